@@ -1,4 +1,4 @@
-"""The command people type, on a wire that is known: what it prints, records and reports is what the wire does."""
+"""The bench command on a wire with known properties: output, record and report match what the wire did."""
 
 import json
 import subprocess
@@ -14,11 +14,11 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import wrpcap
 
-pytestmark = pytest.mark.alone  # a core for the wire, which is measured
+pytestmark = pytest.mark.alone  # one core for the wire, whose timing is measured
 
 MAC = "02:00:00:00:00:77"
 LIMIT_PPS, DELAY_NS = 100_000, 20_000
-ATTEMPTS = 5  # the core may be taken away in so many trials that a search ends as limited by the generator
+ATTEMPTS = 5  # the core may be taken away so often that a search ends as limited by the generator
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def _records(path: Path, kind: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def record(wire: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The record of a search that the device, and not a busy machine, has ended."""
+    """The record of a search that was ended by the device rather than by a busy machine."""
     folder = tmp_path_factory.mktemp("records")
     for number in range(ATTEMPTS):
         path = folder / f"{number}.jsonl"

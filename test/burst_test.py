@@ -1,4 +1,4 @@
-"""All rows of the verdicts in full bursts, through the vector and the scalar variants of the walk."""
+"""All verdict rows in full bursts, through the vector and the scalar variant of the datapath."""
 
 import random
 from collections import Counter
@@ -16,20 +16,20 @@ VARIANTS = {"vector": [], "scalar": ["--force-max-simd-bitwidth=64"]}
 
 
 def _mixed() -> list[Row]:
-    """Each row many times over, in a random order that is the same each time; without the port of the SEND rows."""
+    """Each row many times, in a reproducible random order; without the port of the SEND rows."""
     rows = [row for row in ROWS if row.verdict != "tx_refused"] * N_TIMES
     random.Random(5).shuffle(rows)
     return rows
 
 
 def _for_pcap(frame: bytes) -> bytes:
-    """The same frame for the MAC address that DPDK gives a capture file."""
+    """The same frame with the MAC address that DPDK assigns to a capture file."""
     ours = bytes.fromhex(port_mac(0).replace(":", ""))
     return bytes.fromhex(PCAP_MACS[0].replace(":", "")) + frame[6:] if frame[:6] == ours else frame
 
 
 def _ports(folder: Path, frames: list[bytes]) -> list[Port]:
-    """Ports a, b and c on capture files, d as it was."""
+    """Ports a, b and c on capture files, d unchanged."""
     for name, content in (("a", frames), ("b", []), ("c", [])):
         with PcapWriter(str(folder / f"{name}-in"), linktype=1) as file:
             file.write_header(None)

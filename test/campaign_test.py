@@ -1,4 +1,4 @@
-"""Campaigns as people type them: killed at once and gone on with; mistakes are one sentence."""
+"""The campaign commands: interrupted by SIGKILL and resumed; mistakes give one-sentence errors."""
 
 import json
 import signal
@@ -12,7 +12,7 @@ import pytest
 from harness.wired import TOP
 
 PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
-TRIES = 4  # on a noisy machine a search may have no answer; the same command tries it again
+TRIES = 4  # on a noisy machine a search may have no result; the same command retries it
 CAMPAIGN = """name: small
 title: Small
 duts: dl3d
@@ -32,7 +32,7 @@ def _run(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def _lines(record: Path, kind: str) -> list[dict[str, Any]]:
-    """Whole lines of a kind."""
+    """Complete lines of one kind."""
     content = record.read_text().rpartition("\n")[0] if record.exists() else ""
     rows = [json.loads(line) for line in content.splitlines()]
     return [row for row in rows if row["kind"] == kind]
@@ -40,19 +40,19 @@ def _lines(record: Path, kind: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def pages() -> Iterator[None]:
-    """What is killed gives no huge pages back."""
+    """A killed process does not return its huge pages."""
     before = PAGES.read_text()
     yield
     PAGES.write_text(before)
 
 
 def _children(pid: int) -> list[int]:
-    """Of a process."""
+    """The status of a process."""
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _lives(pid: int) -> bool:
-    """It has not ended, whether or not somebody has collected it: not every machine's first process is quick to."""
+    """Still running. A zombie counts as ended, since process 1 may be slow to reap it."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -61,7 +61,7 @@ def _lives(pid: int) -> bool:
 
 
 def _wait_for_a_trial(record: Path, running: subprocess.Popen[str]) -> None:
-    """Until one of a job is recorded; a job may be no more than that."""
+    """Until a trial of a job is recorded; a job may consist of a single one."""
     deadline = time.monotonic() + 200
     while not any(trial["job"] for trial in _lines(record, "trial")):
         assert running.poll() is None, running.communicate()[1]

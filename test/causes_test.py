@@ -1,4 +1,4 @@
-"""Five injected causes of loss: each is named, with the exact number of packets where the accounting gives it."""
+"""Five injected causes of loss: each is named, with the exact number of packets if the accounting provides it."""
 
 import contextlib
 import time
@@ -39,21 +39,21 @@ pytestmark = pytest.mark.alone  # huge pages, and a core for each program
 RING_BITS = 11
 RING = 1 << RING_BITS
 SECONDS = 0.4
-CALM_PPS = 20_000.0  # the ring holds 100 ms of it: pauses of a shared machine lose nothing
-# And 4 ms of this, which is less than so many busy threads take one after the other, some 3 ms each; an instrumented
+CALM_PPS = 20_000.0  # the ring holds 100 ms of this rate: pauses of a shared machine lose nothing
+# And 4 ms of this rate, less than this many busy threads take in turn, some 3 ms each; an instrumented
 # worker forwards some 350 kpps.
 EAGER_PPS, N_BUSY = (500_000.0, 4) if BUILD.name == "build" else (250_000.0, 6)
-ATTEMPTS = 10  # at a core that is taken away: it may be left to the worker for all of a trial
-BESIDE_NS = 1_000_000  # of a loss and a pause: by so much frames may be sent after they were due
-DEAF_PREFIX = "198.19.128"  # its lower half goes to the generator
+ATTEMPTS = 10  # at taking the core away: the worker may keep it for a whole trial
+BESIDE_NS = 1_000_000  # tolerance between a loss and a pause: frames may be sent this long after they were due
+DEAF_PREFIX = "198.19.128"  # its lower half leads to the generator
 
 
 @dataclass(frozen=True)
 class Trapped(Dl3d):
-    """dl3d with a third port, and with buffers that can be taken away."""
+    """dl3d with a third port, and with buffers that can be exhausted."""
 
     def file(self, endpoint: Endpoint) -> dict[str, Any]:
-        """The usual file and the traps."""
+        """The usual configuration plus the routes into the traps."""
         whole = super().file(endpoint)
         keys = {"device": _deaf_device(endpoint, "server"), "mac": "02:00:00:00:00:09", "addresses": ["10.0.9.1/24"]}
         whole["ports"].append({"name": "deaf", **keys})
@@ -63,7 +63,7 @@ class Trapped(Dl3d):
 
 
 def _deaf_device(endpoint: Endpoint, role: str) -> str:
-    """An end of the third link."""
+    """One end of the third link."""
     number = 2 if role == "server" else 0
     return (
         f"net_memif{number},role={role},id=0,socket={endpoint.links.folder}/deaf,socket-abstract=no,rsize={RING_BITS}"
@@ -71,7 +71,7 @@ def _deaf_device(endpoint: Endpoint, role: str) -> str:
 
 
 def _start_deaf_peer(endpoint: Endpoint) -> Process:
-    """A program at the other end of the third link; once it is frozen it takes no frame."""
+    """The peer of the third link; once frozen, it accepts no frames."""
     file = endpoint.links.folder / "deaf.yaml"
     whole = {
         "ports": [{"name": "deaf", "device": _deaf_device(endpoint, "client"), "mac": "02:00:00:00:00:99"}],
@@ -90,7 +90,7 @@ def _is_up(lab: MemifLab) -> bool:
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[MemifLab]:
-    """With a peer at the third link that stands still, until dl3d has left."""
+    """With a frozen peer on the third link, until dl3d has stopped."""
     assert len(CORES) > 1, "dl3gen and dl3d want a core each"
     terms = MemifSettings(
         Trapped(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],), ring_bits=RING_BITS
@@ -108,7 +108,7 @@ def lab() -> Iterator[MemifLab]:
 def _trial(
     lab: MemifLab, pps: float = CALM_PPS, dst: str = "198.19.0.1", act: Act | None = None, seconds: float = SECONDS
 ) -> Trial:
-    """After a pause of its own the generator sends no burst that the ring could not hold."""
+    """After its own pause the generator sends no burst larger than the ring."""
     text = streams(Flows())[0] | {"dst_ip": dst, "catch_up": 64}
     order = Order((Stream.model_validate(text),), "64", pps, seconds, warm_up_s=0.0)
     made = Runner(Site(lab.generator, lab.dut)).run(order, act)
@@ -121,7 +121,7 @@ def _trial(
 
 
 def _said(made: Trial) -> str:
-    """The explanation that 'dl3 explain' and the report give."""
+    """The explanation given by 'dl3 explain' and the report."""
     return "\n".join(explain(made, words_in(Language.EN)))
 
 
@@ -149,7 +149,7 @@ def a_ring_that_its_peer_does_not_empty_is_named_to_the_packet(lab: MemifLab) ->
 
 @dataclass
 class MbufDrain:
-    """Takes all buffers until the ring is full and as many frames more are refused, as an act of a trial."""
+    """During a trial, takes all buffers until the ring is full and the same number of frames is refused."""
 
     lab: MemifLab
     start_ns: int = 0
@@ -165,12 +165,12 @@ class MbufDrain:
         return int(memory["mbufs_free"])
 
     def _has_cost(self) -> bool:
-        """Or the trial is over before."""
+        """Or until the trial is over."""
         reported = _told(self.lab)
         return total(reported.streams, "refused") > RING or reported.state != "sending"
 
     def __call__(self) -> None:
-        """Until workers find none, and until that has cost frames."""
+        """Until workers find no buffers and frames have been lost."""
         self.start_ns = time.monotonic_ns()
         self._file.touch()
         wait_until(lambda: self._n_free() == 0, "no buffer was free")
@@ -185,7 +185,7 @@ def a_pool_that_is_exhausted_is_named_to_the_packet_and_the_time(lab: MemifLab) 
     made = _trial(lab, pps=2 * CALM_PPS, act=mbuf_drain, seconds=4 * SECONDS)
     refused = total(_told(lab).streams, "refused")
     places = dict(made.account.lost_by_place)
-    places.pop(TX_REFUSED, 0)  # a full ring is emptied at once afterwards, which dl3gen may be too slow to take
+    places.pop(TX_REFUSED, 0)  # drained at once afterwards, perhaps too fast for dl3gen
     assert places == {NO_MBUF: refused}
     assert f"{refused:,} packets, " in _said(made)
     assert "of those lost: device out of buffers (rx_no_mbuf): give dl3d more buffers" in _said(made)
@@ -197,7 +197,7 @@ def a_pool_that_is_exhausted_is_named_to_the_packet_and_the_time(lab: MemifLab) 
 
 
 def _is_beside(loss: Loss, gap: Gap) -> bool:
-    """Whether frames of a loss were due while a worker paused, or just before."""
+    """Whether lost frames were due during a pause of a worker, or just before it."""
     begin_ns, paused_ns = loss.at_ns - loss.us * 1e3, gap.at_ns - gap.us * 1e3
     return begin_ns < gap.at_ns and loss.at_ns > paused_ns - BESIDE_NS
 
@@ -210,7 +210,7 @@ def a_core_that_is_taken_away_is_named_with_the_pauses_beside_the_loss(lab: Memi
         for _ in range(ATTEMPTS):
             made = _trial(lab, pps=EAGER_PPS)
             if made.account.lost > RING and not made.invalid:
-                break  # else somebody else wanted the generator's core, too
+                break  # otherwise another process used the generator's core as well
     refused = total(_told(lab).streams, "refused")
     assert made.account.lost_by_place[RING_FULL] == refused > RING
     assert made.timeline is not None

@@ -1,4 +1,4 @@
-"""System tests need root (namespaces, packet sockets) and all that is built."""
+"""System tests need root (namespaces, packet sockets) and a complete build."""
 
 import os
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ from dl3.host.sessions import weighed_alone
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say at once what is missing instead of failing in every test."""
+    """Report what is missing once instead of failing every test."""
     if items and os.geteuid() != 0:
         pytest.exit("the system tests make network namespaces: run as root", returncode=4)
-    # Guests run a build without what only tests need.
+    # Guests run a build without the parts that only tests need.
     needs_all = any("guest" not in item.path.parts for item in items)
     for built in (DL3D, DL3GEN, DEVICES / "answers.so") if needs_all else (DL3D,):
         if items and not built.exists():
@@ -26,18 +26,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def sessions() -> Iterator[None]:
-    """Programs share two cores with workers; Linux weighs them by thread."""
+    """Programs share two cores with workers; Linux schedules them by thread."""
     with weighed_alone():
         yield
 
 
-# An instrumented build is slow as it is.
+# An instrumented build is slow.
 LENGTHS = ("short", pytest.param("long", marks=pytest.mark.long)) if BUILD.name == "build" else ("short",)
 
 
 @pytest.fixture(params=LENGTHS)
 def is_long(request: pytest.FixtureRequest) -> bool:
-    """Whether the test goes on for as long as a rare fault may need; each test that asks is run both ways."""
+    """Whether the test runs long enough to find rare faults; each test that uses it is run both ways."""
     return bool(request.param == "long")
 
 
@@ -51,12 +51,12 @@ def network_pool(request: pytest.FixtureRequest) -> Iterator[NetworkPool]:
 
 @pytest.fixture
 def network(network_pool: NetworkPool) -> Iterator[Network]:
-    """Hosts around a router, as first set up; afterwards no packet may be missing in the router's account."""
+    """Hosts around a router in their initial state; afterwards the router's packet accounting must balance."""
     try:
         made = network_pool.take()
         yield made
         made.the_router.check()
-    except BaseException:  # the next test gets another one
+    except BaseException:  # the next test gets a new one
         network_pool.clear()
         raise
     if made.has_died():

@@ -1,4 +1,4 @@
-"""The control socket and the life of the process: garbage, modes, two of them, signals."""
+"""The control socket and the process life cycle: garbage, file modes, two instances, signals."""
 
 import json
 import signal
@@ -59,7 +59,7 @@ def _connect(dl3d: Forwarder) -> socket.socket:
 
 
 def _has_connected(client: socket.socket, dl3d: Forwarder) -> bool:
-    """False while the queue of those who wait is full."""
+    """False while the backlog of the socket is full."""
     try:
         client.connect(str(dl3d.socket))
     except BlockingIOError:
@@ -160,7 +160,7 @@ def two_run_side_by_side(dl3d: Forwarder) -> None:
         assert second.call("status")["pid"] != dl3d.call("status")["pid"]
 
 
-@pytest.mark.alone  # within a second
+@pytest.mark.alone  # has to finish within a second
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def a_signal_ends_it_within_a_second_and_nothing_stays(how: signal.Signals) -> None:
     with Forwarder(DL3D, NULLS) as made:
@@ -180,7 +180,7 @@ def the_method_stop_ends_it() -> None:
         assert not made.socket.exists()
 
 
-@pytest.mark.alone  # for so long
+@pytest.mark.alone  # takes this long
 def a_forwarder_that_stood_still_tells_when_and_how_long(dl3d: Forwarder) -> None:
     stopped_s = 0.05
     dl3d.process.send_signal(signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""The demo leaves nothing behind, whenever it is interrupted."""
+"""The demo cleans up, whenever it is interrupted."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from harness.wired import TOP
 
 from dl3.host.hugepages import NUMBER, read_number
 
-pytestmark = pytest.mark.alone  # huge pages: an interrupted one gives back what it took
+pytestmark = pytest.mark.alone  # huge pages: an interrupted demo returns what it took
 
 DEMO = TOP / "tools" / "demo"
 START_SECONDS = 60.0
@@ -24,7 +24,7 @@ def _namespaces(pid: int) -> list[str]:
 
 
 def _children(group: int) -> list[str]:
-    # A zombie has ended; process 1 takes its time to bury it.
+    # A zombie has ended; process 1 may be slow to reap it.
     done = subprocess.run(["ps", "-o", "stat=,args=", "-s", str(group)], capture_output=True, text=True)
     return [line for line in done.stdout.splitlines() if not line.startswith("Z")]
 
@@ -62,7 +62,7 @@ def _programs_in(folder: str) -> list[str]:
 @pytest.mark.parametrize("seconds", [0.0, 0.3, pytest.param(2.0, marks=pytest.mark.long)])
 def an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, seconds: float) -> None:
     pages = read_number(NUMBER)
-    with tempfile.TemporaryDirectory(prefix="demo-") as folder:  # a short path: sockets will lie there
+    with tempfile.TemporaryDirectory(prefix="demo-") as folder:  # a short path, because it will contain sockets
         demo = subprocess.Popen(
             [DEMO, "generator"],
             stdout=subprocess.DEVNULL,

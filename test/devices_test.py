@@ -1,4 +1,4 @@
-"""Devices without cables: capture files in and out, memif between two forwarders, frames in several buffers."""
+"""Devices without cables: capture files, memif between two forwarders, multi-segment frames."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from scapy.utils import rdpcap, wrpcap
 
 from dl3.lab.forwarder import Forwarder
 
-PCAP_MAC = "02:70:63:61:70:00"  # what DPDK gives the first capture-file device
+PCAP_MAC = "02:70:63:61:70:00"  # assigned by DPDK to the first capture-file device
 VIA_B = {
     "routes": ["10.2.0.0/16 via 10.0.2.2 dev b", "2001:db8:22::/48 via 2001:db8:2::2 dev b"],
     "neighbours": [f"{address} lladdr {host_mac(1)} dev b" for address in ("10.0.2.2", "2001:db8:2::2")],
@@ -24,7 +24,7 @@ VIA_B = {
 
 
 def _files(folder: Path, frames: list[bytes]) -> list[Port]:
-    """Port a reads `frames` from a file; what leaves on b is written to another."""
+    """Port a reads `frames` from a file; frames that leave on b are written to another file."""
     wrpcap(str(folder / "in.pcap"), [Ether(frame) for frame in frames])
     wrpcap(str(folder / "none.pcap"), [], linktype=1)
     to_file = f"net_pcap1,rx_pcap={folder}/none.pcap,tx_pcap={folder}/out.pcap"
@@ -37,7 +37,7 @@ def _files(folder: Path, frames: list[bytes]) -> list[Port]:
 def capture_files_are_walked_from_end_to_end(tmp_path: Path) -> None:
     packets = [ip4(f"10.2.{i}.1", payload=i, ttl=1 + i % 3) for i in range(100)]
     packets += [ip6(f"2001:db8:22::{i:x}", payload=i, hlim=1 + i % 3) for i in range(100)]
-    # The kernel puts fragments together again before net_af_packet sees them, so they are tried here.
+    # The kernel reassembles fragments before net_af_packet sees them, so they are tested here.
     packets += [ip4("10.2.0.1", id=7, flags="MF", ttl=9), ip4("10.2.0.1", id=7, frag=5, ttl=9)]
     frames = [on(0, packet, dst=PCAP_MAC) for packet in packets]
     account = walked(config_text(_files(tmp_path, frames), **VIA_B), len(frames))
@@ -70,7 +70,7 @@ def trailers_in_several_buffers_stay_behind(tmp_path: Path) -> None:
     frames = [on(0, packet, dst=PCAP_MAC) for packet in packets for _ in range(4)]
     walked_in = [frame + bytes(n) for frame, n in zip(frames, (1500, 2100, 4000, 7000) * len(packets), strict=True)]
     assert walked(config_text(_files(tmp_path, walked_in), **VIA_B), len(frames)).drops == {}
-    out = [frame[12:] for frame in _written(tmp_path)]  # one family behind the other
+    out = [frame[12:] for frame in _written(tmp_path)]  # one address family after the other
     assert sorted(out) == sorted(forwarded(frame, 1)[12:] for frame in frames)
 
 
@@ -94,7 +94,7 @@ def in_a_row(tmp_path: Path) -> Iterator[tuple[WiredForwarder, WiredForwarder]]:
     to_m = {"routes": ["10.2.0.0/16 via 10.0.9.2 dev m"], "neighbours": ["10.0.9.2 lladdr 02:00:00:00:0a:02 dev m"]}
     to_b = {"routes": ["10.2.0.0/16 via 10.0.2.2 dev b"], "neighbours": [f"10.0.2.2 lladdr {host_mac(1)} dev b"]}
     with WiredForwarder(first, **to_m) as left, WiredForwarder(second, **to_b) as right:
-        # A ring takes frames once the other side has polled it for the first time.
+        # A ring accepts frames once the peer has polled it for the first time.
         wait_until(lambda: _passes_on(left, right), "memif was connected")
         wait_until(lambda: _is_level(left, right), "all that was sent till then had passed")
         right.wires["b"].drain()
@@ -114,7 +114,7 @@ def _passes_on(left: WiredForwarder, right: WiredForwarder) -> bool:
 
 
 def _is_level(left: WiredForwarder, right: WiredForwarder) -> bool:
-    """Nothing is under way between both."""
+    """No packets are in flight between the two."""
     here, there = left.account(), right.account()
     return here.is_closed and there.is_closed and there.received == here.sent
 
@@ -166,13 +166,13 @@ def a_device_that_goes_away_stops_it_with_a_status() -> None:
 
 
 def an_interface_that_merges_frames_is_told_of() -> None:
-    lo = Port("a", device="net_af_packet0,iface=lo")  # Linux makes it with gro on
+    lo = Port("a", device="net_af_packet0,iface=lo")  # Linux creates it with gro on
     with Forwarder(DL3D, config_text([lo], memory={"hugepages": "never"})) as dl3d:
         dl3d.wait_ready()
         (line,) = [line for line in dl3d.stderr.splitlines() if "ethtool" in line]
     assert "ports[0] (a)" in line
     assert "ethtool -K lo gro off lro off" in line
-    with WiredForwarder([Port("a")], memory={"hugepages": "never"}) as wired:  # off on these
+    with WiredForwarder([Port("a")], memory={"hugepages": "never"}) as wired:  # gro is off on these
         assert "ethtool" not in wired.dl3d.stderr
 
 

@@ -1,4 +1,4 @@
-"""Which of DPDK's drivers the programs have within."""
+"""The DPDK drivers built into the programs."""
 
 import subprocess
 from pathlib import Path

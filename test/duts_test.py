@@ -1,4 +1,4 @@
-"""Each kind of device under test, for real: started, seen to forward, frozen, reset, named in the record, stopped."""
+"""Each kind of device under test for real: start, forwarding check, freeze, reset, facts in the record, stop."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ from dl3.model.campaign import DutSpec, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.reader import read
 
-pytestmark = pytest.mark.alone  # huge pages, a core for each program, and nobody else makes namespaces
+pytestmark = pytest.mark.alone  # huge pages, one core per program, and no other test may create namespaces
 
 TOP = Path(__file__).resolve().parent.parent
 TESTER, OTHER = CORES[0], CORES[-1]
@@ -71,7 +71,7 @@ def _bed(text: str, traffic: Traffic = PLAIN, **more: Any) -> Iterator[Bed]:
 
 
 def _passes(bed: Bed) -> bool:
-    """Within some seconds: links come up slowly, and the first frames of a flow may find a switch at other work."""
+    """Within some seconds: links come up slowly, and a switch may be busy when the first frames of a flow arrive."""
     return not lost_streams(bed.generator, [stream.written() for stream in bed.streams])
 
 

@@ -1,4 +1,4 @@
-"""Loss explained where it happens: whoever takes a worker's core is named, and the command tells it of the record."""
+"""Loss explained on a live system: the thread that takes a worker's core is named, and the command reports it."""
 
 import json
 import subprocess
@@ -29,9 +29,9 @@ THIEF = (
     "open('/proc/self/comm', 'w').write('thief')\nprint(flush=True)\nwhile True: pass"
 )
 RING_BITS = 11
-EAGER_PPS = 1_000_000.0  # a ring of 2048 holds 2 ms of this, less than a busy thread takes at a time
+EAGER_PPS = 1_000_000.0  # a ring of 2048 holds 2 ms of this rate, less than the time slice of a busy thread
 CALM_PPS = 20_000.0
-ATTEMPTS = 10  # on a machine whose cores others want, too
+ATTEMPTS = 10  # on a machine whose cores are shared
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +44,14 @@ def lab() -> Iterator[MemifLab]:
 
 
 def _trial(lab: MemifLab, pps: float, catch_up: int) -> Trial:
-    """Watched; after a pause the generator sends at most so many frames at once."""
+    """A watched trial; after a pause the generator sends at most this many frames at once."""
     given = Stream.model_validate(streams(Flows())[0] | {"catch_up": catch_up})
     site = Site(lab.generator, lab.dut, facts={"lab": lab.facts()})
     return Runner(site, watch=MachineWatch()).run(Order((given,), "64", pps, 0.4, warm_up_s=0.0))
 
 
 def _stolen(made: Trial) -> list[Finding]:
-    """What is found of the thief's doing to dl3d."""
+    """The finding on the pause that the thief caused in dl3d."""
     return [one for one in findings(made) if one.values.get("who") == "thief" and one.values["program"] == "dl3d"]
 
 
@@ -88,7 +88,7 @@ def tells_the_headroom_of_a_trial_without_loss(lab: MemifLab) -> None:
         made = _trial(lab, CALM_PPS, 1 << RING_BITS)
         if made.account.lost == 0:
             break
-    # Whether a generator that shares its core kept to its rate is another question.
+    # Whether a generator on a shared core kept its rate is a separate question.
     first, *limits = findings(made.model_copy(update={"invalid": (), "is_behind": False}))
     assert first.key == "headroom.none_lost", made.account
     worker = next(one for one in limits if one.key == "headroom.worker")

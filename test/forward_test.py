@@ -1,4 +1,4 @@
-"""Ports of other shapes: cross-connects, jumbo frames, several workers."""
+"""Other port configurations: cross-connects, jumbo frames, several workers."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from harness.wired import JUMBO_OPTIONS, Port, WiredForwarder, host_mac, port_ma
 
 
 def _exchange(wired: WiredForwarder, source: str, frame: bytes, target: str) -> bytes | None:
-    """Send one frame, wait for the account, return what came out at `target`."""
+    """Send one frame, wait for the accounting to balance, and return what came out at `target`."""
     before = wired.account().received
     wired.wires[source].send(frame)
     wired.settle(before + 1)
@@ -17,7 +17,7 @@ def _exchange(wired: WiredForwarder, source: str, frame: bytes, target: str) -> 
 
 @pytest.fixture(scope="module")
 def crossed() -> Iterator[WiredForwarder]:
-    """a and b are tied plainly, c and d with MAC addresses rewritten; d knows its peer, c does not."""
+    """a and b are cross-connected unchanged, c and d with rewritten MACs; d has a peer configured, c has none."""
     tied = {"mode": "xconnect"}
     ports = [
         Port("a", keys=tied | {"to": "b"}),
@@ -56,7 +56,7 @@ def a_crossconnect_rewrites_macs_when_told(crossed: WiredForwarder) -> None:
 
 @pytest.fixture(scope="module", params=[JUMBO_OPTIONS, "framesz=12288,blocksz=12288"])
 def jumbo(request: pytest.FixtureRequest) -> Iterator[WiredForwarder]:
-    """Two ports with an MTU of 9000; their slots just hold it, or are what dl3d advises."""
+    """Two ports with an MTU of 9000; their buffers just fit it, or have the size that dl3d recommends."""
     device = "net_af_packet{index},iface={name}," + request.param
     ports = [Port(name, mtu=9000, device=device) for name in ("a", "b")]
     routes = ["10.2.0.0/16 via 10.0.2.2 dev b", "2001:db8:22::/48 via 2001:db8:2::2 dev b"]

@@ -1,4 +1,4 @@
-"""Flows that come in no turn: how often each does, and whose order is broken, told from the frames themselves."""
+"""Flows in random order: how often each occurs, and whose order is broken, taken from the frames themselves."""
 
 import struct
 from collections import Counter
@@ -17,12 +17,12 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def _flows(path: Path) -> list[int]:
-    """Of each frame, in the order in which they were sent."""
+    """The flow of each frame, in sending order."""
     return [int(struct.unpack_from(">H", frame, SOURCE_PORT)[0]) - 1024 for frame, _ in RawPcapReader(str(path))]
 
 
 def _sent(folder: Path, way: str, **keys: Any) -> tuple[list[int], int]:
-    """The flows of all frames, and how many frames were said to be reordered."""
+    """The flows of all frames, and how many frames were reported as reordered."""
     ports = {"first": 1024, "count": FLOWS}
     with Bench(folder, [f"{THERE} swap_every=100 swap_by=1 dump={FRAMES}"]) as bench:
         reported, truth = bench.run_one(flood(frames=FRAMES, src_port=ports, **(WAYS[way] | keys)))

@@ -1,4 +1,4 @@
-"""What people get wrong, in dl3gen's file and over its socket: one sentence each, a status, and nothing is changed."""
+"""Invalid input in dl3gen's file and over its socket: one-sentence errors, a status, and no change of state."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from dl3.model.fault import Fault, UsageFault
 
 TEN = {"first": 1024, "count": 10}
 LINE = "1 Gbit/s"  # of port left
-# What is wrong with a stream, and words that the sentence must have.
+# A faulty stream, and words that the error must contain.
 STREAMS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "a size below 64": ({"size": 63}, ("size", "63", "64")),
     "a size that no frame has": ({"size": 9623}, ("size", "9623")),
@@ -91,7 +91,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 def _refusal(bench: Bench, **params: Any) -> str:
-    """The sentence with which `send` is refused; the run before stays as it was."""
+    """The error with which `send` is refused; the previous run is unchanged."""
     before = bench.dl3gen.results()
     with pytest.raises(Fault) as caught:
         bench.dl3gen.call("send", **params)
@@ -153,7 +153,7 @@ FILES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 
 
 def _error(folder: Path, text: str | None, *options: str) -> str:
-    """What dl3gen says on a file that it does not take; its status is the one for mistakes."""
+    """dl3gen's error for a rejected file; the exit status is the one for invalid configurations."""
     file = folder / "dl3gen.yaml"
     if text is not None:
         file.write_text(text.replace("@SOCKET@", str(folder / "dl3gen.sock")))

@@ -1,4 +1,4 @@
-"""Captures that dl3gen sends again: each byte, each time, and what of them can be accounted for."""
+"""Capture files replayed by dl3gen: each byte, each time, and the part that can be accounted for."""
 
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ def stamped_frames_are_accounted_for_and_the_others_are_foreign(tmp_path: Path) 
     assert (truth.offered, truth.dropped) == (len(FRAMES) * loops, len(FRAMES) * loops // 5)
     assert reported.received + foreign == truth.taken
     assert (reported.corrupted, reported.reordered, reported.duplicated) == (0, 0, 0)
-    assert reported.reordered_per == "stream"  # of whatever flows they are
+    assert reported.reordered_per == "stream"  # whatever their flows
     assert reported.lost == reported.lost_by_gaps == STAMPED * loops - reported.received > 0
 
 
@@ -96,7 +96,7 @@ def the_answer_to_send_says_how_many_frames_are_stamped(tmp_path: Path) -> None:
 
 
 def _punctual(folder: Path, stream: dict[str, Any]) -> StreamResult:
-    """A run whose core was not taken away for long; others are made again."""
+    """A run without long pauses of its core; runs with pauses are repeated."""
     with Bench(folder, [THERE], measures=True) as bench:
         for _ in range(20):
             reported, _ = bench.run_one(stream)

@@ -1,4 +1,4 @@
-"""A real router is measured without static neighbours: dl3gen answers ARP and ND, and asks for the router's MACs."""
+"""Measures a router without static neighbours: dl3gen answers ARP and ND, and resolves the router's MACs."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ FRAMES = 3000
 
 
 def _port(device: str, i: int, **keys: Any) -> dict[str, Any]:
-    """Port i: hosts .2 of two networks, whose router is .254."""
+    """Port i: hosts .2 of two networks with the router at .254."""
     return {
         "name": SIDES[i],
         "device": DEVICES[device].format(i=i, side=SIDES[i]),
@@ -38,7 +38,7 @@ def _port(device: str, i: int, **keys: Any) -> dict[str, Any]:
 
 
 def _stream(family: int, **keys: Any) -> dict[str, Any]:
-    """From left to twenty hosts on the right."""
+    """A stream from left to twenty hosts on the right."""
     first = "10.0.1.100" if family == 4 else "2001:db8:1::100"
     own = "10.0.0.2" if family == 4 else "2001:db8:0::2"
     return {
@@ -55,7 +55,7 @@ def _stream(family: int, **keys: Any) -> dict[str, Any]:
 
 
 class Bed:
-    """dl3gen with both ports at a Linux router, all in namespaces of their own."""
+    """dl3gen with both ports connected to a Linux router, all in separate namespaces."""
 
     def __init__(self, device: str, **keys: Any) -> None:
         self.lab = Lab()
@@ -84,16 +84,16 @@ class Bed:
             self.router.set_sysctl(key, "1")
 
     def run(self, *streams: dict[str, Any]) -> Results:
-        """Send them and return the account."""
+        """Send the streams and return the packet accounting."""
         self.dl3gen.send(streams=list(streams))
         return self.dl3gen.finish(stragglers_s=0.3)
 
     def neighbours(self, side: str) -> dict[str, Any]:
-        """The method's row of one port."""
+        """The reply of the method `neighbours` for one port."""
         return next(port for port in self.dl3gen.call("neighbours")["ports"] if port["port"] == side)
 
     def close(self) -> None:
-        """End dl3gen, remove all namespaces."""
+        """Stop dl3gen, remove all namespaces."""
         try:
             status = self.dl3gen.stop()
             assert status == 0, f"dl3gen ended with status {status}: {self.dl3gen.stderr}"
@@ -117,7 +117,7 @@ def plain() -> Iterator[Bed]:
 
 
 def _accounting(results: Results) -> None:
-    """Each frame received is in one place of the account."""
+    """Each frame received is counted in exactly one place."""
     for port in results.ports:
         streams = [stream for stream in results.streams if stream.to_port == port.name]
         named = sum(s.received + s.duplicated + s.corrupted + s.too_old for s in streams)

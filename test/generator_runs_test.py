@@ -1,4 +1,4 @@
-"""The life of dl3gen's runs: begun, halted, replaced, many, on two workers, at the rates that were asked for."""
+"""The life cycle of dl3gen's runs: start, halt, replacement, many streams, two workers, requested rates."""
 
 import itertools
 import signal
@@ -42,7 +42,7 @@ def rates_are_what_they_are_called(tmp_path: Path) -> None:
 
 
 def _arrivals_us(path: Path) -> list[int]:
-    """When each frame came in on the wire, by the wire's own clock."""
+    """The arrival time of each frame on the wire, by the wire's clock."""
     whole, at, out = path.read_bytes(), PCAP_HEAD, []
     while at < len(whole):
         seconds, us, length, _ = RECORD.unpack_from(whole, at)
@@ -52,7 +52,7 @@ def _arrivals_us(path: Path) -> list[int]:
 
 
 def _dump_of_all(folder: Path, n: int, **keys: Any) -> tuple[StreamResult, list[int]]:
-    """Account and arrivals of a run in which no frame was late; such runs are made again."""
+    """Accounting and arrival times of a run without late frames; other runs are repeated."""
     for _ in range(20):
         with Bench(folder, [f"{THERE} dump={n}"], measures=True) as bench:
             reported, _ = bench.run_one(stream(frames=n, **keys))
@@ -65,7 +65,7 @@ def _dump_of_all(folder: Path, n: int, **keys: Any) -> tuple[StreamResult, list[
 def the_rate_that_it_tells_is_the_wires(tmp_path: Path) -> None:
     reported, arrivals = _dump_of_all(tmp_path, 8000, rate="20 kpps")
     assert len(arrivals) == 8000
-    # Of any frame and the 4000th after it: a pause of some of them makes no difference.
+    # Between each frame and the 4000th after it, so that a few pauses make no difference.
     taken_us = statistics.median(after - before for before, after in zip(arrivals, arrivals[4000:], strict=False))
     assert reported.offered_pps == pytest.approx(4000 / taken_us * 1e6, rel=1e-3)
 
@@ -77,7 +77,7 @@ def frames_of_a_burst_are_due_together(tmp_path: Path) -> None:
     together = statistics.median(burst[-1] - burst[0] for burst in bursts)
     apart = statistics.median(after[0] - before[0] for before, after in itertools.pairwise(bursts))
     assert together < 400
-    assert 1200 < apart < 2000  # 1600 by the schedule
+    assert 1200 < apart < 2000  # 1600 according to the schedule
 
 
 def a_run_ends_by_its_frames_or_its_time_whichever_is_first(tmp_path: Path) -> None:
@@ -159,13 +159,13 @@ def hundreds_of_runs_do_not_mix(tmp_path: Path) -> None:
 
 
 def frames_of_another_program_are_received(tmp_path: Path) -> None:
-    # The first run's frames are on the wire for so long that they arrive in the second, which sends none.
+    # Frames of the first run stay on the wire long enough to arrive during the second, which sends none.
     with Bench(tmp_path, [f"{THERE} delay_ns=500000000 drop_every=10"]) as bench:
         sent = bench.run(flood(id=9, frames=1_000), stragglers_s=0.0).streams[0]
         results = bench.run({"to": "right", "id": 9}, seconds=1.0)
         (reported,) = results.streams
         assert (sent.received, reported.received, reported.sent, reported.corrupted) == (0, 900, 999, 0)
-        assert reported.lost == reported.lost_by_gaps == 99  # the 1000th, lost too, leaves no gap
+        assert reported.lost == reported.lost_by_gaps == 99  # the 1000th, also lost, leaves no gap
 
 
 def sixty_four_streams_at_once_are_told_apart(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Groups of next hops: flows are shared by weight, and a flow keeps its way."""
+"""Next-hop groups: flows are distributed by weight, and each flow keeps its next hop."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""What needs a kernel with VLAN, VRF and bonds: Debian's own, in a guest. The tests themselves are in test/guest/."""
+"""Tests that need a kernel with VLAN, VRF and bonding: Debian's own, in a guest. The tests are in test/guest/."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The guides say what is so."""
+"""The statements of the guides hold."""
 
 import tomllib
 from pathlib import Path

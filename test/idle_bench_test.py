@@ -1,4 +1,4 @@
-"""The command that compares workers that poll with workers that sleep, on real programs; figures are not judged."""
+"""The command that compares polling with sleeping workers, with real programs; the figures are not checked."""
 
 import json
 import subprocess
@@ -11,17 +11,17 @@ from harness.wired import TOP
 from dl3.record.reader import read
 
 SHORT = ("--rounds", "1", "--seconds", "0.2", "--search-seconds", "0.05", "--steps", "1", "--step-seconds", "0.05")
-FEW = ("--descriptors", "16384")  # a pause of a core that others use fits into such a ring
+FEW = ("--descriptors", "16384")  # a pause of a shared core fits into such a ring
 
 
 @pytest.mark.long
-@pytest.mark.alone  # two programs that poll, and huge pages
+@pytest.mark.alone  # two polling programs, and huge pages
 def tells_what_idle_workers_cost_and_lose(tmp_path: Path) -> None:
-    """Two labs, and dl3gen rests for 2.5 s in each before it is looked at; a search needs the cores for moments."""
+    """Two labs; dl3gen pauses for 2.5 s in each before it is observed, and a search needs the cores only briefly."""
     record = tmp_path / "r.jsonl"
     command = [str(TOP / "bin" / "dl3"), "bench", "idle", "--lab", *SHORT, *FEW, "--json", "--record", str(record)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode in (0, 1), done.stderr  # 1: others took so much of the cores that a mode has no rate
+    assert done.returncode in (0, 1), done.stderr  # 1: the cores were so busy that a mode has no rate
     reported: dict[str, Any] = json.loads(done.stdout)
     assert [mode["idle"] for mode in reported["modes"]] == ["poll", "sleep"]
     for mode in reported["modes"]:

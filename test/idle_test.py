@@ -1,4 +1,4 @@
-"""Workers that sleep while no frame comes: they forward what comes, and changes of the table do not wait for them."""
+"""Workers that sleep without traffic: they forward what arrives, and table updates do not wait for them."""
 
 from collections.abc import Iterator
 from pathlib import Path

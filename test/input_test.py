@@ -1,4 +1,4 @@
-"""Bad input: an exit status, one clear sentence, and nothing changed."""
+"""Invalid input: an exit status, one clear sentence, and no change of state."""
 
 import os
 import subprocess
@@ -20,12 +20,12 @@ neighbours:
 control: {socket: SOCKET}
 memory: {hugepages: never}
 """
-MEMORY_MIB = int(Path("/proc/meminfo").read_text().split(maxsplit=2)[1]) // 1024  # never all of it in huge pages
+MEMORY_MIB = int(Path("/proc/meminfo").read_text().split(maxsplit=2)[1]) // 1024  # never all in huge pages
 
 
 @dataclass(frozen=True)
 class Row:
-    """What is changed in the good file, and words that the sentence must have."""
+    """The change to the valid file, and words that the error must contain."""
 
     name: str
     old: str
@@ -76,7 +76,7 @@ ROWS = [
 
 @dataclass(frozen=True)
 class Ended:
-    """What a dl3d said before it ended by itself."""
+    """The output of a dl3d that exited by itself."""
 
     pid: int
     status: int

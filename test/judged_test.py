@@ -1,4 +1,4 @@
-"""Frames of all kinds, sound and broken, against the RFCs read anew here: each verdict, each byte, the order."""
+"""Frames of all kinds, valid and broken, against an independent reading of the RFCs: verdict, bytes, order."""
 
 import random
 import struct
@@ -32,7 +32,7 @@ EDGES6 = [
     )
 ]
 MTU = 1500
-Judged = str | bytes  # the verdict of a drop, or the frame that leaves
+Judged = str | bytes  # the verdict of a drop, or the frame that is sent
 
 
 def _sum(data: bytes) -> int:
@@ -71,7 +71,7 @@ def _packet6(rng: random.Random) -> bytes:
 
 
 def _frame(rng: random.Random) -> bytes:
-    """Mostly for us; perhaps padded, cut, or with one bit changed."""
+    """Mostly addressed to us; possibly padded, truncated, or with one bit flipped."""
     is_ip4 = rng.random() < 0.6
     kind = 0x0800 if is_ip4 else 0x86DD
     frame = (
@@ -139,7 +139,7 @@ def _no_way6(frame: bytes) -> str:
 
 
 def _leave(frame: bytes) -> Judged:
-    """TTL, MTU, and what a sound packet becomes; a trailer stays behind only where it makes the frame too long."""
+    """TTL, MTU, and the expected output of a valid packet; a trailer is kept only if it makes the frame too long."""
     is_ip4 = frame[12] == 8
     ttl, length = (22, int.from_bytes(frame[16:18])) if is_ip4 else (21, 40 + int.from_bytes(frame[18:20]))
     if frame[ttl] <= 1:
@@ -180,7 +180,7 @@ def _write(path: Path, frames: list[bytes]) -> str:
 
 
 def _config(folder: Path, frames: list[bytes], args: list[str]) -> str:
-    """Port a reads the frames from a file, all routes lead to port b, which writes one."""
+    """Port a reads the frames from a file, all routes lead to port b, which writes a file."""
     first, none = _write(folder / "in.pcap", frames), _write(folder / "none.pcap", [])
     ports = [
         Port("a", device=f"net_pcap0,rx_pcap={first},tx_pcap={folder}/back.pcap", keys={"mac": OURS.hex(":")}),
@@ -198,7 +198,7 @@ def each_frame_meets_the_fate_that_the_rfcs_want(tmp_path: Path, args: list[str]
     account = walked(_config(tmp_path, frames, args), N_FRAMES)
     assert account.drops == Counter(fate for fate in fates if isinstance(fate, str))
     left = [bytes(packet) for packet, _ in RawPcapReader(str(tmp_path / "out.pcap"))]
-    for kind in (0x08, 0x86):  # the order of each family is kept
+    for kind in (0x08, 0x86):  # order is preserved within each address family
         assert [frame for frame in left if frame[12] == kind] == [
             fate for fate in fates if isinstance(fate, bytes) and fate[12] == kind
         ]

@@ -1,4 +1,4 @@
-"""Wires whose losses, duplicates, changes of order and delays are known: dl3gen tells each of them to the frame."""
+"""Wires with known losses, duplicates, reordering and delays: dl3gen reports each of them exactly."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 def check_accounting(reported: StreamResult, truth: Truth) -> None:
-    """What must hold of every run once nothing is under way."""
+    """Must hold for every run once no frames are in flight."""
     assert reported.sent == truth.offered
     assert reported.sent == reported.received + reported.lost
     assert reported.lost == reported.lost_by_gaps == truth.lost + truth.corrupted

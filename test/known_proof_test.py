@@ -1,4 +1,4 @@
-"""dl3gen proves itself over a wire whose limit and delay are known."""
+"""dl3gen's self-test over a wire with known limit and delay."""
 
 from pathlib import Path
 
@@ -16,13 +16,13 @@ from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
 LIMIT_PPS, DELAY_NS = 100_000, 20_000
-DEPTH = 8  # frames that the limit lets through at once
+DEPTH = 8  # frames that pass the limit at once
 ATTEMPTS = 5
-TOLERANCE_NS = 5_000 if BUILD.name == "build" else 50_000  # on a core that others use too
+TOLERANCE_NS = 5_000 if BUILD.name == "build" else 50_000  # on a shared core
 
 
 def _proved(bench: Bench, record: Path) -> Proof:
-    """By short trials: many of them are over before somebody else wants the core."""
+    """With short trials: many of them finish before another process needs the core."""
     site = Site(Client(bench.dl3gen.socket), dut_name="loop", campaign="now")
     run = Run(Runner(site), (Stream.model_validate(stream()),), record, seconds=0.1, warm_up_s=0.0)
     return prove(run, ("64",), "known")
@@ -44,10 +44,10 @@ def proves_ceiling_pacing_and_floor_of_a_known_wire(tmp_path: Path) -> None:
 
 
 def _kinds(proof: Proof) -> list[str]:
-    """What its reasons are about."""
+    """The subjects of its reasons."""
     return [sentence.split(":")[0] for sentence in proof.points[0].invalid]
 
 
 def _is_spoilt(proof: Proof) -> bool:
-    """Whether dl3gen was without its core again and again: it says so, or takes itself for what was the limit."""
+    """Whether dl3gen repeatedly lost its core: it says so, or reports itself as the limit."""
     return _kinds(proof) != ["loop"]

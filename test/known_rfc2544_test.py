@@ -23,27 +23,27 @@ from dl3.model.trial import Throughput, Trial
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
-pytestmark = pytest.mark.alone  # a core for the wire, which is measured
+pytestmark = pytest.mark.alone  # one core for the wire, whose timing is measured
 
 LINE_PPS = 100e6 / 84 / 8
 LINE = [port(0, line_rate="100 Mbit/s"), port(1)]
 WIDE = "ring=65536 slot=128"
-CATCH_UP, DEPTH = 256, 8  # frames that follow a pause, and what the limit lets through at once
+CATCH_UP, DEPTH = 256, 8  # frames that may follow a pause, and frames that pass the limit at once
 DELAY_TOLERANCE_NS = 1_000 if BUILD.name == "build" else 20_000  # an instrumented worker takes longer for a round
-ATTEMPTS = 6  # whoever shares the core may spoil one
+ATTEMPTS = 6  # another process on the core may spoil one
 MOST_ANSWERS = 25
 A = TypeVar("A")
 
 
 class Witness(ProgressListener):
-    """Compares each trial with what the device did, to the frame."""
+    """Compares each trial with what the device did, exactly."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self.seen: list[tuple[Trial, Truth]] = []
 
     def on_trial(self, trial: Trial) -> None:
-        """One more."""
+        """Adds one trial."""
         truth = self.bench.truths()[0]
         self.bench.forget()
         self.seen.append((trial, truth))
@@ -58,7 +58,7 @@ def _run(bench: Bench, folder: Path, seconds: float, catch_up: int = CATCH_UP) -
 
 
 def _known(job: Job, pps: float) -> Known:
-    """A throughput that was found before."""
+    """A throughput from an earlier search."""
     rates: dict[str, Any] = {"pps": pps, "upper_pps": pps, "limited_by": "dut", "mean_bytes": 64.0}
     answer = Throughput.model_construct(dut="device", frame="64", goal_loss_ratio=0.0, **rates)
     known = Known()
@@ -68,7 +68,7 @@ def _known(job: Job, pps: float) -> Known:
 
 def _answer(bench: Bench, folder: Path, job: Job, known: Known | None = None) -> Any:
     bench.forget()
-    catch_up = 16_384 if job.test == "back-to-back" else CATCH_UP  # a burst is whole or it is none
+    catch_up = 16_384 if job.test == "back-to-back" else CATCH_UP  # a burst must be complete
     (made,) = conduct(_run(bench, folder, job.effort.seconds, catch_up), job, None, known or Known())
     return made
 
@@ -81,7 +81,7 @@ def _made(measure: Callable[[], A]) -> A | Fault:
 
 
 def _until(measure: Callable[[], A], is_near: Callable[[A], bool]) -> A:
-    """The first answer that nobody has spoilt."""
+    """The first result that was not disturbed."""
     found: list[A | Fault] = []
     for _ in range(ATTEMPTS):
         made = _made(measure)
@@ -92,16 +92,16 @@ def _until(measure: Callable[[], A], is_near: Callable[[A], bool]) -> A:
 
 
 def _limited(folder: Path, limit_pps: int) -> Bench:
-    """A device that forwards no more than so many frames a second, on a line that carries more."""
+    """A device that forwards at most this many frames per second, on a line that carries more."""
     wire = f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {AS_DUE} {WIDE}"
     return Bench(folder, [wire], measures=True, ports=LINE)
 
 
-LOADS = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]  # of the line; the device forwards 80 of 148.8 kpps
+LOADS = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]  # of line rate; the device forwards 80 of 148.8 kpps
 
 
 def _valid_points(bench: Bench, folder: Path) -> dict[float, LossPoint]:
-    """A valid trial of each load: beside a busy neighbour an answer has some of them, several answers have all."""
+    """A valid trial of each load: on a busy machine, one result has some of them, several results have all."""
     found: dict[float, LossPoint] = {}
     for _ in range(MOST_ANSWERS):
         made = _made(lambda: _answer(bench, folder, job_of("frame loss", seconds=0.4)))
@@ -129,7 +129,7 @@ def one_in_n_is_lost_at_any_load(tmp_path: Path) -> None:
         answer = _answer(bench, tmp_path, job_of("frame loss", seconds=0.1))
     assert 5 <= len(answer.points) <= 10
     for point in answer.points:
-        assert point.loss_ratio == pytest.approx(1 / 50, abs=1 / 1400)  # at most one frame more or less
+        assert point.loss_ratio == pytest.approx(1 / 50, abs=1 / 1400)  # plus or minus one frame
 
 
 @pytest.mark.timing
@@ -146,7 +146,7 @@ def the_latency_at_a_load_is_the_delay_of_the_device(tmp_path: Path, load: float
     assert (trial.load, trial.asked_pps) == (load, load * throughput_pps)
     assert trial.latency.n == trial.latency_from_sending.n == trial.account.received == trial.account.sent
     assert delay_ns * 0.995 <= trial.latency_from_sending.min <= trial.latency_from_sending.p50
-    assert trial.latency.p50 >= trial.latency_from_sending.p50 * 0.995  # and the time from when a frame was due
+    assert trial.latency.p50 >= trial.latency_from_sending.p50 * 0.995  # plus the time since a frame was due
 
 
 @pytest.mark.timing
@@ -157,7 +157,7 @@ def the_longest_burst_is_what_buffer_and_drain_make_of_it(tmp_path: Path) -> Non
     channel = f"{THERE} limit_pps={drain_pps} limit_depth={buffer} queues=1 {WIDE}"
     job = job_of("back-to-back", seconds=1.0, resolution=0.002, repetitions=3)
     with Bench(tmp_path, [channel], measures=True, ports=LINE) as bench:
-        # A burst that is held up on its way finds more room: never less than the truth, seldom more.
+        # A burst that is delayed on its way finds more room: never below the true value, seldom above.
         answer = _until(
             lambda: _answer(bench, tmp_path, job, _known(job, drain_pps)),
             lambda found: max(found.bursts) <= longest * 1.005,
@@ -185,7 +185,7 @@ def the_recovery_takes_as_long_as_the_device_sulks(tmp_path: Path, after_ms: int
     channel = f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {AS_DUE} after_ns={after_ms}000000 {WIDE}"
     job = job_of("recovery", seconds=0.5)
     with Bench(tmp_path, [channel], measures=True, ports=LINE) as bench:
-        # The last frame above the limit comes up to 11 frames (0.17 ms) before the load falls.
+        # The last frame above the limit arrives up to 11 frames (0.17 ms) before the load drops.
         answer = _until(
             lambda: _answer(bench, tmp_path, job, _known(job, limit_pps)),
             lambda found: after_ms / 1e3 - 0.0005 <= found.seconds[0] <= after_ms / 1e3 + 0.0005,
@@ -196,22 +196,22 @@ def the_recovery_takes_as_long_as_the_device_sulks(tmp_path: Path, after_ms: int
 
 
 class _Trigger:
-    """Resets the device in the wire: the process is gone for 300 ms, the port for 20 ms."""
+    """Resets the device in the wire: 300 ms outage for the process, 20 ms for the port."""
 
     def __init__(self, bench: Bench, witness: Witness) -> None:
         self._bench, self._witness = bench, witness
-        self._last = dict[str, int]()  # the trial in which this kind was reset last: one that was INVALID came before
+        self._last = dict[str, int]()  # the trial of the last reset of this kind: an INVALID one came before
 
     def reset_process(self) -> None:
-        """Now."""
+        """Reset the process."""
         self._reset("process", 300_000_000)
 
     def reset_port(self) -> None:
-        """Now."""
+        """Reset the port."""
         self._reset("port", 20_000_000)
 
     def dead(self, what: str) -> int:
-        """Frames that came while the device was away, in the trial that the answer was made from."""
+        """Frames that arrived during the outage, in the trial from which the result was computed."""
         return self._witness.seen[self._last[what]][1].dead
 
     def _reset(self, what: str, nanoseconds: int) -> None:
@@ -232,7 +232,7 @@ def a_reset_takes_as_long_as_the_device_is_dead(tmp_path: Path) -> None:
             bench.forget()
             return measure_reset(Testbed(run, job, None, _known(job, 100_000)), trigger)
 
-        # A kind whose trials were all INVALID has no answer.
+        # A kind whose trials were all INVALID has no result.
         answers = _until(
             measure,
             lambda made: (

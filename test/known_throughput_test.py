@@ -1,4 +1,4 @@
-"""The searched and the measured: a wire that is as fast and as slow as it is told."""
+"""Searches compared with a wire whose rate limit and delay are configured."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,17 +19,17 @@ from dl3.trial.accounting import MOST_PACING_ERROR
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
 
-pytestmark = pytest.mark.alone  # a core for the wire, which is measured
+pytestmark = pytest.mark.alone  # one core for the wire, whose timing is measured
 
-SECONDS = 0.1  # short, so that many a trial is over before somebody else wants the core
-DEPTH = 8  # frames that the limit lets through at once; 0.08 % of a short trial
+SECONDS = 0.1  # short, so that many trials finish before another process needs the core
+DEPTH = 8  # frames that pass the limit at once; 0.08 % of a short trial
 LOSS = 0.005
-# Where searches are compared: the wire's limit, trials of full length, and relative width of the answers.
+# For comparing searches: the wire's limit, full-length trials, and the relative width of results.
 LIMIT_PPS, FULL_S, WIDTH = 100_000, 0.2, 0.005
 BOUNDS = Bounds(2_000, 200_000, "asked")
 DELAY_TOLERANCE_NS = 1_000 if BUILD.name == "build" else 20_000  # an instrumented worker takes longer for a round
 JITTER_TOLERANCE_NS = DELAY_TOLERANCE_NS / 5
-ATTEMPTS = 5  # the median of one run may be spoilt by whoever shares the core
+ATTEMPTS = 5  # another process on the core may spoil the median of one run
 
 
 def _runner(bench: Bench) -> Runner:
@@ -59,7 +59,7 @@ def the_search_finds_the_limit_of_the_wire(tmp_path: Path, limit_pps: int, refus
 @pytest.mark.timing
 @pytest.mark.parametrize("limit_pps", [155_555, pytest.param(100_000, marks=pytest.mark.long)])
 def the_search_of_rfc_9971_finds_both_limits_of_the_wire(tmp_path: Path, limit_pps: int) -> None:
-    # What loses nothing up to R lets R through above it: of 1.005 R it loses half a percent.
+    # A device that loses nothing up to R forwards R above it: at 1.005 R it loses half a percent.
     goals = Goals((0.0, LOSS), resolution=0.002, seconds=3 * SECONDS, retries=20)
     with Bench(
         tmp_path, [f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {AS_DUE} ring=16384 slot=128"], measures=True
@@ -81,7 +81,7 @@ def the_search_of_rfc_9971_finds_both_limits_of_the_wire(tmp_path: Path, limit_p
 
 @dataclass
 class Bill:
-    """What a way to find both limits of a wire cost, in trials of all its searches."""
+    """The cost of a method of finding both limits of a wire, in trials of all its searches."""
 
     name: str
     trials: list[Trial] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Bill:
 
     @property
     def valid_s(self) -> float:
-        """Of valid trials: what else shares the core spoils either way's trials as it comes."""
+        """Counts valid trials: other processes on the core spoil trials of either method at random."""
         return sum(trial.seconds for trial in self.trials if not trial.invalid)
 
     @property
@@ -100,7 +100,7 @@ class Bill:
         return not self.fault and all(map(_is_near, self.answers, (LIMIT_PPS, LIMIT_PPS / (1 - LOSS))))
 
     def reported(self) -> str:
-        """A line for people."""
+        """A line for the log."""
         n_invalid = sum(1 for trial in self.trials if trial.invalid)
         found = self.fault or ", ".join(f"{one.pps:,.0f} to {one.ended_pps:,.0f} packets/s" for one in self.answers)
         return (
@@ -111,8 +111,8 @@ class Bill:
 
 
 def _is_near(found: Answer[Trial], limit_pps: float) -> bool:
-    """Whether it is a limit of the wire, as closely as was asked for."""
-    # The upper rate is as asked, the lower as offered: that may differ by a thousandth.
+    """Whether it is a limit of the wire, within the requested resolution."""
+    # The upper rate is as requested, the lower as offered: these may differ by a thousandth.
     is_close = found.ended_pps - found.pps <= (WIDTH + MOST_PACING_ERROR) * found.ended_pps
     return is_close and found.pps == pytest.approx(limit_pps, rel=0.005)
 
@@ -124,12 +124,12 @@ def _halve_twice(measure: Measure[Trial]) -> Sequence[Answer[Trial]]:
 
 
 def _search_once(measure: Measure[Trial]) -> Sequence[Answer[Trial]]:
-    """MLRsearch for both."""
+    """One MLRsearch for both goals."""
     return find_throughputs(measure, BOUNDS, Goals((0.0, LOSS), resolution=WIDTH, seconds=FULL_S, retries=20))
 
 
 def _bill(name: str, search: Callable[[Measure[Trial]], Sequence[Answer[Trial]]], bench: Bench) -> Bill:
-    """Of one way."""
+    """The costs of one method."""
     made, began_s = Bill(name), time.monotonic()
 
     def measure(pps: float, seconds: float) -> Trial:
@@ -172,7 +172,7 @@ def a_wire_without_a_limit_is_limited_by_what_was_asked(tmp_path: Path) -> None:
 
 
 def _valid_trial(bench: Bench, pps: float) -> Trial:
-    """A trial that says something; INVALID ones are made again."""
+    """A valid trial; INVALID ones are repeated."""
     for _ in range(20):
         bench.forget()
         trial = _runner(bench).run(_order(pps))
@@ -195,7 +195,7 @@ def a_loss_has_its_place_in_the_account(tmp_path: Path) -> None:
 def _median_error_ns(bench: Bench, delay_ns: int) -> float:
     reported, _ = bench.run_one(stream(rate="50 kpps"), seconds=0.2)
     assert reported.received == reported.sent == reported.latency.n == reported.latency_from_sending.n
-    assert reported.latency_from_sending.min >= delay_ns * 0.995  # the histogram's own error
+    assert reported.latency_from_sending.min >= delay_ns * 0.995  # resolution of the histogram
     assert reported.latency.p50 >= reported.latency_from_sending.p50 * 0.995
     return reported.latency.p50 - delay_ns
 
@@ -213,10 +213,10 @@ def the_median_latency_is_the_delay_of_the_wire(tmp_path: Path, delay_ns: int) -
 
 
 def _tail_errors_ns(bench: Bench) -> dict[str, float]:
-    """What percentiles and jitter differ from the truth of a wire on which each tenth frame is 5 us later.
+    """The error of percentiles and jitter on a wire that delays every tenth frame by 5 us.
 
-    Frames that a pause of the machine made later than that add to the mean jitter at most twice what they add to the
-    mean latency: each is in two differences.
+    Frames delayed further by a pause of the machine add to the mean jitter at most twice what they add to the mean
+    latency, because each is part of two differences.
     """
     reported, truth = bench.run_one(stream(rate="20 kpps"), seconds=0.2)
     assert reported.jitter.n == truth.taken - 1

@@ -1,6 +1,6 @@
-"""Four next hops and 100,000 flows from dl3gen: each member's share as it is weighted, and no flow ever changes.
+"""Four next hops and 100,000 flows from dl3gen: each member's share follows its weight, and no flow ever moves.
 
-Members are told apart by the counters of their next hops. Each flow sends N_EACH packets in a run, so a member's count
+Members are identified by the counters of their next hops. Each flow sends N_EACH packets in a run, so a member's count
 is a multiple of that unless a flow changed on the way.
 """
 
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.alone  # huge pages, and a core for each program
 IS_SANITIZED = BUILD.name != "build"
 N_FLOWS, N_EACH = 100_000, 5
 PPS = 100_000 if IS_SANITIZED else 1_000_000
-TOLERANCE = 0.02  # of what a member should have
-TRIES = 8  # of a run in which the ring has room for each frame, each at half the rate of the one before
+TOLERANCE = 0.02  # of a member's nominal share
+TRIES = 8  # to find a run in which the ring has room for each frame, halving the rate each time
 SLOWEST_PPS = 50_000
 NUMBERS = range(10, 14)
 BALANCED = {4: "198.19.0.0/17", 6: "2001:2:0:2::/65"}
@@ -33,19 +33,19 @@ OTHERS = {4: "203.0.{}.0/24", 6: "2001:db8:cafe:{}::/64"}
 
 
 class Pair:
-    """dl3d between the ends of dl3gen, and where its routes are told."""
+    """dl3d between the ends of dl3gen, and the namespace for its routes."""
 
     def __init__(self, lab: MemifLab, taps: Namespace) -> None:
         assert lab.dut
         self.lab, self.taps, self.dut = lab, taps, lab.dut
 
     def counts(self, family: int) -> list[int]:
-        """Packets of each member so far."""
+        """The packets of each member so far."""
         reported = self.dut.ask(NextHops, "nexthops", limit=10_000).nexthops
         return [sum(each.packets for each in reported if each.via == link_address(family, 1, n)) for n in NUMBERS]
 
     def spread(self, stream: Stream) -> list[int]:
-        """Each flow's packets sent once and none lost: how many took which member."""
+        """Each flow's packets sent once without loss; returns how many took each member."""
         family = 6 if stream.name == "v6" else 4
         for number in range(TRIES):
             before = self.counts(family)
@@ -97,7 +97,7 @@ def _by_group(pair: Pair, family: int, weights: Sequence[int]) -> None:
 
 
 def _disturb(pair: Pair, family: int) -> None:
-    """Routes and a group that have nothing to do with it, of the same next hops; some go again."""
+    """Unrelated routes and a group with the same next hops; some are removed again."""
     hop = f"via {link_address(family, 1, NUMBERS[0])} dev right"
     pair_of = " ".join(f"nexthop via {link_address(family, 1, n)} dev right weight 9" for n in NUMBERS[:2])
     batch(pair.taps, [f"route replace {OTHERS[family].format(i)} {hop if i % 2 else pair_of}" for i in range(200)])

@@ -1,4 +1,4 @@
-"""Several next hops for one route: shares by weight, a flow stays; the router is the kernel, then dl3d."""
+"""Several next hops for one route: shares by weight, flows keep their next hop; the router is the kernel, then dl3d."""
 
 import time
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ ACROSS_PORTS = ("h1", "h2", "n2", "n3")
 EVEN = (1, 1, 1, 1)
 WEIGHTS = (1, 2, 3, 10)
 FEW, MANY = 3_000, 100_000
-TOLERANCE = {FEW: 0.045, MANY: 0.02}  # five deviations of the few
+TOLERANCE = {FEW: 0.045, MANY: 0.02}  # five standard deviations for the few
 
 
 @pytest.fixture(params=FAMILIES, ids=["v4", "v6"])
@@ -28,7 +28,7 @@ def family(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def n_flows(is_long: bool) -> int:
-    """How many are counted."""
+    """The number of flows counted."""
     return MANY if is_long else FEW
 
 
@@ -37,7 +37,7 @@ def _hop(network: Network, family: int, name: str) -> str:
 
 
 def _spread(network: Network, family: int, names: Sequence[str], weights: Sequence[int]) -> None:
-    """A route with several next hops; the router knows its neighbours."""
+    """A route with several next hops; the router has resolved its neighbours."""
     for name in names:
         wait_reached(network, network[name].address(family))
     hops = [
@@ -105,7 +105,7 @@ def a_weight_that_changes_counts(network: Network, family: int, n_flows: int) ->
 
 
 def _fragments(frame: bytes) -> list[bytes]:
-    """The packet as the first fragment, which has the ports, and the last one, which has none."""
+    """The packet as the first fragment, which has the ports, and the last one, which does not."""
     whole = Ether(frame)
     data = bytes(whole.payload.payload)
     pieces = []
@@ -131,7 +131,7 @@ def all_fragments_go_the_same_way(network: Network, family: int) -> None:
     wires = {name: network[name].wire() for name in NEIGHBOURS}
     counted = dict.fromkeys(NEIGHBOURS, 0)
     with listening(network["h0"]) as source:
-        for number in range(100):  # other ports each, the same addresses
+        for number in range(100):  # different ports each, the same addresses
             for frame in _fragments(flow_frame(network, family, number)):
                 source.send(frame)
     for _ in range(1000):

@@ -1,4 +1,4 @@
-"""What an operator changes in Linux counts for packets at once; the router is the kernel, then dl3d."""
+"""Changes by an operator in Linux apply to packets immediately; the router is the kernel, then dl3d."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def family(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def traffic(network: Network, family: int) -> Iterator[Traffic]:
-    """Numbered packets from h0 to TARGET, which may come out at h2 and n2; the router knows both neighbours."""
+    """Numbered packets from h0 to TARGET, which may come out at h2 and n2; both neighbours are resolved."""
     for name in ("h2", "n2"):
         assert reaches(network, network[name].address(family))
     frame = packet_from(network["h0"], TARGET[family])
@@ -38,12 +38,12 @@ def traffic(network: Network, family: int) -> Iterator[Traffic]:
 
 
 def _ways(network: Network, family: int) -> list[str]:
-    """Two ways to TARGET as `ip` wants them."""
+    """Two next hops to TARGET in the syntax of `ip`."""
     return [f"via {network[name].address(family)} dev p{network[name].link}" for name in ("h2", "n2")]
 
 
 def _assert_complete(traffic: Traffic) -> None:
-    """Each packet came out once."""
+    """Each packet came out exactly once."""
     assert traffic.missing == set()
     assert sum(map(len, traffic.came_out.values())) == traffic.n_sent
     assert all(traffic.came_out.values()), "both ways had their turn"
@@ -157,7 +157,7 @@ def routes_made_without_carrier_count_when_it_comes(network: Network, family: in
 
 
 def a_port_set_up_without_carrier_waits_for_it(network: Network, family: int) -> None:
-    """Then Linux forwards by it in IPv4 at once, in IPv6 when the carrier comes; ip() compares."""
+    """Linux then uses it immediately in IPv4, in IPv6 once there is a carrier; ip() compares."""
     h1, h2, port = network["h1"], network["h2"], "p2"
     ways = (f"nexthop via {host.address(family)} dev p{host.link}" for host in (h1, h2))
     network.ip(f"route add {BEHIND[family]} {' '.join(ways)}")
@@ -236,7 +236,7 @@ def a_new_address_is_the_routers(network: Network, family: int) -> None:
 
 @pytest.fixture
 def side(network: Network) -> Iterator[Host]:
-    """A host on an interface of the router's namespace that is no port: side0."""
+    """A host on an interface of the router's namespace that is not a port: side0."""
     lab = Lab()
     namespace = lab.namespace("side")
     network.the_router.namespace.ip(

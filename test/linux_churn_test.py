@@ -1,7 +1,7 @@
-"""Ten thousand changes a second in Linux, and overruns: watched prefixes never change, and lose or misroute no packet.
+"""Ten thousand changes a second in Linux, and overruns: watched prefixes never change, no packet is lost or misrouted.
 
-Judged in pairs with a quiet control. What is missing was never taken in, or found dl3gen's sink asleep; the rest came
-out at right with the watched next hop's MAC address. Rates are printed and not judged.
+Checked in pairs with a control without changes. Missing packets were never received, or arrived while dl3gen's sink
+was paused; the rest came out at right with the watched next hop's MAC address. Rates are printed, not checked.
 """
 
 import time
@@ -33,25 +33,25 @@ N_PAIRS = 2
 PPS = 2_000 if IS_SANITIZED else 10_000  # of each stream
 CHANGES_PER_SECOND = 10_000
 N_OVERRUNS = 20
-N_STEPS = 5  # of them go round the circle of changes once
+N_STEPS = 5  # this many cover the cycle of changes once
 PATIENCE_S = 30.0
 SHORT_PAUSE_US = 50
 
 
 @dataclass(frozen=True)
 class Pair:
-    """dl3d between the ends of dl3gen, and where its routes are told."""
+    """dl3d between the ends of dl3gen, and the namespace for its routes."""
 
     lab: MemifLab
     taps: Namespace
 
     def mirror(self) -> Mirror:
-        """What it says of itself."""
+        """The reply of its method `mirror`."""
         assert self.lab.dut
         return self.lab.dut.ask(Mirror, "mirror")
 
     def counts(self) -> tuple[int, int]:
-        """Packets by the watched next hops, and by all members of the moving groups."""
+        """The packets of the watched next hops, and of all members of the changing groups."""
         assert self.lab.dut
         reported = self.lab.dut.ask(NextHops, "nexthops", limit=10_000).nexthops
         watched = [link_address(family, 1) for family in FAMILIES]
@@ -85,7 +85,7 @@ def pair() -> Iterator[Pair]:
 
 
 def _judge(pair: Pair, traffic: Traffic, before: tuple[int, int]) -> str:
-    """Each packet that was taken left by its next hop, and came, unless the sink slept."""
+    """Each packet received left by its next hop, and arrived unless the sink was paused."""
     lost, streams = traffic.passage.lost, traffic.results.streams
     assert traffic.passage.missing == 0
     assert set(lost) <= {TX_REFUSED}, lost
@@ -96,7 +96,7 @@ def _judge(pair: Pair, traffic: Traffic, before: tuple[int, int]) -> str:
     assert (watched, members) == (sum(taken.values()) - moving, moving)
     missing = sum(each.lost - each.refused for each in streams)
     assert 0 <= missing <= lost.get(TX_REFUSED, 0)
-    # After a pause of its own dl3d sends what came meanwhile at once: less than a late poll of the sink is enough.
+    # After its own pause dl3d sends the backlog at once: less than a late poll of the sink is enough.
     paused = pair.lab.generator.ask(Pauses, "gaps", min_us=SHORT_PAUSE_US).gaps
     assert not missing or paused, "refused, though the sink was awake"
     assert not any(each.corrupted or each.duplicated for each in streams)
@@ -129,7 +129,7 @@ def churn_costs_no_packet(pair: Pair, is_long: bool, capsys: pytest.CaptureFixtu
 
 
 def _overrun(pair: Pair, number: int) -> None:
-    """Its control thread stands still while more is told than the socket holds; then it is level again."""
+    """The control thread is stopped while more changes arrive than the socket holds; then it resynchronises."""
     lines, step = circle(), number % N_STEPS
     some = lines[step * len(lines) // N_STEPS : (step + 1) * len(lines) // N_STEPS]
     pid, before = pair.lab.dut_process.process.pid, pair.mirror().overruns

@@ -1,4 +1,4 @@
-"""Linux as control plane, as the command shows and changes it."""
+"""Linux as control plane, as shown and changed by the command."""
 
 import json
 import subprocess
@@ -106,7 +106,7 @@ def route_and_verify_ask_linux(dl3d: Forwarder) -> None:
 
 
 def _n_asking(dl3d: Forwarder) -> int:
-    """Clients of its socket, with those that it has not taken in yet."""
+    """Clients of its socket, including those not accepted yet."""
     return Path("/proc/net/unix").read_text().count(f" {dl3d.socket}\n") - 1
 
 
@@ -121,9 +121,9 @@ def what_the_mirror_was_never_told_is_found_and_mended(dl3d: Forwarder) -> None:
     with stalled(pid), unread_socket(pid):
         changes = ("route del 10.30.0.0/16", "route add 10.32.0.0/16 via 10.0.3.2")
         batch(taps, [f"{neighbour} 02:00:00:00:03:03", *changes])
-        n_before = _n_asking(dl3d)  # it stands still, and may not have closed the last one
+        n_before = _n_asking(dl3d)  # it is stopped, and may not have closed the last one
         asked = subprocess.Popen(_command(dl3d, "verify", "--json"), stdout=subprocess.PIPE, text=True)
-        # The audit mends it all within a second or so: the command has to be there before.
+        # The audit repairs everything within about a second: the command has to run before that.
         wait_until(lambda: _n_asking(dl3d) > n_before, "dl3 verify waits for its answer", timeout_s=20.0)
     reported, _ = asked.communicate(timeout=120)
     assert json.loads(reported)["listed"] == [
@@ -138,7 +138,7 @@ def what_the_mirror_was_never_told_is_found_and_mended(dl3d: Forwarder) -> None:
 
 @pytest.mark.parametrize("prefix", ["default", "10.40.0.0/16"])
 def the_audit_looks_inside_prefixes(dl3d: Forwarder, prefix: str) -> None:
-    """Their first addresses are answered by other routes, or by none."""
+    """Prefixes whose first addresses are covered by other routes, or by none."""
     taps, pid = dl3d.taps, dl3d.process.pid
     neighbours = [f"neighbour replace 10.0.4.{i} dev left nud permanent lladdr 02:00:00:00:04:0{i}" for i in (2, 3)]
     routes = [f"route replace {each} via 10.0.4.2" for each in (prefix, "10.40.0.0/24")]

@@ -1,7 +1,7 @@
-"""Floods of what only Linux can answer, while BGP, OSPF, OSPFv3 and BFD run over the same dl3d and others pass.
+"""Floods of packets for Linux, while BGP, OSPF, OSPFv3, BFD and other traffic run over the same dl3d.
 
-Rates are printed and not judged. What is judged: no session flaps; dl3d loses no packet but those of the flood that
-their class has no room for, and what is missing else was never taken in or stood before a sink that slept.
+Rates are printed, not checked. Checked: no session flaps; dl3d only drops packets of the flood for which their class
+has no room, and any other missing packet was never received or arrived while the sink was paused.
 """
 
 import threading
@@ -32,7 +32,7 @@ FLOOD_PPS = 100_000 if IS_SANITIZED else 1_000_000
 OTHER_PPS = 20_000 if IS_SANITIZED else 100_000
 SESSIONS_S = 60.0
 TRIES = 5
-STARVED_S = 0.25  # about an interval of BFD
+STARVED_S = 0.25  # about one BFD interval
 OVERFLOW = {"punt_over_limit", "punt_ring_full"}
 AT_ONCE = 48
 CABLES = ("p0", "p1", "p2")
@@ -40,19 +40,19 @@ CABLES = ("p0", "p1", "p2")
 
 @pytest.fixture
 def seconds(is_long: bool) -> float:
-    """How long a flood lasts."""
+    """The duration of a flood."""
     return 15.0 if is_long else 1.5
 
 
 @dataclass(frozen=True)
 class Flood:
-    """A stream that Linux has to deal with, and the class it is in."""
+    """A stream that Linux has to handle, and its class."""
 
     punt_class: str
     keys: Mapping[str, object] = field(default_factory=dict)
 
     def stream(self) -> Stream:
-        """As dl3gen takes it."""
+        """In dl3gen's format."""
         return stream(f"flood-{self.punt_class}", FLOOD_PPS, dict(self.keys))
 
 
@@ -68,7 +68,7 @@ IDS = [flood.punt_class for flood in (*FLOODS, *OTHER_FLOODS)]
 
 
 def stream(name: str, pps: int, keys: Mapping[str, object]) -> Stream:
-    """From left to right, what lies behind it unless `keys` say otherwise."""
+    """From left to right, to the networks behind it unless `keys` override it."""
     whole = {"name": name, "from": "left", "to": "right", "dst_mac": DUT_MACS[0], "catch_up": CATCH_UP, "rate": pps}
     whole |= {"src_port": {"first": 1024, "count": 1000}}
     return Stream.model_validate(whole | dict(keys))
@@ -76,7 +76,7 @@ def stream(name: str, pps: int, keys: Mapping[str, object]) -> Stream:
 
 @dataclass(frozen=True)
 class Town:
-    """All that runs."""
+    """Everything that runs."""
 
     lab: MemifLab
     routing: Routing
@@ -85,7 +85,7 @@ class Town:
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of a flood: dl3d's account, the streams as dl3gen has them, the first one being the other traffic."""
+    """The outcome of a flood: dl3d's accounting, and the streams by dl3gen, the first one being the other traffic."""
 
     passage: Passage
     streams: Sequence[StreamResult]
@@ -119,7 +119,7 @@ def _classes(town: Town) -> dict[str, PuntClass]:
 
 
 def _check_class(before: PuntClass, after: PuntClass) -> str:
-    """Linux got some of the flood; the rest is accounted for as over the limit or as ring full."""
+    """Linux got some of the flood; the rest is counted as over the limit or as ring full."""
     punted = after.punted - before.punted
     left_out = after.over_limit + after.ring_full - before.over_limit - before.ring_full
     assert punted > 0
@@ -128,14 +128,14 @@ def _check_class(before: PuntClass, after: PuntClass) -> str:
 
 
 def _check_sessions(town: Town, before: Mapping[str, PuntClass]) -> None:
-    """Nothing of theirs was left out."""
+    """None of their packets was dropped."""
     after = _classes(town)["routing"]
     for way in ("over_limit", "refused", "ring_full"):
         assert getattr(after, way) == getattr(before["routing"], way), way
 
 
 def _check_other(trial: Trial) -> None:
-    """Lost is what the ring refused, and what found a sink asleep."""
+    """Losses are what the ring refused, and what arrived while the sink was paused."""
     other, lost = trial.streams[0], trial.passage.lost
     assert trial.passage.missing == 0
     assert set(lost) <= OVERFLOW | {TX_REFUSED}, lost
@@ -151,13 +151,13 @@ def _send(town: Town, seconds: float, *streams: Stream) -> Trial:
 
 
 def _judge(town: Town, punt_class: str, send: Callable[[], Trial]) -> str:
-    """All that is claimed; repeated when sessions went down because the machine let nobody run."""
+    """All claims; repeated if sessions went down because nothing on the machine was scheduled."""
     for _ in range(TRIES):
         wait_until(town.routing.are_up, "all sessions were up", SESSIONS_S)
         sessions, classes = town.routing.sessions(), _classes(town)
         with Pulse() as pulse:
             trial = send()
-            time.sleep(1.0)  # a session that starved is told by then
+            time.sleep(1.0)  # a session that starved is reported by then
         _check_other(trial)
         _check_sessions(town, classes)
         words = _check_class(classes[punt_class], _classes(town)[punt_class])
@@ -185,7 +185,7 @@ def no_session_flaps_and_no_other_packet_is_lost_in_a_flood(
 
 
 def _shout(wire: Wire, is_over: threading.Event) -> None:
-    """Ask who has the router's address, some ten thousand times a second: daemons want this core too."""
+    """Some ten thousand requests per second for the router's address: daemons need this core too."""
     question = ARP(psrc="10.0.2.2", pdst="10.0.2.1", hwsrc=wire.end.mac)
     frame = bytes(Ether(src=wire.end.mac, dst="ff:ff:ff:ff:ff:ff") / question)
     while not is_over.wait(0.001):

@@ -1,7 +1,7 @@
-"""Packets for more than the router in frames to it alone; the router is the kernel, then dl3d.
+"""Group packets in frames addressed to the router alone; the router is the kernel, then dl3d.
 
-Some switches and access points send what is for a group to each of its members (RFC 6085). Who asks whether an address
-is free, or for one, has no source address yet.
+Some switches and access points send group packets to each member as unicast frames (RFC 6085). A host that checks
+whether an address is free, or requests one, has no source address yet.
 """
 
 import time
@@ -17,7 +17,7 @@ SOLICITED = "ff02::1:ff00:1"
 
 
 def _is_taken(host: Host, target: str, mac: str) -> bool:
-    """Whether somebody says that an address is his, asked as in duplicate address detection."""
+    """Whether anyone claims an address, asked as in duplicate address detection."""
     question = IPv6(src="::", dst=SOLICITED, hlim=255) / ICMPv6ND_NS(tgt=target)
     with listening(host) as wire:
         wire.send(bytes(Ether(src=host.mac, dst=mac) / question))

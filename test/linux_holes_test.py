@@ -1,6 +1,6 @@
-"""Where mirrors of Linux go wrong without a word from the kernel; the router is the kernel, then dl3d.
+"""Cases in which the kernel changes its state without notification; the router is the kernel, then dl3d.
 
-Each test changes Linux in a way of which netlink says little or nothing, and asks the router as its hosts see it.
+Each test makes a change that netlink reports partly or not at all, and checks the router from its hosts.
 """
 
 import socket
@@ -19,7 +19,7 @@ MRT_INIT, MRT_ADD_VIF, MRT_ADD_MFC = 200, 202, 204
 VIF = struct.Struct("=HBBI4s4s")
 MFC = struct.Struct("=4s4sH32s2xIIIi")
 TARGET = {4: "198.18.0.1", 6: "2001:db8:f8::1"}
-# What a route is narrowed down to, and packets of the other kind.
+# The restriction of a route, and packets that do not match it.
 NARROW = {4: "tos 0x10", 6: "from 2001:db8:a0::/64"}
 WITHIN, BEYOND = {4: {"tos": 0x10}, 6: {}}, {4: {}, 6: {"src": "2001:db8:a3::77"}}
 
@@ -36,13 +36,13 @@ def _way(network: Network, family: int, name: str) -> str:
 
 
 def _goes_to(network: Network, family: int, name: str) -> bool:
-    """A packet for TARGET leaves for that host."""
+    """A packet for TARGET is sent to this host."""
     frame = packet_from(network["h0"], TARGET[family])
     return arrives(network["h0"], frame, network[name], TARGET[family])
 
 
 def _goes_nowhere(network: Network, family: int) -> bool:
-    """Nobody gets a packet for TARGET."""
+    """No host receives a packet for TARGET."""
     frame = packet_from(network["h0"], TARGET[family])
     with listening(network["h1"]) as one, listening(network["h2"]) as other, listening(network["h0"]) as source:
         source.send(frame)
@@ -50,7 +50,7 @@ def _goes_nowhere(network: Network, family: int) -> bool:
         return not any(carries(got, TARGET[family]) for got in one.drain() + other.drain())
 
 
-# --- Routes of IPv4 that the kernel drops without saying so.
+# --- IPv4 routes that the kernel removes silently.
 
 
 def routes_of_a_link_that_goes_down_are_gone(network: Network, family: int) -> None:
@@ -81,7 +81,7 @@ def routes_with_a_source_address_go_with_it(network: Network, family: int) -> No
     network.ip(f"route add {BENCHMARK[family]} {_way(network, family, 'h1')} src {source}")
     assert _goes_to(network, family, "h1")
     network.ip(f"address del {source}/{bits} dev p2")
-    # IPv6 keeps the route and forgets the source address.
+    # IPv6 keeps the route and drops the source address.
     assert _goes_to(network, family, "h1") if family == 6 else _goes_nowhere(network, family)
 
 
@@ -201,7 +201,7 @@ def a_neighbour_that_moves_is_followed(network: Network, family: int) -> None:
 
 
 class _owning_on_link:  # noqa: N801 # reads as a method
-    """A host with a further address on its device for the length of a block."""
+    """A host with a further address on its device for the duration of a block."""
 
     def __init__(self, host: Host, prefix: str) -> None:
         self._host, self._prefix = host, prefix
@@ -239,7 +239,7 @@ def a_quiet_neighbour_is_not_forgotten(network: Network) -> None:
                 assert _goes_to(network, family, "h1")
 
 
-# --- Packets that workers must leave alone.
+# --- Packets that workers must leave to Linux.
 
 
 def link_local_packets_stay_on_their_link(network: Network) -> None:
@@ -284,7 +284,7 @@ def hop_by_hop_options_are_left_to_linux(network: Network) -> None:
     assert arrives(h0, bytes(header) + options + rest, h1, h1.address(6))
 
 
-# --- What Linux would do and workers do not.
+# --- Features of Linux that workers lack.
 
 
 def a_route_for_one_tos_or_source_is_left_to_linux(network: Network, family: int) -> None:

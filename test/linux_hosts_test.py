@@ -1,4 +1,4 @@
-"""Linux hosts around a router: whatever they do with the kernel as router they can do with dl3d."""
+"""Linux hosts around a router: everything that works with the kernel as router works with dl3d."""
 
 import re
 
@@ -99,7 +99,7 @@ SAYS = {
     4: {"unreachable": "Host Unreachable", "prohibit": "Packet filtered", "none": "Net Unreachable"},
     6: {"unreachable": "No route", "prohibit": "Administratively prohibited", "none": "No route"},
 }
-# Linux sends one host a few such errors only, so each asks for another.
+# Linux rate-limits such errors per host, so each case uses another host.
 ASKS = {"none": "h1", "unreachable": "h2", "prohibit": "n2", "blackhole": "n3"}
 
 

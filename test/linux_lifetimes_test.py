@@ -1,4 +1,4 @@
-"""Routes of IPv6 with a lifetime, which the kernel keeps for a while when it is over; the kernel, then dl3d."""
+"""IPv6 routes with a lifetime, which the kernel keeps for a while after they expire; the kernel, then dl3d."""
 
 import time
 
@@ -17,12 +17,12 @@ def _goes_to(network: Network, name: str) -> bool:
 
 
 def a_route_whose_lifetime_is_over_is_no_difference(network: Network) -> None:
-    """The first of them: half a minute after a network's first lifetime the kernel collects all that are over."""
+    """The first one: half a minute after the first lifetime in a network the kernel collects all expired routes."""
     route = f"{FORGOTTEN} via {network['h1'].address(6)} dev p1"
     network.ip(f"route add {route} expires 1")
     if isinstance(network.the_router, Dl3dRouter):
         time.sleep(0.9)
-        for _ in range(10):  # before its end and after it
+        for _ in range(10):  # before and after it expires
             assert network.the_router.differences() == []
             time.sleep(0.02)
     namespace = network.the_router.namespace

@@ -1,6 +1,6 @@
 """Neighbour discovery where the router answers for others; the router is the kernel, then dl3d.
 
-Linux receives only what is sent to them (ip6_forward_proxy_check), and forwards all else to them.
+Linux receives neighbour discovery unicast to them (ip6_forward_proxy_check), and forwards everything else to them.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptSrcLLAddr, I
 
 
 def _question(host: Host, target: str) -> bytes:
-    """Whether somebody is still there, asked as in neighbour unreachability detection (RFC 4861, 7.3.3)."""
+    """Whether a neighbour is still reachable, asked as in neighbour unreachability detection (RFC 4861, 7.3.3)."""
     asked = ICMPv6ND_NS(tgt=target) / ICMPv6NDOptSrcLLAddr(lladdr=host.mac)
     return bytes(
         Ether(src=host.mac, dst=router_mac(host.link)) / IPv6(src=host.address(6), dst=target, hlim=255) / asked
@@ -26,7 +26,7 @@ def _is_answered(host: Host, target: str, within_s: float) -> bool:
     with listening(host) as wire:
         wire.send(_question(host, target))
         deadline = time.monotonic() + within_s
-        while frame := wire.receive(max(deadline - time.monotonic(), 0.0)):  # what came in a pause of ours counts
+        while frame := wire.receive(max(deadline - time.monotonic(), 0.0)):  # including what came in our pauses
             answer = Ether(frame)
             if ICMPv6ND_NA in answer and answer[ICMPv6ND_NA].tgt == target:
                 return True

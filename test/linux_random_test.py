@@ -1,4 +1,4 @@
-"""Whatever is done to links, addresses, next hops and routes of Linux: workers decide as Linux does."""
+"""Random changes of links, addresses, next hops and routes in Linux: workers decide as Linux does."""
 
 import random
 import time
@@ -20,7 +20,7 @@ SEEDS = (1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (3, 4)))
 
 
 def _prefixes(family: int) -> list[str]:
-    """Some that cover each other."""
+    """Prefixes, some of which cover each other."""
     if family == 4:
         return [
             "0.0.0.0/0",
@@ -55,7 +55,7 @@ ADDRESSES = {
 
 @dataclass
 class Chance:
-    """Draws changes for `ip -batch`; many are refused, as an operator's are."""
+    """Generates changes for `ip -batch`; many are refused, like those of an operator."""
 
     seed: int
     draw: random.Random = field(init=False)
@@ -102,7 +102,7 @@ class Chance:
         return f"route {op} {prefix} {target}{self._own_metric(family, target) or metric}{table}"
 
     def _own_metric(self, family: int, target: str) -> str:
-        """The kernel's dump of IPv6 leaves out what stands between ways of one metric to the same prefix."""
+        """The kernel's IPv6 dump omits routes between next hops of the same metric and prefix."""
         return " metric 30" if family == 6 and target.startswith(("nhid", "dev")) else ""
 
     def _next_hop(self) -> str:
@@ -138,7 +138,7 @@ class Chance:
 
 @pytest.fixture(scope="module")
 def made() -> Iterator[Network]:
-    """With dl3d as router: it is compared with its own Linux."""
+    """With dl3d as router, compared with its own Linux."""
     network = Network("dl3d")
     yield network
     network.close()
@@ -146,7 +146,7 @@ def made() -> Iterator[Network]:
 
 @pytest.fixture
 def network(made: Network) -> Iterator[Network]:
-    """As it was first set up."""
+    """The initial state."""
     made.reset()
     yield made
     batch(made.the_router.namespace, ["link del gone0"], may_fail=True)
@@ -155,13 +155,13 @@ def network(made: Network) -> Iterator[Network]:
 
 @dataclass
 class Comparison:
-    """Linux and workers about all addresses."""
+    """Compares Linux and workers for all addresses."""
 
     differences: list[str] = field(default_factory=list)
-    n_left: int = 0  # decisions about ports that workers leave to Linux nevertheless: it must say why
+    n_left: int = 0  # decisions about ports that are nevertheless left to Linux: dl3d must say why
 
     def compare(self, router: Dl3dRouter, address: str, linux: Decision) -> None:
-        """One address, its decision by Linux known."""
+        """Compare one address, given Linux's decision."""
         workers, is_sure = ask_workers(router, address)
         if not is_same(linux, workers, PORTS):
             self.differences.append(f"{address}: Linux {linux}, workers {workers}")
@@ -181,7 +181,7 @@ def _compare(router: Dl3dRouter) -> Comparison:
 
 
 def _apply(router: Dl3dRouter, lines: list[str]) -> None:
-    """Make changes and compare until all is the same, for 20 s."""
+    """Make changes and compare until everything matches, for 20 s."""
     batch(router.namespace, lines, may_fail=True)
     router.settle()
     deadline = time.monotonic() + 20.0

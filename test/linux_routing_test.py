@@ -1,4 +1,4 @@
-"""FRR in the TAP interfaces' namespace, BIRD beyond the ports, both unmodified: with the kernel as router, then with dl3d."""
+"""FRR with the TAP interfaces, BIRD beyond the ports, both unmodified: the router is the kernel, then dl3d."""
 
 import contextlib
 import re
@@ -64,7 +64,7 @@ def sessions_stay_up_while_neighbours_ping(routing: Routing) -> None:
     reported = ask(routing.neighbours[0], "ping", *options, "10.9.9.11", timeout_s=90.0)
     assert routing.flapped(before) == []
     came = [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", reported)]
-    # One that is lost leaves a gap: ping goes on until so many came, perhaps with one more that was under way.
+    # A lost reply leaves a gap: ping continues until this many arrived, possibly with one more in flight.
     assert came == list(range(1, len(came) + 1)), reported
     assert len(came) >= N_ECHOES
 
@@ -85,5 +85,5 @@ def a_crash_of_dl3d_costs_no_session() -> None:
         routing.router.settle()
         pings = ping(routing.neighbours[0], "10.9.9.11", "-I", "10.9.9.10")
         assert pings.received == pings.sent, pings.text
-        time.sleep(6.0)  # longer than OSPF waits
+        time.sleep(6.0)  # longer than the OSPF dead interval
         assert routing.flapped(before) == []

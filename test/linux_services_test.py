@@ -1,4 +1,4 @@
-"""What Linux does beside forwarding, and TCP across changes; the router is the kernel, then dl3d."""
+"""Functions of Linux besides forwarding, and TCP across changes; the router is the kernel, then dl3d."""
 
 import json
 import socket
@@ -73,7 +73,7 @@ def dhcp_is_relayed(network: Network, tmp_path: Path) -> None:
 
 @pytest.fixture
 def vrrp(network: Network, family: int) -> Iterator[str]:
-    """An address as keepalived sets it up: on a macvlan on p0 with the MAC address of the protocol."""
+    """An address as configured by keepalived: on a macvlan on p0 with the MAC address of the protocol."""
     address = address_of(family, 0, 254)
     with network.while_set(ipv4__conf__all__arp_ignore="1", ipv4__conf__all__arp_announce="2"):
         network.ip(
@@ -108,7 +108,7 @@ def a_virtual_router_of_vrrp_forwards(network: Network, family: int, vrrp: str) 
 
 
 def _changes(target: str, bits: int) -> list[list[str]]:
-    """Ways to far that come and go while TCP runs, all of them right."""
+    """Next hops to far that come and go while TCP runs, all of them valid."""
     inet6 = "inet6 " if bits == 32 else ""
     via = "10.0.1.2" if bits == 32 else "2001:db8:a1::2"
     return [
@@ -120,7 +120,7 @@ def _changes(target: str, bits: int) -> list[list[str]]:
     ]
 
 
-@pytest.mark.alone  # some bytes in each second
+@pytest.mark.alone  # some bytes must arrive in each second
 def tcp_goes_on_while_routes_change(network: Network, family: int, is_long: bool) -> None:
     seconds = 60 if is_long else 1
     target = network["far"].address(family)

@@ -1,6 +1,6 @@
-"""Packets that say they come from the router itself; the router is the kernel, then dl3d.
+"""Packets whose source address is the router's own; the router is the kernel, then dl3d.
 
-Linux forwards none of IPv4 unless accept_local is set where they come in, and looks at no source of IPv6.
+Linux forwards none of IPv4 unless accept_local is set on the input interface, and does not check IPv6 sources.
 """
 
 from ipaddress import IPv4Address
@@ -10,7 +10,7 @@ from harness.network import Network
 from harness.probes import arrives, packet_from, vanishes, wait_reached
 
 TARGET = "10.0.9.2"
-OWN = ("10.0.0.1", "10.0.1.1", "10.0.3.1")  # of the port that they come in on, leave by, and of neither
+OWN = ("10.0.0.1", "10.0.1.1", "10.0.3.1")  # of the input port, of the output port, and of neither
 N_SENT = 3
 
 
@@ -23,14 +23,14 @@ def _is_stopped(network: Network, source: str, target: str = TARGET) -> bool:
 
 
 def _n_left_to_linux(network: Network) -> int:
-    """Packets from own addresses that workers handed over."""
+    """Packets from own addresses that workers punted."""
     assert network.dl3d
     return sum(row["handed"] for row in network.dl3d.call("drops")["verdicts"] if row["name"] == "own_source")
 
 
 @pytest.fixture(autouse=True)
 def _reached(network: Network) -> None:
-    """Neighbours are known, so that a packet that may pass does so at once."""
+    """Neighbours are resolved, so that a packet that may pass does so at once."""
     wait_reached(network, TARGET)
 
 
@@ -84,7 +84,7 @@ def accept_local_lets_them_pass(network: Network) -> None:
 
 @pytest.mark.parametrize("source", [0x00000001, 0x00FFFFFF, 0xF0000000, 0xFFFFFFFE])
 def sources_that_linux_takes_pass(network: Network, source: int) -> None:
-    """Without Linux as control plane they are martians, as RFC 1812 has it."""
+    """Without Linux as control plane they are martians (RFC 1812)."""
     with network.through_workers(1):
         assert _passes(network, str(IPv4Address(source)))
 
@@ -120,7 +120,7 @@ def ip6_packets_from_the_router_pass(network: Network) -> None:
 
 
 def an_address_of_an_interface_that_is_down_is_named(network: Network) -> None:
-    """The kernel takes it for its own all the same; workers do not, and say so."""
+    """The kernel nevertheless treats it as its own; workers do not, and report it."""
     words = "IPv4 address on an interface that is set down"
     assert network.names_supported(words)
     network.ip("link add hidden0 type veth peer name hidden1", "address add 203.0.113.9/32 dev hidden0")

@@ -1,4 +1,4 @@
-"""What workers cannot express is named while it is there, with what becomes of its packets, and not a moment longer."""
+"""What workers do not support is listed exactly while it exists, with the handling of its packets."""
 
 import contextlib
 import ctypes
@@ -24,13 +24,13 @@ MOMENT_S = 0.2
 BPF = {"x86_64": 321, "aarch64": 280}
 PROG_LOAD, LINK_CREATE, SCHED_CLS = 5, 28, 3
 TCX = {"ingress": 46, "egress": 47}
-GET_INFO, INFO_BYTES = 64, 84  # IPT_SO_GET_INFO, struct ipt_getinfo; those of IPv6 are the same
+GET_INFO, INFO_BYTES = 64, 84  # IPT_SO_GET_INFO, struct ipt_getinfo; the same for IPv6
 CHAIN = "'add table {0} f; add chain {0} f onward {{ type filter hook {1} priority 0; }}'"
 POLICY = "src 10.0.0.0/8 dst 11.0.0.0/8 dir out"
 SHAPER = "tbf rate 1mbit burst 10k latency 10ms"
 TEMPLATE = "tmpl src 192.0.2.1 dst 192.0.2.2 proto esp mode tunnel"
 
-# Name of the row: what is done, what undoes it, what it is called, where it is.
+# Name of the row: the command, its reversal, the reported name, the reported place.
 THINGS = {
     "bridge": ("ip link add name br0 type bridge", "ip link delete br0", None, ""),
     "bridge port": (
@@ -184,7 +184,7 @@ def names_what_workers_leave_to_linux(dl3d: Forwarder, thing: str) -> None:
 
 
 def _bpf(command: int, attributes: bytes) -> int:
-    """The system call: a descriptor of what it made."""
+    """The system call; returns a descriptor of the created object."""
     libc = ctypes.CDLL(None, use_errno=True)
     made: int = libc.syscall(BPF[platform.machine()], command, ctypes.create_string_buffer(attributes, 128), 128)
     assert made >= 0, os.strerror(ctypes.get_errno())
@@ -193,7 +193,7 @@ def _bpf(command: int, attributes: bytes) -> int:
 
 @contextlib.contextmanager
 def _program_by_tcx(dl3d: Forwarder, tap: str, side: int) -> Iterator[None]:
-    """One that lets all packets pass hangs on a TAP interface."""
+    """Attaches a program that passes all packets to a TAP interface."""
     text = struct.pack("<BBhiBBhi", 0xB7, 0, 0, -1, 0x95, 0, 0, 0)  # r0 = TCX_NEXT; exit
     program, licence = ctypes.create_string_buffer(text), ctypes.create_string_buffer(b"GPL")
     loaded = _bpf(PROG_LOAD, struct.pack("=IIQQ", SCHED_CLS, 2, ctypes.addressof(program), ctypes.addressof(licence)))
@@ -215,7 +215,7 @@ def names_programs_that_hang_by_tcx(dl3d: Forwarder, side: str) -> None:
 
 
 def _look_at_filter(family: int) -> None:
-    """As iptables-legacy -L does: Linux makes the table, and it stays."""
+    """Like iptables-legacy -L: Linux creates the table, which stays."""
     inet, level = (socket.AF_INET, socket.IPPROTO_IP) if family == 4 else (socket.AF_INET6, socket.IPPROTO_IPV6)
     info, n = ctypes.create_string_buffer(b"filter", INFO_BYTES), ctypes.c_uint32(INFO_BYTES)
     with socket.socket(inet, socket.SOCK_RAW, socket.IPPROTO_RAW) as asker:

@@ -1,4 +1,4 @@
-"""dl3gen, memif, dl3d, memif, dl3gen: both sides tell of the same packets."""
+"""dl3gen, memif, dl3d, memif, dl3gen: both sides account for the same packets."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The lab of two cores: dl3gen and dl3d over memif, and its end, at which nobody may crash."""
+"""The two-core lab: dl3gen and dl3d over memif, and its shutdown, during which neither may crash."""
 
 import time
 from contextlib import ExitStack
@@ -94,7 +94,7 @@ def tells_that_the_forwarder_is_gone_and_clears_up() -> None:
 
 
 def _start_server(folder: Path, name: str, device: str, ends: ExitStack) -> Process:
-    """A program with the other end of one link, up to its answer."""
+    """A program with the other end of one link, up to its reply."""
     file, socket = folder / f"{name}.yaml", folder / f"{name}.sock"
     whole = {
         "ports": [{"name": name, "device": device}],
@@ -111,7 +111,7 @@ def _start_server(folder: Path, name: str, device: str, ends: ExitStack) -> Proc
 
 @pytest.mark.parametrize(("late", "seconds"), [(0, 1.5), (1, 1.5), pytest.param(1, 4, marks=pytest.mark.long)])
 def a_peer_that_answers_late_gets_a_link(tmp_path: Path, late: int, seconds: float) -> None:
-    """DPDK's driver closes the file behind the buffers that one peer got, and the next one gets the same."""
+    """DPDK's driver closes the file behind one peer's buffers, and the next peer gets the same."""
     links = Links(tmp_path, ring_bits=10, is_zero_copy=True)
     endpoint = TERMS.endpoint(tmp_path)
     with ExitStack() as ends:

@@ -1,4 +1,4 @@
-"""The method 'dl3 bench onecore' with a real dl3d: the plugin makes what it receives."""
+"""The command 'dl3 bench onecore' with a real dl3d: the plugin generates what it receives."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Changes while traffic runs: reload by signal and by method, and batches of routes; all or nothing, and nothing lost."""
+"""Changes under traffic: reload by signal and by method, and route batches; all or nothing, without loss."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ def _wait_reloads(wired: WiredForwarder, n: int) -> None:
 
 
 def _out(wired: WiredForwarder, packet: Packet) -> tuple[str, bytes] | None:
-    """The port on which a packet leaves, and its frame."""
+    """The port on which a packet is sent, and its frame."""
     before = wired.account()
     wired.wires["a"].send(on(0, packet))
     if not wired.settle(before.received + 1).since(before).sent:

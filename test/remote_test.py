@@ -1,4 +1,4 @@
-"""The other machine of a laboratory: a real sshd, and a dl3d behind it."""
+"""The other machine of a testbed: a real sshd, and a dl3d behind it."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def the_forwarder_on_the_other_machine_is_measured_with_its_account(sshd: Sshd, 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["answers"][0]["dut"] == "dl3d"
     trial = read(record).trials[-1]
-    assert trial.facts["forwarder"]["version"]  # type: ignore[index]  # told by its own socket, through ssh
+    assert trial.facts["forwarder"]["version"]  # type: ignore[index]  # read from its own socket over ssh
     there = trial.facts["other machine"]
     assert isinstance(there, dict)
     assert there["address"] == "root@127.0.0.1"
@@ -94,7 +94,7 @@ cases: [{key: a, title: A}]
 def a_campaign_measures_the_forwarder_on_the_other_machine_with_all_that_happened_there(
     sshd: Sshd, tmp_path: Path
 ) -> None:
-    """Each trial loses frames, so each has evidence; after the first one of three jobs somebody types Ctrl-C."""
+    """Each trial loses frames, so each has evidence; after the first of three jobs, Ctrl-C is sent."""
     file, record, at = tmp_path / "far.yaml", tmp_path / "record.jsonl", f"ssh://root@127.0.0.1:{sshd.machine.port}"
     with _lab() as lab:
         assert lab.dut is not None
@@ -109,7 +109,7 @@ def a_campaign_measures_the_forwarder_on_the_other_machine_with_all_that_happene
 
 
 def _stopped_after_a_trial(sshd: Sshd, record: Path, *words: str) -> str:
-    """What it says meanwhile."""
+    """Its output so far."""
     environment = {**os.environ, remote.COMMAND: sshd.command()}
     said = record.with_suffix(".stderr")
     with (
@@ -160,7 +160,7 @@ def _is_seen_from_both(trial: Trial) -> None:
 @pytest.mark.parametrize(
     ("at", "key", "sentence"),
     [
-        ("ssh://root@127.0.0.1:{port}", "host", "cannot be reached"),  # a key that it does not know
+        ("ssh://root@127.0.0.1:{port}", "host", "cannot be reached"),  # an unknown key
         ("ssh://127.0.0.1:1", "ours", "make sure that 'ssh -p 1 127.0.0.1' works without a password"),
         ("dut.example", "ours", "the other machine must be given as ssh://"),
         ("ssh://root@127.0.0.1:{port}", "ours", "no dl3d answers at /nowhere/dl3d.sock on root@127.0.0.1"),
@@ -176,7 +176,7 @@ def a_machine_that_cannot_be_reached_is_one_sentence(sshd: Sshd, at: str, key: s
 
 @pytest.mark.alone
 def both_machines_are_watched_on_one_clock(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other machine is this one, so its clock is known to be ours."""
+    """The other machine is this one, so its clock is the same."""
     monkeypatch.setenv(remote.COMMAND, sshd.command())
     with _lab() as lab:
         assert lab.dut is not None

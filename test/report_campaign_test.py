@@ -1,4 +1,4 @@
-"""The report of a whole campaign as a reader uses it: points, clicks, switches off, saves, follows a figure home."""
+"""The report of a campaign in use: hovering, clicking, switching series off, saving, following links."""
 
 import csv
 import io
@@ -69,7 +69,7 @@ def tells_of_each_case_whether_it_was_run_or_why_not(shown: Chromium) -> None:
     assert reported["1.1"] == "measured"
     assert reported["1.2"] == "partly measured: 1 of 2 settings are not applicable here"
     assert reported["1.7"] == "partly measured: 10 of 12 settings are not applicable here"
-    assert reported["3.3"] == "partly measured"  # one job has no answer
+    assert reported["3.3"] == "partly measured"  # one job has no result
     assert "10 of 19 cases were measured on this machine (3 of them partly)" in _texts(shown, "main, body")[0]
 
 

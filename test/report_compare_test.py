@@ -1,4 +1,4 @@
-"""Two campaigns compared by the command: what it says, prints, and leaves with."""
+"""Two campaigns compared by the command: its output and its exit status."""
 
 import csv
 import io

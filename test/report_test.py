@@ -1,4 +1,4 @@
-"""The report as a reader sees it: the command makes a page, Chromium shows it, and it says what the records say."""
+"""The report in a browser: the command writes a page, Chromium renders it, and it matches the records."""
 
 import subprocess
 import sys
@@ -46,7 +46,7 @@ def never_writes_over_a_record_nor_makes_folders(tmp_path: Path) -> None:
 
 
 def _rows(page: Node, table: str) -> list[dict[str, str]]:
-    """A table's rows, each cell by the name of its column."""
+    """A table's rows, each cell by its column key."""
     body = next(next(page.all("table", id=table)).all("tbody"))
     return [{cell.attributes["data-col"]: cell.text for cell in row.all("td")} for row in body.all("tr")]
 

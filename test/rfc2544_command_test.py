@@ -1,4 +1,4 @@
-"""All six tests of RFC 2544 by one command, on a wire that is known and that a command of ours can cut."""
+"""All six tests of RFC 2544 by one command, on a known wire that a command of the test can cut."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from harness.answers import THERE, Bench, port, stream
 from harness.wired import TOP
 
 LIMIT_PPS, DEAD_MS = 80_000, 100
-ATTEMPTS = 4  # whoever shares the core may spoil one
+ATTEMPTS = 4  # another process on the core may spoil one
 TITLES = ("throughput", "latency", "frame loss rate", "back-to-back frames", "system recovery", "reset")
 CUT = """
 import sys

@@ -61,7 +61,7 @@ def many_routes_load_and_answer_right(family: Family, tmp_path: Path, capsys: py
             assert (frame and Ether(frame).dst) == (None if hop is None else _hop_mac(hop)), text
 
 
-# Traffic from a capture file that never ends, at whatever rate the worker takes: nothing on the way in can lose a packet,
+# Traffic from an endless capture file, at whatever rate the worker takes: no packet can be lost on the way in,
 # so each drop, and each packet on port c, is the forwarder's own doing.
 CHANGES_PER_SECOND = 10_000 if IS_SANITIZED else 100_000
 
@@ -96,7 +96,7 @@ def loaded(tmp_path: Path) -> Iterator[Forwarder]:
         yield made
 
 
-@pytest.mark.alone  # a worker polls, and judged is how many changes a second it takes
+@pytest.mark.alone  # a worker polls, and the rate of changes is checked
 def changes_disturb_no_packet(loaded: Forwarder, is_long: bool, capsys: pytest.CaptureFixture[str]) -> None:
     seconds, n_pairs = (30.0, 3) if is_long else (1.5, 2)
     quiet, busy, rates = [], [], []
@@ -115,7 +115,7 @@ def changes_disturb_no_packet(loaded: Forwarder, is_long: bool, capsys: pytest.C
         )
     assert end.drops == {}
     assert _sent_on(loaded, "c") == 0, "packets took the port of changed routes that do not cover them"
-    # A short run shares its cores with whatever else goes on; the long one is where the rate is judged.
+    # A short run shares its cores with other processes; only the long one checks the rate.
     assert min(rates) >= (0.95 if is_long else 0.5) * CHANGES_PER_SECOND
 
 

@@ -1,4 +1,4 @@
-"""A generator whose core is taken away says so: the trial is INVALID with the reason, and nothing is called loss."""
+"""A generator that loses its core reports it: the trial is INVALID with the reason, and nothing counts as loss."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def a_sender_without_its_core_is_late_and_loses_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.timing
 def what_is_sent_after_a_pause_is_at_most_64_frames(tmp_path: Path) -> None:
-    # The bucket holds no more than the frames that may follow a pause at once, and those of the run itself.
+    # The bucket holds at most the frames that may follow a pause at once, and those of the run itself.
     with Bench(tmp_path, [f"{THERE} ring=65536 slot=128 limit_pps=300000 limit_depth=80"]) as bench, busy(CORES[-1]):
         reported, truth = bench.run_one(stream(rate="250 kpps"), seconds=SECONDS)
         assert reported.late > 0
@@ -55,7 +55,7 @@ def a_sink_without_its_core_is_late_and_nobodys_loss(tmp_path: Path) -> None:
             for _ in range(STARVING_RUNS):
                 reported, truth = bench.run_one(stream(rate="1 Mpps"), seconds=SECONDS)
                 if truth.ring_full:
-                    break  # else the core was left to the sink for all of the run
+                    break  # otherwise the sink kept the core for the whole run
             results = bench.dl3gen.results()
         (right,) = (each for each in results.ports if each.name == "right")
         assert truth.ring_full > 0

@@ -1,4 +1,4 @@
-"""The ports' TAP interfaces in Linux: over a crash and a new start, taken away by somebody, and what stands in their way."""
+"""The ports' TAP interfaces in Linux: across a crash and restart, removed by others, and conflicting with others."""
 
 import os
 import subprocess
@@ -195,7 +195,7 @@ def namespace() -> Iterator[Namespace]:
 
 
 def _refusal(tmp_path: Path, namespace: str, *before: str, check: bool = False) -> str:
-    """What dl3d says when it does not start."""
+    """The output of a dl3d that does not start."""
     file = tmp_path / "dl3d.yaml"
     file.write_text(GOOD.replace("NAMESPACE", namespace).replace("SOCKET", str(tmp_path / "dl3d.sock")))
     words = [*before, str(DL3D), *(["--check"] if check else []), str(file)]
@@ -232,7 +232,7 @@ def a_namespace_that_nobody_else_sees_is_named(tmp_path: Path) -> None:
     file, log = tmp_path / "dl3d.yaml", tmp_path / "log"
     text = GOOD.replace("{namespace: NAMESPACE}", "{keep: false}").replace("SOCKET", str(tmp_path / f"{name}.sock"))
     file.write_text(text)
-    # As ip netns exec does it.
+    # Like ip netns exec.
     words = ["unshare", "--mount", "--propagation", "slave", str(DL3D), str(file)]
     with log.open("w") as said, subprocess.Popen(words, stderr=said) as process:
         wait_until(lambda: "forwarding: ports 2" in log.read_text(), "it ran", 20.0)

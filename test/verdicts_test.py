@@ -1,4 +1,4 @@
-"""Every verdict has a row here that causes it: frame in, verdict, frame out."""
+"""Each verdict has a row that causes it: input frame, verdict, output frame."""
 
 import tomllib
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ NEIGHBOURS = [
 
 @dataclass(frozen=True)
 class Row:
-    """A frame sent to port a, what becomes of it, at which port it comes out, and how many bytes at its end do not."""
+    """A frame sent to port a, its verdict, its output port, and how many trailing bytes are dropped."""
 
     name: str
     frame: bytes
@@ -94,7 +94,7 @@ GOOD = [
     Row("forwards_ip6_from_our_own_address", on(0, ip6("2001:db8:22::1", src="2001:db8:2::1")), "forward", 1),
     Row("forwards_ip4_to_a_neighbour_on_link", on(0, ip4("10.0.2.2")), "forward", 1),
 ]
-# Checksums that are 0 or become so, for RFC 1624's corner.
+# Checksums that are 0 or become 0, the corner case of RFC 1624.
 GOOD += [Row(f"forwards_ip4_with_id_{i:#x}", on(0, ip4("10.2.0.1", id=i)), "forward", 1) for i in range(0, 65536, 4369)]
 PARSE = [
     Row("drops_a_frame_that_ends_in_its_ip4_header", _cut(TO_B, 30), "runt"),
@@ -176,7 +176,7 @@ ELSEWHERE = {
 
 @pytest.fixture(scope="module")
 def wired() -> Iterator[WiredForwarder]:
-    """Five ports: a receives, b and c have neighbours, d has no peer, e's device takes short frames only."""
+    """Five ports: a receives, b and c have neighbours, d has no peer, e's device only takes short frames."""
     with WiredForwarder(PORTS, routes=ROUTES, neighbours=NEIGHBOURS) as made:
         made.namespace.ip("link", "set", "dev", "e", "mtu", "1000")
         yield made

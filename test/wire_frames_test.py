@@ -1,4 +1,4 @@
-"""What dl3gen puts on the wire, read by scapy: headers, checksums, sizes, flows, stamps."""
+"""The frames that dl3gen sends, parsed with scapy: headers, checksums, sizes, flows, timestamps."""
 
 import struct
 from collections import Counter
@@ -33,7 +33,7 @@ def _dump(folder: Path, n: int, code: str = "with vectors", **keys: Any) -> list
 
 
 def _with_fresh_checksums(packet: Packet) -> bytes:
-    """Bytes of the frame when scapy works out all checksums and lengths itself."""
+    """The frame's bytes with all checksums and lengths computed by scapy."""
     fresh = Ether(bytes(packet))
     for layer, fields in ((IP, ("chksum", "len")), (IPv6, ("plen",)), (UDP, ("chksum", "len")), (TCP, ("chksum",))):
         for field in fields if layer in fresh else ():
@@ -157,7 +157,7 @@ def a_million_flows_are_distinct(tmp_path: Path) -> None:
 
 
 def _check_rare_checksums(frames: list[bytes]) -> None:
-    """A UDP checksum that comes out as 0 is sent as ffff (RFC 768); among a million frames some are such."""
+    """A UDP checksum of 0 is sent as ffff (RFC 768); a million frames include some of these."""
     checksums = Counter(frame[40:42] for frame in frames)
     assert b"\0\0" not in checksums
     rare = [Ether(frame) for frame in frames if frame[40:42] == b"\xff\xff"]

@@ -1,4 +1,4 @@
-"""Two ports in a bond, or under another master that workers do not know: the router is the kernel, then dl3d. In a guest.
+"""Two ports in a bond, or under another unsupported master: the router is the kernel, then dl3d. Runs in a guest.
 
 near -- p0 [ router ] p1 == eth1 far      p1 and p2 are bond0 there, eth1 and eth2 are bond0 here
                     [ router ] p2 == eth2
@@ -25,24 +25,24 @@ MASTER = "interface in a bridge, bond or the like"
 BONDED = (1, 2)
 MOMENT_S = 0.5
 LACP = "802.3ad lacp_rate fast"
-PATIENCE_S = 30.0  # LACP sends each second at best
+PATIENCE_S = 30.0  # LACP sends at most once per second
 READY = 0x3C  # LACP: aggregated, in sync, collecting, distributing (IEEE 802.1AX, 6.4.2.3)
 BEHIND = {4: "10.9.0.1", 6: "2001:db8:9::1"}
 
 
 def address(network: int, number: int, family: int) -> str:
-    """Without its length."""
+    """The address without its prefix length."""
     return f"10.{network}.0.{number}" if family == 4 else f"2001:db8:{network}::{number}"
 
 
 def own(network: int, number: int, device: str) -> list[str]:
-    """Lines for `ip -batch` that give a device its addresses."""
+    """Lines for `ip -batch` that assign a device its addresses."""
     lengths = {4: 24, 6: 64}
     return [f"address add {address(network, number, family)}/{lengths[family]} dev {device}" for family in lengths]
 
 
 class Bonded:
-    """Router and hosts; close() takes all away."""
+    """Router and hosts; close() removes everything."""
 
     def __init__(self, kind: str) -> None:
         self.lab = Lab()
@@ -61,13 +61,13 @@ class Bonded:
         return Host("far" if link else "near", self.far if link else self.near, link, 2, f"eth{link}")
 
     def ip(self, *lines: str) -> None:
-        """Lines for `ip -batch` in the router's namespace; returns once they count for packets."""
+        """Run lines of `ip -batch` in the router's namespace; returns once they apply to packets."""
         batch(self.router.namespace, lines)
         self.router.settle()
 
     @contextlib.contextmanager
     def bond(self, mode: str = "active-backup") -> Iterator[None]:
-        """Both sides' ends of the two cables in a bond, with addresses and routes on it."""
+        """Both ends of the two cables in bonds, with addresses and routes."""
         ends: list[tuple[Namespace, int, str]] = [(self.far, 2, "eth"), (self.router.namespace, 1, "p")]
         for namespace, number, prefix in ends:
             batch(namespace, [f"link add bond0 type bond mode {mode} miimon 100"])
@@ -86,12 +86,12 @@ class Bonded:
             self.router.settle()
 
     def prefer(self, link: int) -> None:
-        """Let a bond of kind active-backup take another port, at both ends."""
+        """Make an active-backup bond switch to another port, at both ends."""
         batch(self.far, [f"link set bond0 type bond active_slave eth{link}"])
         self.ip(f"link set bond0 type bond active_slave p{link}")
 
     def forwarded(self) -> int:
-        """Packets that workers forwarded by themselves, after all was accounted for; 0 with the kernel."""
+        """Packets forwarded by workers, once all are accounted for; 0 with the kernel."""
         self.router.check()
         if not isinstance(self.router, Dl3dRouter):
             return 0
@@ -99,7 +99,7 @@ class Bonded:
         return account.sent - account.injected
 
     def names(self, links: set[int]) -> bool:
-        """Whether dl3d says that it leaves just these ports to Linux, each once; the kernel does all by itself."""
+        """Whether dl3d reports that exactly these ports are left to Linux; always true with the kernel."""
         if not isinstance(self.router, Dl3dRouter):
             return True
         rows = self.router.call("unsupported")["unsupported"]
@@ -107,7 +107,7 @@ class Bonded:
         return sorted(named) == [(MASTER, port_name(link)) for link in sorted(links)]
 
     def agree(self) -> bool:
-        """Whether each end of the two cables has heard by LACP that its neighbour is ready, and is."""
+        """Whether each end of the two cables is ready and sees by LACP that its peer is."""
         for namespace in (self.far, self.router.namespace):
             for port in json.loads(namespace.ip("-json", "-details", "link", "show", "master", "bond0")):
                 reported = port["linkinfo"]["info_slave_data"]
@@ -117,7 +117,7 @@ class Bonded:
         return True
 
     def mac(self) -> str:
-        """The bond's MAC address in the router, and so that of its ports."""
+        """The MAC address of the router's bond, which its ports share."""
         link: dict[str, str] = json.loads(self.router.namespace.ip("-json", "link", "show", "bond0"))[0]
         return link["address"]
 
@@ -152,7 +152,7 @@ def a_bond_agrees_with_its_neighbour_by_lacp(bonded: Bonded) -> None:
 
 
 def _comes_in_by(bonded: Bonded, link: int, seconds: float) -> bool:
-    """Whether a packet for near that comes in by that port of the bond gets there in that time."""
+    """Whether a packet for near that arrives on this port of the bond is delivered in time."""
     source, target = bonded.host(link), address(1, 2, 4)
     frame = bytes(Ether(src=source.mac, dst=bonded.mac()) / ip4(target, src=address(2, 2, 4)))
     return arrives(source, frame, bonded.host(0), target, seconds)

@@ -1,4 +1,4 @@
-"""VLANs (in VLANs, too), VRFs with overlapping prefixes, MPLS: the router is the kernel, then dl3d. In a guest.
+"""VLANs (also QinQ), VRFs with overlapping prefixes, MPLS: the router is the kernel, then dl3d. Runs in a guest.
 
 h0 -- p0 [ router ] p1 -- h1      both hosts speak untagged (10.N.0.0/24), and with each tag named below
 """
@@ -14,20 +14,20 @@ from harness.wire import Wire
 
 from dl3.lab.namespace import End, Lab, Namespace
 
-# libpcap is the one socket reader here that puts a tag back with the EtherType it had.
+# Of the socket readers here, only libpcap restores a tag with its original EtherType.
 DEVICE = "net_pcap{index},iface={name}"
 VRFS = {"red": 1001, "blue": 1002}
 
 
 @dataclass(frozen=True)
 class Tags:
-    """A VLAN, or a VLAN in an 802.1ad one."""
+    """A VLAN, or a VLAN inside an 802.1ad VLAN."""
 
     inner: int
     outer: int = 0
 
     def add(self, namespace: Namespace, device: str) -> str:
-        """Make the VLAN device on another one; its name."""
+        """Create the VLAN device on another device; returns its name."""
         if self.outer:
             lower = f"{device}.{self.outer}"
             if lower not in namespace.ip("-brief", "link"):
@@ -39,18 +39,18 @@ class Tags:
         return f"{device}.{self.inner}"
 
 
-# Network by number: what carries it on both cables, and its VRF.
+# By number of the network: its VLANs on both cables, and its VRF.
 NETWORKS = {5: Tags(5), 6: Tags(6), 7: Tags(7, outer=100), 8: Tags(8, outer=100)}
 IN_VRFS = {"red": Tags(11), "blue": Tags(12, outer=200)}
 
 
 def addresses(network: int, side: int, host: int) -> tuple[str, str]:
-    """IPv4 and IPv6, with lengths."""
+    """IPv4 and IPv6 addresses with prefix lengths."""
     return f"10.{network}.{side}.{host}/24", f"2001:db8:{network}:{side}::{host}/64"
 
 
 class Tagged:
-    """Router and hosts; close() takes all away."""
+    """Router and hosts; close() removes everything."""
 
     def __init__(self, kind: str) -> None:
         self.lab = Lab()
@@ -82,7 +82,7 @@ class Tagged:
             self._configure_vrf(side, vrf, tags)
 
     def _configure_vrf(self, side: int, vrf: str, tags: Tags) -> None:
-        """Both VRFs have the same networks; their hosts are in namespaces of their own, moved there with their VLAN."""
+        """Both VRFs have the same networks; each host has its own namespace, which holds its VLAN device."""
         router, member = self.router.namespace, self.members[vrf][side]
         if not side:
             router.ip("link", "add", vrf, "type", "vrf", "table", str(VRFS[vrf]))
@@ -116,7 +116,7 @@ def tagged(request: pytest.FixtureRequest) -> Iterator[Tagged]:
 
 
 def _forwarded(router: Router) -> int:
-    """Packets that workers forwarded by themselves; 0 with the kernel."""
+    """Packets forwarded by workers; 0 with the kernel."""
     if not isinstance(router, Dl3dRouter):
         return 0
     account = router.account()
@@ -124,7 +124,7 @@ def _forwarded(router: Router) -> int:
 
 
 def _cross(tagged: Tagged, source: Namespace, target: str) -> None:
-    ping(source, target, "-W", "3", count=1)  # neighbours may have to be found
+    ping(source, target, "-W", "3", count=1)  # neighbours may have to be resolved first
     before = _forwarded(tagged.router)
     pings = ping(source, target, "-W", "3", "-i", "0.2", count=5)
     assert pings.received == pings.sent, pings.text
@@ -171,7 +171,7 @@ def addresses_move_into_a_vrf_and_out_with_their_interface(tagged: Tagged) -> No
 
 
 def _priorities(frames: list[bytes], vlan: int) -> set[int]:
-    """Those of the tags of IPv4 packets in a VLAN."""
+    """Bytes of the tags of IPv4 packets in a VLAN."""
     tagged = [frame for frame in frames if frame[12:14] == b"\x81\x00" and frame[16:18] == b"\x08\x00"]
     tags = [int.from_bytes(frame[14:16], "big") for frame in tagged]
     return {tag >> 13 for tag in tags if tag & 0xFFF == vlan}
@@ -204,7 +204,7 @@ def a_vlan_that_nobody_has_is_no_way_in(tagged: Tagged) -> None:
 
 
 def _names(tagged: Tagged, words: str) -> bool:
-    """Whether dl3d says that workers leave it to Linux; the kernel does all by itself."""
+    """Whether dl3d reports that workers leave it to Linux; always true with the kernel."""
     return not isinstance(tagged.router, Dl3dRouter) or words in str(tagged.router.call("unsupported"))
 
 

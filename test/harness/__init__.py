@@ -1,1 +1,1 @@
-"""What the whole-wired tests share."""
+"""Shared by the system tests."""

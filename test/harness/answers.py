@@ -1,4 +1,4 @@
-"""A dl3gen between wires whose every loss and delay is known (test/device): what it tells must be what they did."""
+"""dl3gen between wires with known loss and delay (test/device): its results must match what the wires did."""
 
 import os
 import struct
@@ -25,15 +25,15 @@ PATIENCE_S = 10.0
 CORES = sorted(os.sched_getaffinity(0))
 PORTS = ("left", "right")
 THERE, BACK = "from=0 to=1", "from=1 to=0"
-# A limit judges untagged IPv4/UDP frames by when they were due: a pause of the machine makes none of them lost.
+# A limit handles untagged IPv4/UDP frames by their due times, so pauses of the machine cause no loss.
 AS_DUE = "due_at=50"
-# What EAL is told so that dl3gen takes its code with and without wide vectors.
+# EAL arguments that select dl3gen's code with and without wide vectors.
 VECTORS = {"with vectors": (), "without vectors": ("--force-max-simd-bitwidth=64",)}
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What one channel of the device did, by its own count."""
+    """What one channel of the device did, by its own counters."""
 
     offered: int
     refused: int
@@ -51,11 +51,11 @@ class Truth:
 
     @classmethod
     def of(cls, rows: bytes) -> "Truth":
-        """Read the rows of one channel; names stand beside the numbers."""
+        """Read the rows of one channel; names follow the numbers."""
         return cls(**{name.rstrip(b"\0").decode(): n for name, n in ROW.iter_unpack(rows) if name.strip(b"\0")})
 
     def since(self, before: "Truth") -> "Truth":
-        """What came on top of `before`."""
+        """The difference to `before`."""
         old = asdict(before)
         return Truth(**{name: n - old[name] for name, n in asdict(self).items()})
 
@@ -66,7 +66,7 @@ class Truth:
 
     @property
     def lost(self) -> int:
-        """Frames that came in and never came out, corrupted ones not among them."""
+        """Frames that went in and never come out, not counting corrupted ones."""
         return (
             self.refused
             + self.dead
@@ -85,23 +85,23 @@ def stream(**keys: Any) -> dict[str, Any]:
 
 
 def flood(**keys: Any) -> dict[str, Any]:
-    """A stream as fast as can be, which is never late: all of its frames are sent."""
+    """A stream at maximum rate, which is never late: all of its frames are sent."""
     return stream(**({"rate": "max"} | keys))
 
 
 def port(index: int, **keys: Any) -> dict[str, Any]:
-    """Port left or right of the file; `keys` are added."""
+    """Port left or right of the file, with additional `keys`."""
     return {"name": PORTS[index], "device": f"net_null{index},no-rx=1", "mac": f"02:00:00:00:00:1{index}"} | keys
 
 
 def eal(*args: str) -> dict[str, Any]:
-    """EAL's part of the file: the device, and arguments."""
+    """The EAL section of the file: the device, and arguments."""
     plugins = {"plugins": [plugin("answers")]}
     return plugins | {"args": list(args)} if args else plugins
 
 
 def generator_text(streams: Sequence[Mapping[str, Any]], **keys: Any) -> str:
-    """A configuration with ports left and right; `keys` are added at the top level."""
+    """A configuration with ports left and right and additional top-level `keys`."""
     whole = {
         "ports": [port(i) for i in range(len(PORTS))],
         "workers": [{"core": CORES[-1]}],
@@ -117,7 +117,7 @@ def generator_text(streams: Sequence[Mapping[str, Any]], **keys: Any) -> str:
 class Bench:
     """dl3gen with the given channels between its ports, ready to send. Use it in a with statement.
 
-    Other keys are those of the file. One that `measures` goes before others that want its core.
+    Other keys are those of the file. With `measures`, it has priority over other processes on its core.
     """
 
     def __init__(self, folder: Path, channels: Sequence[str] = (THERE,), measures: bool = False, **keys: Any) -> None:
@@ -154,7 +154,7 @@ class Bench:
             self.dl3gen.close()
 
     def truths(self) -> list[Truth]:
-        """What each channel did since the newest run began, or since `forget`."""
+        """What each channel did since the latest run began, or since `forget`."""
         return [now.since(before) for now, before in zip(self._read_truths(), self._before, strict=True)]
 
     def _read_truths(self) -> list[Truth]:
@@ -163,18 +163,18 @@ class Bench:
         return [Truth.of(rows[i * size : (i + 1) * size]) for i in range(self._n_channels)]
 
     def die(self, ns: int) -> None:
-        """From the next frame on the first channel loses all for so long."""
+        """Starting with the next frame, the first channel loses everything for this long."""
         at = self._account.read_bytes().index(DIE_NS)
         with self._account.open("r+b") as file:
             file.seek(at)
             file.write(ROW.pack(DIE_NS, ns))
 
     def forget(self) -> None:
-        """Let the truths begin here."""
+        """Restart the channel counters."""
         self._before = self._read_truths()
 
     def run(self, *streams: Mapping[str, Any], stragglers_s: float = 0.1, **params: Any) -> Results:
-        """Send, wait for what is under way, and return the account."""
+        """Send, wait for frames in flight, and return the packet accounting."""
         if streams:
             params["streams"] = [dict(each) for each in streams]
         self.forget()
@@ -185,16 +185,16 @@ class Bench:
         return self.dl3gen.finish(stragglers_s)
 
     def _wait_empty(self) -> None:
-        """Until nothing is under way; a test judges what is then still there."""
+        """Wait until no frames are in flight; the test judges any that remain."""
         end = time.monotonic() + PATIENCE_S
         while any(truth.n_under_way for truth in self._read_truths()) and time.monotonic() < end:
             time.sleep(0.01)
 
     def run_one(self, *streams: Mapping[str, Any], **params: Any) -> tuple[StreamResult, Truth]:
-        """A run of one stream: its account, and the truth of the first channel."""
+        """A run of one stream: its accounting, and the counters of the first channel."""
         (only,) = self.run(*streams, **params).streams
         return only, self.truths()[0]
 
     def dumped(self, port: int = 0) -> Path:
-        """Where the frames are that came in on port number `port`; complete once `dump` of them have."""
+        """The file with frames received on port number `port`; complete once it holds `dump` of them."""
         return self._dump.with_name(f"dump{port}.pcap")

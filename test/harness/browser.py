@@ -1,4 +1,4 @@
-"""A page as Chromium shows it: its elements, and how large they came out."""
+"""A page as rendered by Chromium: its elements and their sizes."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
 VOID = {"meta", "br", "img", "input", "link", "hr"}
-# Runs in a copy of the page, which allows it: writes down what only a browser knows.
+# Runs in a copy of the page whose policy permits it; records what only the browser can measure.
 RULER = """<script>
 const box = e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
 document.body.dataset.ruler = JSON.stringify({
@@ -28,7 +28,7 @@ document.body.dataset.ruler = JSON.stringify({
 
 
 class Box(NamedTuple):
-    """Where something stands, in pixels."""
+    """The position of an element, in pixels."""
 
     left: float
     top: float
@@ -36,7 +36,7 @@ class Box(NamedTuple):
     bottom: float
 
     def meets(self, other: "Box", slack: float) -> bool:
-        """Whether the two share more than a rim."""
+        """Whether the two overlap by more than a margin."""
         return (
             self.left < other.right - slack
             and other.left < self.right - slack
@@ -45,7 +45,7 @@ class Box(NamedTuple):
         )
 
     def is_inside(self, other: "Box", slack: float) -> bool:
-        """Whether nothing of this one sticks out."""
+        """Whether this one is completely inside the other."""
         return (
             other.left - slack <= self.left
             and other.top - slack <= self.top
@@ -69,9 +69,9 @@ class Chart(BaseModel):
 
 
 class Ruled(BaseModel):
-    """What the ruler found."""
+    """The measurements of the ruler."""
 
-    page: float  # width of all there is
+    page: float  # width of the whole content
     window: float
     stuck_out: tuple[str, ...]  # figures at the top that are wider than their tiles
     figures: tuple[Box, ...]
@@ -81,7 +81,7 @@ class Ruled(BaseModel):
 
 @dataclass
 class Node:
-    """An element that the browser shows."""
+    """An element as rendered by the browser."""
 
     tag: str
     attributes: dict[str, str]
@@ -103,7 +103,7 @@ class Node:
 
 
 class Tree(HTMLParser):
-    """The document that a browser printed."""
+    """The document printed by a browser."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class Tree(HTMLParser):
 
 
 def chromium(page: Path, *options: str) -> str:
-    """Open a page and return what Chromium prints."""
+    """Open a page and return Chromium's output."""
     program = shutil.which("chromium")
     assert program, "there is no chromium: run tools/install-deps test"
     profile = f"--user-data-dir={page.parent / 'profile'}"
@@ -138,12 +138,12 @@ def chromium(page: Path, *options: str) -> str:
 
 
 def shown(page: Path) -> Node:
-    """The document as the browser has it."""
+    """The document as rendered by the browser."""
     return Tree(chromium(page, "--dump-dom")).root
 
 
 def ruled(page: Path, width: int, as_printed: bool = False) -> Ruled:
-    """What the ruler finds in a copy of the page that may run it, in a window, or on paper, of this width."""
+    """The ruler's measurements in a copy of the page, in a window or on paper of this width."""
     copy = page.with_suffix(".ruler.html")
     text = page.read_text(encoding="utf-8").replace("'none';", "'none'; script-src 'unsafe-inline';", 1)
     if as_printed:

@@ -1,4 +1,4 @@
-"""A core that is taken away from whoever runs on it."""
+"""Takes a core away from whatever runs on it."""
 
 import contextlib
 import subprocess
@@ -10,7 +10,7 @@ LOOP = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint(flush
 
 @contextlib.contextmanager
 def busy(core: int, loop: str = LOOP) -> Iterator[None]:
-    """A thread that wants all of `core`, in a session of its own: two of them take it for twice as long."""
+    """A thread that uses all of `core`, in its own session: two of them take it for twice as long."""
     with subprocess.Popen(
         [sys.executable, "-c", loop, str(core)], stdout=subprocess.PIPE, start_new_session=True
     ) as process:

@@ -1,4 +1,4 @@
-"""Whole campaigns as they are left behind, made up: planned as real ones are, with a made-up device's answers."""
+"""Synthetic records of whole campaigns: planned like real ones, with results of a simulated device."""
 
 import random
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ LAB = {"lab": {"wire": "memif", "dut": "dl3d", "cores": {"dl3d": 1, "dl3gen": 0}
 
 
 def rate_of(job: Job, frame: str) -> float:
-    """What the made-up device takes: less with larger frames, many flows and few huge pages."""
+    """The capacity of the simulated device: lower with larger frames, many flows and few huge pages."""
     size = MEANS[frame]
     base = 9.6e6 * float((64 / size) ** 0.35) * (0.45 if job.setup.dut.kind == "ovs" else 1.0)
     many = 1 - 0.06 * max(job.traffic.flows.bit_length() - 14, 0)
@@ -46,7 +46,7 @@ def rate_of(job: Job, frame: str) -> float:
 
 
 def searching(maker: Maker, job: Job, pps: float, dice: random.Random) -> list[Trial | Throughput]:
-    """The trials of one search and its answers for two goals."""
+    """The trials of one search and its results for two goals."""
     own = replace(maker, dut=job.setup.dut.name, ceiling_pps=pps)
     shares = (1.9, 1.4, 1.2, 1.1, 1.05, 1.02, 1.01, 1.005, 0.995, 0.99, 0.98, 1.0)
     found: list[Trial | Throughput] = [own.trial(job.frame, pps * share, job=job.key) for share in shares]
@@ -71,7 +71,7 @@ def searching(maker: Maker, job: Job, pps: float, dice: random.Random) -> list[T
 
 
 def proof(maker: Maker, frames: Iterable[str]) -> Proof:
-    """The tester against itself."""
+    """The generator's self-test."""
     points = [
         ProofPoint(
             frame=frame,
@@ -87,7 +87,7 @@ def proof(maker: Maker, frames: Iterable[str]) -> Proof:
 
 
 def white_paper(seed: int = 1, campaign: str = AT) -> list[Record]:
-    """The 19 cases: some measured, some not applicable here, one job without an answer."""
+    """The 19 cases: some measured, some not applicable here, one job without a result."""
     dice = random.Random(seed)
     maker = Maker(campaign=campaign, facts=(*Maker().facts, *LAB.items()), line_bps=0)
     plan = planned(read_campaign("white-paper"), HERE, campaign)
@@ -101,7 +101,7 @@ def white_paper(seed: int = 1, campaign: str = AT) -> list[Record]:
 
 
 def timeline(lost_at: dict[int, int]) -> Timeline:
-    """2 s in buckets of 5 ms; frames lost by bucket."""
+    """2 s in buckets of 5 ms, with the frames lost in each bucket."""
     sent = (50_000,) * 400
     return Timeline(
         start_ns=10**12,
@@ -129,7 +129,7 @@ def evidence() -> Evidence:
 
 
 def lossy(maker: Maker) -> Trial:
-    """A trial with loss, and with all that is known of it."""
+    """A trial with loss, with complete evidence."""
     made = maker.trial("64", 10e6, seconds=2.0, timeline=timeline({121: 21_000, 122: 9_000}).model_dump())
     places = {place: int(30_000 * share) for place, share in PLACES.items()}
     account = made.account.model_copy(
@@ -139,7 +139,7 @@ def lossy(maker: Maker) -> Trial:
 
 
 def common(maker: Maker, frame: str) -> dict[str, object]:
-    """What all answers have."""
+    """The fields common to all results."""
     head = {"at": AT, "campaign": maker.campaign, "dut": maker.dut, "frame": frame}
     return {**head, "mean_bytes": FRAMES[frame], "facts": dict(maker.facts)}
 
@@ -153,7 +153,7 @@ def points(ceiling_pps: float) -> tuple[LossPoint, ...]:
 
 
 def versus(maker: Maker, of: dict[str, object]) -> Versus:
-    """Beside a peer that is a little slower."""
+    """Compared with a slightly slower peer."""
     ours = tuple(maker.ceiling_pps * (1 + n / 100) for n in range(5))
     peer = tuple(pps * 0.93 for pps in ours)
     more = {"ours_pps": ours, "peer_pps": peer, "ratio": 1.075, "interval": (1.01, 1.14)}
@@ -161,7 +161,7 @@ def versus(maker: Maker, of: dict[str, object]) -> Versus:
 
 
 def resets(of: dict[str, object]) -> list[Reset]:
-    """Of the process and of the port."""
+    """Resets of the process and of the port."""
     found = []
     for what, seconds in (("process", (0.61, 0.66)), ("port", (0.012, 0.014))):
         lost = tuple(int(each * 1e6) for each in seconds)
@@ -170,7 +170,7 @@ def resets(of: dict[str, object]) -> list[Reset]:
 
 
 def bursts(maker: Maker, of: dict[str, object]) -> BackToBack:
-    """Bursts that a ring of 16,384 frames takes."""
+    """Bursts that fit into a ring of 16,384 frames."""
     rates = {"burst_pps": maker.ceiling_pps * 1.4, "throughput_pps": maker.ceiling_pps}
     frames = {"bursts": (16_100, 16_384, 15_900), "frames": 16_128}
     times = {"implied_buffer_s": 0.00091, "corrected_buffer_s": 0.00026}
@@ -178,7 +178,7 @@ def bursts(maker: Maker, of: dict[str, object]) -> BackToBack:
 
 
 def others(maker: Maker, frame: str) -> list[Record]:
-    """The answer of each other test."""
+    """One result of each of the other tests."""
     of, top = common(maker, frame), maker.ceiling_pps
     at_loads = {**of, "points": points(top)}
     highest = {"at_most_offered_pps": top * 0.98, "most_pps": top, "most_at_pps": top * 1.02}
@@ -194,7 +194,7 @@ def others(maker: Maker, frame: str) -> list[Record]:
 
 
 def every_test(maker: Maker, records: Iterable[Record]) -> list[Record]:
-    """A record with an answer of each test, the tester's proof, and a trial whose loss is explained."""
+    """A record with a result of each test, the self-test, and a trial whose loss is explained."""
     found = [proof(maker, FRAMES), *records, lossy(maker)]
     for frame in ("64", "512", "imix"):
         found += others(replace(maker, ceiling_pps=maker.ceiling_pps * (64 / FRAMES[frame]) ** 0.3), frame)

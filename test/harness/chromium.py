@@ -1,4 +1,4 @@
-"""Chromium at the end of a pipe: opens a page as it is, clicks, looks, takes pictures, and lets it save files."""
+"""Drives Chromium over a pipe: opens pages, clicks, inspects, takes screenshots, and receives saved files."""
 
 import base64
 import json
@@ -15,11 +15,11 @@ from typing import Any
 from harness.browser import FLAGS
 
 PATIENCE_S = 30.0
-HIGH = 20  # no descriptor below it is taken
+HIGH = 20  # lower descriptors are not used
 
 
 def high_pipe() -> tuple[int, int]:
-    """A pipe away from the descriptors that a browser wants to find it on."""
+    """A pipe that leaves the descriptors free on which a browser expects it."""
     low = os.pipe()
     ends = (fcntl(low[0], F_DUPFD_CLOEXEC, HIGH), fcntl(low[1], F_DUPFD_CLOEXEC, HIGH))
     for end in low:
@@ -28,7 +28,7 @@ def high_pipe() -> tuple[int, int]:
 
 
 class Chromium:
-    """One page in one browser; speaks the DevTools protocol over file descriptors 3 and 4."""
+    """One page in one browser; uses the DevTools protocol over file descriptors 3 and 4."""
 
     def __init__(self, folder: Path, width: int = 1100, height: int = 1400) -> None:
         program = shutil.which("chromium")
@@ -44,7 +44,7 @@ class Chromium:
         self.reply, self.number, self.session = b"", 0, ""
 
     def say(self, method: str, **params: Any) -> dict[str, Any]:
-        """One command and its answer; events in between are dropped."""
+        """One command and its reply; events in between are dropped."""
         self.number += 1
         said: dict[str, Any] = {"id": self.number, "method": method, "params": params}
         if self.session:
@@ -68,7 +68,7 @@ class Chromium:
         return heard
 
     def open(self, page: Path) -> None:
-        """Show a page, and wait until it is whole."""
+        """Show a page, and wait until it is loaded."""
         target = self.say("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.say("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self.say("Page.enable")
@@ -81,7 +81,7 @@ class Chromium:
         self.say("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def see(self, expression: str) -> Any:
-        """The value of an expression in the page; the page's own policy stays as it is."""
+        """The value of an expression in the page; the page's own policy stays in force."""
         found = self.say("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
@@ -94,7 +94,7 @@ class Chromium:
             sleep(0.05)
 
     def scroll(self, selector: str) -> tuple[float, float]:
-        """Bring an element into sight; its middle in pixels of the window."""
+        """Scroll an element into view; returns its centre in window pixels."""
         script = f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
         script += "e.scrollIntoView({block: 'center', behavior: 'instant'}); const r = e.getBoundingClientRect();"
         x, y = self.see(script + "return [r.left + r.width / 2, r.top + r.height / 2]; })()")
@@ -106,17 +106,17 @@ class Chromium:
         self.say("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def click(self, selector: str) -> None:
-        """Click as a person does."""
+        """Click with the mouse."""
         x, y = self.scroll(selector)
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             self.say("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def prefer(self, theme: str) -> None:
-        """Pretend that the reader's system is light or dark."""
+        """Emulate a light or dark system theme."""
         self.say("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
 
     def saved_by(self, selector: str) -> bytes:
-        """Click a link that saves a file; what is in it."""
+        """Click a link that saves a file; returns its content."""
         place = self.folder / "saved"
         place.mkdir(exist_ok=True)
         for old in place.iterdir():
@@ -130,17 +130,17 @@ class Chromium:
         return found[0].read_bytes()
 
     def picture(self, to: Path, whole: bool = False) -> None:
-        """A picture of what is in sight, or of the whole page."""
+        """A screenshot of the visible part, or of the whole page."""
         taken = self.say("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         to.write_bytes(base64.b64decode(taken["data"]))
 
     def pdf(self, to: Path) -> None:
-        """The page as it is printed."""
+        """The page as PDF."""
         printed = self.say("Page.printToPDF", preferCSSPageSize=True, printBackground=False)
         to.write_bytes(base64.b64decode(printed["data"]))
 
     def close(self) -> None:
-        """End the browser."""
+        """Stop the browser."""
         os.close(self.write_to)
         try:
             self.process.wait(PATIENCE_S)

@@ -17,9 +17,9 @@ def _request(changes: Sequence[tuple[str, str]]) -> bytes:
 
 
 def _batches() -> list[bytes]:
-    """A circle of batches; after a whole round the table is as before.
+    """A cycle of batches; after a complete cycle the table is unchanged.
 
-    More specific prefixes beside the traffic's addresses (x.x.x.77) appear on port c and go again, in the same /24s;
+    More specific prefixes next to the traffic's addresses (x.x.x.77) appear and disappear on port c, in the same /24s;
     the routes of the traffic itself change between two next hops of port b.
     """
     lower = [f"20.{i % 64}.{i // 64}.0/26" for i in range(BATCH)]
@@ -44,7 +44,7 @@ class Churn:
         self._batches = _batches()
 
     def run(self, seconds: float) -> float:
-        """Go on for that long, ending with a whole round; returns the changes per second that were made."""
+        """Continue for this long, ending with a complete cycle; returns the changes per second."""
         n = 0
         with socket.socket(socket.AF_UNIX) as client, client.makefile("rb") as replies:
             client.settimeout(30.0)

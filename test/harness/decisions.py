@@ -1,4 +1,4 @@
-"""Where packets to an address go: what Linux answers, what dl3d answers, in the same words."""
+"""Forwarding decisions for an address: those of Linux and of dl3d, in the same form."""
 
 import json
 import re
@@ -13,9 +13,9 @@ from typing import Any
 from dl3.lab.namespace import Namespace
 from harness.router import Dl3dRouter
 
-Way = tuple[str, str, int]  # next hop or "" on the link itself, interface, weight
+Way = tuple[str, str, int]  # next hop or "" if on-link, interface, weight
 
-# What `ip route get` says of routes that lead nowhere.
+# How `ip route get` reports routes without a destination.
 ERRORS = {
     "Network is unreachable": "no_route",
     "No route to host": "unreachable",
@@ -27,7 +27,7 @@ OURS = ("local", "broadcast", "anycast")
 
 @dataclass(frozen=True)
 class Decision:
-    """`kind` is unicast, local, or why a packet goes nowhere; "linux": workers leave it to Linux. No prefix: not told."""
+    """`kind` is unicast, local, or why it is dropped; "linux": left to Linux. No prefix: not reported."""
 
     kind: str
     prefix: str | None = None
@@ -41,7 +41,7 @@ def _prefix(text: str, family: int) -> str:
 
 
 def _shares(ways: Iterable[Way]) -> frozenset[Way]:
-    """The same way twice counts once, with both weights; weights in their smallest numbers."""
+    """Duplicate next hops are merged, adding their weights; weights are reduced to lowest terms."""
     weights: Counter[tuple[str, str]] = Counter()
     for via, interface, weight in ways:
         weights[via, interface] += weight
@@ -59,13 +59,13 @@ def _linux_decision(route: dict[str, Any], family: int) -> Decision:
     if kind in OURS:
         return Decision("local", _prefix(route["dst"], family))
     hops = [hop for hop in route.get("nexthops", [route]) if "dead" not in hop["flags"]]
-    # Routes of IPv6 via one next-hop object share what the kernel remembers: it may name another one's prefix.
+    # IPv6 routes via the same next-hop object share a cache: the kernel may report another route's prefix.
     prefix = None if family == 6 and "nhid" in route else _prefix(route["dst"], family)
     return Decision(kind, prefix, _shares(_way(hop) for hop in hops))
 
 
 def ask_linux(namespace: Namespace, addresses: Iterable[str], source: str, port: str) -> list[Decision]:
-    """Linux's decisions for packets that come in on a port from a source address."""
+    """Linux's decisions for packets that arrive on a port from a source address."""
     lines = [f"route get fibmatch {address} from {source} iif {port}" for address in addresses]
     words = ["ip", "-j", "-n", namespace.name, "-force", "-batch", "-"]
     done = subprocess.run(words, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=60)
@@ -84,7 +84,7 @@ def _worker_paths(reply: dict[str, Any]) -> frozenset[Way]:
 
 
 def ask_workers(router: Dl3dRouter, address: str) -> tuple[Decision, bool]:
-    """dl3d's decision for an address, and whether it says that Linux agrees and workers read the same."""
+    """dl3d's decision for an address, and whether it reports that Linux and the workers agree."""
     reply = router.call("route", address=address)
     is_sure = reply["workers_agree"] and reply["linux"]["agrees"] is True
     if not reply["found"]:
@@ -96,12 +96,12 @@ def ask_workers(router: Dl3dRouter, address: str) -> tuple[Decision, bool]:
 
 
 def is_left(workers: Decision) -> bool:
-    """Whether workers leave the packet to Linux, which then does what it does."""
+    """Whether workers leave the packet to Linux, which then handles it."""
     return workers.kind == "linux"
 
 
 def is_same(linux: Decision, workers: Decision, ports: Iterable[str]) -> bool:
-    """Whether a packet fares as it would with Linux alone; what leaves by no port must be left to Linux."""
+    """Whether a packet is handled as by Linux alone; packets that leave on no port must be left to Linux."""
     if linux.kind == "unicast" and not {way[1] for way in linux.ways} <= set(ports):
         return is_left(workers) and linux.prefix in (None, workers.prefix)
     if is_left(workers):

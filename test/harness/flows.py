@@ -1,4 +1,4 @@
-"""Many flows through a router, and which way each of them takes."""
+"""Many flows through a router, and which next hop each of them takes."""
 
 import struct
 import time
@@ -13,7 +13,7 @@ from harness.wire import Wire
 TARGETS = {4: "198.18.0.1", 6: "2001:db8:f8::1"}
 NUMBER = struct.Struct("!I")
 AT_ONCE = 200
-PORTS_AT = {4: 34, 6: 54}  # byte of the source port of UDP in a frame
+PORTS_AT = {4: 34, 6: 54}  # offset of the UDP source port in a frame
 QUIET_S = 0.3
 
 
@@ -24,7 +24,7 @@ class Book:
     ways: dict[int, set[str]]
 
     def shares(self) -> dict[str, float]:
-        """Share of the flows that each host got; a flow that came out twice counts at each."""
+        """The share of flows that each host received; a flow that came out at two hosts counts at both."""
         counted = Counter(name for names in self.ways.values() for name in names)
         return {name: n / len(self.ways) for name, n in counted.items()}
 
@@ -34,7 +34,7 @@ class Book:
 
 
 def flow_frame(network: Network, family: int, number: int) -> bytes:
-    """A UDP packet of flow `number` from h0, its number in the last four bytes; its ports make the flow."""
+    """A UDP packet of flow `number` from h0, with the number in its last four bytes; the ports identify the flow."""
     return _numbered(packet_from(network["h0"], TARGETS[family]), family, number)
 
 
@@ -46,7 +46,7 @@ def _numbered(plain: bytes, family: int, number: int) -> bytes:
 
 
 def _collect(book: dict[int, set[str]], wires: dict[str, Wire], family: int) -> int:
-    """Enter what has come out; how many packets."""
+    """Record what has come out; returns the number of packets."""
     n = 0
     for name, wire in wires.items():
         for frame in wire.drain():
@@ -57,7 +57,7 @@ def _collect(book: dict[int, set[str]], wires: dict[str, Wire], family: int) -> 
 
 
 def _wait(collect: Callable[[], int], wanted: int) -> int:
-    """Collect until so many packets came out, or none for a while; how many did."""
+    """Collect until this many packets came out, or none for a while; returns how many did."""
     came, quiet_since = 0, time.monotonic()
     while came < wanted and time.monotonic() - quiet_since < QUIET_S:
         if more := collect():
@@ -66,7 +66,7 @@ def _wait(collect: Callable[[], int], wanted: int) -> int:
 
 
 def send_flows(network: Network, family: int, names: Sequence[str], n_flows: int, times: int = 2) -> Book:
-    """Send each flow `times` times and see at which of the hosts its packets come out; all must come out."""
+    """Send each flow `times` times and record at which hosts its packets come out; all must come out."""
     plain = packet_from(network["h0"], TARGETS[family])
     frames = [_numbered(plain, family, number) for number in range(n_flows)]
     book: dict[int, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Frames to send, and what a router must make of them, worked out by scapy."""
+"""Frames to send, and the expected output of a router, computed with scapy."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def ip6(dst: str, payload: int = 18, **fields: Any) -> Packet:
 
 
 def forwarded(frame: bytes, index: int, dst_mac: str | None = None) -> bytes:
-    """What leaves on port number `index`: MACs of the hop, one less TTL, the checksum computed anew."""
+    """The frame that leaves on port number `index`: MACs of the next hop, TTL decremented, checksum updated."""
     packet = Ether(frame)
     packet.src, packet.dst = port_mac(index), dst_mac or host_mac(index)
     if IPv6 in packet:

@@ -1,6 +1,6 @@
-"""A virtual machine with Debian's own kernel above this machine's files: for what our kernel lacks (VLAN, VRF).
+"""A virtual machine with Debian's own kernel on this machine's files, for features our kernel lacks (VLAN, VRF).
 
-KVM is not needed: QEMU translates, which is some ten times slower; a guest is up after about five seconds.
+KVM is not required: QEMU emulates, which is about ten times slower; a guest boots in about five seconds.
 """
 
 import os
@@ -26,10 +26,10 @@ def _command(script: Path) -> list[str]:
 
 
 def run_in_guest(commands: str, timeout_s: float) -> tuple[int, str]:
-    """Run shell commands in a fresh guest, at the top of the project: their status and what they printed.
+    """Run shell commands in a new guest, in the top folder of the project; returns their status and output.
 
-    All files are this machine's and can be read; what is written goes with the guest. /tmp and /run are empty, but for
-    the project where it lies there.
+    All files of this machine are readable; writes are discarded with the guest. /tmp and /run are empty, except for
+    the project if it is there.
     """
     subprocess.run([TOP / "tools" / "make-guest"], check=True)
     with tempfile.NamedTemporaryFile("w", suffix=".sh", dir=GUEST, encoding="utf-8") as script:

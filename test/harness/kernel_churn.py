@@ -1,4 +1,4 @@
-"""A storm of changes in Linux around watched prefixes, which are never changed; told by one `ip -batch`, at a rate.
+"""A storm of changes in Linux around watched prefixes that never change, sent by one `ip -batch` at a given rate.
 
 Watched, by 172.16.2.2 on right:  198.19.N.64/28 and 2001:2:0:2::1:NN00/120 for N below N_WATCHED.
 Moving: MOVING, by a group on right whose members change. All else that changes leads to left.
@@ -18,13 +18,13 @@ FAMILIES = (4, 6)
 N_WATCHED = 16
 MEMBERS = range(10, 14)
 MOVING = {4: "198.19.200.0/24", 6: "2001:2:0:2::2:0/112"}
-GROUPS_EACH = 16  # changes between two of a group's members
+GROUPS_EACH = 16  # changes between two changes of a group's members
 BATCH = 100
 SUBSETS = ((0, 1, 2, 3), (0, 1), (1, 2, 3), (3,), (0, 2), (2, 1, 3))
 
 
 def _object(family: int, link: int, member: int) -> int:
-    """Id of a next-hop object."""
+    """The ID of a next-hop object."""
     return 1000 * family + 100 * link + member
 
 
@@ -38,7 +38,7 @@ def _watched(family: int, n: int) -> str:
 
 
 def _around(family: int, n: int) -> list[str]:
-    """Prefixes that hold a watched one, and such beside it."""
+    """Prefixes that contain a watched one, and adjacent ones."""
     if family == 4:
         parts = ("0/24", "0/25", "0/26", "64/26", "64/27", "80/28", "128/25", "63/32", "80/32")
         return [f"198.19.{n}.{part}" for part in parts]
@@ -63,12 +63,12 @@ def preparation() -> list[str]:
 
 
 def _keeper(family: int, link: int, n: int) -> str:
-    """A route by which a next hop is there all the time, and its count with it."""
+    """A route that keeps a next hop in use, and so its counter."""
     return f"203.0.113.{16 * link + n}/32" if family == 4 else f"2001:db8:cafe::{16 * link + n}/128"
 
 
 def circle() -> list[str]:
-    """Changes after which all is as before, but for the members of groups."""
+    """Changes that restore the initial state, except for the members of groups."""
     lines: list[str] = []
     for family in FAMILIES:
         prefixes = sorted({prefix for n in range(N_WATCHED) for prefix in _around(family, n)})
@@ -80,7 +80,7 @@ def circle() -> list[str]:
 
 
 def _with_groups(lines: Sequence[str]) -> list[str]:
-    """Groups change their members all the time."""
+    """Groups whose members change all the time."""
     mixed = []
     for i, line in enumerate(lines):
         mixed.append(line)
@@ -91,7 +91,7 @@ def _with_groups(lines: Sequence[str]) -> list[str]:
 
 
 class KernelChurn:
-    """The circle, again and again, in a with statement; it ends with a whole one."""
+    """Repeats the cycle in a with statement; it ends with a complete one."""
 
     def __init__(self, namespace: Namespace, per_second: float) -> None:
         self.n = 0
@@ -104,7 +104,7 @@ class KernelChurn:
 
     @property
     def per_second(self) -> float:
-        """As it came out."""
+        """The result of the cycles."""
         return self.n / self.seconds
 
     def _write(self) -> None:

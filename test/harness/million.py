@@ -1,4 +1,4 @@
-"""A million routes from BIRD by BGP through FRR into the kernel, and what follows from them."""
+"""A million routes from BIRD by BGP through FRR into the kernel, and their effects."""
 
 import re
 import socket
@@ -39,12 +39,12 @@ SO_RCVBUFFORCE = 33
 
 
 def prefix(number: int) -> str:
-    """The prefix of that number: /24s from 20.0.0.0 on."""
+    """The prefix with this number: /24s starting at 20.0.0.0."""
     return f"{20 + (number >> 16)}.{number >> 8 & 255}.{number & 255}.0/24"
 
 
 def _prefixes_of(namespace: Namespace) -> int:
-    """How many prefixes the kernel's IPv4 trie holds, those of table local among them."""
+    """The number of prefixes in the kernel's IPv4 trie, including those of table local."""
     text = namespace.run("cat", "/proc/net/fib_triestat")
     main = text[text.index("Main:") :] if "Main:" in text else text
     found = re.search(r"Prefixes:\s+(\d+)", main)
@@ -52,7 +52,7 @@ def _prefixes_of(namespace: Namespace) -> int:
 
 
 def wait_for(is_so: Callable[[], bool], timeout_s: float) -> float:
-    """Poll until it is so; the time at which it was."""
+    """Poll until the condition holds; returns the time at which it did."""
     deadline = time.monotonic() + timeout_s
     while not is_so():
         assert time.monotonic() < deadline, f"not within {timeout_s:.0f} s"
@@ -61,7 +61,7 @@ def wait_for(is_so: Callable[[], bool], timeout_s: float) -> float:
 
 
 class Million:
-    """BIRD beyond port p0 tells FRR beside the TAP interfaces of so many routes; a host beyond p1 sends."""
+    """BIRD beyond port p0 announces this many routes to FRR next to the TAP interfaces; a host beyond p1 sends."""
 
     def __init__(self, lab: Lab, router: Router, number: int) -> None:
         self.router, self.number = router, number
@@ -79,7 +79,7 @@ class Million:
         return made
 
     def start(self) -> None:
-        """Sessions begin; routes come by and by."""
+        """Start the sessions; routes arrive over time."""
         for number in range(2):
             self.router.namespace.ip("address", "add", f"10.0.{number}.1/24", "dev", port_name(number))
         self._n_own = _prefixes_of(self.router.namespace)
@@ -88,23 +88,23 @@ class Million:
         self.bird = Bird(self.teller, BIRD, {"routes.conf": routes})
 
     def n_kernel(self) -> int:
-        """Routes of the teller that the kernel has."""
+        """Routes announced by BIRD that the kernel has."""
         return _prefixes_of(self.router.namespace) - self._n_own
 
     def tell(self, is_on: bool) -> None:
-        """Let BIRD tell its routes, or take all of them back."""
+        """Make BIRD announce its routes, or withdraw all of them."""
         assert self.bird
         self.bird.ask("enable" if is_on else "disable", "many")
 
     def close(self) -> None:
-        """End the daemons."""
+        """Stop the daemons."""
         for daemons in (self.bird, self.frr):
             if daemons:
                 daemons.close()
 
 
 class Datagrams:
-    """Datagrams at a known rate to addresses all over the routes, counted where they leave the router."""
+    """Datagrams at a known rate to addresses across all routes, counted where they leave the router."""
 
     def __init__(self, million: Million, pps: float) -> None:
         self.sent = self.came = 0
@@ -120,7 +120,7 @@ class Datagrams:
 
     @property
     def lost(self) -> int:
-        """Sent and not come."""
+        """Sent but not received."""
         return self.sent - self.came
 
     def _send(self) -> None:

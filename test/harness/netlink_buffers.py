@@ -1,4 +1,4 @@
-"""A program's netlink socket made small from outside, so that a handful of changes is more than it holds."""
+"""Shrinks a program's netlink socket buffer from outside, so that a few changes overrun it."""
 
 import contextlib
 import ctypes
@@ -17,7 +17,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def _copied(process: int, entry: Path) -> socket.socket | None:
-    """The same socket by a descriptor of ours; None when it is none, or has been closed meanwhile."""
+    """The same socket as a descriptor of ours; None if it is not a socket, or has been closed meanwhile."""
     with contextlib.suppress(FileNotFoundError):
         if str(entry.readlink()).startswith("socket:"):
             copy = _libc.syscall(PIDFD_GETFD, process, int(entry.name), 0)
@@ -29,7 +29,7 @@ def _copied(process: int, entry: Path) -> socket.socket | None:
 
 
 def _sockets(pid: int) -> Iterator[socket.socket]:
-    """All of its sockets."""
+    """All sockets of the process."""
     process = os.pidfd_open(pid)
     try:
         for entry in Path(f"/proc/{pid}/fd").iterdir():
@@ -58,7 +58,7 @@ def _throw_away(heard: socket.socket) -> None:
 
 @contextlib.contextmanager
 def unread_socket(pid: int) -> Iterator[None]:
-    """Events of routes and neighbours during this time are lost; it has to be stopped."""
+    """Messages about routes and neighbours sent meanwhile are lost; the process must be stopped."""
     yield
     for one in _sockets(pid):
         if _receives_routes(one):
@@ -67,7 +67,7 @@ def unread_socket(pid: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def small_receive_buffer(pid: int) -> Iterator[None]:
-    """What Linux tells it of routes overruns it soon."""
+    """Messages about routes soon overrun its buffer."""
     _set_buffer(pid, socket.SO_RCVBUF, SMALL_BYTES)
     try:
         yield

@@ -3,7 +3,7 @@
     h0 -- p0 [ router ] p1 -- h1 -- far          pN has 10.0.N.1/24 and 2001:db8:aN::1/64
     h2 -- p2 [        ] p3 -- switch -- n2 n3 n4 n5   the hosts on it .2 (n3 .3, n4 .4, n5 .5); far is 10.0.9.2
 
-h1 forwards between the router and far. Every test gets the network as it was first set up (`reset`).
+h1 forwards between the router and far. Every test gets the network in its initial state (`reset`).
 """
 
 import contextlib
@@ -20,7 +20,7 @@ N_LINKS = 4
 FAR = 9
 FAMILIES = (4, 6)
 SMALL_MTU = 1300
-BENCHMARK = {4: "198.18.0.0/16", 6: "2001:db8:f8::/48"}  # nobody's: whatever leads there ends at the next host
+BENCHMARK = {4: "198.18.0.0/16", 6: "2001:db8:f8::/48"}  # reserved for benchmarking: packets to it end at the next host
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Host:
         return End(self.namespace, self.device, self.mac)
 
     def ip(self, *words: str) -> str:
-        """The ip command on it."""
+        """Run the ip command on it."""
         return self.namespace.ip(*words)
 
     @contextlib.contextmanager
@@ -72,7 +72,7 @@ def network(family: int, link: int, number: int) -> str:
 
 
 def router_address(family: int, link: int) -> str:
-    """The router's address that its hosts use: with IPv6 the link-local one, as a router advertisement says."""
+    """The router address that its hosts use: for IPv6 the link-local one, as in a router advertisement."""
     return network(4, link, 1) if family == 4 else f"fe80::ff:fe00:{link << 8 | 1:x}"
 
 
@@ -82,7 +82,7 @@ def length(family: int) -> int:
 
 
 class Network:
-    """All of the picture above; close() takes it away."""
+    """The network in the picture above; close() removes it."""
 
     def __init__(self, kind: str) -> None:
         self.lab = Lab()
@@ -120,7 +120,7 @@ class Network:
         return self.hosts[name]
 
     def settle_in(self, host: Host) -> None:
-        """Set a host's device up; give it its addresses and its way out where it has lost them."""
+        """Set a host's device up; restore its addresses and default route if it has lost them."""
         lines = [f"link set {host.device} up"]
         for family in FAMILIES:
             lines.append(f"address replace {host.address(family)}/{length(family)} dev {host.device}")
@@ -139,29 +139,29 @@ class Network:
 
     @property
     def the_router(self) -> Router:
-        """The router, which there is once the network is being built."""
+        """The router, which exists once the network is being built."""
         assert self.router
         return self.router
 
     @property
     def dl3d(self) -> Dl3dRouter | None:
-        """The router when it is dl3d."""
+        """The router if it is dl3d."""
         return self.router if isinstance(self.router, Dl3dRouter) else None
 
     def ip(self, *lines: str) -> None:
-        """Lines for `ip -batch` in the router's namespace; returns once they count for packets."""
+        """Run lines of `ip -batch` in the router's namespace; returns once they apply to packets."""
         batch(self.the_router.namespace, lines)
         self.the_router.settle()
 
     def sysctl(self, **settings: str) -> None:
-        """Settings of the router's namespace, `ipv4__conf__p0__rp_filter="1"`; returns once they count for packets."""
+        """Sysctls of the router's namespace, `ipv4__conf__p0__rp_filter="1"`; returns once they apply to packets."""
         words = [f"net.{key.replace('__', '.')}={value}" for key, value in settings.items()]
         self.the_router.namespace.run("sysctl", "-qw", *words)
         self.the_router.settle()
 
     @contextlib.contextmanager
     def while_set(self, **settings: str) -> Iterator[None]:
-        """The router's namespace with other settings; then with those it had."""
+        """The router's namespace with other sysctls, restored afterwards."""
         keys = [f"net.{key.replace('__', '.')}" for key in settings]
         found = self.the_router.namespace.run("sysctl", "-n", *keys).split()
         self.sysctl(**settings)
@@ -172,7 +172,7 @@ class Network:
 
     @contextlib.contextmanager
     def rule(self, family: int, words: str) -> Iterator[None]:
-        """With a rule for the choice of a table."""
+        """With a policy routing rule."""
         namespace = self.the_router.namespace
         batch(namespace, [f"rule add {words}"], f"-{family}")
         try:
@@ -184,7 +184,7 @@ class Network:
 
     @contextlib.contextmanager
     def through_workers(self, n_packets: int) -> Iterator[None]:
-        """At least so many packets are forwarded by dl3d's workers in the block: not by Linux on its behalf."""
+        """In the block, dl3d's workers forward at least this many packets, as opposed to Linux on their behalf."""
         before = self.dl3d.account() if self.dl3d else None
         yield
         if self.dl3d and before:
@@ -193,11 +193,11 @@ class Network:
             assert since.sent - since.injected >= n_packets, since
 
     def names_unsupported(self, word: str) -> bool:
-        """Whether dl3d says of something with that word that workers cannot express it; the kernel can express all."""
+        """Whether dl3d reports something with this word as unsupported by workers; the kernel supports everything."""
         return not self.dl3d or word in str(self.dl3d.call("unsupported"))
 
     def names_supported(self, word: str) -> bool:
-        """Whether dl3d says nothing of the kind."""
+        """Whether dl3d reports nothing of the kind."""
         return not self.dl3d or word not in str(self.dl3d.call("unsupported"))
 
     @contextlib.contextmanager
@@ -212,14 +212,14 @@ class Network:
             self.ip(f"link set {port_name(link)} mtu 1500")
 
     def forget(self) -> None:
-        """All neighbours, paths' MTUs and redirects, everywhere."""
+        """Flush all neighbours, path MTUs and redirects, everywhere."""
         for namespace in (self.the_router.namespace, *(host.namespace for host in self.hosts.values())):
             for family in ("-4", "-6"):
                 namespace.ip(family, "neighbour", "flush", "all")
                 namespace.ip(family, "route", "flush", "cache")
 
     def has_died(self) -> bool:
-        """dl3d is not there any more: the next test needs another network."""
+        """dl3d is gone: the next test needs a new network."""
         try:
             if self.dl3d:
                 self.dl3d.call("status")
@@ -228,13 +228,13 @@ class Network:
         return False
 
     def reset(self) -> None:
-        """Addresses and routes as in the picture, whatever a test has left."""
+        """Restore addresses and routes as in the picture, whatever a test has left behind."""
         router = self.the_router
         for family in ("-4", "-6"):
             batch(router.namespace, CLEAN, family=family, may_fail=True)
         batch(router.namespace, ["nexthop flush"], may_fail=True)
         batch(router.namespace, self._first_lines())
-        # Linux finds out on a thread of its own that nobody looks for duplicates, and sends from others until then.
+        # Linux completes duplicate address detection asynchronously, and uses other source addresses until then.
         wait_until(lambda: not router.namespace.ip("-6", "address", "show", "tentative"), "all addresses were taken")
         router.settle()
 
@@ -260,14 +260,14 @@ class Network:
 
 
 class NetworkPool:
-    """Where a network waits for the next test; a new one is built when there is none."""
+    """Keeps a network for the next test; builds a new one if there is none."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self._network: Network | None = None
 
     def take(self) -> Network:
-        """The network as it was first set up."""
+        """The network in its initial state."""
         if self._network:
             self._network.reset()
         else:
@@ -275,7 +275,7 @@ class NetworkPool:
         return self._network
 
     def clear(self) -> None:
-        """Take it away."""
+        """Remove it."""
         if self._network:
             self._network.close()
         self._network = None

@@ -1,4 +1,4 @@
-"""Test devices where EAL takes plugins from: the build folder, or a copy where that lies below a folder like /tmp."""
+"""Test devices where EAL loads plugins from: the build folder, or a copy if that is below a folder like /tmp."""
 
 import atexit
 import functools
@@ -14,7 +14,7 @@ DEVICES = BUILD / "test" / "device"
 
 @functools.cache
 def _folder() -> Path:
-    """Removed when we end."""
+    """Removed at exit."""
     if is_safe(DEVICES):
         return DEVICES
     stack = ExitStack()
@@ -26,5 +26,5 @@ def _folder() -> Path:
 
 
 def plugin(name: str) -> str:
-    """Path of one for eal.plugins."""
+    """The path of a plugin for eal.plugins."""
     return str(_folder() / f"{name}.so")

@@ -1,4 +1,4 @@
-"""Whether packets get through a router: echoes, and frames that hosts send and catch."""
+"""Whether packets get through a router: echoes, and frames that hosts send and capture."""
 
 import contextlib
 import time
@@ -22,7 +22,7 @@ def reaches(network: Network, target: str, source: str = "h0") -> bool:
 
 
 def misses(network: Network, target: str, source: str = "h0") -> bool:
-    """Whether no echo comes back within a moment."""
+    """Whether no echo comes back for a moment."""
     return ping(network[source].namespace, target, "-W", str(MOMENT_S), count=1).received == 0
 
 
@@ -40,7 +40,7 @@ def packet_from(host: Host, target: str, **fields: Any) -> bytes:
 
 
 def carries(frame: bytes, target: str) -> bool:
-    """Whether a frame carries an IP packet for that address."""
+    """Whether a frame carries an IP packet for this address."""
     address = ip_address(target).packed
     first = ETHERNET_BYTES + (24 if len(address) == 16 else 16)
     return frame[first : first + len(address)] == address
@@ -49,7 +49,7 @@ def carries(frame: bytes, target: str) -> bool:
 def arrives(source: Host, frame: bytes, sink: Host, target: str, within_s: float = PATIENCE_S) -> bool:
     """Whether a packet for `target` that `source` sends in a frame comes out at `sink`."""
     with listening(sink) as out, listening(source) as into:
-        with contextlib.suppress(OSError):  # a cable without carrier takes nothing
+        with contextlib.suppress(OSError):  # a cable without carrier accepts nothing
             into.send(frame)
         deadline = time.monotonic() + within_s
         while (left := deadline - time.monotonic()) > 0:
@@ -60,12 +60,12 @@ def arrives(source: Host, frame: bytes, sink: Host, target: str, within_s: float
 
 
 def vanishes(source: Host, frame: bytes, sink: Host, target: str) -> bool:
-    """Whether it does not within a moment."""
+    """Whether it does not arrive for a moment."""
     return not arrives(source, frame, sink, target, MOMENT_S)
 
 
 class listening:  # noqa: N801 # reads as a method
-    """A packet socket on a host for the length of a block."""
+    """A packet socket on a host for the duration of a block."""
 
     def __init__(self, host: Host) -> None:
         self._wire = host.wire()
@@ -78,11 +78,11 @@ class listening:  # noqa: N801 # reads as a method
 
 
 class Only(Wire):
-    """A wire on which only packets to one address are of interest."""
+    """A wire that only reports packets to one address."""
 
     def __init__(self, wire: Wire, target: str) -> None:
         self._wire, self._target = wire, target
 
     def drain(self) -> list[bytes]:
-        """Those that have come in so far."""
+        """Those received so far."""
         return [frame for frame in self._wire.drain() if carries(frame, self._target)]

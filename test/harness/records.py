@@ -1,4 +1,4 @@
-"""Records as a campaign leaves them, made up: for tests of what reads them."""
+"""Synthetic records as left by a campaign, for tests of their readers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ GBIT = 1e9
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes records of one device; `ceiling_pps` is what it takes."""
+    """Makes records of one device; `ceiling_pps` is its capacity."""
 
     dut: str = "dl3d"
     campaign: str = "2026-11-21T23:10:00+00:00"
@@ -65,7 +65,7 @@ class Maker:
         )
 
     def trial(self, frame: str, pps: float, **changes: object) -> Trial:
-        """A trial at this rate: what is above the ceiling is lost."""
+        """A trial at this rate: packets above the ceiling are lost."""
         sent = int(pps * 5)
         lost = max(0, int((pps - self.ceiling_pps) * 5))
         base = 1e9 * 64 / self.ceiling_pps + 400 * pps / self.ceiling_pps
@@ -92,7 +92,7 @@ class Maker:
         return Trial.model_validate({**fields, **changes})
 
     def answer(self, frame: str, pps: float, **changes: object) -> Throughput:
-        """The answer of a search."""
+        """The result of a search."""
         fields: dict[str, object] = {
             "at": "2026-11-21T23:14:40+00:00",
             "campaign": self.campaign,
@@ -151,6 +151,6 @@ def campaign(maker: Maker) -> list[Trial | Throughput]:
 
 
 def scene(records: Iterable[Record]) -> Scene:
-    """What a chart of these records is drawn from."""
+    """The data from which a chart of these records is drawn."""
     results = gather(records)
     return Scene(Part(None, results), Groups(results))

@@ -1,4 +1,4 @@
-"""Routes by length in plain dictionaries: the TAP interface that the forwarder's table is compared with."""
+"""Routes by length in plain dictionaries: the reference for the forwarder's table."""
 
 import random
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ N_HOPS = 256
 
 @dataclass(frozen=True)
 class Family:
-    """What differs between IPv4 and IPv6."""
+    """The differences between IPv4 and IPv6."""
 
     bits: int
     lengths: tuple[int, ...]
@@ -19,12 +19,12 @@ class Family:
     hop: str  # address of next hop number {}
 
     def random_address(self, rng: random.Random) -> int:
-        """An address under one of the heads."""
+        """An address below one of the heads."""
         bits, low, high = self.head
         return rng.randint(low, high) << (self.bits - bits) | rng.getrandbits(self.bits - bits)
 
     def text(self, address: int) -> str:
-        """An address as people write it."""
+        """An address in text form."""
         return str(IPv4Address(address) if self.bits == 32 else IPv6Address(address))
 
 
@@ -41,7 +41,7 @@ class Reference:
         rng = random.Random(seed)
         n_left = n
         for length in (*(length for length in family.lengths if length != family.most_common), family.most_common):
-            # Few are longer than the most common length, as in life.
+            # Few are longer than the most common length, as in real tables.
             most = n // 40 if length < family.most_common else n // 400
             share = n_left if length == family.most_common else min(most, self._n_possible(length) // 8)
             self._fill(length, share, rng)
@@ -65,14 +65,14 @@ class Reference:
         return None
 
     def lines(self) -> Iterator[str]:
-        """The routes in the file's text form."""
+        """The routes in the format of the file."""
         family = self.family
         for length, routes in self.by_length.items():
             for value, hop in routes.items():
                 yield f"{family.text(value << (family.bits - length))}/{length} via {family.hop.format(hop)} dev b\n"
 
     def sample(self, n: int, seed: int) -> list[int]:
-        """Addresses, half of them inside routes of all lengths alike, half at random."""
+        """Addresses, half of them inside routes of uniformly chosen lengths, half at random."""
         rng = random.Random(seed)
         keys = {length: list(routes) for length, routes in self.by_length.items() if routes}
         out = [self.family.random_address(rng) for _ in range(n // 2)]

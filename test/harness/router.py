@@ -1,6 +1,6 @@
-"""The two routers that every test of Linux as control plane runs with: the kernel alone, and dl3d beside it.
+"""The two routers for every test of Linux as control plane: the kernel alone, and dl3d with it.
 
-Both are configured in their namespace with the same words; the ports have the same names, addresses and MACs there.
+Both are configured in their namespace by the same commands; the ports have the same names, addresses and MACs there.
 """
 
 import time
@@ -13,9 +13,9 @@ from dl3.lab.namespace import End, Lab, Namespace
 from dl3.model.fault import Fault
 from harness.wired import DL3D, Account, Port, config_text
 
-# The control is run rarely: what the kernel does changes with the kernel alone.
+# The control is run rarely: the kernel's behaviour only changes with the kernel.
 ROUTERS = (pytest.param("kernel", marks=pytest.mark.long), "dl3d")
-# The same in both: dl3d changes nothing in a namespace that an operator named.
+# The same for both: dl3d changes no settings in a namespace that an operator named.
 SETTINGS = {
     "net.ipv4.ip_forward": "1",
     "net.ipv6.conf.all.forwarding": "1",
@@ -30,7 +30,7 @@ SETTINGS = {
 
 
 PATIENCE_S = 60.0
-# Not net_af_packet: its sockets have fragments of IPv4 put together before they see them.
+# Not net_af_packet: the kernel reassembles IPv4 fragments before its sockets see them.
 DEVICE = "net_af_xdp{index},iface={name}"
 
 
@@ -45,22 +45,22 @@ def port_name(link: int) -> str:
 
 
 class Router(Protocol):
-    """What stands in the middle."""
+    """The device in the middle."""
 
     name: str
-    namespace: Namespace  # where `ip` and its kin are spoken
+    namespace: Namespace  # where `ip` and similar commands run
 
     def end(self, link: int) -> End:
-        """Where the cable of a port goes in."""
+        """The namespace into which the cable of a port leads."""
 
     def start(self, n_links: int) -> None:
-        """All cables are in."""
+        """All cables are connected."""
 
     def settle(self) -> None:
-        """Return once what was configured counts for packets."""
+        """Return once the configuration applies to packets."""
 
     def check(self) -> None:
-        """Fail if the packet accounting does not balance."""
+        """Fail if packets are missing from the accounting."""
 
     def close(self) -> None:
         """Stop what was started."""
@@ -85,20 +85,20 @@ class KernelRouter:
         return End(self.namespace, port_name(link), router_mac(link))
 
     def start(self, n_links: int) -> None:
-        """Nothing is to be started."""
+        """Nothing to start."""
 
     def settle(self) -> None:
-        """It is always up to date."""
+        """Always up to date."""
 
     def check(self) -> None:
-        """It keeps no such account."""
+        """The kernel has no such accounting."""
 
     def close(self) -> None:
-        """It goes with its namespace."""
+        """Removed with its namespace."""
 
 
 class Dl3dRouter:
-    """dl3d with Linux as control plane: cables end where no Linux is, TAP interfaces stand in the router's namespace."""
+    """dl3d with Linux as control plane: cables end outside of Linux, TAP interfaces are in the router's namespace."""
 
     name = "dl3d"
 
@@ -109,7 +109,7 @@ class Dl3dRouter:
         self.forwarder: Forwarder | None = None
 
     def end(self, link: int) -> End:
-        """Cables end in a namespace that does nothing."""
+        """Cables end in an otherwise unused namespace."""
         return End(self._wires, port_name(link), router_mac(link))
 
     def start(self, n_links: int) -> None:
@@ -127,12 +127,12 @@ class Dl3dRouter:
             raise
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """One method of dl3d's control socket."""
+        """Call one method of dl3d's control socket."""
         assert self.forwarder, "dl3d runs"
         return self.forwarder.call(method, **params)
 
     def differences(self) -> list[str]:
-        """What verify finds; a error (still dumping, say) counts as one."""
+        """The result of verify; an error (such as a dump in progress) counts as one difference."""
         try:
             reply = self.call("verify")
         except Fault as error:
@@ -140,7 +140,7 @@ class Dl3dRouter:
         return [str(line) for line in reply["listed"]]
 
     def settle(self) -> None:
-        """Wait until the mirror follows and workers read what Linux has."""
+        """Wait until the mirror is in sync and workers use what Linux has."""
         deadline = time.monotonic() + PATIENCE_S
         while found := self.differences():
             if time.monotonic() > deadline:
@@ -148,14 +148,14 @@ class Dl3dRouter:
             time.sleep(0.01)
 
     def account(self) -> Account:
-        """The account of all packets."""
+        """The accounting of all packets."""
         return Account.of(self.call("drops"))
 
     def check(self) -> None:
-        """Received + injected = sent + punted + dropped, once nothing is under way."""
+        """Received + injected = sent + punted + dropped, once no packets are in flight."""
         deadline = time.monotonic() + PATIENCE_S
         while not (account := self.account()).is_closed and time.monotonic() < deadline:
-            time.sleep(0.01)  # and judge what was read then: neighbour discovery never rests
+            time.sleep(0.01)  # and judge the reading from that moment: neighbour discovery never rests
         assert account.is_closed, f"{account}; {self.call('taps')}; {self.call('workers')}; {self.call('ports')}"
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
-"""A router with FRR between two neighbours with BIRD: BGP with BFD, OSPF and OSPFv3 on both cables, both families.
+"""A router with FRR between two BIRD neighbours: BGP with BFD, OSPF and OSPFv3 on both cables, both families.
 
     n0 -- p0 [ router: FRR ] p1 -- n1       pN has 10.0.N.1/24 and 2001:db8:aN::1/64, nN the .2; BFD at 300 ms x 3
 
-Each neighbour tells BGP of a network behind it (20.N.0.0/16, 2001:db8:2N::/48) and OSPF of its loopback address,
-LOOPBACK.
+Each neighbour announces a network behind it (20.N.0.0/16, 2001:db8:2N::/48) by BGP, and its loopback address,
+LOOPBACK, by OSPF.
 """
 
 import time
@@ -86,13 +86,13 @@ protocol ospf v3 o6 {{ ipv6 {{ import all; export where source = RTS_DEVICE; }};
 
 @dataclass(frozen=True)
 class Session:
-    """One session as FRR tells of it: up or not, and a mark that changes when it goes down or comes up."""
+    """One session as reported by FRR: whether it is up, and a mark that changes when it goes down or comes up."""
 
     up: bool
     mark: int
 
     def is_same(self, before: "Session") -> bool:
-        """It has been up since then; OSPFv3's mark is a time in whole seconds."""
+        """Whether it has been up since then; OSPFv3's mark is a time in whole seconds."""
         return self.up and before.up and abs(self.mark - before.mark) <= 1
 
 
@@ -103,18 +103,18 @@ def seconds_of(clock: str) -> int:
 
 
 class Place(Protocol):
-    """What a router offers: where `ip` and daemons go, where cables go in."""
+    """The interface of a router: where `ip` and daemons run, and where cables end."""
 
     @property
     def namespace(self) -> Namespace:
-        """The router's."""
+        """Where daemons of the router run."""
 
     def end(self, link: int) -> End:
-        """Of port p0, p1..."""
+        """The end of the cable of port p0, p1..."""
 
 
 class Routing:
-    """Neighbours around a router; give it a router whose cables are not in yet."""
+    """Neighbours around a router whose cables are not connected yet."""
 
     def __init__(self, lab: Lab, router: Place) -> None:
         self.router = router
@@ -136,7 +136,7 @@ class Routing:
         return made
 
     def start(self, routes: str = "", has_bfd: bool = True) -> None:
-        """The router runs: addresses on its ports, all daemons. `routes` are further ones that n0 tells."""
+        """The router runs: addresses on its ports, all daemons. n0 also announces `routes`."""
         self._n_sessions = 12 if has_bfd else 8
         for number in range(N_NEIGHBOURS):
             for address in (f"10.0.{number}.1/24", f"2001:db8:a{number}::1/64"):
@@ -151,12 +151,12 @@ class Routing:
             self.birds.append(Bird(namespace, text, {"routes.conf": routes} if include else None))
 
     def show(self, words: str) -> Any:
-        """FRR's answer to a show command."""
+        """FRR's reply to a show command."""
         assert self.frr
         return self.frr.show(words)
 
     def sessions(self) -> Mapping[str, Session]:
-        """All of them: BGP by neighbour's address, BFD, OSPF and OSPFv3 by interface."""
+        """All sessions: BGP by neighbour address, BFD, OSPF and OSPFv3 by interface."""
         found = {}
         for family in ("ipv4", "ipv6"):
             for peer, reported in self.show(f"bgp {family} unicast summary").get("peers", {}).items():
@@ -179,7 +179,7 @@ class Routing:
         return len(found) == self._n_sessions and all(session.up for session in found.values())
 
     def flapped(self, before: Mapping[str, Session]) -> list[str]:
-        """Sessions that are not what they were."""
+        """Sessions that have changed."""
         now = self.sessions()
         return [name for name, session in before.items() if name not in now or not now[name].is_same(session)]
 
@@ -190,6 +190,6 @@ class Routing:
         self.close()
 
     def close(self) -> None:
-        """End all daemons."""
+        """Stop all daemons."""
         for daemons in (*self.birds, *([self.frr] if self.frr else [])):
             daemons.close()

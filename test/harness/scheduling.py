@@ -1,4 +1,4 @@
-"""What tests of timing do about a machine that has other things to do: go first, and know when they were left out."""
+"""Helpers for timing tests on a busy machine: raise the priority, and detect when the test was not scheduled."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ OURSELVES = "self"
 
 @contextlib.contextmanager
 def raised_priority(nice: Mapping[str, int]) -> Iterator[None]:
-    """Processes (by pid, or OURSELVES) go before others; we get our weight back, the others are expected to end.
+    """Give processes (by pid, or OURSELVES) priority; our own weight is restored, the others are expected to end.
 
     Linux weighs sessions first, then threads; a process in no session (started by init, say) has only its threads.
     """
@@ -28,7 +28,7 @@ def raised_priority(nice: Mapping[str, int]) -> Iterator[None]:
 
 
 def _session(pid: str) -> str:
-    """What Linux says of a process' session: its name and weight, or nothing where it is in no group of one."""
+    """The autogroup of a process' session: its name and weight, or nothing if it has none."""
     group = Path(f"/proc/{pid}/autogroup")
     return group.read_text() if group.exists() else ""
 
@@ -48,7 +48,7 @@ def _weigh(pid: str, nice: int) -> None:
 
 
 class Pulse:
-    """A thread that wants to run every 10 ms, in a with statement; how long it once had to wait."""
+    """A thread that wants to run every 10 ms, in a with statement; reports its longest wait."""
 
     def __init__(self) -> None:
         self.longest_s = 0.0

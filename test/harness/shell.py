@@ -1,4 +1,4 @@
-"""Commands that hosts and routers run, and what they said."""
+"""Runs commands on hosts and routers, and returns their output."""
 
 import contextlib
 import re
@@ -11,7 +11,7 @@ from dl3.model.fault import Fault
 
 
 def batch(namespace: Namespace, lines: Iterable[str], family: str = "", may_fail: bool = False) -> list[int]:
-    """`ip -batch` with those lines, all in one process; returns the indexes of those that failed."""
+    """`ip -batch` with these lines in a single process; returns the indexes of those that failed."""
     text = "\n".join(lines) + "\n"
     words = ["ip", *filter(None, [family]), "-n", namespace.name, *(["-force"] if may_fail else []), "-batch", "-"]
     done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=60)
@@ -29,7 +29,7 @@ def ask(namespace: Namespace, *words: str, timeout_s: float = 120.0) -> str:
 
 @dataclass(frozen=True)
 class Pings:
-    """What ping says."""
+    """The output of ping."""
 
     sent: int
     received: int
@@ -37,7 +37,7 @@ class Pings:
 
 
 def ping(namespace: Namespace, address: str, *options: str, count: int = 2) -> Pings:
-    """Echoes one by one, each by a ping of its own: one ping of several waits too briefly for the last reply."""
+    """Echoes one by one, each by its own ping: a ping of several waits too briefly for the last reply."""
     texts = [ask(namespace, "ping", "-n", "-c", "1", "-W", "10", *options, address) for _ in range(count)]
     found = [re.search(r"(\d+) packets transmitted, (\d+) received", text) for text in texts]
     assert all(found), texts
@@ -46,7 +46,7 @@ def ping(namespace: Namespace, address: str, *options: str, count: int = 2) -> P
 
 @contextlib.contextmanager
 def running(namespace: Namespace, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """A command that runs until the end of the block; what it prints can be read from its stdout."""
+    """A command that runs until the end of the block; its output can be read from its stdout."""
     process = subprocess.Popen(
         namespace.command(*words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

@@ -1,4 +1,4 @@
-"""A real sshd on loopback, with keys of its own, that lets one key in: ours."""
+"""A real sshd on loopback with its own keys, which accepts a single key: ours."""
 
 import contextlib
 import shlex
@@ -63,7 +63,7 @@ class Sshd:
             time.sleep(0.05)
 
     def command(self, key: str = "ours") -> str:
-        """What reaches it in place of 'ssh'; no file of a person's own is read."""
+        """The command to use in place of 'ssh'; it reads none of the user's own files."""
         words = ["ssh", "-F", "none", "-i", f"{self.folder}/{key}", "-o", "IdentitiesOnly=yes"]
         known = ["-o", "StrictHostKeyChecking=accept-new", "-o", f"UserKnownHostsFile={self.folder}/known"]
         return shlex.join([*words, *known])

@@ -1,4 +1,4 @@
-"""Hold one thread of a program where it stands, as a debugger does, while its other threads go on."""
+"""Stops one thread of a program, as a debugger does, while its other threads continue."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ def _trace(request: int, thread: int) -> None:
 
 @contextmanager
 def stalled(thread: int) -> Iterator[None]:
-    """The thread of that id stands still; it is this thread that must let it go again."""
+    """Stops the thread with this id; it must be released by the same thread that called this."""
     _trace(PTRACE_SEIZE, thread)
     try:
         _trace(PTRACE_INTERRUPT, thread)

@@ -1,4 +1,4 @@
-"""Bytes over TCP and datagrams over UDP between hosts, by the kernel's own stack."""
+"""TCP and UDP traffic between hosts over the kernel's own stack."""
 
 import contextlib
 import socket
@@ -14,7 +14,7 @@ FAMILY = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
 def socket_in(namespace: Namespace, family: int, kind: socket.SocketKind) -> socket.socket:
-    """A socket that lives in a namespace."""
+    """A socket in a namespace."""
     with namespace.entered():
         made = socket.socket(FAMILY[family], kind)
     made.settimeout(PATIENCE_S)
@@ -45,7 +45,7 @@ def counting(server: socket.socket) -> Iterator[list[int]]:
 
 
 def transfer(source: Host, target: Host, family: int, n_bytes: int) -> int:
-    """Send so many bytes over TCP; how many arrived."""
+    """Send this many bytes over TCP; returns how many arrived."""
     with socket_in(target.namespace, family, socket.SOCK_STREAM) as server:
         server.bind((target.address(family), PORT))
         server.listen(1)

@@ -1,4 +1,4 @@
-"""dl3d with TAP interfaces between dl3gen's memif links, and perhaps further ports on cables with real neighbours."""
+"""dl3d with TAP interfaces between dl3gen's memif links, optionally with further ports on cables to real neighbours."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ from harness.wired import BUILD, DL3D
 # Not those of the static lab: routers around it have their own in 10.0.0.0/16.
 LINK_ADDRESSES = {4: "172.16.{}.{}", 6: "2001:db8:e{}::{}"}
 LENGTHS = {4: 24, 6: 64}
-BEHIND = {4: NETWORKS, 6: ("2001:2:0:1::/64", "2001:2:0:2::/64")}  # what lies behind each link
+BEHIND = {4: NETWORKS, 6: ("2001:2:0:1::/64", "2001:2:0:2::/64")}  # the networks behind each link
 QUIET_S = 0.2
 LONGEST_S = 600.0
 N_FIRST = 2  # number of dl3gen's own host on a link; dl3d is 1, others may follow
@@ -52,7 +52,7 @@ class TwinnedDl3d:
     ready_words: str = ""
 
     def file(self, endpoint: Endpoint) -> dict[str, Any]:
-        """dl3d's file as a value."""
+        """The configuration of dl3d."""
         devices = endpoint.links.devices("server")
         ports = [{"name": NAMES[i], "device": devices[i], "mac": DUT_MACS[i]} for i in range(2)]
         ports += [
@@ -69,18 +69,18 @@ class TwinnedDl3d:
         }
 
     def command(self, endpoint: Endpoint) -> Sequence[str]:
-        """On a file of its own, where the cables end."""
+        """dl3d with its own configuration file, in the namespace where the cables end."""
         path = endpoint.links.folder / "dl3d.yaml"
         path.write_text(yaml.safe_dump(self.file(endpoint), sort_keys=False), encoding="utf-8")
         return self.wires.enter(str(DL3D), str(path))
 
     def socket(self, endpoint: Endpoint) -> Path:
-        """In the private folder."""
+        """A path in the private folder."""
         return endpoint.links.folder / "dl3d.sock"
 
 
 def configure_links(taps: Namespace) -> None:
-    """Addresses, what lies behind each link, and the neighbours, who answer no ARP."""
+    """Addresses, the networks behind each link, and static neighbours, which do not answer ARP."""
     for i, name in enumerate(NAMES):
         for family, length in LENGTHS.items():
             host = link_address(family, i)
@@ -91,7 +91,7 @@ def configure_links(taps: Namespace) -> None:
 
 @dataclass(frozen=True)
 class Site:
-    """Where the TAP interfaces and the cables' ends of a dl3d are; made before dl3d."""
+    """The namespaces of the TAP interfaces and the cable ends of a dl3d; created before dl3d."""
 
     lab: Lab
     taps: Namespace
@@ -99,13 +99,13 @@ class Site:
 
     @classmethod
     def made(cls, lab: Lab) -> "Site":
-        """In namespaces of their own, the TAP interfaces' one as a router wants it."""
+        """Creates the namespaces; that of the TAP interfaces is configured as a router."""
         site = cls(lab, lab.namespace("router"), lab.namespace("wires", silent=True))
         site.taps.run("sysctl", "-qw", *(f"{key}={value}" for key, value in SETTINGS.items()))
         return site
 
     def end(self, link: int) -> End:
-        """Where the cable of port p0, p1... goes in."""
+        """Where the cable of port p0, p1... ends."""
         return End(self.wires, port_name(link), router_mac(link))
 
     @property
@@ -115,7 +115,7 @@ class Site:
 
 
 def differences(dut: Client) -> list[str]:
-    """What verify finds; a error (still dumping, say) counts as one."""
+    """The result of verify; an error (such as a dump in progress) counts as one difference."""
     try:
         return list(dut.ask(Verification, "verify").listed)
     except Fault as error:
@@ -128,7 +128,7 @@ def is_closed(account: Drops) -> bool:
 
 
 def closed_account(dut: Client) -> Drops:
-    """The account at a moment in which nothing is under way; where daemons talk there soon is one."""
+    """The accounting at a moment with no packets in flight; with running daemons such a moment comes soon."""
     for _ in range(200):
         account = dut.ask(Drops, "drops")
         if is_closed(account):
@@ -138,7 +138,7 @@ def closed_account(dut: Client) -> Drops:
 
 
 class Traffic:
-    """Streams for the length of a block; afterwards both sides' accounts. Others may talk all the time."""
+    """Streams for the duration of a block, then the accounting of both sides. Other traffic may run all the time."""
 
     def __init__(self, lab: MemifLab, streams: Sequence[Stream], seconds: float = LONGEST_S) -> None:
         assert lab.dut
@@ -147,7 +147,7 @@ class Traffic:
         self.passage: Passage
 
     def wait(self) -> None:
-        """Until all is sent."""
+        """Until everything is sent."""
         while self._lab.generator.ask(Results, "results").state == "sending":
             time.sleep(QUIET_S)
 
@@ -168,14 +168,14 @@ class Traffic:
 
 
 def sent(lab: MemifLab, streams: Sequence[Stream], seconds: float) -> tuple[Results, Passage]:
-    """Send for at most so long, to the end; both sides' accounts."""
+    """Send to the end, for at most this long; returns the accounting of both sides."""
     with Traffic(lab, streams, seconds) as traffic:
         traffic.wait()
     return traffic.results, traffic.passage
 
 
 def settle(dut: Client) -> None:
-    """Return once workers read what Linux has."""
+    """Return once workers use what Linux has."""
     wait_until(lambda: not differences(dut), f"dl3d followed Linux: {differences(dut)[:5]}")
 
 
@@ -186,7 +186,7 @@ def _have_carrier(lab: MemifLab) -> bool:
 
 @contextmanager
 def tap_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
-    """dl3gen and such a dl3d, a core each; the cables' ends are there already."""
+    """dl3gen and such a dl3d, one core each; the cable ends already exist."""
     dut = TwinnedDl3d(site.taps, site.wires, cables)
     terms = MemifSettings(dut=dut, build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))
     with memif_lab(terms) as made:
@@ -198,4 +198,4 @@ def tap_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
             {OURSELVES: -20, str(made.dut_process.process.pid): -20, str(made.generator_process.process.pid): -10}
         ):
             yield made
-            made.check_alive()  # else with its last words
+            made.check_alive()  # otherwise, report its last output

@@ -1,4 +1,4 @@
-"""Numbered packets at a modest, steady rate, and the book of which came out where."""
+"""Numbered packets at a moderate, steady rate, and a log of where each came out."""
 
 import struct
 import threading
@@ -12,7 +12,7 @@ NUMBER = struct.Struct("!I")
 
 @dataclass
 class Traffic:
-    """Sends `frame` over and over with a number in its last four bytes; start and stop, then read the book."""
+    """Sends `frame` repeatedly with a number in its last four bytes; start and stop, then read the log."""
 
     source: Wire
     frame: bytes
@@ -37,7 +37,7 @@ class Traffic:
             thread.join()
 
     def go_on(self, n: int) -> None:
-        """Return once `n` more packets were sent."""
+        """Return once `n` more packets have been sent."""
         goal = self.n_sent + n
         wait_until(lambda: self.n_sent >= goal, f"{n} more packets were sent")
 
@@ -59,12 +59,12 @@ class Traffic:
             time.sleep(0.001)
 
     def _deadline(self) -> float:
-        """Stragglers may take ten seconds after the last packet was sent."""
+        """The last packets may take ten seconds to arrive."""
         if not hasattr(self, "_end"):
             self._end = time.monotonic() + 10.0
         return self._end
 
     @property
     def missing(self) -> set[int]:
-        """Numbers that were sent and came out nowhere."""
+        """Numbers that were sent but came out nowhere."""
         return set(range(self.n_sent)) - {number for numbers in self.came_out.values() for number in numbers}

@@ -30,11 +30,11 @@ class Wire:
         self._socket.bind((end.device, ETH_P_ALL))
 
     def send(self, frame: bytes) -> None:
-        """One frame, from its destination MAC address on, without FCS."""
+        """Send one frame, starting with its destination MAC address, without FCS."""
         self._socket.send(frame)
 
     def receive(self, timeout_s: float = 0.0) -> bytes | None:
-        """The next frame, or None when none comes in time. A VLAN tag that Linux took off is put back."""
+        """The next frame, or None if none arrives in time. A VLAN tag removed by Linux is restored."""
         self._socket.settimeout(max(timeout_s, 1e-6))
         try:
             frame, extra, _, _ = self._socket.recvmsg(65536, socket.CMSG_SPACE(AUXDATA.size))
@@ -47,19 +47,19 @@ class Wire:
         return frame
 
     def drain(self) -> list[bytes]:
-        """All frames that have come in so far."""
+        """All frames received so far."""
         frames = []
         while (frame := self.receive()) is not None:
             frames.append(frame)
         return frames
 
     def close(self) -> None:
-        """Let go of the cable."""
+        """Close the socket."""
         self._socket.close()
 
 
 def wait_until(is_true: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
-    """Poll until `is_true` holds; AssertionError naming `what` when it does not in time."""
+    """Poll until `is_true` holds; AssertionError with `what` if it does not in time."""
     deadline = time.monotonic() + timeout_s
     while not is_true():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""A dl3d of its own between cables: one packet socket at the far end of each port."""
+"""A separate dl3d between cables: one packet socket at the far end of each port."""
 
 import os
 from collections.abc import Sequence
@@ -15,16 +15,16 @@ from harness.wire import Wire, wait_until
 TOP = Path(__file__).resolve().parent.parent.parent
 BUILD = TOP / os.environ.get("DL3_BUILD", "build")
 DL3D = BUILD / "src" / "dl3d"
-# The frame of the kernel's ring must hold 9014 bytes and its header, and divide a block of whole pages.
+# A frame of the kernel's ring must hold 9014 bytes plus header, and divide a block of whole pages.
 JUMBO_OPTIONS = "framesz=9120,blocksz=2334720,framecnt=512"
 
 
 @dataclass(frozen=True)
 class Port:
-    """A port of dl3d on a cable; what is not named is left out of the file."""
+    """A port of dl3d on a cable; unset fields are omitted from the file."""
 
     name: str
-    mtu: int = 1500  # of the cable; dl3d is told only when it differs from 1500
+    mtu: int = 1500  # of the cable; in the file only if it differs from 1500
     device: str = "net_af_packet{index},iface={name},framecnt=4096"
     keys: dict[str, Any] = field(default_factory=dict)
 
@@ -40,7 +40,7 @@ def host_mac(index: int) -> str:
 
 
 def config_text(ports: Sequence[Port], **keys: Any) -> str:
-    """A configuration for those ports; `keys` are added at the top level. Huge pages are left to other tests."""
+    """A configuration for these ports with additional top-level `keys`. Huge pages are left to other tests."""
     entries = []
     for index, port in enumerate(ports):
         entry: dict[str, Any] = {"name": port.name, "device": port.device.format(index=index, name=port.name)}
@@ -55,7 +55,7 @@ def config_text(ports: Sequence[Port], **keys: Any) -> str:
 class WiredForwarder:
     """A lab with one cable per port and dl3d between them. Close it, or use it in a with statement.
 
-    `keys` are those of the file's top level; `linux` as Forwarder takes it.
+    `keys` are those of the file's top level; `linux` is passed to Forwarder.
     """
 
     def __init__(self, ports: Sequence[Port], **keys: Any) -> None:
@@ -88,7 +88,7 @@ class WiredForwarder:
         self.close()
 
     def close(self) -> None:
-        """Stop dl3d, take away the cables."""
+        """Stop dl3d, remove the cables."""
         if self.forwarder:
             self.forwarder.close()
         for wire in self.wires.values():
@@ -96,17 +96,17 @@ class WiredForwarder:
         self.lab.close()
 
     def account(self) -> "Account":
-        """The account of all packets as dl3d tells it."""
+        """The packet accounting as reported by dl3d."""
         return Account.of(self.dl3d.call("drops"))
 
     def settle(self, received: int) -> "Account":
-        """Wait until `received` packets have come in and the account is closed; return it."""
+        """Wait until `received` packets have arrived and the accounting balances; return it."""
         return settled(self.dl3d, received)
 
 
 @dataclass(frozen=True)
 class Account:
-    """Received + injected = sent + punted + dropped, and each named drop that is not zero."""
+    """Received + injected = sent + punted + dropped, and each drop counter that is not zero."""
 
     received: int
     injected: int
@@ -125,12 +125,12 @@ class Account:
 
     @property
     def is_closed(self) -> bool:
-        """The accounting balances, and the named drops add up."""
+        """The accounting balances, and the drop counters add up."""
         left, right = self.received + self.injected, self.sent + self.punted + self.dropped
         return left == right and self.dropped == sum(self.drops.values())
 
     def since(self, before: "Account") -> "Account":
-        """What came on top of `before`."""
+        """The difference to `before`."""
         drops = {name: n - before.drops.get(name, 0) for name, n in self.drops.items()}
         return Account(
             self.received - before.received,
@@ -143,7 +143,7 @@ class Account:
 
 
 def settled(dl3d: Forwarder, received: int) -> Account:
-    """Wait until `received` packets have come in and the account is closed; return it."""
+    """Wait until `received` packets have arrived and the accounting balances; return it."""
 
     def account() -> Account:
         return Account.of(dl3d.call("drops"))
@@ -154,7 +154,7 @@ def settled(dl3d: Forwarder, received: int) -> Account:
 
 
 def walked(text: str, n: int) -> Account:
-    """Run dl3d by this configuration until `n` packets are accounted for."""
+    """Run dl3d with this configuration until `n` packets are accounted for."""
     with Forwarder(DL3D, text) as dl3d:
         dl3d.wait_ready()
         account = settled(dl3d, n)
