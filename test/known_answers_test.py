@@ -31,7 +31,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def check_accounting(reported: StreamResult, truth: Truth) -> None:
+def _check_accounting(reported: StreamResult, truth: Truth) -> None:
     """Must hold for every run once no frames are in flight."""
     assert reported.sent == truth.offered
     assert reported.sent == reported.received + reported.lost
@@ -43,7 +43,7 @@ def check_accounting(reported: StreamResult, truth: Truth) -> None:
 def a_wire_that_keeps_its_word_loses_nothing(tmp_path: Path) -> None:
     with Bench(tmp_path) as bench:
         reported, truth = bench.run_one(stream(), seconds=0.2)
-        check_accounting(reported, truth)
+        _check_accounting(reported, truth)
         assert 0 < reported.sent == reported.received
         assert reported.sent + reported.late == 20_000
         assert (reported.duplicated, reported.reordered, reported.corrupted, reported.too_old) == (0, 0, 0, 0)
@@ -55,7 +55,7 @@ def a_wire_that_keeps_its_word_loses_nothing(tmp_path: Path) -> None:
 def exactly_one_in_n_is_lost(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} drop_every=100"]) as bench:
         reported, truth = bench.run_one(flood(frames=20_000))
-        check_accounting(reported, truth)
+        _check_accounting(reported, truth)
         assert truth.dropped == reported.lost == 200
         assert reported.received == 19_800
 
@@ -64,14 +64,14 @@ def the_last_frame_of_a_run_and_the_first_are_missed_too(tmp_path: Path) -> None
     with Bench(tmp_path, [f"{THERE} drop_every=1000"]) as bench:
         for frames, lost in ((1000, 1), (999, 0), (500, 1)):  # the last, none, the first
             reported, truth = bench.run_one(flood(frames=frames))
-            check_accounting(reported, truth)
+            _check_accounting(reported, truth)
             assert (reported.sent, reported.lost) == (frames, lost)
 
 
 def duplicates_are_told_apart_from_frames(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} duplicate_every=50"]) as bench:
         reported, truth = bench.run_one(flood(frames=20_000))
-        check_accounting(reported, truth)
+        _check_accounting(reported, truth)
         assert truth.duplicated == reported.duplicated == 400
         assert (reported.received, reported.lost, reported.reordered) == (20_000, 0, 0)
 
@@ -80,7 +80,7 @@ def duplicates_are_told_apart_from_frames(tmp_path: Path) -> None:
 def frames_that_change_places_are_counted_in_their_flow(tmp_path: Path, flows: int, by: int, wanted: int) -> None:
     with Bench(tmp_path, [f"{THERE} swap_every=100 swap_by={by}"]) as bench:
         reported, truth = bench.run_one(flood(frames=10_050, src_port={"first": 1024, "count": flows}))
-        check_accounting(reported, truth)
+        _check_accounting(reported, truth)
         assert truth.swapped == 100
         assert (reported.reordered, reported.reordered_per, reported.flows) == (wanted, "flow", flows)
         assert (reported.received, reported.lost, reported.duplicated) == (10_050, 0, 0)
@@ -89,7 +89,7 @@ def frames_that_change_places_are_counted_in_their_flow(tmp_path: Path, flows: i
 def order_is_judged_in_the_stream_where_there_are_too_many_flows(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} swap_every=100 swap_by=1"]) as bench:
         reported, truth = bench.run_one(flood(frames=10_050, src_ip={"first": "198.18.0.1", "count": 65_537}))
-        check_accounting(reported, truth)
+        _check_accounting(reported, truth)
         assert (reported.reordered, reported.reordered_per, reported.flows) == (100, "stream", 65_537)
 
 
@@ -97,7 +97,7 @@ def order_is_judged_in_the_stream_where_there_are_too_many_flows(tmp_path: Path)
 def a_changed_byte_makes_a_frame_corrupted_and_never_received(tmp_path: Path, what: str) -> None:
     with Bench(tmp_path, [f"{THERE} corrupt_every=100 corrupt_at={BYTE[what]}"]) as bench:
         reported, truth = bench.run_one(flood(frames=10_000))
-        check_accounting(reported, truth)
+        _check_accounting(reported, truth)
         assert truth.corrupted == reported.corrupted == 100
         assert (reported.received, reported.lost, reported.duplicated, reported.reordered) == (9_900, 100, 0, 0)
 
@@ -106,7 +106,7 @@ def a_changed_byte_makes_a_frame_corrupted_and_never_received(tmp_path: Path, wh
 def corruption_shows_in_every_protocol_and_at_every_place(tmp_path: Path, protocol: str, size: int, at: int) -> None:
     with Bench(tmp_path, [f"{THERE} corrupt_every=100 corrupt_at={at} corrupt_with=1"]) as bench:
         reported, truth = bench.run_one(flood(frames=5_000, protocol=protocol, size=size))
-        check_accounting(reported, truth)
+        _check_accounting(reported, truth)
         assert (reported.corrupted, reported.received) == (50, 4_950)
 
 
@@ -114,7 +114,7 @@ def corruption_shows_in_every_protocol_and_at_every_place(tmp_path: Path, protoc
 def corruption_shows_in_ip6(tmp_path: Path, at: int) -> None:
     with Bench(tmp_path, [f"{THERE} corrupt_every=100 corrupt_at={at} corrupt_with=1"]) as bench:
         reported, truth = bench.run_one(flood(frames=5_000, dst_ip="2001:db8::1"))
-        check_accounting(reported, truth)
+        _check_accounting(reported, truth)
         assert (reported.corrupted, reported.received) == (50, 4_950)
 
 
@@ -134,7 +134,7 @@ def all_at_once_are_told_apart(tmp_path: Path, kind: str, code: str) -> None:
     words = "drop_every=7 corrupt_every=11 corrupt_at=29 swap_every=13 swap_by=3 duplicate_every=17 delay_ns=20000"
     with Bench(tmp_path, [f"{THERE} {words}"], eal=eal(*VECTORS[code])) as bench:
         reported, truth = bench.run_one(flood(frames=50_000, **SHAPES[kind]))
-        check_accounting(reported, truth)
+        _check_accounting(reported, truth)
         # Both copies of a corrupted frame are corrupted, and neither is a duplicate.
         assert reported.corrupted + reported.duplicated == truth.corrupted + truth.duplicated
         assert reported.corrupted >= truth.corrupted
@@ -158,7 +158,7 @@ def streams_and_directions_are_accounted_for_each(tmp_path: Path) -> None:
 def a_ring_that_is_full_refuses_and_its_frames_are_sent_and_lost(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} limit_pps=50000 limit_depth=16 refuses=1"]) as bench:
         reported, truth = bench.run_one(stream(rate="100 kpps"), seconds=0.3)
-        check_accounting(reported, truth)
+        _check_accounting(reported, truth)
         assert truth.over_limit == 0 < truth.refused
         assert reported.lost == reported.refused == truth.refused
         assert reported.sent + reported.late == 30_000
@@ -184,5 +184,5 @@ def jumbo_frames_are_accounted_for(tmp_path: Path) -> None:
     ports = [port(i, mtu=9600) for i in range(2)]
     with Bench(tmp_path, [f"{THERE} slot=9700 drop_every=10"], ports=ports) as bench:
         reported, truth = bench.run_one(flood(size=9618, frames=1_000))
-        check_accounting(reported, truth)
+        _check_accounting(reported, truth)
         assert (reported.received, reported.lost, reported.sent_bytes) == (900, 100, 9_618_000)
