@@ -70,8 +70,10 @@ int tap_restore(struct tap_table *taps, struct error *error);
 int tap_namespace(const struct tap_table *taps);
 bool tap_namespace_is_own(const struct tap_table *taps);
 // Runs `call(arg)` on the calling thread in the namespace of the TAP interfaces; returns its
-// result. For sockets and /proc/sys of that namespace. -errno if the namespace cannot be entered.
-int tap_inside(const struct tap_table *taps, int (*call)(void *arg), void *arg);
+// result. For sockets and /proc/sys of that namespace. -errno if the namespace cannot be entered,
+// with `error` (or NULL) set.
+int tap_inside(const struct tap_table *taps, int (*call)(void *arg), void *arg,
+	struct error *error);
 // Interface index of the port's TAP interface in that namespace; 0: currently none.
 int tap_tap(const struct tap_table *taps, unsigned port);
 
