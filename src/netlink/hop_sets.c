@@ -2,6 +2,7 @@
 #include "netlink/hop_sets.h"
 
 #include "base/bits.h"
+#include "base/vector.h"
 #include "netlink/nexthops.h"
 
 #include <assert.h>
@@ -75,20 +76,15 @@ uint32_t hop_sets_find(const struct hop_sets *hop_sets, const struct hop_set_req
 	return number;
 }
 
-static int grow(struct hop_sets *hop_sets)
+// Space for one more number.
+static int reserve(struct hop_sets *hop_sets)
 {
-	uint32_t room = hop_sets->room ? 2 * hop_sets->room : 256;
-	struct hop_set **hop_set = realloc(hop_sets->hop_set, room * sizeof(struct hop_set *));
+	size_t wanted = hop_sets->n + 1, capacity = hop_sets->capacity;
 
-	if (!hop_set)
+	if (vector_reserve(&hop_sets->hop_set, &capacity, wanted, sizeof(struct hop_set *)))
 		return -ENOMEM;
-	hop_sets->hop_set = hop_set;
-	uint32_t *idle = realloc(hop_sets->idle, room * sizeof(*idle));
-	if (!idle)
-		return -ENOMEM;
-	hop_sets->idle = idle;
-	hop_sets->room = room;
-	return 0;
+	return vector_reserve(&hop_sets->idle, &hop_sets->capacity, wanted,
+		sizeof(*hop_sets->idle));
 }
 
 static uint32_t take_number(struct hop_sets *hop_sets)
@@ -99,7 +95,7 @@ static uint32_t take_number(struct hop_sets *hop_sets)
 		hop_sets->free = hop_sets->idle[number];
 		return number;
 	}
-	return hop_sets->n < hop_sets->room || !grow(hop_sets) ? hop_sets->n++ : 0;
+	return reserve(hop_sets) ? 0 : hop_sets->n++;
 }
 
 static size_t hop_set_bytes(const struct hop_set_key *key)

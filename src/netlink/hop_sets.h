@@ -77,8 +77,9 @@ enum { HOP_SETS_BUCKETS = 1 << 14, HOP_SET_MAX_HOPS = EVENT_MAX_HOPS };
 struct hop_sets {
 	struct hop_set **hop_set; // indexed by number; 0 is none
 	uint32_t *bucket;
-	uint32_t n, room, n_used;
-	uint32_t free; // list of freed numbers (linked in `idle`)
+	uint32_t n, n_used;
+	size_t capacity; // of hop_set and idle
+	uint32_t free;   // list of freed numbers (linked in `idle`)
 	uint32_t *idle;
 	size_t bytes;
 };
