@@ -56,8 +56,9 @@ static inline void *hash_table_find_next(const struct hash_node *node)
 // The hash of 16 bytes, such as an IPv6 address, and a number.
 static inline uint32_t hash_table_hash(const uint8_t key[16], uint32_t number)
 {
-	uint64_t mixed = (load64(key) ^ number) * 0x9e3779b97f4a7c15; // 2^64 / golden ratio
+	unsigned __int128 product = (unsigned __int128)(load64(key) ^ number ^ 0x9e3779b97f4a7c15) *
+	                            (load64(key + 8) ^ 0xbf58476d1ce4e5b9);
+	uint64_t folded = (uint64_t)product ^ (uint64_t)(product >> 64);
 
-	mixed = (mixed ^ mixed >> 29 ^ load64(key + 8)) * 0xbf58476d1ce4e5b9; // splitmix64's
-	return (uint32_t)(mixed >> 32);
+	return (uint32_t)(folded ^ folded >> 32);
 }

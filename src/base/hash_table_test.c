@@ -201,11 +201,33 @@ static void frees_its_entries(void **state)
 	assert_null(hash_table_next(&table, NULL));
 }
 
-// An address that differs in any single bit, or a number that does, hashes differently, and
-// consecutive addresses fill the buckets evenly.
+// The longest chain of 1024 keys that differ in two bytes, in as many buckets.
+static unsigned longest_chain(const uint8_t prefix[2], unsigned high, unsigned low)
+{
+	unsigned n_in[1024] = {0}, longest = 0;
+	uint8_t key[16] = {prefix[0], prefix[1]};
+
+	for (unsigned i = 0; i < 1024; i++) {
+		key[high] = i >> 8;
+		key[low] = i;
+		unsigned n = ++n_in[hash_table_hash(key, 3) & 1023];
+		longest = MAX_OF(longest, n);
+	}
+	return longest;
+}
+
 static void spreads_addresses_over_the_buckets(void **state)
 {
-	uint8_t key[16] = {10, 0, 0, 0}, n_in[256] = {0};
+	static const uint8_t ip4[] = {10, 0}, ip6[] = {0x20, 0x01};
+
+	assert_in_range(longest_chain(ip4, 2, 3), 1, 10);
+	for (unsigned low = 3; low < 16; low++)
+		assert_in_range(longest_chain(ip6, low - 1, low), 1, 10);
+}
+
+static void hashes_each_bit_of_key_and_number(void **state)
+{
+	uint8_t key[16] = {10, 0, 0, 0};
 	uint32_t hash = hash_table_hash(key, 0);
 
 	for (unsigned bit = 0; bit < 128; bit++) {
@@ -215,13 +237,6 @@ static void spreads_addresses_over_the_buckets(void **state)
 	}
 	for (unsigned bit = 0; bit < 32; bit++)
 		assert_int_not_equal(hash_table_hash(key, 1u << bit), hash);
-	for (unsigned i = 0; i < 1024; i++) {
-		key[2] = i >> 8;
-		key[3] = i;
-		n_in[hash_table_hash(key, 3) & 255]++;
-	}
-	for (unsigned i = 0; i < 256; i++)
-		assert_in_range(n_in[i], 0, 16);
 }
 
 int main(void)
@@ -235,6 +250,7 @@ int main(void)
 		cmocka_unit_test(is_empty_without_memory_for_the_first_buckets),
 		cmocka_unit_test(frees_its_entries),
 		cmocka_unit_test(spreads_addresses_over_the_buckets),
+		cmocka_unit_test(hashes_each_bit_of_key_and_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
