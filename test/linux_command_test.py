@@ -46,7 +46,7 @@ def _dl3(dl3d: Forwarder, *words: str) -> subprocess.CompletedProcess[str]:
         ("taps", "left"),
         ("classes", "routing"),
         ("mirror", "following"),
-        ("unsupported", "Nothing in Linux"),
+        ("unsupported", "Workers support everything"),
         ("routes", ""),
     ],
 )

@@ -16,7 +16,7 @@ from dl3.report.words import Words
 WORDS = {
     "en": {
         "latency_percentiles.title": "Latency distribution",
-        "latency_percentiles.x": "Share of frames at or below this latency (each step: a tenth of the frames remain)",
+        "latency_percentiles.x": "Share of frames up to this latency (each step: 10x fewer above)",
         "latency_percentiles.y": "Latency, logarithmic",
         "latency_percentiles.case": "{dut}, {frame} frames",
         "latency_percentiles.share": "{load} % load",
