@@ -153,6 +153,7 @@ CHINESE = {
     "note.no_invalid": "无：全部 {n} 次试验均有效。",
     "count.trials": "{n}",
     "count.with_invalid": "{n}（无效 {invalid}）",
+    "note.counts": "试验次数与行号：该搜索的全部试验记录，含其所有判定目标；括号中的数字为所列行号范围内属于该搜索的行数。",
     "method.goal": "判定目标",
     "method.resolution": "搜索分辨率",
     "method.resolution_value": "通过的最高速率与未通过的最低速率相差不超过 {percent}%",

@@ -160,6 +160,8 @@ ENGLISH = {
     "note.no_invalid": "None: all {n} trials are valid.",
     "count.trials": "{n}",
     "count.with_invalid": "{n}, {invalid} INVALID",
+    "note.counts": "Trials and lines: all recorded trials of the search, for all of its goals; a number in parentheses "
+    "says how many lines of a longer range they are.",
     # How it was measured.
     "method.goal": "Goal",
     "method.resolution": "Resolution",

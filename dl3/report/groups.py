@@ -1,6 +1,6 @@
 """Trials that belong to one question, so that each figure leads to the lines of the record that it was made of."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset, Versus
@@ -8,6 +8,7 @@ from dl3.model.trial import Throughput, Trial
 from dl3.report.results import Measured, Results, question
 
 TESTS = {FrameLoss: "frame loss", BackToBack: "back-to-back", Recovery: "recovery", Reset: "reset"}
+MOST_RUNS = 3  # pieces of a record that stand in a cell
 MORE_TESTS = {Forwarding: "forwarding", Throughput: "throughput"}
 
 
@@ -72,13 +73,32 @@ class Groups:
         return span([self.results.line(trial) for trial in found.trials]) if found else self.results.line(record)
 
 
+def place_of(line: str) -> tuple[str, int]:
+    """The number of a file, and that of a line in it."""
+    file, _, number = line.rpartition(":")
+    return file, int(number or 0)
+
+
+def runs_of(lines: Iterable[str]) -> list[list[str]]:
+    """Lines that follow each other, without those of other trials between them."""
+    found: list[list[str]] = []
+    for line in sorted(lines, key=place_of):
+        file, number = place_of(line)
+        if found and place_of(found[-1][-1]) == (file, number - 1):
+            found[-1].append(line)
+        else:
+            found.append([line])
+    return found
+
+
+def ends(first: str, last: str) -> str:
+    """From a line to another one; a file's number stands before the colon."""
+    return first if first == last else f"{first}–{last.rpartition(':')[2]}"
+
+
 def span(lines: Sequence[str]) -> str:
-    """From the first to the last line; a file's number stands before the colon."""
-
-    def order(line: str) -> tuple[str, int]:
-        file, _, number = line.rpartition(":")
-        return file, int(number or 0)
-
-    ordered = sorted(lines, key=order)
-    last = ordered[-1].rpartition(":")[2]
-    return ordered[0] if len(ordered) == 1 else f"{ordered[0]}–{last}"
+    """Exactly these lines; of many pieces the first and the last line, with the number of lines meant."""
+    runs = runs_of(lines)
+    if len(runs) > MOST_RUNS:
+        return f"{ends(runs[0][0], runs[-1][-1])} ({len(lines)})"
+    return ", ".join(ends(run[0], run[-1]) for run in runs)
