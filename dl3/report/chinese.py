@@ -150,6 +150,10 @@ CHINESE = {
     "note.latency": "时延从帧应当发出的时刻算起；每行为一次试验。",
     "note.loss": "共 {n} 次有效试验：发送 {sent} 帧 = 接收 {received} 帧 + 丢失 {lost} 帧。",
     "note.no_loss": "{n} 次有效试验均没有丢帧。",
+    "note.purpose": "其中 {lost} 帧（{share}%）丢失于按测试要求以高于吞吐量的速率加载的试验，最高为吞吐量的 {times} 倍："
+    "搜索、上限试验和过载中的丢帧不是被测设备的故障。",
+    "purpose": "按测试要求以吞吐量的 {times} 倍加载",
+    "purpose.beside": "{text}；{purpose}",
     "note.no_invalid": "无：全部 {n} 次试验均有效。",
     "count.trials": "{n}",
     "count.with_invalid": "{n}（无效 {invalid}）",

@@ -8,6 +8,7 @@ from dl3.report.grid import Column, Row, grid
 from dl3.report.groups import Groups
 from dl3.report.markup import tag
 from dl3.report.names import job_name
+from dl3.report.on_purpose import beside
 from dl3.report.proofs import best_share, ceiling_text, is_of, is_short, points_of, share_text
 from dl3.report.results import Results, tester_of
 from dl3.report.sentences import sentence_text
@@ -83,6 +84,7 @@ def explained(groups: Groups, words: Words) -> list[Element]:
     for trial in worst(groups.results):
         names = {"dut": trial.dut, "frame": words.frame(trial.frame), "mpps": mpps(trial.offered_pps)}
         text = words("explained.trial", **names, lost=f"{trial.account.lost:,}", sent=f"{trial.account.sent:,}")
+        text = beside(text, groups.throughputs.of_trial(trial), words)
         line = tag("a", words("explained.line", line=groups.results.line(trial)), href=groups.link(trial))
         sentences = [tag("li", one) for one in explain(trial, words)]
         pieces += [tag("h3", text, tag("small", line)), tag("ul", *sentences, class_="plain")]

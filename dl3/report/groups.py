@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset, Versus
 from dl3.model.trial import Throughput, Trial
+from dl3.report.on_purpose import Throughputs
 from dl3.report.results import Measured, Results, question
 
 TESTS = {FrameLoss: "frame loss", BackToBack: "back-to-back", Recovery: "recovery", Reset: "reset"}
@@ -46,6 +47,7 @@ class Groups:
 
     def __init__(self, results: Results) -> None:
         self.results = results
+        self.throughputs = Throughputs(results)
         found: dict[tuple[str, ...], list[Trial]] = {}
         for trial in results.trials:
             found.setdefault(key_of(trial), []).append(trial)

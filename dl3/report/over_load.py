@@ -8,8 +8,10 @@ from xml.etree.ElementTree import Element
 from dl3.model.answers import Forwarding, FrameLoss, LossPoint
 from dl3.report.by_frame import HIGHEST
 from dl3.report.chart import Drawing, Scene
+from dl3.report.groups import Groups
 from dl3.report.lines import Dot, Line, LineChart, draw_lines, entry_of
 from dl3.report.names import names_of
+from dl3.report.on_purpose import beside
 from dl3.report.results import Results, Series, frames_of
 from dl3.report.scale import linear_axis
 from dl3.report.units import loss, mpps
@@ -35,11 +37,13 @@ def can_be_drawn(point: LossPoint) -> bool:
     return all(math.isfinite(value) and 0 <= value < HIGHEST for value in figures)
 
 
-def dots(answer: Answer, name: str, view: View, link: str | None) -> list[Dot]:
+def dots(answer: Answer, view: View, groups: Groups, words: Words) -> list[Dot]:
     """The points of an answer in the order of their loads."""
-    found = []
+    found, name, link = [], answer.frame, groups.link(answer)
     for point in sorted(filter(can_be_drawn, answer.points), key=lambda one: one.pps):
         says = f"{name}, {mpps(point.pps)} Mpps ({point.share:.0%}): {loss(point.loss_ratio)} %"
+        times = groups.throughputs.times(answer, point.pps) if point.loss_ratio > 0 else None
+        says = beside(says, times, words)
         found.append(Dot(*view.xy(point), says, link))
     return found
 
@@ -49,7 +53,7 @@ def picture(name: str, answers: Sequence[Answer], scene: Scene, words: Words, sh
     frames = frames_of(show.of(scene.part.results))
     lines = []
     for answer in answers:
-        found = dots(answer, answer.frame, show, scene.groups.link(answer))
+        found = dots(answer, show, scene.groups, words)
         lines.append(Line(answer.frame, answer.frame, found, frames.index(answer.frame)))
     drawn = [dot for line in lines for dot in line.dots]
     if not drawn:

@@ -110,7 +110,7 @@ class Composer:
         yield Section("plan", [piece for plan in results.plans for piece in plan_section(plan, self.groups, words)])
         yield from self.measured()
         yield Section("proof", [*proof_table(results, words), *self.figures(whole, "proof")])
-        yield Section("loss", [*loss_table(results, words), *self.figures(whole, "loss")])
+        yield Section("loss", [*loss_table(self.groups, words), *self.figures(whole, "loss")])
         yield Section("explained", [*explained(self.groups, words), *self.figures(whole, "explained")])
         yield Section("skipped", skipped_table(results, words))
         yield Section("invalid", invalid_table(self.groups, words))

@@ -11,6 +11,7 @@ from dl3.report.grid import Column, Row, grid
 from dl3.report.groups import Groups
 from dl3.report.markup import tag
 from dl3.report.names import short_loss, table_names
+from dl3.report.on_purpose import times_text
 from dl3.report.places import losses
 from dl3.report.proofs import ceiling_share, share_text
 from dl3.report.reasons import noise_text, reason_text
@@ -158,7 +159,9 @@ def noise_notes(results: Results, groups: Groups, words: Words) -> list[Element]
         if one.noise:
             is_of_many = sum(dut == one.dut for dut, _ in wires) > 1
             wire = words("series.wire", wire=words.name("wire", wire_of(one.facts))) if is_of_many else ""
-            frames.setdefault((one.dut + wire, noise_text(recount(one, groups), words)), []).append(words.frame(one.frame))
+            frames.setdefault((one.dut + wire, noise_text(recount(one, groups), words)), []).append(
+                words.frame(one.frame)
+            )
     comma = words("list.comma")
     return [
         note(words("note.noisy", dut=dut, frame=comma.join(dict.fromkeys(found)), why=why))
@@ -226,9 +229,20 @@ def invalid_table(groups: Groups, words: Words) -> list[Element]:
     return [grid("invalid", INVALID, rows, words), note(words("note.invalid"))]
 
 
-def loss_table(results: Results, words: Words) -> list[Element]:
+def purpose_notes(groups: Groups, words: Words) -> list[Element]:
+    """How much of all loss was at loads above the throughput, which the tests ask for."""
+    valid = groups.results.valid
+    found = [(trial.account.lost, times) for trial in valid if (times := groups.throughputs.of_trial(trial))]
+    if not found:
+        return []
+    n_lost, n_all = sum(n for n, _ in found), sum(trial.account.lost for trial in valid)
+    most = times_text(max(times for _, times in found))
+    return [note(words("note.purpose", lost=f"{n_lost:,}", share=percent(n_lost / n_all), times=most))]
+
+
+def loss_table(groups: Groups, words: Words) -> list[Element]:
     """Where frames were lost, and the accounting: sent = received + lost."""
-    valid, places = results.valid, losses(results.valid)
+    valid, places = groups.results.valid, losses(groups.results.valid)
     sums = {key: f"{sum(getattr(t.account, key) for t in valid):,}" for key in ("sent", "received", "lost")}
     if not places:
         return [note(words("note.no_loss", n=len(valid)))] if valid else []
@@ -245,4 +259,8 @@ def loss_table(results: Results, words: Words) -> list[Element]:
         )
         for place in places
     ]
-    return [grid("loss", LOSS, rows, words), note(words("note.loss", n=len(valid), **sums))]
+    return [
+        grid("loss", LOSS, rows, words),
+        note(words("note.loss", n=len(valid), **sums)),
+        *purpose_notes(groups, words),
+    ]

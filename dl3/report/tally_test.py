@@ -33,7 +33,7 @@ def counts_the_trials_that_are_recorded() -> None:
     groups = Groups(gather(RECORDS))
     assert tally(ANSWER, groups) == Tally(8, 3, 3)
     (row,) = [one for one in groups.groups.values() if one.test == "throughput"]
-    assert len(list(group_rows(row, groups.results, words_in(Language.EN)))) - 1 == 8
+    assert len(list(group_rows(row, groups, words_in(Language.EN)))) - 1 == 8
 
 
 def counts_what_the_result_says_where_no_trial_is_recorded() -> None:
