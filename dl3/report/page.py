@@ -1,13 +1,21 @@
 """A report: one HTML page that holds all it needs and loads nothing."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 from xml.etree.ElementTree import Element
 
 from dl3 import VERSION
 from dl3.model.campaign import Case
-from dl3.report.case_section import beside_section, case_head, left_out, prefix_of
+from dl3.report.case_section import (
+    Pair,
+    beside_section,
+    case_head,
+    left_out,
+    prefix_of,
+    shared_pairs,
+    shared_section,
+)
 from dl3.report.chart import Chart, Scene
 from dl3.report.charts import charts
 from dl3.report.compare import Comparison
@@ -15,6 +23,7 @@ from dl3.report.comparison_table import comparison_section
 from dl3.report.departures import departures
 from dl3.report.facts import facts_table
 from dl3.report.figure import figure
+from dl3.report.fold import without_equal_notes, without_equal_reasons
 from dl3.report.global_tables import explained, proof_table, skipped_table
 from dl3.report.groups import Groups
 from dl3.report.markup import document, tag
@@ -55,6 +64,7 @@ class Composer:
         self.results = results
         self.groups = Groups(results)
         self.numbers = count(1)
+        self.notes: dict[str, int] = {}  # of charts of cases, with the number of the figure that shows each
 
     def figures(self, part: Part, topic: str) -> list[Element]:
         """The charts of a topic for which these results have something."""
@@ -68,6 +78,9 @@ class Composer:
         if drawing is None:
             return None
         number = next(self.numbers) if drawing.pictures else None
+        if scene.part.case and number and drawing.note:
+            shown = self.notes.setdefault(drawing.note, number)
+            drawing = drawing if shown == number else replace(drawing, note=self.words("fold.note", n=shown))
         return figure(number, f"{prefix_of(scene.part.case)}{chart.name}", drawing, self.words)
 
     def tables(self, part: Part, topic: str) -> list[Element]:
@@ -85,12 +98,12 @@ class Composer:
         for topic in TOPICS:
             yield Section(topic, [*self.tables(part, topic), *self.figures(part, topic)])
 
-    def case(self, case: Case, part: Part) -> list[Element]:
-        """A case with all of its topics."""
+    def case(self, case: Case, part: Part, shared: Container[Pair]) -> list[Element]:
+        """A case with all of its topics, without what is shown once for several."""
         pieces = [*case_head(case, self.words), *left_out(case, self.words)]
         for topic in TOPICS:
             pieces += [*self.figures(part, topic), *self.tables(part, topic)]
-            pieces += beside_section(Scene(part, self.groups), self.words) if topic == "throughput" else []
+            pieces += beside_section(Scene(part, self.groups), self.words, shared) if topic == "throughput" else []
         return pieces
 
     def measured(self) -> Iterable[Section]:
@@ -99,9 +112,17 @@ class Composer:
         for part in found:
             if part.case is None:
                 yield from self.loose(part)
-        cases = [piece for part in found if part.case for piece in self.case(part.case, part)]
-        notes = result_notes(self.results.searches, self.results, self.words) if cases else []
-        yield Section("cases", [*notes, *cases])
+        yield Section("cases", self.cases([part for part in found if part.case]))
+
+    def cases(self, found: Sequence[Part]) -> list[Element]:
+        """All cases; what several of them have in common stands above them."""
+        shared = shared_pairs([Scene(part, self.groups) for part in found], self.words)
+        pairs = {one.of for one in shared}
+        cases = [(part.case.key, self.case(part.case, part, pairs)) for part in found if part.case]
+        notes, parts_of = without_equal_notes(cases, self.words)
+        pieces = [piece for one in without_equal_reasons(parts_of) for piece in one]
+        first = result_notes(self.results.searches, self.results, self.words) if pieces else []
+        return [*first, *notes, *shared_section(shared, self.words), *pieces]
 
     def sections(self, comparison: Comparison | None) -> Iterable[Section]:
         """The parts of the page in their order."""
