@@ -48,6 +48,7 @@ class Groups:
     def __init__(self, results: Results) -> None:
         self.results = results
         self.throughputs = Throughputs(results)
+        self.tops: dict[str, list[float]] = {}  # the highest value of each chart of one kind, by the name of the chart
         found: dict[tuple[str, ...], list[Trial]] = {}
         for trial in results.trials:
             found.setdefault(key_of(trial), []).append(trial)

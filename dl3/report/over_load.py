@@ -13,7 +13,7 @@ from dl3.report.lines import Dot, Line, LineChart, draw_lines, entry_of
 from dl3.report.names import names_of
 from dl3.report.on_purpose import beside
 from dl3.report.results import Results, Series, frames_of
-from dl3.report.scale import linear_axis
+from dl3.report.scale import Axis, linear_axis
 from dl3.report.units import loss, mpps
 from dl3.report.words import Words
 
@@ -48,6 +48,13 @@ def dots(answer: Answer, view: View, groups: Groups, words: Words) -> list[Dot]:
     return found
 
 
+def axes(scene: Scene, words: Words, view: View) -> tuple[Axis, Axis]:
+    """Those of all such charts of the page, so that one can be compared with another."""
+    places = [view.xy(one) for answer in view.of(scene.groups.results) for one in filter(can_be_drawn, answer.points)]
+    x_top, y_top = max((x for x, _ in places), default=0.0), max((y for _, y in places), default=0.0)
+    return linear_axis(words("axis.offered"), x_top), linear_axis(view.y_name, max(view.top, y_top))
+
+
 def picture(name: str, answers: Sequence[Answer], scene: Scene, words: Words, show: View) -> Element | None:
     """The lines of one device; a frame size has the same colour in all pictures."""
     frames = frames_of(show.of(scene.part.results))
@@ -55,14 +62,7 @@ def picture(name: str, answers: Sequence[Answer], scene: Scene, words: Words, sh
     for answer in answers:
         found = dots(answer, show, scene.groups, words)
         lines.append(Line(answer.frame, answer.frame, found, frames.index(answer.frame)))
-    drawn = [dot for line in lines for dot in line.dots]
-    if not drawn:
-        return None
-    x_axis, y_top = (
-        linear_axis(words("axis.offered"), max(dot.x for dot in drawn)),
-        max(show.top, *(dot.y for dot in drawn)),
-    )
-    return draw_lines(LineChart(name, x_axis, linear_axis(show.y_name, y_top), lines))
+    return draw_lines(LineChart(name, *axes(scene, words, show), lines))
 
 
 def draw(scene: Scene, words: Words, view: View) -> Drawing | None:
