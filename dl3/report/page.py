@@ -24,6 +24,7 @@ from dl3.report.departures import departures
 from dl3.report.facts import facts_table
 from dl3.report.figure import figure
 from dl3.report.fold import without_equal_notes, without_equal_reasons
+from dl3.report.gaps import gap_sentences
 from dl3.report.global_tables import explained, proof_table, skipped_table
 from dl3.report.groups import Groups
 from dl3.report.markup import document, tag
@@ -64,6 +65,7 @@ class Composer:
         self.results = results
         self.groups = Groups(results)
         self.numbers = count(1)
+        self.gaps: dict[tuple[str, str], int] = {}  # the first figure of each case and topic
         self.notes: dict[str, int] = {}  # of charts of cases, with the number of the figure that shows each
 
     def figures(self, part: Part, topic: str) -> list[Element]:
@@ -81,7 +83,15 @@ class Composer:
         if scene.part.case and number and drawing.note:
             shown = self.notes.setdefault(drawing.note, number)
             drawing = drawing if shown == number else replace(drawing, note=self.words("fold.note", n=shown))
+        if number:
+            drawing = replace(drawing, missing=self.missing(chart.topic, scene, number))
         return figure(number, f"{prefix_of(scene.part.case)}{chart.name}", drawing, self.words)
+
+    def missing(self, topic: str, scene: Scene, number: int) -> list[str]:
+        """Which points a chart lacks, and why; further charts of the same answers refer to the first."""
+        first = self.gaps.setdefault((prefix_of(scene.part.case), topic), number)
+        found = gap_sentences(topic, scene, self.words)
+        return [self.words("gap.see", n=first)] if found and first != number else found
 
     def tables(self, part: Part, topic: str) -> list[Element]:
         """The tables of a topic."""
