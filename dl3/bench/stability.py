@@ -10,7 +10,7 @@ from dl3.bench.site import Found
 from dl3.dut.bed import Bed
 from dl3.host.noise import Watch
 from dl3.lab.pair import distance_ns
-from dl3.model.trial import Trial
+from dl3.model.trial import Trial, interrupted
 from dl3.search.spread import interval, width
 
 MOST_INTERRUPTED = 0.1  # of trials: if one in ten has to be repeated, it is not by accident
@@ -53,8 +53,7 @@ def watch_of_bed(bed: Bed, build: Path) -> Watch:
 
 def interruption_reasons(trials: Sequence[Trial]) -> Iterator[str]:
     """Whether the generator often fell behind at rates that it reached in other trials, so it was interrupted."""
-    reached_pps = max((trial.asked_pps for trial in trials if not trial.invalid), default=0.0)
-    n = sum(1 for trial in trials if trial.is_behind and 0 < trial.asked_pps <= reached_pps)
+    n = len(interrupted(trials))
     if n > MOST_INTERRUPTED * len(trials):
         yield (
             f"interrupted: {n} of {len(trials)} trials were INVALID because the generator fell behind at rates that it "

@@ -14,6 +14,7 @@ from dl3.model.trial import Trial
 from dl3.record.journal import OF_TRIALS
 from dl3.record.reader import Record, read
 from dl3.report.explain import findings, plain, sentence
+from dl3.report.on_purpose import Throughputs, beside
 from dl3.report.places import RESET
 from dl3.report.texts import words_in
 from dl3.report.words import Language, Words
@@ -70,16 +71,22 @@ def choose(record: Record) -> Trial:
     return max(steady or valid or trials, key=lambda trial: (trial.evidence is not None, trial.offered_pps))
 
 
+def times_of(record: Record, trial: Trial) -> float | None:
+    """The load of a trial in multiples of the throughput, where its test goes above on purpose and it lost packets."""
+    return Throughputs(results_of([record])).of_trial(trial)
+
+
 def line_of(record: Record, trial: Trial) -> int:
     """The line of a trial."""
     return next(number for number, entry in record.lines if entry is trial)
 
 
-def heading(record: Record, trial: Trial, words: Words) -> str:
-    """The trial and its loss."""
+def heading(record: Record, trial: Trial, times: float | None, words: Words) -> str:
+    """Which trial it is, and what it lost; `times`: its load in multiples of the throughput, if above on purpose."""
     account = trial.account
     numbers = {"lost": account.lost, "sent": account.sent, "ratio": trial.loss_ratio}
     lost = words("explain.heading.lost", **numbers) if account.lost else words("explain.heading.none")
+    lost = beside(lost, times, words)
     where = {"record": record.path, "line": line_of(record, trial)}
     load = {"mpps": trial.offered_pps / 1e6, "seconds": trial.seconds}
     return words("explain.heading", **where, dut=trial.dut, frame=words.frame(trial.frame), **load, lost=lost)
@@ -89,8 +96,14 @@ def for_programs(record: Record, trial: Trial, language: Language) -> dict[str, 
     """The output of --json."""
     names = {"record": str(record.path), "line": line_of(record, trial), "dut": trial.dut, "frame": trial.frame}
     counts = {"offered_pps": trial.offered_pps, "sent": trial.account.sent, "lost": trial.account.lost}
+    times = times_of(record, trial)
     words = words_in(language)
-    return {**names, **counts, "findings": [plain(finding, words) for finding in findings(trial)]}
+    return {
+        **names,
+        **counts,
+        "times_throughput": times,
+        "findings": [plain(finding, words) for finding in findings(trial)],
+    }
 
 
 def explain(
@@ -118,6 +131,6 @@ def explain(
         print_json(for_programs(found, trial, lang))
         return
     words = words_in(lang)
-    out.print(heading(found, trial, words), markup=False, highlight=False, soft_wrap=True)
+    out.print(heading(found, trial, times_of(found, trial), words), markup=False, highlight=False, soft_wrap=True)
     for finding in findings(trial):
         out.print(f"- {sentence(finding, words)}", markup=False, highlight=False, soft_wrap=True)

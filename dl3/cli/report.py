@@ -18,12 +18,14 @@ from dl3.report.by_frame import is_at_least
 from dl3.report.compare import Change, Comparison, compare
 from dl3.report.comparison_table import change_text, ordered, shown, unit, verdict_text
 from dl3.report.figure_words import at_text, variant_text
+from dl3.report.groups import Groups
 from dl3.report.measures import figures
 from dl3.report.page import page_of
 from dl3.report.plain import as_csv, as_json, comparison_as_json
 from dl3.report.results import Record as Entry
 from dl3.report.results import Results, gather
 from dl3.report.summary import sentences
+from dl3.report.tally import recount, tally
 from dl3.report.texts import words_in
 from dl3.report.words import Language, Words
 
@@ -48,11 +50,13 @@ def write(path: Path, text: str) -> None:
         ) from error
 
 
-def answer(search: Throughput) -> dict[str, object]:
-    """The machine-readable result of a search."""
+def answer(search: Throughput, groups: Groups) -> dict[str, object]:
+    """The answer of a search for programs."""
+    counts = tally(search, groups)
     bounds = {"is_at_least": is_at_least(search), "range_pps": search.range_pps}
     derived = {"l1_bps": search.l1_bps, "line_share": search.line_share, **bounds}
-    return search.model_dump(exclude={"facts", "kind"}) | derived | {"wire": wire_of(search.facts)}
+    counted = {"n_trials": counts.n, "n_invalid": counts.n_invalid, "noise": tuple(recount(search, groups))}
+    return search.model_dump(exclude={"facts", "kind"}) | derived | counted | {"wire": wire_of(search.facts)}
 
 
 def refuse_empty(records: Sequence[Record]) -> None:
@@ -168,10 +172,11 @@ def say(results: Results, comparison: Comparison | None, path: Path, lang: Langu
 def summary(
     path: Path | None, results: Results, left_out: Sequence[str], comparison: Comparison | None
 ) -> dict[str, object]:
-    """The output of --json."""
+    """What --json prints."""
+    groups = Groups(results)
     found = {
         "page": str(path) if path else None,
-        "throughput": [answer(one) for one in results.searches],
+        "throughput": [answer(one, groups) for one in results.searches],
         **as_json(results, left_out),
     }
     return {**found, "comparison": comparison_as_json(comparison)} if comparison else found

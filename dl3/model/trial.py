@@ -1,6 +1,6 @@
 """A trial and the result of a search, as measured, recorded and reported."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import model_validator
@@ -101,6 +101,12 @@ class Trial(Noun):
     def loss_ratio(self) -> float:
         """Lost frames divided by sent frames."""
         return self.account.lost / self.account.sent if self.account.sent else 0.0
+
+
+def interrupted(trials: Sequence[Trial]) -> list[Trial]:
+    """Trials in which the generator fell behind at rates that it reached in others of them."""
+    reached_pps = max((trial.asked_pps for trial in trials if not trial.invalid), default=0.0)
+    return [trial for trial in trials if trial.is_behind and 0 < trial.asked_pps <= reached_pps]
 
 
 class Throughput(Noun):

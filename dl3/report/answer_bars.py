@@ -69,5 +69,7 @@ def draw(scene: Scene, words: Words, answers: Sequence[Other], quantity: Quantit
     ]
     title = words(f"{quantity.name}.title")
     groups = [Group(frame, words.short_frame(frame)) for frame in frames_of(answer for answer, _ in heights)]
-    chart = BarChart(title, words("axis.frame"), quantity.y_name, entries, groups, bars, unit=quantity.unit)
+    everything = [height for answer in scene.groups.results.others if (height := quantity.of(answer)) is not None]
+    top = max(height.high for height in everything)  # one axis for all such charts of the page
+    chart = BarChart(title, words("axis.frame"), quantity.y_name, entries, groups, bars, top=top, unit=quantity.unit)
     return Drawing(title, [draw_bars(chart)], words(f"{quantity.name}.note"), entries)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from xml.etree.ElementTree import Element
 
 from dl3.model.trial import LAYER1_BYTES, Throughput
-from dl3.report.bars import Bar, BarChart, Group, bar_entry, draw_bars
+from dl3.report.bars import Bar, BarChart, Group, bar_entry, draw_bars, highest
 from dl3.report.chart import Drawing, Scene
 from dl3.report.names import series_names
 from dl3.report.plot import Entry
@@ -101,6 +101,12 @@ def entries_of(results: Results, words: Words) -> list[Entry]:
     return [bar_entry(index, names[one]) for index, one in enumerate(results.series)]
 
 
+def on_page(scene: Scene, measure: Measure) -> list[Bar]:
+    """The bars of all such charts of the page: they have one axis, so that one can be compared with another."""
+    found = (bar_of(search, 0, measure, None) for search in scene.groups.results.searches)
+    return [bar for bar in found if bar]
+
+
 def picture(scene: Scene, words: Words, measure: Measure) -> Element | None:
     """The chart; None if there are no values."""
     results = scene.part.results
@@ -112,9 +118,9 @@ def picture(scene: Scene, words: Words, measure: Measure) -> Element | None:
     bars = [bar for bar in found if bar]
     if not bars:
         return None
-    drawn = {bar.group for bar in bars}
-    if measure.top == 0 and is_far(bars):
-        bars = [replace(bar, limit=None) for bar in bars]
+    drawn, everything = {bar.group for bar in bars}, on_page(scene, measure)
+    if measure.top == 0 and is_far(everything):
+        bars, everything = ([replace(bar, limit=None) for bar in one] for one in (bars, everything))
     return draw_bars(
         BarChart(
             label=measure.title,
@@ -124,7 +130,7 @@ def picture(scene: Scene, words: Words, measure: Measure) -> Element | None:
             groups=[Group(name, words.short_frame(name)) for name in frames_of(results.searches) if name in drawn],
             bars=bars,
             limit_name=words("line_rate"),
-            top=measure.top,
+            top=max(measure.top, *map(highest, everything)),
             unit=measure.unit,
         )
     )

@@ -1,6 +1,6 @@
 """One case of a campaign: its charts and tables, or why it is not applicable, and the published figures."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from xml.etree.ElementTree import Element
 
 from dl3.model.campaign import Case, Job
@@ -8,6 +8,7 @@ from dl3.model.trial import wire_of
 from dl3.report.beside import Beside, beside
 from dl3.report.chart import Scene
 from dl3.report.facts import fact_text
+from dl3.report.fold import Shared, grouped
 from dl3.report.grid import Column, Row, grid
 from dl3.report.markup import tag
 from dl3.report.plan_tables import case_anchor, said
@@ -27,6 +28,7 @@ BESIDE = (
     Column("note", is_optional=True),
 )
 DIFFERENCES = (Column("what"), Column("as_published"), Column("here"))
+SAME = "same-differs"  # the table of what several cases have in common
 GIB = 1024  # MiB
 OWN_PORTS = "ports of the file"  # a wire that consists of this machine's network cards
 
@@ -84,10 +86,13 @@ def here_facts(scene: Scene, words: Words) -> dict[str, str]:
     }
 
 
-def differences(found: Beside, scene: Scene, words: Words) -> Element:
-    """The differences between the published measurements and these."""
+Pair = tuple[str, str, str]  # the key of what is compared, as published, here
+
+
+def pairs_of(found: Beside, scene: Scene, words: Words) -> list[Pair]:
+    """What differs between the published measurements and these."""
     here, rows = here_facts(scene, words), found.published
-    pairs = (
+    return [
         ("source", each([row.source for row in rows], words), words("beside.here")),
         (
             "scenario",
@@ -99,9 +104,40 @@ def differences(found: Beside, scene: Scene, words: Words) -> Element:
         ("device", NOTHING, here["device"]),
         ("conditions", each([row.note for row in rows], words), here["conditions"]),
         ("unit", each([row.unit for row in rows], words), "Mpps"),
-    )
-    name = f"{prefix_of(scene.part.case)}differs"
-    return grid(name, DIFFERENCES, [Row((words(f"beside.{key}"), *cells)) for key, *cells in pairs], words)
+    ]
+
+
+def differences(scene: Scene, pairs: Sequence[Pair], shared: Container[Pair], words: Words) -> list[Element]:
+    """The table of them, without those that a table of several cases holds."""
+    rows = [Row((words(f"beside.{key}"), *cells)) for key, *cells in pairs if (key, *cells) not in shared]
+    table = grid(f"{prefix_of(scene.part.case)}differs", DIFFERENCES, rows, words)
+    if len(rows) == len(pairs):
+        return [table]
+    more = tag("a", words("fold.more", n=len(pairs) - len(rows)), href=f"#{SAME}")
+    return [*([table] if rows else []), tag("p", more, class_="note", id=f"{prefix_of(scene.part.case)}more")]
+
+
+def shared_pairs(scenes: Sequence[Scene], words: Words) -> list[Shared[Pair]]:
+    """What is the same in several cases that stand beside published ones."""
+    found = [
+        (scene.part.case.key, pair)
+        for scene in scenes
+        if scene.part.case and scene.part.results.searches and (one := beside(scene.part))
+        for pair in pairs_of(one, scene, words)
+    ]
+    order = list(dict.fromkeys(key for _, (key, *_) in found))
+    common = [one for one in grouped(found, lambda pair: pair) if len(one.names) > 1]
+    return sorted(common, key=lambda one: order.index(one.of[0]))
+
+
+def shared_section(shared: Sequence[Shared[Pair]], words: Words) -> list[Element]:
+    """That once for all of these cases."""
+    if not shared:
+        return []
+    comma = words("list.comma")
+    rows = [Row((words(f"beside.{one.of[0]}"), *one.of[1:], comma.join(one.names))) for one in shared]
+    table = grid(SAME, (*DIFFERENCES, Column("cases")), rows, words)
+    return [tag("details", tag("summary", words("fold.same")), table, open="", class_="same")]
 
 
 def prefix_of(case: Case | None) -> str:
@@ -109,15 +145,17 @@ def prefix_of(case: Case | None) -> str:
     return f"{case_anchor(case)}-" if case else ""
 
 
-def beside_section(scene: Scene, words: Words) -> list[Element]:
-    """The differences and the published figures themselves."""
+def beside_section(scene: Scene, words: Words, shared: Container[Pair] = ()) -> list[Element]:
+    """What differs, and the published figures themselves; `shared` is shown once for several cases."""
     found = beside(scene.part)
     if found is None:
         return []
     rows = [beside_row(row, found, scene, words) for row in found.published]
     table = grid(f"{prefix_of(scene.part.case)}published", BESIDE, rows, words)
     inner = tag("details", tag("summary", words("beside.figures", n=len(rows))), table)
-    return [differences(found, scene, words), inner] if scene.part.results.searches else [inner]
+    if not scene.part.results.searches:
+        return [inner]
+    return [*differences(scene, pairs_of(found, scene, words), shared, words), inner]
 
 
 def left_out(case: Case, words: Words) -> list[Element]:

@@ -17,7 +17,8 @@ class Drawing:
     title: str
     pictures: Sequence[Element]  # SVG
     note: str = ""  # one sentence under it
-    keys: Sequence[Entry] = ()  # its series by number: what a reader can switch off and on
+    keys: Sequence[Entry] = ()  # its series by their numbers: what a reader can switch off and on
+    missing: Sequence[str] = ()  # points that one expects in it, with the reasons why they are not there
 
 
 @dataclass(frozen=True)

@@ -160,9 +160,15 @@ ENGLISH = {
     "note.latency": "Latency is measured from the time at which a frame was due. Each row is one trial.",
     "note.loss": "Over {n} valid trials: {sent} frames sent = {received} received + {lost} lost.",
     "note.no_loss": "No frames were lost in {n} valid trials.",
+    "note.purpose": "{lost} of the lost frames ({share} %) were lost in trials whose load was above the throughput on "
+    "purpose, up to {times} x: a search, a ceiling or an overload is no fault of the device.",
+    "purpose": "offered {times} x the throughput, on purpose",
+    "purpose.beside": "{text}; {purpose}",
     "note.no_invalid": "None: all {n} trials are valid.",
     "count.trials": "{n}",
     "count.with_invalid": "{n}, {invalid} INVALID",
+    "note.counts": "Trials and lines: all recorded trials of the search, for all of its goals; a number in parentheses "
+    "says how many lines of a longer range they are.",
     # How it was measured.
     "method.goal": "Goal",
     "method.resolution": "Resolution",

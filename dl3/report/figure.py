@@ -58,4 +58,6 @@ def figure(number: int | None, name: str, drawing: Drawing, words: Words) -> Ele
     is_small = bool(pictures) and all(is_half(shown) for shown in drawing.pictures)
     shown = tag("div", *pictures, class_="pictures many" if is_small else "pictures") if pictures else None
     legend = keys(drawing) if pictures else None
-    return tag("figure", caption, legend, shown, id=f"chart-{name}", class_="many" if n > N_ON_A_PAGE else None)
+    missing = [tag("small", words("gap.head")), tag("ul", *(tag("li", one) for one in drawing.missing), class_="plain")]
+    rest = missing if drawing.missing else []
+    return tag("figure", caption, legend, shown, *rest, id=f"chart-{name}", class_="many" if n > N_ON_A_PAGE else None)

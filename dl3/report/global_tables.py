@@ -4,10 +4,12 @@ from xml.etree.ElementTree import Element
 
 from dl3.model.answers import Proof, ProofPoint
 from dl3.report.explain import explain
+from dl3.report.fold import grouped, names_list
 from dl3.report.grid import Column, Row, grid
-from dl3.report.groups import Groups
+from dl3.report.groups import Groups, span
 from dl3.report.markup import tag
 from dl3.report.names import job_name
+from dl3.report.on_purpose import beside
 from dl3.report.proofs import best_share, ceiling_text, is_of, is_short, points_of, share_text
 from dl3.report.results import Results, tester_of
 from dl3.report.sentences import sentence_text
@@ -69,21 +71,29 @@ def proof_table(results: Results, words: Words) -> list[Element]:
 
 
 def skipped_table(results: Results, words: Words) -> list[Element]:
-    """Planned jobs that produced no result."""
-    rows = [
-        Row((moment(one.at), job_name(one.job, results, words), sentence_text(one.reason, words), results.line(one)))
-        for one in results.skipped
-    ]
+    """Jobs that were planned and gave no answer; those with the same reason together."""
+    rows = []
+    for one in grouped(((results.line(skip), skip) for skip in results.skipped), lambda skip: skip.reason):
+        same = [skip for skip in results.skipped if skip.reason == one.of.reason]
+        names = [job_name(skip.job, results, words) for skip in same]
+        reason = sentence_text(one.of.reason, words)
+        rows.append(Row((moment(same[0].at), names_list(names, words), reason, span(one.names))))
     return [grid("skipped", SKIPPED, rows, words)] if rows else []
 
 
 def explained(groups: Groups, words: Words) -> list[Element]:
-    """The worst trials with loss, each with its explanation."""
-    pieces = []
+    """The worst trials with loss, each with its sentences."""
+    pieces: list[Element] = []
+    last: list[str] = []
     for trial in worst(groups.results):
         names = {"dut": trial.dut, "frame": words.frame(trial.frame), "mpps": mpps(trial.offered_pps)}
         text = words("explained.trial", **names, lost=f"{trial.account.lost:,}", sent=f"{trial.account.sent:,}")
+        text = beside(text, groups.throughputs.of_trial(trial), words)
         line = tag("a", words("explained.line", line=groups.results.line(trial)), href=groups.link(trial))
-        sentences = [tag("li", one) for one in explain(trial, words)]
-        pieces += [tag("h3", text, tag("small", line)), tag("ul", *sentences, class_="plain")]
+        sentences = explain(trial, words)
+        at = len(pieces) - 1 if pieces and sentences == last else len(pieces)  # before the equal list of the last one
+        pieces.insert(at, tag("h3", text, tag("small", line)))
+        if sentences != last:
+            pieces.append(tag("ul", *(tag("li", one) for one in sentences), class_="plain"))
+        last = sentences
     return pieces

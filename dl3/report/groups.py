@@ -1,13 +1,15 @@
 """Groups trials by question, so that each figure links to the lines of the record it was computed from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset, Versus
 from dl3.model.trial import Throughput, Trial
+from dl3.report.on_purpose import Throughputs
 from dl3.report.results import Measured, Results, question
 
 TESTS = {FrameLoss: "frame loss", BackToBack: "back-to-back", Recovery: "recovery", Reset: "reset"}
+MOST_RUNS = 3  # pieces of a record that stand in a cell
 MORE_TESTS = {Forwarding: "forwarding", Throughput: "throughput"}
 
 
@@ -45,6 +47,8 @@ class Groups:
 
     def __init__(self, results: Results) -> None:
         self.results = results
+        self.throughputs = Throughputs(results)
+        self.tops: dict[str, list[float]] = {}  # the highest value of each chart of one kind, by the name of the chart
         found: dict[tuple[str, ...], list[Trial]] = {}
         for trial in results.trials:
             found.setdefault(key_of(trial), []).append(trial)
@@ -72,13 +76,32 @@ class Groups:
         return span([self.results.line(trial) for trial in found.trials]) if found else self.results.line(record)
 
 
+def place_of(line: str) -> tuple[str, int]:
+    """The number of a file, and that of a line in it."""
+    file, _, number = line.rpartition(":")
+    return file, int(number or 0)
+
+
+def runs_of(lines: Iterable[str]) -> list[list[str]]:
+    """Lines that follow each other, without those of other trials between them."""
+    found: list[list[str]] = []
+    for line in sorted(lines, key=place_of):
+        file, number = place_of(line)
+        if found and place_of(found[-1][-1]) == (file, number - 1):
+            found[-1].append(line)
+        else:
+            found.append([line])
+    return found
+
+
+def ends(first: str, last: str) -> str:
+    """From a line to another one; a file's number stands before the colon."""
+    return first if first == last else f"{first}–{last.rpartition(':')[2]}"
+
+
 def span(lines: Sequence[str]) -> str:
-    """From the first to the last line; with several files, the file number precedes the colon."""
-
-    def order(line: str) -> tuple[str, int]:
-        file, _, number = line.rpartition(":")
-        return file, int(number or 0)
-
-    ordered = sorted(lines, key=order)
-    last = ordered[-1].rpartition(":")[2]
-    return ordered[0] if len(ordered) == 1 else f"{ordered[0]}–{last}"
+    """Exactly these lines; of many pieces the first and the last line, with the number of lines meant."""
+    runs = runs_of(lines)
+    if len(runs) > MOST_RUNS:
+        return f"{ends(runs[0][0], runs[-1][-1])} ({len(lines)})"
+    return ", ".join(ends(run[0], run[-1]) for run in runs)

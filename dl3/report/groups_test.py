@@ -30,4 +30,10 @@ def knows_the_line_of_everything() -> None:
 
 def orders_lines_as_numbers() -> None:
     assert span(["10", "9", "11"]) == "9–11"
-    assert span(["2:100", "2:7"]) == "2:7–100"
+    assert span(["2:100", "2:7"]) == "2:7, 2:100"
+    assert span(["2:7"]) == "2:7"
+
+
+def names_no_line_that_holds_another_trial() -> None:
+    assert span(["3", "4", "7", "9", "10"]) == "3–4, 7, 9–10"
+    assert span(["1:3", "1:5", "1:7", "1:9"]) == "1:3–9 (4)"

@@ -10,6 +10,7 @@ from dl3.report.chart import Scene
 from dl3.report.grid import Column, Row, grid
 from dl3.report.markup import tag
 from dl3.report.names import table_names
+from dl3.report.on_purpose import purpose_text
 from dl3.report.reasons import noise_text
 from dl3.report.results import Other
 from dl3.report.units import NOTHING, loss, mpps, number, percent, percents
@@ -18,12 +19,14 @@ from dl3.report.words import Words
 Cells = list[tuple[str, ...]]
 HEAD = (Column("device"), Column("frame"))
 LINES = Column("lines")
+PURPOSE = Column("note", is_optional=True)  # that the load was above the throughput on purpose
 TIMES = (Column("mean_time", "ms", True), Column("shortest", "ms", True), Column("longest", "ms", True))
 LOSS_POINTS = (
     *HEAD,
     Column("load", "%", True),
     Column("offered", "Mpps", True),
     Column("ratio", "%", True),
+    PURPOSE,
     LINES,
 )
 BURSTS = (
@@ -34,15 +37,17 @@ BURSTS = (
     Column("longest", "frames", True),
     Column("buffer", "ms", True),
     Column("corrected", "ms", True),
+    PURPOSE,
     LINES,
 )
-RECOVERY = (*HEAD, Column("overload", "Mpps", True), Column("after", "Mpps", True), *TIMES, LINES)
-RESET = (*HEAD, Column("what"), Column("offered", "Mpps", True), *TIMES, Column("lost", "frames", True), LINES)
+RECOVERY = (*HEAD, Column("overload", "Mpps", True), Column("after", "Mpps", True), *TIMES, PURPOSE, LINES)
+RESET = (*HEAD, Column("what"), Column("offered", "Mpps", True), *TIMES, Column("lost", "frames", True), PURPOSE, LINES)
 FORWARDING = (
     *HEAD,
     Column("frmol", "Mpps", True),
     Column("mfr", "Mpps", True),
     Column("mfr_at", "Mpps", True),
+    PURPOSE,
     LINES,
 )
 VERSUS = (
@@ -54,6 +59,7 @@ VERSUS = (
     Column("ratio_of", "", True),
     Column("interval_of"),
     Column("pairs", "", True),
+    PURPOSE,
     LINES,
 )
 
@@ -152,7 +158,11 @@ def sheet_table(sheet: Sheet, scene: Scene, prefix: str, words: Words) -> list[E
     rows = []
     for answer, cells in found:
         head = (names[results.series_of(answer)], words.short_frame(answer.frame))
-        rows += [Row((*head, *each, groups.lines(answer)), link=groups.link(answer)) for each in cells]
+        purposes = [purpose_text(one, words) for one in groups.throughputs.of_answer(answer)]
+        rows += [
+            Row((*head, *each, purpose, groups.lines(answer)), link=groups.link(answer))
+            for each, purpose in zip(cells, purposes, strict=True)
+        ]
     table = grid(f"{prefix}{sheet.name}", sheet.columns, rows, words)
     noisy = [noise_note(answer, words) for answer, _ in found if answer.noise]
     unknown = [

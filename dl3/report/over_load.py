@@ -8,10 +8,12 @@ from xml.etree.ElementTree import Element
 from dl3.model.answers import Forwarding, FrameLoss, LossPoint
 from dl3.report.by_frame import HIGHEST
 from dl3.report.chart import Drawing, Scene
+from dl3.report.groups import Groups
 from dl3.report.lines import Dot, Line, LineChart, draw_lines, entry_of
 from dl3.report.names import names_of
+from dl3.report.on_purpose import beside
 from dl3.report.results import Results, Series, frames_of
-from dl3.report.scale import linear_axis
+from dl3.report.scale import Axis, linear_axis
 from dl3.report.units import loss, mpps
 from dl3.report.words import Words
 
@@ -35,13 +37,22 @@ def can_be_drawn(point: LossPoint) -> bool:
     return all(math.isfinite(value) and 0 <= value < HIGHEST for value in figures)
 
 
-def dots(answer: Answer, name: str, view: View, link: str | None) -> list[Dot]:
+def dots(answer: Answer, view: View, groups: Groups, words: Words) -> list[Dot]:
     """The points of an answer in the order of their loads."""
-    found = []
+    found, name, link = [], answer.frame, groups.link(answer)
     for point in sorted(filter(can_be_drawn, answer.points), key=lambda one: one.pps):
         says = f"{name}, {mpps(point.pps)} Mpps ({point.share:.0%}): {loss(point.loss_ratio)} %"
+        times = groups.throughputs.times(answer, point.pps) if point.loss_ratio > 0 else None
+        says = beside(says, times, words)
         found.append(Dot(*view.xy(point), says, link))
     return found
+
+
+def axes(scene: Scene, words: Words, view: View) -> tuple[Axis, Axis]:
+    """Those of all such charts of the page, so that one can be compared with another."""
+    places = [view.xy(one) for answer in view.of(scene.groups.results) for one in filter(can_be_drawn, answer.points)]
+    x_top, y_top = max((x for x, _ in places), default=0.0), max((y for _, y in places), default=0.0)
+    return linear_axis(words("axis.offered"), x_top), linear_axis(view.y_name, max(view.top, y_top))
 
 
 def picture(name: str, answers: Sequence[Answer], scene: Scene, words: Words, show: View) -> Element | None:
@@ -49,16 +60,9 @@ def picture(name: str, answers: Sequence[Answer], scene: Scene, words: Words, sh
     frames = frames_of(show.of(scene.part.results))
     lines = []
     for answer in answers:
-        found = dots(answer, answer.frame, show, scene.groups.link(answer))
+        found = dots(answer, show, scene.groups, words)
         lines.append(Line(answer.frame, answer.frame, found, frames.index(answer.frame)))
-    drawn = [dot for line in lines for dot in line.dots]
-    if not drawn:
-        return None
-    x_axis, y_top = (
-        linear_axis(words("axis.offered"), max(dot.x for dot in drawn)),
-        max(show.top, *(dot.y for dot in drawn)),
-    )
-    return draw_lines(LineChart(name, x_axis, linear_axis(show.y_name, y_top), lines))
+    return draw_lines(LineChart(name, *axes(scene, words, show), lines))
 
 
 def draw(scene: Scene, words: Words, view: View) -> Drawing | None:

@@ -1,13 +1,21 @@
 """A report: one self-contained HTML page that loads nothing."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 from xml.etree.ElementTree import Element
 
 from dl3 import VERSION
 from dl3.model.campaign import Case
-from dl3.report.case_section import beside_section, case_head, left_out, prefix_of
+from dl3.report.case_section import (
+    Pair,
+    beside_section,
+    case_head,
+    left_out,
+    prefix_of,
+    shared_pairs,
+    shared_section,
+)
 from dl3.report.chart import Chart, Scene
 from dl3.report.charts import charts
 from dl3.report.compare import Comparison
@@ -15,6 +23,8 @@ from dl3.report.comparison_table import comparison_section
 from dl3.report.departures import departures
 from dl3.report.facts import facts_table
 from dl3.report.figure import figure
+from dl3.report.fold import without_equal_notes, without_equal_reasons
+from dl3.report.gaps import gap_sentences
 from dl3.report.global_tables import explained, proof_table, skipped_table
 from dl3.report.groups import Groups
 from dl3.report.markup import document, tag
@@ -55,6 +65,8 @@ class Composer:
         self.results = results
         self.groups = Groups(results)
         self.numbers = count(1)
+        self.gaps: dict[tuple[str, str], int] = {}  # the first figure of each case and topic
+        self.notes: dict[str, int] = {}  # of charts of cases, with the number of the figure that shows each
 
     def figures(self, part: Part, topic: str) -> list[Element]:
         """The charts of a topic that have something to show."""
@@ -68,7 +80,18 @@ class Composer:
         if drawing is None:
             return None
         number = next(self.numbers) if drawing.pictures else None
+        if scene.part.case and number and drawing.note:
+            shown = self.notes.setdefault(drawing.note, number)
+            drawing = drawing if shown == number else replace(drawing, note=self.words("fold.note", n=shown))
+        if number:
+            drawing = replace(drawing, missing=self.missing(chart.topic, scene, number))
         return figure(number, f"{prefix_of(scene.part.case)}{chart.name}", drawing, self.words)
+
+    def missing(self, topic: str, scene: Scene, number: int) -> list[str]:
+        """Which points a chart lacks, and why; further charts of the same answers refer to the first."""
+        first = self.gaps.setdefault((prefix_of(scene.part.case), topic), number)
+        found = gap_sentences(topic, scene, self.words)
+        return [self.words("gap.see", n=first)] if found and first != number else found
 
     def tables(self, part: Part, topic: str) -> list[Element]:
         """The tables of a topic."""
@@ -85,12 +108,12 @@ class Composer:
         for topic in TOPICS:
             yield Section(topic, [*self.tables(part, topic), *self.figures(part, topic)])
 
-    def case(self, case: Case, part: Part) -> list[Element]:
-        """A case with all of its topics."""
+    def case(self, case: Case, part: Part, shared: Container[Pair]) -> list[Element]:
+        """A case with all of its topics, without what is shown once for several."""
         pieces = [*case_head(case, self.words), *left_out(case, self.words)]
         for topic in TOPICS:
             pieces += [*self.figures(part, topic), *self.tables(part, topic)]
-            pieces += beside_section(Scene(part, self.groups), self.words) if topic == "throughput" else []
+            pieces += beside_section(Scene(part, self.groups), self.words, shared) if topic == "throughput" else []
         return pieces
 
     def measured(self) -> Iterable[Section]:
@@ -99,9 +122,17 @@ class Composer:
         for part in found:
             if part.case is None:
                 yield from self.loose(part)
-        cases = [piece for part in found if part.case for piece in self.case(part.case, part)]
-        notes = result_notes(self.results.searches, self.results, self.words) if cases else []
-        yield Section("cases", [*notes, *cases])
+        yield Section("cases", self.cases([part for part in found if part.case]))
+
+    def cases(self, found: Sequence[Part]) -> list[Element]:
+        """All cases; what several of them have in common stands above them."""
+        shared = shared_pairs([Scene(part, self.groups) for part in found], self.words)
+        pairs = {one.of for one in shared}
+        cases = [(part.case.key, self.case(part.case, part, pairs)) for part in found if part.case]
+        notes, parts_of = without_equal_notes(cases, self.words)
+        pieces = [piece for one in without_equal_reasons(parts_of) for piece in one]
+        first = result_notes(self.results.searches, self.results, self.words) if pieces else []
+        return [*first, *notes, *shared_section(shared, self.words), *pieces]
 
     def sections(self, comparison: Comparison | None) -> Iterable[Section]:
         """The sections of the page in order."""
@@ -110,7 +141,7 @@ class Composer:
         yield Section("plan", [piece for plan in results.plans for piece in plan_section(plan, self.groups, words)])
         yield from self.measured()
         yield Section("proof", [*proof_table(results, words), *self.figures(whole, "proof")])
-        yield Section("loss", [*loss_table(results, words), *self.figures(whole, "loss")])
+        yield Section("loss", [*loss_table(self.groups, words), *self.figures(whole, "loss")])
         yield Section("explained", [*explained(self.groups, words), *self.figures(whole, "explained")])
         yield Section("skipped", skipped_table(results, words))
         yield Section("invalid", invalid_table(self.groups, words))

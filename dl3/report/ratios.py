@@ -58,13 +58,14 @@ def around_one(low: float, high: float) -> list[float]:
     return [1 + step * n for n in range(min(first, -1), last + 1)]
 
 
-def draw_ratios(label: str, x_name: str, ratios: Sequence[Ratio]) -> Element | None:
-    """The chart; None without rows."""
+def draw_ratios(label: str, x_name: str, ratios: Sequence[Ratio], among: Sequence[Ratio] = ()) -> Element | None:
+    """The chart; None without a row. `among`: those of all such charts of the page, which have one axis."""
     shown = [ratio for ratio in ratios if can_be_drawn(ratio)]
     if not shown:
         return None
     paper = Paper(height=TOP + ROW * len(shown) + BOTTOM, left=LEFT, right=RIGHT, top=TOP, bottom=BOTTOM)
-    ticks = around_one(min(ratio.low for ratio in shown), max(ratio.high for ratio in shown))
+    everything = [*shown, *filter(can_be_drawn, among)]
+    ticks = around_one(min(ratio.low for ratio in everything), max(ratio.high for ratio in everything))
     scale = Linear(ticks[-1], paper.left, paper.wall, ticks[0])
     parts = []
     for tick in ticks:

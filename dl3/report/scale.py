@@ -1,11 +1,12 @@
 """Maps values to positions, and chooses the round values labelled on an axis."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 N_TICKS = 5
 MANY_DECADES = 7
+FAR = 4.0  # times as high as a value that can still be read beside it
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,20 @@ def log_ticks(low: float, high: float) -> tuple[float, ...]:
 def linear_axis(name: str, top: float) -> Axis:
     """From 0 to a round value that is not below `top`."""
     return Axis(name, [(tick, f"{tick:,.10g}") for tick in linear_ticks(top)])
+
+
+def shared_top(own: float, tops: Iterable[float]) -> float:
+    """What the axis of one of several charts reaches: the highest of all, as far as its own values can still be read.
+
+    Charts whose values are less than a quarter of that have the axis of the highest among themselves.
+    """
+    top = math.inf
+    for one in sorted(tops, reverse=True):
+        if one < top / FAR:
+            top = one
+        if own >= top / FAR:
+            return max(top, own)
+    return own
 
 
 def log_axis(name: str, low: float, high: float, written: Callable[[float], str]) -> Axis:

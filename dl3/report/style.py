@@ -106,7 +106,7 @@ footer { margin-top: 44px; padding-top: 12px; border-top: 1px solid var(--rule);
   .picture p, .keys { font-size: 9pt; }
   .trials { font-size: 7.5pt; } .trials td, .trials thead th { padding: 2px 4px; } #facts th { width: 11em; }
   .wide { font-size: 7pt; } .wide td, .wide thead th { padding: 2px 3px; }
-  .on-paper { display: block; } .trials.many, details { display: none; }
+  .on-paper { display: block; } .trials.many, details { display: none; } details.same { display: block; }
   td.number + td:not(.number), th.number + th:not(.number) { padding-left: 11px; }
   .table { overflow: visible; } a { color: inherit; text-decoration: none; }
 }

@@ -11,10 +11,12 @@ from dl3.report.grid import Column, Row, grid
 from dl3.report.groups import Groups
 from dl3.report.markup import tag
 from dl3.report.names import short_loss, table_names
+from dl3.report.on_purpose import times_text
 from dl3.report.places import losses
 from dl3.report.proofs import ceiling_share, share_text
 from dl3.report.reasons import noise_text, reason_text
 from dl3.report.results import Results
+from dl3.report.tally import recount, tally
 from dl3.report.units import MICRO, NOTHING, gbps, loss, micros, moment, mpps, number, percent
 from dl3.report.words import Words, is_size
 
@@ -106,7 +108,8 @@ def interval_cell(search: Throughput) -> str:
 def result_row(search: Throughput, series: str, scene: Scene, words: Words) -> Row:
     """The result of one search."""
     share, line, of_ceiling = search.line_share, search.line_bps, ceiling_share(search, scene.groups.results)
-    counted = "count.with_invalid" if search.n_invalid else "count.trials"
+    found = tally(search, scene.groups)
+    counted = "count.with_invalid" if found.n_invalid else "count.trials"
     cells = (
         series,
         words.short_frame(search.frame),
@@ -120,7 +123,7 @@ def result_row(search: Throughput, series: str, scene: Scene, words: Words) -> R
         mpps(search.too_high_pps),
         words(f"limit.{search.limited_by}"),
         share_text(of_ceiling, words),
-        words(counted, n=search.n_trials, invalid=search.n_invalid),
+        words(counted, n=found.n, invalid=found.n_invalid),
         scene.groups.lines(search),
     )
     return Row(cells, "noisy" if search.noise else None, scene.groups.link(search))
@@ -141,21 +144,24 @@ def result_notes(searches: Sequence[Throughput], results: Results, words: Words)
         "note.interval": any(one.interval_pps is not None for one in searches),
         "note.conditional": any(one.conditional_pps is not None and one.goal_loss_ratio > 0 for one in searches),
         "note.exceed": any(one.exceed_ratio > 0 for one in searches),
+        "note.counts": True,
         "note.short_proof": any(share.is_at_most for share in shares if share),
     }
     exceed = percent(max((one.exceed_ratio for one in searches), default=0), 0)
     return [note(words(key, exceed=exceed)) for key, is_wanted in found.items() if is_wanted]
 
 
-def noise_notes(results: Results, words: Words) -> list[Element]:
-    """The results measured on a noisy machine, and why it was noisy: one sentence for each device and reason."""
+def noise_notes(results: Results, groups: Groups, words: Words) -> list[Element]:
+    """Which answers a noisy machine gave, and why it was noisy: one sentence for each device and reason."""
     frames: dict[tuple[str, str], list[str]] = {}
     wires = {(one.dut, wire_of(one.facts)) for one in results.searches}
     for one in results.searches:
         if one.noise:
             is_of_many = sum(dut == one.dut for dut, _ in wires) > 1
             wire = words("series.wire", wire=words.name("wire", wire_of(one.facts))) if is_of_many else ""
-            frames.setdefault((one.dut + wire, noise_text(one.noise, words)), []).append(words.frame(one.frame))
+            frames.setdefault((one.dut + wire, noise_text(recount(one, groups), words)), []).append(
+                words.frame(one.frame)
+            )
     comma = words("list.comma")
     return [
         note(words("note.noisy", dut=dut, frame=comma.join(dict.fromkeys(found)), why=why))
@@ -175,7 +181,7 @@ def results_table(scene: Scene, prefix: str, words: Words) -> list[Element]:
     table = grid(f"{prefix}results", RESULTS, rows, words)
     is_case = scene.part.case is not None  # notes for all cases are above them
     standing = [] if is_case else result_notes(results.searches, scene.groups.results, words)
-    return [table, *standing, *noise_notes(results, words), *(missing if unanswered else [])]
+    return [table, *standing, *noise_notes(results, scene.groups, words), *(missing if unanswered else [])]
 
 
 def latency_row(trial: Trial, name: str, scene: Scene, words: Words) -> Row:
@@ -223,9 +229,20 @@ def invalid_table(groups: Groups, words: Words) -> list[Element]:
     return [grid("invalid", INVALID, rows, words), note(words("note.invalid"))]
 
 
-def loss_table(results: Results, words: Words) -> list[Element]:
+def purpose_notes(groups: Groups, words: Words) -> list[Element]:
+    """How much of all loss was at loads above the throughput, which the tests ask for."""
+    valid = groups.results.valid
+    found = [(trial.account.lost, times) for trial in valid if (times := groups.throughputs.of_trial(trial))]
+    if not found:
+        return []
+    n_lost, n_all = sum(n for n, _ in found), sum(trial.account.lost for trial in valid)
+    most = times_text(max(times for _, times in found))
+    return [note(words("note.purpose", lost=f"{n_lost:,}", share=percent(n_lost / n_all), times=most))]
+
+
+def loss_table(groups: Groups, words: Words) -> list[Element]:
     """Where frames were lost, and the accounting: sent = received + lost."""
-    valid, places = results.valid, losses(results.valid)
+    valid, places = groups.results.valid, losses(groups.results.valid)
     sums = {key: f"{sum(getattr(t.account, key) for t in valid):,}" for key in ("sent", "received", "lost")}
     if not places:
         return [note(words("note.no_loss", n=len(valid)))] if valid else []
@@ -242,4 +259,8 @@ def loss_table(results: Results, words: Words) -> list[Element]:
         )
         for place in places
     ]
-    return [grid("loss", LOSS, rows, words), note(words("note.loss", n=len(valid), **sums))]
+    return [
+        grid("loss", LOSS, rows, words),
+        note(words("note.loss", n=len(valid), **sums)),
+        *purpose_notes(groups, words),
+    ]

@@ -1,5 +1,6 @@
 """Latency over load, on a logarithmic axis: a small chart for each frame size."""
 
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from dl3.report.chart import Chart, Drawing, Scene
@@ -7,7 +8,7 @@ from dl3.report.groups import anchor_of
 from dl3.report.latencies import QUANTILES, LatencyCase, latency_cases
 from dl3.report.lines import Dot, Line, LineChart, draw_lines, entry_of
 from dl3.report.names import names_of
-from dl3.report.scale import linear_axis, log_axis
+from dl3.report.scale import Axis, linear_axis, log_axis
 from dl3.report.units import duration, micros
 from dl3.report.words import Words
 
@@ -50,26 +51,33 @@ def lines_of(case: LatencyCase, words: Words) -> list[Line]:
     return found
 
 
-def draw_case(case: LatencyCase, name: str, words: Words) -> Element | None:
-    """The small chart of one series and frame size."""
-    lines = lines_of(case, words)
-    values = [one.y for line in lines for one in line.dots]
+def axes(all_cases: Sequence[LatencyCase], is_share: bool, words: Words) -> tuple[Axis, Axis] | None:
+    """Those of all such charts of the page; loads in percent and in Mpps have each their own."""
+    places = [
+        (one.x, one.y, case.is_share) for case in all_cases for line in lines_of(case, words) for one in line.dots
+    ]
+    values = [y for _, y, _ in places]
     if not values:
         return None
-    x_name = words("latency_load.share" if case.is_share else "latency_load.rate")
-    x_axis = linear_axis(x_name, max(one.x for line in lines for one in line.dots))
-    y_axis = log_axis(words("latency_load.axis"), min(values), max(values), duration)
-    return draw_lines(LineChart(name, x_axis, y_axis, lines))
+    x_name = words("latency_load.share" if is_share else "latency_load.rate")
+    x_axis = linear_axis(x_name, max((x for x, _, of_share in places if of_share == is_share), default=0.0))
+    return x_axis, log_axis(words("latency_load.axis"), min(values), max(values), duration)
+
+
+def draw_case(case: LatencyCase, name: str, among: Sequence[LatencyCase], words: Words) -> Element | None:
+    """The small chart of one series and frame size."""
+    found = axes(among, case.is_share, words)
+    return draw_lines(LineChart(name, *found, lines_of(case, words))) if found else None
 
 
 def draw_latency(scene: Scene, words: Words) -> Drawing | None:
     """All of them."""
-    cases = latency_cases(scene.part.results)
+    cases, among = latency_cases(scene.part.results), latency_cases(scene.groups.results)
     names = names_of((case.series for case in cases), words)
     pictures = []
     for case in cases:
         name = words("latency_load.case", dut=names[case.series], frame=words.frame(case.frame))
-        drawn = draw_case(case, name, words)
+        drawn = draw_case(case, name, among, words)
         pictures += [drawn] if drawn is not None else []
     keys = [entry_of(index, words(f"quantile.{key}")) for index, key in enumerate(QUANTILES)]
     return Drawing(words("latency_load.title"), pictures, words("latency_load.note"), keys) if pictures else None

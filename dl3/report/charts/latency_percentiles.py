@@ -2,6 +2,7 @@
 "are, a line for each load."""
 
 import math
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from dl3.report.chart import Chart, Drawing, Scene
@@ -63,17 +64,22 @@ def load_name(case: LatencyCase, point: LoadPoint, words: Words) -> str:
     return words("latency_percentiles.share" if case.is_share else "latency_percentiles.rate", load=f"{point.x:.3g}")
 
 
-def draw_case(case: LatencyCase, name: str, loads: list[str], words: Words) -> Element | None:
+def upright(all_cases: Sequence[LatencyCase], words: Words) -> Axis | None:
+    """The axis of all such charts of the page."""
+    points = [point for case in all_cases for point in case.points[:N_LINES]]
+    values = [dot.y for point in points for dot in dots(point, "")]
+    return log_axis(words("latency_percentiles.y"), min(values), max(values), duration) if values else None
+
+
+def draw_case(case: LatencyCase, name: str, loads: list[str], y_axis: Axis | None, words: Words) -> Element | None:
     """The small chart of one series and frame size."""
     lines = []
     for point in case.points[:N_LINES]:
         load = load_name(case, point, words)
         lines.append(Line(load, load, dots(point, load), loads.index(load)))
-    values = [dot.y for line in lines for dot in line.dots]
-    if not values:
+    if y_axis is None:
         return None
     x_axis = Axis(words("latency_percentiles.x"), [*((float(n), text) for n, text in enumerate(TICKS)), (LAST, "")])
-    y_axis = log_axis(words("latency_percentiles.y"), min(values), max(values), duration)
     return draw_lines(LineChart(name, x_axis, y_axis, lines))
 
 
@@ -83,10 +89,10 @@ def draw_percentiles(scene: Scene, words: Words) -> Drawing | None:
     names = names_of((case.series for case in cases), words)
     points = [(case, point) for case in cases for point in case.points[:N_LINES]]
     loads = list(dict.fromkeys(load_name(case, point, words) for case, point in points))
-    pictures = []
+    pictures, y_axis = [], upright(latency_cases(scene.groups.results), words)
     for case in cases:
         name = words("latency_percentiles.case", dut=names[case.series], frame=words.frame(case.frame))
-        drawn = draw_case(case, name, loads, words)
+        drawn = draw_case(case, name, loads, y_axis, words)
         pictures += [drawn] if drawn is not None else []
     keys = [entry_of(n, load) for n, load in enumerate(loads)]
     title, note = words("latency_percentiles.title"), words("latency_percentiles.note")

@@ -42,14 +42,20 @@ def series_in(words: Words) -> list[Entry]:
     return [bar_entry(n, words(key)) for n, key in enumerate(("proof.ceiling", "proof.best"))]
 
 
-def picture(wire: str, label: str, results: Results, words: Words) -> Element | None:
-    """The last self-test of each frame size over one wire."""
+def bars_over(wire: str, results: Results) -> list[Bar]:
+    """Of the last proof of each frame size over one wire."""
     points = {point.frame: (proof, point) for proof, point in points_of(results) if proof.wire == wire}
-    bars = [bar for proof, point in points.values() for bar in bars_of(proof, point, results)]
+    return [bar for proof, point in points.values() for bar in bars_of(proof, point, results)]
+
+
+def picture(wire: str, label: str, results: Results, words: Words, top: float) -> Element | None:
+    """The last proof of each frame size over one wire."""
+    bars = bars_over(wire, results)
     if not bars:
         return None
+    points = dict.fromkeys(point.frame for proof, point in points_of(results) if proof.wire == wire)
     groups = [Group(frame, words.short_frame(frame)) for frame in points]
-    return draw_bars(BarChart(label, words("axis.frame"), "Mpps", series_in(words), groups, bars, unit="Mpps"))
+    return draw_bars(BarChart(label, words("axis.frame"), "Mpps", series_in(words), groups, bars, top=top, unit="Mpps"))
 
 
 def draw_proof(scene: Scene, words: Words) -> Drawing | None:
@@ -57,7 +63,8 @@ def draw_proof(scene: Scene, words: Words) -> Drawing | None:
     results, title = scene.part.results, words("proof.title")
     wires = list(dict.fromkeys(proof.wire for proof in results.proofs))
     labels = [words.name("wire", wire) for wire in wires] if len(wires) > 1 else [title]
-    drawn = [picture(*one, results, words) for one in zip(wires, labels, strict=False)]
+    top = max((bar.value for wire in wires for bar in bars_over(wire, results)), default=0.0)  # one axis for all wires
+    drawn = [picture(*one, results, words, top) for one in zip(wires, labels, strict=False)]
     found = [one for one in drawn if one is not None]
     return Drawing(title, found, words("proof.note"), series_in(words)) if found else None
 

@@ -1,8 +1,9 @@
 """Measured throughput next to published results for the same question, both in million frames per second."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dl3.report.bars import Bar, BarChart, Group, bar_entry, draw_bars
+from dl3.report.bars import Bar, BarChart, Group, bar_entry, draw_bars, highest
 from dl3.report.beside import Beside, beside, label_of
 from dl3.report.by_frame import is_at_least, span_pps
 from dl3.report.chart import Chart, Drawing, Scene
@@ -10,7 +11,8 @@ from dl3.report.groups import Groups
 from dl3.report.names import series_names
 from dl3.report.plot import Entry, colour
 from dl3.report.published import Published, same
-from dl3.report.results import Series
+from dl3.report.results import Series, parts
+from dl3.report.scale import shared_top
 from dl3.report.units import mpps
 from dl3.report.words import Words
 
@@ -22,9 +24,12 @@ WORDS = {
         "published.all": "published",
         "published.tip": "{source}: {value}, {frame}: {figure} {unit}{rate}",
         "published.rate": " = {mpps} Mpps",
-        "published.note": "Filled bars were measured here, hollow bars are published; each colour is one value of the "
-        "parameter that the case varies. Percentages were converted to Mpps by the line rate they refer to. The "
-        "machines differ: compare bars of the same kind with each other, not filled bars with hollow ones.",
+        "published.note": "Filled bars were measured here, hollow ones are published; "
+        "each colour is one value of what "
+        "the case varies. Percentages were made into Mpps by the line rate that they "
+        "are of. It is another machine: "
+        "compare how the bars of one kind differ from each other, not one kind with the other. The axis is that of all "
+        "such charts, except where its bars would be lower than a quarter of it.",
     },
     "zh": {
         "published.title": "本次实测与公开结果对照",
@@ -35,7 +40,8 @@ WORDS = {
         "published.rate": "，折合 {mpps} Mpps",
         "published.note": "实心柱为本次实测，空心柱为公开结果；每种颜色对应用例所改变参数的一个取值。"
         "百分比已按其所指线速折算为 "
-        "Mpps。两者并非同一台机器：应比较同类柱之间的差异，而不是实心与空心的高低。",
+        "Mpps。两者并非同一台机器：应比较同类柱之间的差异，而不是实心与空心的高低。"
+        "各用例的此类图坐标轴相同；若柱高不足四分之一，则另取坐标轴。",
     },
 }
 
@@ -132,6 +138,21 @@ def said(row: Published, words: Words) -> str:
     return words("published.tip", **says, unit=unit, rate=rate)
 
 
+def top_of(own: Sequence[Bar], scene: Scene, words: Words) -> float:
+    """What the axis reaches: the same in all such charts of the page, so that one can be compared with another."""
+    groups = scene.groups
+    if CHART.name not in groups.tops:
+        found = [one for part in parts(groups.results) if (one := beside(part)) is not None]
+        layouts = [Layout(one, groups, words) for one in found]
+        groups.tops[CHART.name] = [top([*one.measured(), *one.published(0)]) for one in layouts]
+    return shared_top(top(own), groups.tops[CHART.name])
+
+
+def top(bars: Sequence[Bar]) -> float:
+    """The highest of these bars."""
+    return max(map(highest, bars), default=0.0)
+
+
 def draw_published(scene: Scene, words: Words) -> Drawing | None:
     """The figure; None for a case without published figures."""
     found = beside(scene.part)
@@ -143,7 +164,9 @@ def draw_published(scene: Scene, words: Words) -> Drawing | None:
     bars = [*layout.measured(), *layout.published(n_filled)]
     title = words("published.title" if n_filled else "published.only")
     x_name = words.quoted(found.published[0].variable) if layout.is_by_value else words("axis.frame")
-    chart = BarChart(title, x_name, "Mpps", series, layout.bar_groups(), bars, unit="Mpps")
+    chart = BarChart(
+        title, x_name, "Mpps", series, layout.bar_groups(), bars, top=top_of(bars, scene, words), unit="Mpps"
+    )
     return Drawing(title, [draw_bars(chart)], words("published.note") if n_filled else "", series)
 
 

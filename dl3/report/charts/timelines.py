@@ -67,6 +67,14 @@ class Mark:
     series: int
 
 
+@dataclass(frozen=True)
+class Range:
+    """What the axes of all these charts reach."""
+
+    ms: float
+    n_lost: int  # in one bucket
+
+
 def gap_marks(evidence: Evidence, start_ns: int, words: Words) -> Iterable[Mark]:
     """When workers did not poll."""
     for gap in evidence.gaps:
@@ -93,10 +101,22 @@ def losses(line: Timeline) -> list[tuple[int, int, int]]:
     return [(n, sent - received, sent) for n, (sent, received) in enumerate(pairs) if sent > received]
 
 
-def draw_loss(line: Timeline, scale: Linear, paper: Paper, words: Words) -> list[Element]:
-    """Vertical bars of lost frames."""
+def can_be_drawn(line: Timeline | None) -> bool:
+    """Whether it was recorded, and has a length."""
+    return line is not None and bool(line.sent) and 0 < line.bucket_ns * len(line.sent) < HIGHEST_NS
+
+
+def range_of(trials: Sequence[Trial]) -> Range:
+    """What both axes of all of them reach, so that one can be compared with another."""
+    lines = [trial.timeline for trial in trials if trial.timeline and can_be_drawn(trial.timeline)]
+    most = max((lost for line in lines for _, lost, _ in losses(line)), default=1)
+    return Range(max((line.bucket_ns * len(line.sent) for line in lines), default=1) / 1e6, most)
+
+
+def draw_loss(line: Timeline, most: int, scale: Linear, paper: Paper, words: Words) -> list[Element]:
+    """Upright bars of lost frames, of which `most` is the highest of all charts; a small one can be seen, too."""
     found = losses(line)
-    axis = linear_axis(words("timelines.loss"), max((lost for _, lost, _ in found), default=1))
+    axis = linear_axis(words("timelines.loss"), most)
     y_scale = axis.scale(paper.top + FIELD, paper.top)
     parts = [tag("text", axis.name, class_="axis", x=4, y=paper.legend + 14)]
     for value, label in axis.ticks[:: max(len(axis.ticks) // 3, 1)]:
@@ -105,7 +125,7 @@ def draw_loss(line: Timeline, scale: Linear, paper: Paper, words: Words) -> list
         parts.append(tag("text", label, class_="tick", x=paper.left - 8, y=y + 4, text_anchor="end"))
     for bucket, lost, sent in found:
         at = bucket * line.bucket_ns
-        x, y = scale.at(at), y_scale.at(lost)
+        x, y = scale.at(at), min(y_scale.at(lost), paper.top + FIELD - LEAST)
         width = max(scale.at(at + line.bucket_ns) - x, LEAST)
         bar = tag("rect", class_="loss", x=x, y=y, width=width, height=paper.top + FIELD - y)
         text = words("timelines.loss_tip", at=f"{at / 1e6:,.3f}", lost=f"{lost:,}", sent=f"{sent:,}")
@@ -133,22 +153,22 @@ def draw_rows(marks: Sequence[Mark], scale: Linear, paper: Paper) -> list[Elemen
     return parts
 
 
-def picture(trial: Trial, words: Words) -> Element | None:
+def picture(trial: Trial, reach: Range, words: Words) -> Element | None:
     """Loss over time of one trial; None where it was not recorded."""
     line = trial.timeline
-    if line is None or not 0 < line.bucket_ns * max(len(line.sent), 1) < HIGHEST_NS or not line.sent:
+    if line is None or not can_be_drawn(line):
         return None
     evidence = trial.evidence or Evidence()
     marks = [*gap_marks(evidence, line.start_ns, words), *event_marks(evidence, line.start_ns, words)]
     n_rows = min(len({one.row for one in marks}), N_ROWS)
     paper = Paper(height=34 + FIELD + ROW * (n_rows + 0.4) + 46, left=LEFT, top=34)
-    ticks = linear_ticks(line.bucket_ns * len(line.sent) / 1e6)
+    ticks = linear_ticks(reach.ms)
     scale = Linear(ticks[-1] * 1e6, paper.left, paper.wall)
     middle = (paper.left + paper.wall) / 2
     name = {"dut": trial.dut, "frame": words.frame(trial.frame), "mpps": f"{trial.offered_pps / 1e6:,.3f}"}
     parts = [
         *draw_rows(marks, scale, paper),
-        *draw_loss(line, scale, paper, words),
+        *draw_loss(line, reach.n_lost, scale, paper, words),
         *below(paper, [(scale.at(tick * 1e6), f"{tick:g}") for tick in ticks]),
         tag("text", words("timelines.axis"), class_="axis", x=middle, y=paper.height - 6, text_anchor="middle"),
     ]
@@ -156,8 +176,9 @@ def picture(trial: Trial, words: Words) -> Element | None:
 
 
 def draw_timelines(scene: Scene, words: Words) -> Drawing | None:
-    """The worst trials, each with its own axis."""
-    found = [picture(trial, words) for trial in worst(scene.part.results)]
+    """The worst trials, all with the same axes."""
+    trials = worst(scene.part.results)
+    found = [picture(trial, range_of(trials), words) for trial in trials]
     pictures = [shown for shown in found if shown is not None]
     keys = [
         Entry(words("timelines.loss"), "bar", "loss"),

@@ -2,7 +2,9 @@
 
 from dl3.model.answers import Versus
 from dl3.report.chart import Chart, Drawing, Scene
+from dl3.report.groups import Groups
 from dl3.report.ratios import Ratio, draw_ratios
+from dl3.report.results import Results
 from dl3.report.words import Words
 
 WORDS = {
@@ -24,21 +26,28 @@ WORDS = {
 }
 
 
-def draw_versus(scene: Scene, words: Words) -> Drawing | None:
-    """One row for each frame size."""
-    ratios = [
+def ratios_of(results: Results, groups: Groups, words: Words) -> list[Ratio]:
+    """A row for each answer."""
+    return [
         Ratio(
             name=words("versus.row", dut=answer.dut, peer=answer.peer, frame=words.short_frame(answer.frame)),
             value=answer.ratio,
             low=answer.interval[0],
             high=answer.interval[1],
-            link=scene.groups.link(answer),
+            link=groups.link(answer),
         )
-        for answer in scene.part.results.others
+        for answer in results.others
         if isinstance(answer, Versus)
     ]
+
+
+def draw_versus(scene: Scene, words: Words) -> Drawing | None:
+    """One row for each frame size."""
+    ratios, everything = (
+        ratios_of(results, scene.groups, words) for results in (scene.part.results, scene.groups.results)
+    )
     title = words("versus.title")
-    picture = draw_ratios(title, words("versus.axis"), ratios)
+    picture = draw_ratios(title, words("versus.axis"), ratios, everything)
     return Drawing(title, [picture], words("versus.note")) if picture is not None else None
 
 
