@@ -110,7 +110,7 @@ void port_workers_join(struct port_table *ports)
 		pthread_join(threads[i], NULL);
 }
 
-bool port_workers_run(const struct port_table *ports)
+bool port_workers_alive(const struct port_table *ports)
 {
 	return !fake.worker_has_ended;
 }

@@ -302,7 +302,7 @@ int gen_poll(struct gen_ctx *ctx, struct error *error)
 
 	if (err)
 		return err;
-	if (!port_workers_run(ctx->ports))
+	if (!port_workers_alive(ctx->ports))
 		return error_set(error, -EIO, "a worker has ended by itself; all stop");
 	gen_state(ctx->gen);
 	hand_poll(ctx->gen);
