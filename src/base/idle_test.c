@@ -55,7 +55,7 @@ static void sleeps_long_where_all_queues_wake_it(void **state)
 	assert_int_equal(idle_ns(&idle, 300 * US), 300000);
 }
 
-static void a_late_wakeup_is_a_pause_by_what_is_beyond_the_usual(void **state)
+static void a_late_wakeup_is_a_stall_by_what_is_beyond_the_usual(void **state)
 {
 	struct idle idle = started(true);
 
@@ -86,7 +86,7 @@ int main(void)
 		cmocka_unit_test(polls_on_for_a_while_after_work),
 		cmocka_unit_test(sleeps_for_a_share_of_the_time_that_it_was_idle),
 		cmocka_unit_test(sleeps_long_where_all_queues_wake_it),
-		cmocka_unit_test(a_late_wakeup_is_a_pause_by_what_is_beyond_the_usual),
+		cmocka_unit_test(a_late_wakeup_is_a_stall_by_what_is_beyond_the_usual),
 		cmocka_unit_test(work_makes_it_poll_again),
 		cmocka_unit_test(never_sleeps_when_told_to_poll),
 	};

@@ -103,10 +103,10 @@ struct worker {
 	struct stats_step step;                       // cycles of the burst being timed
 	uint64_t price;    // cycles per packet at present (datapath/price.h); 0: unknown
 	uint64_t long_gap; // a round that exceeds the cost of its frames by this many cycles is a
-	                   // pause
+	                   // stall
 	uint64_t tsc_hz;   // TSC frequency
 	struct idle idle;
-	uint64_t noteworthy_gap; // a shorter round is neither a pause nor the longest one
+	uint64_t noteworthy_gap; // a shorter round is neither a stall nor the longest one
 	struct sorted sorted[UNDER_WAY];
 } LINE_ALIGNED;
 

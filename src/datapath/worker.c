@@ -285,14 +285,14 @@ static uint16_t poll_queue(struct worker *w, unsigned queue)
 }
 
 // Records a round longer than w->noteworthy_gap. Its excess over the expected cost of its frames
-// decides whether it counts as a pause.
+// decides whether it counts as a stall.
 static __attribute__((noinline)) void note_gap(struct worker *w, uint64_t gap, uint64_t now,
 	unsigned n_frames)
 {
 	struct stats_worker *stat = w->stat;
 
 	if (gap > w->long_gap + n_frames * w->price)
-		pauses_note(&stat->pauses, now, gap);
+		stalls_record(&stat->stalls, now, gap);
 	if (gap > stat->longest_gap_cycles) {
 		stats_set(&stat->longest_gap_cycles, gap);
 		stats_set(&stat->longest_gap_at_cycles, now);
@@ -328,7 +328,7 @@ static __attribute__((noinline)) bool has_buffers(const struct worker *w)
 
 // Sleeps until frames arrive or the allowed time has passed. The worker is offline for RCU
 // meanwhile, so the writer does not wait for it. Returns the intended delay of the next round in
-// TSC cycles; any further delay counts as a pause.
+// TSC cycles; any further delay counts as a stall.
 static __attribute__((noinline)) uint64_t sleep_awhile(struct worker *w, uint64_t now)
 {
 	struct port_wait *wait = w->io->wait;

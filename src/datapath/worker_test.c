@@ -1,4 +1,4 @@
-// What a worker records about its rounds: pauses, but not the time that its frames take.
+// What a worker records about its rounds: stalls, but not the time that its frames take.
 #include "datapath/fake.h"
 
 #include <rte_cycles.h>
@@ -8,7 +8,7 @@
 enum {
 	LONG_GAP = 1 << 18,
 	ROUND = 3 * LONG_GAP,
-	PAUSE = 5 * LONG_GAP,
+	STALL = 5 * LONG_GAP,
 	DEAR = 12 * LONG_GAP, // a burst this long counts as disturbed if packets cost less
 	BURSTS = 4,           // together less than one scheduler time slice
 	ATTEMPTS = 500,
@@ -16,18 +16,18 @@ enum {
 	SLOW_TSC = 1000000, // the first sleep comes after a few rounds
 };
 
-static struct pause known[PAUSES_KNOWN];
+static struct stall known[STALLS_KNOWN];
 
-// Queues full bursts, each of which takes `round` cycles; the worker pauses before one of them.
-static void prepare(uint64_t round, uint64_t pause)
+// Queues full bursts, each of which takes `round` cycles; the worker stalls before one of them.
+static void prepare(uint64_t round, uint64_t stall)
 {
 	struct bytes frame = frame_to(0, "10.1.0.2");
 
 	fake_reset(fake_variants[1]);
 	fake.worker.long_gap = LONG_GAP;
 	fake.device[0].burst_cycles = round;
-	fake.device[0].pause_cycles = pause;
-	fake.device[0].pause_at = BURSTS / 2 * BURST_MAX;
+	fake.device[0].stall_cycles = stall;
+	fake.device[0].stall_at = BURSTS / 2 * BURST_MAX;
 	for (unsigned i = 0; i < BURSTS * BURST_MAX; i++)
 		fake_receive(0, &frame);
 }
@@ -38,17 +38,17 @@ static unsigned run_prepared(void)
 
 	sched_yield(); // start with a fresh time slice
 	fake_run();
-	return pauses_read(&fake.stat.pauses, known, &n_forgotten);
+	return stalls_read(&fake.stat.stalls, known, &n_forgotten);
 }
 
-static unsigned run(uint64_t round, uint64_t pause)
+static unsigned run(uint64_t round, uint64_t stall)
 {
-	prepare(round, pause);
+	prepare(round, stall);
 	return run_prepared();
 }
 
 // Where the machine itself preempts the core, some runs are spoilt.
-static void a_round_that_is_long_by_its_frames_is_no_pause(void **state)
+static void a_round_that_is_long_by_its_frames_is_no_stall(void **state)
 {
 	unsigned n = run(ROUND, 0);
 
@@ -58,26 +58,26 @@ static void a_round_that_is_long_by_its_frames_is_no_pause(void **state)
 	assert_true(fake.stat.longest_gap_cycles >= ROUND);
 }
 
-// A disturbance in the first burst, which sets the packet cost, hides the pause, and another one
+// A disturbance in the first burst, which sets the packet cost, hides the stall, and another one
 // may be recorded instead.
-static void expect_the_pause(uint64_t round)
+static void expect_the_stall(uint64_t round)
 {
-	unsigned n = run(round, PAUSE);
+	unsigned n = run(round, STALL);
 
-	for (unsigned i = 0; (n != 1 || known[0].cycles < round + PAUSE) && i < ATTEMPTS; i++)
-		n = run(round, PAUSE);
+	for (unsigned i = 0; (n != 1 || known[0].cycles < round + STALL) && i < ATTEMPTS; i++)
+		n = run(round, STALL);
 	assert_int_equal(n, 1);
-	assert_true(known[0].cycles >= round + PAUSE);
+	assert_true(known[0].cycles >= round + STALL);
 }
 
-static void a_pause_among_such_rounds_is_noted(void **state)
+static void a_stall_among_such_rounds_is_noted(void **state)
 {
-	expect_the_pause(ROUND);
+	expect_the_stall(ROUND);
 }
 
-static void a_pause_among_short_rounds_is_noted(void **state)
+static void a_stall_among_short_rounds_is_noted(void **state)
 {
-	expect_the_pause(0);
+	expect_the_stall(0);
 }
 
 // A worker that may sleep does so while no frames arrive, and forwards those that arrive then.
@@ -109,7 +109,7 @@ static void a_worker_that_polls_never_sleeps(void **state)
 }
 
 // Linux has sent half a burst, and sending it takes as long as a full one.
-static void a_round_that_is_long_by_what_linux_sent_is_no_pause(void **state)
+static void a_round_that_is_long_by_what_linux_sent_is_no_stall(void **state)
 {
 	struct bytes frame = frame_to(2, "10.3.0.2");
 	unsigned n = 1;
@@ -143,7 +143,7 @@ static void a_burst_in_which_the_core_was_taken_away_is_not_timed(void **state)
 {
 	prepare(ROUND, DEAR);
 	fake.worker.price = ROUND / BURST_MAX;
-	fake.device[0].pause_at = 0;
+	fake.device[0].stall_at = 0;
 	fake_run();
 	assert_int_equal(fake.stat.timed_packets, 0);
 	assert_int_equal(fake.stat.step.rx, 0);
@@ -278,10 +278,10 @@ static void a_train_is_timed_as_often_as_bursts_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_round_that_is_long_by_its_frames_is_no_pause),
-		cmocka_unit_test(a_pause_among_such_rounds_is_noted),
-		cmocka_unit_test(a_pause_among_short_rounds_is_noted),
-		cmocka_unit_test(a_round_that_is_long_by_what_linux_sent_is_no_pause),
+		cmocka_unit_test(a_round_that_is_long_by_its_frames_is_no_stall),
+		cmocka_unit_test(a_stall_among_such_rounds_is_noted),
+		cmocka_unit_test(a_stall_among_short_rounds_is_noted),
+		cmocka_unit_test(a_round_that_is_long_by_what_linux_sent_is_no_stall),
 		cmocka_unit_test(a_worker_without_work_sleeps),
 		cmocka_unit_test(a_worker_that_polls_never_sleeps),
 		cmocka_unit_test(a_burst_that_is_dear_by_its_packets_is_timed),

@@ -47,7 +47,7 @@ struct gen *fake_load(const json_t *streams)
 	for (unsigned i = 0; i < FAKE_WORKERS; i++) {
 		gen->worker_of[i] = i;
 		gen->worker[i].hz = FAKE_HZ;
-		gen->worker[i].long_gap = FAKE_HZ / 1000000 * PAUSES_LEAST_US;
+		gen->worker[i].long_gap = FAKE_HZ / 1000000 * STALLS_LEAST_US;
 	}
 	gen->patience_s = 60; // other tests may be using the CPUs
 	gen->hz = gen->current->hz = FAKE_HZ;

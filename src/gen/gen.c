@@ -61,7 +61,7 @@ static void take_workers(struct gen *gen)
 		worker->stop = &gen->stop;
 		worker->n_posted = &gen->neighbours.n_posted;
 		worker->hz = gen->hz;
-		worker->long_gap = gen->hz / 1000000 * PAUSES_LEAST_US;
+		worker->long_gap = gen->hz / 1000000 * STALLS_LEAST_US;
 		for (unsigned q = 0; q < worker->io->n_queues; q++)
 			gen->worker_of[worker->io->queues[q].port] = i;
 	}

@@ -19,7 +19,7 @@ static void measure_offsets(struct run *run, unsigned worker, struct run_part *p
 	stats_add(&part->n_measured, 1);
 }
 
-// A measurement does not count as a pause in which frames could have been lost: none are in flight.
+// A measurement does not count as a stall in which frames could have been lost: none are in flight.
 static void forget_polls(struct run *run, const struct port_worker *io, struct run_part *part)
 {
 	uint64_t now = rte_rdtsc();
@@ -68,7 +68,7 @@ static uint64_t since_start(const struct run *run, uint64_t now)
 	return start && now > start ? now - start : 0;
 }
 
-// Whether no frame of the run was in flight any more when a pause began: only pauses during the run
+// Whether no frame of the run was in flight any more when a stall began: only stalls during the run
 // are recorded.
 static bool is_over(const struct run *run, uint64_t began)
 {
@@ -79,13 +79,13 @@ static bool is_over(const struct run *run, uint64_t began)
 
 // Records a long or the longest gap of the run. In this time the worker did no more than send one
 // burst, or account for one and receive the next.
-static __attribute__((noinline)) void note_pause(const struct run *run, struct run_part *part,
+static __attribute__((noinline)) void note_stall(const struct run *run, struct run_part *part,
 	uint64_t gap, uint64_t now)
 {
 	struct gen_worker *worker = part->worker;
 
 	if (gap > worker->long_gap && !is_over(run, now - gap))
-		pauses_note(&worker->pauses, now, gap);
+		stalls_record(&worker->stalls, now, gap);
 	if (!since_start(run, now))
 		return;
 	if (gap > part->longest_gap)
@@ -100,7 +100,7 @@ static inline void look(const struct run *run, struct run_part *part, uint64_t n
 
 	part->last_look = now;
 	if (unlikely(gap > part->noteworthy_gap))
-		note_pause(run, part, gap, now);
+		note_stall(run, part, gap, now);
 }
 
 // Returns true once nothing is left to be sent, or to be received from another program before the
@@ -149,7 +149,7 @@ static __attribute__((noinline)) void note_gap(const struct run *run, struct run
 		port->ring_cycles ? port->ring_cycles : run->hz / 100000);
 }
 
-// If frames were lost in a pause, the ring is full after it. The pause may have been before the
+// If frames were lost in a stall, the ring is full after it. The stall may have been before the
 // poll that shows it, or after that poll's frames: then the next poll finds the ring full.
 static __attribute__((noinline)) void look_for_full_ring(struct run_port *port, bool is_full)
 {
@@ -213,7 +213,7 @@ static bool is_under_way(const struct run *run, const struct run_part *part, uin
 	return !sent || now < sent + RESIDUAL_S * run->hz;
 }
 
-// Between runs a worker may sleep. Oversleeping is recorded as a pause.
+// Between runs a worker may sleep. Oversleeping is recorded as a stall.
 static __attribute__((noinline)) void sleep_awhile(struct gen_worker *worker, struct run *run,
 	struct run_part *part, uint64_t now)
 {
