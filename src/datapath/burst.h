@@ -58,7 +58,7 @@ struct sorted {
 	struct burst ip4, ip6;
 	const struct fib_view *view;
 	bool has_begun;
-	struct fib_begun4 begun;
+	struct fib_lookup4_state begun;
 };
 
 // TRAIN_POLLS: maximum number of consecutive polls of one queue whose lookups are pipelined.

@@ -147,7 +147,7 @@ static inline void begin_lookup(struct sorted *s, const struct fib_view *main)
 static inline void go_on_with_lookup(struct sorted *s)
 {
 	if (s->has_begun)
-		fib_lookup4_go_on(s->view, s->ip4.hop, &s->begun);
+		fib_lookup4_continue(s->view, s->ip4.hop, &s->begun);
 }
 
 static inline void end_lookup(struct sorted *s)
