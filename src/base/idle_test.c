@@ -20,12 +20,12 @@ static struct idle started(bool may_sleep)
 // For a worker that only time wakes.
 static uint64_t length_us(const struct idle *idle, uint64_t idle_us)
 {
-	return idle_length(idle, idle->worked + idle_us * US, false) / US;
+	return idle_length(idle, idle->last_busy + idle_us * US, false) / US;
 }
 
 static uint64_t woken_us(const struct idle *idle, uint64_t idle_us)
 {
-	return idle_length(idle, idle->worked + idle_us * US, true) / US;
+	return idle_length(idle, idle->last_busy + idle_us * US, true) / US;
 }
 
 static void polls_on_for_a_while_after_work(void **state)
@@ -59,16 +59,16 @@ static void a_late_wakeup_is_a_stall_by_what_is_beyond_the_usual(void **state)
 {
 	struct idle idle = started(true);
 
-	assert_int_equal(idle_meant(&idle, 500 * US, 400 * US), 400 * US);
-	assert_int_equal(idle_meant(&idle, 500 * US, 560 * US), 560 * US);
-	assert_int_equal(idle_meant(&idle, 500 * US, 5000 * US), (500 + IDLE_LATE_US) * US);
+	assert_int_equal(idle_intended(&idle, 500 * US, 400 * US), 400 * US);
+	assert_int_equal(idle_intended(&idle, 500 * US, 560 * US), 560 * US);
+	assert_int_equal(idle_intended(&idle, 500 * US, 5000 * US), (500 + IDLE_LATE_US) * US);
 }
 
 static void work_makes_it_poll_again(void **state)
 {
 	struct idle idle = started(true);
 
-	idle.worked += 5000 * US;
+	idle.last_busy += 5000 * US;
 	assert_int_equal(length_us(&idle, IDLE_SPIN_US - 1), 0);
 }
 

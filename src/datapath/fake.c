@@ -129,7 +129,7 @@ void fake_reset(const struct datapath_variant *variant)
 		.stat = &fake.stat,
 		.stop = &fake.stop,
 		.variant = variant,
-		.now = fake.worker.sorted,
+		.poll = fake.worker.polls,
 		.tap = &fake.tap};
 	fake.io.burst = variant == &waiting ? FAKE_SMALL_BURST : BURST_MAX;
 	fake.n_made = 0;
