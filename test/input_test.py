@@ -192,3 +192,14 @@ def check_knows_how_much_memory_the_machine_has(tmp_path: Path) -> None:
     run = _run_on(tmp_path, GOOD.replace("never}", "never, mib: 1000000}"), "--check")
     _is_one_sentence(run)
     assert "memory: mib asks for 1000000 MiB" in run.stderr
+
+
+@pytest.mark.parametrize("limit", [8, 14, 20, 26, 127])
+def too_few_open_files_are_refused_in_one_sentence(limit: int, tmp_path: Path) -> None:
+    config = tmp_path / "dl3d.yaml"
+    config.write_text(GOOD.replace("SOCKET", str(tmp_path / "s")))
+    words = ("prlimit", f"--nofile={limit}:{limit}", str(DL3D), str(config))
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert f"error: this process may open {limit} files but needs 128: raise the limit" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -42,9 +42,9 @@ struct neighbour {
 struct route_list {
 	struct fib_change *change;
 	struct spot *spot;
-	size_t n, room;
+	size_t n, capacity;        // of both
 	struct fib_member *member; // of all groups; a hop of kind FIB_GROUP refers to its own
-	size_t n_members, member_room;
+	size_t n_members, member_capacity;
 	bool has_groups;
 	struct neighbour *slot; // open-addressing hash table by port and address
 	size_t n_neighbours, n_slots;

@@ -1,11 +1,12 @@
 // The list of all configured routes and neighbours, with the position of each. Control thread.
+#include "base/vector.h"
 #include "config/inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ROUTES = 64, FIRST_SLOTS = 64 };
+enum { FIRST_SLOTS = 64 };
 
 static const char *file_of(const struct config *config, struct spot spot)
 {
@@ -17,20 +18,14 @@ static int no_memory(struct error *error)
 	return error_set(error, -ENOMEM, "not enough memory for the routes; leave some out");
 }
 
-static int grow(struct route_list *routes)
+// Space for one more route.
+static int reserve(struct route_list *routes)
 {
-	size_t room = routes->room ? routes->room * 2 : FIRST_ROUTES;
-	struct fib_change *change = realloc(routes->change, room * sizeof(*change));
+	size_t wanted = routes->n + 1, capacity = routes->capacity;
 
-	if (!change)
+	if (vector_reserve(&routes->change, &capacity, wanted, sizeof(*routes->change)))
 		return -ENOMEM;
-	routes->change = change;
-	struct spot *spot = realloc(routes->spot, room * sizeof(*spot));
-	if (!spot)
-		return -ENOMEM;
-	routes->spot = spot;
-	routes->room = room;
-	return 0;
+	return vector_reserve(&routes->spot, &routes->capacity, wanted, sizeof(*routes->spot));
 }
 
 // Our own address cannot be a gateway.
@@ -54,16 +49,11 @@ struct members_at {
 static int add_group(struct route_list *routes, const struct route_line *line, struct fib_hop *hop)
 {
 	struct members_at at = {routes->n_members, line->n_members};
+	size_t wanted = routes->n_members + line->n_members;
 
-	if (routes->n_members + line->n_members > routes->member_room) {
-		size_t room = routes->member_room * 2 + CONFIG_MAX_MEMBERS;
-		struct fib_member *larger = realloc(routes->member, room * sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		routes->member = larger;
-		routes->member_room = room;
-	}
+	if (vector_reserve(&routes->member, &routes->member_capacity, wanted,
+		    sizeof(*routes->member)))
+		return -ENOMEM;
 	for (unsigned i = 0; i < line->n_members; i++)
 		routes->member[routes->n_members++] =
 			(struct fib_member){line->member[i].hop, line->member[i].weight};
@@ -116,7 +106,7 @@ int routes_add(struct config *config, struct spot spot, const char *text, size_t
 	err = check_members(config, spot, &line, error);
 	if (err)
 		return err;
-	if (routes->n == routes->room && grow(routes))
+	if (reserve(routes))
 		return no_memory(error);
 	if (line.route.hop.kind == FIB_GROUP && add_group(routes, &line, &line.route.hop))
 		return no_memory(error);

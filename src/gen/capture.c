@@ -2,6 +2,7 @@
 #include "gen/capture.h"
 
 #include "base/bits.h"
+#include "base/vector.h"
 #include "wire/headers.h"
 
 #include <errno.h>
@@ -21,24 +22,9 @@ struct reading {
 	pcap_t *pcap;
 	const char *path;
 	uint64_t first_s, first_ns;
-	size_t room_frames, room_bytes;
+	size_t frame_capacity, byte_capacity;
 	struct error *error;
 };
-
-// Grows the memory by half of its size at a time.
-static bool grow(void **memory, size_t *room, size_t wanted, size_t unit)
-{
-	size_t larger = MAX_OF(wanted, *room + *room / 2);
-
-	if (wanted <= *room)
-		return true;
-	void *moved = realloc(*memory, larger * unit);
-	if (!moved)
-		return false;
-	*memory = moved;
-	*room = larger;
-	return true;
-}
 
 static int check_frame(struct reading *r, const struct pcap_pkthdr *head)
 {
@@ -94,8 +80,8 @@ static int add_frame(struct reading *r, const struct pcap_pkthdr *head, const ui
 
 	if (err)
 		return err;
-	if (!grow((void **)&out->frame, &r->room_frames, out->n + 1, sizeof(out->frame[0])) ||
-		!grow((void **)&out->bytes, &r->room_bytes, out->n_bytes + n_bytes, 1))
+	if (vector_reserve(&out->frame, &r->frame_capacity, out->n + 1, sizeof(out->frame[0])) ||
+		vector_reserve(&out->bytes, &r->byte_capacity, out->n_bytes + n_bytes, 1))
 		return error_set(r->error, -ENOMEM, "%s: no memory for its frames", r->path);
 	uint8_t *to = out->bytes + out->n_bytes;
 	struct capture_frame target = {.at_ns = since_first(r, head),

@@ -1,78 +1,53 @@
 // Hash table keyed by local address. Control thread.
 #include "netlink/addresses.h"
 
-#include "netlink/hash.h"
 #include "netlink/ifaces_inside.h"
 #include "netlink/routes.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <stdlib.h>
 
 enum { FIRST_BUCKETS = 256 };
 
 struct address {
-	struct address *next;
+	struct hash_node node; // first: see hash_table.h
 	int ifindex;
 	uint32_t seen;
 	struct wire_addr local;
 	struct wire_prefix prefix;
 };
+static_assert(offsetof(struct address, node) == 0, "the table returns nodes as entries");
 
 int addresses_open(struct addresses *all)
 {
-	*all = (struct addresses){.n_buckets = FIRST_BUCKETS};
-	all->bucket = calloc(all->n_buckets, sizeof(struct address *));
-	return all->bucket ? 0 : -ENOMEM;
+	return hash_table_init(&all->by_local, FIRST_BUCKETS);
 }
 
 void addresses_close(struct addresses *all)
 {
-	for (uint32_t i = 0; all->bucket && i < all->n_buckets; i++)
-		while (all->bucket[i]) {
-			struct address *first = all->bucket[i];
-
-			all->bucket[i] = first->next;
-			free(first);
-		}
-	free(all->bucket);
+	hash_table_free(&all->by_local, free);
 }
 
-static struct address **bucket_of(const struct addresses *all, const struct wire_addr *local)
+// The first address that may be `local`; hash_table_find_next returns the others.
+static struct address *first_of(const struct addresses *all, const struct wire_addr *local)
 {
-	return &all->bucket[hash_addr(local, 0) & (all->n_buckets - 1)];
+	return hash_table_find(&all->by_local, hash_table_hash(local->bytes, 0));
 }
 
-// The pointer that refers to the entry, or where it would be inserted.
-static struct address **place_of(const struct addresses *all, const struct address *wanted)
+static bool is_same(const struct address *a, const struct address *b)
 {
-	struct address **at = bucket_of(all, &wanted->local);
-
-	while (*at &&
-		!((*at)->ifindex == wanted->ifindex && (*at)->prefix.len == wanted->prefix.len &&
-			wire_addr_equal(&(*at)->local, &wanted->local) &&
-			wire_addr_equal(&(*at)->prefix.addr, &wanted->prefix.addr)))
-		at = &(*at)->next;
-	return at;
+	return a->ifindex == b->ifindex && a->prefix.len == b->prefix.len &&
+	       wire_addr_equal(&a->local, &b->local) &&
+	       wire_addr_equal(&a->prefix.addr, &b->prefix.addr);
 }
 
-// If there is no memory for more buckets, the table still works but gets slower.
-static void grow(struct addresses *all)
+static struct address *find(const struct addresses *all, const struct address *wanted)
 {
-	struct addresses more = {.n_buckets = all->n_buckets * 2, .n = all->n};
+	struct address *one = first_of(all, &wanted->local);
 
-	more.bucket = calloc(more.n_buckets, sizeof(struct address *));
-	if (!more.bucket)
-		return;
-	for (uint32_t i = 0; i < all->n_buckets; i++)
-		for (struct address *one = all->bucket[i], *next; one; one = next) {
-			struct address **first = bucket_of(&more, &one->local);
-
-			next = one->next;
-			one->next = *first;
-			*first = one;
-		}
-	free(all->bucket);
-	*all = more;
+	while (one && !is_same(one, wanted))
+		one = hash_table_find_next(&one->node);
+	return one;
 }
 
 // The VRF of the routes that use this source address.
@@ -85,24 +60,22 @@ static uint8_t vrf_of(const struct ifaces *ifaces, int ifindex)
 
 static bool is_ours_in(const struct ifaces *ifaces, uint8_t vrf, const struct wire_addr *local)
 {
-	const struct address *one = *bucket_of(&ifaces->addresses, local);
+	const struct address *one = first_of(&ifaces->addresses, local);
 
 	while (one && !(wire_addr_equal(&one->local, local) && vrf_of(ifaces, one->ifindex) == vrf))
-		one = one->next;
+		one = hash_table_find_next(&one->node);
 	return one;
 }
 
 // Removes the address and notifies routes, unless another interface of the same VRF still has it.
 // Entries removed by a dump sweep are not notified: the same dump contains the remaining routes.
-static void remove_at(struct ifaces *ifaces, struct address **at, bool is_reported)
+static void remove_address(struct ifaces *ifaces, struct address *gone, bool is_reported)
 {
-	struct address *gone = *at;
 	struct interface *one = interfaces_find(&ifaces->all, gone->ifindex);
 	struct routes *routes = ifaces->mirror->routes;
 	uint8_t vrf = vrf_of(ifaces, gone->ifindex);
 
-	*at = gone->next;
-	ifaces->addresses.n--;
+	hash_table_remove(&ifaces->addresses.by_local, &gone->node);
 	if (is_reported && vrf != IFACES_NO_VRF && !is_ours_in(ifaces, vrf, &gone->local))
 		routes_address_gone(routes, vrf, &gone->local);
 	if (one && gone->local.family == 4 && --one->n_addresses4 == 0 && is_reported)
@@ -113,19 +86,14 @@ static void remove_at(struct ifaces *ifaces, struct address **at, bool is_report
 static void add(struct ifaces *ifaces, const struct address *wanted)
 {
 	struct interface *interface = interfaces_get(&ifaces->all, wanted->ifindex);
-	struct addresses *all = &ifaces->addresses;
 	struct address *one = interface ? malloc(sizeof(*one)) : NULL;
 
 	if (!one)
 		return;
 	interface->n_addresses4 += wanted->local.family == 4;
-	if (all->n >= all->n_buckets)
-		grow(all);
-	struct address **first = bucket_of(all, &wanted->local);
 	*one = *wanted;
-	one->next = *first;
-	*first = one;
-	all->n++;
+	hash_table_insert(&ifaces->addresses.by_local, &one->node,
+		hash_table_hash(wanted->local.bytes, 0));
 }
 
 void addresses_event(struct ifaces *ifaces, const struct event *event)
@@ -135,12 +103,12 @@ void addresses_event(struct ifaces *ifaces, const struct event *event)
 		.seen = ifaces->dump,
 		.local = reported->local.family ? reported->local : reported->prefix.addr,
 		.prefix = reported->prefix};
-	struct address **at = place_of(&ifaces->addresses, &wanted);
+	struct address *one = find(&ifaces->addresses, &wanted);
 
-	if (event->is_delete && *at)
-		remove_at(ifaces, at, true);
-	else if (!event->is_delete && *at)
-		(*at)->seen = ifaces->dump;
+	if (event->is_delete && one)
+		remove_address(ifaces, one, true);
+	else if (!event->is_delete && one)
+		one->seen = ifaces->dump;
 	else if (!event->is_delete)
 		add(ifaces, &wanted);
 	if (!event->is_delete && !event->is_dump && wanted.local.family == 4)
@@ -149,18 +117,13 @@ void addresses_event(struct ifaces *ifaces, const struct event *event)
 
 static void remove_all(struct ifaces *ifaces, int ifindex)
 {
-	struct addresses *all = &ifaces->addresses;
+	const struct hash_table *table = &ifaces->addresses.by_local;
 
-	for (uint32_t i = 0; i < all->n_buckets; i++)
-		for (struct address **at = &all->bucket[i]; *at;) {
-			bool goes =
-				ifindex ? (*at)->ifindex == ifindex : (*at)->seen != ifaces->dump;
-
-			if (goes)
-				remove_at(ifaces, at, ifindex != 0);
-			else
-				at = &(*at)->next;
-		}
+	for (struct address *one = hash_table_next(table, NULL), *next; one; one = next) {
+		next = hash_table_next(table, &one->node);
+		if (ifindex ? one->ifindex == ifindex : one->seen != ifaces->dump)
+			remove_address(ifaces, one, ifindex != 0);
+	}
 }
 
 void addresses_iface_gone(struct ifaces *ifaces, int ifindex)
@@ -178,9 +141,10 @@ unsigned addresses_of(const struct addresses *all, int ifindex, struct wire_pref
 {
 	unsigned n = 0;
 
-	for (uint32_t i = 0; i < all->n_buckets; i++)
-		for (const struct address *one = all->bucket[i]; one && n < max; one = one->next)
-			if (one->ifindex == ifindex)
-				out[n++] = (struct wire_prefix){one->local, one->prefix.len};
+	const struct address *one = hash_table_next(&all->by_local, NULL);
+
+	for (; one && n < max; one = hash_table_next(&all->by_local, &one->node))
+		if (one->ifindex == ifindex)
+			out[n++] = (struct wire_prefix){one->local, one->prefix.len};
 	return n;
 }

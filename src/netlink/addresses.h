@@ -3,12 +3,11 @@
 // without a notification. Internal to ifaces. Control thread.
 #pragma once
 
+#include "base/hash_table.h"
 #include "netlink/mirror.h"
 
-struct address;
 struct addresses {
-	struct address **bucket; // hashed by local address
-	uint32_t n_buckets, n;   // a power of two
+	struct hash_table by_local; // hashed by local address
 };
 
 struct ifaces;

@@ -1,10 +1,10 @@
 // Applies changed places to the fib, one batch at a time. Control thread.
 #include "base/bits.h"
 #include "base/log.h"
+#include "base/vector.h"
 #include "netlink/routes_inside.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FULL_TRIES = 16, MOST_TOUCHED = 4 * ROUTES_BATCH };
@@ -71,14 +71,9 @@ static void touch_all(struct routes *routes, uint16_t domain)
 
 static bool add_broad(struct routes *routes, uint32_t number)
 {
-	if (routes->n_broad == routes->room_broad) {
-		uint32_t room = routes->room_broad ? 2 * routes->room_broad : 16;
-		uint32_t *broad = realloc(routes->broad, room * sizeof(*broad));
-		if (!broad)
-			return false;
-		routes->broad = broad;
-		routes->room_broad = room;
-	}
+	if (vector_reserve(&routes->broad, &routes->broad_capacity, routes->n_broad + 1,
+		    sizeof(*routes->broad)))
+		return false;
 	routes->broad[routes->n_broad++] = number;
 	return true;
 }

@@ -1,7 +1,7 @@
 // A list: in a system that leaves routing to workers it is short. Control thread.
 #include "netlink/foreign.h"
 
-#include "base/bits.h"
+#include "base/vector.h"
 #include "netlink/ifaces_inside.h"
 
 #include <linux/fib_rules.h>
@@ -68,16 +68,8 @@ static void remove_thing(struct foreign *foreign, struct foreign_thing *thing)
 
 static void add(struct foreign *foreign, const struct foreign_thing *thing)
 {
-	if (foreign->n == foreign->room) {
-		uint32_t room = foreign->room ? foreign->room * 2 : 16;
-		struct foreign_thing *more = realloc(foreign->thing, room * sizeof(*more));
-
-		if (!more)
-			return;
-		foreign->thing = more;
-		foreign->room = room;
-	}
-	foreign->thing[foreign->n++] = *thing;
+	if (!vector_reserve(&foreign->thing, &foreign->capacity, foreign->n + 1, sizeof(*thing)))
+		foreign->thing[foreign->n++] = *thing;
 }
 
 // The kernel deletes all policies at once.

@@ -17,7 +17,8 @@ struct foreign_thing {
 
 struct foreign {
 	struct foreign_thing *thing;
-	uint32_t n, room;
+	uint32_t n;
+	size_t capacity;
 	uint32_t reported, lacking; // kinds dumped completely so far; kinds never dumped completely
 	uint8_t old_tables;         // FIB_IFACE_LINUX4, 6: families with legacy iptables rules
 	uint8_t iface_flags;        // FIB_IFACE_LINUX4, 6: set on all interfaces because of these

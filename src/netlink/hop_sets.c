@@ -2,6 +2,7 @@
 #include "netlink/hop_sets.h"
 
 #include "base/bits.h"
+#include "base/vector.h"
 #include "netlink/nexthops.h"
 
 #include <assert.h>
@@ -10,21 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FIRST_HOP_SETS = 1024, FIRST_NEXTHOPS = 256 };
+
+static_assert(offsetof(struct hop_set, node) == 0, "the table returns nodes as entries");
+
 int hop_sets_open(struct hop_sets *hop_sets)
 {
 	memset(hop_sets, 0, sizeof(*hop_sets));
 	hop_sets->n = 1;
-	hop_sets->bucket = calloc(HOP_SETS_BUCKETS, sizeof(*hop_sets->bucket));
-	return hop_sets->bucket ? 0 : -ENOMEM;
+	return hash_table_init(&hop_sets->by_key, FIRST_HOP_SETS);
 }
 
 void hop_sets_close(struct hop_sets *hop_sets)
 {
-	for (uint32_t i = 1; i < hop_sets->n; i++)
-		free(hop_sets->hop_set[i]);
+	hash_table_free(&hop_sets->by_key, free);
 	free(hop_sets->hop_set);
 	free(hop_sets->idle);
-	free(hop_sets->bucket);
 }
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
@@ -40,16 +42,17 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
 	return hash;
 }
 
-static uint32_t *bucket_of(const struct hop_sets *hop_sets, const struct hop_set_key *key,
-	const struct hop_set_hop *hops)
+static uint32_t hash_of(const struct hop_set_request *request)
 {
-	uint64_t hash = mix(1469598103934665603ull, key, sizeof(*key));
+	uint64_t hash = mix(1469598103934665603ull, &request->key, sizeof(request->key));
 
-	for (unsigned i = 0; i < key->n_hops; i++) {
-		hash = mix(hash, hops[i].via.bytes, sizeof(hops[i].via.bytes));
-		hash = mix(hash, &hops[i].ifindex, sizeof(hops[i].ifindex));
+	for (unsigned i = 0; i < request->key.n_hops; i++) {
+		const struct hop_set_hop *hop = &request->hops[i];
+
+		hash = mix(hash, hop->via.bytes, sizeof(hop->via.bytes));
+		hash = mix(hash, &hop->ifindex, sizeof(hop->ifindex));
 	}
-	return &hop_sets->bucket[(hash ^ hash >> 29) % HOP_SETS_BUCKETS];
+	return (uint32_t)(hash ^ hash >> 29);
 }
 
 static bool same_hops(const struct hop_set_hop *a, const struct hop_set_hop *b, unsigned n)
@@ -62,33 +65,31 @@ static bool same_hops(const struct hop_set_hop *a, const struct hop_set_hop *b, 
 	return true;
 }
 
-uint32_t hop_sets_find(const struct hop_sets *hop_sets, const struct hop_set_request *request)
+static uint32_t find(const struct hop_sets *hop_sets, const struct hop_set_request *request,
+	uint32_t hash)
 {
-	uint32_t number = *bucket_of(hop_sets, &request->key, request->hops);
+	const struct hop_set *hop_set = hash_table_find(&hop_sets->by_key, hash);
 
-	for (; number; number = hop_sets->hop_set[number]->chain) {
-		const struct hop_set *hop_set = hop_sets->hop_set[number];
-		if (!memcmp(&hop_set->key, &request->key, sizeof(request->key)) &&
-			same_hops(hop_set->hops, request->hops, request->key.n_hops))
-			break;
-	}
-	return number;
+	while (hop_set && (memcmp(&hop_set->key, &request->key, sizeof(request->key)) ||
+				  !same_hops(hop_set->hops, request->hops, request->key.n_hops)))
+		hop_set = hash_table_find_next(&hop_set->node);
+	return hop_set ? hop_set->number : 0;
 }
 
-static int grow(struct hop_sets *hop_sets)
+uint32_t hop_sets_find(const struct hop_sets *hop_sets, const struct hop_set_request *request)
 {
-	uint32_t room = hop_sets->room ? 2 * hop_sets->room : 256;
-	struct hop_set **hop_set = realloc(hop_sets->hop_set, room * sizeof(struct hop_set *));
+	return find(hop_sets, request, hash_of(request));
+}
 
-	if (!hop_set)
+// Space for one more number.
+static int reserve(struct hop_sets *hop_sets)
+{
+	size_t wanted = hop_sets->n + 1, capacity = hop_sets->capacity;
+
+	if (vector_reserve(&hop_sets->hop_set, &capacity, wanted, sizeof(struct hop_set *)))
 		return -ENOMEM;
-	hop_sets->hop_set = hop_set;
-	uint32_t *idle = realloc(hop_sets->idle, room * sizeof(*idle));
-	if (!idle)
-		return -ENOMEM;
-	hop_sets->idle = idle;
-	hop_sets->room = room;
-	return 0;
+	return vector_reserve(&hop_sets->idle, &hop_sets->capacity, wanted,
+		sizeof(*hop_sets->idle));
 }
 
 static uint32_t take_number(struct hop_sets *hop_sets)
@@ -99,7 +100,7 @@ static uint32_t take_number(struct hop_sets *hop_sets)
 		hop_sets->free = hop_sets->idle[number];
 		return number;
 	}
-	return hop_sets->n < hop_sets->room || !grow(hop_sets) ? hop_sets->n++ : 0;
+	return reserve(hop_sets) ? 0 : hop_sets->n++;
 }
 
 static size_t hop_set_bytes(const struct hop_set_key *key)
@@ -109,7 +110,7 @@ static size_t hop_set_bytes(const struct hop_set_key *key)
 
 uint32_t hop_sets_get(struct hop_sets *hop_sets, const struct hop_set_request *request)
 {
-	uint32_t number = hop_sets_find(hop_sets, request);
+	uint32_t hash = hash_of(request), number = find(hop_sets, request, hash);
 
 	if (number)
 		return number;
@@ -121,27 +122,21 @@ uint32_t hop_sets_get(struct hop_sets *hop_sets, const struct hop_set_request *r
 		free(hop_set);
 		return 0;
 	}
-	uint32_t *bucket = bucket_of(hop_sets, &request->key, request->hops);
 	hop_set->key = request->key;
+	hop_set->number = number;
 	memcpy(hop_set->hops, request->hops, request->key.n_hops * sizeof(*request->hops));
-	hop_set->chain = *bucket;
-	*bucket = number;
+	hash_table_insert(&hop_sets->by_key, &hop_set->node, hash);
 	hop_sets->hop_set[number] = hop_set;
 	hop_sets->bytes += hop_set_bytes(&request->key);
-	hop_sets->n_used++;
 	return number;
 }
 
 void hop_sets_free(struct hop_sets *hop_sets, uint32_t number)
 {
 	struct hop_set *hop_set = hop_sets->hop_set[number];
-	uint32_t *iface = bucket_of(hop_sets, &hop_set->key, hop_set->hops);
 
-	while (*iface != number)
-		iface = &hop_sets->hop_set[*iface]->chain;
-	*iface = hop_set->chain;
+	hash_table_remove(&hop_sets->by_key, &hop_set->node);
 	hop_sets->bytes -= hop_set_bytes(&hop_set->key);
-	hop_sets->n_used--;
 	free(hop_set);
 	hop_sets->hop_set[number] = NULL;
 	hop_sets->idle[number] = hop_sets->free;
@@ -150,36 +145,40 @@ void hop_sets_free(struct hop_sets *hop_sets, uint32_t number)
 
 // The table of next-hop objects.
 
-static uint32_t id_bucket(uint32_t id)
+static_assert(offsetof(struct nexthop, node) == 0, "the table returns nodes as entries");
+
+static uint32_t hash_of_id(uint32_t id)
 {
-	return id * 0x9e3779b1u >> 20; // 2^32 / golden ratio; keep 12 bits
+	uint32_t mixed = id * 0x9e3779b1u; // 2^32 / golden ratio
+
+	return mixed ^ mixed >> 16;
 }
 
 int nexthops_open(struct nexthops *nexthops)
 {
-	static_assert(NEXTHOPS_BUCKETS == 1 << 12, "as many as id_bucket tells apart");
 	memset(nexthops, 0, sizeof(*nexthops));
-	nexthops->bucket = calloc(NEXTHOPS_BUCKETS, sizeof(struct nexthop *));
-	return nexthops->bucket ? 0 : -ENOMEM;
+	return hash_table_init(&nexthops->by_id, FIRST_NEXTHOPS);
+}
+
+static void free_nexthop(void *entry)
+{
+	struct nexthop *nexthop = entry;
+
+	free(nexthop->member);
+	free(nexthop);
 }
 
 void nexthops_close(struct nexthops *nexthops)
 {
-	for (unsigned i = 0; i < NEXTHOPS_BUCKETS; i++)
-		for (struct nexthop *at = nexthops->bucket[i], *next; at; at = next) {
-			next = at->next;
-			free(at->member);
-			free(at);
-		}
-	free(nexthops->bucket);
+	hash_table_free(&nexthops->by_id, free_nexthop);
 }
 
 struct nexthop *nexthops_find(const struct nexthops *nexthops, uint32_t id)
 {
-	struct nexthop *at = nexthops->bucket[id_bucket(id)];
+	struct nexthop *at = hash_table_find(&nexthops->by_id, hash_of_id(id));
 
 	while (at && at->id != id)
-		at = at->next;
+		at = hash_table_find_next(&at->node);
 	return at;
 }
 
@@ -193,24 +192,18 @@ struct nexthop *nexthops_get(struct nexthops *nexthops, uint32_t id)
 	if (!nexthop)
 		return NULL;
 	nexthop->id = id;
-	nexthop->next = nexthops->bucket[id_bucket(id)];
-	nexthops->bucket[id_bucket(id)] = nexthop;
+	hash_table_insert(&nexthops->by_id, &nexthop->node, hash_of_id(id));
 	nexthops->bytes += sizeof(*nexthop);
 	return nexthop;
 }
 
 void nexthops_release(struct nexthops *nexthops, struct nexthop *nexthop)
 {
-	struct nexthop **iface = &nexthops->bucket[id_bucket(nexthop->id)];
-
 	if (nexthop->is_known || nexthop->first_hop_set || nexthop->n_groups)
 		return;
-	while (*iface != nexthop)
-		iface = &(*iface)->next;
-	*iface = nexthop->next;
+	hash_table_remove(&nexthops->by_id, &nexthop->node);
 	nexthops->bytes -= sizeof(*nexthop);
-	free(nexthop->member);
-	free(nexthop);
+	free_nexthop(nexthop);
 }
 
 static void drop_members(struct nexthops *nexthops, struct nexthop *nexthop)
@@ -289,10 +282,5 @@ bool nexthops_leave(struct nexthops *nexthops, struct nexthop *group, uint32_t i
 
 struct nexthop *nexthops_next(const struct nexthops *nexthops, const struct nexthop *after)
 {
-	if (after && after->next)
-		return after->next;
-	for (uint32_t i = after ? id_bucket(after->id) + 1 : 0; i < NEXTHOPS_BUCKETS; i++)
-		if (nexthops->bucket[i])
-			return nexthops->bucket[i];
-	return NULL;
+	return hash_table_next(&nexthops->by_id, after ? &after->node : NULL);
 }

@@ -2,6 +2,7 @@
 // share it, like the kernel's fib_info. Internal to routes. Control thread.
 #pragma once
 
+#include "base/hash_table.h"
 #include "fib/fib.h"
 #include "netlink/event.h"
 
@@ -53,8 +54,9 @@ enum hop_set_reason {
 };
 
 struct hop_set {
+	struct hash_node node; // first: see hash_table.h
 	struct hop_set_key key;
-	uint32_t chain; // next set in the hash bucket
+	uint32_t number;
 	uint32_t first; // list of routes that use this set
 	uint32_t n_routes;
 	uint32_t batch;           // the fib_group batch in which `hop` was obtained
@@ -72,13 +74,14 @@ struct hop_set {
 	struct hop_set_hop hops[];
 };
 
-enum { HOP_SETS_BUCKETS = 1 << 14, HOP_SET_MAX_HOPS = EVENT_MAX_HOPS };
+enum { HOP_SET_MAX_HOPS = EVENT_MAX_HOPS };
 
 struct hop_sets {
 	struct hop_set **hop_set; // indexed by number; 0 is none
-	uint32_t *bucket;
-	uint32_t n, room, n_used;
-	uint32_t free; // list of freed numbers (linked in `idle`)
+	struct hash_table by_key;
+	uint32_t n;
+	size_t capacity; // of hop_set and idle
+	uint32_t free;   // list of freed numbers (linked in `idle`)
 	uint32_t *idle;
 	size_t bytes;
 };

@@ -280,5 +280,5 @@ void ifaces_info(const struct ifaces *ifaces, struct netlink_info *out)
 	out->ifaces = 0;
 	for (const struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		out->ifaces += one->is_known;
-	out->control_bytes += sizeof(*ifaces) + ifaces->all.n * sizeof(struct interface);
+	out->control_bytes += sizeof(*ifaces) + ifaces->all.by_index.n * sizeof(struct interface);
 }

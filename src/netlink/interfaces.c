@@ -1,69 +1,27 @@
 // Hash table keyed by interface index. Control thread.
 #include "netlink/interfaces.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <stdlib.h>
 
 enum { FIRST_BUCKETS = 64 };
 
-static uint32_t bucket_of(const struct interfaces *all, int ifindex)
-{
-	return (uint32_t)ifindex & (all->n_buckets - 1); // the kernel assigns them sequentially
-}
+// The kernel assigns indices sequentially: an index is its own hash.
+static_assert(offsetof(struct interface, node) == 0, "the table returns nodes as entries");
 
 int interfaces_open(struct interfaces *all)
 {
-	*all = (struct interfaces){.n_buckets = FIRST_BUCKETS};
-	all->bucket = calloc(all->n_buckets, sizeof(struct interface *));
-	return all->bucket ? 0 : -ENOMEM;
+	return hash_table_init(&all->by_index, FIRST_BUCKETS);
 }
 
 void interfaces_close(struct interfaces *all)
 {
-	for (uint32_t i = 0; all->bucket && i < all->n_buckets; i++)
-		while (all->bucket[i]) {
-			struct interface *first = all->bucket[i];
-
-			all->bucket[i] = first->next;
-			free(first);
-		}
-	free(all->bucket);
+	hash_table_free(&all->by_index, free);
 }
 
 struct interface *interfaces_find(const struct interfaces *all, int ifindex)
 {
-	struct interface *one = all->bucket[bucket_of(all, ifindex)];
-
-	while (one && one->ifindex != ifindex)
-		one = one->next;
-	return one;
-}
-
-static void put(struct interfaces *all, struct interface *one)
-{
-	struct interface **first = &all->bucket[bucket_of(all, one->ifindex)];
-
-	one->next = *first;
-	*first = one;
-}
-
-// If there is no memory for more buckets, the table still works but gets slower.
-static void grow(struct interfaces *all)
-{
-	struct interface **old = all->bucket;
-	uint32_t n_old = all->n_buckets;
-	struct interface **bucket = calloc((size_t)n_old * 2, sizeof(struct interface *));
-
-	if (!bucket)
-		return;
-	all->bucket = bucket;
-	all->n_buckets = n_old * 2;
-	for (uint32_t i = 0; i < n_old; i++)
-		for (struct interface *one = old[i], *next; one; one = next) {
-			next = one->next;
-			put(all, one);
-		}
-	free(old);
+	return hash_table_find(&all->by_index, (uint32_t)ifindex);
 }
 
 struct interface *interfaces_get(struct interfaces *all, int ifindex)
@@ -78,33 +36,21 @@ struct interface *interfaces_get(struct interfaces *all, int ifindex)
 	one->ifindex = ifindex;
 	one->id = FIB_NO_IFACE;
 	one->reported.iface = FIB_NO_IFACE;
-	if (all->n >= all->n_buckets)
-		grow(all);
-	put(all, one);
-	all->n++;
+	hash_table_insert(&all->by_index, &one->node, (uint32_t)ifindex);
 	return one;
 }
 
 void interfaces_remove(struct interfaces *all, int ifindex)
 {
-	struct interface **at = &all->bucket[bucket_of(all, ifindex)];
+	struct interface *gone = interfaces_find(all, ifindex);
 
-	while (*at && (*at)->ifindex != ifindex)
-		at = &(*at)->next;
-	if (!*at)
+	if (!gone)
 		return;
-	struct interface *gone = *at;
-	*at = gone->next;
+	hash_table_remove(&all->by_index, &gone->node);
 	free(gone);
-	all->n--;
 }
 
 struct interface *interfaces_next(const struct interfaces *all, const struct interface *after)
 {
-	if (after && after->next)
-		return after->next;
-	uint32_t i = after ? bucket_of(all, after->ifindex) + 1 : 0;
-	while (i < all->n_buckets && !all->bucket[i])
-		i++;
-	return i < all->n_buckets ? all->bucket[i] : NULL;
+	return hash_table_next(&all->by_index, after ? &after->node : NULL);
 }

@@ -2,6 +2,7 @@
 // verdict. Internal to ifaces. Control thread.
 #pragma once
 
+#include "base/hash_table.h"
 #include "netlink/ifaces.h"
 
 // Settings of one interface, or of "all", for one family.
@@ -25,7 +26,7 @@ struct interface_above {
 };
 
 struct interface {
-	struct interface *next; // next in the hash bucket
+	struct hash_node node; // first: see hash_table.h
 	int ifindex;
 	uint32_t seen; // the last dump that contained it
 	bool is_known; // the interface itself was reported, not only its settings
@@ -47,8 +48,7 @@ struct interface {
 };
 
 struct interfaces {
-	struct interface **bucket;
-	uint32_t n_buckets, n; // a power of two
+	struct hash_table by_index;
 };
 
 int interfaces_open(struct interfaces *all);

@@ -1,10 +1,10 @@
 // What Linux drops without a notification when an interface goes down or loses its carrier or its
 // addresses, or a next-hop object is removed (observed on Linux 6.18; net/ipv4/fib_semantics.c,
 // nexthop.c). Control thread.
+#include "base/vector.h"
 #include "netlink/routes_inside.h"
 
 #include <linux/rtnetlink.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { KIND_4 = 1, KIND_6 = 2 };
@@ -110,14 +110,9 @@ static struct routes_seen *seen_of(struct routes *routes, int ifindex)
 	for (uint32_t i = 0; i < routes->n_seen; i++)
 		if (routes->seen[i].ifindex == ifindex)
 			return &routes->seen[i];
-	if (routes->n_seen == routes->room_seen) {
-		uint32_t room = routes->room_seen ? 2 * routes->room_seen : 16;
-		struct routes_seen *more = realloc(routes->seen, room * sizeof(*more));
-		if (!more)
-			return NULL;
-		routes->seen = more;
-		routes->room_seen = room;
-	}
+	if (vector_reserve(&routes->seen, &routes->seen_capacity, routes->n_seen + 1,
+		    sizeof(*routes->seen)))
+		return NULL;
 	routes->seen[routes->n_seen] =
 		(struct routes_seen){.ifindex = ifindex, .is_up = true, .has_carrier = true};
 	return &routes->seen[routes->n_seen++];

@@ -2,6 +2,7 @@
 // the entries. Gateways are marked managed (NTF_EXT_MANAGED, Linux 5.16: the kernel keeps them
 // resolved); hosts and, on older kernels, gateways are probed once they are stale. Control thread;
 // works in small steps.
+#include "base/vector.h"
 #include "netlink/ifaces.h"
 #include "netlink/inside.h"
 #include "netlink/neighbours.h"
@@ -35,7 +36,7 @@ struct neigh_refresh {
 	uint16_t hop;            // next hop id to check
 	uint32_t neighbour;      // cursor
 	struct gateway *gateway; // of this round, sorted once it is complete
-	size_t n_gateways, room;
+	size_t n_gateways, capacity;
 	bool cannot_manage; // not supported by this kernel
 	uint64_t n_managed, n_counted;
 };
@@ -198,18 +199,11 @@ static int order_of_gateways(const void *one, const void *other)
 static void add_gateway(struct neigh_refresh *refresh, const struct fib_hop *hop)
 {
 	struct gateway gateway = {ifaces_ifindex(refresh->netlink->mirror, hop->iface), hop->via};
-	size_t room = refresh->room ? refresh->room * 2 : 64;
-	struct gateway *more = refresh->gateway;
 
-	if (hop->kind != FIB_VIA || !gateway.ifindex)
+	if (hop->kind != FIB_VIA || !gateway.ifindex ||
+		vector_reserve(&refresh->gateway, &refresh->capacity, refresh->n_gateways + 1,
+			sizeof(gateway)))
 		return;
-	if (refresh->n_gateways == refresh->room) {
-		more = realloc(more, room * sizeof(*more));
-		if (!more)
-			return;
-		refresh->gateway = more;
-		refresh->room = room;
-	}
 	refresh->gateway[refresh->n_gateways++] = gateway;
 }
 

@@ -2,10 +2,12 @@
 // thread.
 #include "netlink/neighbours.h"
 
+#include "base/hash_table.h"
 #include "base/log.h"
-#include "netlink/hash.h"
+#include "base/vector.h"
 #include "netlink/ifaces.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/neighbour.h>
 #include <stdlib.h>
@@ -15,19 +17,22 @@ enum { FIRST_BUCKETS = 1024 };
 enum { NUD_USABLE = NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY };
 
 struct entry {
-	struct entry *next;  // next in the hash bucket
-	struct entry *dirty; // next in the list of entries to re-evaluate
-	uint32_t at;         // index in `list`
-	uint32_t seen;       // the last dump that contained it
+	struct hash_node node;     // first: see hash_table.h
+	struct neighbour reported; // begins with the key: in the same cache line, if possible
+	struct entry *dirty;       // next in the list of entries to re-evaluate
+	uint32_t at;               // index in `list`
+	uint32_t seen;             // the last dump that contained it
 	bool is_dirty, is_gone;
 	struct wire_mac published; // on interface told.iface
-	struct neighbour reported;
 };
+static_assert(offsetof(struct entry, node) == 0, "the table returns nodes as entries");
 
 struct neighbours {
 	struct mirror *mirror;
-	struct entry **bucket, **list; // list: all entries, dense; same capacity as the buckets
-	uint32_t n_buckets, n, dump;
+	struct hash_table table;
+	struct entry **list; // all entries, dense
+	size_t capacity;     // of list
+	uint32_t n, dump;
 	struct entry *dirty;
 	bool ifaces_changed; // re-evaluate all entries
 	bool is_full;        // logged once
@@ -37,78 +42,41 @@ int neighbours_open(struct neighbours **out, struct mirror *mirror, struct error
 {
 	struct neighbours *all = calloc(1, sizeof(*all));
 
-	if (all) {
-		all->mirror = mirror;
-		all->n_buckets = FIRST_BUCKETS;
-		all->bucket = calloc(FIRST_BUCKETS, sizeof(struct entry *));
-		all->list = calloc(FIRST_BUCKETS, sizeof(struct entry *));
-	}
-	if (!all || !all->bucket || !all->list) {
-		if (all)
-			neighbours_close(all);
+	if (!all || hash_table_init(&all->table, FIRST_BUCKETS)) {
+		free(all);
 		return error_set(error, -ENOMEM, "no memory for Linux's neighbours");
 	}
+	all->mirror = mirror;
 	*out = all;
 	return 0;
 }
 
 void neighbours_close(struct neighbours *all)
 {
-	for (uint32_t i = 0; i < all->n; i++)
-		free(all->list[i]);
+	hash_table_free(&all->table, free);
 	free(all->list);
-	free(all->bucket);
 	free(all);
 }
 
-static struct entry **bucket_of(const struct neighbours *all, int ifindex,
-	const struct wire_addr *addr)
+static uint32_t hash_of(int ifindex, const struct wire_addr *addr)
 {
-	return &all->bucket[hash_addr(addr, (uint32_t)ifindex) & (all->n_buckets - 1)];
+	return hash_table_hash(addr->bytes, (uint32_t)ifindex);
 }
 
 static struct entry *find(const struct neighbours *all, int ifindex, const struct wire_addr *addr)
 {
-	struct entry *one = *bucket_of(all, ifindex, addr);
+	struct entry *one = hash_table_find(&all->table, hash_of(ifindex, addr));
 
 	while (one &&
 		!(one->reported.ifindex == ifindex && wire_addr_equal(&one->reported.addr, addr)))
-		one = one->next;
+		one = hash_table_find_next(&one->node);
 	return one;
-}
-
-static void put(struct neighbours *all, struct entry *one)
-{
-	struct entry **first = bucket_of(all, one->reported.ifindex, &one->reported.addr);
-
-	one->next = *first;
-	*first = one;
-}
-
-static bool grow(struct neighbours *all)
-{
-	size_t wanted = (size_t)all->n_buckets * 2;
-	struct entry **bucket = calloc(wanted, sizeof(struct entry *));
-	struct entry **list = realloc(all->list, wanted * sizeof(struct entry *));
-
-	if (list)
-		all->list = list;
-	if (!bucket || !list) {
-		free(bucket);
-		return false;
-	}
-	free(all->bucket);
-	all->bucket = bucket;
-	all->n_buckets = (uint32_t)wanted;
-	for (uint32_t i = 0; i < all->n; i++)
-		put(all, all->list[i]);
-	return true;
 }
 
 // NULL: out of memory; packets to it go to Linux.
 static struct entry *add(struct neighbours *all, int ifindex, const struct wire_addr *addr)
 {
-	if (all->n == all->n_buckets && !grow(all))
+	if (vector_reserve(&all->list, &all->capacity, all->n + 1, sizeof(struct entry *)))
 		return NULL;
 	struct entry *one = calloc(1, sizeof(*one));
 	if (!one)
@@ -117,7 +85,7 @@ static struct entry *add(struct neighbours *all, int ifindex, const struct wire_
 		(struct neighbour){.ifindex = ifindex, .addr = *addr, .iface = FIB_NO_IFACE};
 	one->at = all->n;
 	all->list[all->n++] = one;
-	put(all, one);
+	hash_table_insert(&all->table, &one->node, hash_of(ifindex, addr));
 	return one;
 }
 
@@ -246,11 +214,7 @@ static void publish(struct neighbours *all, struct entry *one)
 
 static void remove_entry(struct neighbours *all, struct entry *one)
 {
-	struct entry **at = bucket_of(all, one->reported.ifindex, &one->reported.addr);
-
-	while (*at != one)
-		at = &(*at)->next;
-	*at = one->next;
+	hash_table_remove(&all->table, &one->node);
 	all->list[one->at] = all->list[--all->n];
 	all->list[one->at]->at = one->at;
 	free(one);
@@ -304,7 +268,8 @@ void neighbours_unsupported(const struct neighbours *all,
 void neighbours_info(const struct neighbours *all, struct netlink_info *out)
 {
 	out->neighbours = all->n;
-	out->control_bytes += sizeof(*all) + 2 * all->n_buckets * sizeof(struct entry *) +
+	out->control_bytes += sizeof(*all) +
+	                      (all->table.n_buckets + all->capacity) * sizeof(struct entry *) +
 	                      all->n * sizeof(struct entry);
 }
 

@@ -157,7 +157,7 @@ static int open_all(struct netlink *netlink, struct error *error)
 	sysctl_prepare(netlink->ctx.taps);
 	err = open_mirror(netlink, error);
 	if (!err)
-		err = tap_run_in_netns(netlink->ctx.taps, open_listen, &opening);
+		err = tap_run_in_netns(netlink->ctx.taps, open_listen, &opening, error);
 	if (!err)
 		err = open_clock(netlink, error);
 	if (!err)
@@ -242,7 +242,7 @@ bool netlink_poll(struct netlink *netlink)
 	more |= mirror_flush(netlink->mirror);
 	if (read(netlink->timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		look_at_taps(netlink);
-		if (tap_run_in_netns(netlink->ctx.taps, poll_mirror, netlink) != 0)
+		if (tap_run_in_netns(netlink->ctx.taps, poll_mirror, netlink, NULL) != 0)
 			poll_mirror(netlink); // enters the namespace itself where it can
 		neigh_refresh_poll(netlink->refresh);
 		audit_poll(netlink->audit);

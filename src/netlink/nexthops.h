@@ -1,9 +1,10 @@
 // The kernel's next-hop objects, by id. Internal to routes. Control thread.
 #pragma once
 
+#include "base/hash_table.h"
 #include "netlink/hop_sets.h"
 
-enum { NEXTHOPS_BUCKETS = 1 << 12, NEXTHOPS_MAX_MEMBERS = EVENT_MAX_GROUP };
+enum { NEXTHOPS_MAX_MEMBERS = EVENT_MAX_GROUP };
 
 struct nexthop_member {
 	uint32_t id;
@@ -11,8 +12,8 @@ struct nexthop_member {
 };
 
 struct nexthop {
+	struct hash_node node; // first: see hash_table.h
 	uint32_t id;
-	struct nexthop *next;   // next in the hash bucket
 	uint32_t first_hop_set; // list of next-hop sets that refer to it
 	uint32_t n_groups;      // number of groups that contain it
 	uint8_t generation;
@@ -24,7 +25,7 @@ struct nexthop {
 };
 
 struct nexthops {
-	struct nexthop **bucket;
+	struct hash_table by_id;
 	uint32_t n_known;
 	size_t bytes;
 };

@@ -31,9 +31,11 @@ struct routes {
 	uint64_t n_refused; // changes rejected by the fib
 	uint64_t n_lost;    // routes dropped here for lack of space
 	uint32_t *broad;    // places with is_broad
-	uint32_t n_broad, room_broad;
+	uint32_t n_broad;
+	size_t broad_capacity;
 	struct routes_seen *seen;
-	uint32_t n_seen, room_seen;
+	uint32_t n_seen;
+	size_t seen_capacity;
 	uint64_t look_again_ns;               // the next route lifetime ends at this time; 0: no
 	                                      // route has one
 	struct fib_change *changes;           // ROUTES_BATCH

@@ -26,7 +26,7 @@ static void a_route_comes_and_goes(void **state)
 	fake_say("deleted 2001:db8::/32 via fe80::2 dev 2");
 	ASK("2001:db8::1", "nothing");
 	assert_int_equal(fake.routes->store.n_places, 1);
-	assert_int_equal(fake.routes->hop_sets.n_used, 1);
+	assert_int_equal(fake.routes->hop_sets.by_key.n, 1);
 }
 
 static void each_type_has_its_kind(void **state)

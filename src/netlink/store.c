@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/pages.h"
+#include "base/vector.h"
 #include "netlink/ifaces.h"
 
 #include <errno.h>
@@ -38,21 +39,15 @@ size_t store_bytes(const struct store *store)
 {
 	return store->top_place * sizeof(*store->place) + store->top_route * sizeof(*store->route) +
 	       store->n_buckets * sizeof(*store->bucket) +
-	       store->room_domains * sizeof(*store->domain);
+	       store->domain_capacity * sizeof(*store->domain);
 }
 
 static int add_domain(struct store *store, uint32_t table)
 {
-	if (store->n_domains == store->room_domains) {
-		uint32_t room = store->room_domains ? 2 * store->room_domains : 64;
-		struct store_domain *domain =
-			room <= STORE_MAX_DOMAINS ? realloc(store->domain, room * sizeof(*domain))
-						  : NULL;
-		if (!domain)
-			return -ENOSPC;
-		store->domain = domain;
-		store->room_domains = room;
-	}
+	if (store->n_domains == STORE_MAX_DOMAINS ||
+		vector_reserve(&store->domain, &store->domain_capacity, store->n_domains + 1,
+			sizeof(*store->domain)))
+		return -ENOSPC;
 	store->domain[store->n_domains] = (struct store_domain){table, 0, IFACES_NO_VRF};
 	return store->last_domain = store->n_domains++;
 }

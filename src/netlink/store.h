@@ -59,7 +59,8 @@ struct store {
 	uint32_t n_buckets;
 	uint32_t first_dirty, last_dirty, n_dirty;
 	struct store_domain *domain;
-	uint32_t n_domains, room_domains;
+	uint32_t n_domains;
+	size_t domain_capacity;
 	uint32_t last_domain; // cache: most likely the next one, too
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/vector.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
@@ -36,31 +37,14 @@ struct look {
 	struct netlink *netlink;
 	struct netlink_verification *how;
 	struct wanted *wanted;
-	size_t n, room;
+	size_t n, capacity;
 	uint8_t *words; // truncated events, packed
-	size_t n_words, words_room;
+	size_t n_words, words_capacity;
 	bool is_out_of_memory;
 	bool has_expired; // the kernel still has an expired route
 	bool has_asked;   // the mirror was asked to look for expired routes
 	uint64_t differences;
 };
-
-static bool grow(void **array, size_t *room, size_t need, size_t each)
-{
-	size_t more = *room ? *room * 2 : 4096;
-	void *larger;
-
-	if (need <= *room)
-		return true;
-	while (more < need)
-		more *= 2;
-	larger = realloc(*array, more * each);
-	if (!larger)
-		return false;
-	*array = larger;
-	*room = more;
-	return true;
-}
 
 // Prefixes with built-in fib results, or never looked up by workers.
 static bool is_built_in(const struct wire_prefix *prefix)
@@ -102,8 +86,8 @@ static void take_wanted(void *arg, const struct event *event)
 	if (vrf == IFACES_NO_VRF)
 		return;
 	bytes = (bytes + 7) & ~(size_t)7;
-	if (!grow((void **)&look->wanted, &look->room, look->n + 1, sizeof(*look->wanted)) ||
-		!grow((void **)&look->words, &look->words_room, look->n_words + bytes, 1)) {
+	if (vector_reserve(&look->wanted, &look->capacity, look->n + 1, sizeof(*look->wanted)) ||
+		vector_reserve(&look->words, &look->words_capacity, look->n_words + bytes, 1)) {
 		look->is_out_of_memory = true;
 		return;
 	}

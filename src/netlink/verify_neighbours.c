@@ -4,6 +4,7 @@
 // A kernel neighbour unknown to workers is not a difference: packets to it go to Linux.
 #include "netlink/verify_inside.h"
 
+#include "base/vector.h"
 #include "netlink/ifaces.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ struct met {
 
 struct crowd {
 	struct met *met;
-	size_t n, room;
+	size_t n, capacity;
 	bool is_out_of_memory;
 };
 
@@ -34,16 +35,9 @@ static void take(void *arg, const struct event *event)
 
 	if (event->kind != EVENT_NEIGHBOUR || !reported->has_mac || !(reported->state & NUD_USABLE))
 		return;
-	if (crowd->n == crowd->room) {
-		size_t room = crowd->room ? crowd->room * 2 : 1024;
-		struct met *more = realloc(crowd->met, room * sizeof(*more));
-
-		if (!more) {
-			crowd->is_out_of_memory = true;
-			return;
-		}
-		crowd->met = more;
-		crowd->room = room;
+	if (vector_reserve(&crowd->met, &crowd->capacity, crowd->n + 1, sizeof(*crowd->met))) {
+		crowd->is_out_of_memory = true;
+		return;
 	}
 	crowd->met[crowd->n++] = (struct met){reported->ifindex, reported->addr, reported->mac};
 }

@@ -20,9 +20,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { WORDS_MAX = 256, RUNTIME_PATH_MAX = 256, WORDS_PER_SECOND = 5 };
+enum { OPEN_FILES_MIN = 128, OPEN_FILES_USUAL = 1024 };
 
 // DPDK logs from several threads.
 static pthread_mutex_t words_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -311,10 +313,33 @@ static int check_release(struct error *error)
 		RTE_VER_YEAR, RTE_VER_MONTH, rte_version());
 }
 
+// DPDK aborts the program if it cannot open a file. Soft limits below the usual 1024 are raised as
+// far as the hard limit allows.
+static int check_open_files(struct error *error)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 0;
+	if (limit.rlim_cur < OPEN_FILES_USUAL) {
+		limit.rlim_cur = MIN_OF(limit.rlim_max, (rlim_t)OPEN_FILES_USUAL);
+		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (limit.rlim_cur >= OPEN_FILES_MIN)
+		return 0;
+	return error_set(error, -EMFILE,
+		"this process may open %lu files but needs %u: raise the limit (ulimit -n, "
+		"LimitNOFILE= of a service)",
+		(unsigned long)limit.rlim_cur, OPEN_FILES_MIN);
+}
+
 int eal_start(struct eal_args *args, struct error *error)
 {
 	int err = check_release(error);
 
+	if (!err)
+		err = check_open_files(error);
 	if (err)
 		return err;
 	memcpy(argv, args->argv, sizeof(argv));

@@ -41,7 +41,7 @@ int netns_open(const char *name, struct error *error)
 
 	if (name[0] && name[0] != '.' && !strchr(name, '/')) {
 		netns = open(path_of(name, path), O_RDONLY | O_CLOEXEC);
-		err = netns < 0 ? -errno : netns_inside(netns, do_nothing, NULL);
+		err = netns < 0 ? -errno : netns_inside(netns, do_nothing, NULL, NULL);
 	}
 	if (!err)
 		return netns;
@@ -62,7 +62,13 @@ int netns_open(const char *name, struct error *error)
 		strerror(-err));
 }
 
-int netns_inside(int netns, int (*call)(void *arg), void *arg)
+static int entry_error(int err, struct error *error)
+{
+	return error_set(error, err, "linux: the network namespace cannot be entered: %s",
+		strerror(-err));
+}
+
+int netns_inside(int netns, int (*call)(void *arg), void *arg, struct error *error)
 {
 	static __thread int inside = -1;
 
@@ -70,8 +76,8 @@ int netns_inside(int netns, int (*call)(void *arg), void *arg)
 		return call(arg);
 	int back = open(OF_THREAD, O_RDONLY | O_CLOEXEC), outer = inside;
 	if (back < 0)
-		return -errno;
-	int result = setns(netns, CLONE_NEWNET) == 0 ? 0 : -errno;
+		return entry_error(-errno, error);
+	int result = setns(netns, CLONE_NEWNET) == 0 ? 0 : entry_error(-errno, error);
 	if (!result) {
 		inside = netns;
 		result = call(arg);
@@ -242,7 +248,7 @@ void netns_remove(int netns, const char *name)
 	char path[NETNS_PATH_MAX];
 
 	if (!netns_is_named(netns, name) || has_processes(netns) ||
-		netns_inside(netns, has_interfaces, NULL) != 0)
+		netns_inside(netns, has_interfaces, NULL, NULL) != 0)
 		return;
 	if (umount2(path_of(name, path), MNT_DETACH) == 0)
 		unlink(path);

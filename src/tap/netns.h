@@ -17,5 +17,6 @@ bool netns_is_named(int netns, const char *name);
 // Removes the name, and with it the namespace, if it contains no process and no foreign interface.
 void netns_remove(int netns, const char *name);
 // Runs `call(arg)` in the namespace, affecting the calling thread only; returns its result. -errno
-// if the namespace cannot be entered. Nested calls for the same namespace cost nothing.
-int netns_inside(int netns, int (*call)(void *arg), void *arg);
+// with `error` (or NULL) set if the namespace cannot be entered. Nested calls for the same
+// namespace cost nothing.
+int netns_inside(int netns, int (*call)(void *arg), void *arg, struct error *error);

@@ -115,7 +115,7 @@ static void look_at_holder(struct tap_table *taps)
 	if (taps->holder >= 0)
 		close(taps->holder);
 	taps->holder = -1;
-	int err = netns_inside(taps->netns, hold_again, taps);
+	int err = netns_inside(taps->netns, hold_again, taps, NULL);
 	if (!err)
 		err = taps_hold(taps, &error);
 	if (!err)

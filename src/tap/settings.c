@@ -87,7 +87,7 @@ int tap_check(const struct tap_settings *settings, const struct port_table_setti
 		return 0;
 	if (netns < 0)
 		return netns;
-	err = netns_inside(netns, look_at_names, &look);
+	err = netns_inside(netns, look_at_names, &look, error);
 	close(netns);
 	return err;
 }

@@ -124,7 +124,7 @@ static int open_all(struct tap_table *taps, struct error *error)
 	if (taps->wakeup.fd < 0)
 		return error_set(error, -errno, "linux: no event file for the TAP interfaces: %s",
 			strerror(errno));
-	err = netns_inside(taps->netns, make_inside, &call);
+	err = netns_inside(taps->netns, make_inside, &call, error);
 	if (err)
 		return err;
 	taps->blank = tap_device_open_blank();
@@ -218,13 +218,13 @@ void tap_change(struct tap_table *taps, const struct tap_settings *settings)
 int tap_restore(struct tap_table *taps, struct error *error)
 {
 	struct call call = {taps, error};
-	int err = netns_inside(taps->netns, restore_inside, &call);
+	int err = netns_inside(taps->netns, restore_inside, &call, error);
 
 	// Outside the namespace: a holder inside would keep it alive forever.
 	return err ? err : taps_hold(taps, error);
 }
 
-int tap_run_in_netns(const struct tap_table *taps, int (*call)(void *arg), void *arg)
+int tap_run_in_netns(const struct tap_table *taps, int (*call)(void *arg), void *arg, struct error *error)
 {
-	return netns_inside(taps->netns, call, arg);
+	return netns_inside(taps->netns, call, arg, error);
 }

@@ -76,8 +76,10 @@ int tap_namespace(const struct tap_table *taps);
 // Whether the namespace is dl3d's own (key `namespace` not given); if so, dl3d sets sysctls in it.
 bool tap_namespace_is_own(const struct tap_table *taps);
 // Runs `call(arg)` on the calling thread in the namespace of the TAP interfaces; returns its
-// result. For sockets and /proc/sys of that namespace. -errno if the namespace cannot be entered.
-int tap_run_in_netns(const struct tap_table *taps, int (*call)(void *arg), void *arg);
+// result. For sockets and /proc/sys of that namespace. -errno if the namespace cannot be entered,
+// with `error` (or NULL) set.
+int tap_run_in_netns(const struct tap_table *taps, int (*call)(void *arg), void *arg,
+	struct error *error);
 // Interface index of the port's TAP interface in that namespace; 0: currently none.
 int tap_ifindex(const struct tap_table *taps, unsigned port);
 
@@ -91,8 +93,7 @@ void tap_worker_free(struct tap_worker *worker);
 // port_table_settings.n_lent_mbufs to it before port_open.
 unsigned tap_n_mbufs(const struct tap_settings *settings);
 
-// The worker's part of the tap module; valid until tap_close. Worker indices start
-// at 0.
+// The worker's part of the tap module; valid until tap_close. Worker indices start at 0.
 struct tap_worker *tap_worker(struct tap_table *taps, unsigned worker);
 // Counters of punted packets. Any thread.
 const struct stats_tap *tap_stats(const struct tap_table *taps);
