@@ -122,7 +122,7 @@ class RunTimeline(Reply):
 
 
 class WorkerPause(Reply):
-    """A pause as defined in src/stats/pauses.h, at least as long as requested from 'gaps'."""
+    """A stall as defined in src/stats/stalls.h, at least as long as requested from 'gaps'."""
 
     worker: int
     core: int

@@ -29,7 +29,7 @@ class Timeline(Noun):
 
 
 class Gap(Noun):
-    """A pause of a worker, defined in src/stats/pauses.h: it polled no ring for longer than its frames explain."""
+    """A stall of a worker, defined in src/stats/stalls.h: it polled no ring for longer than its frames explain."""
 
     program: Literal["dl3d", "dl3gen"]
     worker: int

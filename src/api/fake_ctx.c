@@ -53,7 +53,7 @@ const struct port_state *port_states(const struct port_table *ports)
 	return states;
 }
 
-bool port_workers_run(const struct port_table *ports)
+bool port_workers_alive(const struct port_table *ports)
 {
 	return !fake.worker_has_ended;
 }

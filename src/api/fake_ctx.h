@@ -14,7 +14,7 @@ struct fake {
 	unsigned n_taps_polled, n_restored, n_steps; // n_steps: calls of netlink_poll
 	bool netlink_has_more, is_dumping, refuse_restore, refuse_start;
 	struct tap_class_settings class[N_CLASSES];
-	struct netlink_opinion opinion;
+	struct netlink_route_check route_check;
 	unsigned n_differences, n_unsupported;
 	uint32_t sample; // last passed to netlink_verify
 	char calls[64];  // one letter for each module opened or closed

@@ -123,21 +123,21 @@ int netlink_vrf_find(const struct netlink *netlink, const char *name)
 }
 
 void netlink_unsupported(struct netlink *netlink,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	struct netlink_unsupported one = {.what = "nftables forward hook",
 		.where = "table inet filter chain forward",
 		.effect = "all packets to be forwarded go to Linux"};
 
 	for (one.n = 1; one.n <= fake.n_unsupported; one.n++)
-		if (!tell(arg, &one))
+		if (!cb(arg, &one))
 			return;
 }
 
 int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
-	struct netlink_opinion *out, struct error *error)
+	struct netlink_route_check *out, struct error *error)
 {
-	*out = fake.opinion;
+	*out = fake.route_check;
 	return fake.is_dumping ? error_set(error, -EAGAIN, "the mirror is still dumping; ask again")
 	                       : 0;
 }
@@ -152,7 +152,7 @@ int netlink_verify(struct netlink *netlink, struct netlink_verification *how, st
 	how->compared = how->sample ? how->sample : 1000000;
 	for (unsigned i = 0; i < fake.n_differences; i++) {
 		snprintf(text, sizeof(text), "10.0.0.%u/32 differs", i);
-		if (!how->tell(how->arg, text))
+		if (!how->cb(how->arg, text))
 			break;
 	}
 	return fake.n_differences;

@@ -214,7 +214,7 @@ json_t *method_verify(void *ctx_, const json_t *params, struct error *error)
 		return NULL;
 	struct listing listing = {.list = json_array(), .max = limit};
 	struct netlink_verification how = {.sample = sample,
-		.tell = list_difference,
+		.cb = list_difference,
 		.arg = &listing};
 	int found = netlink_verify(ctx->netlink, &how, error);
 	if (found < 0) {

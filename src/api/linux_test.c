@@ -208,14 +208,14 @@ static void verify_lists_differences_up_to_its_limit(void **state)
 
 static void explains_a_packet_that_workers_forward(void **state)
 {
-	fake.opinion = (struct netlink_opinion){.answered = true,
+	fake.route_check = (struct netlink_route_check){.answered = true,
 		.prefix = prefix_of("10.0.0.0/8"),
 		.table = RT_TABLE_MAIN,
 		.metric = 20,
 		.type = RTN_UNICAST,
 		.interface = "left",
 		.agrees = true};
-	assert_int_equal(wire_addr_parse("192.0.2.2", &fake.opinion.via), 0);
+	assert_int_equal(wire_addr_parse("192.0.2.2", &fake.route_check.via), 0);
 	check_all("route", "{\"address\": \"10.1.2.3\"}",
 		(struct wanted[]){
 			{"vrf", "\"main\""},
@@ -242,8 +242,8 @@ static void explains_a_packet_that_workers_forward(void **state)
 
 static void explains_a_packet_that_is_left_to_linux(void **state)
 {
-	fake.opinion =
-		(struct netlink_opinion){.error = -ENETUNREACH, .differs = "Linux has no route"};
+	fake.route_check = (struct netlink_route_check){.error = -ENETUNREACH,
+		.differs = "Linux has no route"};
 	check("route", "{\"address\": \"11.1.2.3\"}", "verdict", "\"linux\"");
 	check("route", "{\"address\": \"11.1.2.3\"}", "route_kind", "\"linux\"");
 	check("route", "{\"address\": \"11.1.2.3\"}", "class", "\"linux\"");

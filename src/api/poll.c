@@ -63,7 +63,7 @@ int api_poll(struct api_ctx *ctx, struct error *error)
 	int err = poll_ports(ctx, error);
 	if (err)
 		return err;
-	if (!port_workers_run(ctx->ports))
+	if (!port_workers_alive(ctx->ports))
 		return error_set(error, -EIO, "a worker has ended by itself; all stop");
 	if (ctx->netlink)
 		ctx->is_busy = netlink_poll(ctx->netlink);

@@ -26,7 +26,7 @@ int api_build(const struct config *config, const struct port_state states[], str
 
 struct fib *api_swap(struct api_ctx *ctx, struct fib *fib)
 {
-	fib_count_from_now(fib, &(struct fib_count){hop_counted, ctx});
+	fib_set_counter_baseline(fib, &(struct fib_count){hop_counted, ctx});
 	return fib_rcu_swap(ctx->rcu, fib);
 }
 

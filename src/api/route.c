@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-static json_t *answer_json(const struct netlink_opinion *said)
+static json_t *answer_json(const struct netlink_route_check *said)
 {
 	json_t *json = json_pack("{s:b, s:o, s:o, s:o}", "agrees", said->agrees, "differs",
 		rpc_text_json(said->agrees ? NULL : said->differs), "error",
@@ -28,7 +28,7 @@ static json_t *answer_json(const struct netlink_opinion *said)
 // The kernel's own result; null if Linux is not the control plane.
 static json_t *linux_json(const struct api_ctx *ctx, uint8_t vrf, const struct wire_addr *addr)
 {
-	struct netlink_opinion said = {0};
+	struct netlink_route_check said = {0};
 	struct error error = {""};
 
 	if (!ctx->netlink)

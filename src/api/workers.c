@@ -119,7 +119,7 @@ json_t *method_gaps(void *ctx_, const json_t *params, struct error *error)
 
 	for (unsigned i = 0; i < gaps.n_workers; i++)
 		workers[i] =
-			(struct rpc_worker){i, port_worker(ctx->ports, i)->core, &stats[i]->pauses};
+			(struct rpc_worker){i, port_worker(ctx->ports, i)->core, &stats[i]->stalls};
 	gaps.now = clock_pair_take(rte_rdtsc);
 	return rpc_gaps_json(&gaps, params, error);
 }

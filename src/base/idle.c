@@ -7,7 +7,7 @@ void idle_start(struct idle *idle, bool may_sleep, uint64_t hz, uint64_t now)
 {
 	const uint64_t us = hz / 1000000;
 
-	*idle = (struct idle){.worked = now, .hz = hz};
+	*idle = (struct idle){.last_busy = now, .hz = hz};
 	if (!may_sleep || !us)
 		return;
 	idle->spin = IDLE_SPIN_US * us;
@@ -24,7 +24,7 @@ uint64_t idle_length(const struct idle *idle, uint64_t now, bool is_woken)
 		return 0;
 	if (is_woken)
 		return idle->most;
-	uint64_t share = (now - idle->worked) / IDLE_SHARE;
+	uint64_t share = (now - idle->last_busy) / IDLE_SHARE;
 
 	return MIN_OF(MAX_OF(share, idle->least), idle->blind);
 }
@@ -34,7 +34,7 @@ uint64_t idle_ns(const struct idle *idle, uint64_t cycles)
 	return cycles * 1000 / MAX_OF(idle->hz / 1000000, 1ull);
 }
 
-uint64_t idle_meant(const struct idle *idle, uint64_t asked, uint64_t slept)
+uint64_t idle_intended(const struct idle *idle, uint64_t asked, uint64_t slept)
 {
 	return MIN_OF(slept, asked + idle->late);
 }

@@ -9,7 +9,7 @@
 // A worker polls for IDLE_SPIN_US before its first sleep. If each of its queues can wake it, a
 // sleep lasts IDLE_MOST_US; otherwise 1/IDLE_SHARE of the time since it last had work, at most
 // IDLE_BLIND_US, during which 2,048 descriptors suffice for 20 Mpps. Linux wakes the worker up to
-// IDLE_LATE_US late; any further delay is a pause.
+// IDLE_LATE_US late; any further delay is a stall.
 enum {
 	IDLE_SPIN_US = 50,
 	IDLE_SHARE = 16,
@@ -22,7 +22,7 @@ enum {
 // In TSC cycles; spin == 0: never sleeps. Owner: the worker.
 struct idle {
 	uint64_t spin, least, blind, most, late;
-	uint64_t worked; // when it last had work
+	uint64_t last_busy; // TSC when it last had work
 	uint64_t hz;
 };
 
@@ -34,11 +34,12 @@ uint64_t idle_length(const struct idle *idle, uint64_t now, bool is_woken);
 // Converts cycles to nanoseconds. Pure.
 uint64_t idle_ns(const struct idle *idle, uint64_t cycles);
 
-// The part of `slept` that does not count as a pause, if `asked` was intended. Pure.
-uint64_t idle_meant(const struct idle *idle, uint64_t asked, uint64_t slept);
+// The part of the sleep time `slept` that does not count as a stall: at most `asked`, the requested
+// time, and the usual wakeup latency. In cycles. Pure.
+uint64_t idle_intended(const struct idle *idle, uint64_t asked, uint64_t slept);
 
-// Cheap check whether to call idle_length. `now` is not before `worked`.
+// Cheap check whether to call idle_length. `now` is not before `last_busy`.
 static inline bool idle_is_due(const struct idle *idle, uint64_t now)
 {
-	return idle->spin && now - idle->worked >= idle->spin;
+	return idle->spin && now - idle->last_busy >= idle->spin;
 }

@@ -1,5 +1,5 @@
-// The data that pipeline steps pass on: one burst of packets of one family, without those already
-// dropped or punted. Worker.
+// Per-burst data passed between pipeline steps: the remaining packets of one address family, and
+// the state of a worker. Worker.
 #pragma once
 
 #include "base/bits.h"
@@ -12,22 +12,23 @@
 #include <rte_mbuf.h>
 
 enum { BURST_MAX = 64 };
-_Static_assert((int)BURST_MAX <= (int)FIB_BURST4, "a burst is looked up in one piece");
+_Static_assert((int)BURST_MAX <= (int)FIB_BURST4, "a burst must fit into one lookup call");
 
-// Structure of arrays: element i of each array belongs to packet i. A step that drops packets
-// closes the gaps. Written by parse: mbuf, frame, dst, length, ttl, suspects and the flags up to
-// has_tags; by lookup: hop; by check: port, has_one_hop, has_one_port.
+// Structure of arrays: element i of each array belongs to packet i. A step that drops or punts
+// packets compacts the arrays. Written by parse: mbuf, frame, dst, length, ttl, own_source_mask and
+// the flags up to has_tags; by lookup: hop; by check: port, has_one_hop, has_one_port.
 struct burst {
 	uint16_t n;
-	bool has_segments;   // some mbuf has more than one segment
-	bool for_linux;      // Linux forwards these packets; local delivery is unchanged
-	bool sees_redirects; // packets that leave by their input interface may be punted
-	bool sees_discovery; // Linux needs all neighbour discovery
-	bool has_tags;       // some packet arrived with VLAN tags or leaves with some
-	bool has_one_hop;    // all packets have hop[0]
-	bool has_one_port;   // all packets have port[0]
-	uint64_t suspects;   // IPv4: bit i is set if packet i's source may be one of our addresses
-	const struct fib_sources *sources; // the filter for that
+	bool has_segments; // at least one mbuf is multi-segment
+	bool for_linux;    // Linux forwards these packets; local delivery is unchanged
+	bool may_redirect; // some packets whose output interface is their input interface are
+	                   // punted, so that Linux sends ICMP redirects (rate-limited)
+	bool punt_nd;      // IPv6: all neighbour discovery is punted (proxy NDP)
+	bool has_tags;     // at least one packet arrived with VLAN tags or leaves with tags
+	bool has_one_hop;  // all packets use the same next hop, hop[0]
+	bool has_one_port; // all packets use the same output port, port[0]; port[1] on may be unset
+	uint64_t own_source_mask; // IPv4: bit i is set if the source of packet i matched `sources`
+	const struct fib_sources *sources; // Bloom filter of the router's own addresses
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	// Start of the Ethernet header. For a tagged packet: where the header would start without
 	// the tags, so that the EtherType is at offset 12 and the packet at 14; the MAC addresses
@@ -37,7 +38,8 @@ struct burst {
 		uint32_t dst4[BURST_MAX]; // host order
 		struct fib_key6 dst6[BURST_MAX];
 	} LINE_ALIGNED;
-	uint16_t length[BURST_MAX] LINE_ALIGNED; // from frame on, without FCS; saturates at 65535
+	uint16_t length[BURST_MAX] LINE_ALIGNED; // bytes from frame[i] on, without FCS; at most
+	                                         // 65535
 	uint16_t hop[BURST_MAX] LINE_ALIGNED;
 	uint8_t ttl[BURST_MAX] LINE_ALIGNED;  // or hop limit
 	uint8_t port[BURST_MAX] LINE_ALIGNED; // output port
@@ -53,20 +55,21 @@ struct received {
 	uint16_t n;
 };
 
-// The packets of one poll by family, and the table that they are looked up in.
-struct sorted {
+// The valid packets of one poll: a burst for each family, and the VRF table in which they are
+// looked up.
+struct poll {
 	struct burst ip4, ip6;
 	const struct fib_view *view;
-	bool has_begun;
-	struct fib_begun4 begun;
+	bool lookup_started; // `lookup` is in use: the IPv4 lookup is pipelined
+	struct fib_lookup4_state lookup;
 };
 
-// TRAIN_POLLS: maximum number of consecutive polls of one queue whose lookups are pipelined.
-// UNDER_WAY: polls in the pipeline at once; see worker.c.
-enum { BATCH_POLLS = 8, UNDER_WAY = 3 };
+// A batch is a series of consecutive polls of one queue whose lookups are pipelined (worker.c).
+// BATCH_POLLS: maximum number of polls in a batch. PIPELINE_DEPTH: number of polls in flight.
+enum { BATCH_POLLS = 8, PIPELINE_DEPTH = 3 };
 
-// Deferred packets: those of VLANs that use another table or other flags than the rest of their
-// burst. They are forwarded after it.
+// Deferred packets: received on a VLAN whose VRF or flags differ from those of the burst. They are
+// processed after it.
 struct deferred {
 	uint16_t n;
 	struct rte_mbuf *mbuf[BURST_MAX];
@@ -78,10 +81,10 @@ struct deferred {
 struct injection {
 	uint16_t n;
 	struct rte_mbuf *mbuf[BURST_MAX];
-	uint64_t taken_at[BURST_MAX]; // value of stat->loops when taken
+	uint64_t taken_at[BURST_MAX]; // value of stat->loops when dequeued
 };
 
-// Everything that one worker owns: a single writer, cache lines of its own.
+// Per-worker state: single writer, cache-line aligned.
 struct worker {
 	const struct port_worker *io;
 	const struct port_state *states; // by port index
@@ -91,9 +94,10 @@ struct worker {
 	const struct datapath_variant *variant; // of the steps, chosen for the CPU
 	struct tap_worker *tap;                 // NULL if ports have no TAP interfaces
 	uint16_t from;                          // index of the burst's input port
-	struct sorted *now;                     // the poll being processed
+	struct poll *poll;                      // the poll being processed
 	uint16_t n_dropped;
-	struct rte_mbuf *dropped[UNDER_WAY * BURST_MAX] LINE_ALIGNED; // includes injected frames
+	struct rte_mbuf
+		*dropped[PIPELINE_DEPTH * BURST_MAX] LINE_ALIGNED; // includes injected frames
 	struct deferred deferred;
 	struct injection injection;
 	uint64_t timed_from;    // when stat->bursts reaches this, the next burst is timed
@@ -101,19 +105,21 @@ struct worker {
 	struct rte_mempool *pool[PORT_WORKER_QUEUES]; // the pool that each queue receives into;
 	                                              // NULL: not checked
 	struct stats_step step;                       // cycles of the burst being timed
-	uint64_t price;    // cycles per packet at present (datapath/price.h); 0: unknown
-	uint64_t long_gap; // a round that exceeds the cost of its frames by this many cycles is a
-	                   // pause
+	uint64_t cost_per_packet; // current estimate in cycles (datapath/cost.h); 0: unknown
+	uint64_t long_gap; // a loop iteration that takes this many cycles longer than expected
+	                   // is a stall
 	uint64_t tsc_hz;   // TSC frequency
 	struct idle idle;
-	uint64_t noteworthy_gap; // a shorter round is neither a pause nor the longest one
-	struct sorted sorted[UNDER_WAY];
+	uint64_t min_recorded_gap; // cycles; a shorter loop iteration is neither a stall nor the
+	                           // longest one
+	struct poll polls[PIPELINE_DEPTH];
 } LINE_ALIGNED;
 
-// Takes a packet out of the pipeline. Where ports have TAP interfaces and the verdict has a class,
-// the packet is punted to Linux unmodified (steps give such verdicts before the first byte is
-// written). Otherwise counts the verdict and frees the packet with the others at the end of the
-// burst.
+// Drops or punts a packet. If ports have TAP interfaces and the verdict belongs to a punt class,
+// the packet is punted to Linux unmodified (such verdicts are only given before the rewrite step),
+// and the tap thread counts it as punted, punt_over_limit or tap_refused; if the ring of its class
+// is full, it is counted here as punt_ring_full. In all other cases its own verdict is counted.
+// Dropped packets are freed at the end of the burst.
 static inline void burst_drop(struct worker *w, struct rte_mbuf *mbuf, enum verdict verdict)
 {
 	if (!w->tap || w->tap->class_of[verdict] == CLASS_NONE)
@@ -136,7 +142,7 @@ static inline uint8_t burst_port(const struct burst *b, uint16_t i)
 	return b->port[b->has_one_port ? 0 : i];
 }
 
-// Closes gaps after check: moves packet `from` to place `to`.
+// Compacts the burst after check: moves entry `from` to index `to`.
 static inline void burst_move(struct burst *b, uint16_t to, uint16_t from)
 {
 	b->mbuf[to] = b->mbuf[from];

@@ -205,7 +205,7 @@ void datapath_check(struct worker *w, const struct fib_view *view, struct burst 
 	uint32_t limits[BURST_MAX] LINE_ALIGNED;
 	bool all_pass;
 
-	if (unlikely(b->sees_discovery))
+	if (unlikely(b->punt_nd))
 		datapath_discovery(w, b);
 	all_pass = check_all(w, view, b, limits);
 
@@ -213,6 +213,6 @@ void datapath_check(struct worker *w, const struct fib_view *view, struct burst 
 		all_pass = check_all(w, view, b, limits);
 	if (unlikely(!all_pass))
 		drop_slow(w, view, limits, b);
-	if (b->sees_redirects && unlikely(some_return(b, w->from)))
+	if (b->may_redirect && unlikely(some_return(b, w->from)))
 		datapath_redirect(w, view, b);
 }

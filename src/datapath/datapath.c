@@ -37,9 +37,9 @@ static int add_worker(struct path *path, struct fib_rcu *rcu, struct tap_table *
 	w->tap = taps ? tap_worker(taps, worker) : NULL;
 	w->stop = &path->stop;
 	w->variant = datapath_choose_variant();
-	w->now = w->sorted;
+	w->poll = w->polls;
 	w->tsc_hz = rte_get_tsc_hz();
-	w->long_gap = w->tsc_hz / 1000000 * PAUSES_LEAST_US;
+	w->long_gap = w->tsc_hz / 1000000 * STALLS_LEAST_US;
 	for (unsigned q = 0; q < w->io->n_queues; q++)
 		w->pool[q] = port_pool(path->ports, w->io->queues[q].port);
 	return 0;

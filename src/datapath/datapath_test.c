@@ -46,7 +46,7 @@ static int set_up(void **state)
 	memcpy(states[0].mac, our_mac, sizeof(our_mac));
 	worker = (struct worker){.states = states,
 		.stat = &stat,
-		.now = worker.sorted,
+		.poll = worker.polls,
 		.variant = &datapath_scalar};
 	memset(none_plain.port, FIB_NOT_PLAIN, sizeof(none_plain.port));
 	for (unsigned i = 0; i < FIB_SOURCE_WORDS; i++)
@@ -148,7 +148,7 @@ static void expect_addresses4(const struct burst *b, unsigned at, const uint8_t 
 	bool may_be_ours = fib_source_may_be_ours(&own, rte_be_to_cpu_32(load32(frame + 26)));
 
 	assert_int_equal(b->dst4[at], rte_be_to_cpu_32(load32(frame + 30)));
-	assert_int_equal(b->suspects >> at & 1, may_be_ours);
+	assert_int_equal(b->own_source_mask >> at & 1, may_be_ours);
 }
 
 static void expect_taken(const struct burst *b, unsigned at, const struct rte_mbuf *m, bool is_ip4)
@@ -180,13 +180,13 @@ static void expect_sorted(unsigned n, const uint64_t before[N_VERDICTS])
 		if (verdict != VERDICT_FORWARD)
 			want[verdict]++;
 		else if (is_ip4)
-			expect_taken(&worker.now->ip4, n4++, mbufs[i], true);
+			expect_taken(&worker.poll->ip4, n4++, mbufs[i], true);
 		else
-			expect_taken(&worker.now->ip6, n6++, mbufs[i], false);
+			expect_taken(&worker.poll->ip6, n6++, mbufs[i], false);
 	}
-	assert_int_equal(worker.now->ip4.n, n4);
-	assert_false(n4 < BURST_MAX && worker.now->ip4.suspects >> n4);
-	assert_int_equal(worker.now->ip6.n, n6);
+	assert_int_equal(worker.poll->ip4.n, n4);
+	assert_false(n4 < BURST_MAX && worker.poll->ip4.own_source_mask >> n4);
+	assert_int_equal(worker.poll->ip6.n, n6);
 	assert_int_equal(worker.n_dropped, n - n4 - n6);
 	assert_memory_equal(stat.verdict, want, sizeof(want));
 }
@@ -231,12 +231,12 @@ static void pass_martians_lets_martian_sources_through(void **state)
 	worker.variant = datapath_choose_variant();
 	datapath_parse(&worker, &view, &r);
 	states[0].pass_martians = false;
-	assert_int_equal(worker.now->ip4.n, 1);
+	assert_int_equal(worker.poll->ip4.n, 1);
 }
 
 static struct burst *one_packet(uint16_t hop, uint8_t ttl, uint16_t length)
 {
-	struct burst *b = &worker.now->ip4;
+	struct burst *b = &worker.poll->ip4;
 	struct wire_recipe recipe = to_us(4);
 
 	recipe.ttl = ttl;
@@ -290,7 +290,7 @@ static void check_names_what_stops_a_packet(void **state)
 
 static void check_closes_gaps(const struct datapath_variant *variant)
 {
-	struct burst *b = &worker.now->ip4;
+	struct burst *b = &worker.poll->ip4;
 
 	worker.variant = variant;
 	worker.n_dropped = 0;

@@ -37,7 +37,7 @@ static uint16_t receive(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 	uint16_t got = 0;
 
 	if (d->n_read < d->n_waiting)
-		spend(d->burst_cycles + (d->n_read == d->pause_at ? d->pause_cycles : 0));
+		spend(d->burst_cycles + (d->n_read == d->stall_at ? d->stall_cycles : 0));
 	while (got < n && d->n_read < d->n_waiting)
 		mbuf[got++] = d->waiting[d->n_read++];
 	fake.n_idle = got ? 0 : fake.n_idle + 1;
@@ -129,7 +129,7 @@ void fake_reset(const struct datapath_variant *variant)
 		.stat = &fake.stat,
 		.stop = &fake.stop,
 		.variant = variant,
-		.now = fake.worker.sorted,
+		.poll = fake.worker.polls,
 		.tap = &fake.tap};
 	fake.io.burst = variant == &waiting ? FAKE_SMALL_BURST : BURST_MAX;
 	fake.n_made = 0;

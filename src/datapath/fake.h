@@ -33,8 +33,8 @@ struct fake_device {
 	unsigned takes;        // number of frames that it still accepts
 	uint64_t send_cycles;  // cycles that sending a burst takes
 	uint64_t burst_cycles; // cycles that receiving a burst takes
-	uint64_t pause_cycles; // length of the pause before frame pause_at
-	unsigned pause_at;     // frame number
+	uint64_t stall_cycles; // length of the stall before frame stall_at
+	unsigned stall_at;     // frame number
 };
 
 struct fake {

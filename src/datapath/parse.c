@@ -46,9 +46,9 @@ void parse_one(struct parse *p, struct rte_mbuf *m)
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 
 	if (likely(is_plain4(p, m, frame)))
-		take4(&p->w->now->ip4, m, frame, m->pkt_len);
+		take4(&p->w->poll->ip4, m, frame, m->pkt_len);
 	else if (is_plain6(p, m, frame))
-		take6(&p->w->now->ip6, m, frame, m->pkt_len);
+		take6(&p->w->poll->ip6, m, frame, m->pkt_len);
 	else
 		parse_slow(p, m);
 }
@@ -64,7 +64,7 @@ void parse_scalar(struct parse *p)
 		bytes += p->mbuf[i]->pkt_len;
 		parse_one(p, p->mbuf[i]);
 	}
-	fib_prefetch4(p->view, p->w->now->ip4.dst4, p->w->now->ip4.n);
+	fib_prefetch4(p->view, p->w->poll->ip4.dst4, p->w->poll->ip4.n);
 	stats_add(p->rx_bytes, bytes);
 }
 
@@ -85,16 +85,16 @@ static inline void begin(struct worker *w, const struct fib_view *view, struct f
 {
 	uint8_t all = iface.flags & FIB_IFACE_LINUX;
 
-	w->now->ip4.n = w->now->ip6.n = 0;
-	w->now->ip4.suspects = 0;
-	w->now->ip4.sources = view->sources;
-	w->now->ip4.has_segments = w->now->ip6.has_segments = false;
-	w->now->ip4.has_tags = w->now->ip6.has_tags = false;
-	w->now->ip4.for_linux = all | (iface.flags & FIB_IFACE_LINUX4);
-	w->now->ip6.for_linux = all | (iface.flags & FIB_IFACE_LINUX6);
-	w->now->ip4.sees_redirects = iface.flags & FIB_IFACE_REDIRECTS4;
-	w->now->ip6.sees_redirects = iface.flags & FIB_IFACE_REDIRECTS6;
-	w->now->ip6.sees_discovery = iface.flags & FIB_IFACE_DISCOVERY6;
+	w->poll->ip4.n = w->poll->ip6.n = 0;
+	w->poll->ip4.own_source_mask = 0;
+	w->poll->ip4.sources = view->sources;
+	w->poll->ip4.has_segments = w->poll->ip6.has_segments = false;
+	w->poll->ip4.has_tags = w->poll->ip6.has_tags = false;
+	w->poll->ip4.for_linux = all | (iface.flags & FIB_IFACE_LINUX4);
+	w->poll->ip6.for_linux = all | (iface.flags & FIB_IFACE_LINUX6);
+	w->poll->ip4.may_redirect = iface.flags & FIB_IFACE_REDIRECTS4;
+	w->poll->ip6.may_redirect = iface.flags & FIB_IFACE_REDIRECTS6;
+	w->poll->ip6.punt_nd = iface.flags & FIB_IFACE_DISCOVERY6;
 }
 
 static inline const struct fib_view *view_of(const struct fib_view *view, uint8_t vrf)

@@ -57,7 +57,7 @@ static inline void take4(struct burst *b, struct rte_mbuf *m, uint8_t *frame, ui
 
 	b->ttl[i] = frame[22];
 	b->dst4[i] = rte_be_to_cpu_32(load32(frame + 30));
-	b->suspects |= (uint64_t)fib_source_may_be_ours(b->sources, source4(frame)) << i;
+	b->own_source_mask |= (uint64_t)fib_source_may_be_ours(b->sources, source4(frame)) << i;
 }
 
 static inline void take6(struct burst *b, struct rte_mbuf *m, uint8_t *frame, uint32_t length)

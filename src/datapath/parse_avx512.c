@@ -134,7 +134,8 @@ static inline struct fields squeeze(const struct fields *f, __mmask16 plain)
 
 // Finds which of the first n sources may be our own, as fib_source_may_be_ours does: selects words
 // by the hash's highest five bits, then rotates both bits to the lowest position.
-static inline __mmask16 find_suspects(const struct fib_sources *sources, __m512i source, unsigned n)
+static inline __mmask16 find_own_sources(const struct fib_sources *sources, __m512i source,
+	unsigned n)
 {
 	__m512i low = _mm512_load_si512(&sources->word[0]);
 	__m512i high = _mm512_load_si512(&sources->word[STEP]);
@@ -167,7 +168,7 @@ static inline void append(struct burst *b, const struct fields *f, bool is_ip6, 
 		store_dst6(b, at, n);
 	} else {
 		_mm512_storeu_si512(&b->dst4[at], f->first);
-		b->suspects |= (uint64_t)find_suspects(b->sources, f->second, n) << at;
+		b->own_source_mask |= (uint64_t)find_own_sources(b->sources, f->second, n) << at;
 	}
 	b->n = at + n;
 }
@@ -210,7 +211,7 @@ static inline struct fields read_fields(const struct sixteen *from, unsigned n)
 static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p,
 	struct rte_mbuf *const mbuf[], unsigned n, bool is_ip6)
 {
-	struct burst *b = is_ip6 ? &p->w->now->ip6 : &p->w->now->ip4;
+	struct burst *b = is_ip6 ? &p->w->poll->ip6 : &p->w->poll->ip4;
 	__mmask16 valid = (__mmask16)((1u << n) - 1);
 	const struct sixteen from = {.is_ip6 = is_ip6, .mbuf = mbuf, .frame = &b->frame[b->n]};
 	struct fields f = read_fields(&from, n);

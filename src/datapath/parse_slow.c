@@ -165,7 +165,7 @@ void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame)
 	uint16_t n_tag_bytes = frame - rte_pktmbuf_mtod(m, uint8_t *);
 	uint32_t length = m->pkt_len - n_tag_bytes;
 	bool is_ip4 = frame[12] == 0x08;
-	struct burst *b = is_ip4 ? &w->now->ip4 : &w->now->ip6;
+	struct burst *b = is_ip4 ? &w->poll->ip4 : &w->poll->ip6;
 
 	b->has_segments |= m->nb_segs > 1;
 	b->has_tags |= n_tag_bytes > 0;

@@ -13,7 +13,7 @@ struct asked {
 static void ask_for(struct asked *asked, const struct burst *b)
 {
 	asked->n = 0;
-	for (uint64_t rest = b->suspects; rest; rest &= rest - 1) {
+	for (uint64_t rest = b->own_source_mask; rest; rest &= rest - 1) {
 		uint8_t i = __builtin_ctzll(rest);
 
 		asked->place[asked->n] = i;

@@ -9,7 +9,7 @@
 // worker ends: sends or drops the rest.
 unsigned datapath_inject(struct worker *w);
 void datapath_inject_rest(struct worker *w);
-// Sorts received frames into w->now by family; all others get their verdict. Returns the table (of
+// Sorts received frames into w->poll by family; all others get their verdict. Returns the table (of
 // the main table or a VRF) to look them up in. Packets that need another table or other flags are
 // deferred.
 const struct fib_view *datapath_parse(struct worker *w, const struct fib_view *view,
@@ -20,10 +20,10 @@ const struct fib_view *datapath_parse_deferred(struct worker *w, const struct fi
 void datapath_lookup4(const struct fib_view *view, struct burst *b);
 void datapath_lookup6(const struct fib_view *view, struct burst *b);
 // Punts or drops IPv4 packets from our own addresses that would be forwarded. Called only for
-// bursts with suspects.
+// bursts with a non-zero own_source_mask.
 void datapath_source(struct worker *w, const struct fib_view *view, struct burst *b);
 // Punts IPv6 neighbour discovery that Linux needs to see. Part of check; called only for bursts
-// with sees_discovery set.
+// with punt_nd set.
 void datapath_discovery(struct worker *w, struct burst *b);
 // Drops or punts packets that cannot be forwarded: route verdicts, TTL, MTU. Nothing is written to
 // a packet before this step is complete.

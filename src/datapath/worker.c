@@ -1,25 +1,25 @@
 // The polling loop of one worker, and the order in which the steps process each burst. Worker.
 #include "datapath/worker.h"
 
-#include "datapath/price.h"
+#include "datapath/cost.h"
 #include "datapath/variant.h"
 
 #include <rte_cpuflags.h>
 #include <rte_cycles.h>
 #include <rte_power_intrinsics.h>
 
-// BURSTS_PER_TIMING: untimed bursts for each timed one. EMPTY_LOOPS_PER_LOOK: empty loops between
-// checks for free buffers. LONG_GAPS_PER_BURST: a timed burst that exceeds its expected cost by
-// this many long gaps is discarded.
-enum { BURSTS_PER_TIMING = 64, EMPTY_LOOPS_PER_LOOK = 64, LONG_GAPS_PER_BURST = 10 };
-// Divides IDLE_SPIN_US: each pause lasts half a microsecond.
+// BURSTS_PER_TIMING: untimed bursts for each timed one. POOL_CHECK_INTERVAL: empty loop iterations
+// between checks of the mempools for free mbufs. LONG_GAPS_PER_BURST: a timing sample that exceeds
+// the expected cost of its burst by this many long gaps is discarded; its packets are forwarded.
+enum { BURSTS_PER_TIMING = 64, POOL_CHECK_INTERVAL = 64, LONG_GAPS_PER_BURST = 10 };
+// Calls of rte_power_pause per IDLE_SPIN_US, i.e. 0.5 us each.
 enum { PAUSES_PER_SPIN = 100 };
 
 #define ADD_STEP(name, text) stats_add(&w->stat->step.name, w->step.name);
 
 // Adds the cycles since `since` to a step's counter if the burst is timed. Returns the current TSC;
 // 0 if not timed.
-static inline uint64_t lap(bool is_timed, uint64_t *cycles, uint64_t since)
+static inline uint64_t add_elapsed(bool is_timed, uint64_t *cycles, uint64_t since)
 {
 	if (!is_timed)
 		return 0;
@@ -33,65 +33,65 @@ static inline uint64_t finish_ip4(struct worker *w, const struct fib_view *view,
 	uint64_t t)
 {
 	struct stats_step *step = &w->step;
-	struct burst *b = &w->now->ip4;
+	struct burst *b = &w->poll->ip4;
 
-	if (unlikely(b->suspects))
+	if (unlikely(b->own_source_mask))
 		datapath_source(w, view, b);
 	datapath_check(w, view, b);
-	t = lap(is_timed, &step->check, t);
+	t = add_elapsed(is_timed, &step->check, t);
 	w->variant->rewrite4(w->stat, view, b);
 	if (unlikely(b->has_tags))
 		datapath_tag(w, view, b);
-	t = lap(is_timed, &step->rewrite, t);
+	t = add_elapsed(is_timed, &step->rewrite, t);
 	datapath_send(w, b);
-	return lap(is_timed, &step->send, t);
+	return add_elapsed(is_timed, &step->send, t);
 }
 
 static inline uint64_t finish_ip6(struct worker *w, const struct fib_view *view, bool is_timed,
 	uint64_t t)
 {
 	struct stats_step *step = &w->step;
-	struct burst *b = &w->now->ip6;
+	struct burst *b = &w->poll->ip6;
 
 	datapath_check(w, view, b);
-	t = lap(is_timed, &step->check, t);
+	t = add_elapsed(is_timed, &step->check, t);
 	w->variant->rewrite6(w->stat, view, b);
 	if (unlikely(b->has_tags))
 		datapath_tag(w, view, b);
-	t = lap(is_timed, &step->rewrite, t);
+	t = add_elapsed(is_timed, &step->rewrite, t);
 	datapath_send(w, b);
-	return lap(is_timed, &step->send, t);
+	return add_elapsed(is_timed, &step->send, t);
 }
 
 static inline uint64_t look_up(struct worker *w, const struct fib_view *view, bool is_timed,
 	uint64_t t)
 {
-	if (w->now->ip4.n)
-		datapath_lookup4(view, &w->now->ip4);
-	if (w->now->ip6.n)
-		datapath_lookup6(view, &w->now->ip6);
-	return lap(is_timed, &w->step.lookup, t);
+	if (w->poll->ip4.n)
+		datapath_lookup4(view, &w->poll->ip4);
+	if (w->poll->ip6.n)
+		datapath_lookup6(view, &w->poll->ip6);
+	return add_elapsed(is_timed, &w->step.lookup, t);
 }
 
 static inline uint64_t finish(struct worker *w, const struct fib_view *view, bool is_timed,
 	uint64_t t)
 {
-	if (w->now->ip4.n)
+	if (w->poll->ip4.n)
 		t = finish_ip4(w, view, is_timed, t);
-	if (w->now->ip6.n)
+	if (w->poll->ip6.n)
 		t = finish_ip6(w, view, is_timed, t);
 	return t;
 }
 
-// Forwards the deferred packets: those of VLANs with a table or flags of their own. Runs after the
-// bursts that they arrived in.
+// Forwards the deferred packets: those of VLANs in another VRF or with other flags than their
+// burst. Runs after the bursts that they arrived in.
 static __attribute__((noinline)) void route_deferred(struct worker *w, const struct fib_view *main,
 	bool is_timed, uint64_t t)
 {
 	while (w->deferred.n) {
 		const struct fib_view *view = datapath_parse_deferred(w, main);
 
-		t = lap(is_timed, &w->step.parse, t);
+		t = add_elapsed(is_timed, &w->step.parse, t);
 		t = look_up(w, view, is_timed, t);
 		t = finish(w, view, is_timed, t);
 	}
@@ -120,57 +120,57 @@ struct batch {
 	uint64_t t;
 };
 
-static inline struct sorted *poll_of(struct worker *w, unsigned number)
+static inline struct poll *poll_slot(struct worker *w, unsigned number)
 {
-	return &w->sorted[number % UNDER_WAY];
+	return &w->polls[number % PIPELINE_DEPTH];
 }
 
-// A poll that is not full, or that has deferred packets, is the last one.
+// The batch ends with a poll that returned less than a full burst, or that has deferred packets.
 static inline void parse_poll(struct worker *w, struct batch *batch, unsigned number)
 {
-	w->now = poll_of(w, number);
-	w->now->view = datapath_parse(w, batch->main, &batch->newest);
+	w->poll = poll_slot(w, number);
+	w->poll->view = datapath_parse(w, batch->main, &batch->newest);
 	if (batch->newest.n < w->io->burst || unlikely(w->deferred.n))
 		batch->n = number + 1;
-	batch->t = lap(batch->is_timed, &w->step.parse, batch->t);
+	batch->t = add_elapsed(batch->is_timed, &w->step.parse, batch->t);
 }
 
-static inline void begin_lookup(struct sorted *s, const struct fib_view *main)
+static inline void begin_lookup(struct poll *p, const struct fib_view *main)
 {
-	s->has_begun = s->view == main && s->ip4.n;
-	if (!s->has_begun)
+	p->lookup_started = p->view == main && p->ip4.n;
+	if (!p->lookup_started)
 		return;
-	s->begun.n = s->ip4.n;
-	fib_lookup4_begin(main, s->ip4.dst4, s->ip4.hop, &s->begun);
+	p->lookup.n = p->ip4.n;
+	fib_lookup4_begin(main, p->ip4.dst4, p->ip4.hop, &p->lookup);
 }
 
-static inline void go_on_with_lookup(struct sorted *s)
+static inline void continue_lookup(struct poll *p)
 {
-	if (s->has_begun)
-		fib_lookup4_go_on(s->view, s->ip4.hop, &s->begun);
+	if (p->lookup_started)
+		fib_lookup4_continue(p->view, p->ip4.hop, &p->lookup);
 }
 
-static inline void end_lookup(struct sorted *s)
+static inline void end_lookup(struct poll *p)
 {
-	struct burst *b = &s->ip4;
+	struct burst *b = &p->ip4;
 
-	if (s->has_begun)
-		fib_lookup4_end(s->view, b->dst4, b->hop, &s->begun);
+	if (p->lookup_started)
+		fib_lookup4_end(p->view, b->dst4, b->hop, &p->lookup);
 	else if (b->n)
-		datapath_lookup4(s->view, b);
-	if (s->ip6.n)
-		datapath_lookup6(s->view, &s->ip6);
+		datapath_lookup4(p->view, b);
+	if (p->ip6.n)
+		datapath_lookup6(p->view, &p->ip6);
 }
 
 static inline void finish_poll(struct worker *w, struct batch *batch, unsigned number)
 {
-	w->now = poll_of(w, number);
-	batch->t = finish(w, w->now->view, batch->is_timed, batch->t);
+	w->poll = poll_slot(w, number);
+	batch->t = finish(w, w->poll->view, batch->is_timed, batch->t);
 	burst_free_dropped(w);
-	batch->t = lap(batch->is_timed, &w->step.send, batch->t);
+	batch->t = add_elapsed(batch->is_timed, &w->step.send, batch->t);
 }
 
-// Returns the number of frames received. If there are none, the previous poll was the last one.
+// Returns the number of frames received. If there are none, the batch ends with the previous poll.
 static inline uint16_t receive_next(struct worker *w, struct batch *batch, unsigned number)
 {
 	struct received *r = &batch->newest;
@@ -178,38 +178,41 @@ static inline uint16_t receive_next(struct worker *w, struct batch *batch, unsig
 	r->n = receive(w, r->from, r->mbuf);
 	if (!r->n)
 		batch->n = number;
-	batch->t = lap(batch->is_timed, &w->step.rx, batch->t);
+	batch->t = add_elapsed(batch->is_timed, &w->step.rx, batch->t);
 	return r->n;
 }
 
-// Pipelines the lookups of consecutive polls where lookups miss the cache: a queue that filled one
-// burst usually fills more. While one poll's lookup waits for memory, other polls are received,
-// parsed and finished. A lookup ends well before its burst is finished: check reads hops as
-// vectors, and would stall on store forwarding if they had just been written one by one. Adds the
-// frames of further polls to r->n.
-enum { LAST = UNDER_WAY - 1 };
+// Iterations between the parsing of a poll and its last stages.
+enum { FINISH_DELAY = PIPELINE_DEPTH - 1 };
+
+// Pipelines the lookups of consecutive polls of one queue where lookups miss the cache: a queue
+// that returned a full burst usually has more packets. While one poll's lookup waits for memory,
+// other polls are received, parsed and finished. The lookup of a poll is completed before the next
+// one is started, and only then is the poll finished: check loads hop[] as vectors, and scalar
+// stores immediately before would cause store-forwarding stalls. Adds the frames of further polls
+// to r->n.
 static __attribute__((noinline)) void route_batch(struct worker *w, struct received *r,
 	bool is_timed, uint64_t t)
 {
 	struct batch batch = {fib_reader_view(w->rcu), *r, BATCH_POLLS, is_timed, t};
 
-	for (unsigned i = 0; i < batch.n + LAST; i++) {
+	for (unsigned i = 0; i < batch.n + FINISH_DELAY; i++) {
 		if (i < batch.n)
 			parse_poll(w, &batch, i);
-		if (i >= LAST)
-			end_lookup(poll_of(w, i - LAST));
+		if (i >= FINISH_DELAY)
+			end_lookup(poll_slot(w, i - FINISH_DELAY));
 		if (i >= 1 && i - 1 < batch.n)
-			begin_lookup(poll_of(w, i - 1), batch.main);
-		batch.t = lap(is_timed, &w->step.lookup, batch.t);
-		if (i >= LAST)
-			finish_poll(w, &batch, i - LAST);
+			begin_lookup(poll_slot(w, i - 1), batch.main);
+		batch.t = add_elapsed(is_timed, &w->step.lookup, batch.t);
+		if (i >= FINISH_DELAY)
+			finish_poll(w, &batch, i - FINISH_DELAY);
 		if (i >= 1 && i - 1 < batch.n)
-			go_on_with_lookup(poll_of(w, i - 1));
-		batch.t = lap(is_timed, &w->step.lookup, batch.t);
+			continue_lookup(poll_slot(w, i - 1));
+		batch.t = add_elapsed(is_timed, &w->step.lookup, batch.t);
 		if (i + 1 < batch.n)
 			r->n += receive_next(w, &batch, i + 1);
 	}
-	w->now = w->sorted;
+	w->poll = w->polls;
 	if (unlikely(w->deferred.n))
 		route_deferred(w, batch.main, is_timed, batch.t);
 }
@@ -221,24 +224,24 @@ static inline __attribute__((always_inline)) void route(struct worker *w, const 
 {
 	const struct fib_view *main = fib_reader_view(w->rcu), *view = datapath_parse(w, main, r);
 
-	t = lap(is_timed, &w->step.parse, t);
+	t = add_elapsed(is_timed, &w->step.parse, t);
 	t = look_up(w, view, is_timed, t);
 	t = finish(w, view, is_timed, t);
 	if (unlikely(w->deferred.n))
 		route_deferred(w, main, is_timed, t);
 }
 
-static inline void cross(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
+static inline void xconnect(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
 {
 	datapath_xconnect(w, r);
-	lap(is_timed, &w->step.send, t);
+	add_elapsed(is_timed, &w->step.send, t);
 }
 
-static inline __attribute__((always_inline)) void walk(struct worker *w, struct received *r,
-	bool is_timed, uint64_t t)
+static inline __attribute__((always_inline)) void process_burst(struct worker *w,
+	struct received *r, bool is_timed, uint64_t t)
 {
 	if (w->states[r->from->port].is_xconnect)
-		cross(w, r, is_timed, t);
+		xconnect(w, r, is_timed, t);
 	else if (r->n == w->io->burst && fib_waits4(fib_reader_view(w->rcu)))
 		route_batch(w, r, is_timed, t);
 	else
@@ -246,23 +249,23 @@ static inline __attribute__((always_inline)) void walk(struct worker *w, struct 
 	if (w->n_dropped) {
 		t = is_timed ? rte_rdtsc() : 0;
 		burst_free_dropped(w);
-		lap(is_timed, &w->step.send, t);
+		add_elapsed(is_timed, &w->step.send, t);
 	}
 }
 
-static __attribute__((noinline)) void walk_timed(struct worker *w, struct received *r,
+static __attribute__((noinline)) void process_burst_timed(struct worker *w, struct received *r,
 	uint64_t before_rx)
 {
 	w->step = (struct stats_step){.rx = 0};
-	uint64_t first = w->stat->bursts, now = lap(true, &w->step.rx, before_rx);
+	uint64_t first = w->stat->bursts, now = add_elapsed(true, &w->step.rx, before_rx);
 
-	walk(w, r, true, now);
+	process_burst(w, r, true, now);
 	w->timed_from = w->stat->bursts + BURSTS_PER_TIMING * (w->stat->bursts - first + 1);
-	uint64_t spent = rte_rdtsc() - before_rx, usual = r->n * w->price;
+	uint64_t spent = rte_rdtsc() - before_rx, usual = r->n * w->cost_per_packet;
 
-	w->price = price_learn(w->price, spent, r->n);
+	w->cost_per_packet = cost_update(w->cost_per_packet, spent, r->n);
 	if (spent > usual + LONG_GAPS_PER_BURST * w->long_gap)
-		return; // the core was preempted meanwhile: not a valid cost per packet
+		return; // the core was preempted meanwhile, so the sample is not usable
 	stats_add(&w->stat->timed_packets, r->n);
 	SCHEMA_STEP_COUNTERS(ADD_STEP)
 }
@@ -278,40 +281,42 @@ static uint16_t poll_queue(struct worker *w, unsigned queue)
 	if (!r.n)
 		return 0;
 	if (unlikely(is_timed))
-		walk_timed(w, &r, before_rx);
+		process_burst_timed(w, &r, before_rx);
 	else
-		walk(w, &r, false, 0);
+		process_burst(w, &r, false, 0);
 	return r.n;
 }
 
-// Records a round longer than w->noteworthy_gap. Its excess over the expected cost of its frames
-// decides whether it counts as a pause.
-static __attribute__((noinline)) void note_gap(struct worker *w, uint64_t gap, uint64_t now,
+// Records a loop iteration longer than w->min_recorded_gap. It counts as a stall (preemption) if it
+// exceeds the expected cost of its frames by more than w->long_gap.
+static __attribute__((noinline)) void record_gap(struct worker *w, uint64_t gap, uint64_t now,
 	unsigned n_frames)
 {
 	struct stats_worker *stat = w->stat;
 
-	if (gap > w->long_gap + n_frames * w->price)
-		pauses_note(&stat->pauses, now, gap);
+	if (gap > w->long_gap + n_frames * w->cost_per_packet)
+		stalls_record(&stat->stalls, now, gap);
 	if (gap > stat->longest_gap_cycles) {
 		stats_set(&stat->longest_gap_cycles, gap);
 		stats_set(&stat->longest_gap_at_cycles, now);
 	}
-	w->noteworthy_gap = MIN_OF(stat->longest_gap_cycles, w->long_gap);
+	w->min_recorded_gap = MIN_OF(stat->longest_gap_cycles, w->long_gap);
 }
 
-// Measures the time since the end of the previous round. `n_frames` were received or injected in
-// it. Returns the current TSC.
-static inline uint64_t watch_gap(struct worker *w, uint64_t last, unsigned n_frames)
+// Measures the loop iteration that ends now; `n_frames` were received or injected in it.
+// `expected_start`: when it started or, after a sleep, should have started. Returns the current
+// TSC.
+static inline uint64_t measure_gap(struct worker *w, uint64_t expected_start, unsigned n_frames)
 {
 	uint64_t now = rte_rdtsc();
 
-	if (unlikely(now - last > w->noteworthy_gap))
-		note_gap(w, now - last, now, n_frames);
+	if (unlikely(now - expected_start > w->min_recorded_gap))
+		record_gap(w, now - expected_start, now, n_frames);
 	return now;
 }
 
-// A device without free buffers returns no frames, and not every device counts that.
+// A device without free mbufs returns no frames, and not every PMD increments rx_nombuf in that
+// case.
 static __attribute__((noinline)) bool has_buffers(const struct worker *w)
 {
 	void *buffer;
@@ -326,10 +331,10 @@ static __attribute__((noinline)) bool has_buffers(const struct worker *w)
 	return true;
 }
 
-// Sleeps until frames arrive or the allowed time has passed. The worker is offline for RCU
-// meanwhile, so the writer does not wait for it. Returns the intended delay of the next round in
-// TSC cycles; any further delay counts as a pause.
-static __attribute__((noinline)) uint64_t sleep_awhile(struct worker *w, uint64_t now)
+// Sleeps until frames arrive or the allowed time has passed. Meanwhile the worker is offline in
+// QSBR, so the control thread does not wait for it. Returns the intended sleep time in TSC cycles,
+// including the usual wakeup latency (idle_intended); any further delay counts as a stall.
+static __attribute__((noinline)) uint64_t idle_sleep(struct worker *w, uint64_t now)
 {
 	struct port_wait *wait = w->io->wait;
 
@@ -350,10 +355,10 @@ static __attribute__((noinline)) uint64_t sleep_awhile(struct worker *w, uint64_
 	uint64_t slept = rte_rdtsc() - now;
 
 	stats_add(&w->stat->slept_cycles, slept);
-	return idle_meant(&w->idle, cycles, slept);
+	return idle_intended(&w->idle, cycles, slept);
 }
 
-// Checks for tpause or an equivalent instruction.
+// Checks for TPAUSE or an equivalent instruction.
 static bool cpu_can_pause(void)
 {
 	struct rte_cpu_intrinsics cpu;
@@ -365,17 +370,17 @@ static bool cpu_can_pause(void)
 // Pauses between polls before the first sleep, so that the core's sibling thread runs faster.
 static inline void pause_briefly(const struct idle *idle, uint64_t now)
 {
-	if (now - idle->worked >= idle->spin / PAUSES_PER_SPIN)
+	if (now - idle->last_busy >= idle->spin / PAUSES_PER_SPIN)
 		rte_power_pause(now + idle->spin / PAUSES_PER_SPIN);
 }
 
 int worker_run(void *arg)
 {
 	struct worker *w = arg;
-	uint64_t last = rte_rdtsc();
+	uint64_t now = rte_rdtsc(), expected_start = now;
 	bool can_pause = w->io->may_sleep && cpu_can_pause();
 
-	idle_start(&w->idle, w->io->may_sleep, w->tsc_hz, last);
+	idle_start(&w->idle, w->io->may_sleep, w->tsc_hz, now);
 	fib_reader_online(w->rcu, w->io->id);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
 		unsigned got = 0, n_injected = w->tap ? datapath_inject(w) : 0;
@@ -383,19 +388,20 @@ int worker_run(void *arg)
 		for (unsigned q = 0; q < w->io->n_queues; q++)
 			got += poll_queue(w, q);
 		fib_reader_report(w->rcu, w->io->id);
-		last = watch_gap(w, last, got + n_injected);
+		now = measure_gap(w, expected_start, got + n_injected);
+		expected_start = now;
 		stats_add(&w->stat->loops, 1);
 		if (got | n_injected)
-			w->idle.worked = last;
+			w->idle.last_busy = now;
 		if (got)
 			continue;
 		stats_add(&w->stat->empty_loops, 1);
-		if (unlikely(w->stat->empty_loops % EMPTY_LOOPS_PER_LOOK == 0) && !has_buffers(w))
+		if (unlikely(w->stat->empty_loops % POOL_CHECK_INTERVAL == 0) && !has_buffers(w))
 			stats_add(&w->stat->starved_loops, 1);
-		if (unlikely(idle_is_due(&w->idle, last)))
-			last += sleep_awhile(w, last);
+		if (unlikely(idle_is_due(&w->idle, now)))
+			expected_start = now + idle_sleep(w, now);
 		else if (can_pause)
-			pause_briefly(&w->idle, last);
+			pause_briefly(&w->idle, now);
 	}
 	fib_reader_offline(w->rcu, w->io->id);
 	if (w->tap)

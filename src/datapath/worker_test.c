@@ -1,33 +1,33 @@
-// What a worker records about its rounds: pauses, but not the time that its frames take.
+// What a worker records about its loops: stalls, but not the time that its frames take.
 #include "datapath/fake.h"
 
 #include <rte_cycles.h>
 #include <sched.h>
 
-// Cycle counts that any machine can resolve, and short enough for some rounds to run undisturbed.
+// Cycle counts that any machine can resolve, and short enough for some loops to run undisturbed.
 enum {
 	LONG_GAP = 1 << 18,
-	ROUND = 3 * LONG_GAP,
-	PAUSE = 5 * LONG_GAP,
-	DEAR = 12 * LONG_GAP, // a burst this long counts as disturbed if packets cost less
-	BURSTS = 4,           // together less than one scheduler time slice
+	LOOP = 3 * LONG_GAP,
+	STALL = 5 * LONG_GAP,
+	EXPENSIVE = 12 * LONG_GAP, // a burst this long counts as disturbed if packets cost less
+	BURSTS = 4,                // together less than one scheduler time slice
 	ATTEMPTS = 500,
 	IDLE_LOOPS = 64,
-	SLOW_TSC = 1000000, // the first sleep comes after a few rounds
+	SLOW_TSC = 1000000, // the first sleep comes after a few loops
 };
 
-static struct pause known[PAUSES_KNOWN];
+static struct stall known[STALLS_KNOWN];
 
-// Queues full bursts, each of which takes `round` cycles; the worker pauses before one of them.
-static void prepare(uint64_t round, uint64_t pause)
+// Queues full bursts, each of which takes `loop` cycles; the worker stalls before one of them.
+static void prepare(uint64_t loop, uint64_t stall)
 {
 	struct bytes frame = frame_to(0, "10.1.0.2");
 
 	fake_reset(fake_variants[1]);
 	fake.worker.long_gap = LONG_GAP;
-	fake.device[0].burst_cycles = round;
-	fake.device[0].pause_cycles = pause;
-	fake.device[0].pause_at = BURSTS / 2 * BURST_MAX;
+	fake.device[0].burst_cycles = loop;
+	fake.device[0].stall_cycles = stall;
+	fake.device[0].stall_at = BURSTS / 2 * BURST_MAX;
 	for (unsigned i = 0; i < BURSTS * BURST_MAX; i++)
 		fake_receive(0, &frame);
 }
@@ -38,46 +38,46 @@ static unsigned run_prepared(void)
 
 	sched_yield(); // start with a fresh time slice
 	fake_run();
-	return pauses_read(&fake.stat.pauses, known, &n_forgotten);
+	return stalls_read(&fake.stat.stalls, known, &n_forgotten);
 }
 
-static unsigned run(uint64_t round, uint64_t pause)
+static unsigned run(uint64_t loop, uint64_t stall)
 {
-	prepare(round, pause);
+	prepare(loop, stall);
 	return run_prepared();
 }
 
 // Where the machine itself preempts the core, some runs are spoilt.
-static void a_round_that_is_long_by_its_frames_is_no_pause(void **state)
+static void a_loop_that_is_long_by_its_frames_is_no_stall(void **state)
 {
-	unsigned n = run(ROUND, 0);
+	unsigned n = run(LOOP, 0);
 
 	for (unsigned i = 0; n && i < ATTEMPTS; i++)
-		n = run(ROUND, 0);
+		n = run(LOOP, 0);
 	assert_int_equal(n, 0);
-	assert_true(fake.stat.longest_gap_cycles >= ROUND);
+	assert_true(fake.stat.longest_gap_cycles >= LOOP);
 }
 
-// A disturbance in the first burst, which sets the packet cost, hides the pause, and another one
+// A disturbance in the first burst, which sets the packet cost, hides the stall, and another one
 // may be recorded instead.
-static void expect_the_pause(uint64_t round)
+static void expect_the_stall(uint64_t loop)
 {
-	unsigned n = run(round, PAUSE);
+	unsigned n = run(loop, STALL);
 
-	for (unsigned i = 0; (n != 1 || known[0].cycles < round + PAUSE) && i < ATTEMPTS; i++)
-		n = run(round, PAUSE);
+	for (unsigned i = 0; (n != 1 || known[0].cycles < loop + STALL) && i < ATTEMPTS; i++)
+		n = run(loop, STALL);
 	assert_int_equal(n, 1);
-	assert_true(known[0].cycles >= round + PAUSE);
+	assert_true(known[0].cycles >= loop + STALL);
 }
 
-static void a_pause_among_such_rounds_is_noted(void **state)
+static void a_stall_among_such_loops_is_noted(void **state)
 {
-	expect_the_pause(ROUND);
+	expect_the_stall(LOOP);
 }
 
-static void a_pause_among_short_rounds_is_noted(void **state)
+static void a_stall_among_short_loops_is_noted(void **state)
 {
-	expect_the_pause(0);
+	expect_the_stall(0);
 }
 
 // A worker that may sleep does so while no frames arrive, and forwards those that arrive then.
@@ -109,41 +109,41 @@ static void a_worker_that_polls_never_sleeps(void **state)
 }
 
 // Linux has sent half a burst, and sending it takes as long as a full one.
-static void a_round_that_is_long_by_what_linux_sent_is_no_pause(void **state)
+static void a_loop_that_is_long_by_what_linux_sent_is_no_stall(void **state)
 {
 	struct bytes frame = frame_to(2, "10.3.0.2");
 	unsigned n = 1;
 
 	for (unsigned i = 0; n && i < ATTEMPTS; i++) {
-		prepare(ROUND, 0);
-		fake.device[2].send_cycles = ROUND / 2;
+		prepare(LOOP, 0);
+		fake.device[2].send_cycles = LOOP / 2;
 		for (unsigned k = 0; k < BURST_MAX / 2; k++)
 			fake_inject(2, &frame);
 		n = run_prepared();
 	}
 	assert_int_equal(n, 0);
-	assert_true(fake.stat.longest_gap_cycles >= ROUND + ROUND / 2);
+	assert_true(fake.stat.longest_gap_cycles >= LOOP + LOOP / 2);
 }
 
-static void a_burst_that_is_dear_by_its_packets_is_timed(void **state)
+static void a_burst_that_is_expensive_by_its_packets_is_timed(void **state)
 {
 	uint64_t n_timed = 0;
 
 	for (unsigned i = 0; n_timed != BURST_MAX && i < ATTEMPTS; i++) {
-		prepare(DEAR, 0);
-		fake.worker.price = DEAR / BURST_MAX;
+		prepare(EXPENSIVE, 0);
+		fake.worker.cost_per_packet = EXPENSIVE / BURST_MAX;
 		fake_run();
 		n_timed = fake.stat.timed_packets;
 	}
 	assert_int_equal(n_timed, BURST_MAX);
-	assert_true(fake.stat.step.rx >= DEAR);
+	assert_true(fake.stat.step.rx >= EXPENSIVE);
 }
 
 static void a_burst_in_which_the_core_was_taken_away_is_not_timed(void **state)
 {
-	prepare(ROUND, DEAR);
-	fake.worker.price = ROUND / BURST_MAX;
-	fake.device[0].pause_at = 0;
+	prepare(LOOP, EXPENSIVE);
+	fake.worker.cost_per_packet = LOOP / BURST_MAX;
+	fake.device[0].stall_at = 0;
 	fake_run();
 	assert_int_equal(fake.stat.timed_packets, 0);
 	assert_int_equal(fake.stat.step.rx, 0);
@@ -214,7 +214,7 @@ static void each_frame_leaves_by_its_own_hop(void **state)
 
 // Both families, frames for other hosts, and an odd number of each in a burst; one pipelined batch
 // that ends with a burst that is not full, and some that reach the maximum length.
-static void families_and_drops_share_a_train(void **state)
+static void families_and_drops_share_a_batch(void **state)
 {
 	static const char *const dst[] = {"10.1.0.2", "2001:db8:2::2", "10.3.0.2", "2001:db8:1::2"};
 	const unsigned n = (2 * BATCH_POLLS + 1) * BURST_MAX + 7;
@@ -246,7 +246,7 @@ static void families_and_drops_share_a_train(void **state)
 	assert_int_equal(n_seen[1] + n_seen[2] + n_seen[3], n - n_others);
 }
 
-static void all_frames_of_a_train_may_be_dropped(void **state)
+static void all_frames_of_a_batch_may_be_dropped(void **state)
 {
 	struct bytes frame = frame_to(1, "10.1.0.2");
 	const unsigned n = (BATCH_POLLS + 1) * BURST_MAX;
@@ -259,7 +259,7 @@ static void all_frames_of_a_train_may_be_dropped(void **state)
 	assert_int_equal(fake.stat.verdict[VERDICT_MAC_NOT_OURS], n);
 }
 
-static void a_train_is_timed_as_often_as_bursts_alone(void **state)
+static void a_batch_is_timed_as_often_as_bursts_alone(void **state)
 {
 	const unsigned n_bursts = FAKE_FRAMES / 2;
 
@@ -278,19 +278,19 @@ static void a_train_is_timed_as_often_as_bursts_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_round_that_is_long_by_its_frames_is_no_pause),
-		cmocka_unit_test(a_pause_among_such_rounds_is_noted),
-		cmocka_unit_test(a_pause_among_short_rounds_is_noted),
-		cmocka_unit_test(a_round_that_is_long_by_what_linux_sent_is_no_pause),
+		cmocka_unit_test(a_loop_that_is_long_by_its_frames_is_no_stall),
+		cmocka_unit_test(a_stall_among_such_loops_is_noted),
+		cmocka_unit_test(a_stall_among_short_loops_is_noted),
+		cmocka_unit_test(a_loop_that_is_long_by_what_linux_sent_is_no_stall),
 		cmocka_unit_test(a_worker_without_work_sleeps),
 		cmocka_unit_test(a_worker_that_polls_never_sleeps),
-		cmocka_unit_test(a_burst_that_is_dear_by_its_packets_is_timed),
+		cmocka_unit_test(a_burst_that_is_expensive_by_its_packets_is_timed),
 		cmocka_unit_test(a_burst_in_which_the_core_was_taken_away_is_not_timed),
 		cmocka_unit_test(frames_leave_in_the_order_in_which_they_came),
 		cmocka_unit_test(each_frame_leaves_by_its_own_hop),
-		cmocka_unit_test(families_and_drops_share_a_train),
-		cmocka_unit_test(all_frames_of_a_train_may_be_dropped),
-		cmocka_unit_test(a_train_is_timed_as_often_as_bursts_alone),
+		cmocka_unit_test(families_and_drops_share_a_batch),
+		cmocka_unit_test(all_frames_of_a_batch_may_be_dropped),
+		cmocka_unit_test(a_batch_is_timed_as_often_as_bursts_alone),
 	};
 
 	return cmocka_run_group_tests(tests, fake_open, fake_close);

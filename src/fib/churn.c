@@ -107,10 +107,10 @@ static void parts_agree(lookup4_begin_fn *begin, const struct fib_view *view, ui
 	dst[at] = addr;
 	for (unsigned n = at + 1; n <= FIB_BURST4; n += FIB_BURST4 - n ? FIB_BURST4 - n : 1) {
 		memset(other, 0xff, sizeof(other));
-		struct fib_begun4 begun = {.n = n};
-		begin(view, dst, other, &begun);
-		fib_lookup4_go_on(view, other, &begun);
-		fib_lookup4_end(view, dst, other, &begun);
+		struct fib_lookup4_state lookup = {.n = n};
+		begin(view, dst, other, &lookup);
+		fib_lookup4_continue(view, other, &lookup);
+		fib_lookup4_end(view, dst, other, &lookup);
 		assert_int_equal(other[at], hop);
 	}
 }

@@ -212,7 +212,7 @@ bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 	return true;
 }
 
-void fib_count_from_now(struct fib *fib, const struct fib_count *count)
+void fib_set_counter_baseline(struct fib *fib, const struct fib_count *count)
 {
 	fib->hops.count = *count;
 	for (uint32_t id = 1; id <= fib->hops.max_id; id++)

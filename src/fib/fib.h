@@ -1,6 +1,11 @@
 // Longest-prefix match for IPv4 and IPv6: routes, next hops and neighbours. One thread (the control
-// thread) writes; workers read through fib_fast.h under QSBR. A struct fib is a complete forwarding
-// table; a reload builds a second one and swaps it in with fib_rcu_swap.
+// thread) writes; workers read through fib_fast.h under QSBR.
+//
+// A struct fib holds the routing tables of all VRFs, the next hops, neighbours and interfaces; a
+// reload builds a second one and swaps it in with fib_rcu_swap. It consists of the RIB, which only
+// the control thread reads (rib_ functions), and the lookup table that is generated from it for the
+// workers (fib_fast.h). A "table" below is the routing table of one VRF. An "interface" is a port
+// or a VLAN on a port, identified by an index; it is not a Linux ifindex.
 #pragma once
 
 #include "base/error.h"
@@ -12,12 +17,12 @@
 #include <stdint.h>
 
 enum {
-	FIB_MAX_PORTS = 255,
-	FIB_MAX_IFACES = 4096, // an interface is a port (with the port's index) or a VLAN on one
-	FIB_MAX_VRFS = 64,     // tables; 0 is the main one
+	FIB_MAX_PORTS = 255,   // what this module can represent; dl3d is limited to PORT_MAX, 64
+	FIB_MAX_IFACES = 4096, // ports and VLANs; the index of a port is its port index
+	FIB_MAX_VRFS = 64,     // number of tables including main (0), i.e. 63 VRFs
 	FIB_MAX_TAGS = 2,      // VLAN tags of an interface
 	FIB_IFACE_MACS = 8,    // additional MAC addresses of an interface
-	FIB_MAX_HOPS = 32767,  // ids 1 to 32767 in a 15-bit leaf; id 0 is "no route"
+	FIB_MAX_HOPS = 32767,  // hop ids 1 to 32767, stored in 15-bit leaf entries; 0: no route
 	FIB_NO_IFACE = 0xffff,
 };
 
@@ -25,16 +30,16 @@ enum fib_kind {
 	FIB_VIA,       // to the neighbour `via` on `iface`
 	FIB_CONNECTED, // on-link: the destination itself is the neighbour; unresolved until
 	               // fib_neighbour_set
-	FIB_PEER,      // to the peer MAC of `iface` (plain triples ADDRESS MASK PORT)
-	FIB_GROUP,     // to one of several, per flow; made by fib_group
-	FIB_LOCAL,     // one of our addresses or a broadcast address
+	FIB_PEER,      // to the configured peer MAC of `iface` (routes given as ADDRESS MASK PORT)
+	FIB_GROUP,     // ECMP group: one member per flow; created by fib_group()
+	FIB_LOCAL,     // an address of the router, or a broadcast address
 	FIB_BLACKHOLE,
 	FIB_UNREACHABLE,
 	FIB_PROHIBIT,
 	FIB_MARTIAN, // never forwarded: built-in ranges
 	FIB_LINK_LOCAL,
 	FIB_MULTICAST,
-	FIB_LINUX, // workers cannot express it; Linux forwards it
+	FIB_LINUX, // not representable in the fast path; punted to Linux
 	N_FIB_KINDS
 };
 
@@ -42,12 +47,12 @@ enum fib_kind {
 struct fib_hop {
 	struct wire_addr via; // family 0 unless FIB_VIA; may differ from the route's (RFC 5549)
 	uint8_t kind;         // enum fib_kind
-	uint16_t iface;       // FIB_NO_IFACE where the kind has none
+	uint16_t iface;       // FIB_NO_IFACE if this kind has no interface
 };
 
 struct fib_route {
 	struct wire_prefix prefix; // host bits clear
-	uint16_t vrf;              // the table it belongs to; 16 bits: no padding
+	uint16_t vrf;              // its table; 16 bits, so that there is no padding
 	struct fib_hop hop;
 };
 
@@ -62,13 +67,14 @@ struct fib_change {
 
 enum fib_iface_flag {
 	FIB_IFACE_DOWN = 1,   // down in Linux: received frames are dropped
-	FIB_IFACE_LINUX = 2,  // all frames go to Linux: has a feature workers do not support
-	FIB_IFACE_LINUX4 = 4, // the same for IPv4 to be forwarded (forwarding off, rp_filter)
-	FIB_IFACE_LINUX6 = 8, // the same for IPv6
-	FIB_IFACE_REDIRECTS4 =
-		16, // Linux sends redirects: punt some that leave by their input interface
+	FIB_IFACE_LINUX = 2,  // all frames are punted: it has a feature that only Linux supports
+	FIB_IFACE_LINUX4 = 4, // the same, for transit IPv4 packets only (forwarding off, rp_filter)
+	FIB_IFACE_LINUX6 = 8, // the same, for transit IPv6 packets only
+	// Linux sends ICMP redirects: packets whose output interface is the input interface are
+	// punted (rate-limited).
+	FIB_IFACE_REDIRECTS4 = 16,
 	FIB_IFACE_REDIRECTS6 = 32,
-	FIB_IFACE_DISCOVERY6 = 64, // proxy NDP: all neighbour discovery goes to Linux
+	FIB_IFACE_DISCOVERY6 = 64, // proxy NDP: all neighbour discovery is punted
 };
 
 // A VLAN tag on the wire, host order.
@@ -79,7 +85,8 @@ struct fib_tag {
 
 // Settings of an interface: used to receive frames, to write headers and to check lengths.
 struct fib_iface {
-	struct wire_mac mac;  // source MAC of output frames; unicast frames to it are ours
+	struct wire_mac mac;  // source MAC of output frames; unicast frames with this destination
+	                      // are accepted
 	struct wire_mac peer; // destination MAC for FIB_PEER
 	bool has_peer;
 	uint8_t port;                     // index
@@ -88,7 +95,7 @@ struct fib_iface {
 	uint8_t n_tags;                   // 0: the port itself
 	uint8_t n_macs;                   // number of additional addresses (macvlan, VRRP)
 	uint16_t mtu;                     // bytes of the IP packet, 68 to 9600
-	uint16_t mtu6;                    // the same for IPv6 packets, if less; 0: same as mtu
+	uint16_t mtu6;                    // MTU for IPv6, if lower than mtu; 0: use mtu
 	struct fib_tag tag[FIB_MAX_TAGS]; // outer one first
 	struct wire_mac macs[FIB_IFACE_MACS];
 };
@@ -102,33 +109,37 @@ static inline uint16_t fib_iface_mtu(const struct fib_iface *iface, uint8_t fami
 struct fib;
 struct fib_rcu;
 
-// Creates an empty table with the built-in routes required by RFC 1812 5.3.7, RFC 3927 and RFC 4291
-// (127/8, 0/8, 0.0.0.0, 240/4, 255.255.255.255 and ::, ::1 martian; 169.254/16 and fe80::/10
-// link-local; 224/4 and ff00::/8 multicast). NULL with `error` set. Control thread; owner: caller.
+// Creates a fib with an empty main table: only the built-in routes required by RFC 1812 5.3.7, RFC
+// 3927 and RFC 4291 (127/8, 0/8, 0.0.0.0, 240/4, 255.255.255.255 and ::, ::1 martian; 169.254/16
+// and fe80::/10 link-local; 224/4 and ff00::/8 multicast). NULL with `error` set. Control thread;
+// owner: caller.
 struct fib *fib_create(struct error *error);
 void fib_destroy(struct fib *fib);
 
-// Opens a further table, with the built-in routes, that shares next hops, groups and interfaces
-// with the main one. It initially takes at most half a MiB; the number of routes is not limited,
-// but an IPv4 lookup costs as much as an IPv6 one. -EINVAL, -EEXIST, -ENOMEM with `error` set. /
-// Deletes all its routes; workers find no route in it. Its interfaces stay assigned to it, and
-// their neighbours are reachable again when it is reopened. The main table cannot be closed.
-// Control thread.
+// Creates an additional VRF table (1 to 63) with the built-in routes; it shares next hops, groups
+// and interfaces with the main table. It initially takes at most half a MiB; the number of routes
+// is not limited, but an IPv4 lookup costs as much as an IPv6 one. -EINVAL, -EEXIST, -ENOMEM with
+// `error` set. Control thread.
 int fib_vrf_open(struct fib *fib, uint8_t vrf, struct error *error);
+// Deletes all routes of a VRF table; workers then find no route in it. Its interfaces stay assigned
+// to it, and their neighbours are reachable again when it is reopened. The main table cannot be
+// closed. Control thread.
 void fib_vrf_close(struct fib *fib, uint8_t vrf);
 bool fib_vrf_is_open(const struct fib *fib, uint8_t vrf);
 
 // Adds an interface or changes its settings. Next hops on it are rewritten at once, workers use the
-// settings for received frames, and its neighbours are hosts of its VRF. If an interface's port or
-// tags differ from the last ones under its number, waits for a grace period of the workers. Returns
-// -EINVAL (a number other than the port's without tags; no such port; tags that another interface
-// of the port has, or that are not valid; a VRF that is not open; an MTU or a number of MAC
-// addresses out of range) or -ENOSPC, and changes nothing then. / Frames with its tags are unknown
-// from now on; if it is a port, its frames are dropped as if it were down. Next hops on it are
-// unresolved; its neighbours are kept. Control thread.
+// settings for received frames, and its neighbours become host routes (/32, /128) in its VRF where
+// a CONNECTED route covers them. If the port or the tags differ from those previously set for this
+// interface index, waits for an RCU grace period. On error nothing is changed. -EINVAL: an untagged
+// interface whose index is not the port index, or a tagged one with that index; a port out of
+// range; invalid tags, or tags of another interface of the port; a VRF that is not open; an MTU or
+// a number of MAC addresses out of range. -ENOSPC: no memory for the host routes. Control thread.
 int fib_iface_set(struct fib *fib, uint16_t iface, const struct fib_iface *settings);
+// Deletes an interface. A VLAN: frames with its tags are then dropped as unknown VLAN; a port: its
+// frames are dropped as if it were down. Next hops on it become unresolved; its neighbours are
+// kept. Control thread.
 void fib_iface_delete(struct fib *fib, uint16_t iface);
-// The current settings of an interface; NULL: there are none.
+// The current settings of an interface; NULL: there is no such interface. Control thread.
 const struct fib_iface *fib_iface(const struct fib *fib, uint16_t iface);
 
 // Applies a batch of changes, all or nothing: on error nothing is changed, `error` names the prefix
@@ -138,10 +149,10 @@ const struct fib_iface *fib_iface(const struct fib *fib, uint16_t iface);
 int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad,
 	struct error *error);
 
-// Defragments the workers' copy: many small changes spread it over more cache lines than one large
-// batch needs. Call it about 20 times a second: when a large part of the IPv4 routes has changed
-// and changes have stopped, it moves all of it together (about 50 ms for a million routes). Control
-// thread.
+// Compacts the workers' IPv4 lookup table, which incremental updates fragment over more cache lines
+// than necessary. Call it about 20 times a second: once at least a quarter of the routes have
+// changed and there were no changes for half a second, or after four times as many changes as
+// routes, it rebuilds the table contiguously (about 50 ms for a million routes). Control thread.
 void fib_tidy(struct fib *fib);
 
 // One next hop (VIA or PEER) of a route and its weight, 1 to 255.
@@ -150,11 +161,12 @@ struct fib_member {
 	uint8_t weight;
 };
 
-// Equal-cost multipath: makes the hop for a route with n next hops (1 to 64). Each gets its share
-// of flows by weight, with a resolution of 1/1024. A flow stays with its member while the group
-// does not change. The same members in any order are the same group. `out` is valid until the end
-// of the next fib_change, even if that fails or has no changes. -EINVAL, -ENOSPC (4096 groups) with
-// `error` set. Control thread.
+// ECMP: creates the hop for a route with n next hops (1 to 64). Each gets its share of flows by
+// weight, with a resolution of 1/1024. The mapping of flows to members is stable as long as the
+// group is unchanged. It is not resilient: a route with other members has another group, in which
+// some flows of the remaining members are moved as well. Groups are deduplicated; the order of
+// members does not matter. `out` is valid until the end of the next fib_change, even if that fails
+// or has no changes. -EINVAL, -ENOSPC (4096 groups) with `error` set. Control thread.
 int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, struct fib_hop *out,
 	struct error *error);
 // Writes at most `max` members of a hop of kind FIB_GROUP; returns the number of members. Control
@@ -163,29 +175,31 @@ unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, str
 	unsigned max);
 
 // Sets the MAC address of a neighbour on an interface. All next hops via it are resolved at once;
-// if a CONNECTED route of that interface, in the interface's VRF, covers it, it is reachable as a
-// host. Delete: back to unresolved. Control thread.
+// if a CONNECTED route of that interface in the interface's VRF covers it, a host route to it is
+// installed. -EINVAL, -ENOSPC with `error` set. Control thread.
 int fib_neighbour_set(struct fib *fib, uint16_t iface, const struct wire_addr *addr,
 	const struct wire_mac *mac, struct error *error);
+// Deletes a neighbour: next hops via it become unresolved. -ENOENT: there is none. Control thread.
 int fib_neighbour_delete(struct fib *fib, uint16_t iface, const struct wire_addr *addr);
 
-// What workers do with a packet to `addr`, computed from the routes (fib_lookup reads the workers'
-// copy). Control thread.
+// Result of rib_lookup.
 struct fib_answer {
-	bool found;             // some route covers it
+	bool found;             // a matching route exists
 	struct fib_route route; // the longest matching prefix
 	uint16_t hop_id;
 	struct fib_hop hop;  // after a CONNECTED hop was resolved to the neighbour
-	uint8_t verdict;     // VERDICT_FORWARD, or the reason not to
+	uint8_t verdict;     // VERDICT_FORWARD, or the drop or punt reason
 	struct wire_mac mac; // destination MAC if resolved
 };
+// What workers do with a packet to `addr`, computed from the RIB, with all details. fib_lookup
+// reads the lookup table of the workers instead; both must give the same hop id. Control thread.
 void rib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
 	struct fib_answer *answer);
-// The hop id that workers read for `addr`, looked up with the same code as workers use. 0 in a VRF
-// that is not open.
+// The hop id that workers find for `addr`, looked up with the same code as workers use. 0: no
+// route, or the VRF is not open. Control thread.
 uint16_t fib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr);
 
-// Iterates over the routes of one VRF without built-in ones, in order of address, then length:
+// Iterates over the routes of one VRF, except built-in ones, in order of address, then length:
 // returns the first of `family` after `after` (NULL: the very first). False at the end. O(depth).
 // Control thread.
 struct fib_walk {
@@ -196,25 +210,27 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 
 struct fib_hop_info {
 	struct fib_hop hop;
-	struct wire_mac mac; // of the neighbour, or of the forwarding destination
+	struct wire_mac mac; // destination MAC: the neighbour's, or for FIB_PEER the peer's
 	bool is_neighbour;   // set by fib_neighbour_set
 	uint8_t verdict; // VERDICT_FORWARD (members of a group have their own) or why its packets
 	                 // are dropped
 	uint16_t mtu;
 	uint32_t n_routes;
-	uint64_t counted_before; // packets counted under its id before this hop got it
+	uint64_t counted_before; // baseline: packet counter of this id when it was assigned to this
+	                         // hop
 };
 // Next hop by id. False: there is none; continue with the next id up to fib_usage.max_hop_id.
 // Control thread.
 bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out);
 
-// Callback that returns the packets that workers have counted under an id so far. The count of a
-// next hop starts there: for existing hops now, for others when they get their id. Control thread.
+// Callback that returns the current packet counter of a hop id, summed over all workers. Its value
+// is the baseline (counted_before) of a next hop: for existing hops it is read by
+// fib_set_counter_baseline, for others when they get their id. Control thread.
 struct fib_count {
 	uint64_t (*counted)(const void *ctx, uint16_t id);
 	const void *ctx;
 };
-void fib_count_from_now(struct fib *fib, const struct fib_count *count);
+void fib_set_counter_baseline(struct fib *fib, const struct fib_count *count);
 
 struct fib_usage {
 	uint32_t n_routes4, n_routes6, n_hops, n_neighbours;
@@ -228,10 +244,10 @@ void fib_usage(const struct fib *fib, struct fib_usage *out);
 // RCU between the writer and the workers. `n_workers` up to STATS_MAX_WORKERS. Control thread;
 // owner: caller.
 struct fib_rcu *fib_rcu_create(unsigned n_workers, struct error *error);
-void fib_rcu_destroy(struct fib_rcu *rcu); // requires all workers offline, no table attached
-// Publishes `fib` to the workers (NULL: none, after all workers have ended), waits for a grace
-// period and returns the old table for fib_destroy.
+void fib_rcu_destroy(struct fib_rcu *rcu); // requires all workers offline, no fib attached
+// Publishes `fib` to the workers (NULL: none, after all workers have ended), waits for an RCU grace
+// period and returns the old fib for fib_destroy. Control thread.
 struct fib *fib_rcu_swap(struct fib_rcu *rcu, struct fib *fib);
-// Frees what no worker can read any more; cheap, call it often. Returns the id of a worker that has
-// not reported a quiescent state for a second, else -1.
+// Reclaims blocks whose grace period has ended; cheap, call it often. Returns the id of a worker
+// that has not reported a quiescent state for a second, otherwise -1. Control thread.
 int fib_rcu_poll(struct fib_rcu *rcu);

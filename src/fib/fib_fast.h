@@ -157,7 +157,7 @@ struct fib_view;
 // they need of it is saved here for each destination: the number of the outside leaf (if none: 0)
 // and the first tail line.
 enum { FIB_BURST4 = 64 };
-struct fib_begun4 {
+struct fib_lookup4_state {
 	unsigned n; // number of destinations; the rest is internal
 	uint64_t outside, tails;
 	uint32_t number[FIB_BURST4] LINE_ALIGNED, tail[FIB_BURST4];
@@ -176,7 +176,7 @@ struct fib_view {
 	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
 		unsigned n);
 	void (*begin4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
-		struct fib_begun4 *begun); // NULL for further VRFs
+		struct fib_lookup4_state *state); // NULL for further VRFs
 	bool is_far4; // the table is too large for a core's own caches; atomic, relaxed
 	bool waits4;  // it is much larger than them; atomic, relaxed
 	const uint16_t *leaf4;
@@ -267,17 +267,18 @@ static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[]
 }
 
 // The IPv4 lookup in the main VRF in three stages, for workers that do other work while prefetches
-// complete: each stage prefetches what the next one reads. begun->n is up to FIB_BURST4. Between
+// complete: each stage prefetches what the next one reads. state->n is up to FIB_BURST4. Between
 // the stages, dst must not change and the worker must not report a quiescent state; hop[] is
 // undefined until the end. Worker.
 static inline void fib_lookup4_begin(const struct fib_view *view, const uint32_t dst[],
-	uint16_t hop[], struct fib_begun4 *begun)
+	uint16_t hop[], struct fib_lookup4_state *state)
 {
-	view->begin4(view, dst, hop, begun);
+	view->begin4(view, dst, hop, state);
 }
-void fib_lookup4_go_on(const struct fib_view *view, uint16_t hop[], struct fib_begun4 *begun);
+void fib_lookup4_continue(const struct fib_view *view, uint16_t hop[],
+	struct fib_lookup4_state *state);
 void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
-	const struct fib_begun4 *begun);
+	const struct fib_lookup4_state *state);
 
 static inline void fib_lookup6(const struct fib_view *view, const struct fib_key6 dst[],
 	uint16_t hop[], unsigned n)

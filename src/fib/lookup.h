@@ -12,7 +12,7 @@ typedef void lookup6_fn(const struct fib_view *view, const struct fib_key6 dst[]
 
 // The first stage of a pipelined lookup.
 typedef void lookup4_begin_fn(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
-	struct fib_begun4 *begun);
+	struct fib_lookup4_state *state);
 lookup4_begin_fn lookup4_begin_scalar, lookup4_begin_avx512;
 
 // Near: for tables that fit into a core's own caches. Far: prefetches what it needs.

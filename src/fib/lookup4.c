@@ -9,7 +9,7 @@
 struct pass {
 	unsigned n;
 	bool is_far;
-	struct fib_begun4 *begun;
+	struct fib_lookup4_state *state;
 };
 
 // A node as two words, and the number of the run that contains the destination.
@@ -84,11 +84,11 @@ static uint64_t find_tails(const uint16_t leaf[], unsigned n)
 static inline __attribute__((always_inline)) void begin(const struct fib_view *view,
 	const uint32_t dst[], uint16_t leaf[], struct pass pass)
 {
-	struct fib_begun4 *const begun = pass.begun;
+	struct fib_lookup4_state *const state = pass.state;
 	uint16_t any = 0;
 
-	begun->outside = begun->tails = 0;
-	for (unsigned i = 0; i < begun->n; i++) {
+	state->outside = state->tails = 0;
+	for (unsigned i = 0; i < state->n; i++) {
 		const struct piece piece = piece_of(view, dst[i]);
 		uint32_t is_outside = piece_is_outside(&piece);
 
@@ -97,46 +97,47 @@ static inline __attribute__((always_inline)) void begin(const struct fib_view *v
 		else
 			leaf[i] = leaf_plain(&piece);
 		any |= leaf[i];
-		begun->outside |= (uint64_t)is_outside << i;
-		begun->number[i] = piece_number(&piece) & -is_outside;
-		begun->tail[i] = piece_tail(&piece);
+		state->outside |= (uint64_t)is_outside << i;
+		state->number[i] = piece_number(&piece) & -is_outside;
+		state->tail[i] = piece_tail(&piece);
 	}
 	if (any & LEAF_TAIL)
-		begun->tails = find_tails(leaf, begun->n);
+		state->tails = find_tails(leaf, state->n);
 	if (pass.is_far)
-		fetch_later(view, leaf, begun);
+		fetch_later(view, leaf, state);
 }
 
 void lookup4_begin_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
-	struct fib_begun4 *begun)
+	struct fib_lookup4_state *state)
 {
-	begin(view, dst, leaf, (struct pass){.begun = begun, .is_far = true});
+	begin(view, dst, leaf, (struct pass){.state = state, .is_far = true});
 }
 
-void fib_lookup4_go_on(const struct fib_view *view, uint16_t leaf[], struct fib_begun4 *begun)
+void fib_lookup4_continue(const struct fib_view *view, uint16_t leaf[],
+	struct fib_lookup4_state *state)
 {
-	take_leaves(view, leaf, begun);
+	take_leaves(view, leaf, state);
 }
 
 void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
-	const struct fib_begun4 *begun)
+	const struct fib_lookup4_state *state)
 {
-	take_tails(view, dst, leaf, begun);
+	take_tails(view, dst, leaf, state);
 }
 
 static inline __attribute__((always_inline)) void lookup(const struct fib_view *view,
 	const uint32_t dst[], uint16_t hop[], struct pass pass)
 {
-	struct fib_begun4 begun;
+	struct fib_lookup4_state state;
 
-	pass.begun = &begun;
-	for (unsigned left = pass.n; left; left -= begun.n, dst += begun.n, hop += begun.n) {
-		begun.n = MIN_OF(left, FIB_BURST4);
-		for (unsigned i = 0; pass.is_far && i < begun.n; i++)
+	pass.state = &state;
+	for (unsigned left = pass.n; left; left -= state.n, dst += state.n, hop += state.n) {
+		state.n = MIN_OF(left, FIB_BURST4);
+		for (unsigned i = 0; pass.is_far && i < state.n; i++)
 			rte_prefetch1(&view->node4[dst[i] >> 13]);
 		begin(view, dst, hop, pass);
-		take_leaves(view, hop, &begun);
-		take_tails(view, dst, hop, &begun);
+		take_leaves(view, hop, &state);
+		take_tails(view, dst, hop, &state);
 	}
 }
 

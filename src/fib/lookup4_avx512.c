@@ -67,7 +67,7 @@ struct sixteen {
 
 // Processes sixteen destinations, starting at number `at`. Leaves outside count as 0 for now.
 static inline __attribute__((always_inline)) void pass16(const struct fib_view *view,
-	struct sixteen from, uint16_t leaf[], struct fib_begun4 *begun)
+	struct sixteen from, uint16_t leaf[], struct fib_lookup4_state *state)
 {
 	const __m512i one = _mm512_set1_epi32(1), thirty_one = _mm512_set1_epi32(31);
 	uint32_t number[16];
@@ -83,59 +83,59 @@ static inline __attribute__((always_inline)) void pass16(const struct fib_view *
 	__m256i within = _mm512_maskz_cvtepi32_epi16(from.valid & ~is_outside,
 		leaves_inside(&nodes, run, is_narrow));
 	_mm256_storeu_si256((__m256i *)(leaf + from.at), within);
-	_mm512_storeu_si512(begun->tail + from.at, nodes.word[3]);
-	_mm512_storeu_si512(begun->number + from.at,
+	_mm512_storeu_si512(state->tail + from.at, nodes.word[3]);
+	_mm512_storeu_si512(state->number + from.at,
 		_mm512_maskz_add_epi32(is_outside, _mm512_srli_epi32(nodes.word[1], 1), run));
-	begun->outside |= (uint64_t)is_outside << from.at;
-	begun->tails |= (uint64_t)_mm256_movepi16_mask(within) << from.at;
+	state->outside |= (uint64_t)is_outside << from.at;
+	state->tails |= (uint64_t)_mm256_movepi16_mask(within) << from.at;
 }
 
 // Loads all nodes first: more parallel loads make better use of the memory.
 static inline __attribute__((always_inline)) void begin(const struct fib_view *view,
-	const uint32_t dst[], uint16_t leaf[], struct fib_begun4 *begun)
+	const uint32_t dst[], uint16_t leaf[], struct fib_lookup4_state *state)
 {
-	begun->outside = begun->tails = 0;
+	state->outside = state->tails = 0;
 	for (unsigned i = 0; i < BURST; i += 16)
 		pass16(view, (struct sixteen){_mm512_loadu_si512(dst + i), UINT16_MAX, i}, leaf,
-			begun);
-	fetch_later(view, leaf, begun);
+			state);
+	fetch_later(view, leaf, state);
 }
 
 // For fewer destinations.
 static __attribute__((noinline)) void begin_some(const struct fib_view *view, const uint32_t dst[],
-	uint16_t leaf[], struct fib_begun4 *begun)
+	uint16_t leaf[], struct fib_lookup4_state *state)
 {
-	const unsigned n = begun->n;
+	const unsigned n = state->n;
 	uint16_t padded[BURST];
 
-	begun->outside = begun->tails = 0;
+	state->outside = state->tails = 0;
 	for (unsigned i = 0; i < n; i += 16) {
 		__mmask16 valid = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : UINT16_MAX;
 
 		pass16(view, (struct sixteen){_mm512_maskz_loadu_epi32(valid, dst + i), valid, i},
-			padded, begun);
+			padded, state);
 	}
-	fetch_later(view, padded, begun);
+	fetch_later(view, padded, state);
 	memcpy(leaf, padded, n * sizeof(*leaf));
 }
 
 void lookup4_begin_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
-	struct fib_begun4 *begun)
+	struct fib_lookup4_state *state)
 {
-	if (begun->n == BURST)
-		begin(view, dst, leaf, begun);
+	if (state->n == BURST)
+		begin(view, dst, leaf, state);
 	else
-		begin_some(view, dst, leaf, begun);
+		begin_some(view, dst, leaf, state);
 }
 
 void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
 {
-	struct fib_begun4 begun;
+	struct fib_lookup4_state state;
 
-	for (; n; n -= begun.n, dst += begun.n, hop += begun.n) {
-		begun.n = MIN_OF(n, BURST);
-		lookup4_begin_avx512(view, dst, hop, &begun);
-		take_leaves(view, hop, &begun);
-		take_tails(view, dst, hop, &begun);
+	for (; n; n -= state.n, dst += state.n, hop += state.n) {
+		state.n = MIN_OF(n, BURST);
+		lookup4_begin_avx512(view, dst, hop, &state);
+		take_leaves(view, hop, &state);
+		take_tails(view, dst, hop, &state);
 	}
 }

@@ -58,18 +58,18 @@ static unsigned look_in_parts(const struct lookups *lookups, const struct fib_vi
 {
 	uint32_t *dst = calloc(n, sizeof(*dst)); // ASan checks accesses past its end
 	uint16_t first[FIB_BURST4], last[FIB_BURST4], hop[FIB_BURST4 + 1];
-	struct fib_begun4 begun = {.n = n};
+	struct fib_lookup4_state lookup = {.n = n};
 	unsigned n_changed = 0;
 
 	for (unsigned i = 0; i < n; i++)
 		dst[i] = random_addr();
 	memset(hop, 0xff, sizeof(hop));
 	look(dst, first, n);
-	lookups->begin4(view, dst, hop, &begun);
+	lookups->begin4(view, dst, hop, &lookup);
 	change_some();
-	fib_lookup4_go_on(view, hop, &begun);
+	fib_lookup4_continue(view, hop, &lookup);
 	change_some();
-	fib_lookup4_end(view, dst, hop, &begun);
+	fib_lookup4_end(view, dst, hop, &lookup);
 	look(dst, last, n);
 	assert_memory_equal(hop, first, n * sizeof(*hop));
 	for (unsigned i = 0; i < n; i++)
@@ -133,11 +133,11 @@ static void a_burst_of_one_touches_nothing_else(void **state)
 			assert_int_not_equal(expected, 0);
 			variants[k].far4(&fib->view, dst, hop, 1);
 			assert_int_equal(hop[0], expected);
-			struct fib_begun4 begun = {.n = 1};
-			variants[k].begin4(&fib->view, dst, hop, &begun);
-			assert_true((begun.outside | begun.tails) <= 1);
-			fib_lookup4_go_on(&fib->view, hop, &begun);
-			fib_lookup4_end(&fib->view, dst, hop, &begun);
+			struct fib_lookup4_state lookup = {.n = 1};
+			variants[k].begin4(&fib->view, dst, hop, &lookup);
+			assert_true((lookup.outside | lookup.tails) <= 1);
+			fib_lookup4_continue(&fib->view, hop, &lookup);
+			fib_lookup4_end(&fib->view, dst, hop, &lookup);
 			assert_int_equal(hop[0], expected);
 			assert_int_equal(hop[1], UNTOUCHED);
 			free(dst);

@@ -176,10 +176,10 @@ static void *run_worker(void *arg)
 		decide(watch, view, hop);
 		fib_lookup4(view, watch->dst4, hop, N_WATCHED);
 		decide(watch, view, hop);
-		struct fib_begun4 begun = {.n = N_WATCHED};
-		watch->lookups->begin4(view, watch->dst4, hop, &begun);
-		fib_lookup4_go_on(view, hop, &begun);
-		fib_lookup4_end(view, watch->dst4, hop, &begun);
+		struct fib_lookup4_state lookup = {.n = N_WATCHED};
+		watch->lookups->begin4(view, watch->dst4, hop, &lookup);
+		fib_lookup4_continue(view, hop, &lookup);
+		fib_lookup4_end(view, watch->dst4, hop, &lookup);
 		decide(watch, view, hop);
 		fib_reader_report(watch->rcu, watch->worker);
 	}

@@ -18,44 +18,44 @@ static inline const union tail_line *tail_line_of(const struct fib_view *view, u
 // Prefetches the leaves outside their nodes and, for each of them, the first tail line of its node;
 // and the tails of leaves inside.
 static inline void fetch_later(const struct fib_view *view, const uint16_t leaf[],
-	const struct fib_begun4 *begun)
+	const struct fib_lookup4_state *state)
 {
-	for (uint64_t left = begun->outside | begun->tails; left; left &= left - 1) {
+	for (uint64_t left = state->outside | state->tails; left; left &= left - 1) {
 		unsigned i = __builtin_ctzll(left);
 
-		rte_prefetch1(&view->leaf4[begun->number[i]]);
-		rte_prefetch1(tail_line_of(view, begun->tail[i], leaf[i]));
+		rte_prefetch1(&view->leaf4[state->number[i]]);
+		rte_prefetch1(tail_line_of(view, state->tail[i], leaf[i]));
 	}
 }
 
 // Reads the leaves outside their nodes and prefetches the tails that they lead to.
 static inline void take_leaves(const struct fib_view *view, uint16_t leaf[],
-	struct fib_begun4 *begun)
+	struct fib_lookup4_state *state)
 {
 	uint64_t tails = 0;
 
-	for (uint64_t left = begun->outside; left; left &= left - 1) {
+	for (uint64_t left = state->outside; left; left &= left - 1) {
 		unsigned i = __builtin_ctzll(left);
 
-		leaf[i] = view->leaf4[begun->number[i]];
+		leaf[i] = view->leaf4[state->number[i]];
 		tails |= (uint64_t)(leaf[i] >> 15) << i;
 	}
-	begun->tails |= tails;
+	state->tails |= tails;
 	for (; tails; tails &= tails - 1) {
 		unsigned i = __builtin_ctzll(tails);
 
-		rte_prefetch1(tail_line_of(view, begun->tail[i], leaf[i]));
+		rte_prefetch1(tail_line_of(view, state->tail[i], leaf[i]));
 	}
 }
 
 // Replaces leaves that lead to tails by hops.
 static inline void take_tails(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
-	const struct fib_begun4 *begun)
+	const struct fib_lookup4_state *state)
 {
-	for (uint64_t left = begun->tails; left; left &= left - 1) {
+	for (uint64_t left = state->tails; left; left &= left - 1) {
 		unsigned i = __builtin_ctzll(left);
 
-		leaf[i] = tail_hop(tail_line_of(view, begun->tail[i], leaf[i]), leaf[i] & LEAF_FLAT,
+		leaf[i] = tail_hop(tail_line_of(view, state->tail[i], leaf[i]), leaf[i] & LEAF_FLAT,
 			dst[i] & 255);
 	}
 }

@@ -47,7 +47,7 @@ struct gen *fake_load(const json_t *streams)
 	for (unsigned i = 0; i < FAKE_WORKERS; i++) {
 		gen->worker_of[i] = i;
 		gen->worker[i].hz = FAKE_HZ;
-		gen->worker[i].long_gap = FAKE_HZ / 1000000 * PAUSES_LEAST_US;
+		gen->worker[i].long_gap = FAKE_HZ / 1000000 * STALLS_LEAST_US;
 	}
 	gen->patience_s = 60; // other tests may be using the CPUs
 	gen->hz = gen->current->hz = FAKE_HZ;
@@ -110,7 +110,7 @@ void port_workers_join(struct port_table *ports)
 		pthread_join(threads[i], NULL);
 }
 
-bool port_workers_run(const struct port_table *ports)
+bool port_workers_alive(const struct port_table *ports)
 {
 	return !fake.worker_has_ended;
 }

@@ -61,7 +61,7 @@ static void take_workers(struct gen *gen)
 		worker->stop = &gen->stop;
 		worker->n_posted = &gen->neighbours.n_posted;
 		worker->hz = gen->hz;
-		worker->long_gap = gen->hz / 1000000 * PAUSES_LEAST_US;
+		worker->long_gap = gen->hz / 1000000 * STALLS_LEAST_US;
 		for (unsigned q = 0; q < worker->io->n_queues; q++)
 			gen->worker_of[worker->io->queues[q].port] = i;
 	}
@@ -302,7 +302,7 @@ int gen_poll(struct gen_ctx *ctx, struct error *error)
 
 	if (err)
 		return err;
-	if (!port_workers_run(ctx->ports))
+	if (!port_workers_alive(ctx->ports))
 		return error_set(error, -EIO, "a worker has ended by itself; all stop");
 	gen_state(ctx->gen);
 	hand_poll(ctx->gen);

@@ -90,7 +90,7 @@ json_t *gen_method_gaps(void *ctx_, const json_t *params, struct error *error)
 
 	for (unsigned i = 0; i < gen->n_workers; i++)
 		workers[i] =
-			(struct rpc_worker){i, gen->worker[i].io->core, &gen->worker[i].pauses};
+			(struct rpc_worker){i, gen->worker[i].io->core, &gen->worker[i].stalls};
 	gaps.now = clock_pair_take(rte_rdtsc);
 	return rpc_gaps_json(&gaps, params, error);
 }

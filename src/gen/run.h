@@ -95,7 +95,7 @@ struct sink_port {
 	uint64_t misdirected; // of a stream that ends on another port
 	uint64_t neighbours;  // ARP and ND, if the port has addresses
 	uint64_t answered;    // of which were answered by this port
-	uint64_t late_polls;  // pauses between two polls longer than the ring lasts at the run's
+	uint64_t late_polls;  // stalls between two polls longer than the ring lasts at the run's
 	                      // rate, after which it was full
 	uint64_t longest_gap; // maximum, cycles between two polls
 };

@@ -92,7 +92,7 @@ struct gen_stream {
 	double rate;       // as written
 	double pps;        // converted for this port; 0: as fast as possible
 	uint16_t burst;    // frames due at the same time; 1 to GEN_MAX_BURST
-	uint32_t catch_up; // most recent frames sent after a pause; older ones are late
+	uint32_t catch_up; // most recent frames sent after a stall; older ones are late
 	uint64_t n_frames; // 0: until the time has elapsed
 };
 

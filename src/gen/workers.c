@@ -19,7 +19,7 @@ static void measure_offsets(struct run *run, unsigned worker, struct run_part *p
 	stats_add(&part->n_measured, 1);
 }
 
-// A measurement does not count as a pause in which frames could have been lost: none are in flight.
+// A measurement does not count as a stall in which frames could have been lost: none are in flight.
 static void forget_polls(struct run *run, const struct port_worker *io, struct run_part *part)
 {
 	uint64_t now = rte_rdtsc();
@@ -68,7 +68,7 @@ static uint64_t since_start(const struct run *run, uint64_t now)
 	return start && now > start ? now - start : 0;
 }
 
-// Whether no frame of the run was in flight any more when a pause began: only pauses during the run
+// Whether no frame of the run was in flight any more when a stall began: only stalls during the run
 // are recorded.
 static bool is_over(const struct run *run, uint64_t began)
 {
@@ -79,18 +79,18 @@ static bool is_over(const struct run *run, uint64_t began)
 
 // Records a long or the longest gap of the run. In this time the worker did no more than send one
 // burst, or account for one and receive the next.
-static __attribute__((noinline)) void note_pause(const struct run *run, struct run_part *part,
+static __attribute__((noinline)) void record_stall(const struct run *run, struct run_part *part,
 	uint64_t gap, uint64_t now)
 {
 	struct gen_worker *worker = part->worker;
 
 	if (gap > worker->long_gap && !is_over(run, now - gap))
-		pauses_note(&worker->pauses, now, gap);
+		stalls_record(&worker->stalls, now, gap);
 	if (!since_start(run, now))
 		return;
 	if (gap > part->longest_gap)
 		stats_set(&part->longest_gap, gap);
-	part->noteworthy_gap = MIN_OF(part->longest_gap, worker->long_gap);
+	part->min_recorded_gap = MIN_OF(part->longest_gap, worker->long_gap);
 }
 
 // Called whenever the worker has read the clock.
@@ -99,8 +99,8 @@ static inline void look(const struct run *run, struct run_part *part, uint64_t n
 	uint64_t gap = now - part->last_look;
 
 	part->last_look = now;
-	if (unlikely(gap > part->noteworthy_gap))
-		note_pause(run, part, gap, now);
+	if (unlikely(gap > part->min_recorded_gap))
+		record_stall(run, part, gap, now);
 }
 
 // Returns true once nothing is left to be sent, or to be received from another program before the
@@ -133,7 +133,7 @@ static uint64_t count_ring_cycles(const struct run_port *port, uint64_t since)
 	return n ? (double)port->ring_slots * since / n : UINT64_MAX;
 }
 
-static __attribute__((noinline)) void note_gap(const struct run *run, struct run_port *port,
+static __attribute__((noinline)) void record_gap(const struct run *run, struct run_port *port,
 	uint64_t gap, uint64_t now)
 {
 	uint64_t since = since_start(run, now);
@@ -145,11 +145,11 @@ static __attribute__((noinline)) void note_gap(const struct run *run, struct run
 	if (gap > count_ring_cycles(port, since))
 		port->n_suspect = SUSPECT_POLLS;
 	// If the rate is unknown, every gap above 10 us is checked.
-	port->noteworthy = MIN_OF(port->counters.longest_gap,
+	port->min_recorded_gap = MIN_OF(port->counters.longest_gap,
 		port->ring_cycles ? port->ring_cycles : run->hz / 100000);
 }
 
-// If frames were lost in a pause, the ring is full after it. The pause may have been before the
+// If frames were lost in a stall, the ring is full after it. The stall may have been before the
 // poll that shows it, or after that poll's frames: then the next poll finds the ring full.
 static __attribute__((noinline)) void look_for_full_ring(struct run_port *port, bool is_full)
 {
@@ -176,8 +176,8 @@ static unsigned receive(struct run *run, struct run_part *part, const struct por
 
 		port->last_poll = now;
 		look(run, part, now);
-		if (unlikely(gap > port->noteworthy))
-			note_gap(run, port, gap, now);
+		if (unlikely(gap > port->min_recorded_gap))
+			record_gap(run, port, gap, now);
 		if (unlikely(port->n_suspect))
 			look_for_full_ring(port, n >= MIN_OF(burst, port->ring_slots));
 		if (!n)
@@ -213,15 +213,15 @@ static bool is_under_way(const struct run *run, const struct run_part *part, uin
 	return !sent || now < sent + RESIDUAL_S * run->hz;
 }
 
-// Between runs a worker may sleep. Oversleeping is recorded as a pause.
-static __attribute__((noinline)) void sleep_awhile(struct gen_worker *worker, struct run *run,
+// Between runs a worker may sleep. Oversleeping is recorded as a stall.
+static __attribute__((noinline)) void idle_sleep(struct gen_worker *worker, struct run *run,
 	struct run_part *part, uint64_t now)
 {
 	struct port_wait *wait = worker->io->wait;
 	uint64_t before = rte_rdtsc();
 
 	if (is_under_way(run, part, now)) {
-		worker->idle.worked = now;
+		worker->idle.last_busy = now;
 		return;
 	}
 	if (!port_wait_begin(wait))
@@ -231,11 +231,11 @@ static __attribute__((noinline)) void sleep_awhile(struct gen_worker *worker, st
 	port_wait_for(wait, idle_ns(&worker->idle, cycles));
 	port_wait_end(wait);
 	stats_add(&worker->n_sleeps, 1);
-	uint64_t meant = idle_meant(&worker->idle, cycles, rte_rdtsc() - before);
+	uint64_t intended = idle_intended(&worker->idle, cycles, rte_rdtsc() - before);
 
-	part->last_look += meant;
+	part->last_look += intended;
 	for (unsigned q = 0; q < worker->io->n_queues; q++)
-		run->port[worker->io->queues[q].port].last_poll += meant;
+		run->port[worker->io->queues[q].port].last_poll += intended;
 }
 
 int worker_run(void *arg)
@@ -254,7 +254,7 @@ int worker_run(void *arg)
 		if (unlikely(wanted != run)) {
 			run = wanted;
 			part = take_up(worker, run);
-			worker->idle.worked = part->last_look;
+			worker->idle.last_busy = part->last_look;
 		}
 		uint64_t now = rte_rdtsc();
 		look(run, part, now);
@@ -268,12 +268,12 @@ int worker_run(void *arg)
 		for (unsigned q = 0; q < io->n_queues; q++)
 			got += receive(run, part, &io->queues[q], io->burst);
 		if (got)
-			worker->idle.worked = now;
+			worker->idle.last_busy = now;
 		uint64_t n_posted = __atomic_load_n(worker->n_posted, __ATOMIC_ACQUIRE);
 		if (unlikely(n_posted != n_delivered) && post_deliver(run, io))
 			n_delivered = n_posted;
 		if (unlikely(idle_is_due(&worker->idle, now)))
-			sleep_awhile(worker, run, part, now);
+			idle_sleep(worker, run, part, now);
 	}
 	__atomic_store_n(&worker->held, NULL, __ATOMIC_RELEASE);
 	return 0;

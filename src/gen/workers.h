@@ -27,7 +27,7 @@ struct run_part {
 	uint64_t last_look;        // last reading of the clock: at the start of an iteration, after
 	                           // each burst
 	uint64_t longest_gap;      // between two readings
-	uint64_t noteworthy_gap;   // shorter gaps are neither long nor the longest
+	uint64_t min_recorded_gap; // shorter gaps are neither long nor the longest
 	struct gen_worker *worker; // the worker executing it
 	uint64_t rested_tsc;       // when sending ended
 	unsigned phase;            // enum part_phase; atomic: stored after everything it publishes
@@ -44,11 +44,11 @@ struct run_lines {
 struct run_port {
 	struct sink_port counters;
 	uint64_t last_poll;
-	uint64_t noteworthy;  // shorter gaps are neither the longest nor late
-	uint64_t ring_slots;  // capacity of the ring in frames
+	uint64_t min_recorded_gap; // shorter gaps are neither the longest nor late
+	uint64_t ring_slots;       // capacity of the ring in frames
 	uint64_t ring_cycles; // time until it is full at the rate of the streams that end here; 0:
 	                      // some are sent as fast as possible, or by another program
-	unsigned n_suspect;   // polls that may still show that a pause filled the ring
+	unsigned n_suspect;   // polls that may still show that a stall filled the ring
 	uint64_t missed_before; // device's count of missed frames before the run; control thread
 } LINE_ALIGNED;
 
@@ -112,11 +112,11 @@ struct gen_worker {
 	const bool *stop;           // atomic, relaxed
 	const uint64_t *n_posted;   // atomic: frames queued by the control thread to be sent
 	struct run *held;           // atomic: the run this worker is executing, NULL: none
-	uint64_t long_gap;          // minimum cycles between two readings to be recorded as a pause
+	uint64_t long_gap;          // minimum cycles between two readings to be recorded as a stall
 	uint64_t hz;                // of the TSC
 	uint64_t n_sleeps;          // between runs; atomic
 	struct idle idle;
-	struct pauses pauses; // during and between runs
+	struct stalls stalls; // during and between runs
 } LINE_ALIGNED;
 
 // The loop of a worker; `arg` is a struct gen_worker.

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { DEVICE = RTE_MAX_ETHPORTS - 1, BURST = 64, PAUSE_MS = 20, OFTEN = 3000, ATTEMPTS = 20 };
+enum { DEVICE = RTE_MAX_ETHPORTS - 1, BURST = 64, STALL_MS = 20, OFTEN = 3000, ATTEMPTS = 20 };
 
 #define FROM_TO_LEFT(from, rate)                                                                   \
 	"[{\"from\": \"" from "\", \"to\": \"left\", \"dst_mac\": \"02:00:00:00:00:99\", "         \
@@ -24,7 +24,7 @@ enum { DEVICE = RTE_MAX_ETHPORTS - 1, BURST = 64, PAUSE_MS = 20, OFTEN = 3000, A
 // The device behind port left; atomic, relaxed.
 static struct {
 	unsigned n;            // frames returned by each poll
-	bool is_pause;         // the next poll takes PAUSE_MS
+	bool is_stall;         // the next poll takes STALL_MS
 	uint64_t burst_cycles; // duration of a poll that returns frames
 	uint64_t n_polls;
 } device;
@@ -36,9 +36,9 @@ static json_t *streams;
 
 static uint16_t give(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 {
-	if (__atomic_load_n(&device.is_pause, __ATOMIC_RELAXED)) {
-		nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000l}, NULL);
-		__atomic_store_n(&device.is_pause, false, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&device.is_stall, __ATOMIC_RELAXED)) {
+		nanosleep(&(struct timespec){.tv_nsec = STALL_MS * 1000000l}, NULL);
+		__atomic_store_n(&device.is_stall, false, __ATOMIC_RELAXED);
 	}
 	__atomic_fetch_add(&device.n_polls, 1, __ATOMIC_RELAXED);
 	n = RTE_MIN(n, __atomic_load_n(&device.n, __ATOMIC_RELAXED));
@@ -142,13 +142,13 @@ static void await_polls(unsigned n)
 		assert_true(clock_now_ns() - start_ns < 60000000000);
 }
 
-// The worker pauses during a poll, then polls ten more times.
-static void pause_worker(void)
+// The worker stalls during a poll, then polls ten more times.
+static void stall_worker(void)
 {
 	uint64_t start_ns = clock_now_ns();
 
-	__atomic_store_n(&device.is_pause, true, __ATOMIC_RELAXED);
-	while (__atomic_load_n(&device.is_pause, __ATOMIC_RELAXED))
+	__atomic_store_n(&device.is_stall, true, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&device.is_stall, __ATOMIC_RELAXED))
 		assert_true(clock_now_ns() - start_ns < 60000000000);
 	await_polls(10);
 }
@@ -179,35 +179,35 @@ static void polls_again_while_bursts_come_full(void **state)
 	assert_true(frames > (rounds - 1) * BURST * 3 / 2);
 }
 
-static void notes_a_pause_that_the_ring_does_not_outlast(void **state)
+static void notes_a_stall_that_the_ring_does_not_outlast(void **state)
 {
 	open_with(TO_LEFT("1 Mpps"));
 	begin_run(0);
 	assert_true(gen->current->port[0].ring_cycles == 1024 * (FAKE_HZ / 1000000));
 	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
-	pause_worker();
+	stall_worker();
 	assert_true(stats_read(&counters()->late_polls) >= 1);
 	// The real TSC is not slower than the fake one.
-	assert_true(stats_read(&counters()->longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
-	assert_true(stats_read(&gen->current->part[0].longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+	assert_true(stats_read(&counters()->longest_gap) >= STALL_MS * (FAKE_HZ / 1000));
+	assert_true(stats_read(&gen->current->part[0].longest_gap) >= STALL_MS * (FAKE_HZ / 1000));
 }
 
 // Independent of what is sent, and whether anything is.
-static void logs_each_long_pause(void **state)
+static void logs_each_long_stall(void **state)
 {
-	struct pause known[PAUSES_KNOWN];
+	struct stall known[STALLS_KNOWN];
 	uint64_t n_forgotten, before = rte_rdtsc(), longest = 0;
 
 	open_with(TO_LEFT("1 Mpps"));
-	pause_worker();
-	unsigned n = pauses_read(&gen->worker[0].pauses, known, &n_forgotten);
+	stall_worker();
+	unsigned n = stalls_read(&gen->worker[0].stalls, known, &n_forgotten);
 	uint64_t after = rte_rdtsc();
 	for (unsigned i = 0; i < n; i++) {
-		assert_true(known[i].cycles > FAKE_HZ / 1000000 * PAUSES_LEAST_US);
+		assert_true(known[i].cycles > FAKE_HZ / 1000000 * STALLS_LEAST_US);
 		assert_true(known[i].end > before && known[i].end < after);
 		longest = MAX_OF(longest, known[i].cycles);
 	}
-	assert_true(longest >= PAUSE_MS * (FAKE_HZ / 1000));
+	assert_true(longest >= STALL_MS * (FAKE_HZ / 1000));
 }
 
 static bool is_at_rest(void)
@@ -215,47 +215,47 @@ static bool is_at_rest(void)
 	return stats_read(&gen->current->part[0].rested_tsc);
 }
 
-// The worker pauses 0.1 s after `rested`; returns whether a pause starting then is recorded.
-static bool logs_late_pause(uint64_t rested)
+// The worker stalls 0.1 s after `rested`; returns whether a stall starting then is recorded.
+static bool logs_late_stall(uint64_t rested)
 {
-	struct pause known[PAUSES_KNOWN];
+	struct stall known[STALLS_KNOWN];
 	uint64_t n_forgotten, last = 0, late = rested + gen->hz / 10;
 
 	while (rte_rdtsc() < late)
 		sched_yield();
 	await_polls(2); // it may have been preempted since before that
-	pause_worker();
-	unsigned n = pauses_read(&gen->worker[0].pauses, known, &n_forgotten);
+	stall_worker();
+	unsigned n = stalls_read(&gen->worker[0].stalls, known, &n_forgotten);
 	for (unsigned i = 0; i < n; i++)
 		last = MAX_OF(last, known[i].end - known[i].cycles);
 	return last > late;
 }
 
-// The log has a limited size: pauses of a run must stay until they are read.
-static void logs_no_pause_long_after_a_run(void **state)
+// The log has a limited size: stalls of a run must stay until they are read.
+static void logs_no_stall_long_after_a_run(void **state)
 {
 	open_with(TO_LEFT("1 Mpps"));
 	begin_run(0);
 	await(is_done);
-	assert_false(logs_late_pause(run_sent_tsc(gen->current)));
+	assert_false(logs_late_stall(run_sent_tsc(gen->current)));
 }
 
 // Another worker keeps sending to it, 1000 frames every 10 ms.
-static void logs_pauses_of_a_worker_that_only_receives(void **state)
+static void logs_stalls_of_a_worker_that_only_receives(void **state)
 {
 	open_with(FROM_TO_LEFT("right", "1 Mpps"));
 	fake.turn_cycles = FAKE_HZ / 100;
 	begin_run(0);
 	await(is_at_rest);
-	assert_true(logs_late_pause(stats_read(&gen->current->part[0].rested_tsc)));
+	assert_true(logs_late_stall(stats_read(&gen->current->part[0].rested_tsc)));
 }
 
-// Counts recent pauses, excluding those in which other programs used the core.
-static unsigned count_pauses_below(uint64_t cycles)
+// Counts recent stalls, excluding those in which other programs used the core.
+static unsigned count_stalls_below(uint64_t cycles)
 {
-	struct pause known[PAUSES_KNOWN];
+	struct stall known[STALLS_KNOWN];
 	uint64_t n_forgotten;
-	unsigned count = 0, n = pauses_read(&gen->worker[0].pauses, known, &n_forgotten);
+	unsigned count = 0, n = stalls_read(&gen->worker[0].stalls, known, &n_forgotten);
 
 	for (unsigned i = 0; i < n; i++)
 		count += known[i].cycles < cycles;
@@ -263,7 +263,7 @@ static unsigned count_pauses_below(uint64_t cycles)
 }
 
 // On a busy machine an attempt may be disturbed: `n_of` makes one attempt, which it leaves open,
-// and returns how many short pauses it recorded.
+// and returns how many short stalls it recorded.
 static void expect_fewer_than(unsigned limit, unsigned (*n_of)(void))
 {
 	unsigned n = n_of();
@@ -277,7 +277,7 @@ static void expect_fewer_than(unsigned limit, unsigned (*n_of)(void))
 
 static unsigned rounds_of_several_bursts(void)
 {
-	const uint64_t least = FAKE_HZ / 1000000 * PAUSES_LEAST_US;
+	const uint64_t least = FAKE_HZ / 1000000 * STALLS_LEAST_US;
 
 	open_with(TO_LEFT("1 Mpps"));
 	__atomic_store_n(&device.burst_cycles, least / 2, __ATOMIC_RELAXED);
@@ -286,11 +286,11 @@ static unsigned rounds_of_several_bursts(void)
 	__atomic_store_n(&device.n_polls, 0, __ATOMIC_RELAXED);
 	await(has_polled_often);
 	assert_true(stats_read(&gen->current->part[0].rounds) - before > OFTEN / 4);
-	return count_pauses_below(3 * least);
+	return count_stalls_below(3 * least);
 }
 
-// One burst takes less than a pause, all bursts of an iteration take more.
-static void a_round_of_several_bursts_is_no_pause(void **state)
+// One burst takes less than a stall, all bursts of an iteration take more.
+static void a_round_of_several_bursts_is_no_stall(void **state)
 {
 	expect_fewer_than(OFTEN / 16, rounds_of_several_bursts); // a few, due to device interrupts
 }
@@ -308,56 +308,56 @@ static unsigned rounds_that_send_and_receive(void)
 	begin_run(0);
 	await(is_done);
 	assert_int_equal(stats_read(&sender_counters(gen->current->sender[0])->sent), 1000);
-	return count_pauses_below(3 * least);
+	return count_stalls_below(3 * least);
 }
 
-// Each burst takes less than a pause; one sent and one received burst together take more.
-static void a_round_that_sends_and_receives_is_no_pause(void **state)
+// Each burst takes less than a stall; one sent and one received burst together take more.
+static void a_round_that_sends_and_receives_is_no_stall(void **state)
 {
 	expect_fewer_than(1000 / 4, rounds_that_send_and_receive); // as above
 }
 
 // Nothing was lost: a ring that overflowed is still full when it is polled again.
-static void notes_no_pause_after_which_the_ring_is_not_full(void **state)
+static void notes_no_stall_after_which_the_ring_is_not_full(void **state)
 {
 	open_with(TO_LEFT("1 Mpps"));
 	begin_run(0);
 	__atomic_store_n(&device.n, BURST - 1, __ATOMIC_RELAXED);
-	pause_worker();
-	assert_true(stats_read(&counters()->longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+	stall_worker();
+	assert_true(stats_read(&counters()->longest_gap) >= STALL_MS * (FAKE_HZ / 1000));
 	assert_int_equal(stats_read(&counters()->late_polls), 0);
 }
 
 // At one frame per second the ring lasts 17 minutes.
-static void notes_no_pause_that_the_ring_outlasts(void **state)
+static void notes_no_stall_that_the_ring_outlasts(void **state)
 {
 	open_with(TO_LEFT("1 pps"));
 	begin_run(0);
-	pause_worker();
-	assert_true(stats_read(&counters()->longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+	stall_worker();
+	assert_true(stats_read(&counters()->longest_gap) >= STALL_MS * (FAKE_HZ / 1000));
 	assert_int_equal(stats_read(&counters()->late_polls), 0);
 }
 
-static void notes_no_pause_before_the_first_frame_is_due(void **state)
+static void notes_no_stall_before_the_first_frame_is_due(void **state)
 {
 	open_with(TO_LEFT("1 Mpps"));
 	begin_run(60);
-	pause_worker();
+	stall_worker();
 	assert_int_equal(stats_read(&counters()->late_polls), 0);
 	assert_int_equal(stats_read(&counters()->longest_gap), 0);
 	assert_int_equal(stats_read(&gen->current->part[0].longest_gap), 0);
 }
 
 // The rate is unknown, so it is derived from what was received so far.
-static void judges_a_pause_by_what_came_so_far(void **state)
+static void judges_a_stall_by_what_came_so_far(void **state)
 {
 	open_with(TO_LEFT("max"));
 	begin_run(0);
-	pause_worker();
+	stall_worker();
 	assert_int_equal(stats_read(&counters()->late_polls), 0);
 	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
 	for (int i = 0; i < 100 && !stats_read(&counters()->late_polls); i++)
-		pause_worker();
+		stall_worker();
 	assert_true(stats_read(&counters()->late_polls) >= 1);
 }
 
@@ -391,18 +391,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_flooded_port_keeps_the_worker_from_nothing),
 		TEST(polls_again_while_bursts_come_full),
-		TEST(notes_a_pause_that_the_ring_does_not_outlast),
-		TEST(notes_no_pause_after_which_the_ring_is_not_full),
-		TEST(notes_no_pause_that_the_ring_outlasts),
-		TEST(notes_no_pause_before_the_first_frame_is_due),
-		TEST(logs_each_long_pause),
-		TEST(logs_no_pause_long_after_a_run),
-		TEST(logs_pauses_of_a_worker_that_only_receives),
-		TEST(a_round_of_several_bursts_is_no_pause),
-		TEST(a_round_that_sends_and_receives_is_no_pause),
+		TEST(notes_a_stall_that_the_ring_does_not_outlast),
+		TEST(notes_no_stall_after_which_the_ring_is_not_full),
+		TEST(notes_no_stall_that_the_ring_outlasts),
+		TEST(notes_no_stall_before_the_first_frame_is_due),
+		TEST(logs_each_long_stall),
+		TEST(logs_no_stall_long_after_a_run),
+		TEST(logs_stalls_of_a_worker_that_only_receives),
+		TEST(a_round_of_several_bursts_is_no_stall),
+		TEST(a_round_that_sends_and_receives_is_no_stall),
 		TEST(a_worker_sleeps_before_a_run_and_sends_all_of_it),
 		TEST(a_worker_that_polls_does_not_sleep),
-		TEST(judges_a_pause_by_what_came_so_far),
+		TEST(judges_a_stall_by_what_came_so_far),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

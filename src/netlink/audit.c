@@ -72,15 +72,15 @@ static bool next_route(struct audit *audit, struct fib_route *out)
 static bool agrees(struct audit *audit, const struct suspect *at)
 {
 	const struct fib *fib = audit->netlink->ctx.fib;
-	struct netlink_opinion opinion;
+	struct netlink_route_check check;
 	struct fib_answer answer;
 
 	rib_lookup(fib, at->vrf, &at->addr, &answer);
 	if (answer.found && fib_lookup(fib, at->vrf, &at->addr) != answer.hop_id)
 		return false;
-	if (netlink_explain(audit->netlink, at->vrf, &at->addr, &opinion, NULL))
+	if (netlink_explain(audit->netlink, at->vrf, &at->addr, &check, NULL))
 		return true; // the kernel gave no result
-	return opinion.agrees;
+	return check.agrees;
 }
 
 static void tell_drift(struct audit *audit, const struct suspect *at)

@@ -51,7 +51,7 @@ static int device_of_vrf(struct netlink *netlink, uint8_t vrf)
 {
 	const char *name = vrf ? ifaces_vrf_name(netlink->mirror, vrf) : NULL;
 
-	return name ? tap_inside(netlink->ctx.taps, index_here, (void *)name, NULL) : 0;
+	return name ? tap_run_in_netns(netlink->ctx.taps, index_here, (void *)name, NULL) : 0;
 }
 
 int compare_ask(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,

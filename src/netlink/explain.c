@@ -22,7 +22,7 @@ static unsigned type_of_error(int err)
 }
 
 static void fill(struct netlink *netlink, const struct event_route *route,
-	struct netlink_opinion *out)
+	struct netlink_route_check *out)
 {
 	out->answered = true;
 	out->prefix = route->prefix;
@@ -45,14 +45,14 @@ static bool leaves_it_to_linux(const struct fib_answer *answer)
 }
 
 int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
-	struct netlink_opinion *out, struct error *error)
+	struct netlink_route_check *out, struct error *error)
 {
 	struct event_route route = {.prefix = {*addr, 0}};
 	struct fib_answer answer;
 	struct comparison comparison = {&route, &answer.hop, addr, ""};
 	int err = compare_ask(netlink, vrf, addr, &route);
 
-	*out = (struct netlink_opinion){.error = err};
+	*out = (struct netlink_route_check){.error = err};
 	if (err == -ETIMEDOUT || err == -ENOBUFS)
 		return error_set(error, err, "Linux does not say where it would send: %s",
 			strerror(-err));

@@ -96,7 +96,7 @@ void routes_vrf_changed(struct routes *routes, uint32_t table)
 }
 
 void routes_unsupported(struct routes *routes,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 }
 

@@ -43,6 +43,6 @@ uint8_t foreign_flags(const struct foreign_thing *thing);
 // Which of the default rules are present.
 enum usual_rule { RULE_LOCAL = 1, RULE_MAIN = 2, RULE_L3MDEV = 4 };
 unsigned foreign_usual_rules(const struct foreign *foreign, uint8_t family);
-// Lists the objects. Returns false if `tell` stopped the iteration.
+// Lists the objects. Returns false if `cb` stopped the iteration.
 bool foreign_unsupported(const struct ifaces *ifaces,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg);
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);

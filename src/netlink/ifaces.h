@@ -27,7 +27,7 @@ void ifaces_flush(struct ifaces *ifaces);
 bool ifaces_settled(struct ifaces *ifaces);
 void ifaces_poll(struct ifaces *ifaces); // as mirror_poll
 void ifaces_unsupported(const struct ifaces *ifaces,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg);
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 void ifaces_info(const struct ifaces *ifaces, struct netlink_info *out); // fills in its fields
 
 // Interface state used by routes.

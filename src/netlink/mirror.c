@@ -108,7 +108,7 @@ void mirror_poll(struct mirror *mirror)
 }
 
 struct teller {
-	bool (*tell)(void *arg, const struct netlink_unsupported *one);
+	bool (*cb)(void *arg, const struct netlink_unsupported *one);
 	void *arg;
 	bool is_enough;
 };
@@ -117,14 +117,14 @@ static bool tell_on(void *arg, const struct netlink_unsupported *one)
 {
 	struct teller *teller = arg;
 
-	teller->is_enough = !teller->tell(teller->arg, one);
+	teller->is_enough = !teller->cb(teller->arg, one);
 	return !teller->is_enough;
 }
 
 void mirror_unsupported(const struct mirror *mirror,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
-	struct teller teller = {.tell = tell, .arg = arg};
+	struct teller teller = {.cb = cb, .arg = arg};
 
 	ifaces_unsupported(mirror->ifaces, tell_on, &teller);
 	if (!teller.is_enough)

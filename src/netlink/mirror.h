@@ -63,9 +63,9 @@ bool mirror_flush(struct mirror *mirror);
 // Re-reads state for which there are no notifications: some sysctls, a few interfaces at a time,
 // and expired routes. Call about ten times a second.
 void mirror_poll(struct mirror *mirror);
-// Lists what workers cannot represent; stops when `tell` returns false.
+// Lists what workers cannot represent; stops when `cb` returns false.
 void mirror_unsupported(const struct mirror *mirror,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg);
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 // Fills in the fields of the mirror: interfaces, neighbours, routes, memory.
 void mirror_info(const struct mirror *mirror, struct netlink_info *out);
 

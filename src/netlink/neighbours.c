@@ -247,7 +247,7 @@ void neighbours_flush(struct neighbours *all)
 
 // Neighbours that should be in the fib, but are not.
 void neighbours_unsupported(const struct neighbours *all,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	struct netlink_unsupported reported = {
 		.what = "neighbours beyond the room that workers have",
@@ -262,7 +262,7 @@ void neighbours_unsupported(const struct neighbours *all,
 			ifaces_state(all->mirror, one->reported.ifindex).iface != FIB_NO_IFACE;
 	}
 	if (reported.n)
-		tell(arg, &reported);
+		cb(arg, &reported);
 }
 
 void neighbours_info(const struct neighbours *all, struct netlink_info *out)

@@ -18,7 +18,7 @@ void neighbours_flush(struct neighbours *neighbours);
 void neighbours_iface_changed(struct neighbours *neighbours, int ifindex);
 void neighbours_iface_gone(struct neighbours *neighbours, int ifindex);
 void neighbours_unsupported(const struct neighbours *neighbours,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg);
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 void neighbours_info(const struct neighbours *neighbours,
 	struct netlink_info *out); // fills in its fields
 

@@ -110,7 +110,7 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 		struct port_info info;
 
 		port_info(netlink->ctx.ports, i, &info);
-		settings.tap[i] = tap_tap(netlink->ctx.taps, i);
+		settings.tap[i] = tap_ifindex(netlink->ctx.taps, i);
 		settings.port[i] =
 			(struct mirror_port){.mac = info.mac, .mtu = info.mtu, .up = true};
 		sysctl_prepare_tap(netlink->ctx.taps, info.name);
@@ -157,7 +157,7 @@ static int open_all(struct netlink *netlink, struct error *error)
 	sysctl_prepare(netlink->ctx.taps);
 	err = open_mirror(netlink, error);
 	if (!err)
-		err = tap_inside(netlink->ctx.taps, open_listen, &opening, error);
+		err = tap_run_in_netns(netlink->ctx.taps, open_listen, &opening, error);
 	if (!err)
 		err = open_clock(netlink, error);
 	if (!err)
@@ -216,7 +216,7 @@ int netlink_fd(const struct netlink *netlink)
 static void look_at_taps(struct netlink *netlink)
 {
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
-		int ifindex = tap_tap(netlink->ctx.taps, i);
+		int ifindex = tap_ifindex(netlink->ctx.taps, i);
 
 		if (ifindex == netlink->mirror->settings.tap[i])
 			continue;
@@ -242,7 +242,7 @@ bool netlink_poll(struct netlink *netlink)
 	more |= mirror_flush(netlink->mirror);
 	if (read(netlink->timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		look_at_taps(netlink);
-		if (tap_inside(netlink->ctx.taps, poll_mirror, netlink, NULL) != 0)
+		if (tap_run_in_netns(netlink->ctx.taps, poll_mirror, netlink, NULL) != 0)
 			poll_mirror(netlink); // enters the namespace itself where it can
 		neigh_refresh_poll(netlink->refresh);
 		audit_poll(netlink->audit);
@@ -295,7 +295,7 @@ int netlink_vrf_find(const struct netlink *netlink, const char *name)
 
 // Records that the callback has stopped the iteration.
 struct telling {
-	bool (*tell)(void *arg, const struct netlink_unsupported *one);
+	bool (*cb)(void *arg, const struct netlink_unsupported *one);
 	void *arg;
 	bool is_over;
 };
@@ -304,16 +304,16 @@ static bool tell_on(void *arg, const struct netlink_unsupported *one)
 {
 	struct telling *telling = arg;
 
-	telling->is_over = !telling->tell(telling->arg, one);
+	telling->is_over = !telling->cb(telling->arg, one);
 	return !telling->is_over;
 }
 
 void netlink_unsupported(struct netlink *netlink,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
-	struct telling telling = {tell, arg, false};
+	struct telling telling = {cb, arg, false};
 
 	mirror_unsupported(netlink->mirror, tell_on, &telling);
 	if (!telling.is_over)
-		sysctl_unsupported(netlink->ctx.taps, tell, arg);
+		sysctl_unsupported(netlink->ctx.taps, cb, arg);
 }

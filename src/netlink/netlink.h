@@ -1,6 +1,7 @@
-// Mirrors kernel state over netlink: messages -> events -> fib. Runs on the control thread, a
-// bounded amount of work at a time; nothing here blocks for more than a few milliseconds, except
-// netlink_verify.
+// Mirrors kernel state over netlink: netlink messages -> decoded events -> fib updates. Runs on the
+// control thread. netlink_poll does a bounded amount of work per call. netlink_open,
+// netlink_explain and netlink_unsupported query the kernel synchronously, which normally takes less
+// than a millisecond and at most about a second per query; netlink_verify blocks longer.
 #pragma once
 
 #include "base/error.h"
@@ -11,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// The objects that the mirror works on; all borrowed. While it is open, it is the only writer of
-// `fib`.
+// The objects that the mirror (the copy of kernel state built from netlink) works on; the caller
+// keeps them valid until netlink_close. While the mirror is open, it is the only writer of `fib`.
 struct netlink_ctx {
 	struct fib *fib;
 	struct port_table *ports;
@@ -25,35 +26,36 @@ struct netlink;
 // Checks whether this kernel is supported (next-hop objects are required). Call before anything is
 // opened or created. -errno with `error` set.
 int netlink_check(struct error *error);
-// Opens the sockets in the namespace of the TAP interfaces, subscribes and starts a dump. In our
+// Opens the sockets in the namespace of the TAP interfaces, subscribes and starts a dump. In dl3d's
 // own namespace it also enables forwarding and sets rp_filter to 0, the multipath hash policy and
 // the ICMP limits. -errno with `error` set.
 int netlink_open(struct netlink **out, const struct netlink_ctx *ctx, struct error *error);
-// Clears the managed flag of the neighbours that were made managed. TAP interfaces and all other
+// Clears NTF_EXT_MANAGED on the neighbours on which dl3d had set it. TAP interfaces and all other
 // kernel state stay as they are.
 void netlink_close(struct netlink *netlink);
 
-// Becomes readable when netlink_poll has work to do. Borrowed.
+// Becomes readable when netlink_poll has work to do. Do not close it.
 int netlink_fd(const struct netlink *netlink);
-// A bounded amount of work (about 10 ms): processes messages, updates tables, dumps again after an
-// overrun, sweeps, refreshes neighbours, audits. Returns true if there is more work to do now.
+// A bounded amount of work, usually up to 10 ms: processes messages (for up to 5 ms), updates the
+// fib, resynchronises (dumps all tables) after ENOBUFS, removes stale entries, refreshes
+// neighbours, and runs the background check. Returns true if there is more work to do now.
 bool netlink_poll(struct netlink *netlink);
 
 enum netlink_state { NETLINK_DUMPING, NETLINK_FOLLOWING };
 struct netlink_info {
 	uint8_t state;
 	uint64_t messages;               // processed
-	uint64_t ignored;                // kinds or interfaces that we do not use
+	uint64_t ignored;                // message types or interfaces not relevant to dl3d
 	uint64_t malformed;              // truncated, oversized or not from the kernel; no effect
 	uint64_t overruns;               // ENOBUFS
 	uint64_t dumps, dumps_restarted; // completed; restarted (NLM_F_DUMP_INTR, overrun)
-	uint64_t dumps_partial;          // completed, but with incomplete kernel state
+	uint64_t dumps_partial;          // finished, but the kernel returned only part of a table
 	uint64_t last_dump_ns;           // duration of the latest dump
 	uint64_t routes4, routes6, neighbours, ifaces, nexthops; // kernel objects stored in the
 	                                                         // mirror
 	uint64_t control_bytes;                                  // memory used by the mirror
-	uint64_t audited, drifted; // routes checked by the slow audit; mismatches found
-	uint64_t managed;          // neighbours that the kernel keeps resolved for us
+	uint64_t audited, drifted; // routes checked in the background; mismatches found
+	uint64_t managed;          // neighbours with NTF_EXT_MANAGED set by dl3d
 	uint32_t receive_buffer;   // bytes
 };
 void netlink_info(const struct netlink *netlink, struct netlink_info *out);
@@ -72,22 +74,22 @@ const char *netlink_vrf_name(const struct netlink *netlink, uint8_t vrf);
 int netlink_vrf_find(const struct netlink *netlink,
 	const char *name); // -ENOENT: no such VRF device
 
-// One kernel object that workers cannot represent: what it is, where it is, and how its packets are
-// handled.
+// One kernel object that the fast path cannot represent: what it is, where it is, and how its
+// packets are handled.
 struct netlink_unsupported {
-	char what[64];  // "nftables forward hook", "route via an interface that is no port"
-	char where[64]; // "table inet filter chain forward", "10.0.0.0/8 dev wg0"
+	char what[64];  // e.g. "nftables forward hook"
+	char where[64]; // e.g. "table inet filter chain forward", "10.0.0.0/8 dev wg0"
 	char effect[160];
 	uint64_t n; // number of similar objects (routes are summarised by reason and interface)
 };
-// Calls `tell` for each one; stops when it returns false.
+// Calls `cb` for each object; iteration stops when it returns false.
 void netlink_unsupported(struct netlink *netlink,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg);
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 
-// The kernel's own route lookup for an address (RTM_GETROUTE), and whether workers would do the
-// same.
-struct netlink_opinion {
-	bool answered; // false: error is the kernel's error (-ENETUNREACH...)
+// The kernel's own route lookup for an address (RTM_GETROUTE), and whether it matches the fast
+// path.
+struct netlink_route_check {
+	bool answered; // false: `error` is the kernel's error (-ENETUNREACH...)
 	int error;
 	struct wire_prefix prefix; // of the route selected by the kernel (fib match)
 	uint32_t table, metric;
@@ -95,11 +97,12 @@ struct netlink_opinion {
 	struct wire_addr via; // family 0: on link
 	int ifindex;
 	char interface[16];
-	bool agrees;       // workers use the same next hop, or leave the packet to Linux
-	char differs[120]; // the difference, if it does not agree
+	bool agrees;       // same next hop in the fast path, or the packet is punted
+	char differs[120]; // if not: description of the mismatch
 };
+// -ETIMEDOUT or -ENOBUFS with `error` set if the kernel did not reply.
 int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
-	struct netlink_opinion *out, struct error *error);
+	struct netlink_route_check *out, struct error *error);
 // The kernel's addresses on the TAP interface of a port, in no particular order, at most `max`;
 // returns how many were written.
 unsigned netlink_addresses(const struct netlink *netlink, unsigned port, struct wire_prefix out[],
@@ -112,20 +115,22 @@ struct netlink_origin {
 };
 bool netlink_route_origin(const struct netlink *netlink, uint8_t vrf,
 	const struct wire_prefix *prefix, struct netlink_origin *out);
-// Name of RTPROT_KERNEL... as printed by ip; NULL: no name. Any thread.
+// Name of a routing protocol (RTPROT_*), as iproute2 prints it; NULL if unknown. Any thread.
 const char *netlink_protocol_name(unsigned protocol);
 
-// Name of RTN_UNICAST... as printed by ip; NULL: no name. Any thread.
+// Name of a route type (RTN_*), as iproute2 prints it; NULL if unknown. Any thread.
 const char *netlink_type_name(unsigned type);
 
 // Compares the kernel's tables with what workers read: all routes (sample 0) or `sample` random
-// ones, and the MAC addresses of all neighbours that workers send to. Each difference is reported
-// as one sentence. Returns the total number of differences, or -errno with `error` set (a dump is
-// running, or the tables changed during three attempts).
+// ones, and the MAC addresses of all neighbours that workers send to. Each difference is passed to
+// `cb` as one line of text. Blocks the control thread, about 1 s per million routes; pending
+// messages are processed before each attempt. Returns the total number of differences, or -errno
+// with `error` set (-EBUSY: a dump is running, or the tables changed during each of three
+// attempts).
 struct netlink_verification {
 	uint32_t sample;
-	uint64_t compared; // out: number of routes
-	bool (*tell)(void *arg, const char *difference);
+	uint64_t compared;                             // out: number of routes
+	bool (*cb)(void *arg, const char *difference); // its result is ignored
 	void *arg;
 };
 int netlink_verify(struct netlink *netlink, struct netlink_verification *how, struct error *error);

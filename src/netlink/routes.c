@@ -288,7 +288,7 @@ static void print_lost(const struct routes *routes, struct netlink_unsupported *
 }
 
 void routes_unsupported(struct routes *routes,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	struct sum sums[MOST_SUMS];
 	struct netlink_unsupported one;
@@ -296,11 +296,11 @@ void routes_unsupported(struct routes *routes,
 
 	for (unsigned i = 0; i < n; i++) {
 		print(routes, &sums[i], &one);
-		if (!tell(arg, &one))
+		if (!cb(arg, &one))
 			return;
 	}
 	if (routes->n_refused + routes->n_lost) {
 		print_lost(routes, &one);
-		tell(arg, &one);
+		cb(arg, &one);
 	}
 }

@@ -33,5 +33,5 @@ void routes_vrf_changed(struct routes *routes, uint32_t table);
 
 // Routes that cannot be represented, summarised by reason and interface.
 void routes_unsupported(struct routes *routes,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg);
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 void routes_info(const struct routes *routes, struct netlink_info *out); // fills in its fields

@@ -98,7 +98,7 @@ static int prepare_here(void *arg)
 void sysctl_prepare(struct tap_table *taps)
 {
 	if (tap_namespace_is_own(taps))
-		tap_inside(taps, prepare_here, NULL, NULL);
+		tap_run_in_netns(taps, prepare_here, NULL, NULL);
 }
 
 // An interface name may contain a dot, which is not a separator here: the file system takes it
@@ -116,13 +116,13 @@ void sysctl_prepare_tap(struct tap_table *taps, const char *interface)
 	struct sysctl rp_filter = of_interface("ipv4", interface, "rp_filter");
 
 	if (tap_namespace_is_own(taps))
-		tap_inside(taps, write_here, &rp_filter, NULL);
+		tap_run_in_netns(taps, write_here, &rp_filter, NULL);
 }
 
 // 0 if it cannot be read.
 static long value_of(struct tap_table *taps, struct sysctl sysctl)
 {
-	return tap_inside(taps, read_here, &sysctl, NULL) ? 0 : sysctl.value;
+	return tap_run_in_netns(taps, read_here, &sysctl, NULL) ? 0 : sysctl.value;
 }
 
 bool sysctl_sends_redirects(struct tap_table *taps, const char *interface, uint8_t family)
@@ -162,7 +162,7 @@ static int read_old_tables(void *arg)
 
 bool sysctl_has_old_tables(struct tap_table *taps, uint8_t family)
 {
-	return tap_inside(taps, read_old_tables, &family, NULL) > 0;
+	return tap_run_in_netns(taps, read_old_tables, &family, NULL) > 0;
 }
 
 // Settings that make Linux behave differently from workers, whose behaviour is fixed.
@@ -182,20 +182,20 @@ static const struct habit habits[] = {
 };
 
 void sysctl_unsupported(struct tap_table *taps,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	for (size_t i = 0; i < ARRAY_LEN(habits); i++) {
 		struct sysctl sysctl = habits[i].as_workers_do;
 		struct netlink_unsupported one = {.n = 1};
 
-		if (tap_inside(taps, read_here, &sysctl, NULL) ||
+		if (tap_run_in_netns(taps, read_here, &sysctl, NULL) ||
 			sysctl.value == habits[i].as_workers_do.value)
 			continue;
 		snprintf(one.what, sizeof(one.what), "%s", habits[i].what);
 		snprintf(one.effect, sizeof(one.effect), "%s", habits[i].effect);
 		snprintf(one.where, sizeof(one.where), "sysctl net.%.4s.%.40s = %d", sysctl.path,
 			sysctl.path + 5, (int)sysctl.value);
-		if (!tell(arg, &one))
+		if (!cb(arg, &one))
 			return;
 	}
 }
@@ -231,5 +231,5 @@ uint8_t tcx_sides(const struct tap_table *taps, int ifindex)
 {
 	struct question question = {.ifindex = ifindex};
 
-	return tap_inside(taps, ask_here, &question, NULL) ? 0 : question.sides;
+	return tap_run_in_netns(taps, ask_here, &question, NULL) ? 0 : question.sides;
 }

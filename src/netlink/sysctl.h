@@ -12,9 +12,9 @@ void sysctl_prepare_tap(struct tap_table *taps, const char *interface);
 // Whether legacy iptables tables exist: their rules are not nftables chains, and there are no
 // notifications for them.
 bool sysctl_has_old_tables(struct tap_table *taps, uint8_t family);
-// Lists the settings that workers do not follow; stops when `tell` returns false.
+// Lists the settings that workers do not follow; stops when `cb` returns false.
 void sysctl_unsupported(struct tap_table *taps,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg);
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 
 // Whether Linux would send redirects for packets forwarded out of their input interface.
 bool sysctl_sends_redirects(struct tap_table *taps, const char *interface, uint8_t family);

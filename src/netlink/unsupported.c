@@ -35,7 +35,7 @@ static uint32_t priority_of(const struct foreign *foreign, uint8_t family, bool 
 
 // What the order of rules means for VRFs.
 static bool tell_vrf_rules(const struct ifaces *ifaces, uint8_t family,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	struct netlink_unsupported one = {.n = 1};
 	uint32_t local = priority_of(&ifaces->foreign, family, false);
@@ -57,11 +57,11 @@ static bool tell_vrf_rules(const struct ifaces *ifaces, uint8_t family,
 			"forward them; give table local a priority after %u",
 			vrfs);
 	}
-	return tell(arg, &one);
+	return cb(arg, &one);
 }
 
 static bool tell_missing(const struct foreign *foreign, uint8_t family,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	unsigned rules = foreign_usual_rules(foreign, family);
 	struct netlink_unsupported one = {.what = "rule for table local or main is missing",
@@ -71,7 +71,7 @@ static bool tell_missing(const struct foreign *foreign, uint8_t family,
 		return true;
 	snprintf(one.where, sizeof(one.where), "IPv%u", family);
 	snprintf(one.effect, sizeof(one.effect), "all IPv%u packets go to Linux", family);
-	return tell(arg, &one);
+	return cb(arg, &one);
 }
 
 static void describe(const struct foreign_thing *thing, struct netlink_unsupported *one)
@@ -98,7 +98,7 @@ static void describe(const struct foreign_thing *thing, struct netlink_unsupport
 
 // Kinds that no dump has returned yet.
 static bool tell_lacking(const struct foreign *foreign,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	static const struct {
 		enum event_kind kind;
@@ -114,14 +114,14 @@ static bool tell_lacking(const struct foreign *foreign,
 		if (!event_kinds_have(foreign->lacking, rows[i].kind))
 			continue;
 		snprintf(one.where, sizeof(one.where), "%s", rows[i].name);
-		if (!tell(arg, &one))
+		if (!cb(arg, &one))
 			return false;
 	}
 	return true;
 }
 
 static bool tell_old_tables(const struct foreign *foreign, uint8_t family,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	struct netlink_unsupported one = {.what = "iptables of the old kind (legacy)", .n = 1};
 
@@ -130,11 +130,11 @@ static bool tell_old_tables(const struct foreign *foreign, uint8_t family,
 	snprintf(one.where, sizeof(one.where), "IPv%u", family);
 	snprintf(one.effect, sizeof(one.effect),
 		"all IPv%u packets go to Linux, which forwards them under its rules", family);
-	return tell(arg, &one);
+	return cb(arg, &one);
 }
 
 static bool tell_mroutes(const struct foreign *foreign, uint8_t family,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	struct netlink_unsupported one = {.what = "multicast routes",
 		.effect = "multicast packets go to Linux, which forwards them"};
@@ -143,11 +143,11 @@ static bool tell_mroutes(const struct foreign *foreign, uint8_t family,
 		one.n += foreign->thing[i].kind == EVENT_MROUTE &&
 		         foreign->thing[i].what.family == family;
 	snprintf(one.where, sizeof(one.where), "IPv%u", family);
-	return !one.n || tell(arg, &one);
+	return !one.n || cb(arg, &one);
 }
 
 bool foreign_unsupported(const struct ifaces *ifaces,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	const struct foreign *foreign = &ifaces->foreign;
 	struct netlink_unsupported one;
@@ -156,16 +156,16 @@ bool foreign_unsupported(const struct ifaces *ifaces,
 		if (!foreign_flags(&foreign->thing[i]))
 			continue;
 		describe(&foreign->thing[i], &one);
-		if (!tell(arg, &one))
+		if (!cb(arg, &one))
 			return false;
 	}
-	if (!tell_lacking(foreign, tell, arg))
+	if (!tell_lacking(foreign, cb, arg))
 		return false;
 	for (uint8_t family = 4; family <= 6; family += 2)
-		if (!tell_missing(foreign, family, tell, arg) ||
-			!tell_old_tables(foreign, family, tell, arg) ||
-			!tell_vrf_rules(ifaces, family, tell, arg) ||
-			!tell_mroutes(foreign, family, tell, arg))
+		if (!tell_missing(foreign, family, cb, arg) ||
+			!tell_old_tables(foreign, family, cb, arg) ||
+			!tell_vrf_rules(ifaces, family, cb, arg) ||
+			!tell_mroutes(foreign, family, cb, arg))
 			return false;
 	return true;
 }
@@ -173,7 +173,7 @@ bool foreign_unsupported(const struct ifaces *ifaces,
 // What workers leave to Linux, by interface.
 
 static bool tell_reasons(const struct interface *one,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	for (unsigned i = 0; i < N_IFACE_REASONS; i++) {
 		struct netlink_unsupported reported = {.n = 1};
@@ -183,7 +183,7 @@ static bool tell_reasons(const struct interface *one,
 		snprintf(reported.what, sizeof(reported.what), "%s", iface_reason[i].what);
 		snprintf(reported.where, sizeof(reported.where), "%s", one->iface.name);
 		snprintf(reported.effect, sizeof(reported.effect), "%s", iface_reason[i].effect);
-		if (!tell(arg, &reported))
+		if (!cb(arg, &reported))
 			return false;
 	}
 	return true;
@@ -192,7 +192,7 @@ static bool tell_reasons(const struct interface *one,
 // Linux treats them as local all the same, but has no local route from which workers could learn
 // it.
 static bool tell_hidden_addresses(const struct interface *one,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	struct netlink_unsupported reported = {.n = one->n_addresses4,
 		.what = "IPv4 address on an interface that is set down",
@@ -201,15 +201,15 @@ static bool tell_hidden_addresses(const struct interface *one,
 	if (!one->is_known || !one->n_addresses4 || one->iface.flags & IFF_UP)
 		return true;
 	snprintf(reported.where, sizeof(reported.where), "%s", one->iface.name);
-	return tell(arg, &reported);
+	return cb(arg, &reported);
 }
 
 void ifaces_unsupported(const struct ifaces *ifaces,
-	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
-	if (!foreign_unsupported(ifaces, tell, arg))
+	if (!foreign_unsupported(ifaces, cb, arg))
 		return;
 	for (const struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
-		if (!tell_reasons(one, tell, arg) || !tell_hidden_addresses(one, tell, arg))
+		if (!tell_reasons(one, cb, arg) || !tell_hidden_addresses(one, cb, arg))
 			return;
 }

@@ -157,7 +157,7 @@ static int dump(struct look *look, uint8_t family)
 	return look->is_out_of_memory ? -ENOMEM : err;
 }
 
-static void tell(struct look *look, const struct wanted *at, const char *what)
+static void report(struct look *look, const struct wanted *at, const char *what)
 {
 	char text[256], prefix[WIRE_PREFIX_TEXT];
 	const char *vrf = at->vrf ? ifaces_vrf_name(look->netlink->mirror, at->vrf) : NULL;
@@ -165,7 +165,7 @@ static void tell(struct look *look, const struct wanted *at, const char *what)
 	look->differences++;
 	snprintf(text, sizeof(text), "%s%s%s: %s", wire_prefix_print(&at->prefix, prefix),
 		vrf ? " in " : "", vrf ? vrf : "", what);
-	look->how->tell(look->how->arg, text);
+	look->how->cb(look->how->arg, text);
 }
 
 // Whether workers read what the fib's control tables contain: looks up the prefix's first address,
@@ -188,11 +188,11 @@ static void compare_one(struct look *look, const struct wanted *wanted, const st
 
 	look->how->compared++;
 	if (wanted->is_narrow && hop->kind != FIB_LINUX)
-		tell(look, wanted, "Linux has it for one TOS or source only, workers for all");
+		report(look, wanted, "Linux has it for one TOS or source only, workers for all");
 	else if (!compare_hop(look->netlink, &comparison))
-		tell(look, wanted, comparison.differs);
+		report(look, wanted, comparison.differs);
 	else if (!workers_read_it(look, wanted))
-		tell(look, wanted, "workers read another next hop than the table has");
+		report(look, wanted, "workers read another next hop than the table has");
 }
 
 // Iterates over the fib's routes of one family and VRF in parallel with the kernel's, in the same
@@ -231,9 +231,9 @@ static void compare_side(struct look *look, struct side *side, size_t *at)
 		if (side->has)
 			order = linux_has ? order_of_prefixes(linux_has, &workers_have) : 1;
 		if (order < 0)
-			tell(look, linux_has, MISSING);
+			report(look, linux_has, MISSING);
 		else if (order > 0)
-			tell(look, &workers_have, "workers have a route that Linux has not");
+			report(look, &workers_have, "workers have a route that Linux has not");
 		else
 			compare_one(look, linux_has, &side->route.hop);
 		*at += order <= 0;
@@ -279,7 +279,7 @@ static void compare_sample(struct look *look)
 		if (find_exactly(look->netlink->ctx.fib, wanted, &route))
 			compare_one(look, wanted, &route.hop);
 		else
-			tell(look, wanted, MISSING);
+			report(look, wanted, MISSING);
 	}
 }
 

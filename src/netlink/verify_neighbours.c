@@ -81,14 +81,14 @@ static bool is_right(const struct crowd *crowd, const struct met *wanted, char t
 	return false;
 }
 
-static void tell(struct netlink *netlink, const struct netlink_verification *how,
+static void report(struct netlink *netlink, const struct netlink_verification *how,
 	const struct met *wrong, const char *what)
 {
 	char text[192], addr[WIRE_ADDR_TEXT];
 
 	snprintf(text, sizeof(text), "neighbour %s dev %s: %s", wire_addr_print(&wrong->addr, addr),
 		ifaces_name(netlink->mirror, wrong->ifindex), what);
-	how->tell(how->arg, text);
+	how->cb(how->arg, text);
 }
 
 // All next hops that workers can send to.
@@ -113,7 +113,7 @@ static int compare(struct netlink *netlink, const struct crowd *crowd,
 			continue;
 		n++;
 		if (how)
-			tell(netlink, how, &wanted, what);
+			report(netlink, how, &wanted, what);
 	}
 	return n;
 }

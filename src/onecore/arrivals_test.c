@@ -16,15 +16,15 @@ static const uint64_t HZ = 2600ULL * 1000 * 1000, SECOND = 2600ULL * 1000 * 1000
 		      BEGIN = 1ULL << 60;
 
 // A forwarder with a simulated clock: a frame takes `ticks`, an empty poll 50; once per `each`
-// ticks it stops for `pause` ticks.
+// ticks it stops for `stall` ticks.
 struct forwarder {
 	struct arrivals arrivals;
-	uint64_t now, ticks, each, pause, paused;
+	uint64_t now, ticks, each, stall, stalled;
 };
 
 static void start(struct forwarder *forwarder, uint64_t ticks)
 {
-	*forwarder = (struct forwarder){.now = BEGIN, .ticks = ticks, .paused = BEGIN};
+	*forwarder = (struct forwarder){.now = BEGIN, .ticks = ticks, .stalled = BEGIN};
 	arrivals_begin(&forwarder->arrivals, RING, HZ, BEGIN);
 }
 
@@ -38,9 +38,9 @@ static uint64_t forward(struct forwarder *forwarder, uint64_t ticks)
 
 		sum += n;
 		forwarder->now += n ? n * forwarder->ticks : 50;
-		if (forwarder->each && forwarder->now - forwarder->paused >= forwarder->each) {
-			forwarder->paused = forwarder->now;
-			forwarder->now += forwarder->pause;
+		if (forwarder->each && forwarder->now - forwarder->stalled >= forwarder->each) {
+			forwarder->stalled = forwarder->now;
+			forwarder->now += forwarder->stall;
 		}
 	}
 	return sum;
@@ -73,25 +73,25 @@ static void finds_the_rate_that_the_forwarder_takes(void **state)
 	}
 }
 
-static void a_pause_that_the_ring_holds_costs_only_its_time(void **state)
+static void a_stall_that_the_ring_holds_costs_only_its_time(void **state)
 {
 	struct forwarder forwarder;
 
 	start(&forwarder, 260);
 	forwarder.each = HZ / 1000;
-	forwarder.pause = HZ / 10000; // a tenth of the time; 1000 frames of the ring's 16,384
+	forwarder.stall = HZ / 10000; // a tenth of the time; 1000 frames of the ring's 16,384
 	forward(&forwarder, SECOND);
 	check_near(forward(&forwarder, 4 * SECOND), 4 * SECOND / 260 * 10 / 11);
 	check_rate(&forwarder, HZ / 260 * 10 / 11);
 }
 
-static void a_pause_that_the_ring_does_not_hold_sets_the_rate(void **state)
+static void a_stall_that_the_ring_does_not_hold_sets_the_rate(void **state)
 {
 	struct forwarder forwarder;
 
 	start(&forwarder, 26); // 100 Mpps, but
 	forwarder.each = HZ / 100;
-	forwarder.pause = HZ / 1000; // 16,384 frames arrive in a millisecond at 16.4 Mpps
+	forwarder.stall = HZ / 1000; // 16,384 frames arrive in a millisecond at 16.4 Mpps
 	forward(&forwarder, SECOND);
 	check_rate(&forwarder, RING * 1000);
 }
@@ -127,8 +127,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_rate_that_the_forwarder_takes),
-		cmocka_unit_test(a_pause_that_the_ring_holds_costs_only_its_time),
-		cmocka_unit_test(a_pause_that_the_ring_does_not_hold_sets_the_rate),
+		cmocka_unit_test(a_stall_that_the_ring_holds_costs_only_its_time),
+		cmocka_unit_test(a_stall_that_the_ring_does_not_hold_sets_the_rate),
 		cmocka_unit_test(a_stopped_program_is_not_judged_by_that),
 		cmocka_unit_test(a_poll_never_finds_more_than_it_asks_for),
 	};

@@ -1,5 +1,6 @@
-// Devices, queues, mempools, offloads and workers: from settings to a plan (pure), and from the
-// plan to running DPDK ports. The only caller of rte_ethdev (except onecore). Control thread.
+// Devices, queues, mempools, offloads and workers: first computes a resource plan from the settings
+// (no side effects), then configures and starts the DPDK ports. The only caller of rte_ethdev
+// (except onecore). Control thread.
 #pragma once
 
 #include "base/error.h"
@@ -10,7 +11,7 @@
 #include <stdint.h>
 
 enum {
-	PORT_MAX = 64,        // ports of one forwarder
+	PORT_MAX = 64,        // ports of one process
 	PORT_MAX_QUEUES = 64, // receive queues of one port
 	PORT_NAME_MAX = 16,   // including the final 0
 	PORT_DEVICE_MAX = 256,
@@ -27,27 +28,29 @@ enum port_mode { PORT_ROUTE, PORT_XCONNECT };
 enum port_idle { PORT_IDLE_SLEEP, PORT_IDLE_POLL };
 enum port_huge { PORT_HUGE_AUTO, PORT_HUGE_REQUIRE, PORT_HUGE_NEVER };
 
-// Values as in the file; 0 means "choose automatically".
+// Values as in the configuration file. 0 (key not given) means: mtu and numbers of
+// descriptors: the default above; n_queues: chosen automatically; line_bps: the speed that the
+// device reports.
 struct port_settings {
 	char name[PORT_NAME_MAX];
 	char device[PORT_DEVICE_MAX]; // PCI address or device string with its arguments
 	struct wire_mac mac;          // if has_mac: set this address on the device
-	struct wire_mac peer;         // if has_peer: MAC address of the neighbour device
+	struct wire_mac peer; // if has_peer: MAC address of the directly connected (only) neighbour
 	bool has_mac, has_peer;
-	bool pass_martians;           // `martians: pass`: do not check source addresses
-	bool mac_update;              // xconnect only: rewrite MACs as l2fwd does
-	uint8_t mode;                 // enum port_mode
-	char xconnect[PORT_NAME_MAX]; // the output port
+	bool pass_martians;           // key `martians: pass`: do not check source addresses
+	bool mac_update;              // PORT_XCONNECT only: rewrite MACs as l2fwd does
+	uint8_t mode;                 // enum port_mode; key `mode`, per port
+	char xconnect[PORT_NAME_MAX]; // key `to`: name of the output port
 	uint16_t mtu;                 // of the IP packet in bytes, 68 to 9600; default 1500
 	uint16_t n_queues;            // receive queues
 	uint16_t n_rx_descriptors, n_tx_descriptors;
-	double line_bps; // layer 1; 0: the link speed that the device reports
+	double line_bps; // line rate in bit/s, including preamble and inter-frame gap
 	// For the generator's ports: addresses with prefix lengths (host bits are set), and the
 	// gateways of streams, IPv4 and IPv6; family 0: none.
 	unsigned n_addresses;
 	struct wire_prefix addresses[PORT_MAX_ADDRESSES];
 	struct wire_addr gateway[2];
-	int line; // in the file, for errors
+	int line; // in the configuration file, for errors
 };
 
 struct port_worker_settings {
@@ -69,8 +72,9 @@ struct port_table_settings {
 	uint16_t burst;        // frames per rx_burst, 1 to 64; default 64
 	uint8_t huge;          // enum port_huge
 	uint8_t idle;          // enum port_idle, for automatically chosen workers
-	unsigned memory_mib;   // 0: from the pool plan
-	unsigned n_lent_mbufs; // mbufs that each worker may hold outside of its bursts
+	unsigned memory_mib;   // 0: computed from the sizes of the mempools
+	unsigned n_lent_mbufs; // mbufs per worker in punt and inject rings; added to the mempool
+	                       // size
 	char plugins[PORT_MAX_PLUGINS][PORT_DEVICE_MAX];
 	char eal_args[PORT_MAX_EAL_ARGS][PORT_DEVICE_MAX];
 	unsigned n_plugins, n_eal_args;
@@ -82,18 +86,19 @@ struct port_table;
 // devices on the bus). --check stops here. 0, or -errno with `error` set; warnings go to the log.
 int port_check(const struct port_table_settings *settings, struct error *error);
 
-// For --check: warns of virtual devices for which DPDK has no driver. Touches no device.
+// For --check: warns about virtual devices without an installed PMD. Touches no device.
 void port_warn_of_drivers(const struct port_table_settings *settings);
 
 // Starts EAL, creates pools, opens and configures all devices; nothing is received yet. If it
-// fails, everything is undone, and `error` says what failed, where, and what to do. `settings` is
-// borrowed until port_close. Once per process (a restriction of EAL).
+// fails, everything is undone, and `error` says what failed, where, and what to do. The caller
+// keeps `settings` valid until port_close. May be called only once per process, because EAL cannot
+// be initialised again.
 int port_open(struct port_table **out, const struct port_table_settings *settings,
 	struct error *error);
 
-// Starts the devices (packets flow once workers poll). / Stops and closes them, frees pools, ends
-// EAL, removes its runtime files.
+// Starts the devices; packets are received once the workers poll. 0, or -errno with `error` set.
 int port_start(struct port_table *ports, struct error *error);
+// Stops and closes the devices, frees the mempools, cleans up EAL and removes its runtime files.
 void port_close(struct port_table *ports);
 
 unsigned port_n_ports(const struct port_table *ports);
@@ -106,9 +111,9 @@ struct port_worker *port_worker(struct port_table *ports, unsigned worker);
 int port_workers_launch(struct port_table *ports, int (*loop)(void *arg), void *args[],
 	struct error *error);
 void port_workers_join(struct port_table *ports);
-// True while every worker runs its loop: one that returned by itself has failed.
-bool port_workers_run(const struct port_table *ports);
-// Reads the link states into port_state.up; the control loop calls it about every 100 ms. -ENODEV
+// True if all workers are still in their loop; one that returned without being stopped has failed.
+bool port_workers_alive(const struct port_table *ports);
+// Reads the link states into port_state.up; the control thread calls it about every 100 ms. -ENODEV
 // with `error` set if a device has been removed.
 int port_poll(struct port_table *ports, struct error *error);
 
@@ -120,18 +125,20 @@ int port_change(struct port_table *ports, unsigned port, const struct port_setti
 	struct error *error);
 
 // Applies changes of the port's TAP interface to a running port. The device is changed too if it
-// supports that; workers use port_state in any case. A port that is set down forwards nothing and
-// has no link. 0, or -errno with `error` set and nothing changed. Control thread.
+// supports that; workers use port_state in any case. While a port is admin-down, its link is
+// reported down and workers transmit nothing on it; frames that the device still receives are
+// dropped because of FIB_IFACE_DOWN. 0, or -errno with `error` set and nothing changed. Control
+// thread.
 int port_set_admin(struct port_table *ports, unsigned port, bool up, struct error *error);
 int port_set_mtu(struct port_table *ports, unsigned port, uint16_t mtu, struct error *error);
 int port_set_mac(struct port_table *ports, unsigned port, const struct wire_mac *mac,
 	struct error *error);
-// Selects whether frames to all MAC addresses are received, or only those to the port's own and to
-// groups.
+// Selects whether all frames are received, or only frames to the port's MAC address and
+// multicast/broadcast.
 int port_set_promiscuous(struct port_table *ports, unsigned port, bool promiscuous,
 	struct error *error);
-// The carrier of the device, whatever the TAP interface's state, as last read by port_poll. Control
-// thread.
+// The carrier of the device as last read by port_poll, regardless of the admin state of the TAP
+// interface. Control thread.
 bool port_has_carrier(const struct port_table *ports, unsigned port);
 
 // Information about one port for display, read from the device.
@@ -141,17 +148,18 @@ struct port_info {
 	struct wire_mac mac;
 	bool link_up, rss;
 	uint32_t link_mbps; // 0: unknown
-	double line_bps; // layer 1: from the settings, or of the link; 0: unknown, as for virtual
+	double line_bps; // line rate: from the settings, or of the link; 0: unknown, as for virtual
 	                 // devices
-	bool has_backpressure;  // a frame is refused only because the peer's ring is full
+	bool has_backpressure;  // tx_burst returns fewer frames only if the peer's ring is full
 	uint32_t rx_ring_slots; // actual capacity of the receive ring in frames
 	int numa;               // -1: unknown
-	uint64_t rx_missed, rx_no_mbuf, rx_errors, tx_errors; // losses outside our accounting
+	uint64_t rx_missed, rx_no_mbuf, rx_errors,
+		tx_errors; // device-level drops, not in the packet accounting
 };
 void port_info(const struct port_table *ports, unsigned port, struct port_info *out);
 
-// The pool for frames that are created to be sent on a port: buffers of its NUMA node, borrowed.
-// Workers may allocate from it.
+// The mempool for locally generated frames sent on a port, on the port's NUMA node. Owner:
+// port_table, until port_close. Workers may allocate from it.
 struct rte_mempool *port_pool(const struct port_table *ports, unsigned port);
 
 struct port_memory {

@@ -134,10 +134,10 @@ static void run_workers(void)
 		(count_sent(FILE_PORT) < N_FRAMES || !count_sent(NULL_PORT)))
 		usleep(10000);
 	assert_int_equal(port_poll(port_table, &error), 0);
-	assert_true(port_workers_run(port_table));
+	assert_true(port_workers_alive(port_table));
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	port_workers_join(port_table);
-	assert_false(port_workers_run(port_table));
+	assert_false(port_workers_alive(port_table));
 }
 
 static int open_module(void **state)

@@ -76,7 +76,7 @@ int port_workers_launch(struct port_table *ports, int (*loop)(void *arg), void *
 	return 0;
 }
 
-bool port_workers_run(const struct port_table *ports)
+bool port_workers_alive(const struct port_table *ports)
 {
 	for (unsigned i = 0; i < ports->plan.n_workers; i++)
 		if (rte_eal_get_lcore_state(ports->plan.workers[i].lcore) != RUNNING)

@@ -11,7 +11,7 @@ enum { LONGEST_US = 1000000000 };
 
 struct row {
 	const struct rpc_worker *worker;
-	struct pause pause;
+	struct stall stall;
 };
 
 struct rows {
@@ -22,9 +22,9 @@ struct rows {
 
 static void add_worker(struct rows *rows, const struct rpc_worker *worker)
 {
-	struct pause known[PAUSES_KNOWN];
+	struct stall known[STALLS_KNOWN];
 	uint64_t n_forgotten;
-	unsigned n = pauses_read(worker->pauses, known, &n_forgotten);
+	unsigned n = stalls_read(worker->stalls, known, &n_forgotten);
 
 	for (unsigned i = 0; i < n; i++)
 		rows->row[rows->n++] = (struct row){worker, known[i]};
@@ -35,7 +35,7 @@ static int by_end(const void *a_, const void *b_)
 {
 	const struct row *a = a_, *b = b_;
 
-	return (a->pause.end > b->pause.end) - (a->pause.end < b->pause.end);
+	return (a->stall.end > b->stall.end) - (a->stall.end < b->stall.end);
 }
 
 static double us_of(const struct rpc_gaps *gaps, uint64_t cycles)
@@ -50,11 +50,11 @@ static json_t *rows_json(const struct rpc_gaps *gaps, const struct rows *rows, d
 
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct row *row = &rows->row[i];
-		double us = us_of(gaps, row->pause.cycles);
+		double us = us_of(gaps, row->stall.cycles);
 
 		if (us < min_us)
 			continue;
-		json_int_t at_ns = clock_ns_at(&gaps->born, &gaps->now, row->pause.end);
+		json_int_t at_ns = clock_ns_at(&gaps->born, &gaps->now, row->stall.end);
 		json_array_append_new(list,
 			json_pack("{s:i, s:i, s:I, s:f}", "worker", (int)row->worker->worker,
 				"core", row->worker->core, "at_ns", at_ns, "us",
@@ -65,13 +65,13 @@ static json_t *rows_json(const struct rpc_gaps *gaps, const struct rows *rows, d
 
 json_t *rpc_gaps_json(const struct rpc_gaps *gaps, const json_t *params, struct error *error)
 {
-	double min_us = PAUSES_LEAST_US;
+	double min_us = STALLS_LEAST_US;
 	const struct rpc_param takes[] = {{"min_us", RPC_REAL, false, 0, LONGEST_US, &min_us}};
 	struct rows rows = {.row = NULL};
 
 	if (rpc_params_read(params, takes, ARRAY_LEN(takes), error))
 		return NULL;
-	rows.row = malloc(gaps->n_workers * PAUSES_KNOWN * sizeof(*rows.row));
+	rows.row = malloc(gaps->n_workers * STALLS_KNOWN * sizeof(*rows.row));
 	if (!rows.row) {
 		error_set(error, -ENOMEM, "no memory for the gaps of %u workers", gaps->n_workers);
 		return NULL;

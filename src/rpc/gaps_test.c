@@ -9,17 +9,17 @@
 
 // A TSC of 2 GHz that read 1000 at 5,000,000 ns.
 static const struct clock_pair born = {1000, 5000000}, now = {2001000, 6000000};
-static struct pauses pauses[2];
+static struct stalls stalls[2];
 
 static int forget(void **state)
 {
-	memset(pauses, 0, sizeof(pauses));
+	memset(stalls, 0, sizeof(stalls));
 	return 0;
 }
 
 static json_t *ask(const char *params_text, struct error *error)
 {
-	const struct rpc_worker workers[] = {{0, 4, &pauses[0]}, {1, 6, &pauses[1]}};
+	const struct rpc_worker workers[] = {{0, 4, &stalls[0]}, {1, 6, &stalls[1]}};
 	const struct rpc_gaps gaps = {workers, 2, born, now};
 	json_t *params = json_loads(params_text, 0, NULL);
 	json_t *answer = rpc_gaps_json(&gaps, params, error);
@@ -39,11 +39,11 @@ static void expect(const char *params, const char *wanted_text)
 	json_decref(wanted);
 }
 
-static void pauses_of_all_workers_are_told_by_one_clock_oldest_first(void **state)
+static void stalls_of_all_workers_are_told_by_one_clock_oldest_first(void **state)
 {
-	pauses_note(&pauses[0], 3000, 50000);
-	pauses_note(&pauses[0], 9000, 90000);
-	pauses_note(&pauses[1], 5000, 41000);
+	stalls_record(&stalls[0], 3000, 50000);
+	stalls_record(&stalls[0], 9000, 90000);
+	stalls_record(&stalls[1], 5000, 41000);
 	expect("{}", "{\"gaps\": ["
 		     "{\"worker\": 0, \"core\": 4, \"at_ns\": 5001000, \"us\": 25.0},"
 		     "{\"worker\": 1, \"core\": 6, \"at_ns\": 5002000, \"us\": 20.5},"
@@ -51,10 +51,10 @@ static void pauses_of_all_workers_are_told_by_one_clock_oldest_first(void **stat
 		     "\"forgotten\": 0, \"now_ns\": 6000000}");
 }
 
-static void shorter_pauses_than_asked_for_are_left_out(void **state)
+static void shorter_stalls_than_asked_for_are_left_out(void **state)
 {
-	pauses_note(&pauses[0], 3000, 50000);
-	pauses_note(&pauses[1], 5000, 41000);
+	stalls_record(&stalls[0], 3000, 50000);
+	stalls_record(&stalls[1], 5000, 41000);
 	expect("{\"min_us\": 21}",
 		"{\"gaps\": [{\"worker\": 0, \"core\": 4, \"at_ns\": 5001000, \"us\": 25.0}],"
 		"\"forgotten\": 0, \"now_ns\": 6000000}");
@@ -62,12 +62,12 @@ static void shorter_pauses_than_asked_for_are_left_out(void **state)
 
 static void forgotten_ones_of_all_workers_are_counted(void **state)
 {
-	for (unsigned i = 0; i < PAUSES_KNOWN + 3; i++) {
-		pauses_note(&pauses[0], i, 50000);
-		pauses_note(&pauses[1], i, 50000);
+	for (unsigned i = 0; i < STALLS_KNOWN + 3; i++) {
+		stalls_record(&stalls[0], i, 50000);
+		stalls_record(&stalls[1], i, 50000);
 	}
 	json_t *answer = ask("{}", NULL);
-	assert_int_equal(json_array_size(json_object_get(answer, "gaps")), 2 * PAUSES_KNOWN);
+	assert_int_equal(json_array_size(json_object_get(answer, "gaps")), 2 * STALLS_KNOWN);
 	assert_int_equal(json_integer_value(json_object_get(answer, "forgotten")), 6);
 	json_decref(answer);
 }
@@ -85,8 +85,8 @@ static void refuses_what_is_no_length(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(pauses_of_all_workers_are_told_by_one_clock_oldest_first),
-		TEST(shorter_pauses_than_asked_for_are_left_out),
+		TEST(stalls_of_all_workers_are_told_by_one_clock_oldest_first),
+		TEST(shorter_stalls_than_asked_for_are_left_out),
 		TEST(forgotten_ones_of_all_workers_are_counted),
 		TEST(refuses_what_is_no_length),
 	};

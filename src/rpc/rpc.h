@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "stats/pauses.h"
+#include "stats/stalls.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -85,11 +85,11 @@ struct rpc_help {
 };
 json_t *rpc_help_json(const struct rpc_help rows[], size_t n);
 
-// A worker that records its pauses; for their definition see stats/pauses.h.
+// A worker that records its stalls; for their definition see stats/stalls.h.
 struct rpc_worker {
 	unsigned worker;
 	int core;
-	const struct pauses *pauses;
+	const struct stalls *stalls;
 };
 
 // The workers of a program, and two points in time on both clocks: its start, and now.

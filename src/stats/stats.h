@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/bits.h"
-#include "stats/pauses.h"
+#include "stats/stalls.h"
 #include "stats/verdict.h"
 
 #include <stdint.h>
@@ -34,7 +34,7 @@ struct stats_worker {
 	uint64_t verdict[N_VERDICTS];
 	SCHEMA_WORKER_COUNTERS(STATS_FIELD)
 	struct stats_step step;
-	struct pauses pauses;                       // iterations longer than their frames explain
+	struct stalls stalls;                       // iterations longer than their frames explain
 	uint64_t handed[N_VERDICTS];                // packets passed to Linux, by verdict
 	uint64_t ring_full[N_CLASSES];              // packets of verdict punt_ring_full, by class
 	struct stats_queue queue[STATS_MAX_QUEUES]; // in the order in which the worker polls them

@@ -175,8 +175,8 @@ static int open_packet_socket(void *arg)
 
 int listen_to_tap(unsigned port)
 {
-	return tap_inside(taps, open_packet_socket, &(struct wanted_socket){tap_tap(taps, port)},
-		NULL);
+	return tap_run_in_netns(taps, open_packet_socket,
+		&(struct wanted_socket){tap_ifindex(taps, port)}, NULL);
 }
 
 void fill_frame(uint8_t *bytes, unsigned mark)

@@ -11,7 +11,7 @@ bool tap_namespace_is_own(const struct tap_table *taps)
 	return taps->namespace_is_own;
 }
 
-int tap_tap(const struct tap_table *taps, unsigned port)
+int tap_ifindex(const struct tap_table *taps, unsigned port)
 {
 	return port < taps->n_taps ? taps->taps[port].tap.index : 0;
 }

@@ -224,7 +224,8 @@ int tap_restore(struct tap_table *taps, struct error *error)
 	return err ? err : taps_hold(taps, error);
 }
 
-int tap_inside(const struct tap_table *taps, int (*call)(void *arg), void *arg, struct error *error)
+int tap_run_in_netns(const struct tap_table *taps, int (*call)(void *arg), void *arg,
+	struct error *error)
 {
 	return netns_inside(taps->netns, call, arg, error);
 }

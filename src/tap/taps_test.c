@@ -21,7 +21,7 @@ static void makes_taps_with_the_ports_names_addresses_and_mtus(void **state)
 		assert_int_equal(tap.n_attached, 1);
 		assert_int_equal(tap.mtu, info.mtu);
 		assert_true(wire_mac_equal(&tap.mac, &info.mac));
-		assert_int_equal(tap_tap(taps, p), tap.index);
+		assert_int_equal(tap_ifindex(taps, p), tap.index);
 	}
 	assert_true(tap_namespace_is_own(taps));
 	assert_int_equal(run("ip netns list | grep -qw %s", namespace_name), 0);
@@ -66,7 +66,7 @@ static void names_a_deleted_tap_and_makes_it_again(void **state)
 	open_module();
 	assert_int_equal(run("ip -n %s link del tw0", namespace_name), 0);
 	tap_poll(taps);
-	assert_int_equal(tap_tap(taps, 0), 0);
+	assert_int_equal(tap_ifindex(taps, 0), 0);
 	assert_true(punt(0, VERDICT_LOCAL, 0));
 	assert_true(punt(1, VERDICT_LOCAL, 0));
 	settle();
@@ -112,7 +112,7 @@ static void keeps_taps_with_carrier_and_adopts_them(void **state)
 	settings.keep = true;
 	open_module();
 	bring_carrier();
-	int index = tap_tap(taps, 0);
+	int index = tap_ifindex(taps, 0);
 
 	assert_int_equal(run("ip -n %s addr add 10.99.0.1/24 dev tw0 && "
 			     "ip -n %s route add 10.98.0.0/16 via 10.99.0.2 && "
@@ -124,7 +124,7 @@ static void keeps_taps_with_carrier_and_adopts_them(void **state)
 	assert_int_equal(run("ip -n %s route get 10.98.0.1 | grep -q tw0", namespace_name), 0);
 
 	open_module();
-	assert_int_equal(tap_tap(taps, 0), index);
+	assert_int_equal(tap_ifindex(taps, 0), index);
 	assert_int_equal(read_tap(0).mtu, 1400);
 	assert_true(read_tap(0).has_carrier);
 	struct tap_info info;
@@ -135,7 +135,7 @@ static void keeps_taps_with_carrier_and_adopts_them(void **state)
 	close_module();
 	settings.keep = false;
 	open_module();
-	assert_int_equal(tap_tap(taps, 0), index);
+	assert_int_equal(tap_ifindex(taps, 0), index);
 	close_module();
 	assert_int_not_equal(run("ip netns list | grep -qw %s", namespace_name), 0);
 	expect_no_holder();

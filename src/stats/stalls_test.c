@@ -1,5 +1,5 @@
-// The log of a worker's pauses, also while the worker writes to it; also run under ThreadSanitizer.
-#include "stats/pauses.h"
+// The log of a worker's stalls, also while the worker writes to it; also run under ThreadSanitizer.
+#include "stats/stalls.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,35 +10,35 @@
 
 enum { N_NOTED = 2000000 };
 
-static struct pauses pauses;
-static struct pause known[PAUSES_KNOWN];
+static struct stalls stalls;
+static struct stall known[STALLS_KNOWN];
 
 static int forget(void **state)
 {
-	memset(&pauses, 0, sizeof(pauses));
+	memset(&stalls, 0, sizeof(stalls));
 	return 0;
 }
 
 static void note(uint64_t from, uint64_t to)
 {
 	for (uint64_t i = from; i < to; i++)
-		pauses_note(&pauses, 1000 * i, i);
+		stalls_record(&stalls, 1000 * i, i);
 }
 
-static void nothing_is_known_of_a_worker_that_never_paused(void **state)
+static void nothing_is_known_of_a_worker_that_never_stalled(void **state)
 {
 	uint64_t n_forgotten = 7;
 
-	assert_int_equal(pauses_read(&pauses, known, &n_forgotten), 0);
+	assert_int_equal(stalls_read(&stalls, known, &n_forgotten), 0);
 	assert_int_equal(n_forgotten, 0);
 }
 
-static void pauses_are_told_oldest_first(void **state)
+static void stalls_are_told_oldest_first(void **state)
 {
 	uint64_t n_forgotten;
 
 	note(1, 4);
-	assert_int_equal(pauses_read(&pauses, known, &n_forgotten), 3);
+	assert_int_equal(stalls_read(&stalls, known, &n_forgotten), 3);
 	assert_int_equal(n_forgotten, 0);
 	for (uint64_t i = 0; i < 3; i++) {
 		assert_int_equal(known[i].cycles, i + 1);
@@ -50,14 +50,14 @@ static void the_oldest_are_forgotten_and_counted(void **state)
 {
 	uint64_t n_forgotten;
 
-	note(0, PAUSES_KNOWN);
-	assert_int_equal(pauses_read(&pauses, known, &n_forgotten), PAUSES_KNOWN);
+	note(0, STALLS_KNOWN);
+	assert_int_equal(stalls_read(&stalls, known, &n_forgotten), STALLS_KNOWN);
 	assert_int_equal(n_forgotten, 0);
-	note(PAUSES_KNOWN, 3 * PAUSES_SLOTS + 5);
-	assert_int_equal(pauses_read(&pauses, known, &n_forgotten), PAUSES_KNOWN);
-	assert_int_equal(n_forgotten, 3 * PAUSES_SLOTS + 5 - PAUSES_KNOWN);
+	note(STALLS_KNOWN, 3 * STALLS_SLOTS + 5);
+	assert_int_equal(stalls_read(&stalls, known, &n_forgotten), STALLS_KNOWN);
+	assert_int_equal(n_forgotten, 3 * STALLS_SLOTS + 5 - STALLS_KNOWN);
 	assert_int_equal(known[0].cycles, n_forgotten);
-	assert_int_equal(known[PAUSES_KNOWN - 1].cycles, 3 * PAUSES_SLOTS + 4);
+	assert_int_equal(known[STALLS_KNOWN - 1].cycles, 3 * STALLS_SLOTS + 4);
 }
 
 static void *note_many(void *arg)
@@ -66,7 +66,7 @@ static void *note_many(void *arg)
 	return NULL;
 }
 
-// Each pause is consistent, and pause i is returned as number i.
+// Each stall is consistent, and stall i is returned as number i.
 static void nothing_is_torn_while_the_worker_writes(void **state)
 {
 	uint64_t n_forgotten = 0, seen = 0;
@@ -74,7 +74,7 @@ static void nothing_is_torn_while_the_worker_writes(void **state)
 
 	assert_int_equal(pthread_create(&thread, NULL, note_many, NULL), 0);
 	while (seen < N_NOTED) {
-		unsigned n = pauses_read(&pauses, known, &n_forgotten);
+		unsigned n = stalls_read(&stalls, known, &n_forgotten);
 
 		for (unsigned i = 0; i < n; i++) {
 			assert_int_equal(known[i].cycles, n_forgotten + i);
@@ -84,7 +84,7 @@ static void nothing_is_torn_while_the_worker_writes(void **state)
 		seen = n_forgotten + n;
 	}
 	pthread_join(thread, NULL);
-	assert_int_equal(n_forgotten, N_NOTED - PAUSES_KNOWN);
+	assert_int_equal(n_forgotten, N_NOTED - STALLS_KNOWN);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, forget)
@@ -92,8 +92,8 @@ static void nothing_is_torn_while_the_worker_writes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nothing_is_known_of_a_worker_that_never_paused),
-		TEST(pauses_are_told_oldest_first),
+		TEST(nothing_is_known_of_a_worker_that_never_stalled),
+		TEST(stalls_are_told_oldest_first),
 		TEST(the_oldest_are_forgotten_and_counted),
 		TEST(nothing_is_torn_while_the_worker_writes),
 	};
