@@ -112,7 +112,7 @@ static int check(struct api_ctx *h, struct error *error)
 	if (!taps.is_on)
 		api_warn_of_hops(h);
 	fib_destroy(h->fib);
-	printf("%s: no mistake found: ports %u, routes %zu\n", config_path(h->config),
+	printf("%s: configuration OK: ports %u, routes %zu\n", config_path(h->config),
 		settings.n_ports, config_n_routes(h->config));
 	return EXIT_OF_STOP;
 }

@@ -71,7 +71,7 @@ no_socket:
 
 static int check(const struct gen_ctx *h)
 {
-	printf("%s: no mistake found: ports %u, streams %zu\n", h->file, settings.n_ports,
+	printf("%s: configuration OK: ports %u, streams %zu\n", h->file, settings.n_ports,
 		json_array_size(config_streams(config)));
 	return EXIT_OF_STOP;
 }

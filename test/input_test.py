@@ -150,7 +150,7 @@ def check_accepts_the_example(tmp_path: Path) -> None:
     text = example.stdout.replace("0000:01:00.0", "net_null0").replace("0000:01:00.1", "net_null1")
     check = _run_on(tmp_path, text, "--check")
     assert (check.status, check.stderr) == (0, "")
-    assert "no mistake found" in check.stdout
+    assert "configuration OK" in check.stdout
 
 
 def check_warns_of_what_will_not_work(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def check_warns_of_what_will_not_work(tmp_path: Path) -> None:
     text = text.replace("routes:\n", "routes:\n  - 10.3.0.0/16 via 10.0.3.9 dev b\n")
     check = _run_on(tmp_path, text, "--check")
     assert check.status == 0
-    assert "warning: ports[1] (b): DPDK has no driver for net_nul1" in check.stderr
+    assert "warning: ports[1] (b): DPDK has no driver (PMD) for net_nul1" in check.stderr
     assert "warning: next hop 10.0.2.2 dev b is in no connected network of that port" in check.stderr
     assert "warning: next hop 10.0.3.9 dev b has no MAC address" in check.stderr
     assert len(check.stderr.splitlines()) == 3

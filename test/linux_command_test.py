@@ -61,7 +61,7 @@ def show_tells_people_and_programs(dl3d: Forwarder, what: str, word: str) -> Non
 
 
 def routes_are_told_to_linux_and_to_nobody_else(dl3d: Forwarder) -> None:
-    with pytest.raises(Fault, match="routes belong to Linux here; tell it: ip -n NAMESPACE route add"):
+    with pytest.raises(Fault, match="routes are configured in Linux here: ip -n NAMESPACE route add"):
         dl3d.call("routes.change", changes=[{"op": "add", "route": "10.0.0.0/8 dev left"}])
 
 

@@ -162,7 +162,7 @@ def a_pipe_that_nobody_writes_into_keeps_no_reload_waiting(wired: WiredForwarder
     pipe = tmp_path / "routes"
     os.mkfifo(pipe)
     _write(wired, route_files=[str(pipe)])
-    with pytest.raises(Fault, match=r"routes: cannot be read while the program runs: it is no regular file"):
+    with pytest.raises(Fault, match=r"routes: cannot read the file while the program runs: not a regular file"):
         wired.dl3d.call("reload")
     assert _goes_to(wired, 1)
 

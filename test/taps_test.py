@@ -243,7 +243,7 @@ def a_namespace_that_nobody_else_sees_is_named(tmp_path: Path) -> None:
 
 def a_missing_namespace_is_refused(tmp_path: Path) -> None:
     said = _refusal(tmp_path, "no-such-namespace")
-    assert "there is no network namespace 'no-such-namespace'" in said, said
+    assert "network namespace 'no-such-namespace' does not exist" in said, said
 
 
 def missing_rights_are_named(tmp_path: Path, namespace: Namespace) -> None:

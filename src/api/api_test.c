@@ -55,52 +55,47 @@ static void takes_exactly_its_parameters(void **state)
 			"unknown parameter \"a\"; the method help tells which there are"},
 		{"stop", "{\"now\": true}",
 			"unknown parameter \"now\"; the method help tells which there are"},
-		{"routes", "{\"family\": 5}", "parameter \"family\" is 5; 4 or 6 is wanted"},
+		{"routes", "{\"family\": 5}", "parameter \"family\" is 5; expected 4 or 6"},
 		{"routes", "{\"family\": \"4\"}",
-			"parameter \"family\" is no number from 4 to 6; give one"},
+			"parameter \"family\": expected a number from 4 to 6"},
 		{"routes", "{\"limit\": 0}",
-			"parameter \"limit\" is no number from 1 to 10000; give one"},
+			"parameter \"limit\": expected a number from 1 to 10000"},
 		{"routes", "{\"limit\": 1.5}",
-			"parameter \"limit\" is no number from 1 to 10000; give one"},
+			"parameter \"limit\": expected a number from 1 to 10000"},
 		{"routes", "{\"after\": \"x\"}",
-			"parameter \"after\" is no prefix; ADDRESS/LENGTH without host bits is "
-			"wanted"},
+			"parameter \"after\": expected ADDRESS/LENGTH without host bits"},
 		{"routes", "{\"after\": \"::/0\"}",
-			"parameter \"after\" is no IPv4 prefix; \"family\" says that one is "
-			"wanted"},
-		{"route", "{}", "parameter \"address\" is missing; give it"},
+			"parameter \"after\": expected an IPv4 prefix, as \"family\" says"},
+		{"route", "{}", "missing parameter \"address\""},
 		{"route", "{\"address\": \"10.0.0\"}",
-			"\"10.0.0\" is no address; give an IPv4 or IPv6 address"},
-		{"route", "{\"address\": 7}",
-			"parameter \"address\" is no text; give one in quotes"},
+			"invalid address \"10.0.0\": expected an IPv4 or IPv6 address"},
+		{"route", "{\"address\": 7}", "parameter \"address\": expected text in quotes"},
 		{"nexthops", "{\"after\": -1}",
-			"parameter \"after\" is no number from 0 to 32767; give one"},
+			"parameter \"after\": expected a number from 0 to 32767"},
 		{"route", "{\"address\": \"10.0.0.1\", \"vrf\": \"red\"}",
 			"there is no VRF \"red\": the file has no key \"linux\""},
 		{"taps", "{}",
 			"Linux is not the control plane here: the file has no key \"linux\""},
 		{"verify", "{\"limit\": 0}",
-			"parameter \"limit\" is no number from 1 to 1000; give one"},
-		{"routes.change", "{}", "parameter \"changes\" is missing; give it"},
+			"parameter \"limit\": expected a number from 1 to 1000"},
+		{"routes.change", "{}", "missing parameter \"changes\""},
 		{"routes.change", "{\"changes\": 1}",
-			"parameter \"changes\" is no list of 0 to 100000 members; give one"},
+			"parameter \"changes\": expected a list of 0 to 100000 members"},
 		{"routes.change", "{\"changes\": [1]}",
-			"changes[0]: is no object; {\"op\": ..., \"route\": ...} is wanted; "
-			"nothing was changed"},
+			"changes[0]: expected an object, {\"op\": ..., \"route\": ...}; nothing "
+			"was changed"},
 		{"routes.change", "{\"changes\": [{\"op\": \"add\"}]}",
-			"changes[0]: parameter \"route\" is missing; give it; nothing was changed"},
+			"changes[0]: missing parameter \"route\"; nothing was changed"},
 		{"routes.change", "{\"changes\": [{\"op\": \"burn\", \"route\": \"10.0.0.0/8\"}]}",
-			"changes[0]: \"op\" is \"burn\"; add, replace or delete is wanted; nothing "
+			"changes[0]: \"op\" is \"burn\"; expected add, replace or delete; nothing "
 			"was changed"},
 		{"routes.change",
 			"{\"changes\": [{\"op\": \"add\", \"route\": \"10.1.0.0/16 dev x\"}]}",
-			"changes[0]: add \"10.1.0.0/16 dev x\": unknown port \"x\"; the ports are "
-			"left, right; "
-			"nothing was changed"},
+			"changes[0]: add \"10.1.0.0/16 dev x\": unknown port \"x\"; expected one "
+			"of left, right; nothing was changed"},
 		{"routes.change", "{\"changes\": [{\"op\": \"add\", \"route\": \"\"}]}",
-			"changes[0]: add \"\": an empty route; \"PREFIX via ADDRESS dev PORT\" is "
-			"wanted; "
-			"nothing was changed"},
+			"changes[0]: add \"\": empty route; expected \"PREFIX via ADDRESS dev "
+			"PORT\"; nothing was changed"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
@@ -251,11 +246,9 @@ static void turns_pages_of_routes(void **state)
 	check("routes", "{\"within\": \"12.0.0.0/8\"}", "routes", "[]");
 	check("routes", "{\"within\": \"0.0.0.0/0\"}", "routes.5.prefix", "\"192.0.2.255/32\"");
 	check("routes", "{\"within\": \"2001:db8::/31\"}", "error",
-		"\"parameter \\\"within\\\" is no IPv4 prefix; \\\"family\\\" says that one is "
-		"wanted\"");
+		"\"parameter \\\"within\\\": expected an IPv4 prefix, as \\\"family\\\" says\"");
 	check("routes", "{\"within\": \"2001:db8::/16\"}", "error",
-		"\"parameter \\\"within\\\" is no prefix; ADDRESS/LENGTH without host bits is "
-		"wanted\"");
+		"\"parameter \\\"within\\\": expected ADDRESS/LENGTH without host bits\"");
 	check("routes", "{\"port\": \"right\"}", "routes.0.prefix", "\"11.0.0.0/8\"");
 	check("routes", "{\"port\": \"right\"}", "routes.1", "null");
 	check("routes", "{\"port\": \"middle\"}", "error",
@@ -405,7 +398,7 @@ static void a_reload_that_fails_changes_nothing(void **state)
 
 	write_file(PORTS "routes: [14.0.0.0/8 dev nowhere]\n");
 	snprintf(wanted, sizeof(wanted),
-		"\"%s:4: unknown port \\\"nowhere\\\"; the ports are left, right\"", file);
+		"\"%s:4: unknown port \\\"nowhere\\\"; expected one of left, right\"", file);
 	check("reload", "{}", "error", wanted);
 	expect_nothing_changed();
 	write_file(PORTS "burst: 32\n");

@@ -29,13 +29,13 @@ static int read_change(const struct api_ctx *ctx, const json_t *json, struct fib
 	memset(out, 0, sizeof(*out));
 	if (!json_is_object(json))
 		return error_set(error, -EINVAL,
-			"is no object; {\"op\": ..., \"route\": ...} is wanted");
+			"expected an object, {\"op\": ..., \"route\": ...}");
 	int err = rpc_params_read(json, rows, 2, error);
 	if (err)
 		return err;
 	int op = read_op(op_text);
 	if (op < 0)
-		return error_set(error, op, "\"op\" is \"%.60s\"; add, replace or delete is wanted",
+		return error_set(error, op, "\"op\" is \"%.60s\"; expected add, replace or delete",
 			op_text);
 	out->op = op;
 	if (op == FIB_DELETE && !config_parse_prefix(route, &out->route.prefix))
@@ -73,8 +73,8 @@ json_t *method_routes_change(void *ctx_, const json_t *params, struct error *err
 		return NULL;
 	if (ctx->taps) {
 		error_set(error, -ENOTSUP,
-			"routes belong to Linux here; tell it: ip -n NAMESPACE route add PREFIX "
-			"via ADDRESS");
+			"routes are configured in Linux here: ip -n NAMESPACE route add PREFIX via "
+			"ADDRESS");
 		return NULL;
 	}
 	size_t n = json_array_size(list);

@@ -201,7 +201,7 @@ static void verify_lists_differences_up_to_its_limit(void **state)
 	assert_int_equal(fake.sample, 50);
 	check("verify", "{\"sample\": 50, \"limit\": 2}", "differences", "5");
 	check("verify", "{\"sample\": 0}", "error",
-		"\"parameter \\\"sample\\\" is no number from 1 to 2147483647; give one\"");
+		"\"parameter \\\"sample\\\": expected a number from 1 to 2147483647\"");
 	fake.is_dumping = true;
 	check("verify", "{}", "error", "\"the mirror is still dumping; ask again\"");
 }
@@ -282,7 +282,7 @@ static void routes_are_changed_in_linux(void **state)
 {
 	check("routes.change",
 		"{\"changes\": [{\"op\": \"add\", \"route\": \"20.0.0.0/8 dev left\"}]}", "error",
-		"\"routes belong to Linux here; tell it: ip -n NAMESPACE route add PREFIX via "
+		"\"routes are configured in Linux here: ip -n NAMESPACE route add PREFIX via "
 		"ADDRESS\"");
 }
 

@@ -100,8 +100,8 @@ json_t *method_route(void *ctx_, const json_t *params, struct error *error)
 	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error))
 		return NULL;
 	if (wire_addr_parse(text, &addr)) {
-		error_set(error, -EINVAL, "\"%.60s\" is no address; give an IPv4 or IPv6 address",
-			text);
+		error_set(error, -EINVAL,
+			"invalid address \"%.60s\": expected an IPv4 or IPv6 address", text);
 		return NULL;
 	}
 	return vrf_find(ctx, vrf_name, &vrf, error) ? NULL : decision_json(ctx, vrf, &addr);

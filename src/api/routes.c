@@ -47,12 +47,11 @@ static int read_prefix(const char *name, const char *text, long family, struct w
 {
 	if (text && wire_prefix_parse(text, out))
 		return error_set(error, -EINVAL,
-			"parameter \"%s\" is no prefix; ADDRESS/LENGTH without host bits is wanted",
-			name);
+			"parameter \"%s\": expected ADDRESS/LENGTH without host bits", name);
 	if (text && out->addr.family != family)
 		return error_set(error, -EINVAL,
-			"parameter \"%s\" is no IPv%ld prefix; \"family\" says that one is wanted",
-			name, family);
+			"parameter \"%s\": expected an IPv%ld prefix, as \"family\" says", name,
+			family);
 	return 0;
 }
 
@@ -72,7 +71,7 @@ static int read_page(const struct api_ctx *ctx, const json_t *params, struct pag
 	*page = (struct page){.family = 4, .limit = PAGE_ROUTES, .iface = -1};
 	int err = rpc_params_read(params, rows, ARRAY_LEN(rows), error);
 	if (!err && page->family == 5)
-		err = error_set(error, -EINVAL, "parameter \"family\" is 5; 4 or 6 is wanted");
+		err = error_set(error, -EINVAL, "parameter \"family\" is 5; expected 4 or 6");
 	if (!err)
 		err = read_prefix("after", after, page->family, &page->after, error);
 	if (!err)

@@ -17,7 +17,7 @@ static int want_text(struct reader *reader, const struct node *node, const char 
 
 	if (node->kind == NODE_TEXT && node->text[0])
 		return 0;
-	return rows_mistake(reader, node->line, "%s is %s; %s is wanted", reader->where,
+	return rows_mistake(reader, node->line, "%s: found %s, expected %s", reader->where,
 		rows_found(node, found), what);
 }
 
@@ -92,8 +92,8 @@ static int read_tree(struct reader *reader, const struct node *root, struct conf
 
 	if (!root || (root->kind == NODE_TEXT && !root->text[0]))
 		return error_set(reader->error, -EINVAL,
-			"%s: is empty; \"%s --example\" prints a file to start from", reader->file,
-			config->program->name);
+			"%s: the file is empty; \"%s --example\" prints one to start from",
+			reader->file, config->program->name);
 	err = settings_read(reader, root, config, &rest);
 	if (!err && rest.neighbours)
 		err = rows_each(reader, rest.neighbours, TREE_MAX_NODES, read_neighbour);
@@ -253,7 +253,7 @@ int config_parse_route(const struct config *config, struct fib *fib, const char 
 
 	if (err > 0)
 		return error_set(error, -EINVAL,
-			"an empty route; \"PREFIX via ADDRESS dev PORT\" is wanted");
+			"empty route; expected \"PREFIX via ADDRESS dev PORT\"");
 	for (unsigned i = 0; i < line.n_members && !err; i++) {
 		const struct route_member *member = &line.member[i];
 
@@ -263,7 +263,8 @@ int config_parse_route(const struct config *config, struct fib *fib, const char 
 				"neighbour into the file");
 		else if (member->hop.via.family && own_has(config, &member->hop.via))
 			err = error_set(error, -EINVAL,
-				"%s is an address of our own; that of a neighbour is wanted",
+				"%s is an address of the router itself; expected that of a "
+				"neighbour",
 				wire_addr_print(&member->hop.via, via));
 		members[i] = (struct fib_member){member->hop, member->weight};
 	}

@@ -14,171 +14,160 @@
 
 static const struct mistake mistakes[] = {
 	// YAML syntax.
-	{"", "f.yaml: is empty; \"dl3d --example\" prints a file to start from"},
-	{"# nothing\n", "f.yaml: is empty; \"dl3d --example\" prints a file to start from"},
-	{"hello", "f.yaml:1: the file is \"hello\"; a map (key: value) is wanted"},
-	{"[1]", "f.yaml:1: the file is a list; a map (key: value) is wanted"},
-	{"ports: [", "f.yaml:1: not YAML: did not find expected node content"},
+	{"", "f.yaml: the file is empty; \"dl3d --example\" prints one to start from"},
+	{"# nothing\n", "f.yaml: the file is empty; \"dl3d --example\" prints one to start from"},
+	{"hello", "f.yaml:1: the file: found \"hello\", expected a map (key: value)"},
+	{"[1]", "f.yaml:1: the file: found a list, expected a map (key: value)"},
+	{"ports: [", "f.yaml:1: YAML syntax error: did not find expected node content"},
 	{"ports:\n\t- a",
-		"f.yaml:2: not YAML: found character that cannot start any token (YAML wants "
-		"spaces, not tabs, and quotes around text that starts with a sign)"},
-	{PORTS "---\nports: []\n", "f.yaml:4: a second YAML document; one is wanted"},
+		"f.yaml:2: YAML syntax error: found character that cannot start any token (YAML "
+		"needs spaces, not tabs, and quotes around text that starts with a sign)"},
+	{PORTS "---\nports: []\n", "f.yaml:4: a second YAML document; expected one"},
 	{"a: \"x\\0y\"", "f.yaml:1: text with a NUL byte; remove it"},
-	{"\n\xff\xfe", "f.yaml:2: not YAML: invalid leading UTF-8 octet"},
+	{"\n\xff\xfe", "f.yaml:2: YAML syntax error: invalid leading UTF-8 octet"},
 	{"[[[[[[[[[[[[[[[[[", "f.yaml:1: lists and maps nested deeper than 16; no key needs that"},
-	{"{[a]: b}", "f.yaml:1: a key that is itself a list or map; a word is wanted"},
-	{"a: *b", "f.yaml:1: alias *b names no anchor before it; wanted is &b"},
+	{"{[a]: b}", "f.yaml:1: a key that is itself a list or map; expected a word"},
+	{"a: *b", "f.yaml:1: alias *b names no anchor before it; expected &b"},
 	{"a: &b [*b]", "f.yaml:1: an alias inside of what it names; write the value out"},
-	{"{*b: 1}", "f.yaml:1: an alias as key; a word is wanted"},
+	{"{*b: 1}", "f.yaml:1: an alias as key; expected a word"},
 	// Keys.
 	{PORTS "burts: 3", "f.yaml:4: unknown key \"burts\"; did you mean \"burst\"?"},
-	{PORTS "zzz: 3", "f.yaml:4: unknown key \"zzz\"; known here are ports, workers, burst, "
-			 "idle, memory, "
-			 "eal, control, routes, route_files, neighbours, linux"},
+	{PORTS "zzz: 3", "f.yaml:4: unknown key \"zzz\"; expected one of ports, workers, burst, "
+			 "idle, memory, eal, control, routes, route_files, neighbours, linux"},
 	{"ports:\n  - nmae: a\n",
 		"f.yaml:2: unknown key \"ports[0].nmae\"; did you mean \"name\"?"},
 	{PORTS "memory:\n  hugepage: auto",
 		"f.yaml:5: unknown key \"memory.hugepage\"; did you mean \"hugepages\"?"},
 	{PORTS "burst: 1\nburst: 2",
-		"f.yaml:5: key \"burst\" for the second time; it stands in line 4 already"},
+		"f.yaml:5: duplicate key \"burst\" (first in line 4); remove one"},
 	// Values.
-	{PORTS "burst: many", "f.yaml:4: burst is \"many\"; a number from 1 to 64 is wanted"},
-	{PORTS "burst: 65", "f.yaml:4: burst is \"65\"; a number from 1 to 64 is wanted"},
-	{PORTS "burst: -1", "f.yaml:4: burst is \"-1\"; a number from 1 to 64 is wanted"},
+	{PORTS "burst: many", "f.yaml:4: burst: found \"many\", expected a number from 1 to 64"},
+	{PORTS "burst: 65", "f.yaml:4: burst: found \"65\", expected a number from 1 to 64"},
+	{PORTS "burst: -1", "f.yaml:4: burst: found \"-1\", expected a number from 1 to 64"},
 	{PORTS "burst: 99999999999999999999999999",
-		"f.yaml:4: burst is \"99999999999999999999999999\"; a number from 1 to 64 is "
-		"wanted"},
-	{PORTS "idle: doze", "f.yaml:4: idle is \"doze\"; one of sleep/poll is wanted"},
+		"f.yaml:4: burst: found \"99999999999999999999999999\", expected a number from 1 "
+		"to 64"},
+	{PORTS "idle: doze", "f.yaml:4: idle: found \"doze\", expected one of sleep/poll"},
 	{PORTS "workers: [{core: 1, idle: 3}]",
-		"f.yaml:4: workers[0].idle is \"3\"; one of sleep/poll is wanted"},
-	{PORTS "burst:", "f.yaml:4: burst is empty; a number from 1 to 64 is wanted"},
-	{PORTS "burst: [1]", "f.yaml:4: burst is a list; a number from 1 to 64 is wanted"},
+		"f.yaml:4: workers[0].idle: found \"3\", expected one of sleep/poll"},
+	{PORTS "burst:", "f.yaml:4: burst: found no value, expected a number from 1 to 64"},
+	{PORTS "burst: [1]", "f.yaml:4: burst: found a list, expected a number from 1 to 64"},
 	{PORTS "memory: {hugepages: maybe}",
-		"f.yaml:4: memory.hugepages is \"maybe\"; one of auto/require/never is wanted"},
+		"f.yaml:4: memory.hugepages: found \"maybe\", expected one of auto/require/never"},
 	{PORTS "memory: {hugepages: }",
-		"f.yaml:4: memory.hugepages is empty; one of auto/require/never is wanted"},
-	{PORTS "control: {socket: null}", "f.yaml:4: control.socket is empty; text of 1 to 107 "
-					  "characters is wanted"},
-	{PORTS "control: {group: ~}", "f.yaml:4: control.group is empty; text of 1 to 32 "
-				      "characters is wanted"},
+		"f.yaml:4: memory.hugepages: found no value, expected one of auto/require/never"},
+	{PORTS "control: {socket: null}",
+		"f.yaml:4: control.socket: found no value, expected text of 1 to 107 characters"},
+	{PORTS "control: {group: ~}",
+		"f.yaml:4: control.group: found no value, expected text of 1 to 32 characters"},
 	{PORTS "control: {socket: \"/run/a\\nb\"}",
 		"f.yaml:4: control.socket has a control character; remove it"},
-	{PORTS "memory: [1]", "f.yaml:4: memory is a list; a map (key: value) is wanted"},
+	{PORTS "memory: [1]", "f.yaml:4: memory: found a list, expected a map (key: value)"},
 	{PORTS "eal: {args: [[a]]}",
-		"f.yaml:4: eal.args[0] is a list; text of 1 to 255 characters is wanted"},
-	{PORTS "eal: {args: a}", "f.yaml:4: eal.args is \"a\"; a list is wanted"},
+		"f.yaml:4: eal.args[0]: found a list, expected text of 1 to 255 characters"},
+	{PORTS "eal: {args: a}", "f.yaml:4: eal.args: found \"a\", expected a list"},
 	// Ports.
-	{"burst: 1", "f.yaml:1: no ports; \"ports:\" with at least one name and device is wanted"},
-	{"ports:", "f.yaml:1: ports is empty; at least one port is wanted"},
-	{"ports: []", "f.yaml:1: ports is empty; at least one port is wanted"},
-	{"ports: {a: b}", "f.yaml:1: ports is a map; a list is wanted"},
-	{"ports: [a]", "f.yaml:1: ports[0] is \"a\"; a map (key: value) is wanted"},
-	{"ports: [{name: a}]", "f.yaml:1: ports[0] has no device; it is wanted"},
-	{"ports: [{device: a}]", "f.yaml:1: ports[0] has no name; it is wanted"},
-	{"ports: [{name: 12}]",
-		"f.yaml:1: ports[0].name is \"12\"; 1 to 15 letters, digits and -_. are "
-		"wanted, not digits alone"},
-	{"ports: [{name: a b}]",
-		"f.yaml:1: ports[0].name is \"a b\"; 1 to 15 letters, digits and -_. are "
-		"wanted, not digits alone"},
+	{"burst: 1", "f.yaml:1: no ports; expected \"ports:\" with at least one name and device"},
+	{"ports:", "f.yaml:1: ports: found none, expected at least one"},
+	{"ports: []", "f.yaml:1: ports: found none, expected at least one"},
+	{"ports: {a: b}", "f.yaml:1: ports: found a map, expected a list"},
+	{"ports: [a]", "f.yaml:1: ports[0]: found \"a\", expected a map (key: value)"},
+	{"ports: [{name: a}]",
+		"f.yaml:1: ports[0]: missing key \"device\"; expected a name and a device"},
+	{"ports: [{device: a}]",
+		"f.yaml:1: ports[0]: missing key \"name\"; expected a name and a device"},
+	{"ports: [{name: 12}]", "f.yaml:1: ports[0].name: found \"12\", expected 1 to 15 letters, "
+				"digits and -_., not digits alone"},
+	{"ports: [{name: a b}]", "f.yaml:1: ports[0].name: found \"a b\", expected 1 to 15 "
+				 "letters, digits and -_., not digits alone"},
 	{PORTS "  - {name: left, device: x}",
-		"f.yaml:4: port name \"left\" is taken by the port in line 2; choose another"},
+		"f.yaml:4: duplicate port name \"left\" (first used in line 2); choose another"},
 	{PORTS "  - {name: a, device: 'net_null0,x=1'}",
-		"f.yaml:4: device net_null0 is taken by the port in line 2; choose another"},
+		"f.yaml:4: duplicate device net_null0 (first used in line 2); choose another"},
 	{PORTS "  - {name: a, device: [x]}",
-		"f.yaml:4: ports[2].device is a list; a PCI address or a DPDK device is wanted"},
+		"f.yaml:4: ports[2].device: found a list, expected a PCI address or a DPDK device"},
 	{PORTS "  - {name: a, device: x, mtu: 67}",
-		"f.yaml:4: ports[2].mtu is \"67\"; a number from 68 to 9600 is wanted"},
+		"f.yaml:4: ports[2].mtu: found \"67\", expected a number from 68 to 9600"},
 	{PORTS "  - {name: a, device: x, mac: up}",
-		"f.yaml:4: ports[2].mac is \"up\"; a MAC address like "
-		"02:00:00:00:00:01 or the word update is wanted"},
+		"f.yaml:4: ports[2].mac: found \"up\", expected a MAC address like "
+		"02:00:00:00:00:01 or the word update"},
 	{PORTS "  - {name: a, device: x, peer: 03:00:00:00:00:01}",
-		"f.yaml:4: ports[2].peer is the group address 03:00:00:00:00:01; the MAC address "
-		"of one box "
-		"is wanted"},
+		"f.yaml:4: ports[2].peer: found the multicast address 03:00:00:00:00:01, expected "
+		"a unicast MAC address"},
 	{PORTS "  - {name: a, device: x, mac: '00:00:00:00:00:00'}",
-		"f.yaml:4: ports[2].mac is the null address 00:00:00:00:00:00; the MAC address of "
-		"one box is wanted"},
+		"f.yaml:4: ports[2].mac: found the zero address 00:00:00:00:00:00, expected a "
+		"unicast MAC address"},
 	{PORTS "  - {name: a, device: x, mode: bridge}",
-		"f.yaml:4: ports[2].mode is \"bridge\"; one of route/xconnect is wanted"},
+		"f.yaml:4: ports[2].mode: found \"bridge\", expected one of route/xconnect"},
 	{PORTS "  - {name: a, device: x, mode: xconnect}",
-		"f.yaml:4: ports[2] is cross-connected to no port; \"to: PORT\" is wanted"},
+		"f.yaml:4: ports[2]: \"mode: xconnect\" without \"to\"; expected \"to: PORT\""},
 	{PORTS "  - {name: a, device: x, mode: xconnect, to: b}",
-		"f.yaml:4: ports[2] is cross-connected to unknown port \"b\"; one of the names "
-		"under ports is "
-		"wanted"},
-	{PORTS "  - {name: a, device: x, to: left}", "f.yaml:4: ports[2] has \"to\", which means "
-						     "something with \"mode: xconnect\" only"},
+		"f.yaml:4: ports[2].to: unknown port \"b\"; expected one of the names under ports"},
+	{PORTS "  - {name: a, device: x, to: left}",
+		"f.yaml:4: ports[2]: \"to\" without \"mode: xconnect\"; add that, or remove it"},
 	{PORTS "  - {name: a, device: x, mac: update}",
-		"f.yaml:4: ports[2] has \"mac: update\", which means something with \"mode: "
-		"xconnect\" only"},
+		"f.yaml:4: ports[2]: \"mac: update\" without \"mode: xconnect\"; add that, or "
+		"remove it"},
 	{PORTS "  - {name: a, device: x, mode: xconnect, to: left, addresses: [192.0.2.1/24]}",
-		"f.yaml:4: ports[2] is cross-connected and has addresses; \"mode: route\" is "
-		"wanted for them"},
+		"f.yaml:4: ports[2]: \"mode: xconnect\" with addresses; expected \"mode: route\""},
 	{PORTS "  - {name: a, device: x, addresses: [192.0.2.1]}",
-		"f.yaml:4: ports[2].addresses[0] is \"192.0.2.1\"; an address with its length like "
-		"192.0.2.1/24 is wanted"},
+		"f.yaml:4: ports[2].addresses[0]: found \"192.0.2.1\", expected ADDRESS/LENGTH "
+		"like 192.0.2.1/24 (length 1 to 32, IPv6 1 to 128)"},
 	{PORTS "  - {name: a, device: x, addresses: [192.0.2.0/24]}",
-		"f.yaml:4: ports[2].addresses[0] is 192.0.2.0/24, the prefix itself; the address "
-		"of the port "
-		"in it is wanted"},
+		"f.yaml:4: ports[2].addresses[0]: found 192.0.2.0/24, the prefix itself; expected "
+		"the address of a host"},
 	{PORTS "  - {name: a, device: x, addresses: [192.0.2.255/24]}",
-		"f.yaml:4: ports[2].addresses[0] is 192.0.2.255/24, the broadcast address of its "
-		"prefix; the "
-		"address of the port in it is wanted"},
+		"f.yaml:4: ports[2].addresses[0]: found 192.0.2.255/24, the broadcast address of "
+		"its prefix; expected the address of a host"},
 	{PORTS "  - {name: a, device: x, addresses: [127.0.0.1/8]}",
-		"f.yaml:4: ports[2].addresses[0] is 127.0.0.1/8, an address that no host may have; "
-		"the address "
-		"of the port in it is wanted"},
+		"f.yaml:4: ports[2].addresses[0]: found 127.0.0.1/8, an address that no host may "
+		"have; expected the address of a host"},
 	{PORTS "  - {name: a, device: x, addresses: [\"::1/128\"]}",
-		"f.yaml:4: ports[2].addresses[0] is ::1/128, an address that no host may have; the "
-		"address of the port in it is wanted"},
+		"f.yaml:4: ports[2].addresses[0]: found ::1/128, an address that no host may have; "
+		"expected the address of a host"},
 	{PORTS "  - {name: a, device: x, addresses: [\"::/128\"]}",
-		"f.yaml:4: ports[2].addresses[0] is ::/128, an address that no host may have; the "
-		"address of the port in it is wanted"},
+		"f.yaml:4: ports[2].addresses[0]: found ::/128, an address that no host may have; "
+		"expected the address of a host"},
 	{PORTS "  - {name: a, device: x, addresses: [192.0.2.1/24, 192.0.2.1/25]}",
-		"f.yaml:4: ports[2].addresses[1] is 192.0.2.1/25 for the second time; it stands in "
-		"line 4 "
-		"already"},
+		"f.yaml:4: ports[2].addresses[1]: duplicate address 192.0.2.1/25 (first used in "
+		"line 4); remove one"},
 	{PORTS "  - {name: a, device: x, addresses: [192.0.2.1/24]}\n"
 	       "  - {name: b, device: y, addresses: [192.0.2.2/24]}",
-		"f.yaml:5: ports[3].addresses[0] is 192.0.2.2/24, but its prefix is connected to "
-		"another port "
-		"in line 4; one port is wanted"},
+		"f.yaml:5: ports[3].addresses[0]: the prefix of 192.0.2.2/24 is already connected "
+		"to another port (line 4); expected one port for each prefix"},
 	// Workers.
-	{PORTS "workers: [{}]", "f.yaml:4: workers[0] has no core; the number of a CPU is wanted"},
-	{PORTS "workers: [{core: 1}, {core: 1}]",
-		"f.yaml:4: workers[1] is on core 1, as is the worker in line 4; choose another"},
+	{PORTS "workers: [{}]",
+		"f.yaml:4: workers[0]: missing key \"core\"; expected the number of a CPU"},
+	{PORTS "workers: [{core: 1}, {core: 1}]", "f.yaml:4: workers[1]: core 1 is already "
+						  "used by the worker in line 4; choose another"},
 	{PORTS "workers: [{core: 1, queues: [left]}]",
-		"f.yaml:4: workers[0].queues[0] is \"left\"; PORT/QUEUE like left/0 is wanted, "
-		"queues from 0 to "
-		"63"},
+		"f.yaml:4: workers[0].queues[0]: found \"left\", expected PORT/QUEUE like left/0 "
+		"(queues 0 to 63)"},
 	{PORTS "workers: [{core: 1, queues: [middle/0]}]",
-		"f.yaml:4: workers[0].queues[0] names unknown port \"middle\"; one of the names "
-		"under ports is "
-		"wanted"},
+		"f.yaml:4: workers[0].queues[0]: unknown port \"middle\"; expected one of the "
+		"names under ports"},
 	// Routes and neighbours: the messages themselves are tested with their parsers.
 	{PORTS "routes:\n  - blackhole 10.0.0.0/8\n  - 10.0.0.1/24 dev left",
 		"f.yaml:6: 10.0.0.1/24 has host bits; did you mean 10.0.0.0/24?"},
-	{PORTS "routes: [[a]]", "f.yaml:4: routes[0] is a list; a route like \"192.0.2.0/24 via "
-				"198.51.100.1 dev left\" is wanted"},
-	{PORTS "routes: [a: b]", "f.yaml:4: routes[0] is a map; a route like \"192.0.2.0/24 via "
-				 "198.51.100.1 dev left\" is wanted"},
+	{PORTS "routes: [[a]]", "f.yaml:4: routes[0]: found a list, expected a route like "
+				"\"192.0.2.0/24 via 198.51.100.1 dev left\""},
+	{PORTS "routes: [a: b]", "f.yaml:4: routes[0]: found a map, expected a route like "
+				 "\"192.0.2.0/24 via 198.51.100.1 dev left\""},
 	{PORTS "  - {name: a, device: x, addresses: [10.0.0.1/24]}\nroutes: [default via 10.0.0.1 "
 	       "dev a]",
-		"f.yaml:5: 10.0.0.1 is an address of our own; that of a neighbour is wanted"},
+		"f.yaml:5: 10.0.0.1 is an address of the router itself; expected that of a "
+		"neighbour"},
 	{PORTS "  - {name: a, device: x, addresses: ['2001:db8::1/64']}\n"
 	       "neighbours: ['2001:db8::1 lladdr 02:00:00:00:00:01 dev a']",
-		"f.yaml:5: 2001:db8::1 is an address of our own; that of a neighbour is wanted"},
+		"f.yaml:5: 2001:db8::1 is an address of the router itself; expected that of a "
+		"neighbour"},
 	{PORTS "neighbours: [192.0.2.2 dev left]",
-		"f.yaml:4: a neighbour needs a MAC address and a port: "
-		"\"ADDRESS lladdr MAC dev PORT\""},
+		"f.yaml:4: invalid neighbour: expected \"ADDRESS lladdr MAC dev PORT\""},
 	{PORTS "neighbours:\n"
 	       "  - 192.0.2.2 lladdr 02:00:00:00:00:02 dev left\n"
 	       "  - 192.0.2.2 lladdr 02:00:00:00:00:03 dev left\n",
 		"f.yaml:6: neighbour 192.0.2.2 has MAC address 02:00:00:00:00:03 here and "
-		"02:00:00:00:00:02 "
-		"in f.yaml:5; one is wanted"},
+		"02:00:00:00:00:02 in f.yaml:5; expected one"},
 };
 
 static void answers_each_mistake_with_one_sentence(void **state)
@@ -288,7 +277,7 @@ static void resolves_aliases_without_copying_what_they_name(void **state)
 			"  - &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i,
 			i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
 	assert_int_not_equal(fake_read(&config, text, &error), 0);
-	assert_non_null(strstr(error.text, "routes[0] is a list"));
+	assert_non_null(strstr(error.text, "routes[0]: found a list"));
 	config = fake_take("ports: [{name: a, device: x, to: &d a, mode: &m xconnect}, {name: b, "
 			   "device: y, to: *d, mode: *m}]");
 	assert_string_equal(config->ports.ports[1].xconnect, "a");
@@ -305,7 +294,7 @@ static void takes_a_file_that_begins_with_the_mark_of_utf8(void **state)
 	config_free(config);
 	assert_int_not_equal(fake_read(&config, "\xef\xbb\xbf" PORTS "burst: x", &error), 0);
 	assert_string_equal(error.text,
-		"f.yaml:4: burst is \"x\"; a number from 1 to 64 is wanted");
+		"f.yaml:4: burst: found \"x\", expected a number from 1 to 64");
 	assert_int_not_equal(fake_read(&config, "\xef\xbb\xbf", &error), 0);
 	assert_non_null(strstr(error.text, "is empty"));
 }
@@ -336,12 +325,12 @@ static void names_a_file_that_cannot_be_read(void **state)
 
 	assert_int_not_equal(config_load(&config, "/nonexistent/f.yaml", &error), 0);
 	assert_string_equal(error.text,
-		"/nonexistent/f.yaml: cannot be read: No such file or directory");
+		"/nonexistent/f.yaml: cannot read the file: No such file or directory");
 	assert_int_not_equal(config_load(&config, "/", &error), 0);
-	assert_string_equal(error.text, "/: cannot be read: Is a directory");
+	assert_string_equal(error.text, "/: cannot read the file: Is a directory");
 	assert_int_not_equal(config_load(&config, "/dev/null", &error), 0);
 	assert_string_equal(error.text,
-		"/dev/null: is empty; \"dl3d --example\" prints a file to start from");
+		"/dev/null: the file is empty; \"dl3d --example\" prints one to start from");
 	assert_int_not_equal(config_load(&config, "/dev/zero", &error), 0);
 	assert_string_equal(error.text,
 		"/dev/zero: larger than 64 MiB; put routes into files of their own");

@@ -70,9 +70,9 @@ static int say_why(const struct wanted_file *file, int err, struct error *error)
 			file->limit >> 20);
 	if (err == -ESPIPE)
 		return error_set(error, err,
-			"%s: cannot be read while the program runs: it is no regular file",
+			"%s: cannot read the file while the program runs: not a regular file",
 			file->path);
-	return error_set(error, err, "%s: cannot be read: %s", file->path, strerror(-err));
+	return error_set(error, err, "%s: cannot read the file: %s", file->path, strerror(-err));
 }
 
 int file_read(const struct wanted_file *file, char **bytes, size_t *n, struct error *error)

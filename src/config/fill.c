@@ -112,19 +112,18 @@ static int name_first(const struct config *config, size_t bad, struct error *err
 	for (size_t i = 0; i < bad; i++)
 		if (same_prefix(&routes->change[i].route.prefix, prefix))
 			return error_set(error, -EEXIST,
-				"%s:%u: route to %s for the second time; it stands in %s:%u "
-				"already",
-				file, line, text, routes->file[routes->spot[i].file],
+				"%s:%u: duplicate route to %s (first in %s:%u); remove one", file,
+				line, text, routes->file[routes->spot[i].file],
 				routes->spot[i].line);
 	for (unsigned i = 0; i < config->n_own; i++)
 		if (same_prefix(&config->own[i].prefix, prefix) ||
 			wire_addr_equal(&config->own[i].addr, &prefix->addr))
 			return error_set(error, -EEXIST,
-				"%s:%u: route to %s, which comes from the port's address in %s:%d "
+				"%s:%u: route to %s, which the port's address in %s:%d connects "
 				"already; remove one",
 				file, line, text, config->path, config->own[i].line);
-	return error_set(error, -EEXIST, "%s:%u: route to %s, which is there already; remove it",
-		file, line, text);
+	return error_set(error, -EEXIST, "%s:%u: duplicate route to %s; remove it", file, line,
+		text);
 }
 
 // The changes with groups allocated in the table. Owner: caller, free.

@@ -134,20 +134,16 @@ static void names_both_lines_of_a_prefix_that_stands_twice(void **state)
 {
 	static const struct clash clashes[] = {
 		{"  - 10.0.0.0/8 dev left\n  - 11.0.0.0/8 dev left\n  - 10.0.0.0/8 dev right\n",
-			"f.yaml:7: route to 10.0.0.0/8 for the second time; it stands in f.yaml:5 "
-			"already"},
+			"f.yaml:7: duplicate route to 10.0.0.0/8 (first in f.yaml:5); remove one"},
 		{"  - default dev left\n  - 0.0.0.0 0 right\n",
-			"f.yaml:6: route to 0.0.0.0/0 for the second time; it stands in f.yaml:5 "
-			"already"},
-		{"  - 192.0.2.0/24 dev left\n",
-			"f.yaml:5: route to 192.0.2.0/24, which comes from the port's "
-			"address in f.yaml:2 already; remove one"},
-		{"  - blackhole 192.0.2.9\n",
-			"f.yaml:5: route to 192.0.2.9/32, which comes from the port's "
-			"address in f.yaml:2 already; remove one"},
+			"f.yaml:6: duplicate route to 0.0.0.0/0 (first in f.yaml:5); remove one"},
+		{"  - 192.0.2.0/24 dev left\n", "f.yaml:5: route to 192.0.2.0/24, which the port's "
+						"address in f.yaml:2 connects already; remove one"},
+		{"  - blackhole 192.0.2.9\n", "f.yaml:5: route to 192.0.2.9/32, which the port's "
+					      "address in f.yaml:2 connects already; remove one"},
 		{"  - 2001:db8::/64 dev right\n",
-			"f.yaml:5: route to 2001:db8::/64, which comes from the port's "
-			"address in f.yaml:2 already; remove one"},
+			"f.yaml:5: route to 2001:db8::/64, which the port's address in f.yaml:2 "
+			"connects already; remove one"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(clashes); i++) {
@@ -224,7 +220,8 @@ static void reads_route_files_with_their_lines(void **state)
 	unlink(routes);
 	assert_int_not_equal(config_load(&config, yaml, &error), 0);
 	snprintf(expected, sizeof(expected),
-		"%s:2: route file %s: cannot be read: No such file or directory", yaml, routes);
+		"%s:2: route file %s: cannot read the file: No such file or directory", yaml,
+		routes);
 	assert_string_equal(error.text, expected);
 	unlink(yaml);
 	rmdir(folder);
@@ -245,8 +242,8 @@ static void refuses_a_change_by_way_of_our_own_address(void **state)
 	assert_non_null(fib);
 	for (unsigned i = 0; i < ARRAY_LEN(texts); i++) {
 		assert_int_not_equal(config_parse_route(config, fib, texts[i], &route, &error), 0);
-		assert_string_equal(error.text,
-			"192.0.2.9 is an address of our own; that of a neighbour is wanted");
+		assert_string_equal(error.text, "192.0.2.9 is an address of the router itself; "
+						"expected that of a neighbour");
 	}
 	assert_int_equal(config_parse_route(config, fib, "10.0.0.0/8 via 192.0.2.2 dev left",
 				 &route, &error),

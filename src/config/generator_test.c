@@ -20,62 +20,61 @@
 static void answers_each_mistake_with_one_sentence(void **state)
 {
 	static const struct mistake mistakes[] = {
-		{"", "g.yaml: is empty; \"dl3gen --example\" prints a file to start from"},
-		{PORTS "neighbours: []", "g.yaml:4: unknown key \"neighbours\"; known here are "
-					 "ports, workers, burst, "
-					 "idle, memory, eal, control, streams"},
+		{"", "g.yaml: the file is empty; \"dl3gen --example\" prints one to start from"},
+		{PORTS "neighbours: []",
+			"g.yaml:4: unknown key \"neighbours\"; expected one of ports, workers, "
+			"burst, idle, memory, eal, control, streams"},
 		{PORTS "stream: []", "g.yaml:4: unknown key \"stream\"; did you mean \"streams\"?"},
 		{"ports: [{name: a, device: x, queues: 2}]",
-			"g.yaml:1: unknown key \"ports[0].queues\"; known here are name, device, "
+			"g.yaml:1: unknown key \"ports[0].queues\"; expected one of name, device, "
 			"mtu, rx_descriptors, tx_descriptors, mac, line_rate, addresses, gateway"},
 		{ADDRESSES("[10.0.0.1]"),
-			"g.yaml:1: ports[0].addresses[0] is \"10.0.0.1\"; an address with its "
-			"length like 192.0.2.1/24 is wanted"},
+			"g.yaml:1: ports[0].addresses[0]: found \"10.0.0.1\", expected "
+			"ADDRESS/LENGTH like 192.0.2.1/24 (length 1 to 32, IPv6 1 to 128)"},
 		{ADDRESSES("10.0.0.1/24"),
-			"g.yaml:1: ports[0].addresses is \"10.0.0.1/24\"; a list is wanted"},
+			"g.yaml:1: ports[0].addresses: found \"10.0.0.1/24\", expected a list"},
 		{ADDRESSES("[10.0.0.1/24, 10.0.0.1/8]"),
-			"g.yaml:1: ports[0].addresses[1] is 10.0.0.1/8 for the second time; one "
-			"port is wanted for it"},
-		{ADDRESSES("[10.0.0.0/24]"),
-			"g.yaml:1: ports[0].addresses[0] is 10.0.0.0/24, the prefix itself; the "
-			"address of the port in it is wanted"},
+			"g.yaml:1: ports[0].addresses[1]: duplicate address 10.0.0.1/8; expected "
+			"it once in all ports"},
+		{ADDRESSES("[10.0.0.0/24]"), "g.yaml:1: ports[0].addresses[0]: found 10.0.0.0/24, "
+					     "the prefix itself; expected the address of a host"},
 		{GATEWAY("[]", "10.0.0.1"),
-			"g.yaml:1: ports[0] has gateway 10.0.0.1, but no address in its network; "
-			"\"addresses: [ADDRESS/LENGTH]\" with a neighbour of it is wanted"},
+			"g.yaml:1: ports[0]: no address in the network of gateway 10.0.0.1; "
+			"expected one in \"addresses: [ADDRESS/LENGTH]\""},
 		{GATEWAY("[10.0.0.1/24]", "10.0.0.1"),
-			"g.yaml:1: ports[0] has gateway 10.0.0.1, but no address in its network; "
-			"\"addresses: [ADDRESS/LENGTH]\" with a neighbour of it is wanted"},
+			"g.yaml:1: ports[0]: no address in the network of gateway 10.0.0.1; "
+			"expected one in \"addresses: [ADDRESS/LENGTH]\""},
 		{GATEWAY("[10.0.0.1/24]", "\"fe80::1\""),
-			"g.yaml:1: ports[0] has gateway fe80::1, but no address in its network; "
-			"\"addresses: [ADDRESS/LENGTH]\" with a neighbour of it is wanted"},
+			"g.yaml:1: ports[0]: no address in the network of gateway fe80::1; "
+			"expected one in \"addresses: [ADDRESS/LENGTH]\""},
 		{GATEWAY("[10.0.0.1/24]", "router"),
-			"g.yaml:1: ports[0].gateway is \"router\"; an address like 192.0.2.254 or "
-			"2001:db8::fe, or one of each family in a list, is wanted"},
+			"g.yaml:1: ports[0].gateway: found \"router\", expected an address like "
+			"192.0.2.254 or 2001:db8::fe, or a list with one of each family"},
 		{GATEWAY("[10.0.0.1/24]", "[10.0.0.2, 10.0.0.3]"),
-			"g.yaml:1: ports[0].gateway[1] is 10.0.0.3, the second one of IPv4; one of "
-			"each family is wanted"},
+			"g.yaml:1: ports[0].gateway[1]: found 10.0.0.3, a second IPv4 gateway; "
+			"expected one of each family"},
 		{"ports: [{name: a, device: x}]\nworkers: [{core: 0, queues: [a/1]}]",
-			"g.yaml:2: workers[0].queues[0] is \"a/1\"; PORT/QUEUE like left/0 is "
-			"wanted, queues from 0 to 0"},
+			"g.yaml:2: workers[0].queues[0]: found \"a/1\", expected PORT/QUEUE like "
+			"left/0 (queues 0 to 0)"},
 		{"ports: [{name: a, device: x, mac: update}]",
-			"g.yaml:1: ports[0].mac is \"update\"; a MAC address like "
-			"02:00:00:00:00:01 is wanted"},
+			"g.yaml:1: ports[0].mac: found \"update\", expected a MAC address like "
+			"02:00:00:00:00:01"},
 		{"ports: [{name: a, device: x, line_rate: fast}]",
-			"g.yaml:1: ports[0].line_rate is \"fast\"; bits a second like 100 Gbit/s, "
-			"1 Mbit/s to 10 Tbit/s, are wanted"},
+			"g.yaml:1: ports[0].line_rate: found \"fast\", expected a rate like 100 "
+			"Gbit/s (1 Mbit/s to 10 Tbit/s)"},
 		{"ports: [{name: a, device: x, line_rate: 100 Gbit/s l2}]",
-			"g.yaml:1: ports[0].line_rate is \"100 Gbit/s l2\"; bits a second like 100 "
-			"Gbit/s, 1 Mbit/s to 10 Tbit/s, are wanted"},
+			"g.yaml:1: ports[0].line_rate: found \"100 Gbit/s l2\", expected a rate "
+			"like 100 Gbit/s (1 Mbit/s to 10 Tbit/s)"},
 		{"ports: [{name: a, device: x, line_rate: 999 kbit/s}]",
-			"g.yaml:1: ports[0].line_rate is \"999 kbit/s\"; bits a second like 100 "
-			"Gbit/s, 1 Mbit/s to 10 Tbit/s, are wanted"},
+			"g.yaml:1: ports[0].line_rate: found \"999 kbit/s\", expected a rate like "
+			"100 Gbit/s (1 Mbit/s to 10 Tbit/s)"},
 		{"ports: [{name: a, device: x, line_rate: 100}]",
-			"g.yaml:1: ports[0].line_rate is \"100\"; bits a second like 100 Gbit/s, 1 "
-			"Mbit/s to 10 Tbit/s, are wanted"},
-		{PORTS "streams: {from: left}", "g.yaml:4: streams is a map; a list is wanted"},
-		{PORTS "streams: all", "g.yaml:4: streams is \"all\"; a list is wanted"},
+			"g.yaml:1: ports[0].line_rate: found \"100\", expected a rate like 100 "
+			"Gbit/s (1 Mbit/s to 10 Tbit/s)"},
+		{PORTS "streams: {from: left}", "g.yaml:4: streams: found a map, expected a list"},
+		{PORTS "streams: all", "g.yaml:4: streams: found \"all\", expected a list"},
 		{PORTS "streams:\n  - from: left\n    from: right\n",
-			"g.yaml:6: key \"from\" for the second time in one stream; one is wanted"},
+			"g.yaml:6: duplicate key \"from\" in one stream; remove one"},
 		{PORTS "streams: [[[[[[a]]]]]]",
 			"g.yaml:4: streams hold more than any stream needs (lists in lists, or "
 			"16384 values); leave some out"},
@@ -243,10 +242,10 @@ static void the_example_shows_every_key_of_a_stream(void **state)
 	struct error error = {""};
 
 	assert_int_not_equal(gen_check(config_ports(config), config_streams(config), &error), 0);
-	char *keys = strstr(error.text, "known here are ");
+	char *keys = strstr(error.text, "expected one of ");
 	assert_non_null(keys);
 	unsigned n = 0;
-	for (char *name = strtok(keys + 15, ", "); name; name = strtok(NULL, ", "), n++) {
+	for (char *name = strtok(keys + 16, ", "); name; name = strtok(NULL, ", "), n++) {
 		snprintf(key, sizeof(key), "%s: ", name);
 		if (!strstr(text, key))
 			fail_msg("%s is not in the example", name);

@@ -26,8 +26,8 @@ static int read_namespace(struct reader *reader, const struct node *node, void *
 	if (node->kind != NODE_TEXT || !is_file_name(node->text) ||
 		strlen(node->text) >= TAP_NAME_MAX)
 		return rows_mistake(reader, node->line,
-			"%snamespace is %s; a name of 1 to %d characters that \"ip netns\" shows "
-			"is wanted",
+			"%snamespace: found %s, expected a name that \"ip netns\" shows, of 1 to "
+			"%d characters",
 			reader->where, rows_found(node, found), TAP_NAME_MAX - 1);
 	strcpy(taps->namespace_name, node->text);
 	return 0;
@@ -58,8 +58,8 @@ static int read_class(struct reader *reader, const struct node *node, void *base
 
 	if (!err && taps->class[class].forwards && !class_row(class)->forwards)
 		err = rows_mistake(reader, node->line,
-			"%s%s has \"overflow: forward\", which only redirect can have: "
-			"workers can do nothing else with packets of the others",
+			"%s%s.overflow: found \"forward\", expected drop: workers can forward "
+			"packets of class redirect only",
 			reader->where, node->key);
 	return err;
 }
@@ -105,9 +105,8 @@ static int name_own(struct reader *reader, const struct node *node, struct confi
 	if (!is_file_name(name) || strlen(name) >= TAP_NAME_MAX ||
 		n + strlen(".hold") >= TAP_PATH_MAX)
 		return rows_mistake(reader, node->line,
-			"control.socket is \"%.60s\", and the TAP interfaces' namespace is named "
-			"after its "
-			"file; a shorter path that ends in NAME.sock is wanted",
+			"control.socket: found \"%.60s\", and the TAP interfaces' namespace is "
+			"named after its file; expected a shorter path that ends in NAME.sock",
 			config->socket);
 	strcpy(taps->own_namespace, name);
 	snprintf(taps->hold_socket, sizeof(taps->hold_socket), "%.*s.hold", (int)n, config->socket);
@@ -133,52 +132,61 @@ static bool is_taken(const char *name)
 	return false;
 }
 
+// Where `ip` commands are to be given.
+static const char *namespace_of(const struct config *config)
+{
+	const struct tap_settings *taps = &config->taps;
+
+	return taps->namespace_name[0] ? taps->namespace_name : taps->own_namespace;
+}
+
 static int check_port(struct reader *reader, const struct config *config, unsigned i)
 {
 	const struct port_settings *port = &config->ports.ports[i];
 
 	if (is_taken(port->name))
 		return rows_mistake(reader, port->line,
-			"ports[%u].name is \"%s\", which Linux keeps for itself; its TAP interface "
-			"could "
-			"not have that name, choose another",
+			"ports[%u].name: \"%s\" is reserved by Linux, and the TAP interface cannot "
+			"have it; choose another",
 			i, port->name);
 	if (port->mode == PORT_XCONNECT)
 		return rows_mistake(reader, port->line,
-			"ports[%u] has \"mode: xconnect\", which does not go with \"linux:\"; "
-			"cross-connect it with a dl3d whose file has no \"linux:\"",
+			"ports[%u]: \"mode: xconnect\" cannot be used with \"linux:\"; "
+			"cross-connect the port in a dl3d without \"linux:\"",
 			i);
 	if (port->has_peer)
 		return rows_mistake(reader, port->line,
-			"ports[%u] has \"peer\", which does not go with \"linux:\"; tell Linux: "
-			"ip -n NAMESPACE neigh add ADDRESS lladdr MAC dev %s",
-			i, port->name);
+			"ports[%u]: \"peer\" cannot be used with \"linux:\"; configure it in "
+			"Linux: ip -n %s neigh add ADDRESS lladdr MAC dev %s",
+			i, namespace_of(config), port->name);
 	return 0;
 }
 
 // Rejects keys that are configured in Linux instead, and names the `ip` command for it.
-static int refuse(struct reader *reader, const struct node *node, const char *command)
+static int refuse(struct reader *reader, const struct config *config, const struct node *node,
+	const char *command)
 {
 	return !node ? 0
 	             : rows_mistake(reader, node->key_line,
-			       "key \"%s\" does not go with \"linux:\"; tell Linux: %s", node->key,
-			       command);
+			       "key \"%s\" cannot be used with \"linux:\"; configure it in Linux: "
+			       "ip -n %s %s",
+			       node->key, namespace_of(config), command);
 }
 
 int linux_check(struct reader *reader, const struct config *config, const struct rest_nodes *rest)
 {
-	int err = refuse(reader, rest->routes, "ip -n NAMESPACE route add PREFIX via ADDRESS");
+	int err = refuse(reader, config, rest->routes, "route add PREFIX via ADDRESS");
 
 	if (!err)
-		err = refuse(reader, rest->files, "ip -n NAMESPACE -batch FILE");
+		err = refuse(reader, config, rest->files, "-batch FILE");
 	if (!err)
-		err = refuse(reader, rest->neighbours,
-			"ip -n NAMESPACE neigh add ADDRESS lladdr MAC dev PORT");
+		err = refuse(reader, config, rest->neighbours,
+			"neigh add ADDRESS lladdr MAC dev PORT");
 	if (!err && config->n_own)
 		err = rows_mistake(reader, config->own[0].line,
-			"key \"addresses\" does not go with \"linux:\"; tell Linux: ip -n "
-			"NAMESPACE address add ADDRESS/LENGTH dev %s",
-			config->ports.ports[config->own[0].port].name);
+			"key \"addresses\" cannot be used with \"linux:\"; configure it in Linux: "
+			"ip -n %s address add ADDRESS/LENGTH dev %s",
+			namespace_of(config), config->ports.ports[config->own[0].port].name);
 	for (unsigned i = 0; !err && i < config->ports.n_ports; i++)
 		err = check_port(reader, config, i);
 	return err;

@@ -15,69 +15,64 @@
 #define LONG_NAME "a123456789a123456789a123456789a123456789a123456789a123456789abcd"
 
 static const struct mistake mistakes[] = {
-	{PORTS "linux: yes", "f.yaml:4: linux is \"yes\"; a map (key: value) is wanted"},
+	{PORTS "linux: yes", "f.yaml:4: linux: found \"yes\", expected a map (key: value)"},
 	{PORTS "linux: {nemaspace: a}",
 		"f.yaml:4: unknown key \"linux.nemaspace\"; did you mean \"namespace\"?"},
 	{PORTS "linux: {keep: maybe}",
-		"f.yaml:4: linux.keep is \"maybe\"; one of false/true is wanted"},
-	{PORTS "linux: {namespace: a/b}",
-		"f.yaml:4: linux.namespace is \"a/b\"; a name of 1 to 63 characters that \"ip "
-		"netns\" shows is wanted"},
-	{PORTS "linux: {namespace: ..}",
-		"f.yaml:4: linux.namespace is \"..\"; a name of 1 to 63 characters that \"ip "
-		"netns\" shows is wanted"},
-	{PORTS "linux: {namespace: }",
-		"f.yaml:4: linux.namespace is empty; a name of 1 to 63 characters that \"ip "
-		"netns\" shows is wanted"},
+		"f.yaml:4: linux.keep: found \"maybe\", expected one of false/true"},
+	{PORTS "linux: {namespace: a/b}", "f.yaml:4: linux.namespace: found \"a/b\", expected a "
+					  "name that \"ip netns\" shows, of 1 to 63 characters"},
+	{PORTS "linux: {namespace: ..}", "f.yaml:4: linux.namespace: found \"..\", expected a name "
+					 "that \"ip netns\" shows, of 1 to 63 characters"},
+	{PORTS "linux: {namespace: }", "f.yaml:4: linux.namespace: found no value, expected a name "
+				       "that \"ip netns\" shows, of 1 to 63 characters"},
 	{PORTS "linux: {classes: {tll: {rate: 1}}}",
 		"f.yaml:4: unknown key \"linux.classes.tll\"; did you mean \"ttl\"?"},
 	{PORTS "linux: {classes: {ttl: 5}}",
-		"f.yaml:4: linux.classes.ttl is \"5\"; a map (key: value) is wanted"},
+		"f.yaml:4: linux.classes.ttl: found \"5\", expected a map (key: value)"},
 	{PORTS "linux: {classes: {ttl: {rate: 10000001}}}",
-		"f.yaml:4: linux.classes.ttl.rate is \"10000001\"; a number from 0 to 10000000 is "
-		"wanted"},
-	{PORTS "linux: {classes: {ttl: {burst: 0}}}",
-		"f.yaml:4: linux.classes.ttl.burst is \"0\"; a number from 1 to 65536 is wanted"},
+		"f.yaml:4: linux.classes.ttl.rate: found \"10000001\", expected a number from 0 to "
+		"10000000"},
+	{PORTS "linux: {classes: {ttl: {burst: 0}}}", "f.yaml:4: linux.classes.ttl.burst: found "
+						      "\"0\", expected a number from 1 to 65536"},
 	{PORTS "linux: {classes: {ttl: {overflow: forward}}}",
-		"f.yaml:4: linux.classes.ttl has \"overflow: forward\", which only redirect can "
-		"have: workers can do nothing else with packets of the others"},
+		"f.yaml:4: linux.classes.ttl.overflow: found \"forward\", expected drop: workers "
+		"can forward packets of class redirect only"},
 	// Keys that are configured in Linux then, at any level.
 	{PORTS "routes: [10.0.0.0/8 dev left]\nlinux:",
-		"f.yaml:4: key \"routes\" does not go with \"linux:\"; tell Linux: ip -n "
-		"NAMESPACE route add PREFIX via ADDRESS"},
+		"f.yaml:4: key \"routes\" cannot be used with \"linux:\"; configure it in Linux: "
+		"ip -n dl3d route add PREFIX via ADDRESS"},
 	{PORTS "linux:\nroute_files: [x]",
-		"f.yaml:5: key \"route_files\" does not go with \"linux:\"; tell Linux: ip -n "
-		"NAMESPACE -batch FILE"},
+		"f.yaml:5: key \"route_files\" cannot be used with \"linux:\"; configure it in "
+		"Linux: ip -n dl3d -batch FILE"},
 	{PORTS "linux:\nneighbours: []",
-		"f.yaml:5: key \"neighbours\" does not go with \"linux:\"; tell Linux: ip -n "
-		"NAMESPACE neigh add ADDRESS lladdr MAC dev PORT"},
+		"f.yaml:5: key \"neighbours\" cannot be used with \"linux:\"; configure it in "
+		"Linux: ip -n dl3d neigh add ADDRESS lladdr MAC dev PORT"},
 	{PORTS "  - {name: a, device: x, addresses: [192.0.2.1/24]}\nlinux:",
-		"f.yaml:4: key \"addresses\" does not go with \"linux:\"; tell Linux: ip -n "
-		"NAMESPACE address add ADDRESS/LENGTH dev a"},
+		"f.yaml:4: key \"addresses\" cannot be used with \"linux:\"; configure it in "
+		"Linux: ip -n dl3d address add ADDRESS/LENGTH dev a"},
 	{PORTS "  - {name: a, device: x, peer: 02:00:00:00:00:01}\nlinux:",
-		"f.yaml:4: ports[2] has \"peer\", which does not go with \"linux:\"; tell Linux: "
-		"ip -n NAMESPACE neigh add ADDRESS lladdr MAC dev a"},
+		"f.yaml:4: ports[2]: \"peer\" cannot be used with \"linux:\"; configure it in "
+		"Linux: ip -n dl3d neigh add ADDRESS lladdr MAC dev a"},
 	{PORTS "  - {name: a, device: x, mode: xconnect, to: left}\nlinux:",
-		"f.yaml:4: ports[2] has \"mode: xconnect\", which does not go with \"linux:\"; "
-		"cross-connect it with a dl3d whose file has no \"linux:\""},
+		"f.yaml:4: ports[2]: \"mode: xconnect\" cannot be used with \"linux:\"; "
+		"cross-connect the port in a dl3d without \"linux:\""},
 	{PORTS "  - {name: lo, device: x}\nlinux:",
-		"f.yaml:4: ports[2].name is \"lo\", which Linux keeps for itself; its TAP "
-		"interface could "
-		"not have that name, choose another"},
+		"f.yaml:4: ports[2].name: \"lo\" is reserved by Linux, and the TAP interface "
+		"cannot have it; choose another"},
 	{PORTS "  - {name: .., device: x}\nlinux:",
-		"f.yaml:4: ports[2].name is \"..\", which Linux keeps for itself; its TAP "
-		"interface could "
-		"not have that name, choose another"},
+		"f.yaml:4: ports[2].name: \"..\" is reserved by Linux, and the TAP interface "
+		"cannot have it; choose another"},
 	// The namespace is named after the socket.
 	{PORTS "control: {socket: /run/" LONG_NAME ".sock}\nlinux:",
-		"f.yaml:5: control.socket is \"/run/a123456789a123456789a123456789a123456789"
-		"a123456789a1234\", and the TAP interfaces' namespace is named after its file; a "
-		"shorter "
-		"path that ends in NAME.sock is wanted"},
+		"f.yaml:5: control.socket: found "
+		"\"/run/a123456789a123456789a123456789a123456789a123456789a1234\", and the TAP "
+		"interfaces' namespace is named after its file; expected a shorter path that ends "
+		"in NAME.sock"},
 	{PORTS "control: {socket: /run/...sock}\nlinux:",
-		"f.yaml:5: control.socket is \"/run/...sock\", and the TAP interfaces' namespace "
-		"is named "
-		"after its file; a shorter path that ends in NAME.sock is wanted"},
+		"f.yaml:5: control.socket: found \"/run/...sock\", and the TAP interfaces' "
+		"namespace is named after its file; expected a shorter path that ends in "
+		"NAME.sock"},
 };
 
 static void answers_each_mistake_with_one_sentence(void **state)

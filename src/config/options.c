@@ -55,7 +55,7 @@ static int take(struct config_options *out, int option, char **argv, struct erro
 		                                         : CONFIG_HELP;
 		return 0;
 	case ':':
-		return error_set(error, -EINVAL, "nothing after %.60s; a %s is wanted",
+		return error_set(error, -EINVAL, "nothing after %.60s; expected a %s",
 			argv[optind - 1], optopt == OPTION_HOLD ? "socket" : "plugin");
 	case OPTION_HOLD:
 		if (program_find(out->program)->has_taps) {
@@ -90,11 +90,11 @@ int config_read_options(struct config_options *out, int argc, char **argv, struc
 		return err;
 	if (optind == end)
 		return error_set(error, -EINVAL,
-			"no configuration file; \"%s --example\" prints one to start from",
+			"missing argument FILE; \"%s --example\" prints one to start from",
 			out->program);
 	if (optind + 1 < end)
 		return error_set(error, -EINVAL,
-			"one file is enough: %.60s and %.60s; arguments for DPDK go after --",
+			"two files, %.60s and %.60s; expected one (arguments for DPDK go after --)",
 			argv[optind], argv[optind + 1]);
 	out->file = argv[optind];
 	return 0;

@@ -42,14 +42,14 @@ struct mistake {
 static void answers_each_mistake_with_one_sentence(void **state)
 {
 	static const struct mistake mistakes[] = {
-		{"", "no configuration file; \"dl3d --example\" prints one to start from"},
-		{"--check", "no configuration file; \"dl3d --example\" prints one to start from"},
-		{"-- a", "no configuration file; \"dl3d --example\" prints one to start from"},
-		{"a b", "one file is enough: a and b; arguments for DPDK go after --"},
+		{"", "missing argument FILE; \"dl3d --example\" prints one to start from"},
+		{"--check", "missing argument FILE; \"dl3d --example\" prints one to start from"},
+		{"-- a", "missing argument FILE; \"dl3d --example\" prints one to start from"},
+		{"a b", "two files, a and b; expected one (arguments for DPDK go after --)"},
 		{"--chekc a", "unknown option --chekc; \"dl3d --help\" shows all"},
 		{"-x a", "unknown option -x; \"dl3d --help\" shows all"},
-		{"a -d", "nothing after -d; a plugin is wanted"},
-		{"--hold", "nothing after --hold; a socket is wanted"},
+		{"a -d", "nothing after -d; expected a plugin"},
+		{"--hold", "nothing after --hold; expected a socket"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {

@@ -31,13 +31,14 @@ static int read_name(struct reader *reader, const struct node *node, void *base)
 
 	if (node->kind != NODE_TEXT || !is_name(node->text))
 		return rows_mistake(reader, node->line,
-			"%sname is %s; 1 to %d letters, digits and -_. are wanted, not digits "
+			"%sname: found %s, expected 1 to %d letters, digits and -_., not digits "
 			"alone",
 			reader->where, rows_found(node, found), NAME_LETTERS);
 	for (unsigned i = 0; i < config->ports.n_ports; i++)
 		if (!strcmp(config->ports.ports[i].name, node->text))
 			return rows_mistake(reader, node->line,
-				"port name \"%s\" is taken by the port in line %d; choose another",
+				"duplicate port name \"%s\" (first used in line %d); choose "
+				"another",
 				node->text, config->ports.ports[i].line);
 	strcpy(port->name, node->text);
 	return 0;
@@ -53,14 +54,14 @@ static int read_device(struct reader *reader, const struct node *node, void *bas
 
 	if (!n || strlen(node->text) >= PORT_DEVICE_MAX)
 		return rows_mistake(reader, node->line,
-			"%sdevice is %s; a PCI address or a DPDK device is wanted", reader->where,
-			rows_found(node, found));
+			"%sdevice: found %s, expected a PCI address or a DPDK device",
+			reader->where, rows_found(node, found));
 	for (unsigned i = 0; i < config->ports.n_ports; i++) {
 		const struct port_settings *other = &config->ports.ports[i];
 
 		if (strcspn(other->device, ",") == n && !memcmp(other->device, node->text, n))
 			return rows_mistake(reader, node->line,
-				"device %.*s is taken by the port in line %d; choose another",
+				"duplicate device %.*s (first used in line %d); choose another",
 				(int)MIN_OF(n, 60ul), node->text, other->line);
 	}
 	strcpy(port->device, node->text);
@@ -74,12 +75,12 @@ static int read_one_mac(struct reader *reader, const struct node *node, struct w
 
 	if (node->kind != NODE_TEXT || wire_mac_parse(node->text, mac))
 		return rows_mistake(reader, node->line,
-			"%s%s is %s; a MAC address like 02:00:00:00:00:01%s is wanted",
+			"%s%s: found %s, expected a MAC address like 02:00:00:00:00:01%s",
 			reader->where, node->key, rows_found(node, found), or_else);
 	const char *no_box = mac_of_no_box(mac);
 	if (no_box)
 		return rows_mistake(reader, node->line,
-			"%s%s is the %s %s; the MAC address of one box is wanted", reader->where,
+			"%s%s: found the %s %s, expected a unicast MAC address", reader->where,
 			node->key, no_box, node->text);
 	return 0;
 }
@@ -144,16 +145,16 @@ static int read_own_text(struct reader *reader, const struct node *node, struct 
 
 	if ((err && err != -ERANGE) || !own->prefix.len)
 		return rows_mistake(reader, node->line,
-			"%s is %s; an address with its length like 192.0.2.1/24 is wanted",
+			"%s: found %s, expected ADDRESS/LENGTH like 192.0.2.1/24 (length 1 to 32, "
+			"IPv6 1 to 128)",
 			reader->where, rows_found(node, found));
 	own->addr = own->prefix.addr;
 	wire_prefix_mask(&own->prefix);
 	const char *wrong = not_for_a_host(&own->addr, &own->prefix);
 	if (!wrong)
 		return 0;
-	return rows_mistake(reader, node->line,
-		"%s is %s, %s; the address of the port in it is wanted", reader->where, node->text,
-		wrong);
+	return rows_mistake(reader, node->line, "%s: found %s, %s; expected the address of a host",
+		reader->where, node->text, wrong);
 }
 
 static uint8_t last_byte(const struct wire_addr *addr)
@@ -194,12 +195,12 @@ static int read_own(struct reader *reader, const struct node *node, unsigned i)
 			continue;
 		if (wire_addr_equal(&other->addr, &own->addr))
 			return rows_mistake(reader, node->line,
-				"%s is %s for the second time; it stands in line %d already",
+				"%s: duplicate address %s (first used in line %d); remove one",
 				reader->where, node->text, other->line);
 		if (same_prefix && other->port != own->port)
 			return rows_mistake(reader, node->line,
-				"%s is %s, but its prefix is connected to another port in line %d; "
-				"one port is wanted",
+				"%s: the prefix of %s is already connected to another port (line "
+				"%d); expected one port for each prefix",
 				reader->where, node->text, other->line);
 	}
 	config->own_last_bytes[last_byte(&own->addr) / 8] |= 1 << last_byte(&own->addr) % 8;
@@ -234,7 +235,7 @@ static int read_generator_address(struct reader *reader, const struct node *node
 		for (unsigned k = 0; k < config->ports.ports[p].n_addresses; k++)
 			if (wire_addr_equal(&config->ports.ports[p].addresses[k].addr, &own.addr))
 				return rows_mistake(reader, node->line,
-					"%s is %s for the second time; one port is wanted for it",
+					"%s: duplicate address %s; expected it once in all ports",
 					reader->where, node->text);
 	port->addresses[port->n_addresses++] = (struct wire_prefix){own.addr, own.prefix.len};
 	return 0;
@@ -252,12 +253,12 @@ static int read_gateway(struct reader *reader, const struct node *node, struct p
 
 	if (node->kind != NODE_TEXT || wire_addr_parse(node->text, &addr))
 		return rows_mistake(reader, node->line,
-			"%s is %s; an address like 192.0.2.254 or 2001:db8::fe, or one of each "
-			"family in a list, is wanted",
+			"%s: found %s, expected an address like 192.0.2.254 or 2001:db8::fe, or a "
+			"list with one of each family",
 			reader->where, rows_found(node, found));
 	if (port->gateway[addr.family == 6].family)
 		return rows_mistake(reader, node->line,
-			"%s is %s, the second one of IPv%u; one of each family is wanted",
+			"%s: found %s, a second IPv%u gateway; expected one of each family",
 			reader->where, node->text, addr.family);
 	port->gateway[addr.family == 6] = addr;
 	return 0;
@@ -307,8 +308,8 @@ static int check_gateways(struct reader *reader, const struct node *node,
 	for (unsigned i = 0; i < 2; i++)
 		if (port->gateway[i].family && !is_reachable(port, &port->gateway[i]))
 			return rows_mistake(reader, node->line,
-				"%s has gateway %s, but no address in its network; \"addresses: "
-				"[ADDRESS/LENGTH]\" with a neighbour of it is wanted",
+				"%s: no address in the network of gateway %s; expected one in "
+				"\"addresses: [ADDRESS/LENGTH]\"",
 				reader->where, wire_addr_print(&port->gateway[i], text));
 	return 0;
 }
@@ -326,8 +327,7 @@ static int read_line_rate(struct reader *reader, const struct node *node, void *
 		return 0;
 	}
 	return rows_mistake(reader, node->line,
-		"%sline_rate is %s; bits a second like 100 Gbit/s, 1 Mbit/s to 10 Tbit/s, are "
-		"wanted",
+		"%sline_rate: found %s, expected a rate like 100 Gbit/s (1 Mbit/s to 10 Tbit/s)",
 		reader->where, rows_found(node, found));
 }
 
@@ -369,19 +369,20 @@ static int check_together(struct reader *reader, const struct node *node,
 	bool has_address = config->n_own && config->own[config->n_own - 1].port == i;
 
 	if (!port->name[0] || !port->device[0])
-		return rows_mistake(reader, node->line, "%s has no %s; it is wanted", reader->where,
+		return rows_mistake(reader, node->line,
+			"%s: missing key \"%s\"; expected a name and a device", reader->where,
 			port->name[0] ? "device" : "name");
 	if (port->mode == PORT_XCONNECT && !port->xconnect[0])
 		return rows_mistake(reader, node->line,
-			"%s is cross-connected to no port; \"to: PORT\" is wanted", reader->where);
+			"%s: \"mode: xconnect\" without \"to\"; expected \"to: PORT\"",
+			reader->where);
 	if (port->mode == PORT_XCONNECT && has_address)
 		return rows_mistake(reader, node->line,
-			"%s is cross-connected and has addresses; \"mode: route\" is wanted for "
-			"them",
+			"%s: \"mode: xconnect\" with addresses; expected \"mode: route\"",
 			reader->where);
 	if (port->mode == PORT_ROUTE && (port->xconnect[0] || port->mac_update))
 		return rows_mistake(reader, node->line,
-			"%s has \"%s\", which means something with \"mode: xconnect\" only",
+			"%s: \"%s\" without \"mode: xconnect\"; add that, or remove it",
 			reader->where, port->xconnect[0] ? "to" : "mac: update");
 	return check_gateways(reader, node, port);
 }

@@ -20,13 +20,14 @@ static int read_member(struct line *line, unsigned first, struct route_line *out
 		return next;
 	if (!pairs.has_port)
 		return error_set(line->error, -EINVAL,
-			"no \"dev PORT\" in the route; the port that packets leave on is wanted");
+			"no \"dev PORT\" in the route; expected the port that packets leave on");
 	if (pairs.has_mac && !pairs.has_via)
 		return error_set(line->error, -EINVAL,
-			"\"lladdr\" without \"via ADDRESS\"; whose MAC address is it?");
+			"\"lladdr\" without \"via ADDRESS\"; expected the address of the "
+			"neighbour");
 	if (out->route.prefix.addr.family == 6 && pairs.via.family == 4)
 		return error_set(line->error, -EINVAL,
-			"an IPv6 prefix via an IPv4 address; an IPv6 address is wanted");
+			"an IPv6 prefix via an IPv4 address; expected an IPv6 address");
 	member->hop = (struct fib_hop){
 		.via = pairs.via,
 		.iface = pairs.port,
@@ -50,7 +51,8 @@ static int read_forward(struct line *line, struct route_line *out)
 		return next;
 	if ((unsigned)next < line->n || out->member[0].has_weight)
 		return error_set(line->error, -EINVAL,
-			"several next hops, or a weight; each begins with \"nexthop\"");
+			"several next hops, or a weight; expected \"nexthop\" before each next "
+			"hop");
 	if (word_is(line->word[0], "default") && out->member[0].hop.via.family)
 		prefix->addr.family = out->member[0].hop.via.family;
 	out->route.hop = out->member[0].hop;
@@ -68,9 +70,8 @@ static int settle_members(const struct line *line, struct route_line *out)
 			continue;
 		if (!line->ports->ports[hop->iface].has_peer)
 			return error_set(line->error, -EINVAL,
-				"next hop %u has no \"via ADDRESS\", and its port has no peer; one "
-				"of "
-				"the two is wanted",
+				"next hop %u has no \"via ADDRESS\", and its port has no peer; "
+				"expected one of the two",
 				i + 1);
 		hop->kind = FIB_PEER;
 	}
@@ -97,7 +98,7 @@ static int read_group(struct line *line, struct route_line *out)
 	for (unsigned i = 0; i < out->n_members; i++)
 		if (prefix->addr.family == 6 && out->member[i].hop.via.family == 4)
 			return error_set(line->error, -EINVAL,
-				"an IPv6 prefix via an IPv4 address; an IPv6 address is wanted");
+				"an IPv6 prefix via an IPv4 address; expected an IPv6 address");
 	if (out->n_members == 1) {
 		out->route.hop = out->member[0].hop;
 		return 0;
@@ -117,6 +118,17 @@ static int mask_len(const uint8_t quad[4])
 	return hole & (hole + 1) ? -1 : __builtin_popcount(mask);
 }
 
+// A prefix without "via" or "dev" after it.
+static int not_via(struct line *line, struct route_line *out)
+{
+	int err = line_read_prefix(line, line->word[0], &out->route.prefix);
+
+	return err ? err
+	           : error_set(line->error, -EINVAL,
+			     "unknown word \"%.*s\": expected via, dev or nexthop",
+			     SHOW(line->word[1]));
+}
+
 // ADDRESS MASK PORT
 static int read_triple(struct line *line, struct route_line *out)
 {
@@ -124,8 +136,10 @@ static int read_triple(struct line *line, struct route_line *out)
 	struct word addr = line->word[0], mask = line->word[1];
 	uint8_t quad[4];
 
+	if (word_is(addr, "default") || memchr(addr.text, '/', addr.n))
+		return not_via(line, out);
 	if (!word_addr(addr, &prefix->addr))
-		return error_set(line->error, -EINVAL, "\"%.*s\" is no address; a route is %s",
+		return error_set(line->error, -EINVAL, "invalid address \"%.*s\": expected %s",
 			SHOW(addr), ROUTE_FORMS);
 	if (!word_len(mask, prefix)) {
 		bool is_quad = prefix->addr.family == 4 && word_quad(mask, quad);
@@ -133,7 +147,7 @@ static int read_triple(struct line *line, struct route_line *out)
 
 		if (len < 0)
 			return error_set(line->error, -EINVAL,
-				"\"%.*s\" is no mask; a length%s is wanted", SHOW(mask),
+				"invalid mask \"%.*s\": expected a length%s", SHOW(mask),
 				prefix->addr.family == 4 ? " or a mask like 255.255.255.0" : "");
 		prefix->len = len;
 	}
@@ -163,7 +177,8 @@ static int read_drop(struct line *line, unsigned place, struct route_line *out)
 	out->route.hop.kind = drop_kind(line->word[place]);
 	out->route.hop.iface = FIB_NO_IFACE;
 	if (line->n != 2)
-		return error_set(line->error, -EINVAL, "\"%.*s\" takes one prefix and nothing else",
+		return error_set(line->error, -EINVAL,
+			"invalid \"%.*s\" route: expected one prefix and nothing else",
 			SHOW(line->word[place]));
 	return line_read_prefix(line, line->word[!place], &out->route.prefix);
 }
@@ -182,7 +197,7 @@ int route_read(const struct port_table_settings *ports, const char *text, size_t
 	line.ports = ports;
 	line.error = error;
 	if (!line_split(&line, text, n))
-		return error_set(error, -EINVAL, "too many words; a route is %s", ROUTE_FORMS);
+		return error_set(error, -EINVAL, "too many words: expected %s", ROUTE_FORMS);
 	if (!line.n)
 		return 1;
 	memset(&out->route, 0, sizeof(out->route));
@@ -194,7 +209,7 @@ int route_read(const struct port_table_settings *ports, const char *text, size_t
 	if (line.n == 3 && !is_key(line.word[1]))
 		return read_triple(&line, out);
 	if (line.n < 2)
-		return error_set(error, -EINVAL, "\"%.*s\" is no route; a route is %s",
+		return error_set(error, -EINVAL, "invalid route \"%.*s\": expected %s",
 			SHOW(line.word[0]), ROUTE_FORMS);
 	return word_is(line.word[1], "nexthop") ? read_group(&line, out) : read_forward(&line, out);
 }
@@ -209,7 +224,7 @@ int neighbour_read(const struct port_table_settings *ports, const char *text, si
 	line.error = error;
 	if (!line_split(&line, text, n))
 		return error_set(error, -EINVAL,
-			"too many words; a neighbour is \"ADDRESS lladdr MAC dev PORT\"");
+			"too many words: expected \"ADDRESS lladdr MAC dev PORT\"");
 	if (!line.n)
 		return 1;
 	int err = line_read_host(&line, line.word[0], &out->addr);
@@ -220,8 +235,7 @@ int neighbour_read(const struct port_table_settings *ports, const char *text, si
 	if (!pairs.has_mac || !pairs.has_port || pairs.has_via || pairs.has_weight ||
 		(unsigned)err < line.n)
 		return error_set(error, -EINVAL,
-			"a neighbour needs a MAC address and a port: \"ADDRESS lladdr MAC dev "
-			"PORT\"");
+			"invalid neighbour: expected \"ADDRESS lladdr MAC dev PORT\"");
 	out->mac = pairs.mac;
 	out->port = pairs.port;
 	return 0;

@@ -116,7 +116,7 @@ static void reads_every_form_of_a_route(void **state)
 }
 
 #define FORMS                                                                                      \
-	"a route is \"PREFIX via ADDRESS dev PORT\", \"PREFIX dev PORT\", \"ADDRESS MASK PORT\" "  \
+	"\"PREFIX via ADDRESS dev PORT\", \"PREFIX dev PORT\", \"ADDRESS MASK PORT\" "             \
 	"or "                                                                                      \
 	"\"blackhole PREFIX\""
 
@@ -128,78 +128,84 @@ static void answers_each_mistake_with_one_sentence(void **state)
 			"2001:db8::1/32 has host bits; did you mean 2001:db8::/32?"},
 		{"10.1.2.3 255.255.255.0 left",
 			"10.1.2.3 has host bits; did you mean 10.1.2.0/24?"},
-		{"10.0.0.0/33 dev left", "\"10.0.0.0/33\" is no prefix; a length of 0 to 32 is "
-					 "wanted after the slash"},
-		{"10.0.0.0/ dev left", "\"10.0.0.0/\" is no prefix; a length of 0 to 32 is wanted "
+		{"10.0.0.0/33 dev left", "invalid prefix \"10.0.0.0/33\": expected a length of 0 "
+					 "to 32 after the slash"},
+		{"10.0.0.0/ dev left", "invalid prefix \"10.0.0.0/\": expected a length of 0 to 32 "
 				       "after the slash"},
-		{"10.0.0.0/08 dev left", "\"10.0.0.0/08\" is no prefix; a length of 0 to 32 is "
-					 "wanted after the slash"},
+		{"10.0.0.0/08 dev left", "invalid prefix \"10.0.0.0/08\": expected a length of 0 "
+					 "to 32 after the slash"},
 		{"::/129 dev left",
-			"\"::/129\" is no prefix; a length of 0 to 128 is wanted after the slash"},
-		{"10.0.0/8 dev left", "\"10.0.0/8\" is no prefix; ADDRESS/LENGTH is wanted"},
+			"invalid prefix \"::/129\": expected a length of 0 to 128 after the slash"},
+		{"10.0.0/8 dev left", "invalid prefix \"10.0.0/8\": expected ADDRESS/LENGTH"},
 		{"10.0.0.256/8 dev left",
-			"\"10.0.0.256/8\" is no prefix; ADDRESS/LENGTH is wanted"},
-		{"10.0.0.01/8 dev left", "\"10.0.0.01/8\" is no prefix; ADDRESS/LENGTH is wanted"},
+			"invalid prefix \"10.0.0.256/8\": expected ADDRESS/LENGTH"},
+		{"10.0.0.01/8 dev left", "invalid prefix \"10.0.0.01/8\": expected ADDRESS/LENGTH"},
 		{"10.0.0.0.0/8 dev left",
-			"\"10.0.0.0.0/8\" is no prefix; ADDRESS/LENGTH is wanted"},
+			"invalid prefix \"10.0.0.0.0/8\": expected ADDRESS/LENGTH"},
 		{"10.0.0.0/8 dev middle",
-			"unknown port \"middle\"; the ports are left, right, a.b-c_d"},
-		{"10.0.0.0/8 dev 3", "unknown port \"3\"; the ports are left, right, a.b-c_d"},
-		{"10.0.0.0/8 dev lef", "unknown port \"lef\"; the ports are left, right, a.b-c_d"},
+			"unknown port \"middle\"; expected one of left, right, a.b-c_d"},
+		{"10.0.0.0/8 dev 3", "unknown port \"3\"; expected one of left, right, a.b-c_d"},
+		{"10.0.0.0/8 dev lef",
+			"unknown port \"lef\"; expected one of left, right, a.b-c_d"},
 		{"10.0.0.0/8 dev lefty",
-			"unknown port \"lefty\"; the ports are left, right, a.b-c_d"},
+			"unknown port \"lefty\"; expected one of left, right, a.b-c_d"},
 		{"10.0.0.0/8 via x dev left",
-			"\"x\" is no address; an IPv4 or IPv6 address is wanted"},
+			"invalid address \"x\": expected an IPv4 or IPv6 address"},
 		{"10.0.0.0/8 via 224.0.0.1 dev left",
 			"224.0.0.1 cannot be the address of a neighbour"},
 		{"10.0.0.0/8 via 0.0.0.0 dev left", "0.0.0.0 cannot be the address of a neighbour"},
 		{"10.0.0.0/8 via ff02::1 dev left", "ff02::1 cannot be the address of a neighbour"},
 		{"10.0.0.0/8 via :: dev left", ":: cannot be the address of a neighbour"},
 		{"2001:db8::/32 via 192.0.2.1 dev left",
-			"an IPv6 prefix via an IPv4 address; an IPv6 address is wanted"},
+			"an IPv6 prefix via an IPv4 address; expected an IPv6 address"},
 		{"10.0.0.0/8 via 192.0.2.1",
-			"no \"dev PORT\" in the route; the port that packets leave on is wanted"},
-		{"10.0.0.0/8 via", "nothing after \"via\"; its value is wanted"},
-		{"10.0.0.0/8 metric 5 dev left", "unknown word \"metric\"; via, dev, lladdr, or "
-						 "nexthop and weight are wanted"},
-		{"10.0.0.0/8 dev left dev right", "\"dev\" for the second time; once is enough"},
+			"no \"dev PORT\" in the route; expected the port that packets leave on"},
+		{"10.0.0.0/8 via", "nothing after \"via\"; expected its value"},
+		{"10.0.0.0/8 metric 5 dev left", "unknown word \"metric\": expected via, dev, "
+						 "lladdr, or nexthop and weight"},
+		{"10.0.0.0/8 dev left dev right", "duplicate \"dev\"; expected it once"},
 		{"10.0.0.0/8 dev left lladdr 02:00:00:00:00:01",
-			"\"lladdr\" without \"via ADDRESS\"; whose MAC address is it?"},
+			"\"lladdr\" without \"via ADDRESS\"; expected the address of the "
+			"neighbour"},
 		{"10.0.0.0/8 via 192.0.2.1 dev left lladdr 02:00:00:00:00",
-			"\"02:00:00:00:00\" is no MAC address; six hex pairs are wanted, like "
+			"invalid MAC address \"02:00:00:00:00\": expected six hex pairs, like "
 			"02:00:00:00:00:01"},
 		{"10.0.0.0/8 via 192.0.2.1 dev left lladdr ff:ff:ff:ff:ff:ff",
-			"ff:ff:ff:ff:ff:ff is a group address; the MAC address of one box is "
-			"wanted"},
+			"ff:ff:ff:ff:ff:ff is a multicast address; expected a unicast MAC address"},
 		{"10.0.0.0/8 via 192.0.2.1 dev left lladdr 00:00:00:00:00:00",
-			"00:00:00:00:00:00 is a null address; the MAC address of one box is "
-			"wanted"},
-		{"10.1.2.0 255.0.255.0 left", "\"255.0.255.0\" is no mask; a length or a mask like "
-					      "255.255.255.0 is wanted"},
-		{"2001:db8:: 129 left", "\"129\" is no mask; a length is wanted"},
+			"00:00:00:00:00:00 is a zero address; expected a unicast MAC address"},
+		{"10.1.2.0 255.0.255.0 left", "invalid mask \"255.0.255.0\": expected a length or "
+					      "a mask like 255.255.255.0"},
+		{"2001:db8:: 129 left", "invalid mask \"129\": expected a length"},
 		{"10.0.0.0/8 nexthop",
-			"no \"dev PORT\" in the route; the port that packets leave on is wanted"},
-		{"10.0.0.0/8 dev left weight 2",
-			"several next hops, or a weight; each begins with \"nexthop\""},
+			"no \"dev PORT\" in the route; expected the port that packets leave on"},
+		{"10.0.0.0/8 dev left weight 2", "several next hops, or a weight; expected "
+						 "\"nexthop\" before each next hop"},
 		{"10.0.0.0/8 dev left nexthop dev right",
-			"several next hops, or a weight; each begins with \"nexthop\""},
+			"several next hops, or a weight; expected \"nexthop\" before each next "
+			"hop"},
 		{"10.0.0.0/8 nexthop via 192.0.2.1 dev left nexthop dev left",
-			"next hop 2 has no \"via ADDRESS\", and its port has no peer; one of the "
-			"two "
-			"is wanted"},
+			"next hop 2 has no \"via ADDRESS\", and its port has no peer; expected one "
+			"of the two"},
 		{"10.0.0.0/8 nexthop dev left weight 0",
-			"\"0\" is no weight; a number from 1 to 255 is wanted"},
+			"invalid weight \"0\": expected a number from 1 to 255"},
 		{"10.0.0.0/8 nexthop dev left weight 256",
-			"\"256\" is no weight; a number from 1 to 255 is wanted"},
+			"invalid weight \"256\": expected a number from 1 to 255"},
 		{"default nexthop via 2001:db8::1 dev left nexthop via 192.0.2.1 dev left",
-			"an IPv6 prefix via an IPv4 address; an IPv6 address is wanted"},
-		{"a b left", "\"a\" is no address; " FORMS},
-		{"10.0.0.0/8", "\"10.0.0.0/8\" is no route; " FORMS},
-		{"1 2 3 4 5 6 7 8 9", "\"1\" is no prefix; ADDRESS/LENGTH is wanted"},
-		{"blackhole", "\"blackhole\" takes one prefix and nothing else"},
+			"an IPv6 prefix via an IPv4 address; expected an IPv6 address"},
+		{"a b left", "invalid address \"a\": expected " FORMS},
+		{"10.0.0.0/8", "invalid route \"10.0.0.0/8\": expected " FORMS},
+		{"10.0.0.0/8 vai left", "unknown word \"vai\": expected via, dev or nexthop"},
+		{"10.0.0/8 vai left", "invalid prefix \"10.0.0/8\": expected ADDRESS/LENGTH"},
+		{"default vai left", "unknown word \"vai\": expected via, dev or nexthop"},
+		{"10.0.0.0 vai left",
+			"invalid mask \"vai\": expected a length or a mask like 255.255.255.0"},
+		{"1 2 3 4 5 6 7 8 9", "invalid prefix \"1\": expected ADDRESS/LENGTH"},
+		{"blackhole", "invalid \"blackhole\" route: expected one prefix and nothing else"},
 		{"blackhole 10.0.0.0/8 dev left",
-			"\"blackhole\" takes one prefix and nothing else"},
-		{"10.0.0.0/8 prohibit dev left", "\"prohibit\" takes one prefix and nothing else"},
+			"invalid \"blackhole\" route: expected one prefix and nothing else"},
+		{"10.0.0.0/8 prohibit dev left",
+			"invalid \"prohibit\" route: expected one prefix and nothing else"},
 	};
 
 	assert_int_equal(n_wrong(rows, ARRAY_LEN(rows)), 0);

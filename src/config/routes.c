@@ -37,7 +37,7 @@ static int check_other(const struct config *config, struct spot spot, const stru
 	if (!addr->family || !own_has(config, addr))
 		return 0;
 	return error_set(error, -EINVAL,
-		"%s:%u: %s is an address of our own; that of a neighbour is wanted",
+		"%s:%u: %s is an address of the router itself; expected that of a neighbour",
 		file_of(config, spot), spot.line, wire_addr_print(addr, text));
 }
 
@@ -197,7 +197,7 @@ int routes_add_neighbour(struct config *config, const struct neighbour *neighbou
 	if (wire_mac_equal(&slot->mac, &neighbour->mac))
 		return 0;
 	return error_set(error, -EEXIST,
-		"%s:%u: neighbour %s has MAC address %s here and %s in %s:%u; one is wanted",
+		"%s:%u: neighbour %s has MAC address %s here and %s in %s:%u; expected one",
 		file_of(config, neighbour->spot), neighbour->spot.line,
 		wire_addr_print(&neighbour->addr, addr), wire_mac_print(&neighbour->mac, now),
 		wire_mac_print(&slot->mac, was), file_of(config, slot->spot), slot->spot.line);

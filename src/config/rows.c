@@ -26,7 +26,7 @@ const char *rows_found(const struct node *node, char text[ROWS_FOUND_MAX])
 	if (node->kind != NODE_TEXT)
 		return node->kind == NODE_LIST ? "a list" : "a map";
 	if (!node->text[0])
-		return "empty";
+		return "no value";
 	snprintf(text, ROWS_FOUND_MAX, "\"%.60s\"%s", node->text,
 		strlen(node->text) > 60 ? "..." : "");
 	return text;
@@ -59,7 +59,7 @@ static int wanted(struct reader *reader, const struct node *node, const char *wh
 	char found[ROWS_FOUND_MAX];
 	const char *key = node->key ? node->key : reader->where[0] ? "" : "the file";
 
-	return rows_mistake(reader, node->line, "%s%s is %s; %s is wanted", reader->where, key,
+	return rows_mistake(reader, node->line, "%s%s: found %s, expected %s", reader->where, key,
 		rows_found(node, found), what);
 }
 
@@ -158,7 +158,7 @@ static int unknown_key(struct reader *reader, const struct node *node,
 	for (size_t i = 0; i < n && used < sizeof(known); i++)
 		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 			rows[i].key);
-	return rows_mistake(reader, node->key_line, "unknown key \"%s%.60s\"; known here are %s",
+	return rows_mistake(reader, node->key_line, "unknown key \"%s%.60s\"; expected one of %s",
 		reader->where, node->key, known);
 }
 
@@ -186,7 +186,7 @@ int rows_read(struct reader *reader, const struct node *node, const struct key_t
 			err = unknown_key(reader, child, table);
 		else if (first_line[i])
 			err = rows_mistake(reader, child->key_line,
-				"key \"%s%s\" for the second time; it stands in line %d already",
+				"duplicate key \"%s%s\" (first in line %d); remove one",
 				reader->where, child->key, first_line[i]);
 		else
 			err = read_row(reader, child, &rows[i], base);

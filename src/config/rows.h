@@ -62,6 +62,7 @@ bool rows_number(const char *text, long min, long max, long *out);
 int rows_mistake(struct reader *reader, int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-// Describes a node for error messages: its text in quotes (truncated), "a list", "a map", "empty".
+// Describes a node for error messages: its text in quotes (truncated), "a list", "a map", "no
+// value".
 enum { ROWS_FOUND_MAX = 72 };
 const char *rows_found(const struct node *node, char text[ROWS_FOUND_MAX]);

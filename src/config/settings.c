@@ -62,7 +62,7 @@ static int copy_text(struct reader *reader, const struct node *node, char out[PO
 
 	if (node->kind != NODE_TEXT || !node->text[0] || strlen(node->text) >= PORT_DEVICE_MAX)
 		return rows_mistake(reader, node->line,
-			"%s is %s; text of 1 to %d characters is wanted", reader->where,
+			"%s: found %s, expected text of 1 to %d characters", reader->where,
 			rows_found(node, found), PORT_DEVICE_MAX - 1);
 	strcpy(out, node->text);
 	return 0;
@@ -113,11 +113,11 @@ static int read_worker_queue(struct reader *reader, const struct node *node, uns
 
 	if (!slash || !rows_number(slash + 1, 0, most, &queue))
 		return rows_mistake(reader, node->line,
-			"%s is %s; PORT/QUEUE like left/0 is wanted, queues from 0 to %ld",
+			"%s: found %s, expected PORT/QUEUE like left/0 (queues 0 to %ld)",
 			reader->where, rows_found(node, found), most);
 	if (port < 0)
 		return rows_mistake(reader, node->line,
-			"%s names unknown port \"%.*s\"; one of the names under ports is wanted",
+			"%s: unknown port \"%.*s\"; expected one of the names under ports",
 			reader->where, (int)MIN_OF(slash - node->text, 60), node->text);
 	strcpy(worker->queues[i].port, config->ports.ports[port].name);
 	worker->queues[i].queue = queue;
@@ -148,11 +148,12 @@ static int read_worker(struct reader *reader, const struct node *node, unsigned 
 	int err = rows_read(reader, node, &worker_table, worker);
 	if (!err && worker->core < 0)
 		err = rows_mistake(reader, node->line,
-			"%s has no core; the number of a CPU is wanted", reader->where);
+			"%s: missing key \"core\"; expected the number of a CPU", reader->where);
 	for (unsigned k = 0; !err && k < i; k++)
 		if (config->ports.workers[k].core == worker->core)
 			err = rows_mistake(reader, node->line,
-				"%s is on core %d, as is the worker in line %d; choose another",
+				"%s: core %d is already used by the worker in line %d; choose "
+				"another",
 				reader->where, worker->core, config->ports.workers[k].line);
 	config->ports.n_workers++;
 	return err;
@@ -169,8 +170,8 @@ static int check_xconnects(struct reader *reader, struct port_table_settings *po
 
 		if (to < 0)
 			return rows_mistake(reader, port->line,
-				"ports[%u] is cross-connected to unknown port \"%s\"; one of the "
-				"names under ports is wanted",
+				"ports[%u].to: unknown port \"%s\"; expected one of the names "
+				"under ports",
 				i, port->xconnect);
 		if (port->xconnect[0])
 			strcpy(port->xconnect, ports->ports[to].name);
@@ -191,7 +192,7 @@ static int read_all(struct reader *reader, const struct top *top, struct config 
 
 	if (!err && !config->ports.n_ports)
 		err = rows_mistake(reader, top->ports->line,
-			"ports is empty; at least one port is wanted");
+			"ports: found none, expected at least one");
 	if (!err)
 		err = check_xconnects(reader, &config->ports);
 	if (!err && top->workers)
@@ -219,7 +220,7 @@ int settings_read(struct reader *reader, const struct node *root, struct config 
 		return err;
 	if (!top.ports)
 		return rows_mistake(reader, root->line,
-			"no ports; \"ports:\" with at least one name and device is wanted");
+			"no ports; expected \"ports:\" with at least one name and device");
 	config->ports.burst = top.burst;
 	config->ports.idle = top.idle;
 	*rest = top.rest;

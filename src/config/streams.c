@@ -29,8 +29,7 @@ static int add_child(struct walk *w, json_t *to, const struct node *child, unsig
 {
 	if (child->key && json_object_get(to, child->key))
 		return rows_mistake(w->reader, child->key_line,
-			"key \"%.60s\" for the second time in one stream; one is wanted",
-			child->key);
+			"duplicate key \"%.60s\" in one stream; remove one", child->key);
 	json_t *value = convert(w, child, depth);
 	if (!value)
 		return -EINVAL;
@@ -83,7 +82,7 @@ int streams_read(struct reader *reader, const struct node *list, struct config *
 	if (list->kind == NODE_TEXT && !list->text[0])
 		return 0;
 	if (list->kind != NODE_LIST)
-		return rows_mistake(reader, list->line, "streams is %s; a list is wanted",
+		return rows_mistake(reader, list->line, "streams: found %s, expected a list",
 			rows_found(list, found));
 	config->streams = convert(&walk, list, 0);
 	if (!config->streams)

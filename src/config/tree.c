@@ -179,7 +179,7 @@ static int on_text(struct builder *b, const yaml_event_t *event)
 static int on_open(struct builder *b, const yaml_event_t *event, int kind, const void *anchor)
 {
 	if (awaits_key(b))
-		return fail(b, event, "a key that is itself a list or map; a word is wanted");
+		return fail(b, event, "a key that is itself a list or map; expected a word");
 	if (b->depth == TREE_MAX_DEPTH)
 		return fail(b, event, "lists and maps nested deeper than 16; no key needs that");
 	struct node *node =
@@ -205,7 +205,7 @@ static int on_alias(struct builder *b, const yaml_event_t *event)
 	const char *name = (const char *)event->data.alias.anchor;
 
 	if (awaits_key(b))
-		return fail(b, event, "an alias as key; a word is wanted");
+		return fail(b, event, "an alias as key; expected a word");
 	for (unsigned i = b->n_anchors; i-- > 0;) {
 		if (strcmp(b->anchor[i].name, name))
 			continue;
@@ -215,7 +215,7 @@ static int on_alias(struct builder *b, const yaml_event_t *event)
 		return hang(b, b->anchor[i].node) ? 0 : fail_memory(b);
 	}
 	return error_set(b->error, -EINVAL,
-		"%s:%zu: alias *%.40s names no anchor before it; wanted is &%.40s", b->file,
+		"%s:%zu: alias *%.40s names no anchor before it; expected &%.40s", b->file,
 		event->start_mark.line + 1, name, name);
 }
 
@@ -236,7 +236,7 @@ static int on_event(struct builder *b, const yaml_event_t *event)
 	case YAML_ALIAS_EVENT:
 		return on_alias(b, event);
 	case YAML_DOCUMENT_START_EVENT:
-		return b->tree->root ? fail(b, event, "a second YAML document; one is wanted") : 0;
+		return b->tree->root ? fail(b, event, "a second YAML document; expected one") : 0;
 	case YAML_STREAM_END_EVENT:
 		b->done = true;
 		return 0;
@@ -267,10 +267,10 @@ static int fail_yaml(struct builder *b, const yaml_parser_t *parser, const char 
 		line = line_of(bytes, MIN_OF(parser->problem_offset, n));
 	if (parser->error == YAML_SCANNER_ERROR &&
 		strstr(parser->problem, "cannot start any token"))
-		hint = " (YAML wants spaces, not tabs, and quotes around text that starts with a "
+		hint = " (YAML needs spaces, not tabs, and quotes around text that starts with a "
 		       "sign)";
-	return error_set(b->error, -EINVAL, "%s:%d: not YAML: %s%s", b->file, line, parser->problem,
-		hint);
+	return error_set(b->error, -EINVAL, "%s:%d: YAML syntax error: %s%s", b->file, line,
+		parser->problem, hint);
 }
 
 static int build(struct builder *b, const char *bytes, size_t n)
@@ -306,9 +306,8 @@ int tree_read(struct tree **out, const char *file, const char *bytes, size_t n, 
 	const char *nul = n ? memchr(bytes, 0, n) : NULL;
 
 	if (nul)
-		return error_set(error, -EINVAL,
-			"%s:%d: a NUL byte; a YAML text in UTF-8 is wanted", file,
-			line_of(bytes, nul - bytes));
+		return error_set(error, -EINVAL, "%s:%d: a NUL byte; expected YAML text in UTF-8",
+			file, line_of(bytes, nul - bytes));
 	struct tree *tree = calloc(1, sizeof(*tree));
 	if (!tree)
 		return error_set(error, -ENOMEM, "%s: not enough memory to read the file", file);

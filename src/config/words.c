@@ -125,11 +125,11 @@ int line_read_prefix(struct line *line, struct word word, struct wire_prefix *ou
 	}
 	if (!word_addr(addr, &out->addr))
 		return error_set(line->error, -EINVAL,
-			"\"%.*s\" is no prefix; ADDRESS/LENGTH is wanted", SHOW(word));
+			"invalid prefix \"%.*s\": expected ADDRESS/LENGTH", SHOW(word));
 	out->len = out->addr.family == 4 ? 32 : 128;
 	if (slash && !word_len((struct word){slash + 1, word.n - addr.n - 1}, out))
 		return error_set(line->error, -EINVAL,
-			"\"%.*s\" is no prefix; a length of 0 to %d is wanted after the slash",
+			"invalid prefix \"%.*s\": expected a length of 0 to %d after the slash",
 			SHOW(word), out->len);
 	return line_check_host_bits(line, word, out);
 }
@@ -157,7 +157,7 @@ int line_read_port(struct line *line, struct word word, uint8_t *out)
 	for (unsigned i = 0; i < line->ports->n_ports && used < sizeof(known); i++)
 		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 			line->ports->ports[i].name);
-	return error_set(line->error, -EINVAL, "unknown port \"%.*s\"; the ports are %s",
+	return error_set(line->error, -EINVAL, "unknown port \"%.*s\"; expected one of %s",
 		SHOW(word), known);
 }
 
@@ -166,8 +166,8 @@ const char *mac_of_no_box(const struct wire_mac *mac)
 	static const struct wire_mac none;
 
 	if (mac->bytes[0] & 1)
-		return "group address";
-	return wire_mac_equal(mac, &none) ? "null address" : NULL;
+		return "multicast address";
+	return wire_mac_equal(mac, &none) ? "zero address" : NULL;
 }
 
 static int read_mac(struct line *line, struct word word, struct wire_mac *out)
@@ -178,13 +178,13 @@ static int read_mac(struct line *line, struct word word, struct wire_mac *out)
 		memcpy(text, word.text, word.n);
 	if (wire_mac_parse(text, out))
 		return error_set(line->error, -EINVAL,
-			"\"%.*s\" is no MAC address; six hex pairs are wanted, like "
+			"invalid MAC address \"%.*s\": expected six hex pairs, like "
 			"02:00:00:00:00:01",
 			SHOW(word));
 	const char *no_box = mac_of_no_box(out);
 	if (no_box)
-		return error_set(line->error, -EINVAL,
-			"%s is a %s; the MAC address of one box is wanted", text, no_box);
+		return error_set(line->error, -EINVAL, "%s is a %s; expected a unicast MAC address",
+			text, no_box);
 	return 0;
 }
 
@@ -203,7 +203,7 @@ int line_read_host(struct line *line, struct word word, struct wire_addr *out)
 {
 	if (!word_addr(word, out))
 		return error_set(line->error, -EINVAL,
-			"\"%.*s\" is no address; an IPv4 or IPv6 address is wanted", SHOW(word));
+			"invalid address \"%.*s\": expected an IPv4 or IPv6 address", SHOW(word));
 	if (!is_host_address(out))
 		return error_set(line->error, -EINVAL, "%.*s cannot be the address of a neighbour",
 			SHOW(word));
@@ -216,7 +216,7 @@ static int read_weight(struct line *line, struct word word, uint8_t *out)
 
 	if (!n || n != word.n || !value || value > 255)
 		return error_set(line->error, -EINVAL,
-			"\"%.*s\" is no weight; a number from 1 to 255 is wanted", SHOW(word));
+			"invalid weight \"%.*s\": expected a number from 1 to 255", SHOW(word));
 	*out = value;
 	return 0;
 }
@@ -231,14 +231,14 @@ static int read_pair(struct line *line, struct word key, struct word value, stru
 
 	if (!has)
 		return error_set(line->error, -EINVAL,
-			"unknown word \"%.*s\"; via, dev, lladdr, or nexthop and weight are wanted",
+			"unknown word \"%.*s\": expected via, dev, lladdr, or nexthop and weight",
 			SHOW(key));
 	if (*has)
-		return error_set(line->error, -EINVAL,
-			"\"%.*s\" for the second time; once is enough", SHOW(key));
+		return error_set(line->error, -EINVAL, "duplicate \"%.*s\"; expected it once",
+			SHOW(key));
 	if (!value.n)
-		return error_set(line->error, -EINVAL,
-			"nothing after \"%.*s\"; its value is wanted", SHOW(key));
+		return error_set(line->error, -EINVAL, "nothing after \"%.*s\"; expected its value",
+			SHOW(key));
 	*has = true;
 	if (has == &out->has_via)
 		return line_read_host(line, value, &out->via);

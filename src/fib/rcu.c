@@ -28,7 +28,7 @@ struct fib_rcu *fib_rcu_create(unsigned n_workers, struct error *error)
 	struct fib_rcu *rcu = NULL;
 
 	if (!n_workers || n_workers > STATS_MAX_WORKERS) {
-		error_set(error, -EINVAL, "%u workers: wanted 1 to %u", n_workers,
+		error_set(error, -EINVAL, "%u workers: expected 1 to %u", n_workers,
 			STATS_MAX_WORKERS);
 		return NULL;
 	}

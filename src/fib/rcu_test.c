@@ -129,7 +129,7 @@ static void refuses_a_rcu_for_too_many_workers(void **state)
 
 	assert_null(fib_rcu_create(0, &error));
 	assert_null(fib_rcu_create(129, &error));
-	assert_string_equal(error.text, "129 workers: wanted 1 to 128");
+	assert_string_equal(error.text, "129 workers: expected 1 to 128");
 }
 
 // Workers look up while the writer changes routes: each result is the old or the new one. The

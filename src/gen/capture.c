@@ -38,8 +38,8 @@ static int check_frame(struct reading *r, const struct pcap_pkthdr *head)
 			r->path, number, head->caplen, head->len);
 	if (head->caplen < WIRE_ETHER_BYTES || head->caplen > MOST_BYTES)
 		return error_set(r->error, -EINVAL,
-			"%s: frame %u has %u bytes; %d to %d without FCS are wanted", r->path,
-			number, head->caplen, WIRE_ETHER_BYTES, MOST_BYTES);
+			"%s: frame %u has %u bytes; expected %d to %d without FCS", r->path, number,
+			head->caplen, WIRE_ETHER_BYTES, MOST_BYTES);
 	if (r->out->n == CAPTURE_MAX_FRAMES || r->out->n_bytes + MOST_BYTES > CAPTURE_MAX_BYTES)
 		return error_set(r->error, -EFBIG,
 			"%s has more than %d frames or %d MiB; take a part of it (editcap -r)",
@@ -108,7 +108,7 @@ static int check_kind(struct reading *r)
 	if (kind == DLT_EN10MB)
 		return 0;
 	return error_set(r->error, -EINVAL,
-		"%s has frames of kind %s; a capture of Ethernet is wanted", r->path,
+		"%s has frames of kind %s; expected a capture of Ethernet", r->path,
 		name ? name : "unknown");
 }
 
@@ -128,8 +128,8 @@ static int read_frames(struct reading *r)
 				r->path, r->out->n, pcap_geterr(r->pcap));
 	}
 	if (!err && !r->out->n)
-		err = error_set(r->error, -EINVAL,
-			"%s has no frames; a capture with some is wanted", r->path);
+		err = error_set(r->error, -EINVAL, "%s has no frames; expected a capture with some",
+			r->path);
 	return err;
 }
 
@@ -155,7 +155,7 @@ int capture_read_file(struct capture *out, FILE *file, const struct gen_stream *
 	if (!r.pcap) {
 		fclose(file);
 		return error_set(error, -EINVAL,
-			"%s is no capture file (%.80s); one of tcpdump or Wireshark is wanted",
+			"%s is not a capture file (%.80s); expected one of tcpdump or Wireshark",
 			r.path, text);
 	}
 	int err = read_frames(&r);
@@ -210,7 +210,7 @@ int capture_read(struct capture *out, const struct gen_stream *stream, struct er
 		return err ? err : check_unchanged(out, path, error);
 	}
 	close(fd);
-	return error_set(error, -EINVAL, "%s is no file; a capture file is wanted", path);
+	return error_set(error, -EINVAL, "%s is not a file; expected a capture file", path);
 }
 
 void capture_free(struct capture *capture)

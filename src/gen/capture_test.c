@@ -111,17 +111,17 @@ static void answers_each_bad_file_with_one_sentence(void **state)
 
 	put("nothing of the kind", 19);
 	assert_int_not_equal(take(), 0);
-	assert_string_equal(error.text, "a.pcap is no capture file (unknown file format); one of "
-					"tcpdump or Wireshark is wanted");
+	assert_string_equal(error.text, "a.pcap is not a capture file (unknown file format); "
+					"expected one of tcpdump or Wireshark");
 	set_up(NULL);
 	put_head(1);
 	assert_int_not_equal(take(), 0);
-	assert_string_equal(error.text, "a.pcap has no frames; a capture with some is wanted");
+	assert_string_equal(error.text, "a.pcap has no frames; expected a capture with some");
 	set_up(NULL);
 	put_head(113);
 	assert_int_not_equal(take(), 0);
 	assert_string_equal(error.text,
-		"a.pcap has frames of kind LINUX_SLL; a capture of Ethernet is wanted");
+		"a.pcap has frames of kind LINUX_SLL; expected a capture of Ethernet");
 	set_up(NULL);
 	put_head(1);
 	put_frame(0, 0, frame, 60, 60);
@@ -134,7 +134,7 @@ static void answers_each_bad_file_with_one_sentence(void **state)
 	put_frame(0, 0, frame, 10000, 10000);
 	assert_int_not_equal(take(), 0);
 	assert_string_equal(error.text,
-		"a.pcap: frame 1 has 10000 bytes; 14 to 9618 without FCS are wanted");
+		"a.pcap: frame 1 has 10000 bytes; expected 14 to 9618 without FCS");
 	set_up(NULL);
 	put_head(1);
 	put_frame(0, 0, frame, 60, 60);

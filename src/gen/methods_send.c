@@ -86,7 +86,7 @@ json_t *gen_method_send(void *ctx_, const json_t *params, struct error *error)
 		return NULL;
 	if (json_object_get(params, "seconds") && order.seconds < SECONDS_LEAST) {
 		error_set(error, -EINVAL,
-			"parameter \"seconds\" is %g; a number from %g to %d is wanted",
+			"parameter \"seconds\" is %g; expected a number from %g to %d",
 			order.seconds, SECONDS_LEAST, SECONDS_MOST);
 		return NULL;
 	}

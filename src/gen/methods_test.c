@@ -134,15 +134,15 @@ static void takes_exactly_its_parameters(void **state)
 		check(plain[i], "{\"a\": 1}", "error",
 			"\"unknown parameter \\\"a\\\"; the method help tells which there are\"");
 	check("results", "{\"histograms\": 1}", "error",
-		"\"parameter \\\"histograms\\\" is neither true nor false; give one\"");
+		"\"parameter \\\"histograms\\\": expected true or false\"");
 	check("send", "{\"seconds\": \"1\"}", "error",
-		"\"parameter \\\"seconds\\\" is no number from 0 to 86400; give one\"");
+		"\"parameter \\\"seconds\\\": expected a number from 0 to 86400\"");
 	check("send", "{\"seconds\": 0}", "error",
-		"\"parameter \\\"seconds\\\" is 0; a number from 0.001 to 86400 is wanted\"");
+		"\"parameter \\\"seconds\\\" is 0; expected a number from 0.001 to 86400\"");
 	check("send", "{\"delay\": 61}", "error",
-		"\"parameter \\\"delay\\\" is no number from 0 to 60; give one\"");
+		"\"parameter \\\"delay\\\": expected a number from 0 to 60\"");
 	check("send", "{\"streams\": {}}", "error",
-		"\"parameter \\\"streams\\\" is no list of 1 to 64 members; give one\"");
+		"\"parameter \\\"streams\\\": expected a list of 1 to 64 members\"");
 	assert_false(ctx.stop);
 	assert_int_equal(ctx.gen->current->number, 0);
 }

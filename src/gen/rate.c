@@ -10,7 +10,7 @@ enum { LAYER1_BYTES = 20 }; // preamble and inter-frame gap
 
 static const double MOST_PPS = 1e10, LEAST_PPS = 1e-3, ROUNDING = 1 + 1e-9;
 static const char WANTED[] =
-	"a rate like 1.5 Mpps, 50 %, 9.5 Gbit/s (layer 1), 9 Gbit/s l2, or max is wanted";
+	"expected a rate like 1.5 Mpps, 50 %, 9.5 Gbit/s (layer 1), 9 Gbit/s l2, or max";
 
 static double layer1_bits(const struct gen_stream *stream)
 {
@@ -118,7 +118,7 @@ static int settle_pps(struct stream_reader *r, const json_t *value)
 
 	if (s->rate_unit == GEN_PERCENT && line_bps == 0)
 		return read_mistake(r, value,
-			"the line rate of port %s is unknown; \"line_rate: 100 Gbit/s\" is wanted "
+			"the line rate of port %s is unknown; expected \"line_rate: 100 Gbit/s\" "
 			"there, or a rate in pps or bit/s",
 			r->ports[s->from].name);
 	s->pps = is_open ? 0 : in_pps(s, s->rate, line_bps);
@@ -127,7 +127,7 @@ static int settle_pps(struct stream_reader *r, const json_t *value)
 	if (line_bps > 0)
 		return check_line(r, value);
 	if (s->pps > MOST_PPS || (is_open && s->rate > 100))
-		return read_mistake(r, value, "more than %s; a lower one is wanted",
+		return read_mistake(r, value, "more than %s; expected a lower rate",
 			is_open ? "100 %" : "10 Gpps");
 	return 0;
 }

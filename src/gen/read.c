@@ -34,7 +34,7 @@ static int read_name(struct stream_reader *r, const json_t *value)
 	else if (is_name(read_text(value)))
 		strcpy(text, read_text(value));
 	else
-		return read_mistake(r, value, "1 to %d letters, digits and -_. are wanted",
+		return read_mistake(r, value, "expected 1 to %d letters, digits and -_.",
 			GEN_NAME_MAX - 1);
 	for (unsigned i = 0; i < place(r); i++)
 		if (!strcmp(r->streams->stream[i].name, text))
@@ -75,7 +75,7 @@ static int unknown_port(struct stream_reader *r, const json_t *value)
 	for (unsigned i = 0; r->ports && i < r->n_ports && used < sizeof(known); i++)
 		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 			r->ports[i].name);
-	return read_mistake(r, value, "unknown port; the name of one is wanted%s%s",
+	return read_mistake(r, value, "unknown port; expected the name of one%s%s",
 		known[0] ? ": " : "", known);
 }
 
@@ -96,7 +96,7 @@ static int read_port(struct stream_reader *r, const json_t *value, uint8_t *out)
 static int read_to(struct stream_reader *r, const json_t *value)
 {
 	if (!value)
-		return read_mistake(r, NULL, "missing; the port that has to receive is wanted");
+		return read_mistake(r, NULL, "missing; expected the port that has to receive");
 	return read_port(r, value, &r->stream->to);
 }
 
@@ -113,7 +113,7 @@ static int read_protocol(struct stream_reader *r, const json_t *value)
 	bool is_tcp = !strcmp(read_text(value), "tcp");
 
 	if (value && !is_tcp && strcmp(read_text(value), "udp"))
-		return read_mistake(r, value, "udp or tcp is wanted");
+		return read_mistake(r, value, "expected udp or tcp");
 	r->stream->recipe.protocol = is_tcp ? WIRE_PROTO_TCP : WIRE_PROTO_UDP;
 	return 0;
 }
@@ -122,7 +122,7 @@ static int read_vlan_id(struct stream_reader *r, const json_t *value)
 {
 	uint64_t id = 0;
 	int err = value ? read_number(r, value, (struct read_range){0, 4095}, &id)
-	                : read_mistake(r, NULL, "missing; {id: 5, priority: 3} is wanted");
+	                : read_mistake(r, NULL, "missing; expected {id: 5, priority: 3}");
 
 	r->stream->recipe.vlan_tag = id;
 	return err;
@@ -218,7 +218,7 @@ static int read_stream(struct stream_reader *r, const json_t *map)
 	r->map = map;
 	snprintf(r->where, sizeof(r->where), "streams[%u]", place(r));
 	if (!json_is_object(map))
-		return error_set(r->error, -EINVAL, "%s: a map (key: value) is wanted", r->where);
+		return error_set(r->error, -EINVAL, "%s: expected a map (key: value)", r->where);
 	if (is_name(read_text(json_object_get(map, "name"))))
 		snprintf(r->where, sizeof(r->where), "streams[%u] (%s)", place(r),
 			read_text(json_object_get(map, "name")));
@@ -237,9 +237,9 @@ int gen_read_streams(struct gen_streams *out, const json_t *list, const struct g
 	int err = 0;
 
 	if (!json_is_array(list))
-		return error_set(error, -EINVAL, "streams: a list of streams is wanted");
+		return error_set(error, -EINVAL, "streams: expected a list of streams");
 	if (!json_array_size(list) || json_array_size(list) > GEN_MAX_STREAMS)
-		return error_set(error, -EINVAL, "streams: %zu of them; 1 to %d are wanted",
+		return error_set(error, -EINVAL, "streams: %zu of them; expected 1 to %d",
 			json_array_size(list), GEN_MAX_STREAMS);
 	out->n = json_array_size(list);
 	for (unsigned i = 0; i < out->n && !err; i++) {

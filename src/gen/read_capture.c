@@ -25,8 +25,8 @@ static int check_beside(struct stream_reader *r)
 	if (json_is_object(json_object_get(r->map, "src_mac")) ||
 		json_is_object(json_object_get(r->map, "dst_mac")))
 		return read_mistake(r, NULL,
-			"its frames get one MAC address or keep theirs; src_mac and dst_mac of one "
-			"value are wanted");
+			"its frames get one MAC address or keep theirs; expected src_mac and "
+			"dst_mac of one value");
 	return 0;
 }
 
@@ -37,7 +37,7 @@ int read_pcap(struct stream_reader *r, const json_t *value)
 	if (!value)
 		return 0;
 	if (!path[0] || strlen(path) >= GEN_PATH_MAX)
-		return read_mistake(r, value, "the path of a capture file is wanted");
+		return read_mistake(r, value, "expected the path of a capture file");
 	if (r->stream->is_receive_only)
 		return read_mistake(r, value,
 			"nothing is sent without \"from: PORT\"; name that port, or leave pcap "
@@ -50,7 +50,7 @@ static int check_pcap(struct stream_reader *r, const json_t *value)
 {
 	if (!value || r->stream->capture.path[0])
 		return 0;
-	return read_mistake(r, value, "it means something with \"pcap: FILE\" only");
+	return read_mistake(r, value, "it requires \"pcap: FILE\"");
 }
 
 int read_stamp(struct stream_reader *r, const json_t *value)
@@ -69,7 +69,7 @@ int read_loops(struct stream_reader *r, const json_t *value)
 	if (err || !value)
 		return err;
 	if (s->n_frames)
-		return read_mistake(r, value, "frames is given too; one of both is wanted");
+		return read_mistake(r, value, "frames is given too; expected one of both");
 	err = read_number(r, value, (struct read_range){1, 1 << 20}, &loops);
 	s->n_frames = loops * s->capture.n_frames;
 	return err;
@@ -120,11 +120,10 @@ int read_speed(struct stream_reader *r, const json_t *value)
 	else if (!parse_speed(text, &c->speed))
 		return 1;
 	if (!(c->speed >= 0.001 && c->speed <= 1e6))
-		return read_mistake(r, value, "x0.001 to x1000000 are wanted");
+		return read_mistake(r, value, "expected x0.001 to x1000000");
 	if (!c->lap_ns)
 		return read_mistake(r, value,
-			"all frames of %s have the same time; a rate like 1 Mpps, or max, is "
-			"wanted",
+			"all frames of %s have the same time; expected a rate like 1 Mpps, or max",
 			c->path);
 	return 0;
 }

@@ -74,11 +74,11 @@ static int read_first(struct stream_reader *r, const json_t *value)
 	uint64_t number;
 
 	if (!value)
-		return read_mistake(r, NULL, "missing; {first: VALUE, count: N} is wanted");
+		return read_mistake(r, NULL, "missing; expected {first: VALUE, count: N}");
 	if (!is_port(r->field))
 		return parse_first(recipe, r->field, read_text(value))
 		               ? 0
-		               : read_mistake(r, value, "%s is wanted", wanted[r->field]);
+		               : read_mistake(r, value, "expected %s", wanted[r->field]);
 	int err = read_number(r, value, (struct read_range){0, 65535}, &number);
 	if (!err)
 		*(r->field == GEN_SRC_PORT ? &recipe->src_port : &recipe->dst_port) = number;
@@ -93,7 +93,7 @@ static int read_count(struct stream_reader *r, const json_t *value)
 	uint64_t count;
 
 	if (!value)
-		return read_mistake(r, NULL, "missing; {first: VALUE, count: N} is wanted");
+		return read_mistake(r, NULL, "missing; expected {first: VALUE, count: N}");
 	int err = read_number(r, value, (struct read_range){1, GEN_MAX_FLOWS}, &count);
 	if (err)
 		return err;
@@ -101,7 +101,7 @@ static int read_count(struct stream_reader *r, const json_t *value)
 	if (count <= most)
 		return 0;
 	return read_mistake(r, value,
-		"at most %llu are wanted, from the first one to the last that %s; begin lower or "
+		"expected at most %llu, from the first value to the last that %s; begin lower or "
 		"count less far",
 		(unsigned long long)most, is_port(r->field) ? "a port can be" : "32 bits can hold");
 }
@@ -120,7 +120,7 @@ static int read_field(struct stream_reader *r, unsigned field, const json_t *val
 	if (!value)
 		return 0;
 	if (json_is_array(value))
-		return read_mistake(r, value, "%s or {first: VALUE, count: N} is wanted",
+		return read_mistake(r, value, "expected %s or {first: VALUE, count: N}",
 			wanted[field]);
 	if (json_is_object(value))
 		return read_map(r, value, keys, ARRAY_LEN(keys));
@@ -137,8 +137,7 @@ int read_src_mac(struct stream_reader *r, const json_t *value)
 		s->recipe.src_mac = r->ports[s->from].mac;
 	if (!err && value && s->recipe.src_mac.bytes[0] & 1)
 		err = read_mistake(r, json_is_string(value) ? value : NULL,
-			"a group address; no frame comes from one, the MAC address of one box is "
-			"wanted");
+			"a multicast address cannot be a source; expected a unicast MAC address");
 	return err;
 }
 
@@ -149,7 +148,7 @@ int read_dst_mac(struct stream_reader *r, const json_t *value)
 		return 0;
 	if (!value && !r->stream->is_receive_only)
 		return read_mistake(r, NULL,
-			"missing; the MAC address that the frames are sent to is wanted, or auto");
+			"missing; expected the MAC address that the frames are sent to, or auto");
 	r->stream->wants_mac = !strcmp(read_text(value), "auto");
 	if (r->stream->wants_mac)
 		return 0;
@@ -173,7 +172,7 @@ static int check_source(struct stream_reader *r)
 		return 0;
 	r->key = "src_ip";
 	return read_mistake(r, json_is_string(value) ? value : NULL,
-		"%s; no packet comes from one, the address of a host is wanted",
+		"%s cannot be a source; expected the address of a host",
 		s->recipe.src.family == 4 && last >> 24 >= 240
 			? "an address that no host has (240.0.0.0 and above)"
 			: "a multicast address");
@@ -191,7 +190,7 @@ int read_dst_ip(struct stream_reader *r, const json_t *value)
 	uint8_t family = MAX_OF(src->family, dst->family);
 	if (src->family && dst->family && src->family != dst->family)
 		return read_mistake(r, json_is_string(value) ? value : NULL,
-			"IPv%u, but src_ip is IPv%u; both of one family are wanted", dst->family,
+			"IPv%u, but src_ip is IPv%u; expected both of one family", dst->family,
 			src->family);
 	if (!src->family)
 		wire_addr_parse(family == 6 ? "2001:2:0:1::1" : "198.18.0.1", src);
@@ -251,7 +250,7 @@ int read_distribution(struct stream_reader *r, const json_t *value)
 			r->stream->distribution = i;
 			return 0;
 		}
-	return value ? read_mistake(r, value, "sequential, uniform or zipf is wanted") : 0;
+	return value ? read_mistake(r, value, "expected sequential, uniform or zipf") : 0;
 }
 
 int read_exponent(struct stream_reader *r, const json_t *value)
@@ -260,12 +259,11 @@ int read_exponent(struct stream_reader *r, const json_t *value)
 	if (!value)
 		return 0;
 	if (r->stream->distribution != GEN_ZIPF)
-		return read_mistake(r, value,
-			"it means something with \"distribution: zipf\" only");
+		return read_mistake(r, value, "it requires \"distribution: zipf\"");
 	r->stream->exponent = json_number_value(value);
 	if (r->stream->exponent >= 0.01 && r->stream->exponent <= 10)
 		return 0;
-	return read_mistake(r, value, "a number from 0.01 to 10 is wanted");
+	return read_mistake(r, value, "expected a number from 0.01 to 10");
 }
 
 int read_seed(struct stream_reader *r, const json_t *value)
@@ -273,8 +271,7 @@ int read_seed(struct stream_reader *r, const json_t *value)
 	uint64_t seed = 1;
 
 	if (value && r->stream->distribution == GEN_SEQUENTIAL)
-		return read_mistake(r, value,
-			"it means something with \"distribution: uniform\" or zipf only");
+		return read_mistake(r, value, "it requires \"distribution: uniform\" or zipf");
 	int err = value ? read_number(r, value, (struct read_range){0, UINT32_MAX}, &seed) : 0;
 
 	r->stream->seed = seed;

@@ -52,7 +52,7 @@ static int check_mtu(struct stream_reader *r, const json_t *value, unsigned port
 	if (bytes <= most)
 		return 0;
 	return read_mistake(r, value,
-		"port %s takes frames of up to %u bytes (its mtu is %u); \"mtu: %u\" is wanted "
+		"port %s takes frames of up to %u bytes (its mtu is %u); expected \"mtu: %u\" "
 		"there, or smaller frames",
 		p->name, most, p->mtu, p->mtu + bytes - most);
 }
@@ -80,14 +80,14 @@ static int check_size(struct stream_reader *r, const json_t *value, unsigned byt
 			GEN_MIN_SIZE);
 	if (bytes < least)
 		return read_mistake(r, value,
-			"%sat least %u bytes are wanted for the IPv%u and %s headers%s, the stamp "
+			"%sexpected at least %u bytes for the IPv%u and %s headers%s, the stamp "
 			"and the FCS",
 			which, least, s->recipe.src.family,
 			s->recipe.protocol == WIRE_PROTO_TCP ? "TCP" : "UDP",
 			s->recipe.has_vlan ? ", the VLAN tag" : "");
 	if (bytes > most)
 		return read_mistake(r, value,
-			"%sat most %u bytes are wanted: 9600 of IP, Ethernet%s and the FCS", which,
+			"%sexpected at most %u bytes: 9600 of IP, Ethernet%s and the FCS", which,
 			most, s->recipe.has_vlan ? ", the VLAN tag" : "");
 	return read_check_ports(r, value, bytes);
 }
@@ -118,8 +118,8 @@ static int no_size(struct stream_reader *r, const json_t *value)
 	for (unsigned i = 0; i < gen_n_mixes && used < sizeof(names); i++)
 		used += snprintf(names + used, sizeof(names) - used, "%s, ", gen_mixes[i].name);
 	return read_mistake(r, value,
-		"bytes from %d to %u, %sor a list of {size: 64, weight: 7} are wanted",
-		GEN_MIN_SIZE, largest_bytes(r->stream, 0), names);
+		"expected bytes from %d to %u, %sor a list of {size: 64, weight: 7}", GEN_MIN_SIZE,
+		largest_bytes(r->stream, 0), names);
 }
 
 static int add_number(struct stream_reader *r, const json_t *value)
@@ -143,7 +143,7 @@ static int read_weight(struct stream_reader *r, const json_t *value)
 static int read_member_size(struct stream_reader *r, const json_t *value)
 {
 	return value ? add_number(r, value)
-	             : read_mistake(r, NULL, "missing; {size: 64, weight: 7} is wanted");
+	             : read_mistake(r, NULL, "missing; expected {size: 64, weight: 7}");
 }
 
 // {size: 64, weight: 7}, or the size alone.
@@ -163,7 +163,7 @@ static int add_list(struct stream_reader *r, const json_t *list)
 	int err = 0;
 
 	if (!json_array_size(list) || json_array_size(list) > GEN_MAX_SIZES)
-		return read_mistake(r, list, "it has %zu members; 1 to %d are wanted",
+		return read_mistake(r, list, "it has %zu members; expected 1 to %d",
 			json_array_size(list), GEN_MAX_SIZES);
 	r->key = member;
 	for (size_t i = 0; i < json_array_size(list) && !err; i++) {

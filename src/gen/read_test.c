@@ -50,8 +50,7 @@ static const struct gen_streams *take(const char *text)
 #define RATE_FROM(port, rate)                                                                      \
 	"[{\"from\": \"" port "\", \"to\": \"right\", \"dst_mac\": \"02:00:00:00:00:01\", "        \
 	"\"rate\": " rate "}]"
-#define RATE_WANTED                                                                                \
-	"a rate like 1.5 Mpps, 50 %, 9.5 Gbit/s (layer 1), 9 Gbit/s l2, or max is wanted"
+#define RATE_WANTED "expected a rate like 1.5 Mpps, 50 %, 9.5 Gbit/s (layer 1), 9 Gbit/s l2, or max"
 
 struct mistake {
 	const char *json, *sentence;
@@ -79,45 +78,43 @@ static void check_mistakes(const struct mistake mistakes[], size_t n, const stru
 static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 {
 	static const struct mistake mistakes[] = {
-		{"{}", "streams: a list of streams is wanted"},
-		{"3", "streams: a list of streams is wanted"},
-		{"[]", "streams: 0 of them; 1 to 64 are wanted"},
-		{"[4]", "streams[0]: a map (key: value) is wanted"},
+		{"{}", "streams: expected a list of streams"},
+		{"3", "streams: expected a list of streams"},
+		{"[]", "streams: 0 of them; expected 1 to 64"},
+		{"[4]", "streams[0]: expected a map (key: value)"},
 		{ONE("\"vlan\": {\"id\": 1, \"\": 1}"),
-			"streams[0]: vlan.: unknown key; known here are id, priority"},
+			"streams[0]: vlan.: unknown key; expected one of id, priority"},
 		{ONE("\"siez\": 64"), "streams[0]: siez: unknown key; did you mean \"size\"?"},
 		{ONE("\"name\": \"east\", \"tll\": 64"),
 			"streams[0] (east): tll: unknown key; did you mean \"ttl\"?"},
 		{ONE("\"colours\": 64"),
-			"streams[0]: colours: unknown key; known here are name, id, to, from, "
+			"streams[0]: colours: unknown key; expected one of name, id, to, from, "
 			"pcap, stamp, protocol, vlan, ttl, src_mac, dst_mac, src_ip, dst_ip, "
-			"src_port, "
-			"dst_port, flows, distribution, exponent, seed, size, rate, burst, "
-			"catch_up, "
-			"frames, loops"},
+			"src_port, dst_port, flows, distribution, exponent, seed, size, rate, "
+			"burst, catch_up, frames, loops"},
 		{"[{\"from\": \"left\"}]",
-			"streams[0]: to: missing; the port that has to receive is wanted"},
+			"streams[0]: to: missing; expected the port that has to receive"},
 		{"[{\"from\": \"left\", \"to\": \"right\"}]",
-			"streams[0]: dst_mac: missing; the MAC address that the frames are sent to "
-			"is wanted, or auto"},
+			"streams[0]: dst_mac: missing; expected the MAC address that the frames "
+			"are sent to, or auto"},
 		{"[{" BASE "}]", "streams[0]: rate: missing; " RATE_WANTED},
 		{"[{\"to\": \"rihgt\"}]",
 			"streams[0]: to \"rihgt\": unknown port; did you mean \"right\"?"},
 		{"[{\"to\": \"elsewhere\"}]",
-			"streams[0]: to \"elsewhere\": unknown port; the name of one is wanted: "
+			"streams[0]: to \"elsewhere\": unknown port; expected the name of one: "
 			"left, right, small, later"},
-		{"[{\"to\": 1}]", "streams[0]: to 1: unknown port; the name of one is wanted: "
-				  "left, right, small, later"},
+		{"[{\"to\": 1}]", "streams[0]: to 1: unknown port; expected the name of one: left, "
+				  "right, small, later"},
 		{"[{\"to\": \"left\", \"from\": null}]",
-			"streams[0]: from (empty): unknown port; the name of one is wanted: left, "
+			"streams[0]: from (empty): unknown port; expected the name of one: left, "
 			"right, small, later"},
 		{ONE("\"name\": \"a b\""),
-			"streams[0]: name \"a b\": 1 to 31 letters, digits and -_. are wanted"},
+			"streams[0]: name \"a b\": expected 1 to 31 letters, digits and -_."},
 		{ONE("\"name\": \"a2345678901234567890123456789012\""),
-			"streams[0]: name \"a2345678901234567890123456789012\": 1 to 31 letters, "
-			"digits and -_. are wanted"},
+			"streams[0]: name \"a2345678901234567890123456789012\": expected 1 to 31 "
+			"letters, digits and -_."},
 		{ONE("\"name\": []"),
-			"streams[0]: name (a list): 1 to 31 letters, digits and -_. are wanted"},
+			"streams[0]: name (a list): expected 1 to 31 letters, digits and -_."},
 		{"[{" SLOW ", \"name\": \"x\"}, {" SLOW ", \"name\": \"x\"}]",
 			"streams[1] (x): name \"x\": x is the name of streams[0] already; choose "
 			"another"},
@@ -130,8 +127,8 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 		{"[{" SLOW ", \"id\": 1}, {" SLOW "}]",
 			"streams[1]: id: 1 is the id of streams[0] already, and their stamps would "
 			"overlap; choose another"},
-		{ONE("\"id\": 256"), "streams[0]: id 256: a whole number from 0 to 255 is wanted"},
-		{ONE("\"id\": -1"), "streams[0]: id -1: a whole number from 0 to 255 is wanted"},
+		{ONE("\"id\": 256"), "streams[0]: id 256: expected a whole number from 0 to 255"},
+		{ONE("\"id\": -1"), "streams[0]: id -1: expected a whole number from 0 to 255"},
 	};
 
 	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
@@ -141,46 +138,44 @@ static void answers_each_wrong_header_with_one_sentence(void **state)
 {
 	static const struct mistake mistakes[] = {
 		{ONE("\"protocol\": \"icmp\""),
-			"streams[0]: protocol \"icmp\": udp or tcp is wanted"},
-		{ONE("\"protocol\": 17"), "streams[0]: protocol 17: udp or tcp is wanted"},
+			"streams[0]: protocol \"icmp\": expected udp or tcp"},
+		{ONE("\"protocol\": 17"), "streams[0]: protocol 17: expected udp or tcp"},
 		{ONE("\"vlan\": 4096"),
-			"streams[0]: vlan 4096: a whole number from 0 to 4095 is wanted"},
+			"streams[0]: vlan 4096: expected a whole number from 0 to 4095"},
 		{ONE("\"vlan\": {\"priority\": 3}"),
-			"streams[0]: vlan.id: missing; {id: 5, priority: 3} is wanted"},
+			"streams[0]: vlan.id: missing; expected {id: 5, priority: 3}"},
 		{ONE("\"vlan\": {\"id\": 3, \"priority\": 8}"),
-			"streams[0]: vlan.priority 8: a whole number from 0 to 7 is wanted"},
+			"streams[0]: vlan.priority 8: expected a whole number from 0 to 7"},
 		{ONE("\"vlan\": {\"di\": 3}"),
 			"streams[0]: vlan.di: unknown key; did you mean \"id\"?"},
-		{ONE("\"ttl\": 0"), "streams[0]: ttl 0: a whole number from 1 to 255 is wanted"},
+		{ONE("\"ttl\": 0"), "streams[0]: ttl 0: expected a whole number from 1 to 255"},
 		{ONE("\"src_mac\": \"03:00:00:00:00:01\""),
-			"streams[0]: src_mac \"03:00:00:00:00:01\": a group address; no frame "
-			"comes from one, the MAC address of one box is wanted"},
-		{ONE("\"src_mac\": \"02:00\""),
-			"streams[0]: src_mac \"02:00\": a MAC address like 02:00:00:00:00:01 is "
-			"wanted"},
+			"streams[0]: src_mac \"03:00:00:00:00:01\": a multicast address cannot be "
+			"a source; expected a unicast MAC address"},
+		{ONE("\"src_mac\": \"02:00\""), "streams[0]: src_mac \"02:00\": expected a MAC "
+						"address like 02:00:00:00:00:01"},
 		{ONE("\"src_ip\": \"198.18.0.256\""),
-			"streams[0]: src_ip \"198.18.0.256\": an address like 198.18.0.1 or "
-			"2001:2:0:1::1 is wanted"},
+			"streams[0]: src_ip \"198.18.0.256\": expected an address like 198.18.0.1 "
+			"or 2001:2:0:1::1"},
 		{ONE("\"src_ip\": \"224.0.0.1\""),
-			"streams[0]: src_ip \"224.0.0.1\": a multicast address; no packet comes "
-			"from one, the address of a host is wanted"},
+			"streams[0]: src_ip \"224.0.0.1\": a multicast address cannot be a source; "
+			"expected the address of a host"},
 		{ONE("\"src_ip\": {\"first\": \"223.255.255.255\", \"count\": 2}"),
-			"streams[0]: src_ip: a multicast address; no packet comes from one, the "
-			"address of a host is wanted"},
+			"streams[0]: src_ip: a multicast address cannot be a source; expected the "
+			"address of a host"},
 		{ONE("\"src_ip\": \"255.255.255.255\""),
 			"streams[0]: src_ip \"255.255.255.255\": an address that no host has "
-			"(240.0.0.0 and above); no packet comes from one, the address of a host is "
-			"wanted"},
+			"(240.0.0.0 and above) cannot be a source; expected the address of a host"},
 		{ONE("\"src_ip\": \"ff02::1\""),
-			"streams[0]: src_ip \"ff02::1\": a multicast address; no packet comes from "
-			"one, the address of a host is wanted"},
+			"streams[0]: src_ip \"ff02::1\": a multicast address cannot be a source; "
+			"expected the address of a host"},
 		{ONE("\"src_ip\": \"198.18.0.1\", \"dst_ip\": \"2001:db8::1\""),
-			"streams[0]: dst_ip \"2001:db8::1\": IPv6, but src_ip is IPv4; both of one "
-			"family are wanted"},
+			"streams[0]: dst_ip \"2001:db8::1\": IPv6, but src_ip is IPv4; expected "
+			"both of one family"},
 		{ONE("\"dst_port\": 65536"),
-			"streams[0]: dst_port 65536: a whole number from 0 to 65535 is wanted"},
+			"streams[0]: dst_port 65536: expected a whole number from 0 to 65535"},
 		{ONE("\"dst_port\": true"),
-			"streams[0]: dst_port true: a whole number from 0 to 65535 is wanted"},
+			"streams[0]: dst_port true: expected a whole number from 0 to 65535"},
 	};
 
 	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
@@ -190,70 +185,67 @@ static void answers_each_wrong_range_and_count_with_one_sentence(void **state)
 {
 	static const struct mistake mistakes[] = {
 		{ONE("\"dst_ip\": [\"198.18.0.1\"]"),
-			"streams[0]: dst_ip (a list): an address like 198.19.0.1 or 2001:2:0:2::1 "
-			"or {first: VALUE, count: N} is wanted"},
+			"streams[0]: dst_ip (a list): expected an address like 198.19.0.1 or "
+			"2001:2:0:2::1 or {first: VALUE, count: N}"},
 		{ONE("\"dst_ip\": {\"count\": 2}"),
-			"streams[0]: dst_ip.first: missing; {first: VALUE, count: N} is wanted"},
+			"streams[0]: dst_ip.first: missing; expected {first: VALUE, count: N}"},
 		{ONE("\"dst_ip\": {\"first\": \"198.18.0.1\"}"),
-			"streams[0]: dst_ip.count: missing; {first: VALUE, count: N} is wanted"},
+			"streams[0]: dst_ip.count: missing; expected {first: VALUE, count: N}"},
 		{ONE("\"dst_ip\": {\"first\": \"198.18.0.1\", \"conut\": 5}"),
 			"streams[0]: dst_ip.conut: unknown key; did you mean \"count\"?"},
 		{ONE("\"dst_ip\": {\"first\": \"198.18.0.1\", \"count\": 0}"),
-			"streams[0]: dst_ip.count 0: a whole number from 1 to 16777216 is wanted"},
+			"streams[0]: dst_ip.count 0: expected a whole number from 1 to 16777216"},
 		{ONE("\"dst_ip\": {\"first\": \"198.18.0.1\", \"count\": 2, \"random\": "
 		     "\"yes\"}"),
-			"streams[0]: dst_ip.random \"yes\": true or false is wanted"},
+			"streams[0]: dst_ip.random \"yes\": expected true or false"},
 		{ONE("\"dst_port\": {\"first\": 65000, \"count\": 537}"),
-			"streams[0]: dst_port.count 537: at most 536 are wanted, from the first "
-			"one to the last that a port can be; begin lower or count less far"},
+			"streams[0]: dst_port.count 537: expected at most 536, from the first "
+			"value to the last that a port can be; begin lower or count less far"},
 		{ONE("\"dst_ip\": {\"first\": \"255.255.255.250\", \"count\": 7}"),
-			"streams[0]: dst_ip.count 7: at most 6 are wanted, from the first one to "
+			"streams[0]: dst_ip.count 7: expected at most 6, from the first value to "
 			"the last that 32 bits can hold; begin lower or count less far"},
 		{ONE("\"dst_ip\": {\"first\": \"2001:db8::ffff:ffff\", \"count\": 2}"),
-			"streams[0]: dst_ip.count 2: at most 1 are wanted, from the first one to "
+			"streams[0]: dst_ip.count 2: expected at most 1, from the first value to "
 			"the last that 32 bits can hold; begin lower or count less far"},
 		{ONE("\"src_mac\": {\"first\": \"02:00:ff:ff:ff:ff\", \"count\": 2}"),
-			"streams[0]: src_mac.count 2: at most 1 are wanted, from the first one to "
+			"streams[0]: src_mac.count 2: expected at most 1, from the first value to "
 			"the last that 32 bits can hold; begin lower or count less far"},
 		{ONE("\"flows\": 2"), "streams[0]: flows 2: the fields make only 1; let src_ip, "
 				      "dst_ip or a port count further"},
 		{ONE("\"flows\": 16777217"),
-			"streams[0]: flows 16777217: a whole number from 1 to 16777216 is wanted"},
+			"streams[0]: flows 16777217: expected a whole number from 1 to 16777216"},
 		{ONE("\"distribution\": \"normal\""), "streams[0]: distribution \"normal\": "
-						      "sequential, uniform or zipf is wanted"},
-		{ONE("\"exponent\": 1"), "streams[0]: exponent 1: it means something with "
-					 "\"distribution: zipf\" only"},
+						      "expected sequential, uniform or zipf"},
+		{ONE("\"exponent\": 1"),
+			"streams[0]: exponent 1: it requires \"distribution: zipf\""},
 		{ONE("\"distribution\": \"zipf\", \"exponent\": 11"),
-			"streams[0]: exponent 11: a number from 0.01 to 10 is wanted"},
-		{ONE("\"pcap\": 3"), "streams[0]: pcap 3: the path of a capture file is wanted"},
+			"streams[0]: exponent 11: expected a number from 0.01 to 10"},
+		{ONE("\"pcap\": 3"), "streams[0]: pcap 3: expected the path of a capture file"},
 		{ONE("\"pcap\": \"/nowhere\""), "streams[0]: pcap: /nowhere cannot be opened: No "
 						"such file or directory"},
 		{ONE("\"pcap\": \"/tmp\""),
-			"streams[0]: pcap: /tmp is no file; a capture file is wanted"},
+			"streams[0]: pcap: /tmp is not a file; expected a capture file"},
 		{ONE("\"pcap\": \"/nowhere\", \"ttl\": 3"), "streams[0]: pcap: its frames are sent "
 							    "as they are, so \"ttl\" means nothing "
 							    "beside it; leave that out"},
-		{ONE("\"stamp\": true"),
-			"streams[0]: stamp true: it means something with \"pcap: FILE\" only"},
-		{ONE("\"loops\": 3"),
-			"streams[0]: loops 3: it means something with \"pcap: FILE\" only"},
-		{ONE("\"seed\": 1"), "streams[0]: seed 1: it means something with "
-				     "\"distribution: uniform\" or zipf only"},
+		{ONE("\"stamp\": true"), "streams[0]: stamp true: it requires \"pcap: FILE\""},
+		{ONE("\"loops\": 3"), "streams[0]: loops 3: it requires \"pcap: FILE\""},
+		{ONE("\"seed\": 1"),
+			"streams[0]: seed 1: it requires \"distribution: uniform\" or zipf"},
 		{ONE("\"distribution\": \"zipf\", \"seed\": -1"),
-			"streams[0]: seed -1: a whole number from 0 to 4294967295 is wanted"},
+			"streams[0]: seed -1: expected a whole number from 0 to 4294967295"},
 		{ONE("\"flows\": 0"),
-			"streams[0]: flows 0: a whole number from 1 to 16777216 is wanted"},
+			"streams[0]: flows 0: expected a whole number from 1 to 16777216"},
 		{ONE("\"catch_up\": 63"),
-			"streams[0]: catch_up 63: a whole number from 64 to 16384 is wanted"},
+			"streams[0]: catch_up 63: expected a whole number from 64 to 16384"},
 		{ONE("\"burst\": 65"),
-			"streams[0]: burst 65: a whole number from 1 to 64 is wanted"},
+			"streams[0]: burst 65: expected a whole number from 1 to 64"},
 		{ONE("\"frames\": 0"),
-			"streams[0]: frames 0: a whole number from 1 to 1099511627776 is wanted"},
+			"streams[0]: frames 0: expected a whole number from 1 to 1099511627776"},
 		{ONE("\"frames\": 1.5"),
-			"streams[0]: frames 1.5: a whole number from 1 to 1099511627776 is wanted"},
-		{ONE("\"frames\": 1e300"),
-			"streams[0]: frames 1e+300: a whole number from 1 to 1099511627776 is "
-			"wanted"},
+			"streams[0]: frames 1.5: expected a whole number from 1 to 1099511627776"},
+		{ONE("\"frames\": 1e300"), "streams[0]: frames 1e+300: expected a whole number "
+					   "from 1 to 1099511627776"},
 		{"[{\"to\": \"left\", \"frames\": 3}]",
 			"streams[0]: frames 3: nothing is sent without \"from: PORT\"; name that "
 			"port, or leave frames out"},
@@ -270,44 +262,43 @@ static void answers_each_impossible_size_with_one_sentence(void **state)
 		{ONE("\"size\": \"63\""), "streams[0]: size \"63\": frames of 63 bytes: no frame "
 					  "is below 64 bytes, FCS included"},
 		{ONE("\"size\": \"18446744073709551680\""),
-			"streams[0]: size \"18446744073709551680\": bytes from 64 to 9618, imix, "
-			"classic, or a list of {size: 64, weight: 7} are wanted"},
-		{ONE("\"size\": -1"), "streams[0]: size -1: bytes from 64 to 9618, imix, classic, "
-				      "or a list of {size: 64, weight: 7} are wanted"},
+			"streams[0]: size \"18446744073709551680\": expected bytes from 64 to "
+			"9618, imix, classic, or a list of {size: 64, weight: 7}"},
+		{ONE("\"size\": -1"), "streams[0]: size -1: expected bytes from 64 to 9618, imix, "
+				      "classic, or a list of {size: 64, weight: 7}"},
 		{ONE("\"size\": \"jumbo\""),
-			"streams[0]: size \"jumbo\": bytes from 64 to 9618, imix, classic, or a "
-			"list of {size: 64, weight: 7} are wanted"},
-		{ONE("\"size\": {}"),
-			"streams[0]: size (a map): bytes from 64 to 9618, imix, classic, or a "
-			"list of {size: 64, weight: 7} are wanted"},
-		{ONE("\"size\": 9619"), "streams[0]: size 9619: at most 9618 bytes are wanted: "
-					"9600 of IP, Ethernet and the FCS"},
+			"streams[0]: size \"jumbo\": expected bytes from 64 to 9618, imix, "
+			"classic, or a list of {size: 64, weight: 7}"},
+		{ONE("\"size\": {}"), "streams[0]: size (a map): expected bytes from 64 to 9618, "
+				      "imix, classic, or a list of {size: 64, weight: 7}"},
+		{ONE("\"size\": 9619"), "streams[0]: size 9619: expected at most 9618 bytes: 9600 "
+					"of IP, Ethernet and the FCS"},
 		{ONE("\"size\": 9623, \"vlan\": 1"),
-			"streams[0]: size 9623: at most 9622 bytes are wanted: 9600 of IP, "
-			"Ethernet, the VLAN tag and the FCS"},
+			"streams[0]: size 9623: expected at most 9622 bytes: 9600 of IP, Ethernet, "
+			"the VLAN tag and the FCS"},
 		{ONE("\"size\": 83, \"dst_ip\": \"2001:db8::1\""),
-			"streams[0]: size 83: at least 84 bytes are wanted for the IPv6 and UDP "
+			"streams[0]: size 83: expected at least 84 bytes for the IPv6 and UDP "
 			"headers, the stamp and the FCS"},
 		{ONE("\"size\": 67, \"protocol\": \"tcp\""),
-			"streams[0]: size 67: at least 68 bytes are wanted for the IPv4 and TCP "
+			"streams[0]: size 67: expected at least 68 bytes for the IPv4 and TCP "
 			"headers, the stamp and the FCS"},
 		{ONE("\"size\": 67, \"vlan\": 5"),
-			"streams[0]: size 67: at least 68 bytes are wanted for the IPv4 and UDP "
+			"streams[0]: size 67: expected at least 68 bytes for the IPv4 and UDP "
 			"headers, the VLAN tag, the stamp and the FCS"},
 		{ONE("\"size\": \"imix\", \"src_ip\": \"2001:db8::1\""),
-			"streams[0]: size \"imix\": frames of 64 bytes: at least 84 bytes are "
-			"wanted for the IPv6 and UDP headers, the stamp and the FCS"},
+			"streams[0]: size \"imix\": frames of 64 bytes: expected at least 84 bytes "
+			"for the IPv6 and UDP headers, the stamp and the FCS"},
 		{ONE("\"size\": []"),
-			"streams[0]: size (a list): it has 0 members; 1 to 16 are wanted"},
+			"streams[0]: size (a list): it has 0 members; expected 1 to 16"},
 		{ONE("\"size\": [{\"weight\": 2}]"),
-			"streams[0]: size[0].size: missing; {size: 64, weight: 7} is wanted"},
+			"streams[0]: size[0].size: missing; expected {size: 64, weight: 7}"},
 		{ONE("\"size\": [64, {\"size\": 64, \"weight\": 0}]"),
-			"streams[0]: size[1].weight 0: a whole number from 1 to 1000 is wanted"},
+			"streams[0]: size[1].weight 0: expected a whole number from 1 to 1000"},
 		{ONE("\"size\": [64, {\"siez\": 64}]"),
 			"streams[0]: size[1].siez: unknown key; did you mean \"size\"?"},
 		{RATE_FROM("small", "1, \"size\": 619"),
 			"streams[0]: size 619: port small takes frames of up to 618 bytes (its mtu "
-			"is 600); \"mtu: 601\" is wanted there, or smaller frames"},
+			"is 600); expected \"mtu: 601\" there, or smaller frames"},
 	};
 
 	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
@@ -344,11 +335,11 @@ static void answers_each_impossible_rate_with_one_sentence(void **state)
 			"carries at most 7.61905 Gbit/s l2 of these frames"},
 		{RATE_FROM("right", "\"50 %\""),
 			"streams[0]: rate \"50 %\": the line rate of port right is unknown; "
-			"\"line_rate: 100 Gbit/s\" is wanted there, or a rate in pps or bit/s"},
+			"expected \"line_rate: 100 Gbit/s\" there, or a rate in pps or bit/s"},
 		{RATE_FROM("later", "\"100.1 %\""),
-			"streams[0]: rate \"100.1 %\": more than 100 %; a lower one is wanted"},
+			"streams[0]: rate \"100.1 %\": more than 100 %; expected a lower rate"},
 		{RATE_FROM("right", "\"11 Gpps\""),
-			"streams[0]: rate \"11 Gpps\": more than 10 Gpps; a lower one is wanted"},
+			"streams[0]: rate \"11 Gpps\": more than 10 Gpps; expected a lower rate"},
 		{"[{" BASE ", \"rate\": \"60 %\"}, {" BASE ", \"rate\": \"50 %\"}]",
 			"streams[1]: rate \"50 %\": the streams before it leave 40 % of the line "
 			"of port left (10 Gbit/s), which carries 100 % of these frames"},
@@ -541,8 +532,8 @@ static void checks_without_ports_all_but_them(void **state)
 {
 	static const struct mistake mistakes[] = {
 		{RATE("\"101 %\""),
-			"streams[0]: rate \"101 %\": more than 100 %; a lower one is wanted"},
-		{"[{\"to\": 3}]", "streams[0]: to 3: unknown port; the name of one is wanted"},
+			"streams[0]: rate \"101 %\": more than 100 %; expected a lower rate"},
+		{"[{\"to\": 3}]", "streams[0]: to 3: unknown port; expected the name of one"},
 		{ONE("\"size\": 3"),
 			"streams[0]: size 3: no frame is below 64 bytes, FCS included"},
 	};
@@ -564,7 +555,7 @@ static void refuses_more_streams_than_there_is_room_for(void **state)
 	for (unsigned i = 0; i <= GEN_MAX_STREAMS; i++)
 		json_array_append_new(list, json_pack("{ss}", "to", "left"));
 	assert_int_not_equal(gen_read_streams(&streams, list, ports, 3, &error), 0);
-	assert_string_equal(error.text, "streams: 65 of them; 1 to 64 are wanted");
+	assert_string_equal(error.text, "streams: 65 of them; expected 1 to 64");
 	json_array_remove(list, 0);
 	assert_int_equal(gen_read_streams(&streams, list, ports, 3, &error), 0);
 	assert_int_equal(streams.n, 64);

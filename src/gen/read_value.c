@@ -67,7 +67,7 @@ static int check_keys(struct stream_reader *r, const json_t *map, const struct s
 		for (size_t i = 0; i < n && used < sizeof(known); i++)
 			used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 				keys[i].name);
-		return read_mistake(r, NULL, "unknown key; known here are %s", known);
+		return read_mistake(r, NULL, "unknown key; expected one of %s", known);
 	}
 	return 0;
 }
@@ -130,7 +130,7 @@ int read_number(struct stream_reader *r, const json_t *value, struct read_range 
 	uint64_t number;
 
 	if (!whole_number(value, &number) || number < range.min || number > range.max)
-		return read_mistake(r, value, "a whole number from %llu to %llu is wanted",
+		return read_mistake(r, value, "expected a whole number from %llu to %llu",
 			(unsigned long long)range.min, (unsigned long long)range.max);
 	*out = number;
 	return 0;
@@ -139,7 +139,7 @@ int read_number(struct stream_reader *r, const json_t *value, struct read_range 
 int read_boolean(struct stream_reader *r, const json_t *value, bool *out)
 {
 	if (!json_is_boolean(value))
-		return read_mistake(r, value, "true or false is wanted");
+		return read_mistake(r, value, "expected true or false");
 	*out = json_is_true(value);
 	return 0;
 }

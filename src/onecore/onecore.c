@@ -237,7 +237,7 @@ static int load(const char *path)
 	const char *text = getenv("ONECORE_MAC");
 
 	if (text && rte_ether_unformat_addr(text, &mac)) {
-		fprintf(stderr, "onecore: ONECORE_MAC is '%s', wanted a MAC address\n", text);
+		fprintf(stderr, "onecore: ONECORE_MAC is '%s', expected a MAC address\n", text);
 		return -EINVAL;
 	}
 	int error = table_load(&table, path, text ? mac.addr_bytes : NULL);

@@ -149,7 +149,7 @@ static void warn_of_driver(const char *label, const struct kind *kind)
 	snprintf(path, sizeof(path), "%s/librte_%s.so", RTE_EAL_PMD_PATH, driver);
 	if (stat(RTE_EAL_PMD_PATH, &st) != 0 || stat(path, &st) == 0)
 		return;
-	log_warn("%s: DPDK has no driver for %s (there is no %s); check its name, or load a "
+	log_warn("%s: DPDK has no driver (PMD) for %s (there is no %s); check its name, or load a "
 		 "plugin that has one (eal: plugins)",
 		label, kind->name, path);
 }
@@ -167,14 +167,15 @@ static int check_device(const struct port_table_settings *settings, unsigned por
 		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", kind.name);
 		if (stat(path, &st) != 0)
 			return error_set(error, -ENODEV,
-				"%s: this machine has no PCI device %s; `dpdk-devbind.py --status` "
-				"lists those it has",
+				"%s: PCI device %s does not exist; `dpdk-devbind.py --status` "
+				"lists those that do",
 				label, kind.name);
 	}
 	if (kind.netdev[0] && if_nametoindex(kind.netdev) == 0)
 		return error_set(error, -ENODEV,
-			"%s: there is no interface %s here; `ip link` lists those there are", label,
-			kind.netdev);
+			"%s: interface %s does not exist in this network namespace; `ip link` "
+			"lists those that do",
+			label, kind.netdev);
 	int err = kind.socket[0] ? check_socket(label, &kind, error) : 0;
 
 	return err ? err : check_slots(label, &settings->ports[port], &kind, error);

@@ -28,8 +28,8 @@ static const struct {
 	{"net_null0,size=64", NULL},
 	{"net_pcap0,iface=lo", NULL},
 	{"net_af_packet0,iface=lo", NULL},
-	{"net_af_packet0,iface=no_such", "ports[0] (a): there is no interface no_such here"},
-	{"net_af_xdp0,iface=no_such", "there is no interface no_such here"},
+	{"net_af_packet0,iface=no_such", "ports[0] (a): interface no_such does not exist"},
+	{"net_af_xdp0,iface=no_such", "interface no_such does not exist"},
 	{"net_vhost0,iface=/tmp/x.sock", NULL},
 	{"net_vhost0,iface=/no/such/x.sock", "its socket in /no/such, which is not a folder"},
 	{"net_vhost0,iface=/etc/hostname",
@@ -39,7 +39,7 @@ static const struct {
 	{"net_virtio_user0,path=/no/such/x.sock", "its socket in /no/such"},
 	{"net_memif0,socket=/no/such/x.sock", NULL}, // abstract: no file
 	{"net_memif0,socket=/no/such/x.sock,socket-abstract=no", "its socket in /no/such"},
-	{"ffff:ff:1f.7", "this machine has no PCI device ffff:ff:1f.7"},
+	{"ffff:ff:1f.7", "PCI device ffff:ff:1f.7 does not exist"},
 };
 
 static void finds_what_a_device_needs_or_says_what_is_missing(void **state)

@@ -5,7 +5,7 @@
 #include <rte_version.h>
 
 #if RTE_VERSION < RTE_VERSION_NUM(22, 11, 0, 0)
-#error "DPDK 22.11 or later is wanted"
+#error "DPDK 22.11 or later is required"
 #endif
 
 // Our key is symmetric with Toeplitz only. Since 23.11 drivers list their algorithms, and one can

@@ -80,7 +80,7 @@ static int check_port(const struct port_table_settings *settings, unsigned port,
 			"\"net_af_packet%u,iface=%s\"",
 			label, p->device, port, p->device);
 	if (p->mtu && (p->mtu < MTU_MIN || p->mtu > MTU_MAX))
-		return error_set(error, -ERANGE, "%s: mtu %u is out of range; wanted: %d to %d",
+		return error_set(error, -ERANGE, "%s: mtu %u is out of range; expected %d to %d",
 			label, p->mtu, MTU_MIN, MTU_MAX);
 	if (p->n_queues > PORT_MAX_QUEUES)
 		return error_set(error, -ERANGE, "%s: %u queues; a port has at most %d", label,
@@ -99,7 +99,7 @@ int plan_check_ports(const struct port_table_settings *settings, struct error *e
 			"ports: %u are given, and this build of DPDK holds %d; leave some out",
 			settings->n_ports, RTE_MAX_ETHPORTS);
 	if (settings->burst > BURST_MAX)
-		return error_set(error, -ERANGE, "burst %u is out of range; wanted: 1 to %d",
+		return error_set(error, -ERANGE, "burst %u is out of range; expected 1 to %d",
 			settings->burst, BURST_MAX);
 	for (unsigned i = 0; i < settings->n_ports; i++) {
 		int err = check_port(settings, i, error);
@@ -117,8 +117,8 @@ static int check_core(unsigned worker, int core, const struct plan_facts *facts,
 
 	if (!is_known || !c->exists)
 		return error_set(error, -ENOENT,
-			"workers[%u]: this machine has no core %d; its cores are 0 to %u", worker,
-			core, facts->n_cores - 1);
+			"workers[%u]: core %d does not exist; expected 0 to %u", worker, core,
+			facts->n_cores - 1);
 	if (!c->online)
 		return error_set(error, -ENODEV,
 			"workers[%u]: core %d is offline; put it online (echo 1 > "

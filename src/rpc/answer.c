@@ -65,7 +65,7 @@ static json_t *read_message(const char *line, size_t bytes, int *code, struct er
 		return message;
 	*code = json_error_code(&json_error) == json_error_duplicate_key ? RPC_INVALID_REQUEST
 	                                                                 : RPC_PARSE_ERROR;
-	error_set(error, 0, "this line is not JSON as wanted here: %s (byte %d)", json_error.text,
+	error_set(error, 0, "this line is not valid JSON: %s (byte %d)", json_error.text,
 		json_error.position);
 	return NULL;
 }

@@ -20,8 +20,8 @@ static int take_number(const json_t *value, const struct rpc_param *row, struct 
 
 	if (!json_is_integer(value) || number < row->min || number > row->max)
 		return error_set(error, -EINVAL,
-			"parameter \"%s\" is no number from %ld to %ld; give one", row->name,
-			row->min, row->max);
+			"parameter \"%s\": expected a number from %ld to %ld", row->name, row->min,
+			row->max);
 	*(long *)row->out = number;
 	return 0;
 }
@@ -32,8 +32,8 @@ static int take_real(const json_t *value, const struct rpc_param *row, struct er
 
 	if (!json_is_number(value) || !(number >= row->min && number <= row->max))
 		return error_set(error, -EINVAL,
-			"parameter \"%s\" is no number from %ld to %ld; give one", row->name,
-			row->min, row->max);
+			"parameter \"%s\": expected a number from %ld to %ld", row->name, row->min,
+			row->max);
 	*(double *)row->out = number;
 	return 0;
 }
@@ -41,8 +41,8 @@ static int take_real(const json_t *value, const struct rpc_param *row, struct er
 static int take_flag(const json_t *value, const struct rpc_param *row, struct error *error)
 {
 	if (!json_is_boolean(value))
-		return error_set(error, -EINVAL,
-			"parameter \"%s\" is neither true nor false; give one", row->name);
+		return error_set(error, -EINVAL, "parameter \"%s\": expected true or false",
+			row->name);
 	*(bool *)row->out = json_is_true(value);
 	return 0;
 }
@@ -50,7 +50,7 @@ static int take_flag(const json_t *value, const struct rpc_param *row, struct er
 static int take_text(const json_t *value, const struct rpc_param *row, struct error *error)
 {
 	if (!json_is_string(value) || strlen(json_string_value(value)) != json_string_length(value))
-		return error_set(error, -EINVAL, "parameter \"%s\" is no text; give one in quotes",
+		return error_set(error, -EINVAL, "parameter \"%s\": expected text in quotes",
 			row->name);
 	*(const char **)row->out = json_string_value(value);
 	return 0;
@@ -62,7 +62,7 @@ static int take_list(const json_t *value, const struct rpc_param *row, struct er
 
 	if (!json_is_array(value) || n < row->min || n > row->max)
 		return error_set(error, -EINVAL,
-			"parameter \"%s\" is no list of %ld to %ld members; give one", row->name,
+			"parameter \"%s\": expected a list of %ld to %ld members", row->name,
 			row->min, row->max);
 	*(const json_t **)row->out = value;
 	return 0;
@@ -104,8 +104,7 @@ int rpc_params_read(const json_t *params, const struct rpc_param rows[], size_t 
 	}
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].is_wanted && !json_object_get(params, rows[i].name))
-			return error_set(error, -EINVAL, "parameter \"%s\" is missing; give it",
-				rows[i].name);
+			return error_set(error, -EINVAL, "missing parameter \"%s\"", rows[i].name);
 	return 0;
 }
 

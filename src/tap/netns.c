@@ -49,8 +49,8 @@ int netns_open(const char *name, struct error *error)
 		close(netns);
 	if (err == -ENOENT)
 		return error_set(error, err,
-			"linux: there is no network namespace '%s'; make it (ip netns add %s) or "
-			"leave namespace out",
+			"linux: network namespace '%s' does not exist; create it (ip netns add %s) "
+			"or leave namespace out",
 			name, name);
 	if (err == -EPERM)
 		return error_set(error, err,

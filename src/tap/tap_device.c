@@ -25,9 +25,7 @@ static int device_error(int err, struct error *error)
 	if (err == -EACCES || err == -EPERM)
 		return error_set(error, err, "linux: no right to open /dev/net/tun; start as root");
 	return error_set(error, err,
-		"linux: no /dev/net/tun: %s; TAP interfaces are TAP interfaces: load the module "
-		"tun, and "
-		"give a container the device",
+		"linux: no /dev/net/tun: %s; load the module tun, and give a container the device",
 		strerror(-err));
 }
 

@@ -293,7 +293,7 @@ static void refuses_a_tap_that_another_program_uses(void **state)
 static void refuses_a_namespace_that_is_missing_or_none(void **state)
 {
 	strcpy(settings.namespace_name, "tap-test-none");
-	expect_refusal("there is no network namespace 'tap-test-none'; make it");
+	expect_refusal("network namespace 'tap-test-none' does not exist; create it");
 	strcpy(settings.namespace_name, "../../etc/passwd");
 	expect_refusal("is no network namespace");
 }

@@ -238,7 +238,7 @@ __attribute__((constructor)) static void start(void)
 	pthread_t thread;
 
 	if (!text || !path) {
-		fprintf(stderr, "answers: ANSWERS_CHANNELS and ANSWERS_ACCOUNT are wanted\n");
+		fprintf(stderr, "answers: expected ANSWERS_CHANNELS and ANSWERS_ACCOUNT\n");
 		return;
 	}
 	text = strdup(text);
