@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dl3.bench.workplace import BUILD
+from dl3.cli.given import RECORDS
 from dl3.cli.printing import err, out, print_json
 from dl3.cli.report import results_of
 from dl3.model.fault import UsageFault
@@ -19,7 +19,6 @@ from dl3.report.texts import words_in
 from dl3.report.words import Language, Words
 from dl3.report.worst import worst
 
-RECORDS = BUILD / "records"
 WORST = "The trial with the most loss at a load within the device's throughput, else at any load; the default."
 
 

@@ -5,6 +5,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+from dl3.bench.workplace import BUILD
 from dl3.cli.printing import err
 from dl3.control.remote import Machine
 from dl3.dut.wired import MOST_BYTES
@@ -15,6 +16,7 @@ from dl3.model.stream import CAPTURE, MIXES
 from dl3.record.journal import is_record
 from dl3.record.reader import read
 
+RECORDS = BUILD / "records"  # the default folder of records, created with the first one
 LEAST_BYTES = 64  # of a frame, including the FCS
 
 
@@ -72,8 +74,18 @@ def writable(option: str, path: Path, is_replaced: bool = False) -> Path:
     return path
 
 
+def in_folder(path: Path | None) -> Path | None:
+    """Checks --record: its folder must exist, except for the default folder of records."""
+    if path is None or os.path.realpath(path.parent) == os.path.realpath(RECORDS):
+        return path
+    if not os.path.lexists(path.parent):
+        raise UsageFault(f"--record {path}: the folder {path.parent} does not exist: create it, or choose another file")
+    return path
+
+
 def record(path: Path | None) -> Path | None:
     """Checks --record: a new file or a record; lines are never appended to any other file."""
+    in_folder(path)
     try:
         if path is None or not path.exists() or is_record(path):
             return path and writable("--record", path)

@@ -157,6 +157,26 @@ def adds_no_line_to_a_file_of_anything_else(method: str, tmp_path: Path) -> None
     assert mine.read_text() == "ports: []\n"
 
 
+@pytest.mark.usefixtures("_nothing_is_started")
+@pytest.mark.parametrize("method", [*METHODS, "idle --lab", "run smoke", "run smoke --dry-run"])
+def refuses_a_record_in_a_folder_that_does_not_exist(method: str, tmp_path: Path) -> None:
+    folder = tmp_path / "none"
+    done = CliRunner().invoke(app, ["bench", *method.split(), "--record", str(folder / "r.jsonl")])
+    assert isinstance(done.exception, UsageFault)
+    wanted = f"--record {folder / 'r.jsonl'}: the folder {folder} does not exist: create it, or choose another file"
+    assert str(done.exception) == wanted
+    assert not folder.exists()
+
+
+def creates_the_default_folder_of_records(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(given, "RECORDS", tmp_path / "build" / "records")
+    path = tmp_path / "build" / "records" / "r.jsonl"
+    assert given.record(path) == path
+    monkeypatch.chdir(tmp_path)
+    assert given.record(Path("build/records/r.jsonl"))
+    assert given.record(Path("r.jsonl"))
+
+
 @pytest.mark.parametrize("method", METHODS[:-1])
 def judges_sizes_before_it_looks_for_a_generator(method: str) -> None:
     done = CliRunner().invoke(app, ["bench", *method.split(), "--sizes", "63"])
