@@ -227,6 +227,7 @@ def run(
 ) -> None:
     """Run a campaign from a file: devices x parameters x tests, with all results in one record.
 
+    A campaign consists of cases. In a case, each combination of device, parameter values, test and frame size is a job.
     Jobs that this machine cannot run are reported as not applicable, with the reason. An interrupted campaign is continued
     with --record. With --budget fewer or shorter jobs run, and the report lists the difference.
 

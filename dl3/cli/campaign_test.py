@@ -59,7 +59,7 @@ def shows_what_a_record_does_not_have_yet_and_leaves_it_as_it_was(tmp_path: Path
 @pytest.mark.parametrize(
     ("begun", "now", "sentence"),
     [
-        ("ssh://a", "ssh://b", "'box' on ssh://a, now it is on ssh://b: use the same --at, or name"),
+        ("ssh://a", "ssh://b", "'box' on ssh://a, now it is on ssh://b: use the same --at, or choose"),
         ("ssh://a", "", "'box' on ssh://a, now it is without 'at': "),
         ("", "ssh://b", "'box' without 'at', now it is on ssh://b: "),
         ("ssh://a", "ssh://a", ""),
