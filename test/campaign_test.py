@@ -115,13 +115,13 @@ def a_plan_says_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -> N
     ("words", "wanted"),
     [
         (("run", "small.yaml"), "small.yaml, line 6: the key 'test' is unknown: expected one of frames, tests, "),
-        (("run", "nothing"), "there is no campaign nothing: give a YAML file, or a shipped campaign: peers, smoke, "),
+        (("run", "nothing"), "unknown campaign 'nothing': specify a YAML file or a built-in campaign: peers, smoke, "),
         (("run", "smoke", "--budget", "soon"), "--budget 'soon': expected a time like '90s', '20m' or '1h30m'"),
         (("run", "smoke", "--budget", ""), "--budget '': expected a time like '90s', '20m' or '1h30m'"),
-        (("run", "white-paper", "--budget", "30s"), "the budget of 30s is too short for "),
+        (("run", "white-paper", "--budget", "30s"), "the time budget of 30s is too short for "),
         (("run", "smoke", "--record", "small.yaml/r"), "cannot be written: "),
         (("run", "smoke", "--record", "other.jsonl"), "other.jsonl is the record of something else"),
-        (("run", "smoke", "--record", "small.yaml"), "small.yaml is not a record: name another file, or omit it"),
+        (("run", "smoke", "--record", "small.yaml"), "small.yaml is not a record: choose another file, or omit it"),
     ],
 )
 def a_mistake_is_one_sentence_and_starts_nothing(

@@ -202,7 +202,7 @@ def says_how_to_get_grout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 BAD = [
-    ("switch", {}, "is of the kind 'switch'; there are dl3d, "),
+    ("switch", {}, "unknown device kind 'switch'; supported: dl3d, "),
     ("dl3d:mod=route", {}, "has no option 'mod'; it has mode, idle, wire"),
     ("testpmd:mode=bridge", {}, "option mode is 'bridge'; expected one of io, mac, macswap"),
     ("linux", {"memory_mib": 1024}, "'linux' cannot be given memory_mib = 1024; leave it at 256"),

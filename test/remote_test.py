@@ -163,7 +163,7 @@ def _is_seen_from_both(trial: Trial) -> None:
         ("ssh://root@127.0.0.1:{port}", "host", "cannot be reached"),  # an unknown key
         ("ssh://127.0.0.1:1", "ours", "make sure that 'ssh -p 1 127.0.0.1' works without a password"),
         ("dut.example", "ours", "the other machine must be given as ssh://"),
-        ("ssh://root@127.0.0.1:{port}", "ours", "no dl3d answers at /nowhere/dl3d.sock on root@127.0.0.1"),
+        ("ssh://root@127.0.0.1:{port}", "ours", "no dl3d at /nowhere/dl3d.sock on root@127.0.0.1"),
     ],
 )
 def a_machine_that_cannot_be_reached_is_one_sentence(sshd: Sshd, at: str, key: str, sentence: str) -> None:

@@ -167,7 +167,7 @@ def leaves_a_file_that_is_no_record_as_it_was(content: bytes, tmp_path: Path) ->
     path = tmp_path / "r.jsonl"
     path.write_bytes(content)
     for reads in (look_into, read_past):
-        with pytest.raises(UsageFault, match=r"r\.jsonl is not a record: name another file"):
+        with pytest.raises(UsageFault, match=r"r\.jsonl is not a record: choose another file"):
             reads(path, FILE)
     assert path.read_bytes() == content
 

@@ -157,7 +157,7 @@ def check_possible(job: Job) -> None:
     if not shutil.which(job.command[0]):
         raise UsageFault(f"there is no program {job.command[0]}: give its path, or a name on the PATH")
     if not may_use(job.core):
-        raise UsageFault(f"there is no core {job.core} here; name another")
+        raise UsageFault(f"CPU core {job.core} does not exist here; choose another")
 
 
 @contextmanager

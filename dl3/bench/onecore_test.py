@@ -59,7 +59,7 @@ def fills_in_places() -> None:
     ("wrong", "words"),
     [
         (Job("none", ("/none",), Path("t")), "there is no program /none"),
-        (Job("core", ("true",), Path("t"), core=9999), "there is no core 9999 here"),
+        (Job("core", ("true",), Path("t"), core=9999), "CPU core 9999 does not exist here"),
     ],
 )
 def says_which_program_or_core_is_not_there(wrong: Job, words: str, place: Workplace) -> None:

@@ -81,14 +81,14 @@ def look_into(path: Path, source: str) -> Past | None:
     if not record.lines:
         if is_begun_plan(path):
             return None
-        raise UsageFault(f"{path} is not a record: name another file, or omit it for a new one")
+        raise UsageFault(f"{path} is not a record: choose another file, or omit --record for a new one")
     if not record.plans:
-        raise UsageFault(f"{path} is the record of something else: name another file, or none for a new one")
+        raise UsageFault(f"{path} is the record of something else: choose another file, or omit --record for a new one")
     if record.plans[-1].source != source:
         name = record.plans[-1].name
         raise UsageFault(
             f"{path} is the record of the campaign '{name}' with a different campaign file: "
-            "name another file, or none for a new one"
+            "choose another file, or omit --record for a new one"
         )
     return Past(record, record.plans[-1])
 

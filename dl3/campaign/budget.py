@@ -165,9 +165,11 @@ def fitted(jobs: Jobs, budget_s: float, pace: Pace | None = None, n_proofs: int 
     least_s = total_s(least, pace, n_proofs) / (1 - LEAST_RESERVE)
     if least_s <= budget_s:
         return Fitted(least, tuple(what_was_shortened(jobs, least)))
+    n = len({job.case for job in jobs})
+    n_cases = "1 case" if n == 1 else f"{n} cases"
     raise UsageFault(
-        f"the budget of {span(budget_s)} is too short for {len(jobs)} jobs: the minimum is {span(least_s)}; use that, "
-        "or write a campaign with fewer cases"
+        f"the time budget of {span(budget_s)} is too short for {n_jobs(len(jobs))} ({n_cases}): minimum {span(least_s)}; "
+        "increase it, or use a smaller campaign"
     )
 
 

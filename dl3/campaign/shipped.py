@@ -1,4 +1,4 @@
-"""The campaigns shipped with dl3, in a folder next to this file."""
+"""The built-in campaigns of dl3, in a folder next to this file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,12 +11,12 @@ FOLDER = Path(__file__).parent / "shipped"
 
 
 def shipped() -> Sequence[Path]:
-    """All shipped campaigns, by name."""
+    """All built-in campaigns, by name."""
     return sorted(FOLDER.glob("*.yaml"))
 
 
 def path_of(word: str) -> Path:
-    """The path of a campaign given as a file or as the name of a shipped campaign."""
+    """The path of a campaign given as a file or as the name of a built-in campaign."""
     path = Path(word)
     if path.is_file():
         return path
@@ -24,8 +24,8 @@ def path_of(word: str) -> Path:
     if "/" not in word and ours.is_file():
         return ours
     names = ", ".join(each.stem for each in shipped())
-    wrong = f"{word} is a directory" if path.is_dir() else f"there is no campaign {word}"
-    raise UsageFault(f"{wrong}: give a YAML file, or a shipped campaign: {names}")
+    wrong = f"{word} is a directory" if path.is_dir() else f"unknown campaign '{word}'"
+    raise UsageFault(f"{wrong}: specify a YAML file or a built-in campaign: {names}")
 
 
 def read_named(word: str, vocabulary: Vocabulary) -> Campaign:

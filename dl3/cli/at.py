@@ -66,5 +66,5 @@ def refuse_moved(record: Path, past: Past, now: Plan) -> None:
         was, is_now = (where(spec) for spec in (device, devices.get(name, device)))
         if was != is_now:
             raise UsageFault(
-                f"{record} was started with '{name}' {was}, now it is {is_now}: use the same --at, or name another file"
+                f"{record} was started with '{name}' {was}, now it is {is_now}: use the same --at, or choose another file"
             )

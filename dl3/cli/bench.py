@@ -38,7 +38,7 @@ class Benches(LazyGroup):
 
 app = typer.Typer(
     cls=Benches,
-    help="Measure forwarders: throughput, latency, loss, and what a packet costs.\n\nExample: dl3 bench throughput --lab",
+    help="Measure forwarders: throughput, latency, loss, and CPU cycles per packet.\n\nExample: dl3 bench throughput --lab",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,

@@ -28,7 +28,7 @@ def params_of(text: str) -> dict[str, object]:
 def call(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="Name of the method; 'help' lists all.")],
     params: Annotated[
-        str, typer.Argument(metavar="[JSON]", help="Its parameters, a JSON object.", show_default=False)
+        str, typer.Argument(metavar="JSON", help="Parameters of the method as a JSON object.", show_default=False)
     ] = "{}",
     socket: Annotated[
         Path, typer.Option(metavar="PATH", help="Control socket of dl3d or dl3gen.", readable=False)

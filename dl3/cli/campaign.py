@@ -15,6 +15,7 @@ from dl3.campaign.duration import job_s, total_s
 from dl3.campaign.plan import jobs_of, planned
 from dl3.campaign.reader import Campaign
 from dl3.campaign.shipped import shipped
+from dl3.cli import given
 from dl3.cli.at import At, campaign_there, refuse_moved
 from dl3.cli.campaign_bar import CampaignBar
 from dl3.cli.campaign_file import read_campaign
@@ -34,7 +35,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Which = Annotated[
     str, typer.Argument(metavar="FILE|NAME", help="Campaign file (YAML), or a name listed by 'dl3 bench campaigns'.")
 ]
-RecordFile = Annotated[Path | None, typer.Option("--record", metavar="FILE", help="Record to continue, or to create.")]
+RecordFile = Annotated[
+    Path | None,
+    typer.Option("--record", callback=given.in_folder, metavar="FILE", help="Record to continue, or to create."),
+]
 Budget = Annotated[
     str | None, typer.Option(metavar="TIME", help="Time budget instead of that in the file: 90s, 20m, 1h30m.")
 ]
@@ -117,9 +121,12 @@ def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> 
     whole = plan_of(campaign, 0)
     if any(job.setup.dut.kind != "external" for job in jobs_of(whole)):
         need_root("a device that is started here")
+    planned_now = (
+        None if look_into(record, campaign.source) else plan_of(campaign, budget_s)
+    )  # before a file is created
     with kept(record):
         past = read_past(record, campaign.source)
-        plan = past.plan if past else plan_of(campaign, budget_s)
+        plan = past.plan if past else planned_now or plan_of(campaign, budget_s)
         if past:
             refuse_moved(record, past, whole)
         else:
@@ -220,6 +227,7 @@ def run(
 ) -> None:
     """Run a campaign from a file: devices x parameters x tests, with all results in one record.
 
+    A campaign consists of cases. In a case, each combination of device, parameter values, test and frame size is a job.
     Jobs that this machine cannot run are reported as not applicable, with the reason. An interrupted campaign is continued
     with --record. With --budget fewer or shorter jobs run, and the report lists the difference.
 

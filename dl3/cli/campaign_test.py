@@ -10,6 +10,7 @@ from dl3.campaign.fake import VOCABULARY
 from dl3.campaign.machine import Machine
 from dl3.campaign.plan import jobs_of, planned
 from dl3.campaign.reader import parsed
+from dl3.cli import campaign
 from dl3.cli.at import campaign_there
 from dl3.cli.campaign import budget_of
 from dl3.cli.campaign_file import read_campaign
@@ -58,7 +59,7 @@ def shows_what_a_record_does_not_have_yet_and_leaves_it_as_it_was(tmp_path: Path
 @pytest.mark.parametrize(
     ("begun", "now", "sentence"),
     [
-        ("ssh://a", "ssh://b", "'box' on ssh://a, now it is on ssh://b: use the same --at, or name"),
+        ("ssh://a", "ssh://b", "'box' on ssh://a, now it is on ssh://b: use the same --at, or choose"),
         ("ssh://a", "", "'box' on ssh://a, now it is without 'at': "),
         ("", "ssh://b", "'box' without 'at', now it is on ssh://b: "),
         ("ssh://a", "ssh://a", ""),
@@ -85,6 +86,23 @@ def fits_a_campaign_into_the_time_of_its_file_or_of_the_command(words: tuple[str
     assert done.exit_code == 0, done.output
     plan = json.loads(done.stdout)
     assert (plan["budget_seconds"], plan["shortened"]) == (budget_s, [])
+
+
+@pytest.mark.parametrize("has_folder", [True, False])
+def creates_nothing_if_the_budget_is_too_short(
+    has_folder: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = tmp_path / "records" / "r.jsonl"
+    if has_folder:
+        record.parent.mkdir()
+    monkeypatch.setattr(campaign, "new_record", lambda *_: record)
+    monkeypatch.setattr(campaign, "need_root", lambda _: None)
+    words = ("--record", str(record)) if has_folder else ()
+    done = CliRunner().invoke(app, ["bench", "run", "white-paper", "--budget", "1s", *words])
+    assert isinstance(done.exception, UsageFault)
+    assert "too short" in str(done.exception)
+    assert [*tmp_path.iterdir()] == ([record.parent] if has_folder else [])
+    assert not has_folder or not [*record.parent.iterdir()]
 
 
 def says_that_nothing_is_left_of_a_campaign(tmp_path: Path) -> None:

@@ -35,7 +35,9 @@ Memory = Annotated[int, typer.Option(min=64, metavar="MIB", help="Huge-page memo
 SLOTS_HELP = (
     "Descriptors of a queue, or slots of a ring; default: 16384, or 2048 if it cannot be set for one of the two."
 )
-Slots = Annotated[int | None, typer.Option("--descriptors", min=64, max=MOST_DESCRIPTORS, help=SLOTS_HELP)]
+Slots = Annotated[
+    int | None, typer.Option("--descriptors", min=64, max=MOST_DESCRIPTORS, metavar="SLOTS", help=SLOTS_HELP)
+]
 Routes = Annotated[
     str,
     typer.Option(metavar="TABLE", help="Built-in table in addition to connected routes: one, 10k, 1m, v6-1, v6-200k."),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dl3.bench.workplace import BUILD
+from dl3.cli.given import RECORDS
 from dl3.cli.printing import err, out, print_json
 from dl3.cli.report import results_of
 from dl3.model.fault import UsageFault
@@ -20,7 +20,6 @@ from dl3.report.texts import words_in
 from dl3.report.words import Language, Words
 from dl3.report.worst import worst
 
-RECORDS = BUILD / "records"
 WORST = "The trial with the most loss at a load within the device's throughput, else at any load; the default."
 
 
@@ -28,7 +27,7 @@ def newest() -> Path:
     """The newest record of trials, in the build or in the current folder."""
     found = [path for folder in (RECORDS, Path.cwd()) for path in folder.glob("*.jsonl") if has_trials(path)]
     if not found:
-        raise UsageFault(f"no record in {RECORDS} or here: name a file written by 'dl3 bench'")
+        raise UsageFault(f"no record in {RECORDS} or here: specify a record written by 'dl3 bench'")
     return max(found, key=lambda path: path.stat().st_mtime)
 
 
@@ -43,7 +42,7 @@ def trials_of(record: Record) -> dict[int, Trial]:
     """All trials by line."""
     found = {number: entry for number, entry in record.lines if isinstance(entry, Trial)}
     if not found:
-        raise UsageFault(f"no trial in {record.path}: name a file written by 'dl3 bench'")
+        raise UsageFault(f"no trial in {record.path}: specify a record written by 'dl3 bench'")
     return found
 
 
@@ -108,7 +107,7 @@ def for_programs(record: Record, trial: Trial, language: Language) -> dict[str, 
 
 def explain(
     record: Annotated[
-        Path | None, typer.Argument(help="Record written by 'dl3 bench'; default: the newest one.")
+        Path | None, typer.Argument(metavar="FILE", help="Record written by 'dl3 bench'; default: the newest one.")
     ] = None,
     line: Annotated[
         int | None, typer.Option("--trial", min=1, metavar="LINE", help="Line of the record that holds the trial.")
@@ -117,12 +116,12 @@ def explain(
     lang: Annotated[Language, typer.Option(help="Language of the output.")] = Language.EN,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Explain where and why a trial lost packets, or what would limit a trial without loss, and at which rate.
+    """Explain where and why a trial lost packets; for a trial without loss, the next bottleneck and its rate.
 
     Example: dl3 explain build/records/throughput.jsonl --trial 12
     """
     if line is not None and is_worst:
-        raise UsageFault("--trial and --worst are mutually exclusive: name a line, or let dl3 find the worst trial")
+        raise UsageFault("--trial and --worst are mutually exclusive: specify a line, or let dl3 find the worst trial")
     found = read(record or newest())
     for text in found.left_out:
         err.print(f"dl3: {text}", markup=False, highlight=False, soft_wrap=True)

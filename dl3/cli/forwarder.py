@@ -72,7 +72,7 @@ def agreement(decision: Decision) -> list[tuple[str, object]]:
 
 
 def route(
-    address: Annotated[str, typer.Argument(help="An IPv4 or IPv6 address.")],
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="An IPv4 or IPv6 address.")],
     vrf: Annotated[
         str | None, typer.Option(metavar="VRF", help="Name of a VRF device; default: the main table.")
     ] = None,

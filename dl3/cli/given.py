@@ -5,6 +5,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+from dl3.bench.workplace import BUILD
 from dl3.cli.printing import err
 from dl3.control.remote import Machine
 from dl3.dut.wired import MOST_BYTES
@@ -15,6 +16,7 @@ from dl3.model.stream import CAPTURE, MIXES
 from dl3.record.journal import is_record
 from dl3.record.reader import read
 
+RECORDS = BUILD / "records"  # the default folder of records, created with the first one
 LEAST_BYTES = 64  # of a frame, including the FCS
 
 
@@ -25,8 +27,8 @@ def frames_of(text: str) -> tuple[str, ...]:
         is_number = word.isascii() and word.isdigit()
         if not (LEAST_BYTES <= int(word) <= MOST_FRAME_BYTES if is_number else word in (*MIXES, CAPTURE)):
             raise UsageFault(
-                f"--sizes {text}: invalid size '{word}': expected {LEAST_BYTES} to {MOST_FRAME_BYTES} bytes (with FCS) or "
-                f"the mixes {', '.join(MIXES)}, separated by commas, like 64,1518,imix"
+                f"--sizes {text}: invalid size '{word}': expected frame sizes {LEAST_BYTES}..{MOST_FRAME_BYTES} (including "
+                f"FCS) or {', '.join(MIXES)}; comma-separated, like 64,1518,imix"
             )
     return words
 
@@ -63,23 +65,33 @@ def writable(option: str, path: Path, is_replaced: bool = False) -> Path:
         touched = nearest(path.absolute().parent) if is_replaced else there
         is_allowed = os.access(touched, os.W_OK | os.X_OK if touched.is_dir() else os.W_OK)
     except OSError as error:
-        raise UsageFault(f"{option} {path} cannot be written: {error.strerror}; name another file") from error
+        raise UsageFault(f"{option} {path} cannot be written: {error.strerror}; choose another file") from error
     if not is_kind:
         why = "is not a folder" if there != path.absolute() else "is not a file"
-        raise UsageFault(f"{option} {path} cannot be written: {there} {why}; name another file")
+        raise UsageFault(f"{option} {path} cannot be written: {there} {why}; choose another file")
     if not is_allowed:
-        raise UsageFault(f"{option} {path} cannot be written: {touched} is not writable; name another file")
+        raise UsageFault(f"{option} {path} cannot be written: {touched} is not writable; choose another file")
+    return path
+
+
+def in_folder(path: Path | None) -> Path | None:
+    """Checks --record: its folder must exist, except for the default folder of records."""
+    if path is None or os.path.realpath(path.parent) == os.path.realpath(RECORDS):
+        return path
+    if not os.path.lexists(path.parent):
+        raise UsageFault(f"--record {path}: the folder {path.parent} does not exist: create it, or choose another file")
     return path
 
 
 def record(path: Path | None) -> Path | None:
     """Checks --record: a new file or a record; lines are never appended to any other file."""
+    in_folder(path)
     try:
         if path is None or not path.exists() or is_record(path):
             return path and writable("--record", path)
     except OSError as error:
-        raise UsageFault(f"--record {path} cannot be read: {error.strerror}; name another file") from error
-    raise UsageFault(f"--record {path} is not a record: name another file, or omit it for a new one")
+        raise UsageFault(f"--record {path} cannot be read: {error.strerror}; choose another file") from error
+    raise UsageFault(f"--record {path} is not a record: choose another file, or omit it for a new one")
 
 
 def output(path: Path) -> Path:
@@ -112,7 +124,7 @@ def command(text: str) -> str:
         raise UsageFault(f"the command {text}: {error}; close its quotes") from error
     if words and not shutil.which(words[0]):
         raise UsageFault(
-            f"the command {text}: program '{words[0]}' not found; name one that can be run without a shell"
+            f"the command {text}: program '{words[0]}' not found; specify one that can be run without a shell"
         )
     return text
 
@@ -123,5 +135,5 @@ def source(path: Path | None) -> Path | None:
     if found and not found.answers:
         for sentence in found.left_out:
             err.print(sentence, markup=False, highlight=False, soft_wrap=True)
-        raise UsageFault(f"{path} contains no throughput: name a complete record of 'dl3 bench throughput'")
+        raise UsageFault(f"{path} contains no throughput: specify a complete record of 'dl3 bench throughput'")
     return path

@@ -28,15 +28,13 @@ def reads_sizes_and_mixes_each_once() -> None:
 
 @pytest.mark.parametrize("text", ["63", "64,9623", "-64", "64;128", "64.5", "0x40", "\uff16\uff14"])
 def refuses_sizes_that_no_frame_has(text: str) -> None:
-    with pytest.raises(UsageFault, match=f"^--sizes {text}: invalid size .*: expected 64 to 9622 bytes"):
+    with pytest.raises(UsageFault, match=f"^--sizes {text}: invalid size .*: expected frame sizes 64..9622"):
         given.frames_of(text)
 
 
 @pytest.mark.parametrize("word", ["imx", "IMIX", "imix2", "jumbo"])
 def refuses_a_mix_that_nobody_knows(word: str) -> None:
-    with pytest.raises(
-        UsageFault, match=f"^--sizes 64,{word}: invalid size '{word}': expected .* mixes imix, classic, "
-    ):
+    with pytest.raises(UsageFault, match=f"^--sizes 64,{word}: invalid size '{word}': expected .* or imix, classic; "):
         given.frames_of(f"64,{word}")
 
 
@@ -95,7 +93,7 @@ REFUSED = {
     "peers --rows ,": "--rows is empty",
     "compare dl3d linux --sizes imx": "--sizes imx: ",
     "compare dl3d linux --sizes 1519": "the lab does not support '1519'",
-    "compare dl3d linx": "of the kind 'linx'",
+    "compare dl3d linx": "unknown device kind 'linx'",
     "compare dl3d linux:mode=fast --descriptors 2048": "has no option 'mode'",
     "compare dl3d dl3d:mode=fast": "option mode is 'fast'",
     "compare dl3d dl3d --routes 2k": "there is no route table '2k'",
@@ -111,7 +109,7 @@ REFUSED = {
     "run smoke --budget soon": "--budget 'soon': ",
     "run smoke --at ssh://box": "--at ssh://box: dl3 starts 'dl3d' itself, and only on this machine",
     "compare external linux --at ssh://box": "--at ssh://box: dl3 starts 'linux' itself",
-    "compare external linx --at ssh://box": "of the kind 'linx'",
+    "compare external linx --at ssh://box": "unknown device kind 'linx'",
     "compare external external:at=ssh://box --at ssh://dut": "already names its machine",
     "compare external external --at dut": "--at dut: the other machine must be given as",
     "compare external external:at=dut": "the option 'at' of 'external:at=dut': dut: the other machine must be given as",
@@ -153,14 +151,34 @@ def adds_no_line_to_a_file_of_anything_else(method: str, tmp_path: Path) -> None
     for path in (mine, folder):
         done = CliRunner().invoke(app, ["bench", *method.split(), "--record", str(path)])
         assert isinstance(done.exception, UsageFault)
-        assert str(done.exception) == f"--record {path} is not a record: name another file, or omit it for a new one"
+        assert str(done.exception) == f"--record {path} is not a record: choose another file, or omit it for a new one"
     assert mine.read_text() == "ports: []\n"
+
+
+@pytest.mark.usefixtures("_nothing_is_started")
+@pytest.mark.parametrize("method", [*METHODS, "idle --lab", "run smoke", "run smoke --dry-run"])
+def refuses_a_record_in_a_folder_that_does_not_exist(method: str, tmp_path: Path) -> None:
+    folder = tmp_path / "none"
+    done = CliRunner().invoke(app, ["bench", *method.split(), "--record", str(folder / "r.jsonl")])
+    assert isinstance(done.exception, UsageFault)
+    wanted = f"--record {folder / 'r.jsonl'}: the folder {folder} does not exist: create it, or choose another file"
+    assert str(done.exception) == wanted
+    assert not folder.exists()
+
+
+def creates_the_default_folder_of_records(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(given, "RECORDS", tmp_path / "build" / "records")
+    path = tmp_path / "build" / "records" / "r.jsonl"
+    assert given.record(path) == path
+    monkeypatch.chdir(tmp_path)
+    assert given.record(Path("build/records/r.jsonl"))
+    assert given.record(Path("r.jsonl"))
 
 
 @pytest.mark.parametrize("method", METHODS[:-1])
 def judges_sizes_before_it_looks_for_a_generator(method: str) -> None:
     done = CliRunner().invoke(app, ["bench", *method.split(), "--sizes", "63"])
-    assert "--sizes 63: invalid size '63': expected 64 to 9622 bytes" in str(done.exception)
+    assert "--sizes 63: invalid size '63': expected frame sizes 64..9622" in str(done.exception)
 
 
 @pytest.mark.usefixtures("_nothing_is_started")
@@ -173,7 +191,7 @@ def seeks_no_throughput_in_a_record_that_has_none(tmp_path: Path) -> None:
 
 def seeks_no_throughput_in_a_file_that_is_not_there(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["bench", "latency", "--lab", "--from", str(tmp_path / "none")])
-    assert str(done.exception) == f"there is no record {tmp_path / 'none'}: name a file that 'dl3 bench' wrote"
+    assert str(done.exception) == f"{tmp_path / 'none'}: no such file; expected a record written by 'dl3 bench'"
 
 
 def takes_the_processors_that_are_there_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +207,7 @@ def refuses_a_folder_that_may_not_be_searched(monkeypatch: pytest.MonkeyPatch, t
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "exists", exists)
-    with pytest.raises(UsageFault, match=r"^--output .*/b\.json cannot be written: Permission denied; name another"):
+    with pytest.raises(UsageFault, match=r"^--output .*/b\.json cannot be written: Permission denied; choose another"):
         given.output(tmp_path / "b.json")
 
 

@@ -10,11 +10,19 @@ from typer.core import TyperGroup
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
+def without_types(command: Any) -> Any:
+    """The command, whose help lists arguments without their Python types; choices remain."""
+    for param in command.params:
+        if param.param_type_name == "argument" and not param.type_descriptor.is_choice:
+            param.display_type_rich = lambda ctx: None  # noqa: ARG005
+    return command
+
+
 def single(function: Any, name: str, settings: Mapping[str, Any]) -> Any:
     """A function as a command."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command(name, **settings)(function)
-    return typer.main.get_command(app)
+    return without_types(typer.main.get_command(app))
 
 
 def summary(command: Any) -> str:

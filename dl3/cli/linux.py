@@ -66,7 +66,7 @@ def interface_row(one: Interface) -> tuple[object, ...]:
 
 @look_command(Mirror, "mirror")
 def mirror(reply: Mirror) -> RenderableType:
-    """Mirror of the kernel state: progress, contents, overruns; interfaces with their VRFs.
+    """Mirror of the kernel state: sync state, table sizes, netlink overruns; interfaces with their VRFs.
 
     Example: dl3 show mirror --watch
     """
@@ -95,14 +95,14 @@ def mirror(reply: Mirror) -> RenderableType:
 
 @look_command(Unsupported, "unsupported")
 def unsupported(reply: Unsupported) -> RenderableType:
-    """Linux configuration that workers do not support, and how its packets are handled.
+    """Linux configuration that workers do not support, and how the affected packets are handled.
 
     Example: dl3 show unsupported
     """
     if not reply.found:
         return "Workers support everything that is configured in Linux."
     rows = [(one.what, one.where, one.alike, one.effect) for one in reply.unsupported]
-    listing = table("", ("~what", "~where", ">count", "~handling of its packets"), rows)
+    listing = table("", ("~what", "~where", ">count", "~handling of affected packets"), rows)
     more = reply.found - len(rows)
     return Group(listing, f"\nand {more:,} more") if more else listing
 

@@ -16,6 +16,8 @@ from dl3.model.fault import Fault, UsageFault
 FORWARDER, MEASURE, OTHER = "Forwarder", "Measure", "Other"
 RUN: Mapping[str, Any] = {"context_settings": {"allow_interspersed_args": False, "ignore_unknown_options": True}}
 
+ALIAS: Mapping[str, Any] = {"help": "Alias of 'dl3 show route'.\n\nExample: dl3 route 203.0.113.7"}
+
 
 class Commands(LazyGroup):
     """The commands of dl3."""
@@ -23,7 +25,7 @@ class Commands(LazyGroup):
     sources: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
         "run": ("dl3.cli.forwarder:run", FORWARDER, RUN),
         "show": ("dl3.cli.show:app", FORWARDER, {}),
-        "route": ("dl3.cli.forwarder:route", FORWARDER, {}),
+        "route": ("dl3.cli.forwarder:route", FORWARDER, ALIAS),
         "reload": ("dl3.cli.forwarder:reload", FORWARDER, {}),
         "verify": ("dl3.cli.linux:verify", FORWARDER, {}),
         "call": ("dl3.cli.call:call", FORWARDER, {}),
@@ -37,7 +39,9 @@ class Commands(LazyGroup):
 
 app = typer.Typer(
     cls=Commands,
-    help="Run, show and measure dl3d, the layer-3 forwarder.\n\nExample: dl3 show ports --watch",
+    help="Run, inspect and benchmark dl3d, a layer-3 forwarder.\n\n"
+    "Exit status: 0 success, 1 failure, 2 usage error, 130 after Ctrl-C; verify and report have their own.\n\n"
+    "Example: dl3 show ports --watch",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

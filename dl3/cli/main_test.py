@@ -155,7 +155,7 @@ def leaves_with_1_and_a_sentence_when_no_dl3d_is_there(tmp_path: Path) -> None:
     done = dl3("show", "ports", "--socket", str(tmp_path / "none"))
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith("dl3: dl3d has no socket at ")
+    assert done.stderr.startswith("dl3: cannot connect to dl3d at ")
     assert len(done.stderr.splitlines()) == 1
 
 

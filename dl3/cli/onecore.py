@@ -145,7 +145,8 @@ def take(case: Case, plan: Plan, record: Path) -> Sequence[Sample]:
 
 def onecore(
     command: Annotated[
-        list[str], typer.Argument(help="A DPDK program and its arguments; {plugin} and {config} are replaced.")
+        list[str],
+        typer.Argument(metavar="COMMAND", help="A DPDK program and its arguments; {plugin} and {config} are replaced."),
     ],
     table: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File of destinations to use instead of a built-in table.")
@@ -160,7 +161,9 @@ def onecore(
     burst: Annotated[
         int | None, typer.Option(min=1, metavar="FRAMES", help="Maximum number of frames per poll.")
     ] = None,
-    ring: Annotated[int | None, typer.Option(min=1, max=MOST_DESCRIPTORS, help=RING_HELP)] = None,
+    ring: Annotated[
+        int | None, typer.Option(min=1, max=MOST_DESCRIPTORS, metavar="DESCRIPTORS", help=RING_HELP)
+    ] = None,
     pages: Annotated[
         int, typer.Option(min=0, metavar="PAGES", help="Number of 2 MiB huge pages to reserve during the measurement.")
     ] = 512,

@@ -89,8 +89,7 @@ def refuse_direction(place: Place) -> None:
     if place.direction != ONE_WAY and (place.streams or not place.is_lab):
         whose = f"{place.streams}" if place.streams else "dl3gen's file"
         raise UsageFault(
-            f"--direction {place.direction} applies to the lab's own streams, but those of {whose} are sent: omit it "
-            "out"
+            f"--direction {place.direction} applies to the lab's own streams, but those of {whose} are sent: omit it"
         )
 
 
@@ -98,7 +97,7 @@ def refuse_direction(place: Place) -> None:
 def site_with(place: Place, at: Machine, campaign: str) -> Iterator[Site]:
     """dl3gen here, dl3d on another machine, or only that machine's facts if the device is something else."""
     if place.is_lab:
-        raise UsageFault("--lab and --at are mutually exclusive: a lab is on this machine")
+        raise UsageFault("--lab and --at are mutually exclusive: --lab runs everything on the local machine")
     with ExitStack() as stack:
         dut = None if place.dut == NOBODY else stack.enter_context(dl3d_there(at, Path(place.dut or DL3D.socket)))
         generator = Client(place.generator, REPLY_TIMEOUT_S, DL3GEN)
@@ -117,7 +116,9 @@ def tested(option: str) -> Client | None:
     except Fault:
         if option:
             raise
-        say(f"no dl3d answers at {DL3D.socket}: only dl3gen's packet accounting is checked; name one with --dut")
+        say(
+            f"warning: no dl3d at {DL3D.socket}; only the counters of dl3gen are checked; use --dut PATH for a dl3d DUT"
+        )
         return None
     say(f"dl3d answers at {client.path}: its packet accounting is checked too")
     return client

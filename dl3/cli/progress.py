@@ -16,8 +16,8 @@ from dl3.report.words import Language
 MINUTE_S = 60
 MOST_AT_FIRST, MOST_IN_A_ROW = 3, 5  # INVALID trials before the machine is called too busy
 BUSY = (
-    "{n} trials in a row are INVALID: the machine is too busy to measure; {who}. Stop them, use other cores, or expect the "
-    "measurement to take longer and to give ranges"
+    "{n} consecutive trials are INVALID: the machine is too busy to measure; {who}. Stop them, use other cores, or expect a "
+    "longer run time and results given as intervals"
 )
 
 

@@ -54,7 +54,9 @@ WireOption = Annotated[Wire, typer.Option("--wire", help="Type of the ports in t
 Sizes = Annotated[
     str,
     typer.Option(
-        callback=given.sizes, metavar="SIZES", help="Frame sizes including the FCS, and mixes, separated by commas."
+        callback=given.sizes,
+        metavar="SIZES",
+        help="Frame sizes including the FCS, and frame size mixes (imix, classic), separated by commas.",
     ),
 ]
 Seconds = Annotated[float, typer.Option(min=0.1, max=86400, metavar="SECONDS", help="Duration of one trial.")]

@@ -30,7 +30,7 @@ from dl3.report.texts import words_in
 from dl3.report.words import Language, Words
 
 WORSE = 1  # exit status of a comparison
-OUTPUT_HELP = "Page to write; default: the last record's name with .html, or no page with --csv or --json."
+OUTPUT_HELP = "Output HTML file; default: name of the last record with suffix .html, or none with --csv or --json."
 MANY = 40  # figures in a terminal
 # Keys of the headings, as on the page.
 COLUMNS = ("~device", "frame", "~figure", "~at_what", ">before", ">after_it", "unit_of", ">change", "verdict")
@@ -46,7 +46,7 @@ def write(path: Path, text: str) -> None:
         with suppress(OSError):
             draft.unlink()
         raise Fault(
-            f"the report {path} cannot be written: {error.strerror}; name another file with --output"
+            f"the report {path} cannot be written: {error.strerror}; choose another file with --output"
         ) from error
 
 
@@ -63,7 +63,8 @@ def refuse_empty(records: Sequence[Record]) -> None:
     """Refuse to write a page without any records."""
     if not any(record.lines for record in records):
         names = ", ".join(str(record.path) for record in records)
-        raise UsageFault(f"no trials or results in {names}: name a file written by 'dl3 bench'")
+        contain = "contains" if len(records) == 1 else "contain"
+        raise UsageFault(f"{names} {contain} no trials or results; specify a record written by 'dl3 bench'")
 
 
 def refuse_both(as_csv: bool, as_json: bool) -> None:
@@ -84,7 +85,7 @@ def page_path(records: Sequence[Path], named: Path | None, is_for_programs: bool
 def refuse_record(output: Path, records: Sequence[Path]) -> None:
     """The page must not overwrite the records it is made from."""
     if output.exists() and any(output.samefile(record) for record in records):
-        raise UsageFault(f"--output {output} is one of the records: name another file for the page")
+        raise UsageFault(f"--output {output} is one of the records: choose another file for the page")
 
 
 def numbered(records: Sequence[Record]) -> Iterator[tuple[Entry, str]]:
@@ -116,7 +117,7 @@ def refuse_unanswered(records: Sequence[Record]) -> None:
         method = "has" if len(empty) == 1 else "have"
         raise UsageFault(
             f"{' and '.join(empty)} {method} no results, so nothing can be compared: "
-            "name a record with results of 'dl3 bench', or use --together for one page of both"
+            "specify a record with results of 'dl3 bench', or use --together for one page of both"
         )
 
 
@@ -203,8 +204,10 @@ def made(
 
 
 def report(
-    record: Annotated[list[Path], typer.Argument(help="Records written by 'dl3 bench'; two records are compared.")],
-    output: Annotated[Path | None, typer.Option(help=OUTPUT_HELP)] = None,
+    record: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Records written by 'dl3 bench'; two records are compared.")
+    ],
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help=OUTPUT_HELP)] = None,
     lang: Annotated[Language, typer.Option(help="Language of the page and of the output.")] = Language.EN,
     together: Annotated[bool, typer.Option(help="Show two records on one page instead of comparing them.")] = False,
     as_csv_: Annotated[
@@ -212,10 +215,11 @@ def report(
     ] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print JSON; write a page only with --output.")] = False,
 ) -> None:
-    """Write an HTML report of records: results, charts, machine. It is one file that works offline.
+    """Write a self-contained HTML report of benchmark records: results, charts, host information.
 
     Two records are compared: the report shows what changed beyond noise. Exit status: 0 nothing became worse, 1 a figure
-    became worse or is missing, 2 the records could not be compared. Three or more records, or --together, give one page.
+    became worse or is missing, 2 the records could not be compared. Three or more records, or --together: no comparison, all
+    results on one page.
 
     Example: dl3 report build/records/before.jsonl build/records/after.jsonl
     """

@@ -51,12 +51,16 @@ At = Annotated[
 Sizes = Annotated[
     str,
     typer.Option(
-        callback=given.sizes, metavar="SIZES", help="Frame sizes including the FCS, and mixes, separated by commas."
+        callback=given.sizes,
+        metavar="SIZES",
+        help="Frame sizes including the FCS, and frame size mixes (imix, classic), separated by commas.",
     ),
 ]
 Ways = Annotated[
     Direction,
-    typer.Option("--direction", help="Direction of the streams of the lab; streams from a file name their own ports."),
+    typer.Option(
+        "--direction", help="Traffic direction with --lab. With --streams, the ports are taken from the file."
+    ),
 ]
 Streams = Annotated[
     Path | None,
@@ -65,31 +69,58 @@ Streams = Annotated[
 Method = Annotated[
     Search, typer.Option(help="mlrsearch (RFC 9971, all goals in one search) or binary (one search per goal).")
 ]
-Goals = Annotated[str, typer.Option(metavar="RATIOS", help="Accepted loss ratios, separated by commas: '0,0.005'.")]
+Goals = Annotated[
+    str,
+    typer.Option(
+        metavar="RATIOS", help="Accepted loss ratios (RFC 9971: Goal Loss Ratio), separated by commas: '0,0.005'."
+    ),
+]
 Exceed = Annotated[
     float,
     typer.Option(
         min=0,
         max=0.9,
         metavar="SHARE",
-        help="Share of the trial time at a rate in which more loss is accepted (noisy machines).",
+        help="Maximum share of the trial time at a load in which the loss ratio may exceed the goal (RFC 9971: Goal Exceed "
+        "Ratio); for noisy machines.",
     ),
 ]
-Resolution = Annotated[float, typer.Option(min=0.0001, max=0.5, metavar="SHARE", help="Relative width of the result.")]
+Resolution = Annotated[
+    float,
+    typer.Option(
+        min=0.0001,
+        max=0.5,
+        metavar="SHARE",
+        help="The search stops when its interval is narrower than this share of the rate (RFC 9971: Goal Width).",
+    ),
+]
 Seconds = Annotated[
-    float, typer.Option(min=0.1, max=86400, metavar="SECONDS", help="Duration of a full trial; RFC 2544 requires 60.")
+    float,
+    typer.Option(
+        min=0.1,
+        max=86400,
+        metavar="SECONDS",
+        help="Duration of a full-length trial (RFC 9971: Goal Final Trial Duration); RFC 2544 requires 60.",
+    ),
 ]
 Trials = Annotated[
-    int, typer.Option(min=1, max=100, metavar="N", help="Number of full trials that decide about a rate.")
+    int,
+    typer.Option(
+        min=1,
+        max=100,
+        metavar="N",
+        help="Minimum number of full-length trials at each load (RFC 9971: Goal Duration Sum / Goal Final Trial Duration).",
+    ),
 ]
 Repeat = Annotated[
     int, typer.Option(min=1, max=100, metavar="N", help="Number of searches; the result is their median.")
 ]
 Retries = Annotated[
-    int, typer.Option(min=0, max=1000, metavar="N", help="Maximum number of repeated INVALID trials at each rate.")
+    int, typer.Option(min=0, max=1000, metavar="N", help="Maximum number of times that an INVALID trial is repeated.")
 ]
 MaxRate = Annotated[
-    str, typer.Option(metavar="RATE", help="Upper limit of the search, all streams together: '1.5 Mpps'.")
+    str,
+    typer.Option(metavar="RATE", help="Maximum load, aggregated over all streams (RFC 9971: Max Load): '1.5 Mpps'."),
 ]
 RecordFile = Annotated[
     Path | None,
@@ -139,7 +170,7 @@ def goals_of(text: str) -> tuple[float, ...]:
     except ValueError:
         goals = ()
     if not goals or len(set(goals)) < len(goals) or not all(0 <= goal <= MOST_GOAL for goal in goals):
-        raise UsageFault(f"--goals {text}: expected distinct loss ratios from 0 to {MOST_GOAL}, like 0,0.005")
+        raise UsageFault(f"--goals {text}: expected loss ratios 0..{MOST_GOAL} without duplicates, like 0,0.005")
     return goals
 
 
@@ -205,7 +236,7 @@ def throughput(
     record: RecordFile = None,
     as_json: Json = False,
 ) -> None:
-    """Find the highest rate without loss, or with the loss that a goal allows (RFC 2544, 26.1; RFC 9971).
+    """Find the highest rate without loss, or within each accepted loss ratio of --goals (RFC 2544, 26.1; RFC 9971).
 
     Example: dl3 bench throughput --lab --sizes 64,imix --goals 0,0.005
     """
@@ -238,7 +269,7 @@ def known_answers(run: Run, source: Path, sizes: str) -> list[Throughput]:
     found = newest(record.answers, run.site.dut_name, frames, wire)
     of = f"{run.site.dut_name} over {wire}" if wire else run.site.dut_name
     if not found:
-        raise UsageFault(f"{source} has no throughput of {of}: name the device with --dut-name")
+        raise UsageFault(f"{source} has no throughput of {of}: specify the device with --dut-name")
     if missing := [frame for frame in frames if sizes and frame not in {one.frame for one in found}]:
         raise UsageFault(f"{source} has no throughput of {of} with frames of {', '.join(missing)}: omit them")
     return found

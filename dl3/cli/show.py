@@ -217,7 +217,7 @@ def ports(
 
 @look_command(Workers, "workers")
 def workers(reply: Workers) -> RenderableType:
-    """Workers: core, queues, packets, idle state, cycles per step.
+    """Workers: core, queues, packets, idle state, cycles per pipeline stage.
 
     Example: dl3 show workers --json
     """

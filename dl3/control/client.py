@@ -35,10 +35,12 @@ def not_there(program: Program, path: Path, error: OSError) -> Fault:
     """One sentence per reason why the connection failed."""
     name, start, option = program.name, program.start, program.option
     if isinstance(error, FileNotFoundError):
-        return Fault(f"{name} has no socket at {path}: start it with '{start}', or name its socket with {option}")
+        return Fault(
+            f"cannot connect to {name} at {path}: no such socket; start it with '{start}', or specify its socket with {option}"
+        )
     if isinstance(error, ConnectionRefusedError):
         if not path.is_socket():
-            return Fault(f"{path} is not a socket: give the one of {name} with {option}")
+            return Fault(f"{path} is not a socket: specify that of {name} with {option}")
         return Fault(f"the {name} that created {path} is no longer running: start it again with '{start}'")
     if isinstance(error, PermissionError):
         return Fault(f"permission to use {path} denied: join its group, or run as root")

@@ -116,12 +116,12 @@ def names_the_field_that_is_missing(tmp_path: Path) -> None:
 
 
 def says_when_nobody_has_the_socket(tmp_path: Path) -> None:
-    with pytest.raises(Fault, match=r"dl3d has no socket at .*/none: start it with 'dl3 run FILE'"):
+    with pytest.raises(Fault, match=r"cannot connect to dl3d at .*/none: no such socket; start it with 'dl3 run FILE'"):
         Client(tmp_path / "none").ask(Reloaded, "reload")
 
 
 def speaks_of_the_program_that_it_asks(tmp_path: Path) -> None:
-    with pytest.raises(Fault, match=r"dl3gen has no socket .* with 'dl3gen FILE', .* with --generator$"):
+    with pytest.raises(Fault, match=r"cannot connect to dl3gen .* with 'dl3gen FILE', .* with --generator$"):
         Client(tmp_path / "none", program=DL3GEN).ask(Reloaded, "results")
     with (
         server(tmp_path / "s", result({})),

@@ -23,7 +23,7 @@ def abilities() -> Mapping[str, Ability]:
 def kind_of(spec: DutSpec) -> Kind:
     """The kind of a device; UsageFault if it does not exist."""
     if spec.kind not in KINDS:
-        raise UsageFault(f"the device {spec.name} is of the kind '{spec.kind}'; there are {', '.join(KINDS)}")
+        raise UsageFault(f"unknown device kind '{spec.kind}'; supported: {', '.join(KINDS)}")
     return KINDS[spec.kind]
 
 

@@ -10,14 +10,15 @@ from dl3.model.fault import Fault
 
 
 @pytest.mark.parametrize(
-    ("option", "start"), [("generator", "dl3gen has no socket at .*'dl3gen FILE'"), ("dut", "dl3d has no socket")]
+    ("option", "start"),
+    [("generator", "cannot connect to dl3gen at .*'dl3gen FILE'"), ("dut", "cannot connect to dl3d")],
 )
 def says_in_a_campaign_s_words_that_nobody_is_there(option: str, start: str, tmp_path: Path) -> None:
     options: dict[str, object] = {"generator": str(tmp_path / "generator"), option: str(tmp_path / "none")}
     setup = Setup(dut=DutSpec(name="box", kind="external", options=options))
     traffic = Traffic(streams=({"from": "left", "to": "right"},))
     with (
-        pytest.raises(Fault, match=f"^{start}.* or name its socket with the option '{option}' of the device$"),
+        pytest.raises(Fault, match=f"^{start}.* or specify its socket with the option '{option}' of the device$"),
         KIND.opened(setup, traffic, tmp_path),
     ):
         pass

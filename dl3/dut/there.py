@@ -22,9 +22,7 @@ def dl3d_there(at: Machine, socket: Path, option: str = "--dut") -> Iterator[Cli
         try:
             client.ask(Reply, "status")
         except Fault as fault:
-            raise Fault(
-                f"no dl3d answers at {socket} on {at}: start it there, or name its socket with {option}"
-            ) from fault
+            raise Fault(f"no dl3d at {socket} on {at}: start it there, or specify its socket with {option}") from fault
         yield client
 
 

@@ -18,8 +18,8 @@ MOST_BYTES = 1 << 30
 MOST_OF_START = 4096
 KNOWN_MISTAKES = {
     "json_invalid": "invalid JSON",
-    "union_tag_not_found": "it has no 'kind'",
-    "union_tag_invalid": "its 'kind' is unknown",
+    "union_tag_not_found": "'kind' is missing",
+    "union_tag_invalid": "unknown 'kind'",
     "missing": "'{place}' is missing",
     "model_attributes_type": "not a JSON object",
     "model_type": "not a JSON object",
@@ -84,15 +84,16 @@ def errors(path: Path, broken: dict[int, bytes], is_cut: bool, n_lines: int) -> 
     """One sentence for a truncated last line, and one for all other broken lines."""
     if is_cut and n_lines in broken:
         size = len(broken.pop(n_lines))
-        yield f"{path} was cut off in line {n_lines}, after {size} bytes of it: that line was left out"
+        yield f"{path}:{n_lines}: ignored: the line is incomplete, cut off after {size} bytes"
     if not broken:
         return
     numbers = [str(number) for number in broken]
     more = f" and {len(numbers) - NAMED_LINES} more" if len(numbers) > NAMED_LINES else ""
-    what = "line" if len(numbers) == 1 else "lines"
-    number, line = next(iter(broken.items()))
-    why = f"line {number} is not a valid record entry, {mistake(line)}"
-    yield f"{path}: {what} {', '.join(numbers[:NAMED_LINES])}{more} left out; {why}"
+    why = mistake(next(iter(broken.values())))
+    if len(numbers) == 1:
+        yield f"{path}:{numbers[0]}: ignored: {why}"
+        return
+    yield f"{path}: ignored lines {', '.join(numbers[:NAMED_LINES])}{more}; line {numbers[0]}: {why}"
 
 
 def parse(path: Path, content: bytes) -> Record:
@@ -128,7 +129,7 @@ def read(path: Path) -> Record:
     try:
         content = read_bounded(path, MOST_BYTES, "a record")
     except FileNotFoundError as error:
-        raise UsageFault(f"there is no record {path}: name a file that 'dl3 bench' wrote") from error
+        raise UsageFault(f"{path}: no such file; expected a record written by 'dl3 bench'") from error
     except OSError as error:
         raise Fault(f"the record {path} cannot be read: {error.strerror}") from error
     refuse_other(path, content)

@@ -71,7 +71,7 @@ def says_in_one_sentence_that_a_file_was_cut() -> None:
     found = parse(NOWHERE, content[:-9])
     assert len(found.trials) == 2
     size = len(joined(answer(3))) - 9
-    assert found.left_out == (f"r.jsonl was cut off in line 3, after {size} bytes of it: that line was left out",)
+    assert found.left_out == (f"r.jsonl:3: ignored: the line is incomplete, cut off after {size} bytes",)
 
 
 def begins_a_new_line_behind_one_that_was_cut(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def begins_a_new_line_behind_one_that_was_cut(tmp_path: Path) -> None:
     found = read(path)
     assert [one.asked_pps for one in found.trials] == [2, 3]
     assert len(found.left_out) == 1
-    assert found.left_out[0].startswith(f"{path}: line 1 left out; line 1 is not a valid record entry, ")
+    assert found.left_out[0].startswith(f"{path}:1: ignored: ")
 
 
 def keeps_a_last_line_that_only_lacks_its_end() -> None:
@@ -93,12 +93,12 @@ def keeps_a_last_line_that_only_lacks_its_end() -> None:
 def names_broken_lines_by_number() -> None:
     found = parse(NOWHERE, b"{}\n" + joined(trial()) + b'\n{"kind": "trial"}\n\xff\xfe\n' + joined(answer()))
     assert (len(found.trials), len(found.answers)) == (1, 1)
-    assert found.left_out == ("r.jsonl: lines 1, 4, 5 left out; line 1 is not a valid record entry, it has no 'kind'",)
+    assert found.left_out == ("r.jsonl: ignored lines 1, 4, 5; line 1: 'kind' is missing",)
 
 
 def names_no_more_broken_lines_than_one_can_read() -> None:
     (sentence,) = parse(NOWHERE, b"x\n" * 99).left_out
-    assert "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 89 more left out" in sentence
+    assert "ignored lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 89 more; line 1: invalid JSON" in sentence
 
 
 def finds_nothing_in_an_empty_file() -> None:
@@ -106,7 +106,7 @@ def finds_nothing_in_an_empty_file() -> None:
 
 
 def says_when_there_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(UsageFault, match="there is no record"):
+    with pytest.raises(UsageFault, match="no such file; expected a record"):
         read(tmp_path / "none")
     with pytest.raises(Fault, match="cannot be read"):
         read(tmp_path)
@@ -169,5 +169,5 @@ def names_the_command_that_wrote_another_file_of_ours(content: bytes, program: s
 def says_what_is_wrong_with_a_line_in_words_of_its_own() -> None:
     lines = (b"x", b"{}", b'{"kind": "x"}', b'{"kind": "trial"}')
     reported = [mistake(line) for line in lines]
-    assert reported[:3] == ["invalid JSON", "it has no 'kind'", "its 'kind' is unknown"]
+    assert reported[:3] == ["invalid JSON", "'kind' is missing", "unknown 'kind'"]
     assert re.fullmatch(r"'trial\.\w+' is missing", reported[3])
