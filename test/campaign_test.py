@@ -121,7 +121,10 @@ def a_plan_says_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -> N
         (("run", "white-paper", "--budget", "30s"), "the time budget of 30s is too short for "),
         (("run", "smoke", "--record", "small.yaml/r"), "cannot be written: "),
         (("run", "smoke", "--record", "other.jsonl"), "other.jsonl is the record of something else"),
-        (("run", "smoke", "--record", "small.yaml"), "small.yaml is not a record: choose another file, or omit --record"),
+        (
+            ("run", "smoke", "--record", "small.yaml"),
+            "small.yaml is not a record: choose another file, or omit --record",
+        ),
     ],
 )
 def a_mistake_is_one_sentence_and_starts_nothing(

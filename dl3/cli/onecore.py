@@ -181,6 +181,5 @@ def onecore(
       -d {plugin} --vdev net_null0 --vdev net_null1,no-rx=1 --lcores 0@0,1@0 \\
       -- --nb-cores=1 --forward-mode=macswap --auto-start
     """
-    settings = Settings(core=core, n_hops=hops)
-    case = Case(command, TableFiles(routes, TABLES), table, settings, burst, ring, pages)
+    case = Case(command, TableFiles(routes, TABLES), table, Settings(core=core, n_hops=hops), burst, ring, pages)
     show(take(case, Plan(samples, seconds), record), as_json)

@@ -94,7 +94,7 @@ def hands_on_what_dl3d_complains_of(code: int, kind: type[Fault], tmp_path: Path
 
 def says_when_the_path_is_no_socket(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(Fault, match=r"/file is not a socket: give the one of dl3d with --socket$"):
+    with pytest.raises(Fault, match=r"/file is not a socket: specify that of dl3d with --socket$"):
         Client(tmp_path / "file").ask(Reloaded, "reload")
 
 
