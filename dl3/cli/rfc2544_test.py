@@ -209,7 +209,7 @@ def says_when_a_record_knows_nothing_of_the_device(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_text("{")
     done = dl3(tmp_path, Speaking(), "latency", "--from", str(tmp_path / "old.jsonl"))
     assert "contains no throughput: specify a complete record" in str(done.exception)
-    assert "was cut off in line 1" in done.stderr
+    assert "ignored: the line is incomplete" in done.stderr
 
 
 def shows_what_the_newest_run_has_counted(tmp_path: Path) -> None:

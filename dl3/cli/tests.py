@@ -138,7 +138,7 @@ def learn(ask: Ask, run: Run, job: Job, known: Known) -> None:
     if not found:
         raise UsageFault(
             f"{ask.source} has no throughput of {run.site.dut_name} with frames of {job.frame}"
-            f"{f' over {wire}' if wire else ''}: name the device with --dut-name, or omit --from"
+            f"{f' over {wire}' if wire else ''}: specify the device with --dut-name, or omit --from"
         )
     known.learn(job, found[0])
 

@@ -175,8 +175,8 @@ def compares_devices_in_its_sentence() -> None:
 
 
 def tells_what_could_not_be_read() -> None:
-    text = page([Maker().answer("64", 5e6)], Language.EN, AT, ["r was cut off in line 9"])
-    assert "Part of the record could not be read: r was cut off in line 9." in text
+    text = page([Maker().answer("64", 5e6)], Language.EN, AT, ["r:9: ignored: the line is incomplete"])
+    assert "Part of the record could not be read: r:9: ignored: the line is incomplete." in text
 
 
 def ints(values: tuple[float, ...]) -> tuple[int, ...]:
