@@ -19,7 +19,7 @@ def two_cores() -> None:
 
 
 def _texts(results: Results) -> list[str]:
-    return [reason.text for reason in reasons(results, None)]
+    return [reason.text for reason in reasons(results)]
 
 
 @pytest.mark.timing
@@ -62,4 +62,4 @@ def a_sink_without_its_core_is_late_and_nobodys_loss(tmp_path: Path) -> None:
         assert reported.lost == reported.lost_by_gaps == truth.ring_full
         assert right.late_polls > 0
         assert right.longest_gap_us > 2048
-        assert any(text.startswith("sink late: ") for text in _texts(results))
+        assert any(text.startswith("stalls: ") for text in _texts(results))

@@ -39,6 +39,16 @@ class Gap(Noun):
     is_elsewhere: bool = False  # on the other machine of the testbed; converted to the local clock
 
 
+class Stalled(Noun):
+    """The stalls of the generator that no ring bridged, and what they can have cost a trial, see dl3/trial/stalls.py."""
+
+    n: int = 0
+    us: float = 0.0  # total length
+    longest_us: float = 0.0
+    frames: int = 0  # upper bound of the frames that were lost or not offered because of them
+    who: str = ""  # the thread that had the core for most of this time; '': unknown
+
+
 class Event(Noun):
     """An event of the machine on a core."""
 

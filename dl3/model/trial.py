@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from dl3.model.evidence import Evidence, Timeline
+from dl3.model.evidence import Evidence, Stalled, Timeline
 from dl3.model.noun import Noun
 
 LAYER1_BYTES = 20  # preamble and inter-frame gap
@@ -82,6 +82,12 @@ class Trial(Noun):
     pacing_error: float  # (offered - asked) / asked
     invalid: tuple[str, ...]
     is_behind: bool = False  # INVALID because the generator or its sink could not keep up with the load
+    is_stalled: bool = False  # INVALID only because of stalls of the generator: a shorter trial may be valid
+    stalled: Stalled | None = None  # what these stalls can have cost; None: an older record
+    ordered_s: float = 0.0  # the duration that was ordered, if the trial is shorter because of stalls; 0: as ordered
+    held: int = (
+        0  # frames of such a trial that were still in the device at its end: a longer trial would have lost them
+    )
     account: Account
     latency: Spread  # measured from the due time of the frame
     latency_from_sending: Spread
@@ -99,8 +105,18 @@ class Trial(Noun):
 
     @property
     def loss_ratio(self) -> float:
-        """Lost frames divided by sent frames."""
-        return self.account.lost / self.account.sent if self.account.sent else 0.0
+        """Lost frames divided by sent frames; those that a short trial left in the device's buffers count as lost."""
+        return (self.account.lost + self.held) / self.account.sent if self.account.sent else 0.0
+
+    @property
+    def n_stalls(self) -> int:
+        """Stalls of the generator that no ring bridged."""
+        return self.stalled.n if self.stalled else 0
+
+    @property
+    def error_share(self) -> float:
+        """The frames that stalls of the generator can have cost, divided by those that came back."""
+        return self.stalled.frames / self.account.received if self.stalled and self.account.received else 0.0
 
 
 def interrupted(trials: Sequence[Trial]) -> list[Trial]:
@@ -137,6 +153,7 @@ class Throughput(Noun):
     interval_pps: tuple[float, float] | None = None  # 95 % confidence interval of the result
     passed_pps: float = 0.0  # highest rate at which any full-length trial passed, even if above the result
     noise: tuple[str, ...] = ()  # reasons why the machine was noisy; the result is then a range rather than a number
+    stall_error: float = 0.0  # share of the frames that stalls can have cost the trial of this result; widens the range
     search_seconds: float = 0.0  # total trial time of the search, for all its goals
     facts: dict[str, object]
 
@@ -166,6 +183,7 @@ class Throughput(Noun):
         if not self.noise:
             return None
         low, high = self.interval_pps or (self.pps, max(self.upper_pps or 0.0, self.passed_pps))
+        low, high = low * (1 - self.stall_error), high * (1 + self.stall_error)
         return (low, high) if low < high else None
 
     @property

@@ -2,25 +2,27 @@
 counts against no device.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dl3.control.generator import GeneratorPort, Results, StreamResult
+from dl3.model.evidence import Stalled
 from dl3.trial.account import total
-from dl3.trial.passage import TX_REFUSED, Passage
+from dl3.trial.passage import Passage
+from dl3.trial.stalls import MOST_SHARE, Counts, late_in, share_of_time, stall_sentences, stalled_of
 
 MOST_LATE = 0.001  # fraction of the frames due
 MOST_PACING_ERROR = 0.001
 MOST_TSC_OFFSET_NS = 100.0
-MOST_SINK_LOSS = 0.001  # fraction of the frames sent, if the device itself lost more than the sink
 
 
 @dataclass(frozen=True)
 class Reason:
-    """One sentence. `is_behind`: a lower load may avoid it."""
+    """One sentence. `is_behind`: a lower load may avoid it. `is_stalled`: so may a shorter trial."""
 
     text: str
     is_behind: bool = False
+    is_stalled: bool = False
 
 
 def pacing_error(asked_pps: float, offered_pps: float) -> float:
@@ -28,52 +30,46 @@ def pacing_error(asked_pps: float, offered_pps: float) -> float:
     return (offered_pps - asked_pps) / asked_pps if asked_pps else 0.0
 
 
-def sender_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
-    """Check that the sender offered what was requested."""
+def sender_reasons(
+    streams: tuple[StreamResult, ...], stalled: Stalled, counts: Counts, most: float
+) -> Iterator[Reason]:
+    """Check that the sender offered what was requested, apart from a small share that stalls of its own explain."""
     sent, late = total(streams, "sent"), total(streams, "late")
     if not sent:
         yield Reason("late: the generator sent nothing", is_behind=True)
         return
+    explained, most = late_in(stalled, counts), min(most, MOST_SHARE)
+    if late > max(MOST_LATE * (sent + late), min(explained, most * (sent + late))):
+        text = f"late: the generator left out {late:,} frames ({late / (sent + late):.2%}) that were due"
+        yield Reason(text, is_behind=True, is_stalled=late <= explained)
+        return
     if late > MOST_LATE * (sent + late):
-        yield Reason(
-            f"late: the generator left out {late:,} frames ({late / (sent + late):.2%}) that were due", is_behind=True
-        )
         return  # the rate cannot be right in this case
     for stream in streams:
         error = pacing_error(stream.asked_pps, stream.offered_pps)
-        if stream.sent > 1 and abs(error) > max(MOST_PACING_ERROR, 2 / stream.sent):
+        explained_share = share_of_time(stalled, counts) if error < 0 else 0.0
+        allowed = max(MOST_PACING_ERROR, min(explained_share, most), 2 / max(stream.sent, 1))
+        if stream.sent > 1 and abs(error) > allowed:
             side = "below" if error < 0 else "above"
             yield Reason(
                 f"pacing: stream '{stream.name}' was offered {abs(error):.2%} {side} its rate",
                 is_behind=error < 0,
+                is_stalled=abs(error) <= explained_share,
             )
 
 
-def suspect_loss(results: Results, passage: Passage | None) -> int:
-    """Lost frames that late polling by the sink may have caused. dl3d never waits for the sink, other devices may."""
-    certain = total(results.streams, "corrupted")
-    if passage:
-        certain += total(results.streams, "refused")
-        certain += sum(packets for name, packets in passage.lost.items() if name != TX_REFUSED)
-    return max(0, total(results.streams, "lost") - certain)
-
-
-def sink_reasons(results: Results, passage: Passage | None) -> Iterator[Reason]:
-    """Check that the receiver polled in time for every frame."""
+def sink_reasons(results: Results, stalled: Stalled) -> Iterator[Reason]:
+    """Check that the receiver polled in time for every frame, apart from its stalls."""
     ends = {stream.to_port for stream in results.streams}
-    ports = [port for port in results.ports if port.name in ends]
-    missed, pauses = sum(port.rx_missed for port in ports), sum(port.late_polls for port in ports)
-    if missed:
+    missed = sum(port.rx_missed for port in results.ports if port.name in ends)
+    if missed > stalled.frames:
         yield Reason(f"sink late: the generator's ports dropped {missed:,} frames that nobody polled", is_behind=True)
-    suspect, lost = suspect_loss(results, passage), total(results.streams, "lost")
-    is_small = suspect <= MOST_SINK_LOSS * total(results.streams, "sent") and suspect < lost - suspect
-    if pauses and suspect and not is_small and not missed:
-        longest = max(port.longest_gap_us for port in ports)
-        yield Reason(
-            f"sink late: {suspect:,} frames are missing and the generator paused {pauses:,} times for longer than its "
-            f"ring holds, at most {longest:,.0f} us",
-            is_behind=True,
-        )
+
+
+def stall_reasons(stalled: Stalled, counts: Counts, goals: Sequence[float], most: float) -> Iterator[Reason]:
+    """Check that the stalls of sender and sink cost so little that the trial counts: see dl3/trial/stalls.py."""
+    for sentence in stall_sentences(stalled, counts, goals, most):
+        yield Reason(sentence, is_behind=True, is_stalled=True)
 
 
 def account_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
@@ -118,19 +114,30 @@ def burst_reasons(results: Results, frames: int) -> Iterator[Reason]:
         yield Reason(f"burst: of {frames:,} frames {late:,} were left out, because the generator was late", True)
 
 
-def reasons(results: Results, passage: Passage | None, frames: int = 0) -> list[Reason]:
-    """All reasons why the trial is INVALID; empty if it is valid. Receiving nothing at all counts as loss.
+@dataclass(frozen=True)
+class Judged:
+    """What a trial is judged by, besides the counters of dl3gen."""
 
-    `frames` is the requested number of frames, or 0 if the trial was limited by time.
-    """
+    passage: Passage | None = None  # of dl3d
+    frames: int = 0  # requested number of frames; 0: limited by time
+    goals: tuple[float, ...] = ()  # see dl3.trial.order
+    most_error: float = MOST_SHARE  # see dl3.trial.stalls
+    stalled: Stalled | None = None  # None: only what the ports' own counters tell
+
+
+def reasons(results: Results, judged: Judged | None = None) -> list[Reason]:
+    """All reasons why the trial is INVALID; empty if it is valid. Receiving nothing at all counts as loss."""
+    judged = judged or Judged()
+    stalled, counts = judged.stalled or stalled_of(results, None, {}, ()), Counts.of(results)
     offset = abs(results.tsc_offset_ns)
     apart = [Reason(f"clock: the TSCs of two workers are {offset:.0f} ns apart")] if offset > MOST_TSC_OFFSET_NS else []
     return [
         *link_reasons(results),
-        *sender_reasons(results.streams),
-        *burst_reasons(results, frames),
-        *sink_reasons(results, passage),
+        *sender_reasons(results.streams, stalled, counts, judged.most_error),
+        *burst_reasons(results, judged.frames),
+        *sink_reasons(results, stalled),
+        *stall_reasons(stalled, counts, judged.goals, judged.most_error),
         *account_reasons(results.streams),
-        *passage_reasons(passage),
+        *passage_reasons(judged.passage),
         *apart,
     ]

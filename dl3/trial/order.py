@@ -48,6 +48,8 @@ class Order:
     frames: int = 0  # exact number of frames, however long they take; 0: limited by time
     surplus: Surplus | None = None
     is_explained: bool = False  # keep timeline and evidence even without loss
+    goals: tuple[float, ...] = ()  # loss ratios that the trial decides about; empty: its loss or rate is the result
+    ordered_s: float = 0.0  # the duration wanted, if this is a shorter trial because of stalls
 
     @property
     def asked_pps(self) -> float:

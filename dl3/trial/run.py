@@ -6,16 +6,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dl3.control.generator import Results, Started, StreamResult
+from dl3.control.generator import Pauses, Results, Started, StreamResult
 from dl3.control.replies import Drops, Reply
+from dl3.model.evidence import Stalled
 from dl3.model.fault import Fault
 from dl3.model.trial import Trial
 from dl3.record.journal import now
 from dl3.trial.account import account_of, jitter_of, last_lost_s, merged, total
-from dl3.trial.accounting import pacing_error, reasons
+from dl3.trial.accounting import Judged, pacing_error, reasons
 from dl3.trial.order import Order, Site
 from dl3.trial.passage import Passage
 from dl3.trial.seen import Watch, watching, with_evidence, with_longest_gaps
+from dl3.trial.stalls import Counts, held_frames, most_error, stalled_of
 from dl3.trial.work import working
 
 DELAY_S = 0.01  # until the first frame is due
@@ -55,7 +57,9 @@ class Runner:
                 "measure with one at a time"
             )
         passage = Passage.between(before, after, worked.round_s) if before and after else None
-        trial = trial_of(self.site, order, results, passage)
+        stalls = self.site.generator.ask(Pauses, "gaps")
+        stalled = stalled_of(results, stalls, self.site.facts, seen.evidence.events)
+        trial = trial_of(self.site, order, results, passage, stalled)
         if trial.account.lost > 0 or trial.invalid or order.is_explained:
             return worked.beside(with_evidence(trial, self.site, results, seen.evidence))
         return worked.beside(with_longest_gaps(trial, self.site, results))
@@ -143,10 +147,12 @@ def times_of(streams: Sequence[StreamResult]) -> dict[str, Any]:
     }
 
 
-def trial_of(site: Site, order: Order, results: Results, passage: Passage | None) -> Trial:
+def trial_of(site: Site, order: Order, results: Results, passage: Passage | None, stalled: Stalled) -> Trial:
     """Build the trial record of a run."""
     n_frames = total(results.streams, "sent") + total(results.streams, "unstamped")
-    found, account = reasons(results, passage, order.frames), account_of(results, passage)
+    judged = Judged(passage, order.frames, order.goals, most_error(order), stalled)
+    found, account = reasons(results, judged), account_of(results, passage)
+    times = times_of(results.streams)
     offered_pps = sum(stream.offered_pps for stream in results.streams)
     return Trial(
         at=now(),
@@ -162,8 +168,12 @@ def trial_of(site: Site, order: Order, results: Results, passage: Passage | None
         pacing_error=0.0 if order.surplus else pacing_error(order.pps, offered_pps),
         invalid=tuple(reason.text for reason in found),
         is_behind=any(reason.is_behind for reason in found),
+        is_stalled=bool(found) and all(reason.is_stalled for reason in found),
+        stalled=stalled,
+        ordered_s=order.ordered_s,
+        held=held_frames(Counts.of(results), times["latency_from_sending"].p90) if order.ordered_s else 0,
         account=account,
-        **times_of(results.streams),
+        **times,
         load=order.load,
         job=order.job,
         streams=tuple(order.written()),
