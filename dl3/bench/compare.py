@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
+from dl3.bench.disturbed import stall_noise
 from dl3.bench.far import runner_of
 from dl3.bench.site import ProgressListener, Run, facts_of
 from dl3.bench.stability import watch_of_bed
@@ -20,12 +21,14 @@ from dl3.model.campaign import Setup, Traffic
 from dl3.model.fault import Fault
 from dl3.model.trial import Throughput, Trial
 from dl3.record.journal import now
+from dl3.search.forwarding import forwarded_pps
 from dl3.search.spread import interval
 from dl3.search.throughput import SearchSettings
 from dl3.trial.order import Site
 
 Test = Literal["throughput", "forwarding"]
 TRIES = 8  # of an INVALID trial
+STALLED_TRIES = 2  # if shorter trials were INVALID too: each of these is a group of them
 
 
 @dataclass(frozen=True)
@@ -58,10 +61,11 @@ class Side:
 
 @dataclass(frozen=True)
 class Sample:
-    """A result of one side."""
+    """A result of one side; `error` is the share of its frames that stalls of the generator can have cost."""
 
     pps: float
     mean_bytes: float
+    error: float = 0.0
 
 
 def side_of(bed: Bed, setup: Setup, settings: Contest) -> Side:
@@ -88,23 +92,32 @@ def both_open(setups: tuple[Setup, Setup], settings: Contest) -> Iterator[tuple[
             yield side, other
 
 
+class NoSample(Fault):
+    """All trials of one side of a pair were INVALID; other pairs may have a result."""
+
+
 def valid_ceiling(run: Run, frame: str) -> Trial:
     """A trial at maximum rate, repeated while it is INVALID."""
+    n_before, n_stalled = len(run.made), 0
     for _ in range(TRIES):
         trial = ceiling_of(run, frame)
         if not trial.invalid:
             return trial
-    raise Fault(f"{run.site.dut_name}, frames of {frame}: {TRIES} trials were INVALID; {trial.invalid[0]}")
+        n_stalled += trial.is_stalled
+        if n_stalled == STALLED_TRIES:
+            break
+    n = len(run.made) - n_before
+    raise NoSample(f"{run.site.dut_name}, frames of {frame}: {n} trials were INVALID; {trial.invalid[0]}")
 
 
 def measured(side: Side, frame: str, settings: Contest) -> Sample:
     """One result: the received rate at maximum offered load, or the lossless throughput."""
     if settings.test == "forwarding":
         trial = valid_ceiling(side.run, frame)
-        return Sample(trial.received_pps, trial.mean_bytes)
+        return Sample(forwarded_pps(trial), trial.mean_bytes, trial.error_share)
     wanted = Wanted((frame,), SearchSettings(resolution=settings.resolution), method="binary")
     answer: Throughput = find(side.run, wanted, frame, 0.0)[0].answer
-    return Sample(answer.pps, answer.mean_bytes)
+    return Sample(answer.pps, answer.mean_bytes, answer.stall_error)
 
 
 @contextmanager
@@ -122,20 +135,32 @@ def turns(pair: int) -> tuple[int, int]:
     return pair % 2, 1 - pair % 2
 
 
-def take_pairs(sides: tuple[Side, Side], frame: str, settings: Contest) -> list[tuple[Sample, Sample]]:
-    """All pairs of a frame size; the side measured first alternates."""
-    pairs = []
+def take_pair(sides: tuple[Side, Side], i: int, frame: str, settings: Contest) -> tuple[Sample, Sample]:
+    """One result of each side."""
+    found: dict[int, Sample] = {}
+    for number in turns(i):
+        with turn(sides[number]):
+            found[number] = measured(sides[number], frame, settings)
+    return found[0], found[1]
+
+
+def take_pairs(
+    sides: tuple[Side, Side], frame: str, settings: Contest
+) -> tuple[list[tuple[Sample, Sample]], list[NoSample]]:
+    """All pairs of a frame size; the side measured first alternates. Also why there is no result for some of them."""
+    pairs, faults = list[tuple[Sample, Sample]](), list[NoSample]()
     for i in range(settings.pairs):
-        found: dict[int, Sample] = {}
-        for number in turns(i):
-            with turn(sides[number]):
-                found[number] = measured(sides[number], frame, settings)
-        pairs.append((found[0], found[1]))
-    return pairs
+        try:
+            pairs.append(take_pair(sides, i, frame, settings))
+        except NoSample as fault:
+            faults.append(fault)
+            if len(faults) > settings.pairs / 2:
+                raise
+    return pairs, faults
 
 
 def ratio_of(pairs: Sequence[tuple[Sample, Sample]], names: tuple[str, str]) -> tuple[float, tuple[float, float]]:
-    """Ratio of the medians, with its 95 % confidence interval from the ratios within the pairs.
+    """Ratio of the medians, with its 95 % confidence interval from the ratios within the pairs, widened by their errors.
 
     Both use the same pairs, so each pair must have two rates: Fault otherwise.
     """
@@ -149,17 +174,23 @@ def ratio_of(pairs: Sequence[tuple[Sample, Sample]], names: tuple[str, str]) -> 
     ours, peers = (median(pair[number].pps for pair in pairs) for number in (0, 1))
     ratios = [mine.pps / theirs.pps for mine, theirs in pairs]
     ratio = ours / peers
-    return ratio, interval(ratios) or (ratio, ratio)
+    low, high = interval(ratios) or (ratio, ratio)
+    errors = [max(pair[number].error for pair in pairs) for number in (0, 1)]
+    return ratio, (low / (1 + errors[1]), high * (1 + errors[0]))
 
 
 def compare_frame(sides: tuple[Side, Side], frame: str, settings: Contest) -> Versus:
     """Measure and record one frame size."""
     ours, peer = sides
+    n_before = [len(side.run.made) for side in sides]
     with turn(ours):
         before = ours.run.look()
-    pairs = take_pairs(sides, frame, settings)
+    pairs, faults = take_pairs(sides, frame, settings)
     with turn(ours):
         noise = reasons(before, ours.run.look())
+    made = [trial for side, n in zip(sides, n_before, strict=True) for trial in side.run.made[n:]]
+    stalls = stall_noise(made, max(sample.error for pair in pairs for sample in pair))
+    missing = (f"pairs: {len(faults)} of {settings.pairs} pairs have no result, because all their trials were INVALID",)
     ratio, bounds = ratio_of(pairs, (ours.name, peer.name))
     answer = Versus(
         at=now(),
@@ -167,7 +198,7 @@ def compare_frame(sides: tuple[Side, Side], frame: str, settings: Contest) -> Ve
         dut=ours.name,
         frame=frame,
         mean_bytes=pairs[0][0].mean_bytes,
-        noise=tuple(noise),
+        noise=(*noise, *stalls, *(missing if faults else ())),
         facts={**ours.run.site.facts, "peer": peer.bed.facts["dut"]},
         peer=peer.name,
         test=settings.test,

@@ -1,6 +1,6 @@
 """Trials at fractions of the highest load."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dl3.bench.site import Run
@@ -11,6 +11,7 @@ from dl3.search.frame_loss import Tried
 from dl3.trial.order import Order
 
 WHOLE = 1.0
+LOSSLESS = (0.0,)  # a trial that lost only frames that stalls of the generator can have cost does not count
 DIGITS = 6  # of a fraction
 RETRIES = 1  # per load: a generator that fell behind mostly does so again, and a lower load follows
 
@@ -30,7 +31,8 @@ class Loads:
         run = self.run
         run.listener.on_left(self.frame, share / self.step * run.trial_s)
         pps = self.most.asked_pps if share == WHOLE else self.most.pps * share
-        return run.trial(Order(run.streams, self.frame, pps, run.seconds, self.test, warm_up_s=run.warm_up_s))
+        order = Order(run.streams, self.frame, pps, run.seconds, self.test, warm_up_s=run.warm_up_s)
+        return run.trial(replace(order, goals=LOSSLESS) if self.test == "frame loss" else order)
 
 
 def reported_of(tried: Tried[Trial]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ lower; and because one clock writes and reads the stamps, an error of that clock
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dl3.bench.disturbed import error_of, stall_noise
 from dl3.bench.site import Run
 from dl3.host.noise import reasons
 from dl3.model.answers import Proof, ProofPoint
@@ -46,16 +47,17 @@ def loop_of(setup: Setup, wire: str) -> Setup:
 
 def prove(run: Run, frames: Sequence[str], wire: str) -> Proof:
     """Measure the tester with each frame size, on a run whose device is a loop; returns the recorded result."""
-    run, points, before = replace(run, job=""), list[ProofPoint](), run.look()
+    run, points, before, n_before = replace(run, job=""), list[ProofPoint](), run.look(), len(run.made)
     for i, frame in enumerate(frames):
         run.listener.on_left(frame, (len(frames) - i) * likely_s(run))
         points.append(point_of(run, frame))
+    made = run.made[n_before:]
     proof = Proof(
         at=now(),
         campaign=run.site.campaign,
         wire=wire,
         points=tuple(points),
-        noise=reasons(before, run.look()),
+        noise=(*reasons(before, run.look()), *stall_noise(made, error_of(made))),
         facts=dict(run.site.facts),
     )
     run.keep(proof)

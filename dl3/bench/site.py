@@ -17,6 +17,7 @@ from dl3.model.stream import CAPTURE, MIXES, Stream, shares
 from dl3.model.trial import LAYER1_BYTES, Throughput, Trial
 from dl3.record.facts import collect
 from dl3.record.journal import append
+from dl3.search.shorter import Lengths
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Act, Runner
 
@@ -53,6 +54,13 @@ class Found:
     best: Trial | None
 
 
+def shortened(order: Order, seconds: float) -> Order:
+    """The same load for a shorter time."""
+    if seconds >= order.seconds:
+        return order
+    return replace(order, seconds=seconds, ordered_s=order.seconds, warm_up_s=min(order.warm_up_s, seconds))
+
+
 @dataclass(frozen=True)
 class Run:
     """All trials of one command."""
@@ -66,6 +74,8 @@ class Run:
     look: Callable[[], Look] = Look  # takes a snapshot of the machine before and after searches; default: empty
     job: str = ""  # key of a campaign's job, stored with each trial
     recording: Recording = field(default_factory=Recording)  # the recorded part of that job
+    lengths: Lengths = field(default_factory=Lengths)  # whether stalls make shorter trials necessary now
+    made: list[Trial] = field(default_factory=list)  # all trials so far
 
     @property
     def site(self) -> Site:
@@ -83,12 +93,23 @@ class Run:
         return self.warm_up_s + OVERHEAD_S
 
     def trial(self, order: Order, act: Act | None = None) -> Trial:
-        """Run and record one trial, calling `act` after a quarter of its duration. A recorded trial is replayed."""
-        if known := self.recording.take(order):
-            return known
-        trial = self.runner.run(replace(order, job=self.job), act)
-        self.keep(trial)
-        self.listener.on_trial(trial)
+        """Run and record one trial, calling `act` after a quarter of its duration. A recorded trial is replayed.
+
+        If the generator's core is taken too often for such a trial, shorter ones replace it, unless it has a structure in
+        time; the one returned stands for them.
+        """
+        if act or order.frames or order.surplus:
+            return self._once(order, act)
+        return self.lengths.measure(lambda seconds: self._once(shortened(order, seconds)), order.seconds, order.goals)
+
+    def _once(self, order: Order, act: Act | None = None) -> Trial:
+        """Exactly this trial."""
+        trial = self.recording.take(order)
+        if not trial:
+            trial = self.runner.run(replace(order, job=self.job), act)
+            self.keep(trial)
+            self.listener.on_trial(trial)
+        self.made.append(trial)
         return trial
 
     def keep(self, noun: Noun) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dl3.bench.disturbed import error_of, stall_noise
 from dl3.bench.known import Known
 from dl3.bench.site import Lines, Run
 from dl3.bench.throughput import Wanted, bounds_of, ceiling_of, find
@@ -48,7 +49,7 @@ class Most:
 
 def head_of(testbed: Testbed, trial: Trial) -> dict[str, Any]:
     """The fields common to all results, with the frame of a trial."""
-    site = testbed.run.site
+    site, own = testbed.run.site, [made for made in testbed.run.made if made.test == testbed.job.test]
     return {
         "at": now(),
         "campaign": site.campaign,
@@ -56,6 +57,7 @@ def head_of(testbed: Testbed, trial: Trial) -> dict[str, Any]:
         "frame": trial.frame,
         "mean_bytes": trial.mean_bytes,
         "job": testbed.run.job,
+        "noise": tuple(stall_noise(own, error_of(own))),
         "facts": dict(site.facts),
     }
 

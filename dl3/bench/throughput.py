@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from dl3.bench.disturbed import stall_noise
 from dl3.bench.site import Found, Lines, Run
 from dl3.bench.stability import interruption_reasons, together
 from dl3.host.noise import reasons
@@ -69,10 +70,10 @@ def budget_s(run: Run, wanted: Wanted) -> float:
     return len(wanted.frames) * wanted.likely_s(run)
 
 
-def ceiling_of(run: Run, frame: str, longest_s: float = LONGEST_CEILING_S) -> Trial:
-    """A trial at maximum rate: its offered load is the generator's ceiling."""
+def ceiling_of(run: Run, frame: str, longest_s: float = LONGEST_CEILING_S, goals: tuple[float, ...] = ()) -> Trial:
+    """A trial at maximum rate: its offered load is the generator's ceiling. It may decide about the goals of a search."""
     seconds = min(run.seconds, longest_s)
-    order = Order(run.streams, frame, 0, seconds, "ceiling", warm_up_s=run.warm_up_s)
+    order = Order(run.streams, frame, 0, seconds, "ceiling", warm_up_s=run.warm_up_s, goals=goals)
     for _ in range(CEILING_TRIES):
         trial = run.trial(order)
         if trial.account.sent:
@@ -102,7 +103,7 @@ def known_from(run: Run, ceiling: Trial, bounds: Bounds, settings: SearchSetting
         return []
     trials, n_short = [ceiling], int(run.seconds > LONGEST_CEILING_S)
     while is_good(trials[-1], settings) and len(trials) < n_short + settings.repetitions:
-        trials.append(ceiling_of(run, ceiling.frame, run.seconds))
+        trials.append(ceiling_of(run, ceiling.frame, run.seconds, (settings.goal_loss_ratio,)))
     newest = trials[-1]
     if is_good(newest, settings):
         return [Rung(bounds.high_pps, tuple(trials[n_short:]), "passed")]
@@ -117,7 +118,7 @@ def is_good(trial: Trial, settings: SearchSettings) -> bool:
 def answer_of(search_run: "Search", goal: float, found: Answer[Trial], trials: Sequence[Trial]) -> Throughput:
     """The result to record; `trials` are all trials of its search."""
     run, wanted, is_binary = search_run.run, search_run.wanted, search_run.wanted.method == "binary"
-    full = [trial for trial in trials if trial.seconds > FULL_SHARE * run.seconds]
+    full = [trial for trial in trials if max(trial.seconds, trial.ordered_s) > FULL_SHARE * run.seconds]
     passed = [trial.offered_pps for trial in full if is_good(trial, wanted.settings(goal))]
     return Throughput(
         at=now(),
@@ -141,6 +142,7 @@ def answer_of(search_run: "Search", goal: float, found: Answer[Trial], trials: S
         exceed_ratio=0.0 if is_binary else wanted.exceed,
         conditional_pps=found.conditional_pps,
         passed_pps=max((found.pps, *passed)),
+        stall_error=found.best.error_share if found.best else 0.0,
         search_seconds=sum(trial.seconds for trial in trials),
         facts=dict(run.site.facts),
     )
@@ -199,7 +201,8 @@ class Search:
     def measure(self, pps: float, seconds: float) -> Trial:
         """One trial; its warm-up is no longer than the trial itself."""
         run, warm_up_s = self.run, min(self.run.warm_up_s, seconds)
-        order = Order(run.streams, self.frame, pps, seconds, "throughput", warm_up_s=warm_up_s)
+        goals = self.wanted.goals
+        order = Order(run.streams, self.frame, pps, seconds, "throughput", warm_up_s=warm_up_s, goals=goals)
         self.trials.append(run.trial(order))
         check_starved(self.trials, self.ceiling, self.wanted.search.retries)
         check_dead(self.trials, self.ceiling)
@@ -249,9 +252,11 @@ class Search:
 def find_once(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[list[Found], list[str]]:
     """One whole search: a result per goal, and reasons if the generator or the search was interrupted."""
     run.listener.on_left(frame, later_s + wanted.once_s(run))
-    lines = Lines.of(run.site.generator, run.streams)
-    search_run = Search(run, wanted, frame, later_s, ceiling_of(run, frame), lines)
-    return search_run.search(), [*interruption_reasons(search_run.trials), *search_run.cut]
+    lines, n_before = Lines.of(run.site.generator, run.streams), len(run.made)
+    search_run = Search(run, wanted, frame, later_s, ceiling_of(run, frame, goals=wanted.goals), lines)
+    found = search_run.search()
+    stalls = stall_noise(run.made[n_before:], max(one.answer.stall_error for one in found))
+    return found, [*interruption_reasons(search_run.trials), *stalls, *search_run.cut]
 
 
 def find(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, ...]:
