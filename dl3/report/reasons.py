@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from dl3.report.stalls import OF_STALLS
 from dl3.report.words import Words
 
 NUMBER, SHARE = r"-?[\d,]+", r"[\d.]+%"
@@ -65,7 +66,7 @@ OF_NOISE = (
         r"(?P<reached>[\d.]+): give it a core that nothing else uses",
     ),
 )
-SENTENCES = (*OF_TRIALS, *OF_NOISE)
+SENTENCES = (*OF_TRIALS, *OF_NOISE, *OF_STALLS)
 
 
 def reported(sentence: str, words: Words) -> str | None:
@@ -73,7 +74,8 @@ def reported(sentence: str, words: Words) -> str | None:
     for key, pattern in SENTENCES:
         found = re.fullmatch(pattern, sentence)
         if found:
-            return words(key, **found.groupdict())
+            values = found.groupdict()
+            return words(f"{key}.by" if values.get("who") else key, **values)
     return None
 
 

@@ -22,6 +22,16 @@ TOLD = (
         "3",
         "5,000",
     ),
+    (
+        "stalls: the generator stalled 5 times for up to 10,012 us; they can have cost 5,000 of the 6,000 lost frames, so "
+        "the loss of the device is not known",
+        *("5", "10,012", "5,000", "6,000"),
+    ),
+    (
+        "stalls: the generator stalled 5 times for up to 10,012 us, mostly because make had its core; they can have cost "
+        "5,000 frames (5.00%), more than 1%",
+        *("5", "10,012", "make", "5,000", "5.00%", "1%"),
+    ),
     ("link: port 'left' of the generator lost its link", "left"),
     ("clock: the TSCs of two workers are 230 ns apart", "230"),
     ("burst: of 5,000 frames 70 were left out, because the generator was late", "5,000", "70"),
@@ -39,6 +49,9 @@ NOISE = (
     *frequency_reasons(Look(mhz={2: 3100.0}), Look(mhz={2: 2400.0})),
     *distance_reasons(Look(round_trip_ns=95.0), Look(round_trip_ns=480.0)),
     "interrupted: 7 of 12 trials were INVALID because the generator fell behind at rates that it reached in others",
+    "stalls: 12 of 15 trials were shortened to as little as 50 ms, because the generator stalled for up to 10,012 us",
+    "stall cost: stalls of the generator can have cost up to 0.61% of the frames behind the result",
+    "pairs: 1 of 5 pairs have no result, because all their trials were INVALID",
     "spread: the answers of 3 searches lie 40.0% apart at a resolution of 0.5%",
     "time: the search was ended before its answer was as fine as its resolution of 5.00%",
     "no answer: the generator fell behind 9 times, even at 0.120 Mpps, though it has reached 14.200: give it a core "

@@ -7,6 +7,7 @@ from dl3.report.grid import Column, Row, csv_text, tools
 from dl3.report.groups import Group, Groups, anchor_of, span
 from dl3.report.markup import add, tag
 from dl3.report.on_purpose import beside
+from dl3.report.stalls import beside_trial
 from dl3.report.units import NOTHING, loss, moment, mpps
 from dl3.report.words import Words
 
@@ -29,6 +30,7 @@ IN_FILE = (Column("device"), Column("test"), Column("frame"), Column("job"), *CO
 def cells(trial: Trial, groups: Groups, words: Words) -> tuple[str, ...]:
     """One trial, valid or not; of an INVALID one no loss ratio is told."""
     results, times = groups.results, groups.throughputs.of_trial(trial)
+    verdict = words("verdict.invalid") if trial.invalid else beside(words("verdict.valid"), times, words)
     return (
         results.line(trial),
         moment(trial.at),
@@ -38,7 +40,7 @@ def cells(trial: Trial, groups: Groups, words: Words) -> tuple[str, ...]:
         f"{trial.account.lost:,}",
         NOTHING if trial.invalid else loss(trial.loss_ratio),
         NOTHING if trial.invalid or not trial.latency.n else f"{trial.latency.p50 / 1e3:,.2f}",
-        words("verdict.invalid") if trial.invalid else beside(words("verdict.valid"), times, words),
+        beside_trial(verdict, trial, words),
     )
 
 

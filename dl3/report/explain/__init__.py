@@ -6,6 +6,7 @@ from dl3.report.explain.finding import Finding, plain, sentence
 from dl3.report.explain.headroom import headroom_findings
 from dl3.report.explain.missing import missing_findings
 from dl3.report.explain.places import place_findings
+from dl3.report.explain.stalls import stall_findings
 from dl3.report.explain.times import starved, time_findings
 from dl3.report.words import Words
 
@@ -15,7 +16,7 @@ __all__ = ["Finding", "explain", "findings", "plain", "sentence"]
 def findings(trial: Trial) -> tuple[Finding, ...]:
     """All findings on a trial's loss or headroom; a cause is named only if the evidence supports it."""
     found = [Finding("invalid", "invalid", {"reason": reason}) for reason in trial.invalid]
-    found += starved(trial)
+    found += [*starved(trial), *stall_findings(trial)]
     if trial.account.lost > 0:
         found += [*place_findings(trial), *time_findings(trial), *counter_findings(trial)]
     elif not trial.invalid:

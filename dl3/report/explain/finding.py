@@ -8,7 +8,7 @@ from dl3.report.reasons import reason_text
 from dl3.report.sentences import sentence_text
 from dl3.report.words import Words
 
-Topic = Literal["invalid", "place", "time", "worker", "unexplained", "counters", "missing", "headroom"]
+Topic = Literal["invalid", "stalls", "place", "time", "worker", "unexplained", "counters", "missing", "headroom"]
 Value = str | int | float
 
 
