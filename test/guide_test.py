@@ -40,7 +40,7 @@ def the_campaign_in_the_guide_can_be_planned(guide: str) -> None:
 
 
 @pytest.mark.parametrize("guide", WORDS)
-@pytest.mark.parametrize("reason", ["pacing", "late", "sink late"])
+@pytest.mark.parametrize("reason", ["pacing", "late", "sink late", "stalls"])
 def the_guide_names_a_reason_as_the_report_does(guide: str, reason: str) -> None:
     text = (TOP / "docs" / "guide" / guide).read_text(encoding="utf-8")
     assert WORDS[guide](f"reason.{reason}") in text

@@ -6,8 +6,9 @@ import pytest
 from harness.answers import CORES, THERE, Bench, stream
 from harness.busy import busy
 
-from dl3.control.generator import Results
-from dl3.trial.accounting import reasons
+from dl3.control.generator import Pauses, Results
+from dl3.trial.accounting import Judged, reasons
+from dl3.trial.stalls import stalled_of
 
 SECONDS = 0.5
 STARVING_RUNS = 10
@@ -56,10 +57,14 @@ def a_sink_without_its_core_is_late_and_nobodys_loss(tmp_path: Path) -> None:
                 reported, truth = bench.run_one(stream(rate="1 Mpps"), seconds=SECONDS)
                 if truth.ring_full:
                     break  # otherwise the sink kept the core for the whole run
-            results = bench.dl3gen.results()
+            results = Results.model_validate(bench.dl3gen.call("results", timeline=True))
+            pauses = Pauses.model_validate(bench.dl3gen.call("gaps"))
         (right,) = (each for each in results.ports if each.name == "right")
         assert truth.ring_full > 0
         assert reported.lost == reported.lost_by_gaps == truth.ring_full
         assert right.late_polls > 0
         assert right.longest_gap_us > 2048
-        assert any(text.startswith("stalls: ") for text in _texts(results))
+        stalled = stalled_of(results, pauses, {}, ())
+        assert reported.late + truth.ring_full >= stalled.frames >= truth.ring_full, "a bound that holds"
+        found = reasons(results, Judged(goals=(0.0,), stalled=stalled))
+        assert any(reason.text.startswith("stalls: ") for reason in found)
