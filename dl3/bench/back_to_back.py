@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from dl3.bench.loads import LOSSLESS
 from dl3.bench.testbed import Most, Testbed, best_throughput_of, head_of
 from dl3.model.answers import BackToBack
 from dl3.model.trial import Trial
 from dl3.search.back_to_back import Burst, Reach, find_burst
-from dl3.trial.order import Order
+from dl3.trial.order import LOSSLESS, Order
 
 LONGEST_S = 30.0  # of a burst
 LIKELY_TRIALS = 20

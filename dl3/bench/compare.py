@@ -23,7 +23,7 @@ from dl3.model.trial import Throughput, Trial
 from dl3.record.journal import now
 from dl3.search.forwarding import forwarded_pps
 from dl3.search.spread import interval
-from dl3.search.throughput import SearchSettings
+from dl3.search.throughput import SearchSettings, Undecided
 from dl3.trial.order import Site
 
 Test = Literal["throughput", "forwarding"]
@@ -116,7 +116,10 @@ def measured(side: Side, frame: str, settings: Contest) -> Sample:
         trial = valid_ceiling(side.run, frame)
         return Sample(forwarded_pps(trial), trial.mean_bytes, trial.error_share)
     wanted = Wanted((frame,), SearchSettings(resolution=settings.resolution), method="binary")
-    answer: Throughput = find(side.run, wanted, frame, 0.0)[0].answer
+    try:
+        answer: Throughput = find(side.run, wanted, frame, 0.0)[0].answer
+    except Undecided as fault:
+        raise NoSample(f"{side.name}, frames of {frame}: {fault}") from fault
     return Sample(answer.pps, answer.mean_bytes, answer.stall_error)
 
 

@@ -20,7 +20,7 @@ from dl3.model.trial import Account, Trial
 from dl3.record.reader import read
 from dl3.search.throughput import SearchSettings
 from dl3.trial.fake import START_NS, FakeGenerator
-from dl3.trial.order import Site
+from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
 
 RING = 16_384
@@ -150,6 +150,15 @@ def loads_beside_stalls_have_valid_trials_and_say_why(tmp_path: Path) -> None:
     lossy = {point.share: point.loss_ratio for point in answer.points if point.loss_ratio}
     for share, ratio in lossy.items():
         assert ratio == pytest.approx(max(0.0, 1 - DEVICE_PPS / (20e6 * share)), abs=0.02)
+
+
+def what_happens_at_a_certain_time_is_not_shortened(tmp_path: Path) -> None:
+    run = running(tmp_path)
+    act = lambda: None  # noqa: E731
+    for test, action in (("free", None), ("reset", None), ("latency", act)):
+        run.made.clear()
+        assert run.trial(Order(run.streams, "64", 1e6, 1.0, test), action).is_stalled  # type: ignore[arg-type]
+        assert len(run.made) == 1
 
 
 def a_comparison_goes_on_without_a_pair_and_ends_without_most(tmp_path: Path) -> None:

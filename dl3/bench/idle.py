@@ -23,7 +23,7 @@ from dl3.model.answers import Idle, IdleMode
 from dl3.model.trial import Throughput, Trial
 from dl3.record.journal import now
 from dl3.search.throughput import SearchSettings, Undecided
-from dl3.trial.order import Order
+from dl3.trial.order import LOSSLESS, Order
 
 Mode = Literal["poll", "sleep"]
 MODES: tuple[Mode, ...] = ("poll", "sleep")
@@ -202,7 +202,7 @@ def measure(sides: Sequence[Side], plan: Plan) -> Idle:
     for i in range(plan.steps if step_pps else 0):
         run.listener.on_left(FRAME, plan.left_s(run, 0, plan.steps - i))
         for side in sides:
-            order = Order(side.run.streams, FRAME, step_pps, plan.step_seconds, warm_up_s=0.0)
+            order = Order(side.run.streams, FRAME, step_pps, plan.step_seconds, warm_up_s=0.0, goals=LOSSLESS)
             with turn(side):
                 side.steps.append(valid_trial(side.run, order, QUIET_S))
     answer = Idle(

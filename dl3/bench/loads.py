@@ -8,10 +8,9 @@ from dl3.bench.testbed import Most
 from dl3.model.answers import LossPoint
 from dl3.model.trial import Test, Trial
 from dl3.search.frame_loss import Tried
-from dl3.trial.order import Order
+from dl3.trial.order import LOSSLESS, Order
 
 WHOLE = 1.0
-LOSSLESS = (0.0,)  # a trial that lost only frames that stalls of the generator can have cost does not count
 DIGITS = 6  # of a fraction
 RETRIES = 1  # per load: a generator that fell behind mostly does so again, and a lower load follows
 

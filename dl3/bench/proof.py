@@ -23,7 +23,7 @@ from dl3.model.fault import Fault
 from dl3.model.trial import Trial
 from dl3.record.journal import now
 from dl3.search.throughput import Answer, Bounds, Rung, SearchSettings, Undecided, find_throughput
-from dl3.trial.order import Order
+from dl3.trial.order import LOSSLESS, Order
 
 LOOP = "loop"
 LOOPED_WIRES = ("memif", "veth")
@@ -114,7 +114,7 @@ def ceiling(run: Run, frame: str) -> Answer[Trial]:
 
 def proof_trial(run: Run, frame: str, pps: float) -> Trial:
     """One trial with the loop."""
-    return run.trial(Order(run.streams, frame, pps, run.seconds, "proof", warm_up_s=run.warm_up_s))
+    return run.trial(Order(run.streams, frame, pps, run.seconds, "proof", warm_up_s=run.warm_up_s, goals=LOSSLESS))
 
 
 def valid_trial(run: Run, frame: str, pps: float) -> Trial:

@@ -23,6 +23,7 @@ from dl3.trial.run import Act, Runner
 
 FRAMES = ("64", "128", "256", "512", "1024", "1280", "1518", *MIXES)
 USUAL_MTU, AROUND_BYTES = 1500, 18  # bytes of a frame outside the IP packet, including the FCS
+WHOLE = ("reset", "free")  # tests whose trials are never shortened: what happens at a certain time is their result
 OVERHEAD_S = 0.4  # of a trial: start, drain, reading counters
 
 
@@ -98,7 +99,7 @@ class Run:
         If the generator's core is taken too often for such a trial, shorter ones replace it, unless it has a structure in
         time; the one returned stands for them.
         """
-        if act or order.frames or order.surplus:
+        if act or order.frames or order.surplus or order.test in WHOLE:
             return self._once(order, act)
         return self.lengths.measure(lambda seconds: self._once(shortened(order, seconds)), order.seconds, order.goals)
 

@@ -8,6 +8,9 @@ from dl3.model.stream import Stream, shares
 from dl3.model.trial import Test
 
 
+LOSSLESS = (0.0,)  # goals of a trial that shows whether anything is lost
+
+
 @dataclass(frozen=True)
 class Site:
     """The programs that take part: a dl3gen, and a dl3d whose accounting is checked if it is the device under test."""
