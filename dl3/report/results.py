@@ -10,6 +10,7 @@ from typing import NamedTuple
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
 from dl3.model.campaign import Case, Finished, Job, Plan, Skipped
 from dl3.model.trial import Throughput, Trial, wire_of
+from dl3.search.forwarding import forwarded_pps
 
 Other = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
 Measured = Trial | Throughput | Other
@@ -112,7 +113,7 @@ class Results:
     def reached(self) -> dict[Tester, float]:
         """The highest rate received from a device by each generator, packets/s: a lower bound of its ceiling."""
         trials = (one for one in self.trials if one.test in STEADY and not one.invalid)
-        rates: list[tuple[Measured, float]] = [(one, one.received_pps) for one in trials]
+        rates: list[tuple[Measured, float]] = [(one, forwarded_pps(one)) for one in trials]
         rates += [(one, one.pps) for one in self.searches]
         found: dict[Tester, float] = {}
         for record, pps in rates:
