@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from dl3.bench.disturbed import stall_noise
+from dl3.bench.disturbed import error_of, stall_noise
 from dl3.bench.far import runner_of
 from dl3.bench.site import ProgressListener, Run, facts_of
 from dl3.bench.stability import watch_of_bed
@@ -114,7 +114,7 @@ def measured(side: Side, frame: str, settings: Contest) -> Sample:
     """One result: the received rate at maximum offered load, or the lossless throughput."""
     if settings.test == "forwarding":
         trial = valid_ceiling(side.run, frame)
-        return Sample(forwarded_pps(trial), trial.mean_bytes, trial.error_share)
+        return Sample(forwarded_pps(trial), trial.mean_bytes, error_of([trial]))
     wanted = Wanted((frame,), SearchSettings(resolution=settings.resolution), method="binary")
     try:
         answer: Throughput = find(side.run, wanted, frame, 0.0)[0].answer

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from dl3.model.trial import Trial
+from dl3.trial.accounting import MOST_LATE
 
 
 def counted(trials: Sequence[Trial]) -> list[Trial]:
@@ -11,8 +12,9 @@ def counted(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def error_of(trials: Sequence[Trial]) -> float:
-    """The largest share of the frames of a counted trial that stalls can have cost."""
-    return max((trial.error_share for trial in counted(trials)), default=0.0)
+    """The largest share of the frames of a counted trial that stalls can have cost; 0 if any valid trial may miss as much."""
+    error = max((trial.error_share for trial in counted(trials)), default=0.0)
+    return error if error > MOST_LATE else 0.0
 
 
 def taker_of(trials: Sequence[Trial]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from dl3.bench.disturbed import stall_noise
+from dl3.bench.disturbed import error_of, stall_noise
 from dl3.bench.site import Found, Lines, Run
 from dl3.bench.stability import interruption_reasons, together
 from dl3.host.noise import reasons
@@ -142,7 +142,7 @@ def answer_of(search_run: "Search", goal: float, found: Answer[Trial], trials: S
         exceed_ratio=0.0 if is_binary else wanted.exceed,
         conditional_pps=found.conditional_pps,
         passed_pps=max((found.pps, *passed)),
-        stall_error=found.best.error_share if found.best else 0.0,
+        stall_error=error_of([found.best]) if found.best else 0.0,
         search_seconds=sum(trial.seconds for trial in trials),
         facts=dict(run.site.facts),
     )

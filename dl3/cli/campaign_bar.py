@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dl3.bench.campaign import Listener
 from dl3.campaign.plan import jobs_of
 from dl3.cli.progress import Bar, span, words_for
+from dl3.cli.stalls import stalls_in_short
 from dl3.model.campaign import Job, Plan, Setup
 from dl3.model.fault import Fault
 from dl3.model.noun import Noun
@@ -61,7 +62,7 @@ class CampaignBar(Bar, Listener):
         rates = [f"{answer.pps / 1e6:.3f} Mpps" for answer in answers if isinstance(answer, Throughput)]
         n = len(self._invalid)
         invalid = f"; {n} of {self._n_trials} trials were INVALID, the last because {self._invalid[-1]}" if n else ""
-        self._say(f"{name_of(job)}: {', '.join(rates) or 'done'}{invalid}")
+        self._say(f"{name_of(job)}: {', '.join(rates) or 'done'}{invalid}{stalls_in_short(answers)}")
 
     def on_skip(self, job: Job, reason: str) -> None:
         """One line, and the exit status."""

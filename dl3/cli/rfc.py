@@ -24,6 +24,7 @@ from dl3.cli.rfc2544 import (
     Ways,
 )
 from dl3.cli.rfc_tables import TABLES, unknown_loads
+from dl3.cli.stalls import remarks
 from dl3.cli.tests import Ask, Commands, Made, make_all
 from dl3.control.client import DL3GEN
 from dl3.model.campaign import Effort, TestName
@@ -87,7 +88,7 @@ def draw(dut: str, test: TestName, found: Sequence[object]) -> None:
     if found:
         heading(f"{dut}: {title}")
         out.print(table("", columns, rows(found)))
-        for text in unknown_loads(found):
+        for text in (*unknown_loads(found), *remarks(found)):
             heading(text)
 
 

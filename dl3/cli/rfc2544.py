@@ -17,6 +17,7 @@ from dl3.cli.answers import METHODS, as_plain, microseconds, say, show
 from dl3.cli.place import ONE_WAY, Place, device_of, fit_for, run_at
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.progress import Bar, span
+from dl3.cli.stalls import remarks
 from dl3.control.client import DL3GEN
 from dl3.model.campaign import Direction
 from dl3.model.fault import Fault, UsageFault
@@ -314,3 +315,5 @@ def show_latency(run: Run, trials: Sequence[Trial], as_json: bool) -> None:
         return
     say(f"latency of {device_of(run.site)}, from the time at which a frame was due")
     out.print(table("", LATENCY_COLUMNS, [latency_row(trial) for trial in trials]))
+    for text in remarks(trials):
+        say(text)

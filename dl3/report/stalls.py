@@ -1,5 +1,7 @@
 """What stalls of the generator did to trials and results, in both languages."""
 
+from collections.abc import Iterator
+
 from dl3.model.trial import Trial
 from dl3.report.units import percent
 from dl3.report.words import Words
@@ -47,6 +49,7 @@ ENGLISH = {
     "stall.cost": "generator stalls may have cost up to {share} of the frames of this result",
     "stall.pairs": "{n} of {all} pairs have no result because all of their trials were INVALID",
     "stall.beside.short": "{ms} ms instead of {s} s because of stalls",
+    "stall.beside.held": "{frames} frames still in the device count as lost",
     "stall.beside.error": "stalls may have cost up to {share} %",
     "explain.stalled": "The generator stalled {n:,} times, {us:,.0f} µs in total and {longest:,.0f} µs at most, which may "
     "have cost up to {frames:,} packets ({share:.2%} of those received)",
@@ -72,6 +75,7 @@ CHINESE = {
     "stall.cost": "因发生器停顿，此结果可能少收至多 {share} 的帧",
     "stall.pairs": "{all} 对测量中有 {n} 对没有结果，因为其试验均无效",
     "stall.beside.short": "因停顿由 {s} s 缩短为 {ms} ms",
+    "stall.beside.held": "仍滞留在被测设备中的 {frames} 帧按丢失计",
     "stall.beside.error": "停顿可能造成至多 {share}% 的误差",
     "explain.stalled": "发生器停顿 {n:,} 次，共 {us:,.0f} µs，最长 {longest:,.0f} µs，可能因此少收至多 {frames:,} 个包"
     "（为收到的 {share:.2%}）",
@@ -83,11 +87,16 @@ CHINESE = {
 }
 
 
+def stall_texts(trial: Trial, words: Words) -> Iterator[str]:
+    """What stalls did to a trial that counts: its length, what it left behind, its error. Of an INVALID one its length."""
+    if trial.ordered_s:
+        yield words("stall.beside.short", ms=f"{trial.seconds * 1000:,.0f}", s=f"{trial.ordered_s:.4g}")
+    if trial.held and not trial.invalid:
+        yield words("stall.beside.held", frames=f"{trial.held:,}")
+    if trial.error_share and not trial.invalid:
+        yield words("stall.beside.error", share=percent(trial.error_share, 2))
+
+
 def beside_trial(text: str, trial: Trial, words: Words) -> str:
     """A trial's verdict, with what stalls did to the trial."""
-    found = [text]
-    if trial.ordered_s:
-        found.append(words("stall.beside.short", ms=f"{trial.seconds * 1000:,.0f}", s=f"{trial.ordered_s:.4g}"))
-    if trial.error_share and not trial.invalid:
-        found.append(words("stall.beside.error", share=percent(trial.error_share, 2)))
-    return words("list.semicolon").join(found)
+    return words("list.semicolon").join((text, *stall_texts(trial, words)))

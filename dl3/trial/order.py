@@ -7,7 +7,6 @@ from dl3.control.client import Client
 from dl3.model.stream import Stream, shares
 from dl3.model.trial import Test
 
-
 LOSSLESS = (0.0,)  # goals of a trial that shows whether anything is lost
 
 
