@@ -38,8 +38,8 @@ def sender_reasons(
     if not sent:
         yield Reason("late: the generator sent nothing", is_behind=True)
         return
-    explained, most = late_in(stalled, counts), min(most, MOST_SHARE)
-    if late > max(MOST_LATE * (sent + late), min(explained, most * (sent + late))):
+    explained = late_in(stalled, counts)
+    if late > max(MOST_LATE * (sent + late), min(explained, min(most, MOST_SHARE) * (sent + late))):
         text = f"late: the generator left out {late:,} frames ({late / (sent + late):.2%}) that were due"
         yield Reason(text, is_behind=True, is_stalled=late <= explained)
         return
@@ -47,14 +47,12 @@ def sender_reasons(
         return  # the rate cannot be right in this case
     for stream in streams:
         error = pacing_error(stream.asked_pps, stream.offered_pps)
-        explained_share = share_of_time(stalled, counts) if error < 0 else 0.0
-        allowed = max(MOST_PACING_ERROR, min(explained_share, most), 2 / max(stream.sent, 1))
-        if stream.sent > 1 and abs(error) > allowed:
+        if stream.sent > 1 and abs(error) > max(MOST_PACING_ERROR, 2 / stream.sent):
             side = "below" if error < 0 else "above"
             yield Reason(
                 f"pacing: stream '{stream.name}' was offered {abs(error):.2%} {side} its rate",
                 is_behind=error < 0,
-                is_stalled=abs(error) <= explained_share,
+                is_stalled=0 < -error <= share_of_time(stalled, counts),  # a stall at the end: the last frame was late
             )
 
 

@@ -195,6 +195,13 @@ def frames_left_out_in_stalls_count_like_any_other_cost(late: int, is_valid: boo
     assert ((not made.invalid), made.is_stalled) == (is_valid, is_stalled)
 
 
+@pytest.mark.parametrize(("n", "is_stalled"), [(1, True), (0, False)])
+def a_rate_that_a_stall_at_the_end_made_too_low_is_not_a_result(n: int, is_stalled: bool) -> None:
+    made = trial(stalls(n, 5_000.0), lambda results: results["streams"][0].update(offered_pps=996_000.0), goals=(0.0,))
+    assert made.invalid == ("pacing: stream 'stream0' was offered 0.40% below its rate",)
+    assert made.is_stalled is is_stalled
+
+
 def a_generator_beyond_its_ceiling_is_not_stalled() -> None:
     def spoil(results: dict[str, Any]) -> None:
         counts = {"sent": 700_000, "received": 700_000, "late": 300_000, "offered_pps": 7e5}
