@@ -30,20 +30,15 @@ def pacing_error(asked_pps: float, offered_pps: float) -> float:
     return (offered_pps - asked_pps) / asked_pps if asked_pps else 0.0
 
 
-def sender_reasons(
-    streams: tuple[StreamResult, ...], stalled: Stalled, counts: Counts, most: float
-) -> Iterator[Reason]:
-    """Check that the sender offered what was requested, apart from a small share that stalls of its own explain."""
+def sender_reasons(streams: tuple[StreamResult, ...], stalled: Stalled, counts: Counts) -> Iterator[Reason]:
+    """Check that the sender offered what was requested: the rate of a trial must be true, whatever stalled."""
     sent, late = total(streams, "sent"), total(streams, "late")
     if not sent:
         yield Reason("late: the generator sent nothing", is_behind=True)
         return
-    explained = late_in(stalled, counts)
-    if late > max(MOST_LATE * (sent + late), min(explained, min(most, MOST_SHARE) * (sent + late))):
-        text = f"late: the generator left out {late:,} frames ({late / (sent + late):.2%}) that were due"
-        yield Reason(text, is_behind=True, is_stalled=late <= explained)
-        return
     if late > MOST_LATE * (sent + late):
+        text = f"late: the generator left out {late:,} frames ({late / (sent + late):.2%}) that were due"
+        yield Reason(text, is_behind=True, is_stalled=late <= late_in(stalled, counts))
         return  # the rate cannot be right in this case
     for stream in streams:
         error = pacing_error(stream.asked_pps, stream.offered_pps)
@@ -131,7 +126,7 @@ def reasons(results: Results, judged: Judged | None = None) -> list[Reason]:
     apart = [Reason(f"clock: the TSCs of two workers are {offset:.0f} ns apart")] if offset > MOST_TSC_OFFSET_NS else []
     return [
         *link_reasons(results),
-        *sender_reasons(results.streams, stalled, counts, judged.most_error),
+        *sender_reasons(results.streams, stalled, counts),
         *burst_reasons(results, judged.frames),
         *sink_reasons(results, stalled),
         *stall_reasons(stalled, counts, judged.goals, judged.most_error),
