@@ -17,7 +17,7 @@ from dl3.bench.stability import Programs
 from dl3.bench.throughput import Wanted, find
 from dl3.control.replies import Workers
 from dl3.control.workers import idle_of
-from dl3.host.threads import ran_s
+from dl3.host.threads import cpu_time
 from dl3.lab.pair import Pair
 from dl3.model.answers import Idle, IdleMode
 from dl3.model.trial import Throughput, Trial
@@ -105,8 +105,8 @@ def reader_of(lab: Pair) -> Callable[[], Reading]:
 
     def read() -> Reading:
         workers = lab.dut.ask(Workers, "workers") if lab.dut else Workers(workers=())
-        dl3d_s = ran_s(lab.dut_process.process.pid, lab.endpoint.core)
-        dl3gen_s = ran_s(lab.generator_process.process.pid, lab.tester.cores[0])
+        dl3d_s = cpu_time(lab.dut_process.process.pid, lab.endpoint.core).ran_s
+        dl3gen_s = cpu_time(lab.generator_process.process.pid, lab.tester.cores[0]).ran_s
         return Reading(time.monotonic(), dl3d_s, asleep_s(workers), dl3gen_s, idle_of(workers).get("woken_by", ""))
 
     return read
