@@ -2,10 +2,8 @@
 #include "fib/fib.h"
 
 #include "base/pages.h"
-#include "fib/change.h"
 #include "fib/lookup.h"
 #include "fib/table.h"
-#include "fib/vrfs.h"
 
 #include <errno.h>
 #include <string.h>

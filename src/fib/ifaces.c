@@ -2,7 +2,6 @@
 #include "fib/ifaces.h"
 
 #include "base/pages.h"
-#include "fib/neighbours.h"
 #include "fib/rcu.h"
 #include "fib/table.h"
 
