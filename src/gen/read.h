@@ -68,12 +68,3 @@ int read_capture(struct stream_reader *r); // after the MAC addresses, instead o
 int read_speed(struct stream_reader *r, const json_t *value);
 // --- rate.c: after from and size
 int read_rate(struct stream_reader *r, const json_t *value);
-
-// --- mix.c: named mixes of frame sizes.
-struct gen_mix {
-	const char *name;
-	unsigned n_sizes;
-	struct gen_size sizes[GEN_MAX_SIZES];
-};
-extern const struct gen_mix gen_mixes[];
-extern const unsigned gen_n_mixes;
