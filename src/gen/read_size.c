@@ -139,7 +139,7 @@ static int add_number(struct stream_reader *r, const json_t *value)
 {
 	uint64_t bytes;
 
-	if (read_number(r, value, (struct read_range){0, 65535}, &bytes))
+	if (read_number(r, value, 0, 65535, &bytes))
 		return no_size(r, value);
 	return add_size(r, value, (struct gen_size){bytes, r->weight});
 }
@@ -147,7 +147,7 @@ static int add_number(struct stream_reader *r, const json_t *value)
 static int read_weight(struct stream_reader *r, const json_t *value)
 {
 	uint64_t weight = 1;
-	int err = value ? read_number(r, value, (struct read_range){1, MAX_WEIGHT}, &weight) : 0;
+	int err = value ? read_number(r, value, 1, MAX_WEIGHT, &weight) : 0;
 
 	r->weight = weight;
 	return err;
