@@ -12,7 +12,7 @@ from dl3.model.noun import Noun
 
 NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 RATE = re.compile(rf"\s*({NUMBER})\s*([kMGT]?)\s*(pps|%|bit/s(?:\s*l[12])?)?\s*")
-MIXES = ("imix", "classic")  # frame size mixes, as in src/gen/mix.c
+MIXES = ("imix", "classic")  # frame size mixes, as in src/gen/read_size.c
 CAPTURE = "capture"  # used in place of a frame size for streams that replay captures
 MULTIPLES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 

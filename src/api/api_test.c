@@ -1,6 +1,5 @@
 // The methods as seen by a client, with a real table and fake ports.
-#include "api/asking.h"
-#include "api/fake_ctx.h"
+#include "api/fixture.h"
 
 #include "base/bits.h"
 
@@ -23,7 +22,7 @@
 
 static int make_ctx(void **state)
 {
-	return asking_open(FILE_TEXT);
+	return fixture_open(FILE_TEXT);
 }
 
 #define SCHEMA_NAME(method, name, params, text) name,
@@ -451,7 +450,7 @@ static void a_device_that_is_gone_is_a_failure(void **state)
 	assert_string_equal(error.text, "its device is gone");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_ctx, asking_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_ctx, fixture_close)
 
 int main(void)
 {

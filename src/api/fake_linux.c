@@ -1,5 +1,5 @@
 // Fake TAP interfaces and netlink, for the tests of methods. Tests only.
-#include "api/fake_ctx.h"
+#include "api/fixture.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 // The methods with Linux as the control plane: a real table, fake TAP interfaces and netlink.
-#include "api/asking.h"
-#include "api/fake_ctx.h"
+#include "api/fixture.h"
 
 #include "base/bits.h"
 #include "base/wake.h"
@@ -54,7 +53,7 @@ static void fill(void)
 
 static int make_ctx(void **state)
 {
-	int left = asking_open(PORTS "linux:\n");
+	int left = fixture_open(PORTS "linux:\n");
 
 	ctx.taps = fake_taps();
 	ctx.netlink = fake_sync();
@@ -352,7 +351,7 @@ static void the_loop_comes_back_at_once_while_the_mirror_has_more(void **state)
 	assert_int_equal(fake.n_taps_polled, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_ctx, asking_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_ctx, fixture_close)
 
 int main(void)
 {

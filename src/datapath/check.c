@@ -200,13 +200,42 @@ static bool some_return(const struct burst *b, uint8_t from)
 	return found;
 }
 
+// Neighbour discovery in packets addressed to other hosts, where Linux may answer for them
+// (proxy_ndp): Linux sees all of it and forwards what concerns no address that it proxies
+// (ip6_forward_proxy_check in net/ipv6/ip6_output.c).
+static bool is_discovery(const struct burst *b, uint16_t i)
+{
+	const struct wire_ip6 *ip = (const void *)(b->frame[i] + WIRE_ETHER_BYTES);
+
+	if (ip->next_header == WIRE_PROTO_TCP || ip->next_header == WIRE_PROTO_UDP)
+		return false;
+	return tap_classify(b->frame[i], b->mbuf[i]->data_len - burst_tag_bytes(b, i)) ==
+	       CLASS_NEIGHBOUR;
+}
+
+// Called only for bursts with punt_nd set.
+static __attribute__((noinline)) void punt_discovery(struct worker *w, struct burst *b)
+{
+	uint16_t alive = 0;
+
+	for (uint16_t i = 0; i < b->n; i++) {
+		if (is_discovery(b, i)) {
+			burst_drop(w, b->mbuf[i], VERDICT_LOCAL);
+			continue;
+		}
+		b->ttl[alive] = b->ttl[i];
+		burst_move(b, alive++, i);
+	}
+	b->n = alive;
+}
+
 void datapath_check(struct worker *w, const struct fib_view *view, struct burst *b)
 {
 	uint32_t limits[BURST_MAX] LINE_ALIGNED;
 	bool all_pass;
 
 	if (unlikely(b->punt_nd))
-		datapath_discovery(w, b);
+		punt_discovery(w, b);
 	all_pass = check_all(w, view, b, limits);
 
 	if (unlikely(!all_pass) && datapath_ecmp(view, b))

@@ -2,8 +2,8 @@
 #include "datapath/datapath.h"
 
 #include "base/pages.h"
+#include "datapath/steps.h"
 #include "datapath/variant.h"
-#include "datapath/worker.h"
 
 #include <errno.h>
 #include <rte_cycles.h>

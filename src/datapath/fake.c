@@ -2,7 +2,7 @@
 // functions call.
 #include "datapath/fake.h"
 
-#include "datapath/worker.h"
+#include "datapath/steps.h"
 #include "tap/tap.h"
 #include "wire/build.h"
 #include "wire/checksum.h"

@@ -16,15 +16,20 @@ const struct fib_view *datapath_parse(struct worker *w, const struct fib_view *v
 	const struct received *r);
 // Does the same for deferred packets, one table and set of flags per call, until none is left.
 const struct fib_view *datapath_parse_deferred(struct worker *w, const struct fib_view *view);
-// Writes hop[] of all packets.
-void datapath_lookup4(const struct fib_view *view, struct burst *b);
-void datapath_lookup6(const struct fib_view *view, struct burst *b);
+// Writes hop[] of all packets: one bulk lookup per family.
+static inline void datapath_lookup4(const struct fib_view *view, struct burst *b)
+{
+	fib_lookup4(view, b->dst4, b->hop, b->n);
+}
+
+static inline void datapath_lookup6(const struct fib_view *view, struct burst *b)
+{
+	fib_lookup6(view, b->dst6, b->hop, b->n);
+}
+
 // Punts or drops IPv4 packets from our own addresses that would be forwarded. Called only for
 // bursts with a non-zero own_source_mask.
 void datapath_source(struct worker *w, const struct fib_view *view, struct burst *b);
-// Punts IPv6 neighbour discovery that Linux needs to see. Part of check; called only for bursts
-// with punt_nd set.
-void datapath_discovery(struct worker *w, struct burst *b);
 // Drops or punts packets that cannot be forwarded: route verdicts, TTL, MTU. Nothing is written to
 // a packet before this step is complete.
 void datapath_check(struct worker *w, const struct fib_view *view, struct burst *b);
@@ -53,3 +58,7 @@ uint16_t datapath_transmit(struct worker *w, uint8_t port, const struct outgoing
 void datapath_send_port(struct worker *w, uint8_t port, const struct outgoing *out);
 // The whole pipeline of a port in xconnect mode.
 void datapath_xconnect(struct worker *w, const struct received *r);
+
+// worker.c: the main loop of one worker, which runs these steps. `arg` is a struct worker. Returns
+// 0 after its `stop` flag is set and every packet that it held has been sent or dropped.
+int worker_run(void *arg);

@@ -1,5 +1,5 @@
 // The polling loop of one worker, and the order in which the steps process each burst. Worker.
-#include "datapath/worker.h"
+#include "datapath/steps.h"
 
 #include "datapath/cost.h"
 #include "datapath/variant.h"

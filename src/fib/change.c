@@ -1,10 +1,6 @@
 // A batch of changes: sorted by prefix, checked as a whole, then applied and published. Control
 // thread.
-#include "fib/change.h"
-
-#include "fib/sort.h"
 #include "fib/table.h"
-#include "fib/vrfs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,15 +2,16 @@
 #include "fib/fib.h"
 
 #include "base/pages.h"
-#include "fib/change.h"
 #include "fib/lookup.h"
 #include "fib/table.h"
-#include "fib/vrfs.h"
 
 #include <errno.h>
 #include <string.h>
 
 enum { ETHERNET_BYTES = 14, ROOT_BYTES = 4 << 16 };
+
+// When fib_tidy compacts.
+enum { UNTIDY_LEAST = 4096, UNTIDY_SHARE = 4, QUIET_CALLS = 10, UNTIDY_MOST_TIMES = 4 };
 
 static void show_to_workers(struct fib *fib)
 {
@@ -251,4 +252,19 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 	                         (fib->hops.max_id + 1) * sizeof(struct hop),
 		.pending_frees = defer_pending(&fib->defer),
 	};
+}
+
+void fib_tidy(struct fib *fib)
+{
+	uint32_t n = fib->n_untidy, n_routes = fib->n_routes[RIB4];
+	bool is_quiet = n == fib->n_untidy_seen;
+
+	fib->n_untidy_seen = n;
+	fib->n_quiet = is_quiet ? fib->n_quiet + 1 : 0;
+	if (n < UNTIDY_LEAST || n < n_routes / UNTIDY_SHARE)
+		return;
+	if (fib->n_quiet < QUIET_CALLS && n / UNTIDY_MOST_TIMES < n_routes)
+		return;
+	publish4_tidy(fib);
+	fib->n_untidy = fib->n_untidy_seen = fib->n_quiet = 0;
 }

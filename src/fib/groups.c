@@ -2,7 +2,6 @@
 #include "fib/groups.h"
 
 #include "base/pages.h"
-#include "fib/change.h"
 #include "fib/table.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // VRFs and their built-in routes. The views of all VRFs exist from the start: a VRF that is not
 // open has empty trees, so workers never see one half created. Control thread.
-#include "fib/vrfs.h"
-
-#include "fib/change.h"
+#include "fib/table.h"
 
 #include <errno.h>
 

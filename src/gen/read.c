@@ -49,7 +49,7 @@ static int read_name(struct stream_reader *r, const json_t *value)
 static int read_id(struct stream_reader *r, const json_t *value)
 {
 	uint64_t id = place(r);
-	int err = value ? read_number(r, value, (struct read_range){0, GEN_MAX_IDS - 1}, &id) : 0;
+	int err = value ? read_number(r, value, 0, GEN_MAX_IDS - 1, &id) : 0;
 
 	for (unsigned i = 0; !err && i < place(r); i++)
 		if (r->streams->stream[i].id == id)
@@ -121,7 +121,7 @@ static int read_protocol(struct stream_reader *r, const json_t *value)
 static int read_vlan_id(struct stream_reader *r, const json_t *value)
 {
 	uint64_t id = 0;
-	int err = value ? read_number(r, value, (struct read_range){0, 4095}, &id)
+	int err = value ? read_number(r, value, 0, 4095, &id)
 	                : read_mistake(r, NULL, "missing; expected {id: 5, priority: 3}");
 
 	r->stream->recipe.vlan_tag = id;
@@ -131,7 +131,7 @@ static int read_vlan_id(struct stream_reader *r, const json_t *value)
 static int read_vlan_priority(struct stream_reader *r, const json_t *value)
 {
 	uint64_t priority = 0;
-	int err = value ? read_number(r, value, (struct read_range){0, 7}, &priority) : 0;
+	int err = value ? read_number(r, value, 0, 7, &priority) : 0;
 
 	r->stream->recipe.vlan_tag |= priority << 13;
 	return err;
@@ -151,7 +151,7 @@ static int read_vlan(struct stream_reader *r, const json_t *value)
 static int read_ttl(struct stream_reader *r, const json_t *value)
 {
 	uint64_t ttl = 64;
-	int err = value ? read_number(r, value, (struct read_range){1, 255}, &ttl) : 0;
+	int err = value ? read_number(r, value, 1, 255, &ttl) : 0;
 
 	r->stream->recipe.ttl = ttl;
 	return err;
@@ -171,7 +171,7 @@ static int read_burst(struct stream_reader *r, const json_t *value)
 	int err = check_sends(r, value);
 
 	if (!err && value)
-		err = read_number(r, value, (struct read_range){1, GEN_MAX_BURST}, &burst);
+		err = read_number(r, value, 1, GEN_MAX_BURST, &burst);
 	r->stream->burst = burst;
 	return err;
 }
@@ -182,7 +182,7 @@ static int read_catch_up(struct stream_reader *r, const json_t *value)
 	int err = check_sends(r, value);
 
 	if (!err && value)
-		err = read_number(r, value, (struct read_range){n, GEN_MAX_CATCH_UP}, &n);
+		err = read_number(r, value, n, GEN_MAX_CATCH_UP, &n);
 	r->stream->catch_up = n;
 	return err;
 }
@@ -194,7 +194,7 @@ static int read_frames(struct stream_reader *r, const json_t *value)
 
 	if (err || !value)
 		return err;
-	return read_number(r, value, (struct read_range){1, 1ull << 40}, &r->stream->n_frames);
+	return read_number(r, value, 1, 1ull << 40, &r->stream->n_frames);
 }
 
 static const struct stream_key keys[] = {

@@ -70,7 +70,7 @@ int read_loops(struct stream_reader *r, const json_t *value)
 		return err;
 	if (s->n_frames)
 		return read_mistake(r, value, "frames is given too; expected one of both");
-	err = read_number(r, value, (struct read_range){1, 1 << 20}, &loops);
+	err = read_number(r, value, 1, 1 << 20, &loops);
 	s->n_frames = loops * s->capture.n_frames;
 	return err;
 }

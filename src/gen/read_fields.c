@@ -79,7 +79,7 @@ static int read_first(struct stream_reader *r, const json_t *value)
 		return parse_first(recipe, r->field, read_text(value))
 		               ? 0
 		               : read_mistake(r, value, "expected %s", wanted[r->field]);
-	int err = read_number(r, value, (struct read_range){0, 65535}, &number);
+	int err = read_number(r, value, 0, 65535, &number);
 	if (!err)
 		*(r->field == GEN_SRC_PORT ? &recipe->src_port : &recipe->dst_port) = number;
 	return err;
@@ -94,7 +94,7 @@ static int read_count(struct stream_reader *r, const json_t *value)
 
 	if (!value)
 		return read_mistake(r, NULL, "missing; expected {first: VALUE, count: N}");
-	int err = read_number(r, value, (struct read_range){1, GEN_MAX_FLOWS}, &count);
+	int err = read_number(r, value, 1, GEN_MAX_FLOWS, &count);
 	if (err)
 		return err;
 	r->stream->fields[r->field].count = count;
@@ -225,7 +225,7 @@ int read_flows(struct stream_reader *r, const json_t *value)
 {
 	uint32_t most = gen_most_flows(r->stream);
 	uint64_t number = most;
-	int err = value ? read_number(r, value, (struct read_range){1, GEN_MAX_FLOWS}, &number) : 0;
+	int err = value ? read_number(r, value, 1, GEN_MAX_FLOWS, &number) : 0;
 
 	if (!err && number > most)
 		err = read_mistake(r, value,
@@ -272,7 +272,7 @@ int read_seed(struct stream_reader *r, const json_t *value)
 
 	if (value && r->stream->distribution == GEN_SEQUENTIAL)
 		return read_mistake(r, value, "it requires \"distribution: uniform\" or zipf");
-	int err = value ? read_number(r, value, (struct read_range){0, UINT32_MAX}, &seed) : 0;
+	int err = value ? read_number(r, value, 0, UINT32_MAX, &seed) : 0;
 
 	r->stream->seed = seed;
 	return err;

@@ -114,16 +114,17 @@ static void take_part(struct recognise *r, uint64_t now)
 		rte_pktmbuf_free_bulk(r->mbuf, r->n);
 }
 
-void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_burst *burst)
+void sink_take(struct sink *sink, struct sink_port *counters, struct rte_mbuf *mbuf[], uint16_t n,
+	uint8_t port, uint64_t now)
 {
-	for (uint16_t at = 0; at < burst->n; at += RECOGNISE_MAX) {
+	for (uint16_t at = 0; at < n; at += RECOGNISE_MAX) {
 		struct recognise r;
 
 		r.sink = sink;
 		r.counters = counters;
-		r.mbuf = burst->mbuf + at;
-		r.n = MIN_OF(burst->n - at, RECOGNISE_MAX);
-		r.port = burst->port;
-		take_part(&r, burst->now);
+		r.mbuf = mbuf + at;
+		r.n = MIN_OF(n - at, RECOGNISE_MAX);
+		r.port = port;
+		take_part(&r, now);
 	}
 }

@@ -2,7 +2,6 @@
 #include "port/compat.h"
 #include "port/eal.h"
 #include "port/facts.h"
-#include "port/offload.h"
 #include "port/table.h"
 
 #include <errno.h>

@@ -201,10 +201,8 @@ int port_open(struct port_table **out, const struct port_table_settings *setting
 	if (!err)
 		err = choose_memory(ports, error);
 	if (!err) {
-		const struct eal_request request = {settings, &ports->facts, &ports->plan,
-			ports->memory, getpid()};
-
-		eal_args_build(&ports->eal_args, &request);
+		eal_args_build(&ports->eal_args, settings, &ports->facts, &ports->plan,
+			&ports->memory, getpid());
 		err = eal_start(&ports->eal_args, error);
 		ports->eal_runs = !err;
 		if (err)

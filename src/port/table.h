@@ -3,10 +3,10 @@
 
 #include "port/eal_args.h"
 #include "port/kind.h"
+#include "port/offload.h"
 #include "port/plan.h"
 #include "port/pools.h"
 #include "port/port.h"
-#include "port/rss.h"
 #include "port/segments.h"
 
 #include <rte_mempool.h>
