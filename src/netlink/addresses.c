@@ -1,7 +1,6 @@
 // Hash table keyed by local address. Control thread.
-#include "netlink/addresses.h"
-
 #include "netlink/ifaces_inside.h"
+
 #include "netlink/routes.h"
 
 #include <assert.h>

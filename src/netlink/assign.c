@@ -1,9 +1,7 @@
 // Flush of interfaces: ids are first taken back from interfaces that are gone, no longer ours or
 // different, before new ones are assigned. Control thread.
-#include "netlink/assign.h"
+#include "netlink/ifaces_inside.h"
 
-#include "netlink/iface_ids.h"
-#include "netlink/iface_verdict.h"
 #include "netlink/routes.h"
 
 #include <string.h>

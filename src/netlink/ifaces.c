@@ -2,8 +2,7 @@
 // are judged from scratch, so that the order of events does not matter. Control thread.
 #include "netlink/ifaces.h"
 
-#include "netlink/assign.h"
-#include "netlink/iface_verdict.h"
+#include "netlink/ifaces_inside.h"
 #include "netlink/neighbours.h"
 #include "netlink/routes.h"
 

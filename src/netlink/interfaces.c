@@ -1,5 +1,5 @@
 // Hash table keyed by interface index. Control thread.
-#include "netlink/interfaces.h"
+#include "netlink/ifaces_inside.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 // Tables of VRF devices and their ids. Control thread.
-#include "netlink/vrfs.h"
+#include "netlink/ifaces_inside.h"
 
 #include "base/log.h"
-#include "netlink/ifaces_inside.h"
 #include "netlink/routes.h"
 
 #include <errno.h>
