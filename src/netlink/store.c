@@ -1,5 +1,5 @@
 // Places and routes in arrays that never move, with hash lookup. Control thread.
-#include "netlink/store.h"
+#include "netlink/routes_inside.h"
 
 #include "base/bits.h"
 #include "base/pages.h"
