@@ -1,8 +1,7 @@
 // Synchronous request to the kernel. Control thread.
-#include "netlink/ask.h"
+#include "netlink/listen_inside.h"
 
-#include "netlink/decode.h"
-#include "netlink/socket.h"
+#include "netlink/event.h"
 
 #include <errno.h>
 #include <string.h>

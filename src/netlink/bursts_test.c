@@ -1,5 +1,5 @@
 // How messages are grouped into bursts, and when bursts are discarded.
-#include "netlink/bursts.h"
+#include "netlink/listen_inside.h"
 
 #include "base/bits.h"
 

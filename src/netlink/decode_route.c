@@ -1,5 +1,5 @@
 // Decodes routes, next-hop objects and rules into events. Pure.
-#include "netlink/kinds.h"
+#include "netlink/decode_inside.h"
 
 #include <assert.h>
 #include <linux/fib_rules.h>

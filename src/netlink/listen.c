@@ -9,9 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "netlink/ask.h"
 #include "netlink/event.h"
-#include "netlink/sections.h"
 
 #include <assert.h>
 #include <errno.h>

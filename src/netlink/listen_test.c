@@ -3,7 +3,7 @@
 #include "netlink/listen.h"
 
 #include "base/clock.h"
-#include "netlink/socket.h"
+#include "netlink/listen_inside.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>

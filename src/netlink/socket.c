@@ -1,7 +1,6 @@
 // Netlink sockets. Control thread.
-#include "netlink/socket.h"
 #include "base/bits.h"
-#include "netlink/bursts.h"
+#include "netlink/listen_inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
