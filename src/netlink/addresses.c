@@ -1,7 +1,7 @@
 // Hash table keyed by local address. Control thread.
 #include "netlink/ifaces_inside.h"
 
-#include "netlink/routes.h"
+#include "netlink/mirror_inside.h"
 
 #include <assert.h>
 #include <stdlib.h>

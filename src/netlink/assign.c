@@ -2,7 +2,7 @@
 // different, before new ones are assigned. Control thread.
 #include "netlink/ifaces_inside.h"
 
-#include "netlink/routes.h"
+#include "netlink/mirror_inside.h"
 
 #include <string.h>
 

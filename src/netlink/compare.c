@@ -1,7 +1,7 @@
 // Compares a kernel route with what workers do. Control thread.
-#include "netlink/compare.h"
+#include "netlink/inside.h"
 
-#include "netlink/ifaces.h"
+#include "netlink/mirror_inside.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>

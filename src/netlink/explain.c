@@ -1,6 +1,6 @@
 // Compares what Linux would do with a packet to what workers do. Control thread.
-#include "netlink/compare.h"
-#include "netlink/ifaces.h"
+#include "netlink/inside.h"
+#include "netlink/mirror_inside.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>

@@ -1,8 +1,7 @@
 // A mirror with a real fib, synthetic events and ops that record their calls. Tests only.
 #pragma once
 
-#include "netlink/ifaces.h"
-#include "netlink/neighbours.h"
+#include "netlink/mirror_inside.h"
 
 #include <net/if.h>
 #include <setjmp.h>

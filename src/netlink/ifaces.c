@@ -1,10 +1,8 @@
 // Stores interface state as it is reported. At each flush, if anything has changed, all interfaces
 // are judged from scratch, so that the order of events does not matter. Control thread.
-#include "netlink/ifaces.h"
+#include "netlink/mirror_inside.h"
 
 #include "netlink/ifaces_inside.h"
-#include "netlink/neighbours.h"
-#include "netlink/routes.h"
 
 #include <errno.h>
 #include <net/if.h>

@@ -4,7 +4,7 @@
 
 #include "base/hash_table.h"
 #include "fib/fib.h"
-#include "netlink/ifaces.h"
+#include "netlink/mirror_inside.h"
 
 struct ifaces;
 

@@ -1,10 +1,8 @@
 // Public functions: connects the listener with the mirror. Control thread.
 #include "netlink/netlink.h"
 
-#include "netlink/ifaces.h"
 #include "netlink/inside.h"
-#include "netlink/sysctl.h"
-#include "netlink/tcx.h"
+#include "netlink/mirror_inside.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "netlink/hop_sets.h"
-#include "netlink/ifaces.h"
-#include "netlink/routes.h"
+#include "netlink/mirror_inside.h"
 #include "wire/addr.h"
 
 #include <assert.h>

@@ -2,7 +2,7 @@
 #include "netlink/ifaces_inside.h"
 
 #include "base/log.h"
-#include "netlink/routes.h"
+#include "netlink/mirror_inside.h"
 
 #include <errno.h>
 #include <string.h>
