@@ -1,8 +1,6 @@
 // Hash table keyed by local address. Control thread.
 #include "netlink/ifaces_inside.h"
 
-#include "netlink/mirror_inside.h"
-
 #include <assert.h>
 #include <stdlib.h>
 

@@ -274,23 +274,6 @@ unsigned netlink_bursts(const struct netlink *netlink, struct netlink_burst out[
 	return listen_bursts(netlink->listen, out);
 }
 
-const char *netlink_iface_name(const struct netlink *netlink, uint16_t iface)
-{
-	int ifindex = ifaces_ifindex(netlink->mirror, iface);
-
-	return ifindex ? ifaces_name(netlink->mirror, ifindex) : NULL;
-}
-
-const char *netlink_vrf_name(const struct netlink *netlink, uint8_t vrf)
-{
-	return ifaces_vrf_name(netlink->mirror, vrf);
-}
-
-int netlink_vrf_find(const struct netlink *netlink, const char *name)
-{
-	return ifaces_vrf_find(netlink->mirror, name);
-}
-
 // Records that the callback has stopped the iteration.
 struct telling {
 	bool (*cb)(void *arg, const struct netlink_unsupported *one);

@@ -4,7 +4,6 @@
 #include "base/bits.h"
 #include "base/pages.h"
 #include "base/vector.h"
-#include "netlink/mirror_inside.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
