@@ -3,7 +3,7 @@
 // processed. Control thread.
 #include "base/clock.h"
 #include "base/log.h"
-#include "netlink/compare.h"
+#include "netlink/inside.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
-// Decoded netlink messages: produced by decode, consumed by the mirror. Internal to netlink. Plain
-// data, no pointers.
+// Decoded netlink messages: produced by decode, consumed by the mirror. Plain data, no pointers.
+// Internal to netlink.
 #pragma once
 
 #include "wire/addr.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -186,3 +187,19 @@ struct event {
 		struct event_foreign foreign;
 	};
 };
+
+// Decodes netlink messages into events, using attribute tables. Pure: no socket, no state; fuzzed.
+//
+// Decodes one netlink message. It starts with struct nlmsghdr; `bytes` is the space left in the
+// buffer.
+enum decode_result {
+	DECODE_EVENT,     // *out is filled in
+	DECODE_IGNORED,   // valid, but of a kind we do not use
+	DECODE_MALFORMED, // truncated, oversized or invalid: do not use *out
+};
+enum decode_result decode_route(const void *message, size_t bytes,
+	struct event *out); // NETLINK_ROUTE
+enum decode_result decode_netfilter(const void *message, size_t bytes,
+	struct event *out); // NETLINK_NETFILTER
+enum decode_result decode_xfrm(const void *message, size_t bytes,
+	struct event *out); // NETLINK_XFRM

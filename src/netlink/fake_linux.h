@@ -1,8 +1,8 @@
-// A mirror with a real fib, synthetic events and ops that record their calls. Tests only.
+// A mirror with a real fib, synthetic events and ops that record their calls; fake routes.
+// Tests only.
 #pragma once
 
-#include "netlink/ifaces.h"
-#include "netlink/neighbours.h"
+#include "netlink/mirror_inside.h"
 
 #include <net/if.h>
 #include <setjmp.h>
@@ -73,3 +73,21 @@ struct wire_mac fake_mac(uint8_t last);
 const struct fib_iface *fake_fib_iface(const struct fake_linux *fake, int ifindex);
 // How many entries of this name are in the list of unsupported objects, and where the first one is.
 unsigned fake_unsupported(const struct fake_linux *fake, const char *what, char where[64]);
+
+// fake_routes.c, linked instead of the files of routes: records the calls that ifaces makes to
+// them.
+enum { FAKE_MAX_CALLS = 64 };
+
+enum fake_call_kind { CALL_CHANGED, CALL_GONE, CALL_ADDRESS, CALL_IP4_GONE, CALL_VRF };
+
+struct fake_call {
+	enum fake_call_kind kind;
+	int ifindex;    // calls about interfaces
+	uint32_t table; // calls about VRFs; for addresses, the VRF
+	uint8_t vrf;    // the result of ifaces_vrf_of_table()
+	struct wire_addr addr;
+};
+
+extern struct fake_call fake_call[FAKE_MAX_CALLS];
+extern unsigned fake_n_calls;
+unsigned fake_calls(enum fake_call_kind kind, int ifindex); // number of calls so far

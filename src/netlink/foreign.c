@@ -1,8 +1,7 @@
 // A list: in a system that leaves routing to workers it is short. Control thread.
-#include "netlink/foreign.h"
+#include "netlink/ifaces_inside.h"
 
 #include "base/vector.h"
-#include "netlink/ifaces_inside.h"
 
 #include <linux/fib_rules.h>
 #include <linux/netfilter.h>

@@ -3,7 +3,6 @@
 
 #include "base/bits.h"
 #include "base/vector.h"
-#include "netlink/nexthops.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // Derives the fib interface from an interface, its lower and upper devices and settings. Control
 // thread.
-#include "netlink/iface_verdict.h"
+#include "netlink/ifaces_inside.h"
 
 #include "base/bits.h"
 

@@ -1,6 +1,5 @@
 // Kernel interfaces as fib interfaces: synthetic events, a real fib. Tests only.
 #include "netlink/fake_linux.h"
-#include "netlink/fake_routes.h"
 
 #include <linux/fib_rules.h>
 #include <linux/netfilter.h>

@@ -1,10 +1,27 @@
-// Kernel state for display in addition to the forwarding tables: addresses of ports, and who
+// Kernel state for display in addition to the forwarding tables: names, addresses of ports, and who
 // installed a route. Control thread.
 #include "netlink/ifaces_inside.h"
 #include "netlink/inside.h"
 #include "netlink/routes_inside.h"
 
 #include <string.h>
+
+const char *netlink_iface_name(const struct netlink *netlink, uint16_t iface)
+{
+	int ifindex = ifaces_ifindex(netlink->mirror, iface);
+
+	return ifindex ? ifaces_name(netlink->mirror, ifindex) : NULL;
+}
+
+const char *netlink_vrf_name(const struct netlink *netlink, uint8_t vrf)
+{
+	return ifaces_vrf_name(netlink->mirror, vrf);
+}
+
+int netlink_vrf_find(const struct netlink *netlink, const char *name)
+{
+	return ifaces_vrf_find(netlink->mirror, name);
+}
 
 unsigned netlink_addresses(const struct netlink *netlink, unsigned port, struct wire_prefix out[],
 	unsigned max)

@@ -2,9 +2,7 @@
 // first, because neighbours and routes depend on them. Control thread.
 #include "netlink/mirror.h"
 
-#include "netlink/ifaces.h"
-#include "netlink/neighbours.h"
-#include "netlink/routes.h"
+#include "netlink/mirror_inside.h"
 
 #include <errno.h>
 #include <stdlib.h>

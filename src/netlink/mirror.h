@@ -68,14 +68,3 @@ void mirror_unsupported(const struct mirror *mirror,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 // Fills in the fields of the mirror: interfaces, neighbours, routes, memory.
 void mirror_info(const struct mirror *mirror, struct netlink_info *out);
-
-// Shared by the parts of the mirror; private to its files.
-struct ifaces;
-struct neighbours;
-struct routes;
-struct mirror {
-	struct mirror_settings settings;
-	struct ifaces *ifaces; // interfaces, VRFs, addresses, settings, rules, foreign objects
-	struct neighbours *neighbours; // including those that the kernel keeps resolved for us
-	struct routes *routes;         // and next hops
-};

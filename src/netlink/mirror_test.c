@@ -1,6 +1,5 @@
 // VRFs, ids, addresses, dumps and their sweep: synthetic events, a real fib. Tests only.
 #include "netlink/fake_linux.h"
-#include "netlink/fake_routes.h"
 
 #include <errno.h>
 #include <linux/netfilter.h>

@@ -3,9 +3,8 @@
 // resolved); hosts and, on older kernels, gateways are probed once they are stale. Control thread;
 // works in small steps.
 #include "base/vector.h"
-#include "netlink/ifaces.h"
 #include "netlink/inside.h"
-#include "netlink/neighbours.h"
+#include "netlink/mirror_inside.h"
 
 #include <errno.h>
 #include <linux/neighbour.h>

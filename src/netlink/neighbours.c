@@ -1,11 +1,10 @@
 // Hash table keyed by interface and address; changes are applied to the fib at each flush. Control
 // thread.
-#include "netlink/neighbours.h"
+#include "netlink/mirror_inside.h"
 
 #include "base/hash_table.h"
 #include "base/log.h"
 #include "base/vector.h"
-#include "netlink/ifaces.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,10 +1,8 @@
 // Public functions: connects the listener with the mirror. Control thread.
 #include "netlink/netlink.h"
 
-#include "netlink/ifaces.h"
 #include "netlink/inside.h"
-#include "netlink/sysctl.h"
-#include "netlink/tcx.h"
+#include "netlink/mirror_inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -274,23 +272,6 @@ void netlink_info(const struct netlink *netlink, struct netlink_info *out)
 unsigned netlink_bursts(const struct netlink *netlink, struct netlink_burst out[NETLINK_BURSTS])
 {
 	return listen_bursts(netlink->listen, out);
-}
-
-const char *netlink_iface_name(const struct netlink *netlink, uint16_t iface)
-{
-	int ifindex = ifaces_ifindex(netlink->mirror, iface);
-
-	return ifindex ? ifaces_name(netlink->mirror, ifindex) : NULL;
-}
-
-const char *netlink_vrf_name(const struct netlink *netlink, uint8_t vrf)
-{
-	return ifaces_vrf_name(netlink->mirror, vrf);
-}
-
-int netlink_vrf_find(const struct netlink *netlink, const char *name)
-{
-	return ifaces_vrf_find(netlink->mirror, name);
 }
 
 // Records that the callback has stopped the iteration.

@@ -1,6 +1,5 @@
 // Resolves next-hop sets to fib hops, and selects the best route of a prefix. Control thread.
 #include "base/bits.h"
-#include "netlink/peers.h"
 #include "netlink/routes_inside.h"
 
 #include <linux/rtnetlink.h>

@@ -1,6 +1,6 @@
 // Handlers of route events: each updates the store in the way the kernel updates its own tables,
 // which differs between IPv4 and IPv6. Control thread.
-#include "netlink/routes_event.h"
+#include "netlink/routes_inside.h"
 
 #include "base/bits.h"
 #include "base/clock.h"

@@ -1,9 +1,8 @@
 // Network sysctls in the namespace of the TAP interfaces. Control thread.
-#include "netlink/sysctl.h"
+#include "netlink/inside.h"
 
 #include "base/bits.h"
 #include "netlink/event.h"
-#include "netlink/tcx.h"
 
 #include <errno.h>
 #include <fcntl.h>

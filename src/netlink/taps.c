@@ -1,10 +1,8 @@
 // Applies TAP interface settings to the port, each value once: a refused value is not requested
 // again. Control thread.
-#include "netlink/taps.h"
+#include "netlink/ifaces_inside.h"
 
 #include "base/log.h"
-#include "netlink/iface_verdict.h"
-#include "netlink/ifaces_inside.h"
 
 #include <net/if.h>
 #include <string.h>

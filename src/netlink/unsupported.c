@@ -1,9 +1,7 @@
 // Lists foreign objects for display. Control thread.
-#include "netlink/foreign.h"
+#include "netlink/ifaces_inside.h"
 
 #include "base/bits.h"
-#include "netlink/iface_verdict.h"
-#include "netlink/ifaces_inside.h"
 
 #include <net/if.h>
 #include <stdio.h>

@@ -4,9 +4,8 @@
 // The expected result is computed from the dump alone, not from the mirror's state: for each prefix
 // the routes of the lowest metric, of these the first that is neither dead nor expired. A route for
 // a TOS or a source prefix is used if there is no other: workers leave all its packets to Linux.
-#include "netlink/compare.h"
-#include "netlink/ifaces.h"
-#include "netlink/verify_inside.h"
+#include "netlink/inside.h"
+#include "netlink/mirror_inside.h"
 
 #include "base/bits.h"
 #include "base/clock.h"

@@ -2,10 +2,10 @@
 // Control thread; blocks while it runs.
 //
 // A kernel neighbour unknown to workers is not a difference: packets to it go to Linux.
-#include "netlink/verify_inside.h"
+#include "netlink/inside.h"
 
 #include "base/vector.h"
-#include "netlink/ifaces.h"
+#include "netlink/mirror_inside.h"
 
 #include <errno.h>
 #include <linux/neighbour.h>

@@ -1,11 +1,17 @@
-// Table-driven netlink attribute parser: each row gives an attribute's type, its form and where the
-// value is stored. Pure; every length is checked. Internal to decode.
+// Shared by the files of decode: the attribute parser and one reader per kind of message. Pure;
+// every length is checked.
 #pragma once
+
+#include "netlink/event.h"
 
 #include <linux/netlink.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
+
+// Table-driven attribute parser: each row gives an attribute's type, its form and where the value
+// is stored.
 
 // Form of an attribute. 0 means ignored, so that rows left out of a table are skipped.
 enum want_form {
@@ -64,3 +70,29 @@ static inline struct piece attrs_value(const struct nlattr *attr)
 // The attributes after a message header of `header` bytes. Returns false if the message is too
 // short.
 bool attrs_of(const struct nlmsghdr *message, size_t header, struct piece *out);
+
+// One reader per kind of message, and the table rows that refer to them.
+
+// A kind of message: its header, and the function that reads it into *out (the head is set, and the
+// first `clear` bytes of the union are zero).
+struct reader {
+	uint16_t header; // bytes after struct nlmsghdr
+	uint8_t kind;    // enum event_kind
+	uint16_t clear;
+	enum decode_result (*read)(const struct nlmsghdr *message, struct event *out);
+};
+
+extern const struct reader read_iface, read_address, read_neighbour, read_netconf;
+extern const struct reader read_route, read_nexthop, read_rule;
+extern const struct reader read_qdisc, read_chain, read_flowtable, read_policy, read_policy_default;
+
+// Parses the attributes after the header with a table.
+enum decode_result read_attrs(const struct nlmsghdr *message, size_t header,
+	const struct wants *wants, void *out);
+// 4, 6, or 0 for any other family.
+static inline uint8_t read_family(int family)
+{
+	return family == AF_INET ? 4 : family == AF_INET6 ? 6 : 0;
+}
+// Multicast routes use the route message format.
+enum decode_result read_mroute(const struct nlmsghdr *message, struct event *out);
