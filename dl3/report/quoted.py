@@ -10,7 +10,7 @@ QUOTED = {
     "zipf": "Zipf 分布",
     "one": "一条",
     "this machine": "本机",
-    "CPU and NIC on one socket": "CPU 与网卡同路",
+    "CPU and NIC on one socket": "CPU 与网卡在同一路",
     "CPU across sockets": "CPU 跨路",
     "NIC across sockets": "网卡跨路",
     "any": "任意",
