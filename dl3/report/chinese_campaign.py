@@ -72,7 +72,7 @@ CHINESE_CAMPAIGN = {
     "table.overload": "过载速率",
     "table.after": "随后速率",
     "table.mean_time": "平均时间",
-    "table.what": "复位方式",
+    "table.what": "项目",
     "table.frmol": "最高负载下",
     "table.mfr": "最高转发速率",
     "table.mfr_at": "对应负载",
