@@ -214,7 +214,7 @@ CHINESE = {
     "fact.late_polls": "未及时轮询次数",
     "fact.longest_gap_us": "最长停顿（µs）",
     "fact.foreign": "不属于本测试的帧数",
-    "fact.flows": "流",
+    "fact.flows": "流数",
     "fact.generator": "发生器",
     "fact.forwarder": "转发器",
     "fact.lab": "测试环境",

@@ -39,8 +39,8 @@ EXPLAIN_CHINESE = {
     "explain.alone": "{text}。",
     "explain.advised": "{text}。建议：{advice}。",
     "explain.invalid": "此试验无效，不能说明被测设备的性能；{reason}",
-    "explain.place": "{frames:,} 个包，占丢失总数的 {share:.1%}：{place}",
-    "explain.reset": "{frames:,} 个包，占丢失总数的 {share:.1%}：丢失于测试所要求的复位造成的中断期间；"
+    "explain.place": "{frames:,} 个包，占丢包总数的 {share:.1%}：{place}",
+    "explain.reset": "{frames:,} 个包，占丢包总数的 {share:.1%}：丢失于测试所要求的复位造成的中断期间；"
     "中断时长正是此项测试的测量对象",
     "explain.more": "另有 {frames:,} 个包在其他 {n:,} 次停顿中丢失",
     "explain.full": "核 {core} 上 dl3d 的工作线程 {worker} 已满负荷：每个包耗费 {cycles:,.0f} 个周期（{steps}），主频 "
