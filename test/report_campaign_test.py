@@ -192,7 +192,7 @@ def _number(text: str) -> float:
 
 SHORT = {
     "en": "More frames came back from a device than in the generator's self-test",
-    "zh": "从设备收回的速率高于发生器自测所得的上限",
+    "zh": "从设备收到的速率高于发生器自测所得的上限",
 }
 
 

@@ -17,7 +17,7 @@ from dl3.report.words import Language
 
 MAKER = Maker(ceiling_pps=7e6)
 ANSWER = MAKER.answer("64", 7e6)
-SAID = {Language.EN: "offered {} x the throughput, on purpose", Language.ZH: "按测试要求以吞吐量的 {} 倍加载"}
+SAID = {Language.EN: "offered {} x the throughput, on purpose", Language.ZH: "按测试要求，负载为吞吐量的 {} 倍"}
 
 
 @pytest.mark.parametrize(

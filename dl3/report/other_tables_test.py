@@ -53,7 +53,7 @@ def losses(*invalid_shares: float) -> FrameLoss:
             "Offered loads without a valid trial for box with 64-byte frames: 2 (100, 90 % of the highest rate).",
             "the highest offered load with a valid trial",
         ),
-        (Language.ZH, "box（64 字节帧）没有有效试验的负载：2 个（最高速率的 100, 90%）", "获得有效试验的最高负载"),
+        (Language.ZH, "box（64 字节帧）没有有效试验的负载：2 个（最高速率的 100, 90%）", "有效试验的最高负载"),
     ],
 )
 def names_the_loads_without_a_valid_trial(language: Language, note: str, says: str) -> None:

@@ -276,7 +276,7 @@ def counts_reasons_where_many_trials_are_invalid() -> None:
 
 @pytest.mark.parametrize(
     ("language", "reported"),
-    [(Language.EN, "TTL or hop limit expired (ttl_expired)"), (Language.ZH, "TTL 或跳数耗尽（ttl_expired）")],
+    [(Language.EN, "TTL or hop limit expired (ttl_expired)"), (Language.ZH, "TTL 或跳数限制超时（ttl_expired）")],
 )
 def names_a_place_of_loss_in_words_wherever_it_stands(language: Language, reported: str) -> None:
     lossy = Maker().trial("64", 20e6)

@@ -21,7 +21,7 @@ NO_ANSWER = (
     (
         rf"no answer: (?P<n>{N}) trials of (?P<s>{N}) s in all did not settle it, the device answers differently "
         r"each time: make trials longer, or allow some of them to lose \(exceed ratio\)",
-        "没有结果：{n} 次试验共 {s} 秒仍不能定论，被测设备每次表现不同："
+        "没有结果：{n} 次试验共 {s} 秒仍无法得出结论，被测设备每次表现不同："
         "请延长单次时长，或允许部分试验丢包（exceed ratio）",
     ),
     (
@@ -61,13 +61,13 @@ NO_ANSWER = (
     (
         rf"no answer: of (?P<n>{N}) frames at (?P<mpps>{N}) Mpps none came back: look at cables, dst_mac, the device's "
         r"routes, and the streams' 'to'",
-        "没有结果：以 {mpps} Mpps 发出的 {n} 帧无一返回：请检查线缆、dst_mac、被测设备的路由和流的 to",
+        "没有结果：以 {mpps} Mpps 发出的 {n} 帧无一返回：请检查线缆、dst_mac、被测设备的路由和测试流的 to",
     ),
     (
         rf"no answer: of (?P<n>{N}) frames at (?P<mpps>{N}) Mpps none came back \(most: (?P<place>.*)\): look at "
         r"cables, dst_mac, the device's routes, and the streams' 'to'",
         "没有结果：以 {mpps} Mpps 发出的 {n} 帧无一返回（多数丢失于：{place}）："
-        "请检查线缆、dst_mac、被测设备的路由和流的 to",
+        "请检查线缆、dst_mac、被测设备的路由和测试流的 to",
     ),
     (
         r"no answer for frames of (?P<frame>\w+): dl3gen sent nothing as fast as it can; (?P<reason>.*)",
@@ -75,11 +75,11 @@ NO_ANSWER = (
     ),
     (
         r"no answer: the loop lost frames at any rate, or the generator fell behind",
-        "没有结果：回环在任何速率下都丢帧，或发生器发送不及时",
+        "没有结果：回环在任何速率下都丢包，或发生器发送不及时",
     ),
     (
         rf"loop: it lost frames at (?P<mpps>{N}) Mpps, so the generator's own ceiling is higher",
-        "回环在 {mpps} Mpps 时丢帧，因此发生器自身的上限更高",
+        "回环在 {mpps} Mpps 时丢包，因此发生器自身的上限更高",
     ),
     (rf"no answer: (?P<reason>{WORD}: .*)", "没有结果：{reason}"),
     (rf"(?P<reason>{WORD}: .*)", "{reason}"),
@@ -87,7 +87,7 @@ NO_ANSWER = (
         (
             rf"not applicable: frames of (?P<frame>\w+): the tester cannot overload (?P<dut>.*) \((?P<share>{N})% of "
             rf"(?P<of>{N}) Mpps is above {english} (?P<top>{N}) Mpps\)",
-            f"不适用：{{frame}}帧：测试仪无法使 {{dut}} 过载（{{of}} Mpps 的 {{share}}% 高于{chinese} {{top}} Mpps）",
+            f"不适用：{{frame}}帧：发生器无法使 {{dut}} 过载（{{of}} Mpps 的 {{share}}% 高于{chinese} {{top}} Mpps）",
         )
         for english, chinese in (
             ("what the line carries,", "线路所能承载的"),
@@ -98,7 +98,7 @@ NO_ANSWER = (
     (
         rf"not applicable: frames of (?P<frame>\w+): the tester cannot overload (?P<dut>.*) \(its limit is not known: "
         rf"at least (?P<of>{N}) Mpps\)",
-        "不适用：{frame}帧：测试仪无法使 {dut} 过载（其上限未知：至少为 {of} Mpps）",
+        "不适用：{frame}帧：发生器无法使 {dut} 过载（其上限未知：至少为 {of} Mpps）",
     ),
     (
         r"frames of (?P<frame>\w+): (?P<dut>.*) has no throughput, so no share of it can be offered: look at the "
@@ -120,7 +120,7 @@ NO_BED = (
     (
         rf"only (?P<found>{N}) of (?P<n>{N}) huge pages of (?P<size>\d \w+) could be reserved: memory is short or in "
         r"pieces",
-        "{n} 个 {size} 大页中只能预留 {found} 个：内存不足或过于零碎",
+        "{n} 个 {size} 大页中只能预留 {found} 个：内存不足或碎片过多",
     ),
     (
         rf"(?P<n>{N}) more huge pages of (?P<size>\d \w+) are wanted, memory is left for (?P<left>{N}): ask for fewer",
@@ -165,15 +165,15 @@ NO_EVIDENCE = (
     ),
     (
         rf"how the clocks of both machines stand to each other, more exactly than to (?P<us>{N}) us",
-        "两台机器时钟之差在 {us} µs 以下的部分",
+        "两台机器的时钟之差，精度高于 {us} µs 的部分",
     ),
     (
         r"the machine cannot be watched: (?P<error>.*); look at (?P<file>\S+)",
-        "无法观察此机器：{error}；请查看 {file}",
+        "无法采集此机器的信息：{error}；请查看 {file}",
     ),
     (
         r"what was seen of the machine is not understood: (?P<error>.*); look at (?P<file>\S+)",
-        "无法理解所观察到的内容：{error}；请查看 {file}",
+        "无法解析采集到的信息：{error}；请查看 {file}",
     ),
     (
         r"(?P<at>\S+): (?P<why>(who took|the kernel's|frequency|threads|the machine|what was seen).*)",

@@ -16,9 +16,9 @@ WORDS = {
         "longest burst tried also passed.",
     },
     "zh": {
-        "back_to_back.title": "不丢帧的最长突发",
+        "back_to_back.title": "不丢包的最长突发",
         "back_to_back.axis": "帧数",
-        "back_to_back.note": "取各次重复的平均值；细线从最短到最长。“≥”表示所试的最长突发也没有丢帧。",
+        "back_to_back.note": "取各次重复的平均值；细线从最短到最长。“≥”表示所试的最长突发也没有丢包。",
     },
 }
 

@@ -16,7 +16,7 @@ WORDS = {
     "zh": {
         "forwarding.title": "不同发送速率下的转发速率",
         "forwarding.axis": "转发速率（Mpps）",
-        "forwarding.note": "不论是否丢帧的实际转发速率；若负载升高时转发速率反而下降，可从图中直接看出。",
+        "forwarding.note": "不论是否丢包的实际转发速率；若负载升高时转发速率反而下降，可从图中直接看出。",
     },
 }
 

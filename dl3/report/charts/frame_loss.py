@@ -14,9 +14,9 @@ WORDS = {
         "two consecutive loads had no loss or the last step was reached. Loads without a valid trial have no dot.",
     },
     "zh": {
-        "frame_loss.title": "不同发送速率下的丢帧率",
-        "frame_loss.axis": "丢帧率（%）",
-        "frame_loss.note": "从线路或发生器所能发送的最高速率起逐级降低，直到连续两级没有丢帧或已到最低一级。"
+        "frame_loss.title": "不同发送速率下的丢包率",
+        "frame_loss.axis": "丢包率（%）",
+        "frame_loss.note": "从线路或发生器所能发送的最高速率起逐级降低，直到连续两级没有丢包或已到最低一级。"
         "没有有效试验的负载不标点。",
     },
 }

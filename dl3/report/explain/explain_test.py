@@ -45,7 +45,7 @@ def names_who_took_the_core_when_and_what_that_cost() -> None:
 
 def says_the_same_in_chinese() -> None:
     assert "\n".join(explain(taken(), ZH)) == (
-        "1,072 个包，占丢失总数的 100.0%：被测设备接收环满。\n"
+        "1,072 个包，占丢包总数的 100.0%：被测设备接收环满。\n"
         "核 3 被其他线程占用（kworker/3:1），dl3d 的工作线程 0 无法运行，始于 0.200 s，持续 312 µs；"
         "在 10 Mpps 下，深度为 2,048 的接收环 205 µs 即满；丢失 1,072 个包（若环起初为空，预计丢失 1,072 个）。"
         "建议：隔离核 3（isolcpus，或将 kworker/3:1 移走），或加深接收环。"
