@@ -239,8 +239,8 @@ static bool compare_hop_sets(struct netlink *netlink, struct comparison *compari
 		return true;
 	print_hop_sets(netlink, &kernel, text[0], sizeof(text[0]));
 	print_hop_sets(netlink, &workers, text[1], sizeof(text[1]));
-	snprintf(comparison->differs, COMPARE_TEXT, "Linux sends by %s, workers by %s%s", text[0],
-		text[1], kernel.n > 1 && kernel.n == workers.n ? " (other ones)" : "");
+	snprintf(comparison->differs, COMPARE_TEXT, "Linux sends via %s, workers via %s%s", text[0],
+		text[1], kernel.n > 1 && kernel.n == workers.n ? " (others)" : "");
 	return false;
 }
 

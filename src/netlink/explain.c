@@ -54,7 +54,7 @@ int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr
 
 	*out = (struct netlink_route_check){.error = err};
 	if (err == -ETIMEDOUT || err == -ENOBUFS)
-		return error_set(error, err, "Linux does not say where it would send: %s",
+		return error_set(error, err, "cannot query the route lookup of Linux: %s",
 			strerror(-err));
 	if (!err)
 		fill(netlink, &route, out);
@@ -66,8 +66,8 @@ int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr
 		return 0;
 	}
 	if (err && route.type == RTN_UNSPEC)
-		snprintf(out->differs, sizeof(out->differs), "Linux says %s, workers have a route",
-			strerror(-err));
+		snprintf(out->differs, sizeof(out->differs),
+			"Linux returns %s, workers have a route", strerror(-err));
 	else
 		out->agrees = compare_hop(netlink, &comparison);
 	if (comparison.differs[0])

@@ -606,7 +606,7 @@ static void names_what_is_left_to_linux(void **state)
 	fake_flush();
 	routes_unsupported(fake.routes, remember, reported);
 	assert_string_equal(reported,
-		"route via an interface that is no port, 24.0.0.0/8 dev wg0, 2");
+		"route via an interface that is not a port, 24.0.0.0/8 dev wg0, 2");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
