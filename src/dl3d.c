@@ -51,7 +51,7 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 			port_n_workers(h->ports), config_socket(h->config));
 		left = serve(h, rpc, signals, error);
 	}
-	deadline_start(STOP_SECONDS, "dl3d: error: a worker or a device does not end\n");
+	deadline_start(STOP_SECONDS, "dl3d: error: a worker or device did not stop in time\n");
 	api_unfollow(h);
 	datapath_stop(h->path);
 	if (h->taps)

@@ -97,7 +97,7 @@ def the_command_measures_with_the_frames_of_a_capture(wire: Bench, tmp_path: Pat
     assert answer["limited_by"] != "dut" or answer["pps"] == pytest.approx(LIMIT_PPS, rel=0.03)
     refused = _dl3("bench", "throughput", *words, "--sizes", "64")
     assert refused.returncode == 2
-    assert "frames of '64' were asked for, and those of a capture have sizes of their own" in refused.stderr
+    assert "frames of '64' were requested, but captured frames have their own sizes" in refused.stderr
 
 
 def the_record_becomes_a_page(record: Path) -> None:

@@ -133,7 +133,7 @@ def a_route_that_is_missing_is_named_to_the_packet(lab: MemifLab) -> None:
     made = _trial(lab, dst="192.0.2.1")
     assert made.account.lost_by_place == {"no_route": made.account.sent}
     lost = f"{made.account.sent:,} packets, 100.0% of those lost: no route to the destination (no_route)"
-    assert f"{lost}: run 'dl3 route ADDRESS' for a destination of the streams" in _said(made)
+    assert f"{lost}: run 'dl3 show route ADDRESS' for a destination of the streams" in _said(made)
 
 
 def a_ring_that_its_peer_does_not_empty_is_named_to_the_packet(lab: MemifLab) -> None:

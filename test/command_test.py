@@ -41,7 +41,7 @@ def show_tells_people_and_programs(dl3d: Forwarder, what: str) -> None:
 def what_is_linuxs_is_refused_where_routes_come_from_a_file(dl3d: Forwarder, words: tuple[str, ...]) -> None:
     run = _run(*words, "--socket", dl3d.socket)
     assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr == 'dl3: Linux is not the control plane here: the file has no key "linux"\n'
+    assert run.stderr == 'dl3: Linux is not the control plane: the configuration file has no key "linux"\n'
 
 
 def route_explains_an_address(dl3d: Forwarder) -> None:

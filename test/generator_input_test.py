@@ -205,7 +205,7 @@ def a_socket_left_behind_by_a_program_that_died_is_named(tmp_path: Path) -> None
     with Generator(DL3GEN, generator_text([stream()], ports=[port(0, device=device), port(1)], eal={})) as second:
         assert second.process.wait(10) == 1
         (sentence,) = second.stderr.splitlines()
-        assert f"where no other program uses {left}, remove that file" in sentence
+        assert f"if no other program uses {left}, remove that file" in sentence
 
 
 def streams_of_the_file_are_sent_when_none_are_given(bench: Bench) -> None:

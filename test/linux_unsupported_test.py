@@ -36,7 +36,7 @@ THINGS = {
     "bridge port": (
         "ip link add name br0 type bridge\nip link set left master br0",
         "ip link set left nomaster\nip link delete br0",
-        "interface in a bridge, bond or the like",
+        "interface in a bridge, bond or similar device",
         "left",
     ),
     "rule": (
@@ -106,7 +106,7 @@ THINGS = {
     "use_neigh": (
         "sysctl net.ipv4.fib_multipath_use_neigh=1",
         "sysctl net.ipv4.fib_multipath_use_neigh=0",
-        "choice of next hops by their neighbours",
+        "next-hop selection by neighbour state",
         "net.ipv4.fib_multipath_use_neigh = 1",
     ),
     "forwarding": (
@@ -130,13 +130,13 @@ THINGS = {
     "macvlan that takes all": (
         "ip link add name mv0 link left type macvlan mode passthru\nip link set mv0 up",
         "ip link delete mv0",
-        "interface under one of a kind that workers do not know",
+        "interface below one of an unsupported type",
         "left",
     ),
     "MTU": (
         "ip link set right mtu 9000",
         "ip link set right mtu 1500",
-        "MTU that the port refuses",
+        "MTU that the port does not support",
         "right",
     ),
 }
@@ -229,4 +229,4 @@ def names_iptables_of_the_old_kind(family: int) -> None:
         wait_until(lambda: made.call("mirror")["state"] == "following" and not _named(made), "nothing is named before")
         with made.taps.entered():
             _look_at_filter(family)
-        wait_until(lambda: _named(made) == {"iptables of the old kind (legacy)": f"IPv{family}"}, "it is named")
+        wait_until(lambda: _named(made) == {"iptables-legacy": f"IPv{family}"}, "it is named")

@@ -160,13 +160,13 @@ def a_clean_stop_leaves_taps_that_are_kept(keeping_taps: WiredForwarder) -> None
 
 def a_deleted_tap_is_named_once_and_made_again_by_reload(wired: WiredForwarder) -> None:
     wired.dl3d.taps.ip("link", "delete", "dev", "a")
-    wait_until(lambda: "has been deleted" in wired.dl3d.stderr, "the log named the TAP interface")
+    wait_until(lambda: "was deleted" in wired.dl3d.stderr, "the log named the TAP interface")
     wired.wires["a"].send(on(0, ip4("10.0.1.1")))
     wait_until(lambda: bool({"port_disabled", "tap_refused"} & set(wired.account().drops)), "its packet was dropped")
     wired.dl3d.call("reload")
     _wait_for_carrier(wired)
     wait_until(lambda: _punts(wired), "the new TAP interface took a packet")
-    assert wired.dl3d.stderr.count("has been deleted") == 1
+    assert wired.dl3d.stderr.count("was deleted") == 1
 
 
 def a_renamed_tap_goes_on_under_its_new_name(wired: WiredForwarder) -> None:
@@ -174,15 +174,15 @@ def a_renamed_tap_goes_on_under_its_new_name(wired: WiredForwarder) -> None:
     taps.ip("link", "set", "dev", "a", "down")
     taps.ip("link", "set", "dev", "a", "name", "uplink")
     taps.ip("link", "set", "dev", "uplink", "up")
-    wait_until(lambda: "is now called 'uplink'" in wired.dl3d.stderr, "the log told the new name")
+    wait_until(lambda: "was renamed to 'uplink'" in wired.dl3d.stderr, "the log told the new name")
     row = wired.dl3d.call("taps")["taps"][0]
     assert (row["port"], row["name"]) == ("a", "uplink")
-    assert wired.dl3d.stderr.count("is now called") == 1
+    assert wired.dl3d.stderr.count("was renamed to") == 1
 
 
 def a_deleted_namespace_is_named_and_dl3d_goes_on(wired: WiredForwarder) -> None:
     subprocess.run(["ip", "netns", "delete", wired.dl3d.taps.name], check=True)
-    wait_until(lambda: "has been deleted" in wired.dl3d.stderr, "the log named the namespace")
+    wait_until(lambda: "was deleted" in wired.dl3d.stderr, "the log named the namespace")
     wired.wires["a"].send(on(0, ip4("10.0.1.1")))
     assert wired.settle(1).received >= 1
     assert wired.dl3d.stop() == 0
@@ -210,9 +210,9 @@ def _refusal(tmp_path: Path, namespace: str, *before: str, check: bool = False) 
 @pytest.mark.parametrize(
     ("making", "words"),
     [
-        ("link add name b type veth peer name other", "another interface has its TAP interface's name"),
-        ("tuntap add dev b mode tap", "a TAP without multi_queue has its TAP interface's name"),
-        ("tuntap add dev b mode tun multi_queue", "another interface has its TAP interface's name"),
+        ("link add name b type veth peer name other", "another interface has the name of its TAP interface"),
+        ("tuntap add dev b mode tap", "a TAP interface without multi_queue already has this name"),
+        ("tuntap add dev b mode tun multi_queue", "another interface has the name of its TAP interface"),
     ],
     ids=["veth", "one_queue", "tun"],
 )
@@ -237,7 +237,7 @@ def a_namespace_that_nobody_else_sees_is_named(tmp_path: Path) -> None:
     with log.open("w") as said, subprocess.Popen(words, stderr=said) as process:
         wait_until(lambda: "forwarding: ports 2" in log.read_text(), "it ran", 20.0)
         process.terminate()
-    assert f"only dl3d sees the network namespace '{name}' that it made" in log.read_text()
+    assert f"network namespace '{name}' is only visible to dl3d" in log.read_text()
     assert not Path(f"/run/netns/{name}").exists()
 
 

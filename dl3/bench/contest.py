@@ -112,7 +112,7 @@ def rows_named(names: Sequence[str]) -> tuple[Row, ...]:
     known = {row.name: row for row in (*ROWS, *EXTRA_ROWS)}
     for name in names:
         if name not in known:
-            raise UsageFault(f"there is no row '{name}'; there are {', '.join(known)}")
+            raise UsageFault(f"unknown row '{name}'; expected one of {', '.join(known)}")
     return tuple(known[name] for name in names) or ROWS
 
 

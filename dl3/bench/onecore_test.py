@@ -58,7 +58,7 @@ def fills_in_places() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (Job("none", ("/none",), Path("t")), "there is no program /none"),
+        (Job("none", ("/none",), Path("t")), "program /none not found"),
         (Job("core", ("true",), Path("t"), core=9999), "CPU core 9999 does not exist here"),
     ],
 )

@@ -22,8 +22,8 @@ BATCH_SECONDS = 120.0
 ANSWER_SECONDS = 60.0
 STATIC_KEYS = ("ports", "route_files", "neighbours", "addresses")
 ROW_OF_MIRROR = (
-    "both dl3d, started anew for every five pairs, which take a quarter of the time: one with TAP interfaces, its table "
-    "mirrored from Linux and idle, beside one with the same table from a file"
+    "both dl3d, restarted for every five pairs, which take a quarter of the time: one with TAP interfaces, its table "
+    "mirrored from Linux and idle, the other with the same table from a file"
 )
 ROW_OF_ZERO_LOSS = (
     "the same with one route, where frames arrive at a rate in a ring of "

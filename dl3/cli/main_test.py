@@ -248,13 +248,13 @@ def explains_a_decision(tmp_path: Path) -> None:
         "port": "out",
         "mac": None,
         "verdict": "neighbour_unresolved",
-        "text": "next hop whose MAC address is not known",
+        "text": "MAC address of the next hop is not resolved",
     }
     thread = _answer_once(tmp_path / "s", reply)
     done = dl3("route", "10.0.0.9", "--socket", str(tmp_path / "s"))
     thread.join(5)
     assert "10.0.0.0/8" in done.stdout
-    assert "neighbour_unresolved: next hop whose MAC address is not known" in done.stdout
+    assert "neighbour_unresolved: MAC address of the next hop is not resolved" in done.stdout
 
 
 def tells_what_each_step_of_a_worker_costs(tmp_path: Path) -> None:

@@ -101,7 +101,9 @@ def borrow(pages: int, page_kib: int, folder: Path) -> tuple[Note | None, int]:
         added = add(missing, number, note)
         if (found := read_number(number.with_name("free_hugepages"))) < pages:
             unit = UNITS[page_kib]
-            raise Fault(f"only {found} of {pages} huge pages of {unit} could be reserved: memory is short or in pieces")
+            raise Fault(
+                f"only {found} of {pages} huge pages of {unit} could be reserved: memory is short or fragmented"
+            )
     except BaseException:
         settle_all(folder, number, note)
         raise

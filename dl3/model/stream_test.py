@@ -24,7 +24,7 @@ def replays_a_capture_with_the_sizes_that_it_has() -> None:
     replay = stream(name="r", pcap="x.pcap", stamp=True, loops=3, rate="x2")
     assert replay.at("capture", 5e5).written() == {"name": "r", "pcap": "x.pcap", "stamp": True, "rate": 5e5}
     for one, frame in ((replay, "64"), (stream(name="r"), "capture")):
-        with pytest.raises(UsageFault, match=f"stream r: frames of '{frame}' were asked for, and those of a capture"):
+        with pytest.raises(UsageFault, match=f"stream r: frames of '{frame}' were requested, but captured frames"):
             one.at(frame, 1)
 
 

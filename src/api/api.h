@@ -51,9 +51,10 @@ struct fib *api_swap(struct api_ctx *ctx, struct fib *fib);
 int api_reload(struct api_ctx *ctx, struct error *error);
 
 // If ports have TAP interfaces: starts moving their frames and mirroring kernel state. Workers must
-// be running. / Stops mirroring, while Linux continues to forward; and, once workers have ended,
-// stops moving frames.
+// be running.
 int api_follow(struct api_ctx *ctx, struct error *error);
+// Stops mirroring, while Linux continues to forward; and, once workers have ended, stops moving
+// frames.
 void api_unfollow(struct api_ctx *ctx);
 
 // Handles received signals: SIGHUP reloads the file, others stop the program.

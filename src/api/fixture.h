@@ -43,7 +43,7 @@ int fixture_close(void **state);
 json_t *call(const char *method, const char *params);
 // Compares a nested value in a result: `path` "verdicts.2.packets".
 void expect(const json_t *reply, const char *path, const char *json);
-// Calls a method and compares one value of its result. / Several values; the last row has no path.
+// Calls a method and compares one value of its result.
 void check(const char *method, const char *params, const char *path, const char *json);
 struct wanted {
 	const char *path, *json;

@@ -13,7 +13,7 @@ static int check_linux(const struct api_ctx *ctx, struct error *error)
 	if (ctx->taps && ctx->netlink)
 		return 0;
 	return error_set(error, -ENOTSUP,
-		"Linux is not the control plane here: the file has no key \"linux\"");
+		"Linux is not the control plane: the configuration file has no key \"linux\"");
 }
 
 static json_t *tap_json(const struct api_ctx *ctx, unsigned port)

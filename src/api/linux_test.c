@@ -182,7 +182,7 @@ static void unsupported_is_a_list_with_an_end(void **state)
 	fake.n_unsupported = 2;
 	check("unsupported", "{}", "unsupported.1",
 		"{\"what\": \"nftables forward hook\", \"where\": \"table inet filter chain "
-		"forward\", \"effect\": \"all packets to be forwarded go to Linux\", \"alike\": "
+		"forward\", \"effect\": \"all transit packets are punted to Linux\", \"alike\": "
 		"2}");
 	fake.n_unsupported = 5000;
 	check("unsupported", "{}", "found", "5000");
@@ -265,24 +265,23 @@ static void a_vrf_is_one_that_linux_has(void **state)
 		check(methods[i],
 			i ? "{\"vrf\": \"red\"}" : "{\"address\": \"10.0.0.1\", \"vrf\": \"red\"}",
 			"error",
-			"\"\\\"red\\\" is no VRF device in the TAP interfaces' namespace; 'dl3 "
-			"show "
-			"mirror' lists them\"");
+			"\"unknown VRF \\\"red\\\": no VRF device in the namespace of the TAP "
+			"interfaces has this name; 'dl3 show mirror' lists them\"");
 	check("routes", "{\"vrf\": \"main\"}", "routes.0.prefix", "\"10.0.0.0/8\"");
 	check("routes", "{\"vrf\": \"blue\"}", "routes", "[]");
 	check("nexthops", "{\"vrf\": \"main\"}", "nexthops.0.interface", "\"left\"");
 	check("routes", "{\"port\": \"right\"}", "routes.0.prefix", "\"13.0.0.0/8\"");
 	check("routes", "{\"port\": \"left.9\"}", "error",
-		"\"parameter \\\"port\\\" is no port's name and no VLAN interface's; 'dl3 show "
-		"mirror' lists them\"");
+		"\"parameter \\\"port\\\": expected the name of a port or VLAN interface; 'dl3 "
+		"show mirror' lists them\"");
 }
 
 static void routes_are_changed_in_linux(void **state)
 {
 	check("routes.change",
 		"{\"changes\": [{\"op\": \"add\", \"route\": \"20.0.0.0/8 dev left\"}]}", "error",
-		"\"routes are configured in Linux here: ip -n NAMESPACE route add PREFIX via "
-		"ADDRESS\"");
+		"\"Linux is the control plane; configure routes there: ip -n NAMESPACE route add "
+		"PREFIX via ADDRESS\"");
 }
 
 static void a_reload_changes_limits_and_leaves_the_table(void **state)

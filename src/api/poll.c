@@ -64,13 +64,15 @@ int api_poll(struct api_ctx *ctx, struct error *error)
 	if (err)
 		return err;
 	if (!port_workers_alive(ctx->ports))
-		return error_set(error, -EIO, "a worker has ended by itself; all stop");
+		return error_set(error, -EIO, "a worker terminated unexpectedly; stopping");
 	if (ctx->netlink)
 		ctx->is_busy = netlink_poll(ctx->netlink);
 	fib_tidy(ctx->fib);
 	int worker = fib_rcu_poll(ctx->rcu);
 	if (worker >= 0 && worker != ctx->silent_worker)
-		log_error("worker %d has not come round for a second; is its core taken?", worker);
+		log_error("worker %d has not completed a loop for 1 s; another thread may occupy "
+			  "its core",
+			worker);
 	ctx->silent_worker = worker;
 	return 0;
 }

@@ -66,8 +66,8 @@ static void take_back(const struct api_ctx *ctx, const struct port_table_setting
 	for (unsigned i = 0; i < n; i++)
 		if (differs(&now->ports[i], &next->ports[i]) &&
 			change_port(ctx, i, &now->ports[i], &error))
-			log_error("port %s could not be set back: %s", now->ports[i].name,
-				error.text);
+			log_error("cannot restore the previous settings of port %s: %s",
+				now->ports[i].name, error.text);
 }
 
 // Applies the changes to all ports, or to none.

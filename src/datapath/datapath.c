@@ -28,8 +28,8 @@ static int add_worker(struct path *path, struct fib_rcu *rcu, struct tap_table *
 	path->stat[worker] = stat;
 	path->n_workers++;
 	if (!w || !stat)
-		return error_set(error, -ENOMEM, "no memory for worker %u; use fewer workers",
-			worker);
+		return error_set(error, -ENOMEM,
+			"not enough memory for worker %u; use fewer workers", worker);
 	w->io = port_worker(path->ports, worker);
 	w->states = port_states(path->ports);
 	w->rcu = fib_rcu_readers(rcu);
@@ -51,7 +51,7 @@ int datapath_open(struct path **out, struct port_table *ports, struct fib_rcu *r
 	struct path *path = calloc(1, sizeof(*path));
 
 	if (!path)
-		return error_set(error, -ENOMEM, "no memory for the datapath");
+		return error_set(error, -ENOMEM, "not enough memory for the datapath");
 	path->ports = ports;
 	while (path->n_workers < port_n_workers(ports)) {
 		int err = add_worker(path, rcu, taps, error);

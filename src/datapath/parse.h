@@ -31,8 +31,9 @@ struct parse {
 void parse_scalar(struct parse *p);
 void parse_avx512(struct parse *p);
 
-// Parses one frame of any kind. / Slow path: parses one frame that is not plain.
+// Parses one frame of any kind.
 void parse_one(struct parse *p, struct rte_mbuf *m);
+// Slow path: parses one frame that is not plain.
 void parse_slow(struct parse *p, struct rte_mbuf *m);
 
 static inline uint16_t take(struct burst *b, struct rte_mbuf *m, uint8_t *frame, uint32_t length)

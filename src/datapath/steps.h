@@ -5,9 +5,9 @@
 #include "datapath/burst.h"
 
 // Sends frames from Linux before any forwarded ones. Frames that a device refuses are retried in
-// the next loops. Returns the number sent or dropped. Only with TAP interfaces. / Called when the
-// worker ends: sends or drops the rest.
+// the next loops. Returns the number sent or dropped. Only with TAP interfaces.
 unsigned datapath_inject(struct worker *w);
+// Called when the worker ends: sends or drops the rest.
 void datapath_inject_rest(struct worker *w);
 // Sorts received frames into w->poll by family; all others get their verdict. Returns the table (of
 // the main table or a VRF) to look them up in. Packets that need another table or other flags are

@@ -91,13 +91,14 @@ struct fib *fib_create(struct error *error)
 	if (!fib || open_parts(fib)) {
 		pages_free(fib, sizeof(*fib));
 		error_set(error, -ENOMEM,
-			"no address space for a forwarding table; raise the limit (ulimit -v)");
+			"cannot reserve address space for a forwarding table; raise the limit "
+			"(ulimit -v)");
 		return NULL;
 	}
 	show_to_workers(fib);
 	prepare_retire(fib);
 	if (vrf_open_main(fib)) {
-		error_set(error, -ENOMEM, "no memory for a forwarding table");
+		error_set(error, -ENOMEM, "not enough memory for a forwarding table");
 		fib_destroy(fib);
 		return NULL;
 	}

@@ -57,7 +57,8 @@ void hops_release(struct hops *hops, uint16_t id);
 // Removes hops without references; their ids are returned by hops_reuse after a grace period.
 void hops_sweep(struct hops *hops, struct defer *defer);
 void hops_reuse(struct hops *hops, uint16_t id);
-// Rewrites what workers read of a hop; / of all hops on an interface. While workers can read a
-// hop's id, its port and tags do not change as long as it is resolved.
+// Rewrites what workers read of a hop.
 void hops_rewrite(struct hops *hops, uint16_t id);
+// Same, of all hops on an interface. While workers can read a hop's id, its port and tags do not
+// change as long as it is resolved.
 void hops_rewrite_iface(struct hops *hops, uint16_t iface);

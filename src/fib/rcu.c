@@ -45,7 +45,7 @@ struct fib_rcu *fib_rcu_create(unsigned n_workers, struct error *error)
 	return rcu;
 no_memory:
 	free(rcu);
-	error_set(error, -ENOMEM, "no memory for the RCU state of %u workers", n_workers);
+	error_set(error, -ENOMEM, "not enough memory for the RCU state of %u workers", n_workers);
 	return NULL;
 }
 
@@ -99,8 +99,8 @@ void rcu_wait(struct fib_rcu *rcu, uint64_t token)
 		if (late < 0)
 			continue; // it has just reported
 		was_named = true;
-		log_warn("worker %d has not reported for a second; changes of the table wait for "
-			 "it",
+		log_warn("worker %d has not reported a quiescent state for 1 s; table changes wait "
+			 "for it",
 			late);
 	}
 }

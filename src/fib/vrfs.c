@@ -114,12 +114,12 @@ const struct fib_view *vrf_view_of(const struct fib *fib, uint8_t vrf)
 int fib_vrf_open(struct fib *fib, uint8_t vrf, struct error *error)
 {
 	if (vrf >= FIB_MAX_VRFS)
-		return error_set(error, -EINVAL, "there is no VRF %u: 1 to %u are possible", vrf,
+		return error_set(error, -EINVAL, "invalid VRF %u: expected 1 to %u", vrf,
 			FIB_MAX_VRFS - 1);
 	if (vrf_exists(fib, vrf))
-		return error_set(error, -EEXIST, "VRF %u is open already", vrf);
+		return error_set(error, -EEXIST, "VRF %u is already open", vrf);
 	if (add_builtins(fib, vrf))
-		return error_set(error, -ENOMEM, "no memory for VRF %u", vrf);
+		return error_set(error, -ENOMEM, "not enough memory for VRF %u", vrf);
 	return 0;
 }
 

@@ -240,7 +240,7 @@ static void refuses_vrfs_that_are_not_open(void **state)
 	change.route.hop = churn_hop();
 	assert_int_equal(fib_change(fib, &change, 1, NULL, &error), -EINVAL);
 	assert_string_equal(error.text,
-		"cannot take 10.0.0.0/8 in VRF 5: there is no such VRF; open it first");
+		"cannot apply 10.0.0.0/8 in VRF 5: no such VRF; open it first");
 	change.route.vrf = 64;
 	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), -EINVAL);
 	assert_int_equal(fib_lookup(fib, 5, &addr) | fib_lookup(fib, 200, &addr), 0);
@@ -248,7 +248,7 @@ static void refuses_vrfs_that_are_not_open(void **state)
 	assert_int_equal(answer.verdict, VERDICT_NO_ROUTE);
 	assert_false(fib_next(fib, &(struct fib_walk){.family = 4, .vrf = 200}, &route));
 	assert_int_equal(fib_vrf_open(fib, 64, &error), -EINVAL);
-	assert_string_equal(error.text, "there is no VRF 64: 1 to 63 are possible");
+	assert_string_equal(error.text, "invalid VRF 64: expected 1 to 63");
 	assert_int_equal(fib_vrf_open(fib, 0, NULL), -EEXIST);
 	assert_int_equal(fib_vrf_open(fib, 5, NULL), 0);
 	assert_int_equal(fib_vrf_open(fib, 5, NULL), -EEXIST);

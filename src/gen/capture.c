@@ -32,9 +32,8 @@ static int check_frame(struct reading *r, const struct pcap_pkthdr *head)
 
 	if (head->caplen < head->len)
 		return error_set(r->error, -EINVAL,
-			"%s: frame %u was cut to %u of %u bytes when it was captured; capture "
-			"whole "
-			"frames (tcpdump -s 0)",
+			"%s: frame %u was truncated to %u of %u bytes when it was captured; "
+			"capture whole frames (tcpdump -s 0)",
 			r->path, number, head->caplen, head->len);
 	if (head->caplen < WIRE_ETHER_BYTES || head->caplen > MOST_BYTES)
 		return error_set(r->error, -EINVAL,
@@ -42,7 +41,7 @@ static int check_frame(struct reading *r, const struct pcap_pkthdr *head)
 			head->caplen, WIRE_ETHER_BYTES, MOST_BYTES);
 	if (r->out->n == CAPTURE_MAX_FRAMES || r->out->n_bytes + MOST_BYTES > CAPTURE_MAX_BYTES)
 		return error_set(r->error, -EFBIG,
-			"%s has more than %d frames or %d MiB; take a part of it (editcap -r)",
+			"%s has more than %d frames or %d MiB; use a part of it (editcap -r)",
 			r->path, CAPTURE_MAX_FRAMES, CAPTURE_MAX_BYTES >> 20);
 	return 0;
 }
@@ -82,7 +81,8 @@ static int add_frame(struct reading *r, const struct pcap_pkthdr *head, const ui
 		return err;
 	if (vector_reserve(&out->frame, &r->frame_capacity, out->n + 1, sizeof(out->frame[0])) ||
 		vector_reserve(&out->bytes, &r->byte_capacity, out->n_bytes + n_bytes, 1))
-		return error_set(r->error, -ENOMEM, "%s: no memory for its frames", r->path);
+		return error_set(r->error, -ENOMEM, "%s: not enough memory for its frames",
+			r->path);
 	uint8_t *to = out->bytes + out->n_bytes;
 	struct capture_frame target = {.at_ns = since_first(r, head),
 		.offset = out->n_bytes,
@@ -108,7 +108,7 @@ static int check_kind(struct reading *r)
 	if (kind == DLT_EN10MB)
 		return 0;
 	return error_set(r->error, -EINVAL,
-		"%s has frames of kind %s; expected a capture of Ethernet", r->path,
+		"%s has link-layer type %s; expected an Ethernet capture", r->path,
 		name ? name : "unknown");
 }
 
@@ -123,13 +123,13 @@ static int read_frames(struct reading *r)
 			err = add_frame(r, head, bytes);
 		else
 			err = error_set(r->error, -EINVAL,
-				"%s ends or is damaged behind frame %u (%.80s); capture again, or "
-				"repair it",
+				"%s is truncated or damaged after frame %u (%.80s); capture again, "
+				"or repair the file",
 				r->path, r->out->n, pcap_geterr(r->pcap));
 	}
 	if (!err && !r->out->n)
-		err = error_set(r->error, -EINVAL, "%s has no frames; expected a capture with some",
-			r->path);
+		err = error_set(r->error, -EINVAL,
+			"%s has no frames; expected a capture with at least one", r->path);
 	return err;
 }
 
@@ -155,8 +155,8 @@ int capture_read_file(struct capture *out, FILE *file, const struct gen_stream *
 	if (!r.pcap) {
 		fclose(file);
 		return error_set(error, -EINVAL,
-			"%s is not a capture file (%.80s); expected one of tcpdump or Wireshark",
-			r.path, text);
+			"%s is not a capture file (%.80s); expected a pcap or pcapng file", r.path,
+			text);
 	}
 	int err = read_frames(&r);
 	pcap_close(r.pcap);
@@ -189,7 +189,8 @@ static int check_unchanged(const struct capture *out, const char *path, struct e
 	if (!memcmp(&now, &out->file, sizeof(now)))
 		return 0;
 	return error_set(error, -EINVAL,
-		"%s was changed while it was read; try again once nobody writes to it", path);
+		"%s was changed while it was read; try again when no program is writing to it",
+		path);
 }
 
 int capture_read(struct capture *out, const struct gen_stream *stream, struct error *error)
@@ -202,7 +203,7 @@ int capture_read(struct capture *out, const struct gen_stream *stream, struct er
 
 	*out = (struct capture){0};
 	if (fd < 0)
-		return error_set(error, -errno, "%s cannot be opened: %s", path, strerror(errno));
+		return error_set(error, -errno, "cannot open %s: %s", path, strerror(errno));
 	FILE *file = fstat(fd, &target) || !S_ISREG(target.st_mode) ? NULL : fdopen(fd, "r");
 	if (file) {
 		err = capture_read_file(out, file, stream, error);

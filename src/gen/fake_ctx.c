@@ -164,7 +164,7 @@ struct sender {
 int sender_create(struct sender **out, const struct sender_terms *terms, struct error *error)
 {
 	if (terms->stream->burst == GEN_MAX_BURST)
-		return error_set(error, -ENOMEM, "stream %s: no memory for its frames",
+		return error_set(error, -ENOMEM, "stream %s: not enough memory for its frames",
 			terms->stream->name);
 	*out = calloc(1, sizeof(**out));
 	(*out)->state = ALIVE;

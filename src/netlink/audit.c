@@ -33,7 +33,7 @@ int audit_open(struct audit **out, struct netlink *netlink, struct error *error)
 	struct audit *audit = calloc(1, sizeof(*audit));
 
 	if (!audit)
-		return error_set(error, -ENOMEM, "no memory for the audit");
+		return error_set(error, -ENOMEM, "not enough memory for the audit");
 	audit->netlink = netlink;
 	audit->walk.family = 4;
 	audit->random = clock_now_ns() | 1;
@@ -91,8 +91,8 @@ static void tell_drift(struct audit *audit, const struct suspect *at)
 	if (audit->silent_ticks < TICKS_BETWEEN_WORDS && audit->drifted > 1)
 		return;
 	audit->silent_ticks = 0;
-	log_warn("workers would send to %s otherwise than Linux: all is read again; see "
-		 "`dl3 verify` and `dl3 show route %s`",
+	log_warn("the workers' route to %s differs from that of Linux; dumping all tables again; "
+		 "see `dl3 verify` and `dl3 show route %s`",
 		wire_addr_print(&at->addr, text), text);
 }
 

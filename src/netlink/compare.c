@@ -239,8 +239,8 @@ static bool compare_hop_sets(struct netlink *netlink, struct comparison *compari
 		return true;
 	print_hop_sets(netlink, &kernel, text[0], sizeof(text[0]));
 	print_hop_sets(netlink, &workers, text[1], sizeof(text[1]));
-	snprintf(comparison->differs, COMPARE_TEXT, "Linux sends by %s, workers by %s%s", text[0],
-		text[1], kernel.n > 1 && kernel.n == workers.n ? " (other ones)" : "");
+	snprintf(comparison->differs, COMPARE_TEXT, "Linux sends via %s, workers via %s%s", text[0],
+		text[1], kernel.n > 1 && kernel.n == workers.n ? " (others)" : "");
 	return false;
 }
 
@@ -312,7 +312,7 @@ int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr
 
 	*out = (struct netlink_route_check){.error = err};
 	if (err == -ETIMEDOUT || err == -ENOBUFS)
-		return error_set(error, err, "Linux does not say where it would send: %s",
+		return error_set(error, err, "cannot query the route lookup of Linux: %s",
 			strerror(-err));
 	if (!err)
 		fill(netlink, &route, out);
@@ -324,8 +324,8 @@ int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr
 		return 0;
 	}
 	if (err && route.type == RTN_UNSPEC)
-		snprintf(out->differs, sizeof(out->differs), "Linux says %s, workers have a route",
-			strerror(-err));
+		snprintf(out->differs, sizeof(out->differs),
+			"Linux returns %s, workers have a route", strerror(-err));
 	else
 		out->agrees = compare_hop(netlink, &comparison);
 	if (comparison.differs[0])

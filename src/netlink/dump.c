@@ -179,8 +179,8 @@ static void give_up_section(struct listen *listen, const char *reason)
 	const struct section *section = &sections[listen->section];
 
 	if (!(listen->failing & 1u << listen->section))
-		log_warn("Linux's %s could not be read (%s): what is known of them stays, and "
-			 "they are asked for again until they are told whole",
+		log_warn("cannot dump Linux's %s completely (%s): known entries stay, and the dump "
+			 "is repeated until it is complete",
 			section->name, reason);
 	listen->failing |= 1u << listen->section;
 	listen->partial |= 1u << section->kind;
@@ -227,7 +227,7 @@ static void end_section(struct listen *listen, int error)
 	const struct section *section = &sections[listen->section];
 
 	if (listen->is_interrupted || error == -EINTR || error == -EAGAIN) {
-		repeat_section(listen, "they change while they are told");
+		repeat_section(listen, "changed during the dump");
 		return;
 	}
 	if (error && !is_lack(section, error)) {
@@ -235,7 +235,7 @@ static void end_section(struct listen *listen, int error)
 		return;
 	}
 	if (listen->is_unsound) {
-		give_up_section(listen, "a message is malformed");
+		give_up_section(listen, "malformed message");
 		return;
 	}
 	listen->failing &= ~(1u << listen->section);
@@ -283,7 +283,7 @@ static void take_torn_piece(struct listen *listen)
 {
 	listen->info.malformed++;
 	dump_stop(listen);
-	repeat_section(listen, "a message is cut");
+	repeat_section(listen, "truncated message");
 }
 
 void dump_take_piece(struct listen *listen)

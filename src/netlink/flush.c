@@ -241,7 +241,7 @@ static void leave_to_linux(struct routes *routes, size_t n, size_t bad, bool all
 static size_t refuse(struct routes *routes, size_t n, size_t bad, const struct error *error)
 {
 	if (!routes->n_refused++)
-		log_warn("a route of Linux is not in the workers' table: %s", error->text);
+		log_warn("cannot add a route of Linux to the workers' table: %s", error->text);
 	n--;
 	routes->changes[bad] = routes->changes[n];
 	routes->changed[bad] = routes->changed[n];

@@ -17,7 +17,7 @@ int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *erro
 	if (!ifaces || interfaces_open(&ifaces->all) || addresses_open(&ifaces->addresses)) {
 		if (ifaces)
 			ifaces_destroy(ifaces);
-		return error_set(error, -ENOMEM, "no memory for Linux's interfaces");
+		return error_set(error, -ENOMEM, "not enough memory for Linux's interfaces");
 	}
 	ifaces->mirror = mirror;
 	ifaces->is_dirty = true;

@@ -230,8 +230,8 @@ static void leaves_what_is_in_a_ring_to_linux(void **state)
 	assert_int_equal(flags_of(10), 0);
 	assert_int_equal(flags_of(11), FIB_IFACE_LINUX);
 	assert_int_equal(way_out(11), FIB_NO_IFACE);
-	assert_int_equal(fake_unsupported(&fake,
-				 "interface under one of a kind that workers do not know", where),
+	assert_int_equal(fake_unsupported(&fake, "interface below one of an unsupported type",
+				 where),
 		1);
 	assert_string_equal(where, "p1");
 	remove_iface(40);
@@ -246,7 +246,8 @@ static void treats_a_master_not_yet_told_of_as_unknown(void **state)
 	tap.master = 50;
 	add(tap);
 	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
-	assert_int_equal(fake_unsupported(&fake, "interface in a bridge, bond or the like", where),
+	assert_int_equal(fake_unsupported(&fake, "interface in a bridge, bond or similar device",
+				 where),
 		1);
 	assert_string_equal(where, "p0");
 	add(fake_vrf(50, "red", 10));
@@ -701,7 +702,7 @@ static void leaves_packets_to_linux_until_it_has_told_what_acts_on_them(void **s
 	} row[] = {{EVENT_RULE, "policy rules"}, {EVENT_QDISC, "tc qdiscs"},
 		{EVENT_CHAIN, "nftables hooks"}, {EVENT_POLICY, "xfrm policies"},
 		{EVENT_POLICY_DEFAULT, "default xfrm policy"}};
-	static const char *const what = "what Linux could not tell";
+	static const char *const what = "failed query";
 	char where[64];
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -725,7 +726,7 @@ static void leaves_packets_to_linux_until_it_has_told_what_acts_on_them(void **s
 
 static void leaves_packets_to_linux_under_old_iptables(void **state)
 {
-	static const char *const what = "iptables of the old kind (legacy)";
+	static const char *const what = "iptables-legacy";
 	char where[64];
 
 	for (uint8_t family = 4; family <= 6; family += 2) {
@@ -812,7 +813,7 @@ static void goes_by_the_ports_mtu_when_it_refuses_the_taps(void **state)
 	assert_int_equal(fake.n_asked, 1);
 	assert_int_equal(fake_fib_iface(&fake, 10)->mtu, 1500);
 	assert_int_equal(fake_fib_iface(&fake, 20)->mtu, 1500);
-	assert_int_equal(fake_unsupported(&fake, "MTU that the port refuses", NULL), 2);
+	assert_int_equal(fake_unsupported(&fake, "MTU that the port does not support", NULL), 2);
 	fake_flush(&fake);
 	add(tap);
 	assert_int_equal(fake.n_asked, 1); // requested once only

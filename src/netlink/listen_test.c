@@ -314,7 +314,8 @@ static void only_what_a_kernel_has_not_may_be_silent(void **state)
 	refusal = -EACCES;
 	assert_int_equal(listen_open(&listen, &ops, 1 << 20, &error), -EACCES);
 	refusal = 0;
-	assert_string_equal(error.text, "cannot listen to Linux over netlink: Permission denied");
+	assert_string_equal(error.text,
+		"cannot subscribe to netlink notifications: Permission denied");
 }
 
 static void a_loss_leads_to_a_dump_that_finds_all(void **state)
@@ -505,8 +506,8 @@ static unsigned lines_with(FILE *file, const char *words)
 
 static void a_failed_dump_is_repeated_ever_later_and_said_once(void **state)
 {
-	static const char *const words = "Linux's IPv4 routes could not be read (Cannot allocate "
-					 "memory): what is known of them stays";
+	static const char *const words = "cannot dump Linux's IPv4 routes completely (Cannot "
+					 "allocate memory): known entries stay";
 	struct received received;
 	struct listen *listen = listen_to_routes(&received);
 	FILE *said = tmpfile();

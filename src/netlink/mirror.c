@@ -23,7 +23,7 @@ int mirror_open(struct mirror **out, const struct mirror_settings *settings, str
 	struct mirror *mirror = calloc(1, sizeof(*mirror));
 
 	if (!mirror)
-		return error_set(error, -ENOMEM, "no memory for the mirror of Linux's tables");
+		return error_set(error, -ENOMEM, "not enough memory for the mirror");
 	mirror->settings = *settings;
 	int err = open_parts(mirror, error);
 	if (err) {

@@ -11,8 +11,9 @@ struct routes;
 struct mirror {
 	struct mirror_settings settings;
 	struct ifaces *ifaces; // interfaces, VRFs, addresses, settings, rules, foreign objects
-	struct neighbours *neighbours; // including those that the kernel keeps resolved for us
-	struct routes *routes;         // and next hops
+	struct neighbours
+		*neighbours;   // including those kept resolved by the kernel (NTF_EXT_MANAGED)
+	struct routes *routes; // and next hops
 };
 
 // Kernel interfaces as far as the mirror needs them: which ones are ours (TAP interfaces and VLANs

@@ -142,7 +142,7 @@ static int open_clock(struct netlink *netlink, struct error *error)
 		timerfd_settime(netlink->timer, 0, &tick, NULL) ||
 		epoll_ctl(netlink->epoll, EPOLL_CTL_ADD, netlink->timer, &wake) ||
 		epoll_ctl(netlink->epoll, EPOLL_CTL_ADD, listen_fd(netlink->listen), &wake))
-		return error_set(error, -errno, "cannot wait for Linux's messages: %s",
+		return error_set(error, -errno, "cannot wait for netlink messages: %s",
 			strerror(errno));
 	return 0;
 }
@@ -177,7 +177,7 @@ int netlink_open(struct netlink **out, const struct netlink_ctx *ctx, struct err
 
 	*out = NULL;
 	if (!netlink)
-		return error_set(error, -ENOMEM, "no memory for the mirror of Linux");
+		return error_set(error, -ENOMEM, "not enough memory for the mirror");
 	netlink->ctx = *ctx;
 	netlink->epoll = netlink->timer = -1;
 	err = open_all(netlink, error);

@@ -609,7 +609,7 @@ static void names_what_is_left_to_linux(void **state)
 	fake_flush();
 	routes_unsupported(fake.routes, remember, reported);
 	assert_string_equal(reported,
-		"route via an interface that is no port, 24.0.0.0/8 dev wg0, 2");
+		"route via an interface that is not a port, 24.0.0.0/8 dev wg0, 2");
 }
 
 // IPv6 routes with a lifetime: they are unused after it ends, even if the kernel still has them.

@@ -170,14 +170,16 @@ struct habit {
 	const char *what, *effect;
 };
 
-static const char hash_policy[] = "multipath hash policy",
-		  hash_effect[] = "workers spread flows by addresses and ports, as policy 1 does; "
-				  "Linux by what it is set to";
+static const char
+	hash_policy[] = "multipath hash policy",
+	hash_effect[] =
+		"workers hash addresses and ports (policy 1); Linux uses the configured policy";
 static const struct habit habits[] = {
 	{{"ipv4/fib_multipath_hash_policy", 1}, hash_policy, hash_effect},
 	{{"ipv6/fib_multipath_hash_policy", 1}, hash_policy, hash_effect},
-	{{"ipv4/fib_multipath_use_neigh", 0}, "choice of next hops by their neighbours",
-		"flows whose next hop does not answer go to Linux, which chooses another one"},
+	{{"ipv4/fib_multipath_use_neigh", 0}, "next-hop selection by neighbour state",
+		"flows whose next hop is unresolved are punted to Linux, which selects another "
+		"one"},
 };
 
 void sysctl_unsupported(struct tap_table *taps,

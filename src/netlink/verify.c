@@ -20,7 +20,7 @@
 
 enum { TRIES = 3, TABLE_LOCAL = 255, SETTLE_NS = 2000000000 };
 
-static const char MISSING[] = "Linux has a route that workers have not";
+static const char MISSING[] = "Linux has a route that workers do not have";
 
 // A kernel route that may be the best of its prefix; its full event is stored separately.
 struct wanted {
@@ -187,11 +187,13 @@ static void compare_one(struct look *look, const struct wanted *wanted, const st
 
 	look->how->compared++;
 	if (wanted->is_narrow && hop->kind != FIB_LINUX)
-		report(look, wanted, "Linux has it for one TOS or source only, workers for all");
+		report(look, wanted,
+			"Linux has it for one TOS or source only, workers for all packets");
 	else if (!compare_hop(look->netlink, &comparison))
 		report(look, wanted, comparison.differs);
 	else if (!workers_read_it(look, wanted))
-		report(look, wanted, "workers read another next hop than the table has");
+		report(look, wanted,
+			"the workers' lookup returns a different next hop than the table");
 }
 
 // Iterates over the fib's routes of one family and VRF in parallel with the kernel's, in the same
@@ -232,7 +234,8 @@ static void compare_side(struct look *look, struct side *side, size_t *at)
 		if (order < 0)
 			report(look, linux_has, MISSING);
 		else if (order > 0)
-			report(look, &workers_have, "workers have a route that Linux has not");
+			report(look, &workers_have,
+				"workers have a route that Linux does not have");
 		else
 			compare_one(look, linux_has, &side->route.hop);
 		*at += order <= 0;
@@ -357,8 +360,8 @@ int netlink_verify(struct netlink *netlink, struct netlink_verification *how, st
 	free(look.words);
 	if (err == 1)
 		return error_set(error, -EBUSY,
-			"Linux's tables are read or changed all the time; verify when they rest");
+			"Linux's tables keep changing or are being dumped; verify again later");
 	if (err)
-		return error_set(error, err, "Linux's tables cannot be dumped: %s", strerror(-err));
+		return error_set(error, err, "cannot dump Linux's tables: %s", strerror(-err));
 	return look.differences > INT32_MAX ? INT32_MAX : (int)look.differences;
 }

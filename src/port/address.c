@@ -44,8 +44,8 @@ static int set_mac(struct port_table *ports, unsigned port, struct error *error)
 	int err = tell_mac(device, &settings->mac);
 	if (err)
 		return error_set(error, err,
-			"%s: its device refuses the MAC address: %s; choose a unicast address or "
-			"leave mac out",
+			"%s: the device rejected the MAC address: %s; choose a unicast address or "
+			"remove mac",
 			plan_port_label(ports->settings, port, label), strerror(-err));
 	device->mac = settings->mac;
 	return 0;
@@ -62,9 +62,8 @@ int port_set_mac(struct port_table *ports, unsigned port, const struct wire_mac 
 	int err = mac->bytes[0] & 1 ? -EADDRNOTAVAIL : tell_mac(device, mac);
 	if (err)
 		return error_set(error, err,
-			"%s: its device refuses the MAC address %s: %s; give its TAP interface the "
-			"old one "
-			"back",
+			"%s: the device rejected the MAC address %s: %s; restore the previous "
+			"address of the TAP interface",
 			plan_port_label(ports->settings, port, label), wire_mac_print(mac, text),
 			strerror(-err));
 	device->mac = *mac;
@@ -85,9 +84,9 @@ int port_set_promiscuous(struct port_table *ports, unsigned port, bool promiscuo
 		err = rte_eth_promiscuous_disable(device->id);
 	if (!err || is_tolerant(device))
 		return 0;
-	return error_set(error, err, "%s: its device cannot be set %s: %s",
+	return error_set(error, err, "%s: cannot set the device %s: %s",
 		plan_port_label(ports->settings, port, label),
-		promiscuous ? "promiscuous" : "selective", strerror(-err));
+		promiscuous ? "promiscuous" : "non-promiscuous", strerror(-err));
 }
 
 int port_set_admin(struct port_table *ports, unsigned port, bool up, struct error *error)
@@ -99,7 +98,7 @@ int port_set_admin(struct port_table *ports, unsigned port, bool up, struct erro
 		return 0;
 	int err = up ? rte_eth_dev_set_link_up(device->id) : rte_eth_dev_set_link_down(device->id);
 	if (err && err != -ENOTSUP && !is_tolerant(device))
-		return error_set(error, err, "%s: its device cannot be set %s: %s",
+		return error_set(error, err, "%s: cannot set the device %s: %s",
 			plan_port_label(ports->settings, port, label), up ? "up" : "down",
 			strerror(-err));
 	device->is_set_down = !up;
@@ -118,24 +117,24 @@ int address_set_mtu(struct port_table *ports, unsigned port, uint16_t mtu, struc
 	plan_port_label(ports->settings, port, label);
 	if (mtu + (unsigned)FRAME_AROUND + POOLS_HEADROOM > node->data_room)
 		return error_set(error, -ENOTSUP,
-			"%s: mtu %u does not fit the buffers made at start; it needs a restart",
+			"%s: mtu %u exceeds the buffers allocated at start; restart to apply it",
 			label, mtu);
 	if (device->kind.slot_bytes && mtu + (unsigned)KIND_FRAME_AROUND > device->kind.slot_bytes)
 		return error_set(error, -ENOTSUP,
-			"%s: frames of mtu %u do not fit into its device's slots of %u bytes; it "
-			"needs a restart with larger ones",
+			"%s: frames with mtu %u do not fit into the device's slots of %u bytes; "
+			"restart with larger slots",
 			label, mtu, device->kind.slot_bytes);
 	int err = 0;
 	if (rte_eth_dev_get_mtu(device->id, &now) != 0 || now != mtu)
 		err = rte_eth_dev_set_mtu(device->id, mtu);
 	if (err && !is_tolerant(device))
-		return error_set(error, err, "%s: its device refuses mtu %u: %s%s", label, mtu,
-			strerror(-err), err == -EBUSY ? "; it needs a restart" : "");
+		return error_set(error, err, "%s: the device rejected mtu %u: %s%s", label, mtu,
+			strerror(-err), err == -EBUSY ? "; a restart is required" : "");
 	err = below_carry_mtu(&device->kind, mtu);
 	if (err)
 		return error_set(error, err,
-			"%s: interface %s does not take mtu %u: %s; give the port a smaller mtu",
-			label, device->kind.netdev, mtu, strerror(-err));
+			"%s: interface %s rejected mtu %u: %s; use a smaller mtu", label,
+			device->kind.netdev, mtu, strerror(-err));
 	device->mtu = mtu;
 	return 0;
 }
@@ -155,12 +154,12 @@ static void set_filters(struct port_table *ports, unsigned port)
 	// Without it neighbour discovery, OSPF and VRRP fail on real devices; virtual ones do not
 	// show the problem.
 	if (rte_eth_allmulticast_enable(device->id) != 0 && !is_tolerant(device))
-		log_warn("%s: its device does not take all multicast frames; neighbour discovery "
+		log_warn("%s: cannot enable all-multicast mode on the device; neighbour discovery "
 			 "may fail",
 			label);
 	if (settings->mode == PORT_XCONNECT && rte_eth_promiscuous_enable(device->id) != 0 &&
 		!is_tolerant(device))
-		log_warn("%s: its device does not become promiscuous; frames for other MAC "
+		log_warn("%s: cannot enable promiscuous mode on the device; frames to other MAC "
 			 "addresses are lost",
 			label);
 }

@@ -86,9 +86,8 @@ void below_warn_of_merging(const struct port_table *ports, unsigned port)
 	if (!ask(ports->link_socket, kind->netdev, ETHTOOL_GGRO) &&
 		!(ask(ports->link_socket, kind->netdev, ETHTOOL_GFLAGS) & ETH_FLAG_LRO))
 		return;
-	log_warn(
-		"%s: Linux may merge frames that come in on %s, and what is longer than a frame is "
-		"cut; switch that off: ethtool -K %s gro off lro off",
+	log_warn("%s: GRO or LRO is enabled on %s, and merged frames are truncated; disable both: "
+		 "ethtool -K %s gro off lro off",
 		plan_port_label(ports->settings, port, label), kind->netdev, kind->netdev);
 }
 
@@ -104,7 +103,7 @@ static int raise_mtu(int socket, const char *netdev, int mtu)
 	request.ifr_mtu = mtu;
 	if (ioctl(socket, SIOCSIFMTU, &request))
 		return -errno;
-	log_info("interface %s: its MTU was %d and is %d now, as its port's", netdev, now, mtu);
+	log_info("interface %s: MTU raised from %d to %d, the MTU of its port", netdev, now, mtu);
 	return 0;
 }
 

@@ -33,20 +33,19 @@ static int missing_error(const struct port_table *ports, unsigned port, struct e
 	plan_port_label(ports->settings, port, label);
 	if (kind->socket[0] && access(kind->socket, F_OK) == 0)
 		return error_set(error, -ENODEV,
-			"%s: DPDK made no port of %s%s%s; where no other program uses %s, remove "
+			"%s: DPDK created no port for %s%s%s; if no other program uses %s, remove "
 			"that file",
 			label, kind->name, eal_words()[0] ? ": " : "", eal_words(), kind->socket);
 	if (kind->bus != KIND_PCI)
 		return error_set(error, -ENODEV,
-			"%s: DPDK made no port of %s%s%s%s; correct the device's arguments, or "
-			"what they name",
-			label, kind->name, eal_words()[0] ? " (it said first: " : "", eal_words(),
+			"%s: DPDK created no port for %s%s%s%s; check the arguments of the device, "
+			"and whether what they refer to exists",
+			label, kind->name, eal_words()[0] ? " (first error: " : "", eal_words(),
 			eal_words()[0] ? ")" : "");
 	read_kernel_driver(kind->name, driver, sizeof(driver));
 	return error_set(error, -ENODEV,
-		"%s: DPDK has no driver for %s as it is now (kernel driver: %s); bind it to "
-		"vfio-pci (dpdk-devbind.py -b "
-		"vfio-pci %s)",
+		"%s: DPDK cannot use %s with its current kernel driver (%s); bind it to vfio-pci "
+		"(dpdk-devbind.py -b vfio-pci %s)",
 		label, kind->name, driver, kind->name);
 }
 
@@ -79,7 +78,7 @@ int device_find(struct port_table *ports, unsigned port, struct error *error)
 	device->is_found = true;
 	int err = rte_eth_dev_info_get(device->id, &device->info);
 	if (err)
-		return error_set(error, err, "%s: cannot read the capabilities of its device: %s",
+		return error_set(error, err, "%s: cannot read the capabilities of the device: %s",
 			plan_port_label(ports->settings, port, label), strerror(-err));
 	facts->n_rx_most = device->info.max_rx_queues;
 	facts->n_tx_most = device->info.max_tx_queues;
@@ -161,7 +160,8 @@ static int configure(struct port_table *ports, unsigned port, const struct offlo
 	conf.txmode.offloads = offload->tx;
 	conf.intr_conf.rxq = device->has_interrupts;
 	if (!conf.rxmode.mtu && device->kind.bus != KIND_VIRTUAL)
-		return error_set(error, -ERANGE, "%s: mtu %u; its device takes %u to %u", label,
+		return error_set(error, -ERANGE,
+			"%s: mtu %u is out of range; the device supports %u to %u", label,
 			device->mtu, device->info.min_mtu,
 			MIN_OF(device->info.max_mtu, device->info.max_rx_pktlen));
 	if (device->kind.bus != KIND_VIRTUAL)
@@ -177,7 +177,7 @@ static int configure(struct port_table *ports, unsigned port, const struct offlo
 	int err = rte_eth_dev_configure(device->id, plan->n_rx, plan->n_tx, &conf);
 	if (err)
 		return error_set(error, err,
-			"%s: its device refuses %u receive and %u transmit queues: %s", label,
+			"%s: the device rejected %u receive and %u transmit queues: %s", label,
 			plan->n_rx, plan->n_tx, eal_words()[0] ? eal_words() : strerror(-err));
 	return 0;
 }
@@ -206,7 +206,7 @@ static int set_up_queues(struct port_table *ports, unsigned port, const struct o
 	char label[48];
 
 	return error_set(error, err,
-		"%s: its device refuses queues with %u receive and %u transmit descriptors: %s",
+		"%s: the device rejected queues with %u receive and %u transmit descriptors: %s",
 		plan_port_label(ports->settings, port, label), rings->n_rx_descriptors,
 		rings->n_tx_descriptors, eal_words()[0] ? eal_words() : strerror(-err));
 }
@@ -233,7 +233,8 @@ static int make_locks(struct port_table *ports, unsigned port, struct error *err
 		return 0;
 	device->locks = aligned_alloc(CACHE_LINE_BYTES, plan->n_tx * sizeof(*device->locks));
 	if (!device->locks)
-		return error_set(error, -ENOMEM, "ports[%u]: no memory for its locks", port);
+		return error_set(error, -ENOMEM, "ports[%u]: not enough memory for its locks",
+			port);
 	for (unsigned q = 0; q < plan->n_tx; q++)
 		rte_spinlock_init(&device->locks[q].lock);
 	return 0;
@@ -348,7 +349,7 @@ int device_start(struct port_table *ports, unsigned port, struct error *error)
 	if (err && device->has_interrupts)
 		err = start_without_interrupts(ports, port, error);
 	if (err)
-		return error_set(error, err, "%s: its device does not start: %s",
+		return error_set(error, err, "%s: cannot start the device: %s",
 			plan_port_label(ports->settings, port, label),
 			eal_words()[0] ? eal_words() : strerror(-err));
 	device->is_started = true;

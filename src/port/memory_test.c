@@ -65,9 +65,9 @@ static void refuses_more_than_the_machine_has(void **state)
 	assert_int_equal(memory_check(2001, &unknown, &none, &error), 0);
 	assert_int_equal(memory_check(2001, &ram, &many, &error), 0);
 	assert_int_equal(memory_check(2001, &ram, &none, &error), -ENOMEM);
-	assert_string_equal(error.text,
-		"memory: mib asks for 2001 MiB, and this machine has 2000 MiB; ask for less, or "
-		"leave mib out: then it is what queues and descriptors need");
+	assert_string_equal(error.text, "memory: mib requests 2001 MiB, but this machine has 2000 "
+					"MiB; use less, or remove mib: it "
+					"is then computed from queues and descriptors");
 	assert_int_equal(memory_check(2001, &limited, &none, &error), -ENOMEM);
 	assert_non_null(strstr(error.text,
 		"and the memory limit of this container (cgroup) is 2000 MiB; ask for less"));

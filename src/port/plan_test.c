@@ -58,9 +58,9 @@ static const struct row rows[] = {
 	{"refuses_a_queue_bound_twice", "000", "0/64/64", "1:a.0 2:a.0",
 		.error = "workers[1]: queue 0 of port a is already bound to workers[0]"},
 	{"refuses_a_queue_bound_to_no_worker", "000", "0/64/64*2", "1:a.0",
-		.error = "ports[0] (a): queue 1 is bound to no worker"},
+		.error = "ports[0] (a): queue 1 is not bound to any worker"},
 	{"refuses_a_port_bound_to_no_worker", "000", "1/1/1 1/1/1", "1:a.0",
-		.error = "ports[1] (b): queue 0 is bound to no worker"},
+		.error = "ports[1] (b): queue 0 is not bound to any worker"},
 	{"refuses_a_queue_that_the_port_has_not", "000", "1/1/1", "1:a.0,a.1",
 		.error = "more than the 1 that its"},
 	{"refuses_a_queue_beyond_the_files_number", "000", "0/64/64*1", "1:a.0,a.1",
@@ -83,7 +83,7 @@ static const struct row rows[] = {
 	{"warns_of_a_worker_far_from_its_port", "01", "1/1/1@0", "1", .plan = "1:a.0 | a 1/1",
 		.warning = "workers[0]: core 1 is on NUMA node 1, ports[0] (a) on node 0"},
 	{"warns_of_a_worker_without_a_queue", "000", "1/1/1", "1 2", .plan = "1:a.0 2: | a 1/1s",
-		.warning = "workers[1]: there is no queue left for core 2"},
+		.warning = "workers[1]: no queue is left for core 2"},
 	{"warns_of_queues_that_nobody_polls", "000", "4/4/4*2", "1", .plan = "1:a.0,a.1 | a 2/1",
 		.warning = "set queues: 4"},
 	{"warns_of_queues_that_stay_empty", "000", "1/4/4!*2", "1", .plan = "1:a.0,a.1 | a 2/1",
@@ -256,7 +256,7 @@ static void complains_of_more_ports_than_dpdk_holds(void **state)
 	memset(&settings, 0, sizeof(settings));
 	settings.n_ports = RTE_MAX_ETHPORTS + 1;
 	assert_true(plan_check_ports(&settings, &error) < 0);
-	assert_non_null(strstr(error.text, "this build of DPDK holds"));
+	assert_non_null(strstr(error.text, "this build of DPDK supports"));
 }
 
 static void complains_of_ports_that_cannot_be(void **state)

@@ -1,6 +1,6 @@
 // Devices, queues, mempools, offloads and workers: first computes a resource plan from the settings
-// (no side effects), then configures and starts the DPDK ports. The only caller of rte_ethdev
-// (except onecore). Control thread.
+// (no side effects), then configures and starts the DPDK ports. The only module that calls
+// rte_ethdev (except onecore). Control thread.
 #pragma once
 
 #include "base/error.h"
@@ -24,7 +24,7 @@ enum {
 };
 
 enum port_mode { PORT_ROUTE, PORT_XCONNECT };
-// Behaviour while no frames arrive.
+// What a worker does while no frames arrive.
 enum port_idle { PORT_IDLE_SLEEP, PORT_IDLE_POLL };
 enum port_huge { PORT_HUGE_AUTO, PORT_HUGE_REQUIRE, PORT_HUGE_NEVER };
 
@@ -38,10 +38,10 @@ struct port_settings {
 	struct wire_mac peer; // if has_peer: MAC address of the directly connected (only) neighbour
 	bool has_mac, has_peer;
 	bool pass_martians;           // key `martians: pass`: do not check source addresses
-	bool mac_update;              // PORT_XCONNECT only: rewrite MACs as l2fwd does
+	bool mac_update;              // PORT_XCONNECT only: rewrite MAC addresses as l2fwd does
 	uint8_t mode;                 // enum port_mode; key `mode`, per port
 	char xconnect[PORT_NAME_MAX]; // key `to`: name of the output port
-	uint16_t mtu;                 // of the IP packet in bytes, 68 to 9600; default 1500
+	uint16_t mtu;                 // maximum IP packet in bytes, 68 to 9600; default 1500
 	uint16_t n_queues;            // receive queues
 	uint16_t n_rx_descriptors, n_tx_descriptors;
 	double line_bps; // line rate in bit/s, including preamble and inter-frame gap
@@ -82,17 +82,18 @@ struct port_table_settings {
 
 struct port_table;
 
-// Checks everything that can be checked without touching a device (names, cores, duplicate queues,
-// devices on the bus). --check stops here. 0, or -errno with `error` set; warnings go to the log.
+// Checks everything that can be checked without opening a device (names, cores, duplicate queues,
+// devices on the bus). --check ends after this. 0, or -errno with `error` set; warnings go to the
+// log.
 int port_check(const struct port_table_settings *settings, struct error *error);
 
 // For --check: warns about virtual devices without an installed PMD. Touches no device.
 void port_warn_of_drivers(const struct port_table_settings *settings);
 
-// Starts EAL, creates pools, opens and configures all devices; nothing is received yet. If it
-// fails, everything is undone, and `error` says what failed, where, and what to do. The caller
-// keeps `settings` valid until port_close. May be called only once per process, because EAL cannot
-// be initialised again.
+// Starts EAL, creates the mempools, opens and configures all devices; nothing is received yet. On
+// failure everything is undone, and `error` describes what failed, where, and what to do. The
+// caller keeps `settings` valid until port_close. May be called only once per process, because EAL
+// cannot be initialised again.
 int port_open(struct port_table **out, const struct port_table_settings *settings,
 	struct error *error);
 
@@ -154,7 +155,7 @@ struct port_info {
 	uint32_t rx_ring_slots; // actual capacity of the receive ring in frames
 	int numa;               // -1: unknown
 	uint64_t rx_missed, rx_no_mbuf, rx_errors,
-		tx_errors; // device-level drops, not in the packet accounting
+		tx_errors; // counted by the device, not part of the packet accounting
 };
 void port_info(const struct port_table *ports, unsigned port, struct port_info *out);
 

@@ -41,12 +41,12 @@ struct port_worker {
 
 // Sleeping: port_wait_begin checks that no frame has arrived since the worker's last poll; if it
 // returns false, the worker keeps polling. port_wait_for then returns when a frame arrives or the
-// time is over, and port_wait_end must follow. NULL: only time ends the sleep. Worker. / Whether
-// each of the worker's queues can wake it, so that the sleep need not be short. Worker and control
-// thread.
+// time is over, and port_wait_end must follow. NULL: only time ends the sleep. Worker.
 bool port_wait_begin(struct port_wait *wait);
 void port_wait_for(struct port_wait *wait, uint64_t ns);
 void port_wait_end(struct port_wait *wait);
+// Whether each of the worker's queues can wake it, so that the sleep need not be short. Worker and
+// control thread.
 bool port_wait_is_woken(const struct port_wait *wait);
 // Wakes a worker after something was queued for it; NULL: does nothing. One system call if the
 // worker sleeps. Any thread.

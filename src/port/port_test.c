@@ -230,7 +230,7 @@ static void changes_what_may_change_while_running(void **state)
 	assert_memory_equal(port_state->peer, next.peer.bytes, 6);
 	next.mtu = 9000;
 	assert_true(port_change(port_table, NULL_PORT, &next, &error) < 0);
-	assert_non_null(strstr(error.text, "needs a restart"));
+	assert_non_null(strstr(error.text, "restart to apply it"));
 	port_info(port_table, NULL_PORT, &info);
 	assert_int_equal(info.mtu, 1400);
 }

@@ -71,7 +71,7 @@ static int poll_port(struct port_table *ports, unsigned port, struct error *erro
 	if (!is_gone)
 		return 0;
 	return error_set(error, -ENODEV,
-		"%s: its device %s is gone (removed or reset); bring it back and start again",
+		"%s: device %s was removed or reset; restore it and restart",
 		plan_port_label(ports->settings, port, label), device->kind.name);
 }
 

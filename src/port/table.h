@@ -53,24 +53,25 @@ struct port_table {
 int device_find(struct port_table *ports, unsigned port, struct error *error);
 // Adjusts the numbers of descriptors to the device, into rings[port].
 void device_adjust_rings(struct port_table *ports, unsigned port);
-// Configures device and queues from plan and pools. / Starts it. / Stops and closes it, in any
-// state.
+// Configures device and queues from plan and pools.
 int device_set_up(struct port_table *ports, unsigned port, struct error *error);
+// Starts the device.
 int device_start(struct port_table *ports, unsigned port, struct error *error);
+// Stops and closes the device, in any state.
 void device_close(struct port_table *ports, unsigned port);
 
 // address.c: MAC address, MTU and filters of a configured device, and the MAC in port_state.
 int address_set_up(struct port_table *ports, unsigned port, struct error *error);
 int address_set_mtu(struct port_table *ports, unsigned port, uint16_t mtu, struct error *error);
 
-// state.c: sets the MAC address in port_state with one store of the word that contains it. / Fills
-// port_state from settings and plan.
+// state.c: sets the MAC address in port_state with one store of the word that contains it.
 void port_state_set_mac(struct port_state *port_state, const struct wire_mac *mac);
+// Fills port_state from settings and plan.
 void port_state_fill(struct port_table *ports, unsigned port);
 
-// below.c: warns if Linux merges frames before the device receives them. Needs link_socket. / Lets
-// the underlying interface, if there is one, carry packets of `mtu` bytes; 0 or -errno.
+// below.c: warns if Linux merges frames before the device receives them. Needs link_socket.
 void below_warn_of_merging(const struct port_table *ports, unsigned port);
+// Lets the underlying interface, if there is one, carry packets of `mtu` bytes; 0 or -errno.
 int below_carry_mtu(const struct kind *kind, uint16_t mtu);
 
 // workers.c: fills workers[] from the plan.

@@ -68,8 +68,8 @@ static int open_one(struct port_table *ports, struct port_worker *worker, struct
 	struct port_wait *wait = aligned_alloc(_Alignof(struct port_wait), sizeof(*wait));
 
 	if (!wait)
-		return error_set(error, -ENOMEM, "workers[%u]: no memory to wait for frames",
-			worker->id);
+		return error_set(error, -ENOMEM,
+			"workers[%u]: not enough memory for its wakeup sources", worker->id);
 	memset(wait, 0, sizeof(*wait));
 	worker->wait = wait;
 	wait->n_polled = 1;
@@ -78,8 +78,7 @@ static int open_one(struct port_table *ports, struct port_worker *worker, struct
 	if (wait->polled[0].fd < 0 || wait->wakeup < 0 || add_event(wait, wait->wakeup))
 		return error_set(error, -errno,
 			"workers[%u]: cannot wait for frames: %s; allow more open files (ulimit "
-			"-n), "
-			"or set its idle: poll",
+			"-n), or set \"idle: poll\" for it",
 			worker->id, strerror(errno));
 	for (unsigned q = 0; q < worker->n_queues; q++)
 		add_queue(ports, wait, &worker->queues[q]);

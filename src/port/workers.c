@@ -70,8 +70,8 @@ int port_workers_launch(struct port_table *ports, int (*loop)(void *arg), void *
 		int err = rte_eal_remote_launch(loop, args[i], ports->plan.workers[i].lcore);
 
 		if (err)
-			return error_set(error, err, "workers[%u]: does not start on core %d: %s",
-				i, ports->plan.workers[i].core, strerror(-err));
+			return error_set(error, err, "workers[%u]: cannot start on core %d: %s", i,
+				ports->plan.workers[i].core, strerror(-err));
 	}
 	return 0;
 }

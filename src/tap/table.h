@@ -47,9 +47,9 @@ struct tap_table {
 	unsigned turn;                             // worker to be served first
 } LINE_ALIGNED;
 
-// taps.c: creates or adopts all TAP interfaces, or none. / Recreates deleted ones. Call inside the
-// namespace. 0, or -errno with `error` set.
+// taps.c: creates or adopts all TAP interfaces, or none.
 int taps_make(struct tap_table *taps, struct error *error);
+// Recreates deleted ones. Call inside the namespace. 0, or -errno with `error` set.
 int taps_restore(struct tap_table *taps, struct error *error);
 // Passes the held queues to the holder, which is started if needed; with keep off, makes it release
 // those it has. Call outside the namespace. 0, or -errno with `error` set.

@@ -261,11 +261,11 @@ static void refuses_a_name_that_another_interface_has(void **state)
 		const char *command, *words;
 	} rows[] = {
 		{"link add tw1 type veth peer name other",
-			"another interface has its TAP interface's name"},
+			"another interface has the name of its TAP interface"},
 		{"tuntap add tw1 mode tun multi_queue",
-			"another interface has its TAP interface's name"},
+			"another interface has the name of its TAP interface"},
 		{"tuntap add tw1 mode tap",
-			"a TAP without multi_queue has its TAP interface's name"},
+			"a TAP interface without multi_queue already has this name"},
 	};
 
 	strcpy(settings.namespace_name, namespace_name);
@@ -295,7 +295,7 @@ static void refuses_a_namespace_that_is_missing_or_none(void **state)
 	strcpy(settings.namespace_name, "tap-test-none");
 	expect_refusal("network namespace 'tap-test-none' does not exist; create it");
 	strcpy(settings.namespace_name, "../../etc/passwd");
-	expect_refusal("is no network namespace");
+	expect_refusal("is not a network namespace");
 }
 
 static void refuses_a_port_whose_name_linux_does_not_take(void **state)

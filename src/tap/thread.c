@@ -145,7 +145,7 @@ int thread_start(struct tap_table *taps, struct error *error)
 	taps->is_beside_workers = is_beside_workers(taps);
 	int err = -pthread_create(&taps->thread, NULL, run, taps);
 	if (err)
-		return error_set(error, err, "linux: no thread for the TAP interfaces: %s",
+		return error_set(error, err, "linux: cannot create the TAP thread: %s",
 			strerror(-err));
 	pthread_setname_np(taps->thread, "dl3d-taps");
 	taps->thread_runs = true;
@@ -160,8 +160,7 @@ void thread_stop(struct tap_table *taps)
 
 	__atomic_store_n(&taps->stop, true, __ATOMIC_RELAXED);
 	if (write(taps->wakeup.fd, &one, sizeof(one)) < 0)
-		log_warn("linux: the thread of the TAP interfaces is not woken: %s",
-			strerror(errno));
+		log_warn("linux: cannot wake the TAP thread: %s", strerror(errno));
 	pthread_join(taps->thread, NULL);
 	taps->thread_runs = false;
 }

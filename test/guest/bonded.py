@@ -21,7 +21,7 @@ from harness.wire import wait_until
 from dl3.lab.namespace import Lab, Namespace
 
 DEVICE = "net_pcap{index},iface={name}"  # see tagged.py
-MASTER = "interface in a bridge, bond or the like"
+MASTER = "interface in a bridge, bond or similar device"
 BONDED = (1, 2)
 MOMENT_S = 0.5
 LACP = "802.3ad lacp_rate fast"

@@ -234,9 +234,9 @@ def knows_no_cause_without_times() -> None:
 def verdicts_need_no_times() -> None:
     made = trial({"no_route": 100, "ttl_expired": 7}, [loss(200, 107)], seen([gap(200, 312)], [event(200, 312)]))
     assert reported(made) == (
-        "100 packets, 93.5% of those lost: no route to the destination (no_route): run 'dl3 route ADDRESS' for a "
+        "100 packets, 93.5% of those lost: no route to the destination (no_route): run 'dl3 show route ADDRESS' for a "
         "destination of the streams, and add the missing route.\n"
-        "7 packets, 6.5% of those lost: TTL or hop limit expired (ttl_expired): send a larger TTL."
+        "7 packets, 6.5% of those lost: TTL or hop limit expired (ttl_expired): send packets with a higher TTL."
     )
 
 
