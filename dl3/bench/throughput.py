@@ -189,6 +189,7 @@ class Search:
     ceiling: Trial
     lines: Lines
     trials: list[Trial] = field(default_factory=list)
+    all_trials: list[Trial] = field(default_factory=list)  # of all goals and repeated searches with this frame size
     cut: list[str] = field(default_factory=list)  # reasons why the search ended early, before it reached its resolution
 
     @property
@@ -201,6 +202,7 @@ class Search:
         run, warm_up_s = self.run, min(self.run.warm_up_s, seconds)
         order = Order(run.streams, self.frame, pps, seconds, "throughput", warm_up_s=warm_up_s)
         self.trials.append(run.trial(order))
+        self.all_trials.append(self.trials[-1])
         check_starved(self.trials, self.ceiling, self.wanted.search.retries)
         check_dead(self.trials, self.ceiling)
         return self.trials[-1]
@@ -246,12 +248,29 @@ class Search:
         return find_throughputs(self.measure, self.bounds, goals, lambda left_s: self.report(left_s * share), first)
 
 
-def find_once(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[list[Found], list[str]]:
-    """One whole search: a result per goal, and reasons if the generator or the search was interrupted."""
+def find_once(
+    run: Run, wanted: Wanted, frame: str, later_s: float, trials: list[Trial]
+) -> tuple[list[Found], list[str]]:
+    """One whole search: a result per goal, and reasons if the generator or the search was interrupted.
+
+    Its trials are appended to `trials`, even if it has no result.
+    """
     run.listener.on_left(frame, later_s + wanted.once_s(run))
     lines = Lines.of(run.site.generator, run.streams)
-    search_run = Search(run, wanted, frame, later_s, ceiling_of(run, frame), lines)
+    search_run = Search(run, wanted, frame, later_s, ceiling_of(run, frame), lines, all_trials=trials)
     return search_run.search(), [*interruption_reasons(search_run.trials), *search_run.cut]
+
+
+def counted(found: Found, trials: Sequence[Trial]) -> Found:
+    """The result with the number of these trials, counted as in the report (dl3.report.tally).
+
+    The ceiling is a measurement of its own and does not count, unless it was the only one: the generator was the limit,
+    and no other rate was tried.
+    """
+    if not trials:
+        return found
+    counts = {"n_trials": len(trials), "n_invalid": sum(1 for trial in trials if trial.invalid)}
+    return Found(found.answer.model_copy(update=counts), found.best)
 
 
 def find(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, ...]:
@@ -260,10 +279,10 @@ def find(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, .
     With repeated searches the median is the result; a search without a result counts as noise. Raises Undecided if no
     search has one.
     """
-    before, runs, noise = run.look(), list[list[Found]](), list[str]()
+    before, runs, noise, trials = run.look(), list[list[Found]](), list[str](), list[Trial]()
     for n_left in reversed(range(wanted.repeats)):
         try:
-            found, interrupted = find_once(run, wanted, frame, later_s + n_left * wanted.once_s(run))
+            found, interrupted = find_once(run, wanted, frame, later_s + n_left * wanted.once_s(run), trials)
         except Undecided as fault:
             if not runs and not n_left:
                 raise
@@ -272,7 +291,7 @@ def find(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, .
         runs.append(found)
         noise += interrupted
     noise = [*reasons(before, run.look()), *dict.fromkeys(noise)]
-    results = tuple(together(found, noise) for found in zip(*runs, strict=True))
+    results = tuple(counted(together(found, noise), trials) for found in zip(*runs, strict=True))
     for one in results:
         run.keep(one.answer)
     return results

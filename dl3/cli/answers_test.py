@@ -1,12 +1,25 @@
 """Results for people: numbers on a quiet machine, ranges on a noisy one."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dl3.bench.fake import course_of
 from dl3.bench.site import Found
+from dl3.bench.throughput import Wanted, find_all
 from dl3.cli.answers import as_plain, notes, rate, row, show
+from dl3.cli.report import answer as as_report
+from dl3.cli.report import results_of
 from dl3.model.trial import Throughput
+from dl3.record.reader import read
+from dl3.report.groups import Groups
+from dl3.report.page import page_of
+from dl3.report.texts import words_in
+from dl3.report.words import Language
+from dl3.search.throughput import SearchSettings
+from dl3.trial.fake import FakeGenerator
 
 
 def answer(**values: Any) -> Throughput:
@@ -68,3 +81,43 @@ def prints_the_notes_below_the_table(capsys: pytest.CaptureFixture[str]) -> None
 def hands_the_range_to_programs() -> None:
     assert as_plain(Found(answer(noise=NOISE), None))["range_pps"] == (9.8e6, 9.84e6)
     assert as_plain(Found(answer(), None))["range_pps"] is None
+
+
+def _invalid_at_the_start(results: dict[str, Any]) -> None:
+    """The first trials after the ceiling are INVALID."""
+    results["tsc_offset_ns"] = 500.0 if 2 <= results["run"] <= 3 else 0.0
+
+
+ONE, THREE = SearchSettings(), SearchSettings(repetitions=3)
+
+
+@pytest.mark.parametrize(
+    ("generator", "wanted"),
+    [
+        (FakeGenerator(), Wanted(("64",), ONE)),
+        (FakeGenerator(), Wanted(("64",), ONE, method="binary", goals=(0.0, 0.005))),
+        (FakeGenerator(), Wanted(("64",), ONE, goals=(0.0, 0.005), repeats=2)),
+        (FakeGenerator(spoil=_invalid_at_the_start), Wanted(("64",), ONE)),
+        (FakeGenerator(spoil=_invalid_at_the_start), Wanted(("64",), SearchSettings(retries=1), repeats=2)),
+        (FakeGenerator(device_pps=19.9e6), Wanted(("64",), THREE, method="binary")),
+        (FakeGenerator(device_pps=50e6), Wanted(("64",), THREE)),
+    ],
+    ids=["one", "goals", "repeats", "invalid", "without a result", "lossy ceiling", "ceiling only"],
+)
+def shows_as_many_trials_as_the_page_and_both_kinds_of_json(
+    tmp_path: Path, generator: FakeGenerator, wanted: Wanted
+) -> None:
+    run = course_of(generator, tmp_path)
+    found = find_all(run, wanted)
+    records = [read(run.record)]
+    trials = [trial for trial in records[0].trials if trial.test == "throughput"]
+    trials = trials or [trial for trial in records[0].trials if trial.seconds == run.seconds]
+    n, n_invalid = len(trials), sum(1 for trial in trials if trial.invalid)
+    results, words = results_of(records), words_in(Language.EN)
+    assert len(found) == len(results.searches) == len(wanted.goals)
+    for one, search in zip(found, results.searches, strict=True):
+        assert row(one)[-1] == (f"{n}, {n_invalid} INVALID" if n_invalid else f"{n}")
+        for counts in (as_plain(one), as_report(search, Groups(results))):
+            assert (counts["n_trials"], counts["n_invalid"]) == (n, n_invalid)
+    cell = words("count.with_invalid" if n_invalid else "count.trials", n=n, invalid=n_invalid)
+    assert re.search(rf'data-col="trials">(<a [^>]*>)?{cell}<', page_of(results, Language.EN, "now"))
