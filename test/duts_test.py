@@ -24,9 +24,9 @@ from dl3.dut.beds import open_bed
 from dl3.dut.check import lost_streams
 from dl3.dut.wired import WiredBed
 from dl3.host.hugepages import NUMBER, read_number
-from dl3.model.answers import Versus
 from dl3.model.campaign import DutSpec, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
+from dl3.model.results import Versus
 from dl3.record.reader import read
 
 pytestmark = pytest.mark.alone  # huge pages, one core per program, and no other test may create namespaces
@@ -252,10 +252,10 @@ def compares_two_devices_by_command(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dl3", "bench", "compare", *words.split(), str(record)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (answer,) = json.loads(done.stdout)["answers"]
-    assert (answer["dut"], answer["peer"]) == ("dl3d:wire=veth", "testpmd:wire=veth")
-    assert answer["ratio"] == pytest.approx(median(answer["ours_pps"]) / median(answer["peer_pps"]))
-    assert answer["interval"][0] <= answer["interval"][1]
+    (result,) = json.loads(done.stdout)["results"]
+    assert (result["dut"], result["peer"]) == ("dl3d:wire=veth", "testpmd:wire=veth")
+    assert result["ratio"] == pytest.approx(median(result["ours_pps"]) / median(result["peer_pps"]))
+    assert result["interval"][0] <= result["interval"][1]
     (kept,) = read(record).others
     assert isinstance(kept, Versus)
-    assert {trial.dut for trial in read(record).trials} == {answer["dut"], answer["peer"]}
+    assert {trial.dut for trial in read(record).trials} == {result["dut"], result["peer"]}

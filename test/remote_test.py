@@ -66,7 +66,7 @@ def the_forwarder_on_the_other_machine_is_measured_with_its_account(sshd: Sshd, 
         places = ("--generator", str(lab.generator.path), "--at", at, "--dut", str(lab.dut.path))
         done = _dl3(sshd, "bench", "throughput", *places, *SHORT, "--record", str(record), "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["answers"][0]["dut"] == "dl3d"
+    assert json.loads(done.stdout)["results"][0]["dut"] == "dl3d"
     trial = read(record).trials[-1]
     assert trial.facts["forwarder"]["version"]  # type: ignore[index]  # read from its own socket over ssh
     there = trial.facts["other machine"]

@@ -37,7 +37,7 @@ def makes_all_jobs_and_starts_each_bed_once(tmp_path: Path) -> None:
     assert [(proof.wire, [point.frame for point in proof.points]) for proof in record.proofs] == [
         ("memif", ["64", "512"])
     ]
-    rates = {answer.job: answer.pps for answer in record.answers}
+    rates = {result.job: result.pps for result in record.results}
     assert rates["a|dl3d|huge pages=512 MiB|throughput|64"] == pytest.approx(5.12e6, rel=0.02)
     assert rates["b|dl3d|flows=7|throughput|512"] == pytest.approx(2.56e6, rel=0.02)
     assert all(
@@ -58,7 +58,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @given(data=st.data())
 @settings(max_examples=20, deadline=None)
-def gives_the_same_answers_wherever_it_was_cut(data: st.DataObject, whole: bytes, tmp_path_factory: Any) -> None:
+def gives_the_same_results_wherever_it_was_cut(data: st.DataObject, whole: bytes, tmp_path_factory: Any) -> None:
     path = tmp_path_factory.mktemp("cut") / "r.jsonl"
     path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])
     cut_again = data.draw(st.integers(0, len(whole)))
@@ -276,7 +276,7 @@ def counts_what_is_made_at_the_call_as_time_of_the_bed(tmp_path: Path) -> None:
     assert slow.left_s[0] > quick.left_s[0] + 5
 
 
-def goes_on_after_a_search_that_has_no_answer(tmp_path: Path) -> None:
+def goes_on_after_a_search_that_has_no_result(tmp_path: Path) -> None:
     def spoil(results: dict[str, Any]) -> None:
         for stream in results["streams"]:
             if results["run"] < 12:
@@ -286,7 +286,7 @@ def goes_on_after_a_search_that_has_no_answer(tmp_path: Path) -> None:
     made = conducted(path, FakeEnvironment(spoil=spoil), listener=listener)
     assert made.failed
     assert len(made.done) + len(made.failed) == 10
-    assert all(re.match("no answer: ", reason) for reason in listener.skipped.values())
+    assert all(re.match("no result: ", reason) for reason in listener.skipped.values())
     assert {one.job for one in read(path).skipped} == set(made.failed)
     assert conducted(path).failed == {}
     assert len(read(path).finished) == 10
@@ -294,12 +294,12 @@ def goes_on_after_a_search_that_has_no_answer(tmp_path: Path) -> None:
 
 def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:
     class Dying(FakeGenerator):
-        """Stops answering from its fourth run on."""
+        """Stops replying from its fourth run on."""
 
-        def answer_send(self, params: dict[str, Any]) -> dict[str, Any]:
+        def reply_send(self, params: dict[str, Any]) -> dict[str, Any]:
             if self.run == 3:
-                raise Fault("dl3gen does not answer")
-            return super().answer_send(params)
+                raise Fault("dl3gen does not reply")
+            return super().reply_send(params)
 
     class Frail(FakeEnvironment):
         @contextmanager
@@ -309,7 +309,7 @@ def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:
 
     path, fake = tmp_path / "r.jsonl", Frail()
     made = conducted(path, fake)
-    assert list(made.failed.values()) == ["dl3gen does not answer"]
+    assert list(made.failed.values()) == ["dl3gen does not reply"]
     assert len(made.done) == 9
     assert len(fake.beds) == 5
 

@@ -67,8 +67,8 @@ def measures_both_modes_in_turns(tmp_path: Path) -> None:
 
 def finds_shares_latency_and_throughput_of_each_round(tmp_path: Path) -> None:
     sides, _ = _sides(tmp_path, device_pps=6e6)
-    answer = measure(sides, PLAN)
-    poll, sleep = answer.modes
+    result = measure(sides, PLAN)
+    poll, sleep = result.modes
     assert (poll.idle, sleep.idle) == MODES
     assert poll.dl3d_shares == pytest.approx((1.0, 1.0))
     assert sleep.dl3d_shares == pytest.approx((0.02, 0.02))
@@ -77,7 +77,7 @@ def finds_shares_latency_and_throughput_of_each_round(tmp_path: Path) -> None:
     assert sleep.p50_ns == sleep.p99_9_ns == (4000.0, 4000.0)
     assert poll.pps == pytest.approx((7.3e6, 7.3e6), rel=0.02)
     assert sleep.pps == pytest.approx((6e6, 6e6), rel=0.02)
-    assert answer.step_pps == pytest.approx(STEP_SHARE * sleep.pps[0])
+    assert result.step_pps == pytest.approx(STEP_SHARE * sleep.pps[0])
 
 
 def counts_the_frames_that_steps_lose(tmp_path: Path) -> None:
@@ -99,11 +99,11 @@ def counts_the_frames_that_steps_lose(tmp_path: Path) -> None:
 def waits_without_frames_before_each_step_and_each_look(tmp_path: Path) -> None:
     sides, _ = _sides(tmp_path)
     clocks = [side.read.__self__ for side in sides]  # type: ignore[attr-defined]
-    answer = measure(sides, PLAN)
+    result = measure(sides, PLAN)
     for clock in clocks:
-        assert clock.slept_s.count(answer.quiet_seconds) == PLAN.steps
+        assert clock.slept_s.count(result.quiet_seconds) == PLAN.steps
         assert clock.slept_s.count(2.5) == PLAN.rounds
-    assert answer.quiet_seconds > 0.5
+    assert result.quiet_seconds > 0.5
 
 
 def leaves_out_what_stays_invalid(tmp_path: Path) -> None:
@@ -120,17 +120,17 @@ def leaves_out_what_stays_invalid(tmp_path: Path) -> None:
 
 def makes_no_steps_without_a_throughput(tmp_path: Path) -> None:
     sides, _ = _sides(tmp_path, spoil=lambda results: results.update(tsc_offset_ns=500.0))
-    answer = measure(sides, PLAN)
-    assert answer.step_pps == 0
-    assert [(mode.pps, mode.steps_lost, mode.invalid_steps) for mode in answer.modes][1] == ((), (), 0)
-    assert len(answer.modes[0].dl3d_shares) == PLAN.rounds
+    result = measure(sides, PLAN)
+    assert result.step_pps == 0
+    assert [(mode.pps, mode.steps_lost, mode.invalid_steps) for mode in result.modes][1] == ((), (), 0)
+    assert len(result.modes[0].dl3d_shares) == PLAN.rounds
 
 
-def keeps_trials_and_answer_in_the_record(tmp_path: Path) -> None:
+def keeps_trials_and_result_in_the_record(tmp_path: Path) -> None:
     sides, _ = _sides(tmp_path)
-    answer = measure(sides, PLAN)
+    result = measure(sides, PLAN)
     record = read(sides[0].run.record)
-    assert record.idles == (answer,)
+    assert record.idles == (result,)
     assert not record.left_out
     assert [trial.dut for trial in record.trials if trial.test == "free"] == [
         f"dl3d (idle: {idle})" for idle in MODES

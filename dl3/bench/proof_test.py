@@ -9,9 +9,9 @@ import pytest
 from dl3.bench.fake import course_of
 from dl3.bench.proof import LOOP, loop_of, prove
 from dl3.host.noise import Look
-from dl3.model.answers import ProofPoint
 from dl3.model.campaign import DutSpec, Setup
 from dl3.model.fault import Fault
+from dl3.model.results import ProofPoint
 from dl3.record.reader import read
 from dl3.trial.fake import FakeGenerator
 
@@ -63,7 +63,7 @@ def proves_nothing_where_all_trials_are_invalid(tmp_path: Path) -> None:
     assert point.ceiling_pps == 0
     assert "the TSCs of two workers are 500 ns apart" in point.invalid[0]
     point = proved(FakeGenerator(ceiling_pps=0.01), tmp_path)
-    assert point.invalid == ("no answer: late: the generator sent nothing",)
+    assert point.invalid == ("no result: late: the generator sent nothing",)
 
 
 def repeats_what_is_invalid_and_says_what_stays_so(tmp_path: Path) -> None:

@@ -11,8 +11,16 @@ from dl3.model.fault import Fault
 from dl3.model.trial import Limit, Throughput, Trial
 from dl3.record.journal import now
 from dl3.search.mlr import Goals, find_throughputs
-from dl3.search.throughput import Answer, Bounds, Rung, SearchSettings, Undecided, find_throughput, halvings
-from dl3.search.throughput import answer as answer_from
+from dl3.search.throughput import (
+    Bounds,
+    Rung,
+    SearchResult,
+    SearchSettings,
+    Undecided,
+    find_throughput,
+    halvings,
+    search_result,
+)
 from dl3.trial.account import RING_FULL
 from dl3.trial.order import Order
 
@@ -23,7 +31,7 @@ DEAD_SHARE = 1 / 64  # of the ceiling: a device that is merely overloaded forwar
 NEAR_LINE = 0.995  # a ceiling this close to the line rate counts as the line rate
 STARVED_SHARE = 0.05  # of the rate the generator has reached: if it is behind even here, it is not at its own limit
 FULL_SHARE = 0.95  # of the requested duration: minimum for a full-length trial
-CUT = "time: the search was ended before its answer was as fine as its resolution of {resolution:.2%}"
+CUT = "time: the search was ended before its result was as fine as its resolution of {resolution:.2%}"
 LIKELY_SHORT_TRIALS = 6  # of MLRsearch, per goal
 
 Measure = Callable[[float, float], Trial]  # packets/s, seconds
@@ -77,7 +85,7 @@ def ceiling_of(run: Run, frame: str, longest_s: float = LONGEST_CEILING_S) -> Tr
         trial = run.trial(order)
         if trial.account.sent:
             return trial
-    raise Fault(f"no answer for frames of {frame}: dl3gen sent nothing as fast as it can; {trial.invalid[0]}")
+    raise Fault(f"no result for frames of {frame}: dl3gen sent nothing as fast as it can; {trial.invalid[0]}")
 
 
 def bounds_of(ceiling: Trial, lines: Lines, max_pps: float) -> Bounds:
@@ -114,7 +122,7 @@ def is_good(trial: Trial, settings: SearchSettings) -> bool:
     return not trial.invalid and trial.loss_ratio <= settings.goal_loss_ratio
 
 
-def answer_of(search_run: "Search", goal: float, found: Answer[Trial], trials: Sequence[Trial]) -> Throughput:
+def result_of(search_run: "Search", goal: float, found: SearchResult[Trial], trials: Sequence[Trial]) -> Throughput:
     """The result to record; `trials` are all trials of its search."""
     run, wanted, is_binary = search_run.run, search_run.wanted, search_run.wanted.method == "binary"
     full = [trial for trial in trials if trial.seconds > FULL_SHARE * run.seconds]
@@ -158,7 +166,7 @@ def check_starved(trials: Sequence[Trial], ceiling: Trial, retries: int) -> None
     low = [trial for trial in trials if trial.asked_pps < STARVED_SHARE * reached_pps]
     if len(low) > retries and all(trial.is_behind for trial in trials):
         raise Undecided(
-            f"no answer: the generator fell behind {len(trials)} times, even at {trials[-1].asked_pps / 1e6:.3f} Mpps, "
+            f"no result: the generator fell behind {len(trials)} times, even at {trials[-1].asked_pps / 1e6:.3f} Mpps, "
             f"though it has reached {reached_pps / 1e6:.3f}: give it a core that nothing else uses"
         )
 
@@ -173,7 +181,7 @@ def check_dead(trials: Sequence[Trial], ceiling: Trial) -> None:
         place = max(places, key=lambda name: places[name], default="unknown")
         where = "" if place == "unknown" else f" (most: {place})"
         raise Undecided(
-            f"no answer: of {newest.account.sent:,} frames at {newest.asked_pps / 1e6:.3f} Mpps none came back{where}: "
+            f"no result: of {newest.account.sent:,} frames at {newest.asked_pps / 1e6:.3f} Mpps none came back{where}: "
             "look at cables, dst_mac, the device's routes, and the streams' 'to'"
         )
 
@@ -217,9 +225,9 @@ class Search:
             return [self.halve(i, goal) for i, goal in enumerate(self.wanted.goals)]
         return [self.found(*one, self.trials) for one in zip(self.wanted.goals, self.search_all(), strict=True)]
 
-    def found(self, goal: float, answer: Answer[Trial], trials: Sequence[Trial]) -> Found:
+    def found(self, goal: float, result: SearchResult[Trial], trials: Sequence[Trial]) -> Found:
         """The result to record, with its best trial."""
-        return Found(answer_of(self, goal, answer, trials), answer.best)
+        return Found(result_of(self, goal, result, trials), result.best)
 
     def halve(self, i: int, goal: float) -> Found:
         """A binary search for one of the goals."""
@@ -229,20 +237,20 @@ class Search:
         known = known_from(run, self.ceiling, self.bounds, settings)
         measure = lambda pps: search_run.measure(pps, run.seconds)  # noqa: E731
         report = lambda rates: self.report(after_s + rates * each_s)  # noqa: E731
-        answer = find_throughput(measure, self.bounds, settings, report, known, run.listener.is_waiting)
+        result = find_throughput(measure, self.bounds, settings, report, known, run.listener.is_waiting)
         self.trials += search_run.trials
-        if answer.ended_pps - answer.pps > settings.resolution * answer.ended_pps and run.listener.is_waiting():
+        if result.ended_pps - result.pps > settings.resolution * result.ended_pps and run.listener.is_waiting():
             self.cut.append(CUT.format(resolution=settings.resolution))
-        return self.found(goal, answer, search_run.trials)
+        return self.found(goal, result, search_run.trials)
 
-    def search_all(self) -> Sequence[Answer[Trial]]:
+    def search_all(self) -> Sequence[SearchResult[Trial]]:
         """All goals at once with MLRsearch; if full speed is lossless, it is the result for all of them."""
         run, wanted = self.run, self.wanted
         goals = wanted.of_rfc9971(run.seconds)
         settings = replace(wanted.settings(min(goals.loss_ratios)), repetitions=goals.n_trials)
         known = known_from(run, self.ceiling, self.bounds, settings)
         if known and known[0].verdict == "passed":
-            return [answer_from(known, self.bounds, settings)] * len(goals.loss_ratios)
+            return [search_result(known, self.bounds, settings)] * len(goals.loss_ratios)
         share = run.trial_s / run.seconds
         first = known[0].trials[-1] if known else None
         return find_throughputs(self.measure, self.bounds, goals, lambda left_s: self.report(left_s * share), first)
@@ -270,7 +278,7 @@ def counted(found: Found, trials: Sequence[Trial]) -> Found:
     if not trials:
         return found
     counts = {"n_trials": len(trials), "n_invalid": sum(1 for trial in trials if trial.invalid)}
-    return Found(found.answer.model_copy(update=counts), found.best)
+    return Found(found.result.model_copy(update=counts), found.best)
 
 
 def find(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, ...]:
@@ -293,7 +301,7 @@ def find(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, .
     noise = [*reasons(before, run.look()), *dict.fromkeys(noise)]
     results = tuple(counted(together(found, noise), trials) for found in zip(*runs, strict=True))
     for one in results:
-        run.keep(one.answer)
+        run.keep(one.result)
     return results
 
 
@@ -309,5 +317,5 @@ def find_all(run: Run, wanted: Wanted) -> Sequence[Found]:
             continue
         results += found
         for one in found:
-            run.listener.on_answer(one)
+            run.listener.on_result(one)
     return results

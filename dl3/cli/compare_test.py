@@ -7,9 +7,9 @@ import pytest
 from dl3.cli.compare import alike, idle_words, spec_of
 from dl3.dut.beds import kind_of
 from dl3.dut.kind import check_honoured
-from dl3.model.answers import Versus
 from dl3.model.campaign import Setup
 from dl3.model.fault import UsageFault
+from dl3.model.results import Versus
 
 
 def reads_a_device_with_its_options() -> None:

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from dl3.cli import given, onecore, peers, place
 from dl3.cli.main import app
 from dl3.dut import wired
-from dl3.model.answers import FrameLoss
 from dl3.model.campaign import Skipped
 from dl3.model.fault import UsageFault
+from dl3.model.results import FrameLoss
 from dl3.model.stream import MIXES
 from dl3.record.journal import append
 

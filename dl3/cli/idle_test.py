@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 from dl3.cli import idle as method
 from dl3.cli.idle import noise_in_short, ring_bits_of, row, show
 from dl3.cli.main import app
-from dl3.model.answers import Idle, IdleMode
 from dl3.model.fault import UsageFault
+from dl3.model.results import Idle, IdleMode
 
 
 def _mode(**changes: object) -> IdleMode:
@@ -31,7 +31,7 @@ def _mode(**changes: object) -> IdleMode:
     return IdleMode.model_validate({**values, **changes})
 
 
-def _answer(*modes: IdleMode) -> Idle:
+def _result(*modes: IdleMode) -> Idle:
     return Idle(
         at="now",
         campaign="now",
@@ -56,7 +56,7 @@ def has_medians_of_rounds_and_sums_of_steps_in_its_rows() -> None:
 
 def prints_the_table_with_its_terms(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(method, "say", lambda text: print(text))
-    show(_answer(_mode(idle="poll", invalid_steps=2), _mode()), 2048)
+    show(_result(_mode(idle="poll", invalid_steps=2), _mode()), 2048)
     reported = capsys.readouterr().out
     assert "rings of 2,048, frames of 64 bytes" in reported
     assert "6.390 Mpps (90% of the lower throughput) for 0.2 s" in reported

@@ -99,7 +99,7 @@ SAID = {
 
 
 def ask(folder: Path, result: object, *words: str) -> tuple[Result, dict[str, object]]:
-    """The command against a dl3d that answers one request; returns what was requested."""
+    """The command against a dl3d that replies to one request; returns what was requested."""
     path = folder / "dl3d.sock"
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))

@@ -50,7 +50,7 @@ def a_few_invalid_trials_are_nothing_unusual(spoilt: tuple[bool, ...], monkeypat
     assert "too busy" not in _heard(*spoilt, monkeypatch=monkeypatch)
 
 
-def a_demo_without_an_answer_fails_and_names_who_was_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def a_demo_without_a_result_fails_and_names_who_was_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def no_run(*_: object) -> Iterator[None]:
         yield

@@ -42,18 +42,18 @@ def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results are numbers, regardless of the load of this machine; answers_test.py covers ranges on noisy ones."""
+    """Results are numbers, regardless of the load of this machine; results_test.py covers ranges on noisy ones."""
     monkeypatch.setattr(Watch, "look", lambda _: Look())
 
 
 class Speaking(FakeGenerator):
-    """Also answers 'status'."""
+    """Also replies to 'status'."""
 
-    def answer_status(self, _params: dict[str, Any]) -> dict[str, Any]:
+    def reply_status(self, _params: dict[str, Any]) -> dict[str, Any]:
         """Hardly anything."""
         return {"version": "0.1.0", "pid": 7, "workers": 1}
 
-    def answer_workers(self, _params: dict[str, Any]) -> dict[str, Any]:
+    def reply_workers(self, _params: dict[str, Any]) -> dict[str, Any]:
         """As a dl3d without any."""
         return {"workers": []}
 
@@ -75,11 +75,11 @@ def speaking(path: Path, generator: FakeGenerator) -> Iterator[Path]:
                     question = json.loads(stream.readline())
                     try:
                         found = generator.ask(Anything, question["method"], **question["params"]).root
-                        answer = {"jsonrpc": "2.0", "id": 1, "result": found}
+                        response = {"jsonrpc": "2.0", "id": 1, "result": found}
                     except UsageFault as fault:
                         error = {"code": -32000, "message": str(fault)}
-                        answer = {"jsonrpc": "2.0", "id": 1, "error": error}
-                    peer.sendall(json.dumps(answer).encode() + b"\n")
+                        response = {"jsonrpc": "2.0", "id": 1, "error": error}
+                    peer.sendall(json.dumps(response).encode() + b"\n")
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
@@ -103,8 +103,8 @@ def finds_the_throughput_and_prints_a_table(tmp_path: Path) -> None:
     assert lines[2][:10] == ["64", "0", "7.270", "4.885", "48.9%", "the", "device", "4.0", "4.0", "4.0"]
     assert lines[3][:8] == ["1518", "0", "0.813", "10.000", "100.0%", "the", "line", "rate"]
     record = read(tmp_path / "r.jsonl")
-    assert [answer.dut for answer in record.answers] == ["box", "box"]
-    assert record.answers[0].facts["generator"] == {"version": "0.1.0", "workers": 1}
+    assert [result.dut for result in record.results] == ["box", "box"]
+    assert record.results[0].facts["generator"] == {"version": "0.1.0", "workers": 1}
 
 
 @pytest.mark.parametrize("method", ["mlrsearch", pytest.param("binary", marks=pytest.mark.long)])
@@ -123,11 +123,11 @@ def finds_several_goals_in_one_run(tmp_path: Path, method: str) -> None:
         "--json",
     ]
     found = json.loads(dl3(tmp_path, Speaking(), "throughput", *words).stdout)
-    strict, loose = found["answers"]
+    strict, loose = found["results"]
     assert strict["pps"] <= 7.3e6 < strict["upper_pps"] <= loose["pps"] <= 7.3e6 / 0.99 < loose["upper_pps"]
-    assert [one["goal_loss_ratio"] for one in found["answers"]] == [0, 0.01]
-    assert {one["method"] for one in found["answers"]} == {method}
-    assert {len(one["repeats_pps"]) for one in found["answers"]} == {2}
+    assert [one["goal_loss_ratio"] for one in found["results"]] == [0, 0.01]
+    assert {one["method"] for one in found["results"]} == {method}
+    assert {len(one["repeats_pps"]) for one in found["results"]} == {2}
 
 
 @pytest.mark.parametrize("text", ["", "x", "0,0", "-1", "0.6", "1"])
@@ -146,7 +146,7 @@ def prints_json_for_programs_that_plan(tmp_path: Path) -> None:
     done = dl3(tmp_path, Speaking(), "throughput", "--sizes", "imix", "--max-rate", "2 Mpps", "--json")
     found = json.loads(done.stdout)
     assert found["record"] == str(tmp_path / "r.jsonl")
-    assert [(a["frame"], a["pps"], a["limited_by"]) for a in found["answers"]] == [("imix", 2e6, "asked")]
+    assert [(a["frame"], a["pps"], a["limited_by"]) for a in found["results"]] == [("imix", 2e6, "asked")]
 
 
 def writes_at_least_where_the_generator_is_the_limit(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def writes_at_least_where_the_generator_is_the_limit(tmp_path: Path) -> None:
     assert "generator" in done.stdout
 
 
-def leaves_with_a_fault_when_a_search_has_no_answer(tmp_path: Path) -> None:
+def leaves_with_a_fault_when_a_search_has_no_result(tmp_path: Path) -> None:
     generator = Speaking(spoil=lambda results: results.update(tsc_offset_ns=900.0))
     done = dl3(tmp_path, generator, "throughput", "--sizes", "64")
     assert isinstance(done.exception, Fault)
@@ -198,7 +198,7 @@ def refuses_a_size_that_the_record_does_not_have(tmp_path: Path) -> None:
 def says_that_there_is_no_share_of_nothing(tmp_path: Path) -> None:
     dl3(tmp_path, Speaking(), "throughput", "--sizes", "64")
     (tmp_path / "s").unlink()
-    (found,) = read(tmp_path / "r.jsonl").answers
+    (found,) = read(tmp_path / "r.jsonl").results
     (tmp_path / "zero.jsonl").write_text(found.model_copy(update={"pps": 0.0}).model_dump_json())
     done = dl3(tmp_path, Speaking(), "latency", "--from", str(tmp_path / "zero.jsonl"))
     assert isinstance(done.exception, Fault)
@@ -218,7 +218,7 @@ def shows_what_the_newest_run_has_counted(tmp_path: Path) -> None:
         none = CliRunner().invoke(app, ["show", "streams", "--socket", str(path)])
         generator.newest = {**EMPTY}
         idle = CliRunner().invoke(app, ["show", "streams", "--socket", str(path)])
-        generator.answer_send({"streams": [{"from": "left", "to": "right", "rate": 1e6, "size": 64}], "seconds": 1.0})
+        generator.reply_send({"streams": [{"from": "left", "to": "right", "rate": 1e6, "size": 64}], "seconds": 1.0})
         busy = CliRunner().invoke(app, ["show", "streams", "--socket", str(path)])
         text = CliRunner().invoke(app, ["show", "streams", "--json", "--socket", str(path)])
     assert isinstance(none.exception, Fault)

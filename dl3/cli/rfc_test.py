@@ -66,8 +66,8 @@ def prints_bursts_and_the_buffer_behind_them(tmp_path: Path) -> None:
 def makes_all_tests_that_it_can_and_says_which_it_cannot(tmp_path: Path) -> None:
     done = dl3(tmp_path, Speaking(device_pps=50e6), "rfc2544", "--sizes", "64", "--json")
     found = json.loads(done.stdout)
-    assert list(found["answers"]) == ["throughput", "latency", "frame loss", "back-to-back", "recovery"]
-    assert [len(answers) for answers in found["answers"].values()] == [1, 3, 1, 1, 0]
+    assert list(found["results"]) == ["throughput", "latency", "frame loss", "back-to-back", "recovery"]
+    assert [len(results) for results in found["results"].values()] == [1, 3, 1, 1, 0]
     assert {"en", "zh"} == set(found["deviations"][0])
     assert "no reset is tested" in done.stderr
     assert "the tester cannot overload" in done.stderr
@@ -75,7 +75,7 @@ def makes_all_tests_that_it_can_and_says_which_it_cannot(tmp_path: Path) -> None
     assert "1 of the tests ended without a result" in str(done.exception)
 
 
-def records_which_test_has_no_answer_and_why(tmp_path: Path) -> None:
+def records_which_test_has_no_result_and_why(tmp_path: Path) -> None:
     dl3(tmp_path, Speaking(device_pps=50e6), "rfc2544", "--sizes", "64", "--dut-name", "box")
     (skipped,) = read(tmp_path / "r.jsonl").skipped
     assert skipped.job == "|box||recovery|64"
@@ -92,7 +92,7 @@ def takes_the_throughput_of_a_record(tmp_path: Path) -> None:
     source = ["--from", str(tmp_path / "r.jsonl"), "--sizes", "64"]
     dl3(tmp_path, Speaking(), "back-to-back", *source)
     record = read(tmp_path / "r.jsonl")
-    assert (len(record.answers), len(record.others)) == (1, 1)
+    assert (len(record.results), len(record.others)) == (1, 1)
     (tmp_path / "s").unlink()
     done = dl3(tmp_path, Speaking(), "back-to-back", *source[:2], "--sizes", "128")
     assert isinstance(done.exception, UsageFault)

@@ -17,7 +17,7 @@ RELOADED = {"reloads": 3, "routes4": 2, "routes6": 1}
 
 
 @contextmanager
-def server(path: Path, answer: Callable[[dict[str, object]], bytes]) -> Iterator[list[dict[str, object]]]:
+def server(path: Path, reply: Callable[[dict[str, object]], bytes]) -> Iterator[list[dict[str, object]]]:
     """Serve one request of one client; yields the list of requests received."""
     received: list[dict[str, object]] = []
     with socket.socket(socket.AF_UNIX) as listener:
@@ -28,7 +28,7 @@ def server(path: Path, answer: Callable[[dict[str, object]], bytes]) -> Iterator
             peer, _ = listener.accept()
             with peer, peer.makefile("rb") as stream:
                 received.append(json.loads(stream.readline()))
-                peer.sendall(answer(received[-1]))
+                peer.sendall(reply(received[-1]))
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
@@ -99,10 +99,10 @@ def says_when_the_path_is_no_socket(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"", b"\n", b"garbage\n", b"[]\n", b'{"id": 1}\n'])
-def says_when_the_answer_is_no_json_rpc(garbage: bytes, tmp_path: Path) -> None:
+def reports_a_reply_that_is_not_json_rpc(garbage: bytes, tmp_path: Path) -> None:
     with (
         server(tmp_path / "s", lambda _: garbage),
-        pytest.raises(Fault, match="the answer to 'reload' is not JSON-RPC"),
+        pytest.raises(Fault, match="the reply to 'reload' is not JSON-RPC"),
     ):
         Client(tmp_path / "s").ask(Reloaded, "reload")
 
@@ -125,7 +125,7 @@ def speaks_of_the_program_that_it_asks(tmp_path: Path) -> None:
         Client(tmp_path / "none", program=DL3GEN).ask(Reloaded, "results")
     with (
         server(tmp_path / "s", result({})),
-        pytest.raises(Fault, match=r"^dl3gen's answer to 'send' has an unexpected value at 'reloads'"),
+        pytest.raises(Fault, match=r"^dl3gen's reply to 'send' has an unexpected value at 'reloads'"),
     ):
         Client(tmp_path / "s", program=DL3GEN).ask(Reloaded, "send")
 
@@ -141,5 +141,5 @@ def does_not_wait_for_ever(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / "s"))
         silent.listen()
-        with pytest.raises(Fault, match=r"did not answer 'reload' within 0\.2 s"):
+        with pytest.raises(Fault, match=r"did not reply to 'reload' within 0\.2 s"):
             Client(tmp_path / "s", timeout_s=0.2).ask(Reloaded, "reload")

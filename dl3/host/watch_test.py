@@ -231,20 +231,20 @@ def hands_over_little_however_many_cores_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "sentence"),
+    ("reply", "sentence"),
     [
         (Fault("the other machine is gone: look there"), "the other machine is gone: look there"),
         ("no JSON", "what was seen of the machine is not understood: Invalid JSON"),
         ("{}", "what was seen of the machine is not understood: Field required"),
     ],
 )
-def ends_a_trial_without_evidence_of_a_machine_that_does_not_tell(answer: str | Fault, sentence: str) -> None:
+def ends_a_trial_without_evidence_of_a_machine_that_does_not_tell(reply: str | Fault, sentence: str) -> None:
     def run(_source: str, method: str, *_words: str) -> str:
         if method == "begin":
             return "{}"
-        if isinstance(answer, Fault):
-            raise answer
-        return answer
+        if isinstance(reply, Fault):
+            raise reply
+        return reply
 
     watching = MachineWatch(run)
     watching.start([0], {})

@@ -142,7 +142,7 @@ CHINESE = {
     "noise.starved": "发生器 {n} 次发送不及时，速率低至 {low} Mpps 时亦然，而它曾达到 {reached} Mpps："
     "请让发生器独占一个核",
     "note.invalid": "无效试验不能说明被测设备的性能：既不计入丢包，也不计入吞吐量。",
-    "note.no_answer": "以下搜索没有结果：{searches}（搜索中断，或试验始终无效）。",
+    "note.no_result": "以下搜索没有结果：{searches}（搜索中断，或试验始终无效）。",
     "note.search": "{dut} {frame}帧",
     "note.no_line_rate": "此链路没有线速，因此不给出占线速的比例。",
     "note.at_least": "“≥”表示终止搜索的不是被测设备，被测设备可能更快。",

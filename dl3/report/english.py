@@ -151,7 +151,7 @@ ENGLISH = {
     "noise.starved": "the generator fell behind {n} times, even at {low} Mpps, although it has reached {reached} "
     "Mpps: give it a dedicated core",
     "note.invalid": "An INVALID trial says nothing about the device: it counts neither as loss nor as throughput.",
-    "note.no_answer": "No result for {searches}: the search was aborted, or its trials remained INVALID.",
+    "note.no_result": "No result for {searches}: the search was aborted, or its trials remained INVALID.",
     "note.search": "{dut} ({frame} frames)",
     "note.no_line_rate": "This wire has no line rate, so shares of line rate are omitted.",
     "note.at_least": "≥: the search ended for a reason other than the device, which may be faster.",

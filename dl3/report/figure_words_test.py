@@ -16,7 +16,7 @@ EN, ZH = words_in(Language.EN), words_in(Language.ZH)
 
 
 def figure(**changes: Any) -> Figure:
-    return replace(figures(gather([Maker().answer("64", 10e6)]))[0], **changes)
+    return replace(figures(gather([Maker().result("64", 10e6)]))[0], **changes)
 
 
 def names_parameters_with_their_values() -> None:

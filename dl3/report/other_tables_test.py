@@ -2,7 +2,7 @@
 
 import pytest
 
-from dl3.model.answers import FrameLoss, LossPoint, Recovery
+from dl3.model.results import FrameLoss, LossPoint, Recovery
 from dl3.report.other_sentences import other_sentence
 from dl3.report.other_tables import recovery_cells
 from dl3.report.page import page

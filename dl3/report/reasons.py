@@ -55,10 +55,10 @@ OF_NOISE = (
     ),
     (
         "noise.spread",
-        rf"the answers of (?P<n>{NUMBER}) searches lie (?P<apart>{SHARE}) apart at a resolution of "
+        rf"the results of (?P<n>{NUMBER}) searches lie (?P<apart>{SHARE}) apart at a resolution of "
         rf"(?P<resolution>{SHARE})",
     ),
-    ("noise.cut", rf"the search was ended before its answer was as fine as its resolution of (?P<resolution>{SHARE})"),
+    ("noise.cut", rf"the search was ended before its result was as fine as its resolution of (?P<resolution>{SHARE})"),
     (
         "noise.starved",
         rf"the generator fell behind (?P<n>{NUMBER}) times, even at (?P<low>[\d.]+) Mpps, though it has reached "

@@ -39,9 +39,9 @@ NOISE = (
     *frequency_reasons(Look(mhz={2: 3100.0}), Look(mhz={2: 2400.0})),
     *distance_reasons(Look(round_trip_ns=95.0), Look(round_trip_ns=480.0)),
     "interrupted: 7 of 12 trials were INVALID because the generator fell behind at rates that it reached in others",
-    "spread: the answers of 3 searches lie 40.0% apart at a resolution of 0.5%",
-    "time: the search was ended before its answer was as fine as its resolution of 5.00%",
-    "no answer: the generator fell behind 9 times, even at 0.120 Mpps, though it has reached 14.200: give it a core "
+    "spread: the results of 3 searches lie 40.0% apart at a resolution of 0.5%",
+    "time: the search was ended before its result was as fine as its resolution of 5.00%",
+    "no result: the generator fell behind 9 times, even at 0.120 Mpps, though it has reached 14.200: give it a core "
     "that nothing else uses",
 )
 

@@ -13,75 +13,75 @@ from dl3.report.words import Language, Words
 
 N = r"-?[\d,.]+"
 WORD = "(late|sink late|pacing|accounting|link|burst|clock)"  # the first word of a reason
-NO_ANSWER = (
+NO_RESULT = (
     (
-        rf"no answer: at (?P<pps>{N}) packets/s (?P<n>{N}) trials were INVALID, the last because (?P<reason>.*)",
+        rf"no result: at (?P<pps>{N}) packets/s (?P<n>{N}) trials were INVALID, the last because (?P<reason>.*)",
         "没有结果：在每秒 {pps} 包的速率上有 {n} 次试验无效，最后一次的原因为：{reason}",
     ),
     (
-        rf"no answer: (?P<n>{N}) trials of (?P<s>{N}) s in all did not settle it, the device answers differently "
+        rf"no result: (?P<n>{N}) trials of (?P<s>{N}) s in all did not settle it, the device behaves differently "
         r"each time: make trials longer, or allow some of them to lose \(exceed ratio\)",
         "没有结果：{n} 次试验共 {s} 秒仍不能定论，被测设备每次表现不同："
         "请延长单次时长，或允许部分试验丢包（exceed ratio）",
     ),
     (
-        r"no answer: the trials of all loads were INVALID, see their reasons",
+        r"no result: the trials of all loads were INVALID, see their reasons",
         "没有结果：所有负载的试验均无效，原因见各次试验",
     ),
     (
-        rf"no answer: a burst of (?P<n>{N}) frames was INVALID (?P<times>{N}) times, the last because (?P<reason>.*)",
+        rf"no result: a burst of (?P<n>{N}) frames was INVALID (?P<times>{N}) times, the last because (?P<reason>.*)",
         "没有结果：{n} 帧的突发有 {times} 次无效，最后一次的原因为：{reason}",
     ),
     (
-        rf"no answer: the trial of the overload was INVALID (?P<n>{N}) times, the last because (?P<reason>.*)",
+        rf"no result: the trial of the overload was INVALID (?P<n>{N}) times, the last because (?P<reason>.*)",
         "没有结果：过载试验有 {n} 次无效，最后一次的原因为：{reason}",
     ),
     (
-        r"no answer: the trials of a reset were INVALID, the last because (?P<reason>.*)",
+        r"no result: the trials of a reset were INVALID, the last because (?P<reason>.*)",
         "没有结果：复位试验均无效，最后一次的原因为：{reason}",
     ),
     (
-        r"no answer: nothing was lost in the overload, so there is nothing to recover from: search its throughput "
+        r"no result: nothing was lost in the overload, so there is nothing to recover from: search its throughput "
         r"again, with longer trials",
         "没有结果：过载时没有丢包，也就无从恢复：请用更长的试验重新搜索其吞吐量",
     ),
     (
-        rf"no answer: (?P<s>{N}) s after the overload frames were still lost: give it longer trials",
+        rf"no result: (?P<s>{N}) s after the overload frames were still lost: give it longer trials",
         "没有结果：过载结束 {s} 秒后仍在丢包：请延长单次时长",
     ),
     (
-        rf"no answer: the device did not forward again within (?P<s>{N}) s: look at its log",
+        rf"no result: the device did not forward again within (?P<s>{N}) s: look at its log",
         "没有结果：被测设备在 {s} 秒内没有恢复转发：请查看其日志",
     ),
     (
-        r"no answer: this test begins with the throughput, and its search had (?P<why>.*)",
+        r"no result: this test begins with the throughput, and its search had (?P<why>.*)",
         "没有结果：此项测试以吞吐量为起点，而吞吐量搜索的结论是：{why}",
     ),
-    (r"(?P<noise>no answer: the generator fell behind .*)", "没有结果：{noise}"),
+    (r"(?P<noise>no result: the generator fell behind .*)", "没有结果：{noise}"),
     (
-        rf"no answer: of (?P<n>{N}) frames at (?P<mpps>{N}) Mpps none came back: look at cables, dst_mac, the device's "
+        rf"no result: of (?P<n>{N}) frames at (?P<mpps>{N}) Mpps none came back: look at cables, dst_mac, the device's "
         r"routes, and the streams' 'to'",
         "没有结果：以 {mpps} Mpps 发出的 {n} 帧无一返回：请检查线缆、dst_mac、被测设备的路由和流的 to",
     ),
     (
-        rf"no answer: of (?P<n>{N}) frames at (?P<mpps>{N}) Mpps none came back \(most: (?P<place>.*)\): look at "
+        rf"no result: of (?P<n>{N}) frames at (?P<mpps>{N}) Mpps none came back \(most: (?P<place>.*)\): look at "
         r"cables, dst_mac, the device's routes, and the streams' 'to'",
         "没有结果：以 {mpps} Mpps 发出的 {n} 帧无一返回（多数丢失于：{place}）："
         "请检查线缆、dst_mac、被测设备的路由和流的 to",
     ),
     (
-        r"no answer for frames of (?P<frame>\w+): dl3gen sent nothing as fast as it can; (?P<reason>.*)",
+        r"no result for frames of (?P<frame>\w+): dl3gen sent nothing as fast as it can; (?P<reason>.*)",
         "{frame}帧没有结果：dl3gen 以最高速率也未发出任何帧；{reason}",
     ),
     (
-        r"no answer: the loop lost frames at any rate, or the generator fell behind",
+        r"no result: the loop lost frames at any rate, or the generator fell behind",
         "没有结果：回环在任何速率下都丢帧，或发生器发送不及时",
     ),
     (
         rf"loop: it lost frames at (?P<mpps>{N}) Mpps, so the generator's own ceiling is higher",
         "回环在 {mpps} Mpps 时丢帧，因此发生器自身的上限更高",
     ),
-    (rf"no answer: (?P<reason>{WORD}: .*)", "没有结果：{reason}"),
+    (rf"no result: (?P<reason>{WORD}: .*)", "没有结果：{reason}"),
     (rf"(?P<reason>{WORD}: .*)", "{reason}"),
     *(
         (
@@ -180,7 +180,7 @@ NO_EVIDENCE = (
         "{at}：{why}",
     ),
 )
-TABLES = {Language.ZH: (*NO_ANSWER, *NO_BED, *NO_EVIDENCE)}
+TABLES = {Language.ZH: (*NO_RESULT, *NO_BED, *NO_EVIDENCE)}
 
 
 def value_text(name: str, value: str, words: Words) -> str:

@@ -12,7 +12,7 @@ from dl3.host import watch
 from dl3.host.seen import Seen, missing
 from dl3.report.explain import sentence
 from dl3.report.explain.finding import Finding
-from dl3.report.sentences import NO_ANSWER, NO_BED, NO_EVIDENCE, sentence_text
+from dl3.report.sentences import NO_BED, NO_EVIDENCE, NO_RESULT, sentence_text
 from dl3.report.texts import words_in
 from dl3.report.words import Language
 
@@ -25,12 +25,12 @@ PARTS = {
     "trial.invalid[0]": WHY,
     "full.invalid[0]": WHY,
     "what": "a burst of 512 frames",
-    "why": f"no answer: at 5,000 packets/s 4 trials were INVALID, the last because {WHY}",
+    "why": f"no result: at 5,000 packets/s 4 trials were INVALID, the last because {WHY}",
     "where": " (most: dut rx ring full)",
     "top": "its ceiling of",
     "OVERLOAD": "110%",
     "throughput.dut": "dl3d",
-    "answer.dut": "dl3d",
+    "result.dut": "dl3d",
     "lab.device.name": "ovs",
     "ways_of(lost)": "from left to right and from right to left",
     "words": "no port",
@@ -80,7 +80,7 @@ def reported() -> list[str]:
         one
         for folder in ("search", "bench")
         for path in sources(folder)
-        for one in strings(path, "no answer(:| for)|not applicable: |loop: |frames of .* has no throughput")
+        for one in strings(path, "no result(:| for)|not applicable: |loop: |frames of .* has no throughput")
     ]
     found += strings("dut/check.py", ".* has started")
     found += strings("host/hugepages.py", "only |64 more")
@@ -109,13 +109,13 @@ def says_each_sentence_in_chinese_with_its_figures(english: str) -> None:
 
 def finds_a_sentence_for_each_of_its_rows() -> None:
     english = [*reported(), *OTHERS]
-    for pattern, _ in (*NO_ANSWER, *NO_BED, *NO_EVIDENCE):
+    for pattern, _ in (*NO_RESULT, *NO_BED, *NO_EVIDENCE):
         assert any(re.fullmatch(pattern, one) for one in english), pattern
 
 
 OTHERS = (
     "dl3gen paused more often than it can remember: pauses of the first 0.210 s are missing",
-    "no answer: of 1,000 frames at 3.000 Mpps none came back: look at cables, dst_mac, the device's routes, and the "
+    "no result: of 1,000 frames at 3.000 Mpps none came back: look at cables, dst_mac, the device's routes, and the "
     "streams' 'to'",
     "not applicable: frames of 64: the tester cannot overload dl3d (110% of 9.1 Mpps is above what the line carries, "
     "9.2 Mpps)",
@@ -150,5 +150,5 @@ def says_in_an_explanation_what_is_missing() -> None:
 
 
 def leaves_what_it_does_not_know() -> None:
-    for unknown in ("no answer: it rained", "odd: x", "此处不适用：本机没有"):
+    for unknown in ("no result: it rained", "odd: x", "此处不适用：本机没有"):
         assert sentence_text(unknown, CHINESE) == unknown

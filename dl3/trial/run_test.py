@@ -216,9 +216,9 @@ def waits_for_stragglers_and_not_for_ever() -> None:
     assert slept == [1.01, QUIET_S]
 
     class Endless(FakeGenerator):
-        def answer_results(self, params: dict[str, Any]) -> dict[str, Any]:
+        def reply_results(self, params: dict[str, Any]) -> dict[str, Any]:
             self.newest["streams"][0]["duplicated"] += 1
-            return super().answer_results(params)
+            return super().reply_results(params)
 
     slept.clear()
     Runner(Site(Endless(device_pps=9e5)), slept.append).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))

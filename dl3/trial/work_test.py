@@ -55,7 +55,7 @@ class Mirroring(FakeForwarder):
     heard: int = 0
     bursts: tuple[dict[str, Any], ...] = ()
 
-    def answer_mirror(self) -> dict[str, Any]:
+    def reply_mirror(self) -> dict[str, Any]:
         self.heard += 40
         more = set(Mirror.model_fields) - {"state", "messages", "interfaces", "vrfs", "bursts"}
         counts = dict.fromkeys(more, 0)

@@ -28,5 +28,5 @@ def draws_no_share_that_so_few_frames_cannot_tell() -> None:
     assert max(places) == 2.0
 
 
-def draws_nothing_without_an_answer() -> None:
+def draws_nothing_without_a_result() -> None:
     assert CHART.draw(scene([Maker().trial("64", 1e6)]), EN) is None

@@ -20,5 +20,5 @@ def tells_resets_of_the_process_from_those_of_the_port() -> None:
     ]
 
 
-def draws_nothing_without_an_answer() -> None:
+def draws_nothing_without_a_result() -> None:
     assert CHART.draw(scene([Maker().trial("64", 1e6)]), EN) is None

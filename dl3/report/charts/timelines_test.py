@@ -35,5 +35,5 @@ def tells_of_linux_messages_in_the_words_of_the_page() -> None:
         assert any(reported in "".join(one.itertext()) for one in drawing.pictures[0].iter())
 
 
-def draws_nothing_without_an_answer() -> None:
+def draws_nothing_without_a_result() -> None:
     assert CHART.draw(scene([Maker().trial("64", 1e6)]), EN) is None

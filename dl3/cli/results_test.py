@@ -9,9 +9,8 @@ import pytest
 from dl3.bench.fake import course_of
 from dl3.bench.site import Found
 from dl3.bench.throughput import Wanted, find_all
-from dl3.cli.answers import as_plain, notes, rate, row, show
-from dl3.cli.report import answer as as_report
-from dl3.cli.report import results_of
+from dl3.cli.report import result_as_json, results_of
+from dl3.cli.results import as_plain, notes, rate, row, show
 from dl3.model.trial import Throughput
 from dl3.record.reader import read
 from dl3.report.groups import Groups
@@ -22,7 +21,7 @@ from dl3.search.throughput import SearchSettings
 from dl3.trial.fake import FakeGenerator
 
 
-def answer(**values: Any) -> Throughput:
+def result(**values: Any) -> Throughput:
     names = {"at": "t", "campaign": "c", "dut": "dl3d", "frame": "64", "mean_bytes": 64, "line_bps": 0}
     terms = {"goal_loss_ratio": 0, "resolution": 0.005, "trial_seconds": 1, "repetitions": 1, "limited_by": "dut"}
     found = {"pps": 9.8e6, "upper_pps": 9.84e6, "n_trials": 7, "n_invalid": 0, "facts": {}}
@@ -48,17 +47,17 @@ NOISE = ("steal: the hypervisor took 3.0% of core 1",)
     ],
 )
 def writes_a_range_where_the_machine_was_noisy(values: dict[str, Any], wanted: str) -> None:
-    assert rate(answer(**values), 1e-6) == wanted
+    assert rate(result(**values), 1e-6) == wanted
 
 
 def writes_gigabits_and_goals_beside_the_rate() -> None:
-    cells = row(Found(answer(goal_loss_ratio=0.005, n_invalid=2), None))
+    cells = row(Found(result(goal_loss_ratio=0.005, n_invalid=2), None))
     assert cells == ("64", "0.005", "9.800", "6.586", None, "the device", None, None, None, "7, 2 INVALID")
 
 
-def says_what_stands_behind_an_answer() -> None:
-    assert list(notes(answer())) == []
-    whole = answer(repeats_pps=(1e6,) * 6, interval_pps=(9.1e6, 10.2e6), exceed_ratio=0.5, noise=NOISE)
+def adds_notes_about_the_search_to_a_result() -> None:
+    assert list(notes(result())) == []
+    whole = result(repeats_pps=(1e6,) * 6, interval_pps=(9.1e6, 10.2e6), exceed_ratio=0.5, noise=NOISE)
     assert list(notes(whole)) == [
         "64-byte frames, loss ratio 0: 6 searches, median 9.800 Mpps, with 95 % confidence between 9.100 and 10.200",
         "64-byte frames, loss ratio 0: up to 50% of the trial time at that rate may have exceeded it",
@@ -67,20 +66,20 @@ def says_what_stands_behind_an_answer() -> None:
 
 
 def prints_the_notes_below_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    show("throughput", [Found(answer(noise=NOISE), None)])
+    show("throughput", [Found(result(noise=NOISE), None)])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "throughput"
     assert lines[-2].endswith("one search on a noisy machine; use --repeat 5 to see the spread of five searches")
     assert lines[-1].endswith("core 1")
-    show("throughput", [Found(answer(noise=NOISE), None), Found(answer(), None)], is_brief=True)
+    show("throughput", [Found(result(noise=NOISE), None), Found(result(), None)], is_brief=True)
     assert capsys.readouterr().out.splitlines()[-1].startswith("results are ranges where the machine was noisy")
-    show("throughput", [Found(answer(), None)], is_brief=True)
+    show("throughput", [Found(result(), None)], is_brief=True)
     assert capsys.readouterr().out.splitlines()[-1].startswith("64 ")
 
 
 def hands_the_range_to_programs() -> None:
-    assert as_plain(Found(answer(noise=NOISE), None))["range_pps"] == (9.8e6, 9.84e6)
-    assert as_plain(Found(answer(), None))["range_pps"] is None
+    assert as_plain(Found(result(noise=NOISE), None))["range_pps"] == (9.8e6, 9.84e6)
+    assert as_plain(Found(result(), None))["range_pps"] is None
 
 
 def _invalid_at_the_start(results: dict[str, Any]) -> None:
@@ -117,7 +116,7 @@ def shows_as_many_trials_as_the_page_and_both_kinds_of_json(
     assert len(found) == len(results.searches) == len(wanted.goals)
     for one, search in zip(found, results.searches, strict=True):
         assert row(one)[-1] == (f"{n}, {n_invalid} INVALID" if n_invalid else f"{n}")
-        for counts in (as_plain(one), as_report(search, Groups(results))):
+        for counts in (as_plain(one), result_as_json(search, Groups(results))):
             assert (counts["n_trials"], counts["n_invalid"]) == (n, n_invalid)
     cell = words("count.with_invalid" if n_invalid else "count.trials", n=n, invalid=n_invalid)
     assert re.search(rf'data-col="trials">(<a [^>]*>)?{cell}<', page_of(results, Language.EN, "now"))
