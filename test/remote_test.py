@@ -190,7 +190,7 @@ def both_machines_are_watched_on_one_clock(sshd: Sshd, monkeypatch: pytest.Monke
     assert trial.evidence.total("steal ms", CORES[-1], True) is not None
     assert trial.evidence.total("steal ms", CORES[0], False) is not None
     assert all(gap.is_elsewhere == (gap.program == "dl3d") for gap in trial.evidence.gaps)
-    assert any("how the clocks of both machines stand to each other" in words for words in trial.evidence.missing)
+    assert any("offset between the clocks of both machines" in words for words in trial.evidence.missing)
 
 
 def a_script_that_fails_there_says_so(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def searches_the_ceiling_below_the_rate_that_it_cannot_keep(tmp_path: Path) -> N
 
 def says_that_the_machine_was_noisy(tmp_path: Path) -> None:
     run = replace(course_of(FakeGenerator(), tmp_path), look=lambda: Look(shares={0: 0.5}))
-    assert prove(run, ("64",), "memif").noise == ("share: a probe was given 50.0% of core 0",)
+    assert prove(run, ("64",), "memif").noise == ("share: a probe received only 50.0% of core 0",)
 
 
 def says_that_the_loop_was_the_limit(tmp_path: Path) -> None:

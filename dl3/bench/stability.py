@@ -66,7 +66,7 @@ def width_reasons(results: Sequence[float], resolution: float) -> Iterator[str]:
     apart = width(results)
     if apart > MOST_WIDTH * resolution:
         yield (
-            f"spread: the results of {len(results)} searches lie {apart:.1%} apart at a resolution of {resolution:.1%}"
+            f"spread: the results of {len(results)} searches differ by {apart:.1%} at a resolution of {resolution:.1%}"
         )
 
 

@@ -46,7 +46,7 @@ def reports_the_median_that_was_measured() -> None:
 
 def calls_results_noisy_that_lie_far_apart() -> None:
     one = together([found(pps) for pps in (1e6, 0.97e6, 1.01e6)], []).result
-    assert one.noise == ("spread: the results of 3 searches lie 4.0% apart at a resolution of 1.0%",)
+    assert one.noise == ("spread: the results of 3 searches differ by 4.0% at a resolution of 1.0%",)
     assert one.range_pps == one.interval_pps
 
 
@@ -74,7 +74,7 @@ def looks_before_and_after_and_searches_as_often_as_wanted(tmp_path: Path) -> No
     for one in (strict.result, loose.result):
         assert len(one.repeats_pps) == 3
         assert len(set(one.repeats_pps)) == 1
-        assert one.noise == ("distance: a cache line went from core to core and back in 80 ns before, 420 ns after",)
+        assert one.noise == ("distance: a cache line took 80 ns before and 420 ns after from core to core and back",)
     assert strict.result.pps < 7.3e6 < loose.result.pps
     record = read(tmp_path / "r.jsonl")
     assert record.results == (strict.result, loose.result)

@@ -31,7 +31,7 @@ DEAD_SHARE = 1 / 64  # of the ceiling: a device that is merely overloaded forwar
 NEAR_LINE = 0.995  # a ceiling this close to the line rate counts as the line rate
 STARVED_SHARE = 0.05  # of the rate the generator has reached: if it is behind even here, it is not at its own limit
 FULL_SHARE = 0.95  # of the requested duration: minimum for a full-length trial
-CUT = "time: the search was ended before its result was as fine as its resolution of {resolution:.2%}"
+CUT = "time: the search was ended before it reached its resolution of {resolution:.2%}"
 LIKELY_SHORT_TRIALS = 6  # of MLRsearch, per goal
 
 Measure = Callable[[float, float], Trial]  # packets/s, seconds
@@ -85,7 +85,7 @@ def ceiling_of(run: Run, frame: str, longest_s: float = LONGEST_CEILING_S) -> Tr
         trial = run.trial(order)
         if trial.account.sent:
             return trial
-    raise Fault(f"no result for frames of {frame}: dl3gen sent nothing as fast as it can; {trial.invalid[0]}")
+    raise Fault(f"no result for frames of {frame}: dl3gen sent nothing at its maximum rate; {trial.invalid[0]}")
 
 
 def bounds_of(ceiling: Trial, lines: Lines, max_pps: float) -> Bounds:
@@ -181,8 +181,8 @@ def check_dead(trials: Sequence[Trial], ceiling: Trial) -> None:
         place = max(places, key=lambda name: places[name], default="unknown")
         where = "" if place == "unknown" else f" (most: {place})"
         raise Undecided(
-            f"no result: of {newest.account.sent:,} frames at {newest.asked_pps / 1e6:.3f} Mpps none came back{where}: "
-            "look at cables, dst_mac, the device's routes, and the streams' 'to'"
+            f"no result: none of {newest.account.sent:,} frames at {newest.asked_pps / 1e6:.3f} Mpps came back{where}: "
+            "check cables, dst_mac, the device's routes, and the streams' 'to'"
         )
 
 

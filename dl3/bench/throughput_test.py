@@ -53,7 +53,7 @@ def a_search_that_is_cut_short_reports_a_range_and_the_reason(tmp_path: Path) ->
     wanted = Wanted(("64",), SearchSettings(resolution=1e-4), method="binary")
     (found,) = find_all(run(FakeGenerator(), tmp_path, Waiting()), wanted)
     result = found.result
-    assert result.noise == ("time: the search was ended before its result was as fine as its resolution of 0.01%",)
+    assert result.noise == ("time: the search was ended before it reached its resolution of 0.01%",)
     assert result.range_pps
     low, high = result.range_pps
     assert low <= 7.3e6 < high
@@ -177,7 +177,7 @@ def knows_that_refused_frames_cost_the_generator_little(tmp_path: Path) -> None:
 
 
 def complains_when_the_generator_sends_nothing(tmp_path: Path) -> None:
-    with pytest.raises(Fault, match="no result for frames of 64: dl3gen sent nothing as fast as it can"):
+    with pytest.raises(Fault, match="no result for frames of 64: dl3gen sent nothing at its maximum rate"):
         find_all(run(FakeGenerator(ceiling_pps=0.1), tmp_path), Wanted(("64",)))
 
 
@@ -277,5 +277,5 @@ def gives_up_where_nothing_ever_comes_back(tmp_path: Path) -> None:
     assert found == []
     ((frame, fault),) = listener.faults
     assert frame == "64"
-    assert "none came back" in str(fault)
+    assert "no result: none of " in str(fault)
     assert len(read(tmp_path / "r.jsonl").trials) < 12

@@ -101,7 +101,7 @@ REFUSED = {
     "compare dl3d dl3d --test speed": "--test speed: ",
     "compare dl3d dl3d --flows 0": "greater than or equal to 1",
     "compare dl3d external:port=1 --descriptors 2048": "has no option 'port'",
-    "peers --rows ipv5": "there is no row 'ipv5'",
+    "peers --rows ipv5": "unknown row 'ipv5'",
     "peers --core 4095": "--core 4095: not available; use one of 0",
     "peers --output /dev/null/bench.json": "--output /dev/null/bench.json cannot be written",
     "onecore --routes 2k true": "there is no route table '2k'",

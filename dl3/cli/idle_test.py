@@ -42,7 +42,7 @@ def _result(*modes: IdleMode) -> Idle:
         step_seconds=0.2,
         quiet_seconds=0.6,
         modes=modes,
-        noise=("share: a probe was given 50.0% of core 0",),
+        noise=("share: a probe received only 50.0% of core 0",),
         facts={},
     )
 
@@ -61,7 +61,7 @@ def prints_the_table_with_its_terms(capsys: pytest.CaptureFixture[str], monkeypa
     assert "rings of 2,048, frames of 64 bytes" in reported
     assert "6.390 Mpps (90% of the lower throughput) for 0.2 s" in reported
     assert "idle: poll: 2 steps remained INVALID and are omitted" in reported
-    assert "noisy, share: a probe was given 50.0% of core 0" in reported
+    assert "noisy, share: a probe received only 50.0% of core 0" in reported
 
 
 def says_the_first_noise_of_each_kind() -> None:

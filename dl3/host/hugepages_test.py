@@ -204,7 +204,7 @@ def needs_no_notes_where_it_can_do_nothing(kernel: Kernel, monkeypatch: pytest.M
 @pytest.mark.parametrize("pages", [6, 1 << 40])
 def leaves_nothing_when_there_are_too_few(kernel: Kernel, monkeypatch: pytest.MonkeyPatch, pages: int) -> None:
     monkeypatch.setattr(hugepages, "set_number", lambda wanted, number: number.write_text(str(min(wanted, 2))))
-    with pytest.raises(Fault, match=r"only 2 of 6 huge pages|more huge pages of 2 MiB are wanted"), reserved(pages):
+    with pytest.raises(Fault, match=r"only 2 of 6 huge pages|more huge pages of 2 MiB needed"), reserved(pages):
         raise AssertionError
     assert kernel.pages == 0
     assert not list(kernel.notes.iterdir())

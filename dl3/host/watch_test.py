@@ -196,7 +196,9 @@ def says_what_is_missing_without_tracefs(tmp_path: Path, monkeypatch: pytest.Mon
     state = watch.begin([CORE], {"me": os.getpid()})
     reported = Seen.model_validate_json(json.dumps(watch.end(state)))
     found = evidence_of(reported)
-    assert "who took a core, for how long, and interrupts by time: this kernel has no tracefs" in found.missing
+    assert (
+        "threads that took a core, for how long, and times of interrupts: this kernel has no tracefs" in found.missing
+    )
     assert (found.events, f"switches core {CORE}" in found.totals) == ((), False)
     assert f"interrupts core {CORE}" in found.totals
 
@@ -204,11 +206,11 @@ def says_what_is_missing_without_tracefs(tmp_path: Path, monkeypatch: pytest.Mon
 def says_when_a_program_has_gone() -> None:
     watching = MachineWatch()
     watching.start([CORE], {"dl3d": 2**22 - 1})
-    assert "threads of dl3d: it is not there any more" in watching.stop().missing
+    assert "threads of dl3d: it is no longer running" in watching.stop().missing
 
 
 def complains_when_the_script_fails() -> None:
-    with pytest.raises(Fault, match=r"the machine cannot be watched: .*argument --cores"):
+    with pytest.raises(Fault, match=r"the machine cannot be observed: .*argument --cores"):
         MachineWatch().start([], {})
 
 
@@ -234,8 +236,8 @@ def hands_over_little_however_many_cores_there_are() -> None:
     ("reply", "sentence"),
     [
         (Fault("the other machine is gone: look there"), "the other machine is gone: look there"),
-        ("no JSON", "what was seen of the machine is not understood: Invalid JSON"),
-        ("{}", "what was seen of the machine is not understood: Field required"),
+        ("no JSON", "the observations of the machine cannot be parsed: Invalid JSON"),
+        ("{}", "the observations of the machine cannot be parsed: Field required"),
     ],
 )
 def ends_a_trial_without_evidence_of_a_machine_that_does_not_tell(reply: str | Fault, sentence: str) -> None:

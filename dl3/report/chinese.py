@@ -133,7 +133,7 @@ CHINESE = {
     # Why the machine was noisy.
     "noise.steal": "核 {core} 有 {share} 的时间被宿主机占用",
     "noise.share": "探测程序只得到核 {core} {share} 的时间",
-    "noise.pauses": "探测程序在核 {core} 上被抢占 {us} µs",
+    "noise.stalls": "探测程序在核 {core} 上被抢占 {us} µs",
     "noise.frequency": "核 {core} 的频率由 {before} MHz 变为 {after} MHz",
     "noise.distance": "缓存行在两核之间往返一次的时间，测试前为 {before} ns，测试后为 {after} ns",
     "noise.interrupted": "{all} 次试验中有 {n} 次无效：发生器在其他试验已达到的速率上发送不及时",

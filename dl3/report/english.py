@@ -140,7 +140,7 @@ ENGLISH = {
     # Why the machine was noisy.
     "noise.steal": "the hypervisor took {share} of core {core}",
     "noise.share": "a probe got only {share} of core {core}",
-    "noise.pauses": "a probe was preempted on core {core} for {us} µs",
+    "noise.stalls": "a probe was preempted on core {core} for {us} µs",
     "noise.frequency": "the frequency of core {core} changed from {before} to {after} MHz",
     "noise.distance": "a cache-line round trip between two cores took {before} ns before the test and {after} ns "
     "after it",

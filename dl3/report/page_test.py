@@ -145,9 +145,9 @@ def says_so_where_the_wire_has_no_line_rate() -> None:
 
 def names_invalid_trials_with_their_reasons_and_counts_them_as_no_loss() -> None:
     maker = Maker()
-    bad = maker.trial("64", 20e6, invalid=("late: the generator left out 7 frames",), at="2026-11-21T23:00:00+00:00")
+    bad = maker.trial("64", 20e6, invalid=("late: the generator skipped 7 frames",), at="2026-11-21T23:00:00+00:00")
     text = Reader(page([bad, maker.trial("64", 1e6)], Language.EN, AT)).text
-    assert "generator late: the generator left out 7 frames" in text
+    assert "generator late: the generator skipped 7 frames" in text
     assert "No frames were lost in 1 valid trials." in text
 
 
@@ -261,14 +261,14 @@ def makes_a_harmless_page_of_any_records(records: list[Record], language: Langua
 
 
 def names_searches_without_a_result() -> None:
-    bad = Maker().trial("imix", 20e6, invalid=("late: the generator left out 7 frames",))
+    bad = Maker().trial("imix", 20e6, invalid=("late: the generator skipped 7 frames",))
     text = Reader(page([bad, Maker().result("64", 5e6)], Language.EN, AT)).text
     assert "No result for dl3d (IMIX frames)" in text
     assert "No result" not in page([Maker().trial("64", 1e6), Maker().result("64", 5e6)], Language.EN, AT)
 
 
 def counts_reasons_where_many_trials_are_invalid() -> None:
-    bad = [Maker().trial("64", 20e6, invalid=("late: the generator left out 7 frames",)) for _ in range(31)]
+    bad = [Maker().trial("64", 20e6, invalid=("late: the generator skipped 7 frames",)) for _ in range(31)]
     text = Reader(page(bad, Language.EN, AT)).text
     assert "31 trials are INVALID: generator late 31." in text
     assert "All 31 INVALID trials" in text

@@ -55,7 +55,7 @@ def what_came_back_above_the_proof_counts_in_place_of_it() -> None:
 
 
 def what_shows_no_ceiling_does_not_count() -> None:
-    late, lossy = {"invalid": ("late: the generator left out 7 frames",)}, {"offered_pps": 9e6}
+    late, lossy = {"invalid": ("late: the generator skipped 7 frames",)}, {"offered_pps": 9e6}
     burst, recovery, loop = ({"test": test} for test in ("back-to-back", "recovery", "proof"))
     for changes in (late, burst, recovery, loop, {"facts": {"lab": {"wire": "veth"}}}):
         assert _shares(_proof("memif", 2e6), _trial(4e6).model_copy(update=changes)) == (Share(0.5), False), changes

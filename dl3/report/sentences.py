@@ -59,18 +59,18 @@ NO_RESULT = (
     ),
     (r"(?P<noise>no result: the generator fell behind .*)", "没有结果：{noise}"),
     (
-        rf"no result: of (?P<n>{N}) frames at (?P<mpps>{N}) Mpps none came back: look at cables, dst_mac, the device's "
+        rf"no result: none of (?P<n>{N}) frames at (?P<mpps>{N}) Mpps came back: check cables, dst_mac, the device's "
         r"routes, and the streams' 'to'",
         "没有结果：以 {mpps} Mpps 发出的 {n} 帧无一返回：请检查线缆、dst_mac、被测设备的路由和流的 to",
     ),
     (
-        rf"no result: of (?P<n>{N}) frames at (?P<mpps>{N}) Mpps none came back \(most: (?P<place>.*)\): look at "
+        rf"no result: none of (?P<n>{N}) frames at (?P<mpps>{N}) Mpps came back \(most: (?P<place>.*)\): check "
         r"cables, dst_mac, the device's routes, and the streams' 'to'",
         "没有结果：以 {mpps} Mpps 发出的 {n} 帧无一返回（多数丢失于：{place}）："
         "请检查线缆、dst_mac、被测设备的路由和流的 to",
     ),
     (
-        r"no result for frames of (?P<frame>\w+): dl3gen sent nothing as fast as it can; (?P<reason>.*)",
+        r"no result for frames of (?P<frame>\w+): dl3gen sent nothing at its maximum rate; (?P<reason>.*)",
         "{frame}帧没有结果：dl3gen 以最高速率也未发出任何帧；{reason}",
     ),
     (
@@ -123,7 +123,7 @@ NO_BED = (
         "{n} 个 {size} 大页中只能预留 {found} 个：内存不足或过于零碎",
     ),
     (
-        rf"(?P<n>{N}) more huge pages of (?P<size>\d \w+) are wanted, memory is left for (?P<left>{N}): ask for fewer",
+        rf"(?P<n>{N}) more huge pages of (?P<size>\d \w+) needed, but memory is left for only (?P<left>{N}): request fewer",
         "还需要 {n} 个 {size} 大页，剩余内存只够 {left} 个：请减少用量",
     ),
     (
@@ -134,49 +134,49 @@ NO_BED = (
 )
 NO_EVIDENCE = (
     (
-        r"who took a core, for how long, and interrupts by time: (?P<why>.*)",
+        r"threads that took a core, for how long, and times of interrupts: (?P<why>.*)",
         "谁占用了核、占用多久，以及各次中断的时刻：{why}",
     ),
     (r"this kernel has no tracefs", "此内核没有 tracefs"),
     (
-        r"no mount of our own can be made \((?P<error>.*)\): run as root",
+        r"a private mount cannot be made \((?P<error>.*)\): run as root",
         "无法建立自己的挂载（{error}）：请以 root 运行",
     ),
     (r"tracefs cannot be mounted \((?P<error>.*)\): run as root", "无法挂载 tracefs（{error}）：请以 root 运行"),
     (r"tracefs cannot be used \((?P<error>.*)\)", "无法使用 tracefs（{error}）"),
     (r"its ring cannot be read \((?P<error>.*)\)", "无法读取其记录（{error}）"),
     (
-        rf"the kernel's ring had no room for (?P<n>{N}) older switches and interrupts",
+        rf"the kernel's trace ring overflowed: (?P<n>{N}) older switches and interrupts are missing",
         "内核的记录空间不足，较早的 {n} 次线程切换和中断未能保留",
     ),
     (r"frequency of the cores: this kernel has no cpufreq for them", "核的频率：此内核不为这些核提供 cpufreq"),
-    (r"threads of (?P<program>\S+): it is not there any more", "{program} 的线程：它已不在运行"),
+    (r"threads of (?P<program>\S+): it is no longer running", "{program} 的线程：它已不在运行"),
     (
-        rf"(?P<program>\S+) paused more often than it can remember: pauses from before (?P<ns>{N}) ns are missing",
+        rf"(?P<program>\S+) stalled more often than it records: stalls before (?P<ns>{N}) ns are missing",
         "{program} 的停顿次数超出其所能记录：{ns} ns 之前的停顿缺失",
     ),
     (
-        rf"(?P<program>\S+) paused more often than it can remember: pauses of the first (?P<s>{N}) s are missing",
+        rf"(?P<program>\S+) stalled more often than it records: stalls of the first (?P<s>{N}) s are missing",
         "{program} 的停顿次数超出其所能记录：最初 {s} s 内的停顿缺失",
     ),
     (
-        r"dl3d runs on another machine, by another clock: its pauses cannot be laid beside the loss",
+        r"dl3d runs on another machine with its own clock: its stalls cannot be matched with the loss",
         "dl3d 在另一台机器上按另一时钟运行：其停顿无法与丢包时刻对照",
     ),
     (
-        rf"how the clocks of both machines stand to each other, more exactly than to (?P<us>{N}) us",
+        rf"offset between the clocks of both machines, to better than (?P<us>{N}) us",
         "两台机器时钟之差在 {us} µs 以下的部分",
     ),
     (
-        r"the machine cannot be watched: (?P<error>.*); look at (?P<file>\S+)",
+        r"the machine cannot be observed: (?P<error>.*); look at (?P<file>\S+)",
         "无法观察此机器：{error}；请查看 {file}",
     ),
     (
-        r"what was seen of the machine is not understood: (?P<error>.*); look at (?P<file>\S+)",
+        r"the observations of the machine cannot be parsed: (?P<error>.*); look at (?P<file>\S+)",
         "无法理解所观察到的内容：{error}；请查看 {file}",
     ),
     (
-        r"(?P<at>\S+): (?P<why>(who took|the kernel's|frequency|threads|the machine|what was seen).*)",
+        r"(?P<at>\S+): (?P<why>(threads that took|the kernel's|frequency|threads|the machine|the observations).*)",
         "{at}：{why}",
     ),
 )

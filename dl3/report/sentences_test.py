@@ -18,7 +18,7 @@ from dl3.report.words import Language
 
 DL3 = Path(__file__).resolve().parents[1]
 ENGLISH, CHINESE = words_in(Language.EN), words_in(Language.ZH)
-WHY = "late: the generator left out 1,049,954 frames (25.32%) that were due"
+WHY = "late: the generator skipped 1,049,954 frames (25.32%) that were due"
 # Placeholders of numbers in the sentences of the sources.
 PARTS = {
     "trials[-1].invalid[0]": WHY,
@@ -85,10 +85,10 @@ def reported() -> list[str]:
     found += strings("dut/check.py", ".* has started")
     found += strings("host/hugepages.py", "only |64 more")
     found += [one for path in sources("dut") for one in strings(path, ".* is not installed: run '")]
-    found += strings("host/seen.py", "who took|the kernel's ring|frequency|threads of")
+    found += strings("host/seen.py", "threads that took|the kernel's trace ring|frequency|threads of")
     found += strings("host/watch.py", "this kernel has|no mount of|tracefs cannot|its ring cannot")
-    found += strings("host/watching.py", "the machine cannot be|what was seen")
-    found += strings("trial/seen.py", ".* paused more|dl3d runs on")
+    found += strings("host/watching.py", "the machine cannot be|the observations")
+    found += strings("trial/seen.py", ".* stalled more|dl3d runs on")
     found += strings("bench/far.py", "how the clocks of both")
     return found
 
@@ -114,8 +114,8 @@ def finds_a_sentence_for_each_of_its_rows() -> None:
 
 
 OTHERS = (
-    "dl3gen paused more often than it can remember: pauses of the first 0.210 s are missing",
-    "no result: of 1,000 frames at 3.000 Mpps none came back: look at cables, dst_mac, the device's routes, and the "
+    "dl3gen stalled more often than it records: stalls of the first 0.210 s are missing",
+    "no result: none of 1,000 frames at 3.000 Mpps came back: check cables, dst_mac, the device's routes, and the "
     "streams' 'to'",
     "not applicable: frames of 64: the tester cannot overload dl3d (110% of 9.1 Mpps is above what the line carries, "
     "9.2 Mpps)",
@@ -144,9 +144,9 @@ def says_what_a_real_machine_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def says_in_an_explanation_what_is_missing() -> None:
-    finding = Finding("missing", "missing", {"sentence": "threads of dl3d: it is not there any more"})
+    finding = Finding("missing", "missing", {"sentence": "threads of dl3d: it is no longer running"})
     assert sentence(finding, CHINESE) == "缺少的证据：dl3d 的线程：它已不在运行。"
-    assert sentence(finding, ENGLISH) == "Missing evidence: threads of dl3d: it is not there any more."
+    assert sentence(finding, ENGLISH) == "Missing evidence: threads of dl3d: it is no longer running."
 
 
 def leaves_what_it_does_not_know() -> None:

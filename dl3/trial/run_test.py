@@ -78,7 +78,7 @@ def a_burst_ends_with_its_last_frame_and_not_with_the_time() -> None:
 def a_burst_with_frames_left_out_is_invalid() -> None:
     generator = FakeGenerator(spoil=counting(late=1))
     made = Runner(Site(generator), lambda _: None).run(Order(BOTH, "64", 0.0, 2.0, warm_up_s=0, frames=100_000))
-    assert made.invalid == ("burst: of 100,000 frames 1 were left out, because the generator was late",)
+    assert made.invalid == ("burst: 1 of 100,000 frames were skipped because the generator was late",)
     assert made.is_behind
 
 
@@ -130,16 +130,24 @@ def names_the_place_of_each_loss() -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason", "is_behind"),
     [
-        (counting(late=1_100), "late: the generator left out 1,100 frames (0.11%) that were due", True),
+        (counting(late=1_100), "late: the generator skipped 1,100 frames (0.11%) that were due", True),
         (counting(offered_pps=998_000.0), "pacing: stream 'stream0' was offered 0.20% below its rate", True),
         (counting(offered_pps=1_002_000.0), "pacing: stream 'stream0' was offered 0.20% above its rate", False),
-        (receiving(rx_missed=5), "sink late: the generator's ports dropped 5 frames that nobody polled", True),
+        (
+            receiving(rx_missed=5),
+            "sink late: the generator's ports dropped 5 frames that were not polled in time",
+            True,
+        ),
         (
             lambda results: results.update(tsc_offset_ns=-101.0),
             "clock: the TSCs of two workers are 101 ns apart",
             False,
         ),
-        (counting(lost_by_gaps=3), "accounting: stream 'stream0' lost 0 frames, by the gaps in its numbers 3", False),
+        (
+            counting(lost_by_gaps=3),
+            "accounting: stream 'stream0' lost 0 frames, but 3 by the gaps in its sequence numbers",
+            False,
+        ),
         (counting(received=1_000_001, lost=-1, lost_by_gaps=-1), "accounting: stream 'stream0' sent 1,000,000,", False),
         (receiving(link_up=False), "link: port 'right' of the generator lost its link", False),
         (
@@ -172,8 +180,8 @@ def forgives_what_is_within_the_limits(spoil: Change) -> None:
 def takes_loss_beside_late_polls_for_the_sink_s_own() -> None:
     made = trial(FakeGenerator(device_pps=9e5, spoil=receiving(late_polls=2, longest_gap_us=4000.0)))
     assert made.invalid == (
-        "sink late: 100,000 frames are missing and the generator paused 2 times for longer than its ring holds, "
-        "at most 4,000 us",
+        "sink late: 100,000 frames are missing, and the generator stalled 2 times for longer than its ring can "
+        "buffer, up to 4,000 us",
     )
     assert made.is_behind
 
@@ -239,7 +247,7 @@ def waits_until_dl3d_has_no_packet_under_way() -> None:
 
 def gives_up_on_a_generator_that_never_ends() -> None:
     generator = FakeGenerator(spoil=lambda results: results.update(state="sending"))
-    with pytest.raises(Fault, match="still sent 10 s after its time and was halted"):
+    with pytest.raises(Fault, match="was still sending 10 s after the end of its run and was halted"):
         trial(generator)
     assert generator.asked[-1] == ("halt", {})
 

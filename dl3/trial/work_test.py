@@ -104,7 +104,7 @@ def tells_that_bursts_of_the_beginning_are_forgotten(n_bursts: int, is_reported:
     dut = Mirroring(generator=FakeGenerator(device_pps=9e5), bursts=bursts)
     made = Runner(Site(dut.generator, dut), lambda _: None).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))
     assert made.evidence is not None
-    assert any("newest bursts" in sentence for sentence in made.evidence.missing) == is_reported
+    assert any("latest bursts" in sentence for sentence in made.evidence.missing) == is_reported
 
 
 def other_devices_tell_nothing() -> None:

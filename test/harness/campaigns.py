@@ -33,7 +33,7 @@ HERE = Machine(
 )
 AT = "2026-11-21T23:10:00+00:00"
 PLACES = {"rx ring full": 0.9, "no_mbuf": 0.1}
-REASON = "late: the generator left out 65,012 frames (0.40%) that were due"
+REASON = "late: the generator skipped 65,012 frames (0.40%) that were due"
 LAB = {"lab": {"wire": "memif", "dut": "dl3d", "cores": {"dl3d": 1, "dl3gen": 0}, "ring_frames": 16384}}
 
 

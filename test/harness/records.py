@@ -145,7 +145,7 @@ def campaign(maker: Maker) -> list[Trial | Throughput]:
             made = maker.trial(frame, maker.ceiling_pps * share, test="latency", load=share)
             scale = 1 / (1.06 - share)
             records.append(made.model_copy(update={"latency": spread(made.latency.n, made.latency.p50 * scale)}))
-    reason = "late: the generator left out 65,012 frames (0.40%) that were due"
+    reason = "late: the generator skipped 65,012 frames (0.40%) that were due"
     records.append(maker.trial("64", maker.ceiling_pps * 1.2, invalid=(reason,), at="2026-11-21T23:12:40+00:00"))
     return records
 

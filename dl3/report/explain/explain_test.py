@@ -186,7 +186,7 @@ def a_generator_that_stood_still_may_have_polled_later() -> None:
 
 def tells_why_a_generator_fell_behind() -> None:
     evidence = seen([gap(200, 9000, "dl3gen", 0)], [event(200, 9000, "stress", 0)])
-    invalid = ("late: the generator left out 90,000 frames (0.90%) that were due",)
+    invalid = ("late: the generator skipped 90,000 frames (0.90%) that were due",)
     made = trial({}, (), evidence, invalid=invalid, is_behind=True)
     assert reported(made) == (
         "This trial is INVALID and says nothing about the device; generator late: "
@@ -207,7 +207,7 @@ def knows_nothing_of_a_device_that_says_nothing() -> None:
 
 
 def a_reset_on_purpose_is_no_fault() -> None:
-    text = "dl3gen paused more often than it can remember: pauses from before 5000000210000 ns are missing"
+    text = "dl3gen stalled more often than it records: stalls before 5000000210000 ns are missing"
     made = trial({"unknown": 5000, "corrupted": 7}, [loss(0, 5007, ms=3)], Evidence(missing=(text,)), test="reset")
     assert keys(made) == ["reset", "place", "missing"]
     assert reported(made).startswith(
@@ -220,9 +220,9 @@ def a_reset_on_purpose_is_no_fault() -> None:
 
 
 def tells_from_the_start_of_the_trial_since_when_pauses_are_known() -> None:
-    text = "dl3gen paused more often than it can remember: pauses from before 5000210000000 ns are missing"
+    text = "dl3gen stalled more often than it records: stalls before 5000210000000 ns are missing"
     made = trial({"unknown": 500}, [loss(300, 500)], Evidence(missing=(text,)))
-    assert reported(made).endswith("than it can remember: pauses of the first 0.210 s are missing.")
+    assert reported(made).endswith("than it records: stalls of the first 0.210 s are missing.")
     assert "最初 0.210 s 内的停顿缺失" in explain(made, ZH)[-1]
     assert "5000210000000 ns" in reported(trial({"unknown": 500}, (), Evidence(missing=(text,))))
 
