@@ -228,7 +228,7 @@ ENGLISH = {
     "fact.tsc_offset_ns": "clock offset between workers, ns",
     "fact.longest_lag_us": "longest send delay of a frame, µs",
     "fact.late_polls": "late polls",
-    "fact.longest_gap_us": "longest pause, µs",
+    "fact.longest_gap_us": "longest stall, µs",
     "fact.foreign": "foreign frames",
     "fact.flows": "flows",
     "fact.generator": "Generator",

@@ -128,7 +128,7 @@ ENGLISH_CAMPAIGN = {
     "note.conditional": "Conditional throughput (RFC 9971): the rate received at the resulting load, that is, without "
     "the frames lost.",
     "note.exceed": "Up to {exceed} % of the trial time at a rate may exceed the loss goal (exceed ratio, RFC 9971), "
-    "so that single pauses of the machine do not decide the result.",
+    "so that single stalls of the machine do not decide the result.",
     "note.noisy": "The machine was noisy while {dut} was measured with {frame} frames: {why}. Treat the result as a "
     "range, not as a single number.",
     "note.frame_loss": "RFC 2544, 26.3. One row for each offered load with a valid trial, in descending order.",

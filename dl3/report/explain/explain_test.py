@@ -74,7 +74,7 @@ def sums_up_what_is_more_than_one_reads() -> None:
     events = [event(100 * i, 300, f"thief{i}") for i in range(1, 9)]
     made = trial({FULL: 8 * 952}, [loss(100 * i, 952) for i in range(1, 9)], seen(gaps, events))
     assert keys(made)[1:] == ["taken.ring"] * 5 + ["more"]
-    assert "2,856 packets were lost in 3 other pauses." in reported(made)
+    assert "2,856 packets were lost in 3 other stalls." in reported(made)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def names_each_place_in_both_languages(place: str) -> None:
 def without_loss_tells_what_limits_next() -> None:
     assert reported(trial({}, (), seen(gaps=[gap(200, 150)]))) == (
         "None of 10,000,000 packets were lost at 10 Mpps.\n"
-        "The longest pause of dl3d's worker 0 on core 3 was 150 µs; a ring of 2,048 descriptors overflows in such a pause from "
+        "The longest stall of dl3d's worker 0 on core 3 was 150 µs; a ring of 2,048 descriptors overflows in such a stall from "
         "13.65 Mpps on: this is the next limit, at 13.65 Mpps; isolate core 3 or deepen the ring.\n"
         "dl3d's worker 0 on core 3 was 69% loaded: 180 cycles per packet (lookup 62, send 40, rx 30, rewrite 28, "
         "parse 20) in bursts of 20.0, at 2.60 GHz; it is fully loaded at about 14.44 Mpps, or later if larger bursts make packets "

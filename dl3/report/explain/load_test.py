@@ -47,7 +47,7 @@ def a_worker_is_full_by_its_price_whatever_it_did_before_and_after() -> None:
         "dl3d's worker 0 on core 3 was fully loaded: at 1,181 cycles per packet (lookup 407, send 262, rx 197, rewrite "
         "184, parse 131) and 2.60 GHz it can forward 2.202 Mpps; its offered load was 2.787 Mpps, and packet processing "
         "took 100% of its time: give the port more queues and workers, or remove the most expensive step.\n"
-        "155,270 packets were lost outside of pauses, while a worker was fully loaded."
+        "155,270 packets were lost outside of stalls, while a worker was fully loaded."
     )
     assert "\n".join(explain(made, ZH)) == (
         "155,270 个包，占丢失总数的 100.0%：被测设备接收环满。\n"
@@ -64,7 +64,7 @@ def a_full_worker_is_not_to_blame_for_more_than_it_could_not_do() -> None:
     assert (full.key, over.key, rest.key) == ("full", "overrun", "unexplained.full")
     assert over.frames == pytest.approx(738_555 - 0.95 * 265e-3 * 2.6e9 / 1181, abs=2)
     assert over.frames + rest.frames == 400_000
-    assert f"{rest.frames:,} packets were lost outside of any known pause, more than a fully loaded worker" in reported(
+    assert f"{rest.frames:,} packets were lost outside of any known stall, more than a fully loaded worker" in reported(
         made
     )
     assert f"{rest.frames:,} 个包的丢失不在任何已知的停顿之内，且数量超出工作线程" in "\n".join(explain(made, ZH))
