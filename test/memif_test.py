@@ -85,7 +85,7 @@ def _lose_the_forwarder(labs: list[MemifLab]) -> None:
         lab.check_alive()
 
 
-def tells_that_the_forwarder_is_gone_and_clears_up() -> None:
+def reports_that_the_forwarder_is_gone_and_clears_up() -> None:
     labs: list[MemifLab] = []
     with pytest.raises(Fault, match="dl3d exited with status -9"):
         _lose_the_forwarder(labs)

@@ -55,7 +55,7 @@ def _is_drawn(shown: Chromium, selector: str) -> bool:
     return bool(shown.see(f"document.querySelector({selector!r}).getClientRects().length > 0"))
 
 
-def tells_of_each_case_whether_it_was_run_or_why_not(shown: Chromium) -> None:
+def reports_for_each_case_whether_it_was_run_or_why_not(shown: Chromium) -> None:
     outcomes = dict(
         zip(_texts(shown, "#cases td[data-col=case]"), _texts(shown, "#cases td[data-col=outcome]"), strict=True)
     )
@@ -90,7 +90,7 @@ def draws_published_figures_of_cases_that_cannot_be_run_here(shown: Chromium) ->
     assert shown.see("document.querySelectorAll('#chart-case-2-6-published rect.hollow').length") >= 54
 
 
-def says_what_differs_from_the_published_measurement(shown: Chromium) -> None:
+def reports_what_differs_from_the_published_measurement(shown: Chromium) -> None:
     assert "DUT-9 E5-2690v3" in _texts(shown, "#same-differs td[data-col=as_published]")
     assert any(text.startswith("AMD EPYC") for text in _texts(shown, "#same-differs td[data-col=here]"))
 
@@ -197,7 +197,7 @@ SHORT = {
 
 
 @pytest.mark.parametrize("language", Language)
-def says_so_where_the_tester_did_more_than_it_had_proved(language: Language, tmp_path: Path) -> None:
+def reports_where_the_tester_did_more_than_it_had_proved(language: Language, tmp_path: Path) -> None:
     maker, sizes = Maker(), ("64", "512")
     results = [maker.result(size, pps) for size, pps in zip(sizes, (45e6, 8e6), strict=True)]
     made = tmp_path / "report.html"

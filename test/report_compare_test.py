@@ -43,7 +43,7 @@ def _one(folder: Path, name: str, pps: float, **changes: object) -> Path:
         ({"pps": 10e6}, {"pps": 9e6, "limited_by": "generator"}, 0, "unclear"),
     ],
 )
-def leaves_with_a_code_that_says_whether_anything_became_worse(
+def leaves_with_a_code_that_reports_whether_anything_became_worse(
     tmp_path: Path, before: dict[str, Any], after: dict[str, Any], code: int, verdict: str
 ) -> None:
     done = _report(_one(tmp_path, "before", **before), _one(tmp_path, "after", **after))

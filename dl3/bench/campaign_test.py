@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dl3.bench.campaign import Conductor, Environment
-from dl3.bench.fake_environment import FILE, FakeBed, FakeEnvironment, NotingListener, conducted, plan, said
+from dl3.bench.fake_environment import FILE, FakeBed, FakeEnvironment, NotingListener, conducted, contents_of, plan
 from dl3.bench.past import look_into, read_past
 from dl3.campaign.duration import bed_of
 from dl3.campaign.plan import jobs_of
@@ -66,7 +66,7 @@ def gives_the_same_results_wherever_it_was_cut(data: st.DataObject, whole: bytes
     if cut_again < path.stat().st_size:
         path.write_bytes(path.read_bytes()[:cut_again])
         conducted(path)
-    assert said(path.read_bytes()) == said(whole)
+    assert contents_of(path.read_bytes()) == contents_of(whole)
 
 
 class Killed(BaseException):
@@ -86,7 +86,7 @@ def makes_no_trial_twice_when_it_is_killed_in_one(tmp_path: Path, whole: bytes) 
     n_before = len(read(path).trials)
     assert 0 < n_before < len(parse(path, whole).trials)
     conducted(path)
-    assert said(path.read_bytes()) == said(whole)
+    assert contents_of(path.read_bytes()) == contents_of(whole)
 
 
 def learns_no_pace_from_what_was_left_of_a_job(tmp_path: Path, whole: bytes) -> None:
@@ -130,7 +130,7 @@ def loses_nothing_on_a_disk_that_fills_and_goes_on_when_there_is_room(tmp_path: 
         ballast.unlink()
         with kept(path):
             conducted(path)
-        assert said(path.read_bytes()) == said(whole)
+        assert contents_of(path.read_bytes()) == contents_of(whole)
     finally:
         subprocess.run(["umount", tmp_path], check=True)
 
@@ -186,7 +186,7 @@ def takes_an_empty_file_for_a_new_record(tmp_path: Path, whole: bytes) -> None:
     path.touch()
     assert read_past(path, FILE) is None
     conducted(path)
-    assert said(path.read_bytes()) == said(whole)
+    assert contents_of(path.read_bytes()) == contents_of(whole)
 
 
 def cuts_half_a_line_only_to_go_on(tmp_path: Path, whole: bytes) -> None:
@@ -203,7 +203,7 @@ def cuts_half_a_line_only_to_go_on(tmp_path: Path, whole: bytes) -> None:
     assert path.read_bytes() == cut[:-30]
 
 
-def tells_what_is_left_and_touches_nothing(tmp_path: Path, whole: bytes) -> None:
+def reports_what_is_left_and_touches_nothing(tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / "r.jsonl"
     lines = whole.splitlines(keepends=True)
     ends = [i for i, line in enumerate(lines) if line.startswith(b'{"kind":"finished"')]
@@ -220,7 +220,7 @@ def tells_what_is_left_and_touches_nothing(tmp_path: Path, whole: bytes) -> None
     assert path.read_bytes() == content
 
 
-def tells_of_everything_before_it_has_begun(tmp_path: Path) -> None:
+def reports_everything_before_it_has_begun(tmp_path: Path) -> None:
     rest = Conductor(plan(), tmp_path / "r.jsonl").rest()
     assert rest.cases == plan().cases
     assert rest.seconds == pytest.approx(plan().seconds)
@@ -314,7 +314,7 @@ def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:
     assert len(fake.beds) == 5
 
 
-def tells_how_much_is_left_with_what_later_jobs_take(tmp_path: Path) -> None:
+def reports_how_much_is_left_with_what_later_jobs_take(tmp_path: Path) -> None:
     class More(NotingListener):
         def on_left(self, _frame: str, seconds: float) -> None:
             self.left_s.append(seconds)

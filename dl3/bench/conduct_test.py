@@ -13,7 +13,7 @@ from dl3.record.reader import read
 from dl3.trial.fake import FakeGenerator
 
 
-def finds_a_throughput_and_knows_it_from_then_on(tmp_path: Path) -> None:
+def finds_a_throughput_and_reuses_it_from_then_on(tmp_path: Path) -> None:
     run, known = course_of(FakeGenerator(), tmp_path), Known()
     (result,) = conduct(run, job_of("throughput"), None, known)
     assert isinstance(result, Throughput)
@@ -45,7 +45,7 @@ def takes_no_throughput_of_another_frame_or_job(tmp_path: Path) -> None:
     assert not Known.of({}, results).of_job(job)
 
 
-def says_that_no_share_of_nothing_can_be_offered(tmp_path: Path) -> None:
+def reports_that_no_share_of_nothing_can_be_offered(tmp_path: Path) -> None:
     run = course_of(FakeGenerator(device_pps=0.0), tmp_path)
     with pytest.raises(Fault, match="no result"):
         conduct(run, job_of("latency"), None, Known())

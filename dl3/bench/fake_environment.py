@@ -123,7 +123,7 @@ def conducted(
     return made
 
 
-def said(content: bytes) -> list[Any]:
+def contents_of(content: bytes) -> list[Any]:
     """The results of a record and their trials, without times."""
     record = parse(Path("r"), content)
     results = [(a.job, a.pps, a.upper_pps, a.n_trials, a.n_invalid, a.limited_by) for a in record.results]

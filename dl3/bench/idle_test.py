@@ -20,13 +20,13 @@ class Programs:
     """Record which side is running."""
 
     name: str
-    heard: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
 
     def freeze(self) -> None:
-        self.heard.append(f"{self.name} stands")
+        self.events.append(f"{self.name} stands")
 
     def thaw(self) -> None:
-        self.heard.append(f"{self.name} goes on")
+        self.events.append(f"{self.name} goes on")
 
 
 @dataclass
@@ -45,24 +45,24 @@ class Clock:
         return Reading(self.at_s, self.at_s * self.share, self.at_s * (1 - self.share), self.at_s * self.share / 2)
 
 
-def _side(idle: Mode, folder: Path, generator: FakeGenerator, heard: list[str]) -> Side:
+def _side(idle: Mode, folder: Path, generator: FakeGenerator, events: list[str]) -> Side:
     clock = Clock({"poll": 1.0, "sleep": 0.02}[idle])
     run = course_of(generator, folder)
     site = replace(run.site, dut_name=f"dl3d (idle: {idle})")
-    return Side(idle, Programs(idle, heard), replace(run, runner=Runner(site, clock.sleep)), clock.read)
+    return Side(idle, Programs(idle, events), replace(run, runner=Runner(site, clock.sleep)), clock.read)
 
 
 def _sides(folder: Path, **sleeper: Any) -> tuple[list[Side], list[str]]:
-    heard = list[str]()
+    events = list[str]()
     generators = {"poll": FakeGenerator(), "sleep": FakeGenerator(**sleeper)}
-    return [_side(idle, folder, generators[idle], heard) for idle in MODES], heard
+    return [_side(idle, folder, generators[idle], events) for idle in MODES], events
 
 
 def measures_both_modes_in_turns(tmp_path: Path) -> None:
-    sides, heard = _sides(tmp_path)
+    sides, events = _sides(tmp_path)
     measure(sides, PLAN)
     one_turn = [f"{idle} {word}" for idle in MODES for word in ("goes on", "stands")]
-    assert heard == one_turn * (PLAN.rounds + PLAN.steps)
+    assert events == one_turn * (PLAN.rounds + PLAN.steps)
 
 
 def finds_shares_latency_and_throughput_of_each_round(tmp_path: Path) -> None:

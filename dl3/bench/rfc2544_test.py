@@ -26,7 +26,7 @@ def only(kind: Any, made: Any) -> Any:
     return result
 
 
-def tells_the_loss_of_each_load(tmp_path: Path) -> None:
+def reports_the_loss_of_each_load(tmp_path: Path) -> None:
     run = course_of(FakeGenerator(device_pps=10e6), tmp_path)
     result = only(FrameLoss, conduct(run, job_of("frame loss"), None, Known()))
     assert [point.share for point in result.points] == [1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
@@ -58,7 +58,7 @@ def begins_at_the_line_where_it_is_known(tmp_path: Path) -> None:
     assert result.points[0].pps == pytest.approx(1e9 / 84 / 8, rel=1e-6)
 
 
-def tells_forwarding_rates(tmp_path: Path) -> None:
+def reports_forwarding_rates(tmp_path: Path) -> None:
     run = course_of(FakeGenerator(), tmp_path)
     result = only(Forwarding, conduct(run, job_of("forwarding"), None, Known()))
     assert len(result.points) == 10
@@ -81,7 +81,7 @@ def finds_the_longest_burst_and_the_buffer_behind_it(tmp_path: Path) -> None:
     assert not result.is_at_least
 
 
-def says_that_no_burst_was_too_long(tmp_path: Path) -> None:
+def reports_that_no_burst_was_too_long(tmp_path: Path) -> None:
     run = course_of(FakeGenerator(device_pps=50e6), tmp_path)
     result = only(BackToBack, conduct(run, job_of("back-to-back", repetitions=5), None, Known()))
     assert (result.is_at_least, result.bursts) == (True, (20_000_000,))
@@ -96,7 +96,7 @@ def recovering(results: dict[str, Any]) -> None:
         streams[0].update(last_lost=round(1.25 * pps), sent=10**9, received=10**9 - 1, lost=1, lost_by_gaps=1)
 
 
-def tells_the_time_to_the_last_lost_frame(tmp_path: Path) -> None:
+def reports_the_time_to_the_last_lost_frame(tmp_path: Path) -> None:
     generator = FakeGenerator(spoil=recovering)
     run = course_of(generator, tmp_path)
     result = only(Recovery, conduct(run, job_of("recovery", repetitions=2), None, Known()))
@@ -138,7 +138,7 @@ def there_is_no_recovery_of_a_device_that_cannot_be_overloaded(tmp_path: Path) -
         conduct(run, job_of("recovery"), None, Known())
 
 
-def says_that_a_limit_is_not_known_when_the_tester_has_become_faster_since(tmp_path: Path) -> None:
+def reports_that_a_limit_is_not_known_when_the_tester_has_become_faster_since(tmp_path: Path) -> None:
     known, slow = Known(), course_of(FakeGenerator(ceiling_pps=10e6, device_pps=50e6), tmp_path)
     conduct(slow, job_of("throughput"), None, known)
     run = course_of(FakeGenerator(device_pps=50e6), tmp_path)
@@ -208,7 +208,7 @@ def testbed(generator: FakeGenerator, folder: Path, **effort: Any) -> Testbed:
     return Testbed(replace(course_of(generator, folder), seconds=1.0), job_of("reset", **effort), None, Known())
 
 
-def tells_how_long_both_resets_take(tmp_path: Path) -> None:
+def reports_how_long_both_resets_take(tmp_path: Path) -> None:
     generator = FakeGenerator()
     ours = testbed(generator, tmp_path, repetitions=2)
     made = measure_reset(ours, FakeBed(generator, 0.5))
@@ -291,6 +291,6 @@ def gives_up_a_device_that_never_comes_back(tmp_path: Path) -> None:
         measure_reset(testbed(generator, tmp_path), FakeBed(generator, 1000.0, port="no"))
 
 
-def says_that_nobody_can_reset_the_device(tmp_path: Path) -> None:
+def reports_that_the_device_cannot_be_reset(tmp_path: Path) -> None:
     with pytest.raises(Fault, match="this device cannot be reset from here"):
         conduct(course_of(FakeGenerator(), tmp_path), job_of("reset"), None, Known())

@@ -59,7 +59,7 @@ def reports_a_range_where_the_machine_is_noisy() -> None:
     assert together([found(1e6, upper_pps=None, passed_pps=1.2e6)], ["steal: x"]).result.range_pps == (1e6, 1.2e6)
 
 
-def tells_a_generator_that_is_interrupted_from_one_at_its_ceiling() -> None:
+def distinguishes_a_generator_that_is_interrupted_from_one_at_its_ceiling() -> None:
     assert not list(interruption_reasons([]))
     assert not list(interruption_reasons([trial(1e6), *[trial(2e6, is_behind=True)] * 9]))
     assert not list(interruption_reasons([*[trial(1e6)] * 9, trial(1e6, is_behind=True)]))
@@ -103,22 +103,22 @@ class Sleeper:
     """A testbed that can only be suspended."""
 
     facts: dict[str, Any]
-    said: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
 
     def freeze(self) -> None:
         """Record the call."""
-        self.said.append("freeze")
+        self.calls.append("freeze")
 
     def thaw(self) -> None:
         """Record the call."""
-        self.said.append("thaw")
+        self.calls.append("thaw")
 
 
 def probes_the_cores_of_a_bed_while_it_stands_still() -> None:
     core = max(os.sched_getaffinity(0))
     bed = Sleeper({"lab": {"cores": [core, core]}})
     seen = watch_of_bed(cast(Bed, bed), Path("/nonexistent")).look()
-    assert (set(seen.shares), seen.round_trip_ns, bed.said) == ({core}, None, ["freeze", "thaw"])
+    assert (set(seen.shares), seen.round_trip_ns, bed.calls) == ({core}, None, ["freeze", "thaw"])
     unnamed = Sleeper({})
     assert watch_of_bed(cast(Bed, unnamed), Path("/nonexistent")).look().shares == {}
-    assert unnamed.said == []
+    assert unnamed.calls == []

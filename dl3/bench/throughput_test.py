@@ -82,7 +82,7 @@ def has_a_result_for_each_frame_size_and_records_all_trials(tmp_path: Path) -> N
     assert listener.left[-1] == ("imix", 0)
 
 
-def says_that_the_generator_is_the_limit(tmp_path: Path) -> None:
+def reports_that_the_generator_is_the_limit(tmp_path: Path) -> None:
     (found,) = find_all(run(FakeGenerator(device_pps=50e6), tmp_path), Wanted(("64",)))
     assert (found.result.pps, found.result.limited_by) == (20e6, "generator")
 
@@ -126,7 +126,7 @@ def needs_all_repetitions_at_full_speed(tmp_path: Path) -> None:
     assert found.result.pps < 20e6
 
 
-def says_that_the_line_is_the_limit(tmp_path: Path) -> None:
+def reports_that_the_line_is_the_limit(tmp_path: Path) -> None:
     (found,) = find_all(run(FakeGenerator(line_bps=1e9), tmp_path), Wanted(("64",)))
     assert found.result.limited_by == "line"
     assert found.result.pps == pytest.approx(1e9 / 84 / 8, rel=1e-6)
@@ -164,7 +164,7 @@ def gives_up_when_the_generator_is_starved(tmp_path: Path) -> None:
     assert len(read(one.record).trials) == 4
 
 
-def knows_that_refused_frames_cost_the_generator_little(tmp_path: Path) -> None:
+def allows_for_refused_frames_that_cost_the_generator_little(tmp_path: Path) -> None:
     def refuse(results: dict[str, Any]) -> None:
         stream = results["streams"][0]
         asked, sent = stream["asked_pps"], stream["sent"]
@@ -176,7 +176,7 @@ def knows_that_refused_frames_cost_the_generator_little(tmp_path: Path) -> None:
     assert 0.8e6 < found.result.pps <= 0.9e6
 
 
-def complains_when_the_generator_sends_nothing(tmp_path: Path) -> None:
+def fails_when_the_generator_sends_nothing(tmp_path: Path) -> None:
     with pytest.raises(Fault, match="no result for frames of 64: dl3gen sent nothing at its maximum rate"):
         find_all(run(FakeGenerator(ceiling_pps=0.1), tmp_path), Wanted(("64",)))
 

@@ -35,7 +35,7 @@ def gives_both_devices_as_many_descriptors_as_both_can_be_given(peer: str, slots
             check_honoured(setup, kind_of(setup.dut).ability.honours)
 
 
-def says_what_workers_do_without_frames_where_one_is_dl3d() -> None:
+def reports_what_workers_do_without_frames_where_one_is_dl3d() -> None:
     head: dict[str, Any] = {"at": "now", "campaign": "now", "frame": "64", "mean_bytes": 64.0, "test": "forwarding"}
     head |= {"ours_pps": (1.0,), "peer_pps": (1.0,), "ratio": 1.0, "interval": (1.0, 1.0)}
     facts: dict[str, object] = {"dut": {"idle": "sleep"}, "peer": {"idle": "poll"}}

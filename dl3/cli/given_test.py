@@ -33,12 +33,12 @@ def refuses_sizes_that_no_frame_has(text: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["imx", "IMIX", "imix2", "jumbo"])
-def refuses_a_mix_that_nobody_knows(word: str) -> None:
+def refuses_an_unknown_mix(word: str) -> None:
     with pytest.raises(UsageFault, match=f"^--sizes 64,{word}: invalid size '{word}': expected .* or imix, classic; "):
         given.frames_of(f"64,{word}")
 
 
-def knows_the_mixes_that_dl3gen_knows() -> None:
+def has_the_mixes_of_dl3gen() -> None:
     rows = (Path(given.__file__).parents[2] / "src" / "gen" / "mix.c").read_text()
     assert tuple(re.findall(r'^\t\{"(\w+)"', rows, re.MULTILINE)) == MIXES
 

@@ -64,18 +64,18 @@ def prints_the_table_with_its_terms(capsys: pytest.CaptureFixture[str], monkeypa
     assert "noisy, share: a probe received only 50.0% of core 0" in reported
 
 
-def says_the_first_noise_of_each_kind() -> None:
+def reports_the_first_noise_of_each_kind() -> None:
     found = noise_in_short(["share: 50% of core 0", "steal: 0.5%", "share: 40% of core 1", "share: 30% of core 0"])
     assert list(found) == ["share: 50% of core 0; 2 more like it", "steal: 0.5%"]
 
 
-def wants_a_lab_of_its_own() -> None:
+def needs_a_lab_of_its_own() -> None:
     done = CliRunner().invoke(app, ["bench", "idle"])
     assert isinstance(done.exception, UsageFault)
     assert "use --lab" in str(done.exception)
 
 
-def wants_rings_that_memif_has(tmp_path: Path) -> None:
+def needs_rings_that_memif_has(tmp_path: Path) -> None:
     assert ring_bits_of(2048) == 11
     words = ["bench", "idle", "--lab", "--descriptors", "1000", "--record", str(tmp_path / "r")]
     done = CliRunner().invoke(app, words)

@@ -175,7 +175,7 @@ def refuses_to_look_again_at_the_end_of_time(interval: str) -> None:
 
 
 @pytest.mark.parametrize("words", [("version",), ("show", "nexthops"), ("show", "nexthops", "--json")], ids=" ".join)
-def says_that_what_it_found_could_not_be_written(words: tuple[str, ...], tmp_path: Path) -> None:
+def reports_that_what_it_found_could_not_be_written(words: tuple[str, ...], tmp_path: Path) -> None:
     if words[0] == "show":
         _reply_once(tmp_path / "s", {"nexthops": [NEXT_HOP], "next": None})
         words = (*words, "--socket", str(tmp_path / "s"))
@@ -192,7 +192,7 @@ def says_that_what_it_found_could_not_be_written(words: tuple[str, ...], tmp_pat
 @pytest.mark.parametrize(
     "words", [("version",), ("bench", "campaigns"), ("bench", "campaigns", "--json")], ids=" ".join
 )
-def says_that_standard_output_is_closed(words: tuple[str, ...], closed: str) -> None:
+def reports_that_standard_output_is_closed(words: tuple[str, ...], closed: str) -> None:
     command = " ".join([shlex.quote(sys.executable), "-m", "dl3", *words, closed])
     done = subprocess.run(["sh", "-c", command], cwd=TOP, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 1
@@ -257,7 +257,7 @@ def explains_a_decision(tmp_path: Path) -> None:
     assert "neighbour_unresolved: next hop whose MAC address is not known" in done.stdout
 
 
-def tells_what_each_step_of_a_worker_costs(tmp_path: Path) -> None:
+def reports_what_each_step_of_a_worker_costs(tmp_path: Path) -> None:
     worker = {
         "worker": 0,
         "core": 3,

@@ -41,7 +41,7 @@ def a_trial_is_overloaded_on_purpose_where_its_test_asks_for_it(test: str, pps: 
     assert found == (None if times is None else pytest.approx(times, rel=0.001))
 
 
-def nothing_is_said_without_loss_or_without_a_throughput() -> None:
+def nothing_is_reported_without_loss_or_without_a_throughput() -> None:
     lossless, lossy = MAKER.trial("64", 5e6), MAKER.trial("64", 9.8e6)
     assert Throughputs(gather([lossless, MAKER.result("64", 1e6)])).of_trial(lossless) is None
     assert Throughputs(gather([lossy])).of_trial(lossy) is None
@@ -53,7 +53,7 @@ def a_small_overload_is_not_rounded_away() -> None:
 
 
 @pytest.mark.parametrize("language", Language)
-def the_report_says_so_beside_each_loss(language: Language) -> None:
+def the_report_shows_it_beside_each_loss(language: Language) -> None:
     records: list[Record] = [MAKER.trial("64", 14e6, test="ceiling"), RESULT, *others(MAKER, "64")]
     text = page(records, language, "now")
     assert f"有效；{SAID[language].format('2.0')}" in text or f"valid; {SAID[language].format('2.0')}" in text
@@ -63,7 +63,7 @@ def the_report_says_so_beside_each_loss(language: Language) -> None:
 
 
 @pytest.mark.parametrize("language", Language)
-def explain_says_so_beside_the_loss(language: Language, tmp_path: Path) -> None:
+def explain_reports_it_beside_the_loss(language: Language, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     for one in (MAKER.trial("64", 9.8e6), RESULT):
         append(path, one)

@@ -74,7 +74,7 @@ def counts_pages_that_fit_into_available_memory() -> None:
     assert available_pages("MemTotal: 24000000 kB\nMemAvailable:   4097 kB\n") == 2
 
 
-def knows_no_pages_without_the_kernels_word() -> None:
+def counts_no_pages_that_the_kernel_does_not_report() -> None:
     assert available_pages("MemTotal: 24000000 kB\n") == 0
 
 

@@ -50,7 +50,7 @@ QUIET = Look({0: (5, 1000), 1: (0, 1000)}, {0: 2600}, {0: 0.999, 1: 1.0}, {0: 20
         ),
     ],
 )
-def says_what_is_beyond_the_limits(after: Look, wanted: tuple[str, ...]) -> None:
+def reports_what_is_beyond_the_limits(after: Look, wanted: tuple[str, ...]) -> None:
     assert reasons(QUIET, after) == wanted
 
 
@@ -69,7 +69,7 @@ def stands_on_the_core_that_it_probes_and_goes_back() -> None:
     assert os.sched_getaffinity(0) == allowed
 
 
-def sees_who_else_wants_the_core() -> None:
+def finds_other_threads_that_use_the_core() -> None:
     core = max(os.sched_getaffinity(0))
     pid = os.fork()
     if pid == 0:

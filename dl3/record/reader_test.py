@@ -66,7 +66,7 @@ def keeps_what_was_too_high_for_the_device_where_the_generator_was_the_limit() -
     assert parse(NOWHERE, joined(new)).results == (new,)
 
 
-def says_in_one_sentence_that_a_file_was_cut() -> None:
+def reports_in_one_sentence_that_a_file_was_cut() -> None:
     content = joined(trial(1), trial(2), result(3))
     found = parse(NOWHERE, content[:-9])
     assert len(found.trials) == 2
@@ -105,7 +105,7 @@ def finds_nothing_in_an_empty_file() -> None:
     assert parse(NOWHERE, b"") == parse(NOWHERE, b"\n\n")
 
 
-def says_when_there_is_no_file(tmp_path: Path) -> None:
+def reports_when_there_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(UsageFault, match="no such file; expected a record"):
         read(tmp_path / "none")
     with pytest.raises(Fault, match="cannot be read"):
@@ -166,7 +166,7 @@ def names_the_command_that_wrote_another_file_of_ours(content: bytes, program: s
         read(tmp_path / "f")
 
 
-def says_what_is_wrong_with_a_line_in_words_of_its_own() -> None:
+def reports_what_is_wrong_with_a_line_in_words_of_its_own() -> None:
     lines = (b"x", b"{}", b'{"kind": "x"}', b'{"kind": "trial"}')
     reported = [mistake(line) for line in lines]
     assert reported[:3] == ["invalid JSON", "'kind' is missing", "unknown 'kind'"]

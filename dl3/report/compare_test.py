@@ -45,7 +45,7 @@ def takes_three_percent_for_noise_where_no_more_is_known(pps: float, wanted: str
     assert _verdict(_result(10e6), _result(pps)) == wanted
 
 
-def believes_intervals_that_lie_apart() -> None:
+def accepts_intervals_that_do_not_overlap() -> None:
     old = _result(10e6, interval_pps=(9.95e6, 10.05e6), resolution=0.001)
     assert _verdict(old, _result(9.9e6, interval_pps=(9.85e6, 9.92e6), resolution=0.001)) == "worse"
     assert _verdict(old, _result(9.9e6, interval_pps=(9.85e6, 9.96e6), resolution=0.001)) == "same"
@@ -56,7 +56,7 @@ def never_takes_what_lies_within_the_resolution_for_a_change() -> None:
     assert _verdict(old, _result(10.1e6, interval_pps=(10.09e6, 10.11e6), resolution=0.02)) == "same"
 
 
-def cannot_tell_where_the_generator_or_noise_stands_in_the_way() -> None:
+def is_unclear_where_the_generator_or_noise_was_the_limit() -> None:
     assert _verdict(_result(10e6), _result(9e6, limited_by="generator")) == "unclear"
     assert _verdict(_result(10e6, noise=("time was stolen",)), _result(9e6)) == "unclear"
 
@@ -134,7 +134,7 @@ def _forwarded(*points: tuple[float, float]) -> Forwarding:
     return found.model_copy(update={"points": _points(*points), **reported})
 
 
-def _told(old: Record, new: Record) -> list[str]:
+def _verdicts(old: Record, new: Record) -> list[str]:
     words = words_in(Language.EN)
     return [str(change_row(change, words).cells[10]) for change in _compared([old], [new]).changes]
 
@@ -155,38 +155,44 @@ def _told(old: Record, new: Record) -> list[str]:
         ((20, 0.0), (20, 0.02), "worse"),
     ],
 )
-def tells_losses_of_different_loads_from_a_change(
+def distinguishes_losses_of_different_loads_from_a_change(
     old: tuple[float, float], new: tuple[float, float], wanted: str
 ) -> None:
-    assert _told(_lost(old), _lost(new))[0] == wanted
+    assert _verdicts(_lost(old), _lost(new))[0] == wanted
 
 
 def is_not_worse_where_nothing_is_lost_of_what_a_slower_tester_offers() -> None:
     fast, slow = ((28.0, 0.0), (25.2, 0.0)), ((20.0, 0.0), (18.0, 0.0))
-    assert _told(_lost(*fast), _lost(*slow)) == ["unclear; at 28.000 and 20.000 Mpps", "unclear; both are lower bounds"]
-    assert _told(_forwarded(*fast), _forwarded(*slow)) == ["unclear; both are lower bounds"] * 2
+    assert _verdicts(_lost(*fast), _lost(*slow)) == [
+        "unclear; at 28.000 and 20.000 Mpps",
+        "unclear; both are lower bounds",
+    ]
+    assert _verdicts(_forwarded(*fast), _forwarded(*slow)) == ["unclear; both are lower bounds"] * 2
     assert not _compared([_lost(*fast)], [_lost(*slow)]).is_worse
     first = next(change for change in _compared([_lost((20, 0.9))], [_lost((14, 0.1))]).changes)
     assert first.ratio is None
 
 
 def a_few_frames_do_not_make_what_the_tester_offers_a_limit_of_the_device() -> None:
-    assert _told(_forwarded((28.0, 0.0)), _forwarded((20.0, 1e-6))) == ["unclear; both are lower bounds"] * 2
+    assert _verdicts(_forwarded((28.0, 0.0)), _forwarded((20.0, 1e-6))) == ["unclear; both are lower bounds"] * 2
 
 
 def is_worse_where_a_device_loses_what_it_forwarded() -> None:
     whole = _lost((28.0, 0.0), (25.2, 0.0))
-    assert _told(whole, _lost((28.0, 0.2), (25.2, 0.1), (22.4, 0.0))) == ["worse", "worse"]
-    assert _told(_forwarded((28.0, 0.0)), _forwarded((28.0, 0.5), (14.0, 0.01))) == ["worse", "worse"]
-    assert _told(_forwarded((28.0, 0.5)), _forwarded((20.0, 0.6))) == ["worse", "worse"]  # more loss at a lower load
+    assert _verdicts(whole, _lost((28.0, 0.2), (25.2, 0.1), (22.4, 0.0))) == ["worse", "worse"]
+    assert _verdicts(_forwarded((28.0, 0.0)), _forwarded((28.0, 0.5), (14.0, 0.01))) == ["worse", "worse"]
+    assert _verdicts(_forwarded((28.0, 0.5)), _forwarded((20.0, 0.6))) == [
+        "worse",
+        "worse",
+    ]  # more loss at a lower load
 
 
-def tells_rates_of_different_loads_from_a_change() -> None:
+def distinguishes_rates_of_different_loads_from_a_change() -> None:
     unclear = "unclear; at 39.000 and 20.000 Mpps"
-    assert _told(_forwarded((39, 0.952)), _forwarded((20, 0.918))) == [unclear, unclear]  # rates rise with the load
-    sags = _told(_forwarded((20, 0.05)), _forwarded((28, 0.5), (19.6, 0.25)))
+    assert _verdicts(_forwarded((39, 0.952)), _forwarded((20, 0.918))) == [unclear, unclear]  # rates rise with the load
+    sags = _verdicts(_forwarded((20, 0.05)), _forwarded((28, 0.5), (19.6, 0.25)))
     assert sags == ["unclear; at 20.000 and 28.000 Mpps", "worse"]  # the highest rate is over all loads
-    assert _told(_forwarded((28, 0.5)), _forwarded((20, 0.3))) == ["unchanged", "unchanged"]
+    assert _verdicts(_forwarded((28, 0.5)), _forwarded((20, 0.3))) == ["unchanged", "unchanged"]
 
 
 def finds_every_kind_of_result_the_same_as_itself() -> None:

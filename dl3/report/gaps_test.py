@@ -56,7 +56,7 @@ def a_test_that_failed_hides_no_other_that_was_not_tried() -> None:
     assert under("recovery", page([*records, failed], Language.EN, AT)) == ["l3fwd, 512-byte frames: not measured."]
 
 
-def a_complete_chart_says_nothing() -> None:
+def a_complete_chart_has_no_note() -> None:
     text = page([MAKER.result("64", 5e6), MAKER.result("512", 5e6), skip("64", "recovery")], Language.EN, AT)
     assert EN("gap.head") not in text
 

@@ -23,7 +23,7 @@ def names_the_result_itself_where_its_trials_are_not_recorded() -> None:
     assert Groups(results).link(results.searches[0]) is None
 
 
-def knows_the_line_of_everything() -> None:
+def finds_the_line_of_every_record() -> None:
     results = gather(every_test(Maker(), campaign(Maker())))
     assert all(results.line(record) for record in results.records)
 

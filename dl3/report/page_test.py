@@ -92,7 +92,7 @@ def leaves_markup_in_records_as_text() -> None:
     assert Reader(text).text.count(EVIL) >= 8
 
 
-def says_at_least_where_the_generator_was_the_limit() -> None:
+def reports_at_least_where_the_generator_was_the_limit() -> None:
     text = Reader(page([Maker().result("64", 5e6, limited_by="generator")], Language.EN, AT)).text
     assert "dl3d forwards at least 5.00 Mpps of 64-byte frames without loss" in text
     assert "the generator reached its own limit" in text
@@ -107,7 +107,7 @@ def calls_nothing_too_high_where_no_trial_missed_the_goal() -> None:
         assert "5.02" not in text, "where the search ended says nothing of the device"
 
 
-def says_at_least_of_a_range_and_of_what_came_back_too() -> None:
+def reports_at_least_of_a_range_and_of_what_came_back_too() -> None:
     of_range = {"noise": ("time was stolen",), "interval_pps": (4e6, 5e6)}
     result = Maker().result("64", 5e6, limited_by="generator", goal_loss_ratio=0.005, conditional_pps=4.9e6, **of_range)
     text = Reader(page([result], Language.EN, AT)).text
@@ -115,7 +115,7 @@ def says_at_least_of_a_range_and_of_what_came_back_too() -> None:
     assert "≥ 4.900" in text
 
 
-def says_a_range_of_a_single_search_on_a_noisy_machine() -> None:
+def reports_a_range_of_a_single_search_on_a_noisy_machine() -> None:
     text = Reader(page([Maker().result("64", 5e6, noise=("time was stolen",), passed_pps=5.5e6)], Language.EN, AT)).text
     assert (
         "dl3d forwards between 5.00 and 5.50 Mpps (on a noisy machine) of 64-byte frames without loss: "
@@ -137,7 +137,7 @@ def names_the_wire_on_which_the_machine_was_noisy_where_there_are_two() -> None:
     assert "noisy while dl3d was measured" in Reader(page(results[1:], Language.EN, AT)).text
 
 
-def says_so_where_the_wire_has_no_line_rate() -> None:
+def reports_a_wire_without_a_line_rate() -> None:
     text = Reader(page([Maker(line_bps=0).result("64", 5e6)], Language.EN, AT)).text
     assert "This wire has no line rate" in text
     assert "% of line rate." not in text
@@ -174,7 +174,7 @@ def compares_devices_in_its_sentence() -> None:
     )
 
 
-def tells_what_could_not_be_read() -> None:
+def reports_what_could_not_be_read() -> None:
     text = page([Maker().result("64", 5e6)], Language.EN, AT, ["r:9: ignored: the line is incomplete"])
     assert "Part of the record could not be read: r:9: ignored: the line is incomplete." in text
 

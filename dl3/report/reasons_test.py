@@ -47,14 +47,14 @@ NOISE = (
 
 
 @pytest.mark.parametrize("reported", TOLD, ids=lambda reported: reported[0][:24])
-def says_each_reason_in_chinese_with_its_figures(reported: tuple[str, ...]) -> None:
+def reports_each_reason_in_chinese_with_its_figures(reported: tuple[str, ...]) -> None:
     text = reason_text(reported[0], words_in(Language.ZH))
     assert reported[0].partition(": ")[2] not in text
     assert all(figure in text for figure in reported[1:])
 
 
 @pytest.mark.parametrize("reported", NOISE, ids=lambda reported: reported[:24])
-def says_in_chinese_why_the_machine_was_noisy(reported: str) -> None:
+def reports_in_chinese_why_the_machine_was_noisy(reported: str) -> None:
     text = noise_text([reported], words_in(Language.ZH))
     assert re.search("[\u4e00-\u9fff]", text)
     assert sorted(re.findall(r"\d[\d.,]*", text)) == sorted(re.findall(r"\d[\d.,]*", reported))
@@ -72,6 +72,6 @@ def has_a_case_for_each_sentence() -> None:
     assert len(TOLD) + len(NOISE) == len(SENTENCES)
 
 
-def leaves_what_it_does_not_know() -> None:
+def leaves_unknown_values() -> None:
     assert reason_text("accounting: 1 is not 2", words_in(Language.ZH)).endswith("1 is not 2")
     assert reason_text("no colon", words_in(Language.ZH)) == "no colon"

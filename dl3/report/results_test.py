@@ -38,7 +38,7 @@ def keeps_a_result_beside_one_over_another_wire() -> None:
     assert len({one.question for one in figures(results)}) == 2
 
 
-def says_in_chinese_that_a_rate_is_at_least_so_much() -> None:
+def reports_in_chinese_that_a_rate_is_at_least_so_much() -> None:
     words = words_in(Language.ZH)
     (text,) = sentences(gather([Maker().result("64", 15.3e6, limited_by="generator")]), words)
     assert "吞吐量至少为 15.3 Mpps" in text

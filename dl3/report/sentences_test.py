@@ -99,7 +99,7 @@ def figures(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("english", reported(), ids=lambda text: text[:40])
-def says_each_sentence_in_chinese_with_its_figures(english: str) -> None:
+def reports_each_sentence_in_chinese_with_its_figures(english: str) -> None:
     chinese = sentence_text(english, CHINESE)
     assert re.search("[\u4e00-\u9fff]", chinese)
     assert set(figures(english)) == set(figures(chinese))
@@ -130,25 +130,25 @@ OTHERS = (
 
 
 @pytest.mark.parametrize("english", OTHERS, ids=lambda text: text[:40])
-def says_the_other_shapes_of_a_sentence_too(english: str) -> None:
-    says_each_sentence_in_chinese_with_its_figures(english)
+def reports_the_other_shapes_of_a_sentence_too(english: str) -> None:
+    reports_each_sentence_in_chinese_with_its_figures(english)
 
 
-def says_what_a_real_machine_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def reports_what_a_real_machine_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "TRACING", tmp_path / "none")
     state = watch.begin([0], {"dl3d": 2**22})
     seen = Seen.model_validate_json(json.dumps(watch.end(state)))
-    said = [sentence_text(one, CHINESE) for one in missing(seen)]
-    assert "谁占用了核、占用多久，以及各次中断的时刻：此内核没有 tracefs" in said
-    assert "dl3d 的线程：它已不在运行" in said
+    texts = [sentence_text(one, CHINESE) for one in missing(seen)]
+    assert "谁占用了核、占用多久，以及各次中断的时刻：此内核没有 tracefs" in texts
+    assert "dl3d 的线程：它已不在运行" in texts
 
 
-def says_in_an_explanation_what_is_missing() -> None:
+def reports_in_an_explanation_what_is_missing() -> None:
     finding = Finding("missing", "missing", {"sentence": "threads of dl3d: it is no longer running"})
     assert sentence(finding, CHINESE) == "缺少的证据：dl3d 的线程：它已不在运行。"
     assert sentence(finding, ENGLISH) == "Missing evidence: threads of dl3d: it is no longer running."
 
 
-def leaves_what_it_does_not_know() -> None:
+def leaves_unknown_values() -> None:
     for unknown in ("no result: it rained", "odd: x", "此处不适用：本机没有"):
         assert sentence_text(unknown, CHINESE) == unknown

@@ -36,7 +36,7 @@ def counts_the_trials_that_are_recorded() -> None:
     assert len(list(group_rows(row, groups, words_in(Language.EN)))) - 1 == 8
 
 
-def counts_what_the_result_says_where_no_trial_is_recorded() -> None:
+def counts_the_trials_of_the_result_where_none_is_recorded() -> None:
     groups = Groups(gather([RESULT]))
     assert tally(RESULT, groups) == Tally(99, 0)
     assert recount(RESULT, groups) == RESULT.noise

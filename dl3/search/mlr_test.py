@@ -186,7 +186,7 @@ def calls_the_ceiling_of_the_generator_by_its_name(ceiling: float, limit: float,
 
 
 @given(st.floats(1e3, 2e8), bounds(), goals, st.integers(0, 99), st.floats(0, 0.02))
-def asks_the_same_again_when_it_sees_the_same(
+def repeats_the_same_rates_for_the_same_trials(
     limit: float, within: Bounds, wanted: Goals, seed: int, spread: float
 ) -> None:
     dice = random.Random(seed)
@@ -207,7 +207,7 @@ def unlucky(limit: float, dice: random.Random) -> Device:
 
 
 @pytest.mark.parametrize(("exceed", "trials"), [(0.5, 3), (0.25, 5), (0.1, 11)])
-def forgives_with_an_exceed_ratio_what_happens_now_and_then(exceed: float, trials: int) -> None:
+def tolerates_with_an_exceed_ratio_what_happens_now_and_then(exceed: float, trials: int) -> None:
     wanted, within = Goals(exceed_ratio=exceed), Bounds(1e4, 2e7)
     assert wanted.n_trials == trials
     misses = []
@@ -222,7 +222,7 @@ def forgives_with_an_exceed_ratio_what_happens_now_and_then(exceed: float, trial
     assert sorted(misses)[10] <= 0.005 * 7.3e6, "one trial in twenty that loses moves the result of few searches"
 
 
-def tells_the_conditional_throughput_of_what_came_back() -> None:
+def reports_the_conditional_throughput_of_what_came_back() -> None:
     strict, loose = find_throughputs(Desk(forwarder(7.3e6)).measure, Bounds(1e4, 2e7), Goals((0.0, 0.005)))
     assert strict.conditional_pps == strict.pps <= 7.3e6 < loose.pps
     assert loose.conditional_pps == pytest.approx(7.3e6)

@@ -28,7 +28,7 @@ def takes_ranks_for_many(n: int, low: int, high: int) -> None:
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 6, 10])
-def holds_the_median_as_often_as_it_says(n: int) -> None:
+def contains_the_median_as_often_as_stated(n: int) -> None:
     dice, hits = random.Random(n), 0
     for _ in range(2000):
         found = interval([dice.gauss(10, 1) for _ in range(n)])

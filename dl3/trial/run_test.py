@@ -82,7 +82,7 @@ def a_burst_with_frames_left_out_is_invalid() -> None:
     assert made.is_behind
 
 
-def knows_when_the_last_lost_frame_was_due() -> None:
+def computes_when_the_last_lost_frame_was_due() -> None:
     made = trial(FakeGenerator(spoil=counting(last_lost=250_000, longest_outage_us=1500.0)))
     assert (made.last_lost_s, made.longest_outage_s) == (0.25, 0.0015)
     assert trial(FakeGenerator()).last_lost_s is None
@@ -157,7 +157,7 @@ def names_the_place_of_each_loss() -> None:
         ),
     ],
 )
-def says_why_a_trial_is_invalid(spoil: Change, reason: str, is_behind: bool) -> None:
+def reports_why_a_trial_is_invalid(spoil: Change, reason: str, is_behind: bool) -> None:
     made = trial(FakeGenerator(spoil=spoil))
     assert len(made.invalid) == 1
     assert made.invalid[0].startswith(reason)
@@ -173,7 +173,7 @@ def says_why_a_trial_is_invalid(spoil: Change, reason: str, is_behind: bool) -> 
         lambda results: results.update(tsc_offset_ns=100.0),
     ],
 )
-def forgives_what_is_within_the_limits(spoil: Change) -> None:
+def tolerates_what_is_within_the_limits(spoil: Change) -> None:
     assert trial(FakeGenerator(spoil=spoil)).invalid == ()
 
 
@@ -187,7 +187,7 @@ def takes_loss_beside_late_polls_for_the_sink_s_own() -> None:
 
 
 @pytest.mark.parametrize(("refused", "is_valid"), [(100_000, True), (99_500, True), (98_000, False), (0, False)])
-def knows_that_dl3d_never_waits_for_the_sink(refused: int, is_valid: bool) -> None:
+def counts_no_loss_of_dl3d_as_caused_by_the_sink(refused: int, is_valid: bool) -> None:
     def spoil(results: dict[str, Any]) -> None:
         results["streams"][0]["refused"] = refused
         results["ports"][1]["late_polls"] = 2
@@ -211,7 +211,7 @@ def holds_dl3d_to_its_account(changed: dict[str, int], reason: str) -> None:
     assert not made.is_behind
 
 
-def complains_when_another_program_starts_a_run() -> None:
+def fails_when_another_program_starts_a_run() -> None:
     generator = FakeGenerator()
     generator.spoil = lambda results: results.update(run=results["run"] + 1)
     with pytest.raises(Fault, match="run 1 of dl3gen was replaced by run 2: another program"):

@@ -24,7 +24,7 @@ def draws_the_ceiling_beside_the_highest_result() -> None:
     assert [float(bar["data-value"]) for bar in _bars(drawing.pictures[0])] == [24.0, 9.0]
 
 
-def draws_the_wires_apart_and_says_at_least_where_a_proof_fell_short() -> None:
+def draws_the_wires_apart_and_reports_at_least_where_a_proof_fell_short() -> None:
     memif, veth = (Maker(facts=(("lab", {"wire": wire}),)) for wire in ("memif", "veth"))
     over_veth = proof(veth, ["64"]).model_copy(update={"wire": "veth"})
     drawing = CHART.draw(scene([proof(memif, ["64"]), over_veth, memif.result("64", 30e6), veth.result("64", 1e6)]), EN)

@@ -17,7 +17,7 @@ def draws_percent_of_the_line_rate() -> None:
     assert [float(bar["data-value"]) for bar in bars] == [pytest.approx(50, abs=0.01)]
 
 
-def says_that_the_wire_has_no_line_rate() -> None:
+def reports_that_the_wire_has_no_line_rate() -> None:
     drawing = CHART.draw(scene([Maker(line_bps=0).result("64", 1e6)]), EN)
     assert drawing
     assert not drawing.pictures

@@ -29,7 +29,7 @@ def overrun(lost: int, *works: Work) -> Trial:
     return trial({FULL: lost}, [loss(0, lost, ms=265)], seen(work=works), pps=2_787_000, ms=265)
 
 
-def a_full_worker_is_told_by_its_cycles() -> None:
+def a_full_worker_is_recognised_by_its_cycles() -> None:
     evidence = seen(work=(work(cycles=270, empty=0.001, packets=9_630_000),))
     made = trial({FULL: 370_000}, [loss(0, 370_000, ms=1000)], evidence)
     assert keys(made) == ["place", "full", "overrun"]
