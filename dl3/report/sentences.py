@@ -118,8 +118,8 @@ NO_BED = (
         "{dut} 已启动，但在 {from} 与 {to} 之间的两个方向上都不转发任何包；其最后的输出：{words}",
     ),
     (
-        rf"only (?P<found>{N}) of (?P<n>{N}) huge pages of (?P<size>\d \w+) could be reserved: memory is short or in "
-        r"pieces",
+        rf"only (?P<found>{N}) of (?P<n>{N}) huge pages of (?P<size>\d \w+) could be reserved: memory is short or "
+        r"fragmented",
         "{n} 个 {size} 大页中只能预留 {found} 个：内存不足或过于零碎",
     ),
     (

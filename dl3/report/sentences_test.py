@@ -86,10 +86,10 @@ def reported() -> list[str]:
     found += strings("host/hugepages.py", "only |64 more")
     found += [one for path in sources("dut") for one in strings(path, ".* is not installed: run '")]
     found += strings("host/seen.py", "threads that took|the kernel's trace ring|frequency|threads of")
-    found += strings("host/watch.py", "this kernel has|no mount of|tracefs cannot|its ring cannot")
+    found += strings("host/watch.py", "this kernel has|a private mount|tracefs cannot|its ring cannot")
     found += strings("host/watching.py", "the machine cannot be|the observations")
     found += strings("trial/seen.py", ".* stalled more|dl3d runs on")
-    found += strings("bench/far.py", "how the clocks of both")
+    found += strings("bench/far.py", "offset between the clocks")
     return found
 
 
