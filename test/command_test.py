@@ -28,7 +28,7 @@ def _run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("what", ["ports", "workers", "drops", "routes", "nexthops"])
-def show_tells_people_and_programs(dl3d: Forwarder, what: str) -> None:
+def show_has_output_for_people_and_programs(dl3d: Forwarder, what: str) -> None:
     table = _run("show", what, "--socket", dl3d.socket)
     assert (table.returncode, table.stderr) == (0, "")
     assert len(table.stdout.splitlines()) >= 2

@@ -165,7 +165,7 @@ def a_device_that_goes_away_stops_it_with_a_status() -> None:
         assert "ports[1] (b): its device net_af_packet1 is gone" in wired.dl3d.stderr
 
 
-def an_interface_that_merges_frames_is_told_of() -> None:
+def an_interface_that_merges_frames_is_reported() -> None:
     lo = Port("a", device="net_af_packet0,iface=lo")  # Linux creates it with gro on
     with Forwarder(DL3D, config_text([lo], memory={"hugepages": "never"})) as dl3d:
         dl3d.wait_ready()

@@ -86,7 +86,7 @@ def stamped_frames_are_accounted_for_and_the_others_are_foreign(tmp_path: Path) 
     assert reported.lost == reported.lost_by_gaps == STAMPED * loops - reported.received > 0
 
 
-def the_answer_to_send_says_how_many_frames_are_stamped(tmp_path: Path) -> None:
+def the_reply_to_send_reports_how_many_frames_are_stamped(tmp_path: Path) -> None:
     with Bench(tmp_path) as bench:
         (reported,) = bench.dl3gen.call("send", streams=[_stream(_capture(tmp_path), stamp=True)])["streams"]
         bench.dl3gen.finish()

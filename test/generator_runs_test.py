@@ -62,7 +62,7 @@ def _dump_of_all(folder: Path, n: int, **keys: Any) -> tuple[StreamResult, list[
 
 
 @pytest.mark.alone  # no frame may be late
-def the_rate_that_it_tells_is_the_wires(tmp_path: Path) -> None:
+def the_reported_rate_is_that_of_the_wire(tmp_path: Path) -> None:
     reported, arrivals = _dump_of_all(tmp_path, 8000, rate="20 kpps")
     assert len(arrivals) == 8000
     # Between each frame and the 4000th after it, so that a few pauses make no difference.
@@ -168,7 +168,7 @@ def frames_of_another_program_are_received(tmp_path: Path) -> None:
         assert reported.lost == reported.lost_by_gaps == 99  # the 1000th, also lost, leaves no gap
 
 
-def sixty_four_streams_at_once_are_told_apart(tmp_path: Path) -> None:
+def sixty_four_streams_at_once_are_distinguished(tmp_path: Path) -> None:
     ids = [4 * i for i in range(64)]
     with Bench(tmp_path, [f"{THERE} ring=32768 slot=128"]) as bench:
         results = bench.run(*(stream(id=i, rate="500 pps", frames=10 + i) for i in ids))

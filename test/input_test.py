@@ -178,7 +178,7 @@ def check_finds_a_mistake_without_touching_a_device(tmp_path: Path) -> None:
     _is_one_sentence(_run_on(tmp_path, GOOD.replace("10.2.0.0/16", "10.2.0.1/16"), "--check"))
 
 
-def an_end_inside_dpdk_is_told(tmp_path: Path) -> None:
+def an_end_inside_dpdk_is_reported(tmp_path: Path) -> None:
     run = _run_on(tmp_path, GOOD.replace("memory:", f"eal: {{plugins: [{plugin('leave')}]}}\nmemory:"))
     _is_one_sentence(run)
     assert "DPDK terminated the process during its start" in run.stderr
@@ -198,7 +198,7 @@ def another_release_of_dpdk_than_the_one_it_was_built_with_is_refused(
     assert "found DPDK 99.11.2: rebuild it" in run.stderr
 
 
-def check_knows_how_much_memory_the_machine_has(tmp_path: Path) -> None:
+def check_detects_how_much_memory_the_machine_has(tmp_path: Path) -> None:
     run = _run_on(tmp_path, GOOD.replace("never}", "never, mib: 1000000}"), "--check")
     _is_one_sentence(run)
     assert "memory: mib requests 1000000 MiB" in run.stderr

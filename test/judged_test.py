@@ -191,7 +191,7 @@ def _config(folder: Path, frames: list[bytes], args: list[str]) -> str:
 
 
 @pytest.mark.parametrize("args", [[], ["--force-max-simd-bitwidth=64"]], ids=["vector", "scalar"])
-def each_frame_meets_the_fate_that_the_rfcs_want(tmp_path: Path, args: list[str]) -> None:
+def each_frame_is_handled_as_the_rfcs_require(tmp_path: Path, args: list[str]) -> None:
     rng = random.Random(1812)
     frames = [_frame(rng) for _ in range(N_FRAMES)]
     fates = [_judge(frame) for frame in frames]

@@ -65,7 +65,7 @@ def a_local_route_counts_as_a_whole(network: Network) -> None:
         assert _passes(network, "203.0.113.200")
 
 
-def more_addresses_than_the_filter_tells_apart_are_all_ours(network: Network) -> None:
+def more_addresses_than_the_filter_distinguishes_are_all_ours(network: Network) -> None:
     own = [f"10.200.{i // 250}.{1 + i % 250}" for i in range(1000)]
     network.ip(*(f"address add {address}/32 dev p3" for address in own))
     assert _is_stopped(network, own[0])

@@ -159,7 +159,7 @@ def _run(dl3d: Forwarder, commands: str) -> None:
         dl3d.taps.run(*shlex.split(command))
 
 
-def _heard(dl3d: Forwarder) -> int:
+def _n_messages(dl3d: Forwarder) -> int:
     messages: int = dl3d.call("mirror")["messages"]
     return messages
 
@@ -168,11 +168,11 @@ def _heard(dl3d: Forwarder) -> int:
 def names_what_workers_leave_to_linux(dl3d: Forwarder, thing: str) -> None:
     done, undone, what, where = THINGS[thing]
     wait_until(lambda: not _named(dl3d), "nothing is named before")
-    before = _heard(dl3d)
+    before = _n_messages(dl3d)
     _run(dl3d, done)
     try:
         if what is None:
-            wait_until(lambda: _heard(dl3d) > before, "the mirror has heard of it")
+            wait_until(lambda: _n_messages(dl3d) > before, "the mirror has heard of it")
             time.sleep(MOMENT_S)
             assert not _named(dl3d)
         else:

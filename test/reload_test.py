@@ -135,7 +135,7 @@ def what_needs_a_restart_is_refused_by_name(wired: WiredForwarder, changed: dict
     assert _goes_to(wired, 1)
 
 
-def an_invalid_file_on_a_signal_is_told_in_the_log(wired: WiredForwarder) -> None:
+def an_invalid_file_on_a_signal_is_reported_in_the_log(wired: WiredForwarder) -> None:
     wired.dl3d.file.write_text("ports: 5\n")
     wired.dl3d.process.send_signal(signal.SIGHUP)
     wait_until(lambda: "ports" in wired.dl3d.stderr, "the error was in the log")

@@ -109,9 +109,9 @@ def a_crash_takes_neither_carrier_nor_routes(keeping_taps: WiredForwarder) -> No
         with pytest.raises(subprocess.TimeoutExpired):
             monitor.wait(0.5)
         monitor.terminate()
-        said = monitor.communicate()[0].decode()
-    assert "NO-CARRIER" not in said, said
-    assert "Deleted" not in said, said
+        printed = monitor.communicate()[0].decode()
+    assert "NO-CARRIER" not in printed, printed
+    assert "Deleted" not in printed, printed
     assert _index(wired, "a") == index
     rows = wired.dl3d.call("taps")["taps"]
     assert all(row["adopted"] and row["held"] and row["carrier"] for row in rows), rows
@@ -221,20 +221,20 @@ def a_taken_name_is_refused_and_nothing_changed(
 ) -> None:
     namespace.ip(*making.split())
     before = namespace.ip("-d", "link", "show")
-    said = _refusal(tmp_path, namespace.name, check=check)
-    assert words in said, said
-    assert "port 'b'" in said, said
+    printed = _refusal(tmp_path, namespace.name, check=check)
+    assert words in printed, printed
+    assert "port 'b'" in printed, printed
     assert namespace.ip("-d", "link", "show") == before
 
 
-def a_namespace_that_nobody_else_sees_is_named(tmp_path: Path) -> None:
+def a_namespace_that_is_invisible_to_others_is_named(tmp_path: Path) -> None:
     name = f"unseen{os.getpid()}"
     file, log = tmp_path / "dl3d.yaml", tmp_path / "log"
     text = GOOD.replace("{namespace: NAMESPACE}", "{keep: false}").replace("SOCKET", str(tmp_path / f"{name}.sock"))
     file.write_text(text)
     # Like ip netns exec.
     words = ["unshare", "--mount", "--propagation", "slave", str(DL3D), str(file)]
-    with log.open("w") as said, subprocess.Popen(words, stderr=said) as process:
+    with log.open("w") as printed, subprocess.Popen(words, stderr=printed) as process:
         wait_until(lambda: "forwarding: ports 2" in log.read_text(), "it ran", 20.0)
         process.terminate()
     assert f"network namespace '{name}' is only visible to dl3d" in log.read_text()
@@ -242,13 +242,13 @@ def a_namespace_that_nobody_else_sees_is_named(tmp_path: Path) -> None:
 
 
 def a_missing_namespace_is_refused(tmp_path: Path) -> None:
-    said = _refusal(tmp_path, "no-such-namespace")
-    assert "network namespace 'no-such-namespace' does not exist" in said, said
+    printed = _refusal(tmp_path, "no-such-namespace")
+    assert "network namespace 'no-such-namespace' does not exist" in printed, printed
 
 
 def missing_rights_are_named(tmp_path: Path, namespace: Namespace) -> None:
-    said = _refusal(tmp_path, namespace.name, "setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin")
-    assert "CAP_NET_ADMIN" in said, said
+    printed = _refusal(tmp_path, namespace.name, "setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin")
+    assert "CAP_NET_ADMIN" in printed, printed
     with pytest.raises(Fault):
         namespace.ip("link", "show", "dev", "a")
 
@@ -284,12 +284,12 @@ def a_kernel_without_next_hop_objects_is_refused_and_nothing_changed(
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
     before = namespace.ip("-d", "link", "show")
     pretend = ("env", f"LD_PRELOAD={library}", "ASAN_OPTIONS=verify_asan_link_order=0")
-    said = _refusal(tmp_path, namespace.name, *pretend, check=check)
-    assert "this kernel has no next-hop objects" in said, said
+    printed = _refusal(tmp_path, namespace.name, *pretend, check=check)
+    assert "this kernel has no next-hop objects" in printed, printed
     assert namespace.ip("-d", "link", "show") == before
 
 
 def a_missing_device_file_is_named(tmp_path: Path, namespace: Namespace) -> None:
     hide = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh")
-    said = _refusal(tmp_path, namespace.name, *hide)
-    assert "no /dev/net/tun" in said, said
+    printed = _refusal(tmp_path, namespace.name, *hide)
+    assert "no /dev/net/tun" in printed, printed

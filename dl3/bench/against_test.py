@@ -129,7 +129,7 @@ def writes_the_verdict_beside_the_rows(tmp_path: Path) -> None:
     assert (found["passed"], found["rows"][0]["ratio"], found["least_ratio"]) == (False, 0.9, 0.98)
 
 
-def says_which_file_cannot_be_written(tmp_path: Path) -> None:
+def reports_which_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(Fault, match="cannot be written"):
         write(tmp_path / "file" / "x.json", outcome())

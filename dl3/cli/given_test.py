@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from dl3.cli import given, onecore, peers, place
 from dl3.cli.main import app
 from dl3.dut import wired
-from dl3.model.answers import FrameLoss
 from dl3.model.campaign import Skipped
 from dl3.model.fault import UsageFault
+from dl3.model.results import FrameLoss
 from dl3.model.stream import MIXES
 from dl3.record.journal import append
 
@@ -33,12 +33,12 @@ def refuses_sizes_that_no_frame_has(text: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["imx", "IMIX", "imix2", "jumbo"])
-def refuses_a_mix_that_nobody_knows(word: str) -> None:
+def refuses_an_unknown_mix(word: str) -> None:
     with pytest.raises(UsageFault, match=f"^--sizes 64,{word}: invalid size '{word}': expected .* or imix, classic; "):
         given.frames_of(f"64,{word}")
 
 
-def knows_the_mixes_that_dl3gen_knows() -> None:
+def has_the_mixes_of_dl3gen() -> None:
     rows = (Path(given.__file__).parents[2] / "src" / "gen" / "read_size.c").read_text()
     assert tuple(re.findall(r'^\t\{"(\w+)"', rows, re.MULTILINE)) == MIXES
 

@@ -16,7 +16,7 @@ class ErrorReply(Reply):
     message: str
 
 
-class Answer(Reply):
+class Response(Reply):
     """A JSON-RPC 2.0 response."""
 
     jsonrpc: str

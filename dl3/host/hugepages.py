@@ -72,7 +72,7 @@ def check_memory(missing: int, page_kib: int) -> None:
     available = available_pages(Path("/proc/meminfo").read_text(encoding="ascii"), page_kib)
     if missing > available:
         raise Fault(
-            f"{missing} more huge pages of {UNITS[page_kib]} are wanted, memory is left for {available}: ask for fewer"
+            f"{missing} more huge pages of {UNITS[page_kib]} needed, but memory is left for only {available}: request fewer"
         )
 
 

@@ -1,4 +1,4 @@
-"""A running dl3d or dl3gen: started with a configuration, ready when it answers, stopped gracefully."""
+"""A running dl3d or dl3gen: started with a configuration, ready when it replies, stopped gracefully."""
 
 import contextlib
 import json
@@ -94,7 +94,7 @@ class Program:
         return (self.folder / "stderr").read_text()
 
     def wait_ready(self, timeout_s: float = 60.0) -> None:
-        """Return once it answers on its socket; Fault with its error output if it exits or takes too long."""
+        """Return once it replies on its socket; Fault with its error output if it exits or takes too long."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
@@ -104,7 +104,7 @@ class Program:
                 return
             except (OSError, Fault, ValueError):
                 time.sleep(0.02)
-        raise Fault(f"{self.NAME} did not answer within {timeout_s:.0f} s: {self.stderr.strip()}")
+        raise Fault(f"{self.NAME} did not reply within {timeout_s:.0f} s: {self.stderr.strip()}")
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         """Call a method over the control socket and return the result unparsed; Fault if it fails."""

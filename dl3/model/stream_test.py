@@ -61,5 +61,5 @@ def refuses_rates_that_cannot_be_compared() -> None:
         ({"src_ip": "2001:db8::1", "protocol": "tcp", "vlan": 1}, 92),
     ],
 )
-def knows_the_smallest_frame(keys: dict[str, Any], bytes_: int) -> None:
+def computes_the_smallest_frame(keys: dict[str, Any], bytes_: int) -> None:
     assert stream(**keys).smallest_bytes() == bytes_

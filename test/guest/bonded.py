@@ -199,7 +199,7 @@ def a_port_that_leaves_its_bond_is_forwarded_by_workers_again(bonded: Bonded) ->
     assert bonded.names(set())
 
 
-def a_port_under_a_master_that_nobody_knows_is_named(bonded: Bonded) -> None:
+def a_port_under_an_unknown_master_is_named(bonded: Bonded) -> None:
     bonded.ip("link add team0 type team", "link set p1 down", "link set p1 master team0")
     assert bonded.names({1})
     bonded.ip("link delete team0", "link set p1 up")
