@@ -113,8 +113,8 @@ static void wants_slots_that_hold_a_frame_of_the_mtu(void **state)
 			"net_af_packet, 1982 bytes; add \"framesz=4096,blocksz=4096\""},
 		{"net_af_packet0,iface=lo", 9000, "add \"framesz=12288,blocksz=12288\""},
 		{"net_af_packet0,iface=lo,framesz=12288,blocksz=12288", 9600, NULL},
-		{"net_af_packet0,iface=lo,framesz=0", 0, "which hold 1 bytes"},
-		{"net_af_packet0,iface=lo,framesz=-1", 0, "which hold 1 bytes"},
+		{"net_af_packet0,iface=lo,framesz=0", 0, "net_af_packet, 1 bytes"},
+		{"net_af_packet0,iface=lo,framesz=-1", 0, "net_af_packet, 1 bytes"},
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {

@@ -175,7 +175,7 @@ static void leaves_a_file_that_is_no_socket_alone(void **state)
 
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(rpc_socket_open(&s, path, NULL, &error), -EEXIST);
-	assert_non_null(strstr(error.text, "no socket"));
+	assert_non_null(strstr(error.text, "not a socket"));
 	assert_int_equal(access(path, F_OK), 0);
 }
 
