@@ -93,7 +93,7 @@ def a_crash_of_dl3d_costs_no_session() -> None:
     """Only a restart that takes less than half the dead interval counts: on a starved machine sessions end rightly."""
     with _routing_on("dl3d", has_bfd=False) as routing:
         assert isinstance(routing.router, Dl3dRouter)
-        outages_s = []
+        outages_s = list[float]()
         while not outages_s or outages_s[-1] >= OSPF_DEAD_S / 2:
             assert len(outages_s) < CRASHES, f"each restart was slow: {outages_s} s"
             _wait_until_routed(routing)

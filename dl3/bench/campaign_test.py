@@ -57,7 +57,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def gives_the_same_results_wherever_it_was_cut(data: st.DataObject, whole: bytes, tmp_path_factory: Any) -> None:
     path = tmp_path_factory.mktemp("cut") / "r.jsonl"
     path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])

@@ -190,7 +190,7 @@ def takes_the_least_budget_that_it_names(name: str) -> None:
 
 
 @given(st.floats(60, 5000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def never_promises_more_than_the_budget_and_never_drops_a_case(budget_s: float) -> None:
     whole = _plan_of("white-paper")
     try:

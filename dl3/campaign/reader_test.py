@@ -384,19 +384,19 @@ def check(content: bytes) -> None:
 @example(b"--- a\n--- b")
 @example(b'{"\\n": 1}')
 @example(b"{<<: {a: 1}}")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def reads_any_bytes_or_refuses_them(content: bytes) -> None:
     check(content)
 
 
 @given(TREES | NEARLY)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def reads_any_tree_or_refuses_it(tree: Any) -> None:
     check(yaml.safe_dump(tree, allow_unicode=True).encode("utf-8", "replace"))
 
 
 @given(st.sampled_from(shipped()), st.integers(0, 5000), st.integers(0, 20), st.binary(max_size=5))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def reads_a_campaign_that_was_damaged_or_refuses_it(path: Path, start: int, n: int, put: bytes) -> None:
     content = path.read_bytes()
     check(content[:start] + put + content[start + n :])

@@ -252,7 +252,7 @@ OTHERS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(records=st.lists(TRIALS | RESULTS | OTHERS, max_size=6), language=st.sampled_from(Language))
 def makes_a_harmless_page_of_any_records(records: list[Record], language: Language) -> None:
     text = page(records, language, AT)

@@ -202,7 +202,7 @@ def counts_no_loss_of_dl3d_as_caused_by_the_sink(refused: int, is_valid: bool) -
     [
         ({"received": 1_000_003}, "accounting: dl3d received 1,000,003 and injected 0 packets, sent 1,000,000,"),
         ({"dropped": 2}, "accounting: dl3d received"),
-        ({"punted": -7}, "accounting: dl3d's counters went back"),
+        ({"punted": -7}, "accounting: dl3d's counters decreased"),
     ],
 )
 def holds_dl3d_to_its_account(changed: dict[str, int], reason: str) -> None:
