@@ -120,6 +120,7 @@ static enum verdict check_martian(const struct parse *p, const struct arrival *a
 static enum verdict check_mac(const struct parse *p, const struct arrival *a, enum wire_fault fault)
 {
 	bool vlan_is_linuxs = fault == WIRE_VLAN && p->w->tap;
+	bool linux_forwards = p->w->tap && a->frame[12] == 0x08; // from 169.254/16, not fe80::/10
 
 	if (fault == WIRE_RUNT || fault == WIRE_MULTI_SEGMENT || fault == WIRE_ARP)
 		return verdict_of_fault[fault];
@@ -129,6 +130,8 @@ static enum verdict check_mac(const struct parse *p, const struct arrival *a, en
 		return VERDICT_MAC_NOT_OURS;
 	if (fault == WIRE_MARTIAN_SOURCE)
 		return check_martian(p, a);
+	if (fault == WIRE_LINK_LOCAL_SOURCE && linux_forwards)
+		return VERDICT_FORWARD;
 	return verdict_of_fault[fault];
 }
 
