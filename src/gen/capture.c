@@ -36,9 +36,8 @@ static int check_frame(struct reading *r, const struct capture_packet *packet)
 {
 	if (packet->n_bytes < packet->n_wire)
 		return error_set(r->error, -EINVAL,
-			"%s: frame %u was cut to %u of %u bytes when it was captured; capture "
-			"whole "
-			"frames (tcpdump -s 0)",
+			"%s: frame %u was truncated to %u of %u bytes when it was captured; "
+			"capture whole frames (tcpdump -s 0)",
 			r->path, r->n_read, packet->n_bytes, packet->n_wire);
 	if (packet->n_bytes < WIRE_ETHER_BYTES || packet->n_bytes > MOST_BYTES)
 		return error_set(r->error, -EINVAL,
@@ -46,7 +45,7 @@ static int check_frame(struct reading *r, const struct capture_packet *packet)
 			r->n_read, packet->n_bytes, WIRE_ETHER_BYTES, MOST_BYTES);
 	if (r->n_read > CAPTURE_MAX_FRAMES || r->out->n_bytes + MOST_BYTES > CAPTURE_MAX_BYTES)
 		return error_set(r->error, -EFBIG,
-			"%s has more than %d frames or %d MiB; take a part of it (editcap -r)",
+			"%s has more than %d frames or %d MiB; use a part of it (editcap -r)",
 			r->path, CAPTURE_MAX_FRAMES, CAPTURE_MAX_BYTES >> 20);
 	return 0;
 }
@@ -98,7 +97,8 @@ static int add_frame(struct reading *r, struct capture_packet *packet)
 		return err;
 	if (vector_reserve(&out->frame, &r->frame_capacity, out->n + 1, sizeof(out->frame[0])) ||
 		vector_reserve(&out->bytes, &r->byte_capacity, out->n_bytes + n_bytes, 1))
-		return error_set(r->error, -ENOMEM, "%s: no memory for its frames", r->path);
+		return error_set(r->error, -ENOMEM, "%s: not enough memory for its frames",
+			r->path);
 	uint8_t *to = out->bytes + out->n_bytes;
 	struct capture_frame target = {.at_ns = since_first(r, packet),
 		.offset = out->n_bytes,
@@ -137,7 +137,7 @@ static int check_kind(struct reading *r)
 	if (kind == DLT_EN10MB)
 		return 0;
 	return error_set(r->error, -EINVAL,
-		"%s has frames of kind %s; expected a capture of Ethernet", r->path,
+		"%s has link-layer type %s; expected an Ethernet capture", r->path,
 		name ? name : "unknown");
 }
 
@@ -171,7 +171,8 @@ static int next_packet(struct reading *r, struct capture_packet *out)
 	if (got >= 0)
 		return got;
 	return error_set(r->error, got,
-		"%s ends or is damaged behind frame %u (%.80s); capture again, or repair it",
+		"%s is truncated or damaged after frame %u (%.80s); capture again, or repair "
+		"the file",
 		r->path, r->n_read, inner.text);
 }
 
@@ -206,10 +207,10 @@ static int check_any(struct reading *r)
 		return 0;
 	if (!r->n_read)
 		return error_set(r->error, -EINVAL,
-			"%s has no frames; expected a capture with some", r->path);
+			"%s has no frames; expected a capture with at least one", r->path);
 	return error_set(r->error, -EINVAL,
-		"%s has no frames of Ethernet, only of %s; expected a capture of Ethernet", r->path,
-		r->out->left_out);
+		"%s has no Ethernet frames, only those of %s; expected an Ethernet capture",
+		r->path, r->out->left_out);
 }
 
 static int read_frames(struct reading *r)
@@ -250,11 +251,10 @@ static int open_file(struct reading *r, FILE *file)
 		return 0;
 	fclose(file);
 	if (!n)
-		return error_set(r->error, -EINVAL,
-			"%s is empty; expected a capture file of tcpdump or Wireshark", r->path);
+		return error_set(r->error, -EINVAL, "%s is empty; expected a pcap or pcapng file",
+			r->path);
 	return error_set(r->error, -EINVAL,
-		"%s is not a capture file (%.80s); expected one of tcpdump or Wireshark", r->path,
-		text);
+		"%s is not a capture file (%.80s); expected a pcap or pcapng file", r->path, text);
 }
 
 static void close_file(struct reading *r)
@@ -309,7 +309,8 @@ static int check_unchanged(const struct capture *out, const char *path, struct e
 	if (!memcmp(&now, &out->file, sizeof(now)))
 		return 0;
 	return error_set(error, -EINVAL,
-		"%s was changed while it was read; try again once nobody writes to it", path);
+		"%s was changed while it was read; try again when no program is writing to it",
+		path);
 }
 
 int capture_read(struct capture *out, const struct gen_stream *stream, struct error *error)
@@ -322,7 +323,7 @@ int capture_read(struct capture *out, const struct gen_stream *stream, struct er
 
 	*out = (struct capture){0};
 	if (fd < 0)
-		return error_set(error, -errno, "%s cannot be opened: %s", path, strerror(errno));
+		return error_set(error, -errno, "cannot open %s: %s", path, strerror(errno));
 	FILE *file = fstat(fd, &target) || !S_ISREG(target.st_mode) ? NULL : fdopen(fd, "r");
 	if (file) {
 		err = capture_read_file(out, file, stream, error);

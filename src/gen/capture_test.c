@@ -135,28 +135,28 @@ static void answers_each_bad_file_with_one_sentence(void **state)
 	uint8_t frame[10000] = {0};
 
 	assert_int_not_equal(take(), 0);
-	assert_string_equal(error.text,
-		"a.pcap is empty; expected a capture file of tcpdump or Wireshark");
+	assert_string_equal(error.text, "a.pcap is empty; expected a pcap or pcapng file");
 	put("nothing of the kind", 19);
 	assert_int_not_equal(take(), 0);
 	assert_string_equal(error.text, "a.pcap is not a capture file (unknown file format); "
-					"expected one of tcpdump or Wireshark");
+					"expected a pcap or pcapng file");
 	set_up(NULL);
 	put_head(1);
 	assert_int_not_equal(take(), 0);
-	assert_string_equal(error.text, "a.pcap has no frames; expected a capture with some");
+	assert_string_equal(error.text,
+		"a.pcap has no frames; expected a capture with at least one");
 	set_up(NULL);
 	put_head(113);
 	assert_int_not_equal(take(), 0);
 	assert_string_equal(error.text,
-		"a.pcap has frames of kind LINUX_SLL; expected a capture of Ethernet");
+		"a.pcap has link-layer type LINUX_SLL; expected an Ethernet capture");
 	set_up(NULL);
 	put_head(1);
 	put_frame(0, 0, frame, 60, 60);
 	put_frame(0, 0, frame, 96, 1514);
 	assert_int_not_equal(take(), 0);
-	assert_string_equal(error.text, "a.pcap: frame 2 was cut to 96 of 1514 bytes when it was "
-					"captured; capture whole frames (tcpdump -s 0)");
+	assert_string_equal(error.text, "a.pcap: frame 2 was truncated to 96 of 1514 bytes when it "
+					"was captured; capture whole frames (tcpdump -s 0)");
 	set_up(NULL);
 	put_head(1);
 	put_frame(0, 0, frame, 10000, 10000);
@@ -170,8 +170,8 @@ static void answers_each_bad_file_with_one_sentence(void **state)
 	file.n -= 7;
 	assert_int_not_equal(take(), 0);
 	assert_string_equal(error.text,
-		"a.pcap ends or is damaged behind frame 1 (truncated dump file; tried to read 60 "
-		"captured bytes, only got 53); capture again, or repair it");
+		"a.pcap is truncated or damaged after frame 1 (truncated dump file; tried to read "
+		"60 captured bytes, only got 53); capture again, or repair the file");
 }
 
 static struct capture_frame room_in(const struct wire_recipe *recipe, size_t change, uint8_t value)

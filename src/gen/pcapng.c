@@ -114,7 +114,7 @@ static int read_iface(struct pcapng *r, struct body *body, struct error *error)
 	if (r->n_ifaces == MOST_IFACES)
 		return error_set(error, -EINVAL, "more than %d interfaces", MOST_IFACES);
 	if (vector_reserve(&r->iface, &r->iface_capacity, r->n_ifaces + 1, sizeof(r->iface[0])))
-		return error_set(error, -ENOMEM, "no memory for its interfaces");
+		return error_set(error, -ENOMEM, "not enough memory for its interfaces");
 	struct pcapng_iface *iface = &r->iface[r->n_ifaces];
 	*iface = (struct pcapng_iface){.number = r->n_ifaces - r->first,
 		.link_type = get16(body, body->at),
@@ -136,8 +136,8 @@ static int take_bytes(struct pcapng *r, struct body *body, struct capture_packet
 	struct error *error)
 {
 	if (out->iface >= r->n_ifaces - r->first)
-		return error_set(error, -EINVAL, "a packet of interface %u, which is not described",
-			out->iface);
+		return error_set(error, -EINVAL,
+			"a packet of interface %u, which has no description", out->iface);
 	if (out->n_bytes > body->n)
 		return error_set(error, -EINVAL, "a packet of %u bytes exceeds its block",
 			out->n_bytes);
@@ -243,7 +243,7 @@ static int read_block(struct pcapng *r, struct body *out, struct error *error)
 	if (n < LEAST_BLOCK || n % 4 || n > MOST_BLOCK)
 		return error_set(error, -EINVAL, "a block has a length of %u bytes", n);
 	if (vector_reserve(&r->block, &r->block_capacity, n, 1))
-		return error_set(error, -ENOMEM, "no memory for a block of %u bytes", n);
+		return error_set(error, -ENOMEM, "not enough memory for a block of %u bytes", n);
 	memcpy(r->block, head, sizeof(head));
 	got += fread(r->block + got, 1, n - got, r->file);
 	if (got < n)

@@ -187,8 +187,8 @@ static void names_the_interfaces_of_a_file_without_ethernet(void **state)
 	put_packet(1, 0, 1, 60);
 	assert_int_not_equal(take(), 0);
 	assert_string_equal(error.text,
-		"a.pcapng has no frames of Ethernet, only of interface 0 (RAW, 1 frame), "
-		"interface 1 (link type 147, 1 frame); expected a capture of Ethernet");
+		"a.pcapng has no Ethernet frames, only those of interface 0 (RAW, 1 frame), "
+		"interface 1 (link type 147, 1 frame); expected an Ethernet capture");
 }
 
 static void shortens_a_long_list_of_interfaces(void **state)
@@ -289,8 +289,8 @@ static void begins_anew_with_each_section_in_its_byte_order(void **state)
 	put_packet(1, 0, 1, 60); // of a former section
 	assert_int_not_equal(take(), 0);
 	assert_string_equal(error.text,
-		"a.pcapng ends or is damaged behind frame 3 (a packet of interface 1, which is not "
-		"described); capture again, or repair it");
+		"a.pcapng is truncated or damaged after frame 3 (a packet of interface 1, which "
+		"has no description); capture again, or repair the file");
 }
 
 static void takes_simple_and_old_packets_and_skips_other_blocks(void **state)
@@ -325,8 +325,9 @@ static void takes_simple_and_old_packets_and_skips_other_blocks(void **state)
 	put_bytes(2, 64);
 	end_block();
 	assert_int_not_equal(take(), 0);
-	assert_string_equal(error.text, "a.pcapng: frame 4 was cut to 64 of 65 bytes when it was "
-					"captured; capture whole frames (tcpdump -s 0)");
+	assert_string_equal(error.text,
+		"a.pcapng: frame 4 was truncated to 64 of 65 bytes when it was "
+		"captured; capture whole frames (tcpdump -s 0)");
 }
 
 static void assert_damaged(const char *reason)
@@ -334,7 +335,8 @@ static void assert_damaged(const char *reason)
 	char text[ERROR_MAX];
 
 	snprintf(text, sizeof(text),
-		"a.pcapng ends or is damaged behind frame 0 (%s); capture again, or repair it",
+		"a.pcapng is truncated or damaged after frame 0 (%s); capture again, or repair the "
+		"file",
 		reason);
 	assert_int_not_equal(take(), 0);
 	assert_string_equal(error.text, text);
@@ -361,7 +363,7 @@ static void refuses_malformed_blocks(void **state)
 	assert_damaged("a block has a length of 2147483644 bytes");
 	set_up(NULL);
 	put_packet(0, 0, 1, 60);
-	assert_damaged("a packet of interface 0, which is not described");
+	assert_damaged("a packet of interface 0, which has no description");
 	set_up(NULL);
 	put_iface(ETHERNET, 0);
 	put_packet(0, 0, 1, 60);
@@ -399,8 +401,8 @@ static void refuses_malformed_options(void **state)
 	begin_packet(0, 0, 1, 60), put16(2), put16(0xffff), end_block();
 	assert_int_not_equal(take(), 0);
 	assert_string_equal(error.text,
-		"a.pcapng ends or is damaged behind frame 0 (an option of a packet exceeds its "
-		"block); capture again, or repair it");
+		"a.pcapng is truncated or damaged after frame 0 (an option of a packet exceeds its "
+		"block); capture again, or repair the file");
 }
 
 int main(void)

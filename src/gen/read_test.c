@@ -221,8 +221,8 @@ static void answers_each_wrong_range_and_count_with_one_sentence(void **state)
 		{ONE("\"distribution\": \"zipf\", \"exponent\": 11"),
 			"streams[0]: exponent 11: expected a number from 0.01 to 10"},
 		{ONE("\"pcap\": 3"), "streams[0]: pcap 3: expected the path of a capture file"},
-		{ONE("\"pcap\": \"/nowhere\""), "streams[0]: pcap: /nowhere cannot be opened: No "
-						"such file or directory"},
+		{ONE("\"pcap\": \"/nowhere\""),
+			"streams[0]: pcap: cannot open /nowhere: No such file or directory"},
 		{ONE("\"pcap\": \"/tmp\""),
 			"streams[0]: pcap: /tmp is not a file; expected a capture file"},
 		{ONE("\"pcap\": \"/nowhere\", \"ttl\": 3"), "streams[0]: pcap: its frames are sent "
