@@ -26,6 +26,7 @@ FRAMES = [
     )
 ]
 STAMPED = 3
+CORPUS = Path(__file__).parent / "corpus" / "capture"
 LOOPS = 20
 
 
@@ -61,6 +62,26 @@ def frames_are_sent_as_they_are_loop_after_loop(tmp_path: Path) -> None:
 def a_pcapng_file_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "in.pcapng"
     wrpcapng(str(path), FRAMES)
+    out, _ = _sent(tmp_path, len(FRAMES), _stream(str(path)))
+    assert out == _padded(FRAMES)
+
+
+def a_pcapng_file_is_replayed_without_what_is_not_ethernet(tmp_path: Path) -> None:
+    """The file has 1 frame of Ethernet and 1 of Linux cooked capture; fuzz targets take the first byte as options."""
+    path = tmp_path / "in.pcapng"
+    path.write_bytes((CORPUS / "mixed_links").read_bytes()[1:])
+    with Bench(tmp_path, [f"{THERE} dump=2"]) as bench:
+        (reply,) = bench.dl3gen.call("send", streams=[_stream(str(path), loops=2)])["streams"]
+        bench.dl3gen.finish()
+        out = [bytes(frame) for frame in rdpcap(str(bench.dumped()))]
+    assert [len(frame) for frame in out] == [82, 82]
+    assert (reply["pcap"]["frames"], reply["pcap"]["left_out"]) == (1, 1)
+    assert reply["pcap"]["left_out_of"] == "interface 1 (LINUX_SLL, 1 frame)"
+
+
+def a_captured_fcs_is_not_sent(tmp_path: Path) -> None:
+    path = tmp_path / "in.pcap"
+    wrpcap(str(path), [Raw(frame + b"fcs!") for frame in _padded(FRAMES)], linktype=0x24000001)
     out, _ = _sent(tmp_path, len(FRAMES), _stream(str(path)))
     assert out == _padded(FRAMES)
 

@@ -139,14 +139,14 @@ def _no_way6(frame: bytes) -> str:
 
 
 def _leave(frame: bytes) -> Judged:
-    """TTL, MTU, and the expected output of a valid packet; a trailer is kept only if it makes the frame too long."""
+    """TTL, MTU, and the expected output of a valid packet: without a trailer, except padding to the minimum length."""
     is_ip4 = frame[12] == 8
     ttl, length = (22, int.from_bytes(frame[16:18])) if is_ip4 else (21, 40 + int.from_bytes(frame[18:20]))
     if frame[ttl] <= 1:
         return "ttl_expired"
     if length > MTU:
         return "mtu_exceeded"
-    frame = frame if len(frame) <= 14 + MTU else frame[: 14 + length]
+    frame = frame[: max(14 + length, 60)]
     frame = NEXT + OUT + frame[12:ttl] + bytes([frame[ttl] - 1]) + frame[ttl + 1 :]
     if is_ip4:
         checksum = _sum(frame[14:24] + b"\0\0" + frame[26:34])

@@ -16,6 +16,8 @@ int api_build(const struct config *config, const struct port_state states[], str
 	struct fib *fib = fib_create(error);
 	if (!fib)
 		return -ENOMEM;
+	if (config_taps(config)->is_on)
+		fib_follow_linux(fib);
 	int err = config_fill(config, macs, fib, error);
 	if (err)
 		fib_destroy(fib);

@@ -39,6 +39,8 @@ bool datapath_ecmp(const struct fib_view *view, struct burst *b);
 // Punts a limited number of packets that leave by their input interface to Linux. Part of check.
 void datapath_redirect(struct worker *w, const struct fib_view *view, struct burst *b);
 // (rewrite follows here: variant.h)
+// Trims frames to length[i]. Called only for bursts with trailers, before tag.
+void datapath_trim(struct burst *b);
 // Removes the VLAN tags that packets arrived with and inserts those of their next hops.
 void datapath_tag(struct worker *w, const struct fib_view *view, struct burst *b);
 // Groups packets by output port and transmits them; those that a device refuses are dropped and

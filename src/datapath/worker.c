@@ -40,6 +40,8 @@ static inline uint64_t finish_ip4(struct worker *w, const struct fib_view *view,
 	datapath_check(w, view, b);
 	t = add_elapsed(is_timed, &step->check, t);
 	w->variant->rewrite4(w->stat, view, b);
+	if (unlikely(b->has_trailers))
+		datapath_trim(b);
 	if (unlikely(b->has_tags))
 		datapath_tag(w, view, b);
 	t = add_elapsed(is_timed, &step->rewrite, t);
@@ -56,6 +58,8 @@ static inline uint64_t finish_ip6(struct worker *w, const struct fib_view *view,
 	datapath_check(w, view, b);
 	t = add_elapsed(is_timed, &step->check, t);
 	w->variant->rewrite6(w->stat, view, b);
+	if (unlikely(b->has_trailers))
+		datapath_trim(b);
 	if (unlikely(b->has_tags))
 		datapath_tag(w, view, b);
 	t = add_elapsed(is_timed, &step->rewrite, t);

@@ -115,6 +115,10 @@ struct fib_rcu;
 // owner: caller.
 struct fib *fib_create(struct error *error);
 void fib_destroy(struct fib *fib);
+// Removes the built-in routes that Linux does not have: it forwards packets to 0/8 except 0.0.0.0,
+// 240/4 except 255.255.255.255, 169.254/16 and :: by its routes. VRFs do not get them either.
+// Control thread; before a VRF is opened.
+void fib_follow_linux(struct fib *fib);
 
 // Creates an additional VRF table (1 to 63) with the built-in routes; it shares next hops, groups
 // and interfaces with the main table. It initially takes at most half a MiB; the number of routes

@@ -2,6 +2,7 @@
 #include "gen/read.h"
 
 #include "base/bits.h"
+#include "base/log.h"
 #include "gen/capture.h"
 #include "wire/headers.h"
 
@@ -89,7 +90,12 @@ int read_capture(struct stream_reader *r)
 	s->capture.longest = capture.longest;
 	s->capture.n_bytes = capture.n_bytes;
 	s->capture.lap_ns = capture.lap_ns;
+	s->capture.n_left_out = capture.n_left_out;
+	memcpy(s->capture.left_out, capture.left_out, sizeof(capture.left_out));
 	capture_free(&capture);
+	if (!err && s->capture.n_left_out)
+		log_warn("%s: pcap: %s: frames that are not Ethernet are left out: %s", r->where,
+			s->capture.path, s->capture.left_out);
 	if (!err && s->capture.stamps && !s->capture.n_stamped)
 		err = read_mistake(r, NULL,
 			"none of its frames has room for a stamp (UDP or TCP with a payload of %d "

@@ -45,6 +45,7 @@ void fake_open(void)
 	memset(&fake, 0, sizeof(fake));
 	fake.fib = fib_create(NULL);
 	assert_non_null(fake.fib);
+	fib_follow_linux(fake.fib);
 	for (int i = 1; i < FAKE_IFACES; i++) {
 		struct fib_iface iface = {.port = i - 1, .mtu = 1500, .mac = {{2, 0, 0, 0, 0, i}}};
 		fake.iface[i] = (struct ifaces_state){.is_known = true,

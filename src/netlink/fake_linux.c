@@ -94,6 +94,7 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 	*fake = (struct fake_linux){.mtu_max = 9600};
 	fake->fib = fib_create(NULL);
 	assert_non_null(fake->fib);
+	fib_follow_linux(fake->fib);
 	for (unsigned port = 0; port < n_ports; port++) {
 		fake->port[port] = (struct mirror_port){.mac = fake_mac((uint8_t)port),
 			.mtu = 1500,

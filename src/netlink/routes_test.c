@@ -78,17 +78,44 @@ static void the_built_in_ranges_stay_as_they_are(void **state)
 	fake_say("255.255.255.255/32 via 10.1.0.2 dev 1");
 	ASK("255.255.255.255", "martian");
 	fake_say("0.0.0.0/0 via 10.1.0.2 dev 1");
-	ASK("0.1.2.3", "martian");
 	ASK("1.2.3.4", "via 10.1.0.2 dev 1");
-	fake_say("0.0.0.0/8 via 10.1.0.2 dev 1");
-	ASK("0.1.2.3", "via 10.1.0.2 dev 1");
 	ASK("0.0.0.0", "martian");
+	ASK("127.0.0.1", "martian");
+	ASK("224.0.0.5", "multicast");
+	ASK("255.255.255.255", "martian");
 	fake_say("0.0.0.0/32 via 10.1.0.2 dev 1");
 	ASK("0.0.0.0", "martian");
-	fake_say("deleted 0.0.0.0/8 via 10.1.0.2 dev 1");
-	ASK("0.1.2.3", "martian");
 	fake_say("::/0 via fe80::2 dev 1");
 	ASK("4000::1", "via fe80::2 dev 1");
+	ASK("::1", "martian");
+	ASK("fe80::1", "link-local");
+	ASK("ff02::1", "multicast");
+}
+
+static void ranges_that_linux_routes_follow_its_routes(void **state)
+{
+	static const char *const addresses4[] = {"0.0.0.1", "0.1.2.3", "169.254.1.1", "240.0.0.1",
+		"255.255.255.254"};
+
+	for (unsigned i = 0; i < sizeof(addresses4) / sizeof(addresses4[0]); i++)
+		ASK(addresses4[i], "nothing");
+	ASK("::", "nothing");
+	fake_say("0.0.0.0/0 via 10.1.0.2 dev 1");
+	fake_say("::/0 via fe80::2 dev 1");
+	for (unsigned i = 0; i < sizeof(addresses4) / sizeof(addresses4[0]); i++)
+		ASK(addresses4[i], "via 10.1.0.2 dev 1");
+	ASK("::", "via fe80::2 dev 1");
+	fake_say("0.0.0.0/8 via 10.2.0.2 dev 2");
+	ASK("0.1.2.3", "via 10.2.0.2 dev 2");
+	fake_say("169.254.0.0/16 dev 2 scope 253");
+	ASK("169.254.1.1", "dev 2");
+	fake_say("::/127 via fe80::3 dev 1");
+	ASK("::", "via fe80::3 dev 1");
+	ASK("::1", "martian");
+	fake_say("::/128 via fe80::4 dev 1");
+	ASK("::", "via fe80::4 dev 1");
+	fake_say("deleted 0.0.0.0/8 via 10.2.0.2 dev 2");
+	ASK("0.1.2.3", "via 10.1.0.2 dev 1");
 }
 
 static void the_lowest_metric_wins_and_the_next_one_follows(void **state)
@@ -695,6 +722,7 @@ int main(void)
 		TEST(a_route_comes_and_goes),
 		TEST(each_type_has_its_kind),
 		TEST(the_built_in_ranges_stay_as_they_are),
+		TEST(ranges_that_linux_routes_follow_its_routes),
 		TEST(the_lowest_metric_wins_and_the_next_one_follows),
 		TEST(ipv4_routes_of_one_metric_stand_in_a_list),
 		TEST(ipv6_gateways_of_one_metric_are_one_route),
