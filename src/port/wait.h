@@ -10,10 +10,13 @@
 struct port_table;
 
 // wait.c: creates the wakeup sources of each worker that may sleep; workers[] must be filled.
-// -errno with `error` set. / Adds the interrupts of devices that have started. / Frees everything.
-// Control thread.
+// -errno with `error` set. / Adds the interrupts of devices that have started. / Takes away the
+// sources of a port whose device has vanished. / Adds those of a device that has returned. / Frees
+// everything. Control thread.
 int wait_open(struct port_table *ports, struct error *error);
 void wait_add_interrupts(struct port_table *ports);
+void wait_leave(struct port_table *ports, unsigned port);
+void wait_return(struct port_table *ports, unsigned port);
 void wait_close(struct port_table *ports);
 
 // memif.c: a ring that a memif port receives on, found by inspecting the messages between the

@@ -41,6 +41,35 @@ void workers_fill(struct port_table *ports)
 	}
 }
 
+void workers_close(struct port_table *ports, unsigned port)
+{
+	for (unsigned i = 0; i < ports->plan.n_workers; i++)
+		for (unsigned q = 0; q < ports->workers[i].n_queues; q++)
+			if (ports->workers[i].queues[q].port == port)
+				__atomic_store_n(&ports->workers[i].queues[q].is_closed, true,
+					__ATOMIC_RELAXED);
+}
+
+// What a worker reads of a queue or an output it reads after it has seen the queue open, or the
+// port up, which is set later.
+void workers_open(struct port_table *ports, unsigned port)
+{
+	uint16_t id = ports->devices[port].id;
+
+	for (unsigned i = 0; i < ports->plan.n_workers; i++) {
+		struct port_worker *worker = &ports->workers[i];
+
+		worker->out[port].device = id;
+		for (unsigned q = 0; q < worker->n_queues; q++) {
+			if (worker->queues[q].port != port)
+				continue;
+			worker->queues[q].device = id;
+			__atomic_store_n(&worker->queues[q].is_closed, false, __ATOMIC_RELEASE);
+		}
+		port_wake(worker->wait);
+	}
+}
+
 unsigned port_n_ports(const struct port_table *ports)
 {
 	return ports->settings->n_ports;

@@ -48,11 +48,9 @@ static void leaves_a_namespace_that_others_use(void **state)
 
 static void follows_the_ports_carrier(void **state)
 {
-	struct error error;
-
 	open_module();
 	assert_false(read_tap(0).has_carrier);
-	assert_int_equal(port_poll(ports, &error), 0);
+	port_poll(ports);
 	assert_true(port_has_carrier(ports, 0));
 	tap_poll(taps);
 	assert_true(read_tap(0).has_carrier);
