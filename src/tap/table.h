@@ -47,8 +47,8 @@ struct tap_table {
 	unsigned turn;                             // worker to be served first
 } LINE_ALIGNED;
 
-// taps.c: creates or adopts all TAP interfaces, or none. / Recreates deleted ones. Call inside the
-// namespace. 0, or -errno with `error` set.
+// taps.c: creates or adopts all TAP interfaces, or none. / Recreates deleted ones, as many as
+// possible. Call inside the namespace. 0, or -errno with `error` set for the first that failed.
 int taps_make(struct tap_table *taps, struct error *error);
 int taps_restore(struct tap_table *taps, struct error *error);
 // Passes the held queues to the holder, which is started if needed; with keep off, makes it release
