@@ -240,9 +240,9 @@ def a_device_that_makes_its_interface_itself_returns_with_a_reload() -> None:
 def a_device_that_does_not_fit_is_told_of_once_and_tried_again(wired: WiredForwarder) -> None:
     wired.cut("c")
     _wait_vanished(wired, "c")
-    # A VLAN cannot have a larger MTU than the interface below it.
-    wired.namespace.ip("link", "add", "below", "mtu", "1400", "type", "dummy")
-    wired.namespace.ip("link", "add", "name", "c", "link", "below", "mtu", "1400", "type", "vlan", "id", "7")
+    # A macvlan cannot have a larger MTU than the interface below it.
+    wired.namespace.ip("link", "add", "below", "mtu", "1400", "type", "veth", "peer", "name", "below2")
+    wired.namespace.ip("link", "add", "name", "c", "link", "below", "mtu", "1400", "type", "macvlan")
     wait_until(lambda: "interface c does not take mtu 1500" in wired.dl3d.stderr, "dl3d had refused it")
     with _flow(wired):
         wired.namespace.ip("link", "delete", "dev", "c")

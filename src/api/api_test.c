@@ -445,8 +445,8 @@ static void a_worker_that_ends_by_itself_is_a_failure(void **state)
 static void a_device_that_has_vanished_is_told_of_and_tried_again_by_a_reload(void **state)
 {
 	fake.device_is_gone = true;
-	check("ports", "{}", "ports/0/device_present", "false");
-	check("ports", "{}", "ports/0/device_losses", "1");
+	check("ports", "{}", "ports.0.device_present", "false");
+	check("ports", "{}", "ports.0.device_losses", "1");
 	write_file(PORTS);
 	json_decref(call("reload", "{}"));
 	assert_int_equal(fake.n_ports_restored, 1);
