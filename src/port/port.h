@@ -107,7 +107,7 @@ unsigned port_n_ports(const struct port_table *ports);
 unsigned port_n_workers(const struct port_table *ports);
 struct port_worker *port_worker(struct port_table *ports, unsigned worker);
 // Runs `loop(args[worker])` on each worker's core; returns at once. port_workers_join waits until
-// all have returned.
+// all have returned; a deadline (base/deadline.h) counts their CPU time meanwhile.
 int port_workers_launch(struct port_table *ports, int (*loop)(void *arg), void *args[],
 	struct error *error);
 void port_workers_join(struct port_table *ports);

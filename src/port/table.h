@@ -10,6 +10,7 @@
 #include "port/segments.h"
 
 #include <rte_mempool.h>
+#include <sys/types.h>
 
 // A device can vanish while its port runs. LEAVING: the queues are closed, but workers may still be
 // in them; the device remains open. GONE: it is closed.
@@ -52,6 +53,13 @@ struct tx_lock {
 	rte_spinlock_t lock;
 } LINE_ALIGNED;
 
+// What a worker's thread runs.
+struct worker_start {
+	int (*loop)(void *arg);
+	void *arg;
+	pid_t tid; // once it runs; atomic, relaxed
+};
+
 struct port_table {
 	struct port_state states[PORT_MAX];
 	struct port_worker workers[STATS_MAX_WORKERS];
@@ -62,6 +70,7 @@ struct port_table {
 	struct pools_rings rings[PORT_MAX];
 	struct rte_mempool *pool[PLAN_MAX_NODES];
 	struct port_device devices[PORT_MAX];
+	struct worker_start starts[STATS_MAX_WORKERS];
 	struct eal_args eal_args;
 	struct eal_memory memory;
 	struct segments segments; // used if a device shares our buffers
