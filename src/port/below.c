@@ -54,6 +54,16 @@ int setsockopt(int socket, int level, int name, const void *value, socklen_t len
 	return next(socket, level, name, &fanout, length);
 }
 
+// net_af_packet creates its sockets with a protocol, so until it binds them to its interface they
+// receive what arrives on all others, too. With protocol 0 they receive nothing before; bind() sets
+// the protocol (packet(7)).
+int socket(int domain, int type, int protocol)
+{
+	int (*const next)(int, int, int) = (__typeof__(&socket))dlsym(RTLD_NEXT, "socket");
+
+	return next(domain, type, domain == AF_PACKET ? 0 : protocol);
+}
+
 // Linux unbinds a socket when its interface is deleted. Sockets that were closed, or whose number
 // is reused by another kind of file, are bound to no interface.
 static bool is_bound(int socket, int index)

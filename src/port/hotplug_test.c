@@ -4,7 +4,10 @@
 
 #include "base/log.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
 #include <rte_ethdev.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -13,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -247,6 +251,19 @@ static void loses_no_buffers_and_no_files(void **state)
 	assert_int_equal(system(command), n_files);
 }
 
+// Otherwise a device that returns receives frames of other interfaces.
+static void hears_nothing_before_its_sockets_are_bound(void **state)
+{
+	struct sockaddr_ll address = {.sll_protocol = 1};
+	socklen_t n = sizeof(address);
+	int fd = socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
+
+	assert_true(fd >= 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
+	assert_int_equal(address.sll_protocol, 0);
+	close(fd);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 
 int main(void)
@@ -260,6 +277,7 @@ int main(void)
 		TEST(sets_the_new_device_as_the_port_was_set),
 		TEST(stays_down_if_it_was_set_down_while_the_device_was_gone),
 		TEST(loses_no_buffers_and_no_files),
+		TEST(hears_nothing_before_its_sockets_are_bound),
 	};
 
 	return cmocka_run_group_tests(tests, open_ports, close_ports);
