@@ -1,5 +1,7 @@
 """A port's device vanishes and returns while dl3d runs: the port is down meanwhile, the others carry every packet."""
 
+import re
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 from harness.frames import forwarded, ip4, on
 from harness.wire import wait_until
-from harness.wired import Port, WiredForwarder, host_mac, port_mac
+from harness.wired import TOP, Port, WiredForwarder, host_mac, port_mac
 
 NEIGHBOURS = [f"10.0.{n}.2 lladdr {host_mac(n - 1)} dev {name}" for n, name in ((2, "b"), (3, "c"))]
 STATIC = {
@@ -98,6 +100,14 @@ def _arrives_on_c(wired: WiredForwarder) -> bool:
     return wired.wires["c"].receive(PATIENCE_S) == forwarded(frame, 2)
 
 
+def _shown_links(wired: WiredForwarder) -> dict[str, str]:
+    """The link of each port as printed for people: columns are two spaces apart."""
+    command = [str(TOP / "bin" / "dl3"), "show", "ports", "--socket", str(wired.dl3d.socket)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    rows = [re.split(r" {2,}", line.strip()) for line in done.stdout.split("\n\n")[0].splitlines()]
+    return {row[0]: row[1] for row in rows if row[0] in wired.wires or row[0] == "c"}
+
+
 def a_device_that_vanishes_takes_down_its_port_and_no_other(wired: WiredForwarder) -> None:
     assert _arrives_on_c(wired)
     with _flow(wired) as flow:
@@ -107,6 +117,7 @@ def a_device_that_vanishes_takes_down_its_port_and_no_other(wired: WiredForwarde
         for _ in range(AT_ONCE):
             wired.wires["a"].send(on(0, ip4("10.3.0.1")))
         wait_until(lambda: wired.account().drops == {"port_down": AT_ONCE}, "packets to c were dropped")
+        assert _shown_links(wired) == {"a": "up", "b": "up", "c": "no device"}
         wired.lay_again("c")
         _wait_back(wired, "c")
         flow.progress()
