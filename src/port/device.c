@@ -250,8 +250,8 @@ static int on_gone(uint16_t id, enum rte_eth_event_type event, void *arg, void *
 	return 0;
 }
 
-// Linux wants to remove a device that is bound to vfio-pci, and waits until it is closed. Same
-// thread.
+// Linux wants to remove a device that is bound to vfio-pci, and waits until it is closed. Runs on
+// EAL's interrupt thread.
 static void on_request(const char *name, enum rte_dev_event_type event, void *arg)
 {
 	struct port_device *device = arg;
