@@ -40,7 +40,7 @@ struct tap_table {
 
 	struct tap_wakeup wakeup;
 	pthread_t thread;
-	pid_t tid; // of the thread, once it runs; atomic, relaxed
+	pid_t tid;              // of the thread, once it runs; atomic, relaxed
 	bool thread_runs, stop; // stop: atomic, relaxed
 	bool is_beside_workers; // the thread may run on a worker's core
 	struct bucket buckets[N_CLASSES];
