@@ -112,7 +112,7 @@ class Program:
         reply = exchange(self.socket, json.dumps(question).encode() + b"\n", REPLY_TIMEOUT_S)
         return cast(dict[str, Any], result_of(method, reply))
 
-    def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 10.0) -> int:
+    def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 60.0) -> int:
         """Ask it to exit, wait, and return its status; it is killed after the timeout, and the status is negative."""
         if self.process.poll() is None:
             self.process.send_signal(how)

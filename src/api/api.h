@@ -60,9 +60,9 @@ void api_unfollow(struct api_ctx *ctx);
 // Handles received signals: SIGHUP reloads the file, others stop the program.
 void api_handle_signals(struct api_ctx *ctx, int signals);
 
-// The periodic work of the control loop: mirrors kernel state, checks link states, frees what
-// workers no longer use, logs a silent worker. -errno with `error` set if a worker has ended by
-// itself or a device is gone.
+// The periodic work of the control loop: mirrors kernel state, checks link states, follows devices
+// that vanish and return, frees what workers no longer use, logs a silent worker. -errno with
+// `error` set if a worker has ended by itself.
 int api_poll(struct api_ctx *ctx, struct error *error);
 
 // At exit: logs packets received, sent and dropped by reason, in a few lines.

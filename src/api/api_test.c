@@ -445,13 +445,14 @@ static void a_worker_that_ends_by_itself_is_a_failure(void **state)
 	assert_string_equal(error.text, "a worker terminated unexpectedly; stopping");
 }
 
-static void a_device_that_is_gone_is_a_failure(void **state)
+static void a_device_that_has_vanished_is_told_of_and_tried_again_by_a_reload(void **state)
 {
-	struct error error = {""};
-
 	fake.device_is_gone = true;
-	assert_int_equal(api_poll(&ctx, &error), -ENODEV);
-	assert_string_equal(error.text, "its device is gone");
+	check("ports", "{}", "ports.0.device_present", "false");
+	check("ports", "{}", "ports.0.device_losses", "1");
+	write_file(PORTS);
+	json_decref(call("reload", "{}"));
+	assert_int_equal(fake.n_ports_restored, 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_ctx, fixture_close)
@@ -476,7 +477,7 @@ int main(void)
 		TEST(a_port_that_refuses_takes_the_others_back),
 		TEST(stop_only_raises_the_flag),
 		TEST(a_worker_that_ends_by_itself_is_a_failure),
-		TEST(a_device_that_is_gone_is_a_failure),
+		TEST(a_device_that_has_vanished_is_told_of_and_tried_again_by_a_reload),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

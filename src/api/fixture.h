@@ -10,7 +10,7 @@
 struct fake {
 	int refuse_change_of; // port whose port_change fails; -1: none
 	unsigned mtu[PORT_MAX];
-	unsigned n_changes, n_polled;
+	unsigned n_changes, n_polled, n_ports_restored;
 	bool worker_has_ended, device_is_gone;
 	// Linux
 	struct stats_tap taps;

@@ -33,17 +33,16 @@ void api_unfollow(struct api_ctx *ctx)
 }
 
 // Devices and TAP interfaces are polled at intervals, not after each message.
-static int poll_ports(struct api_ctx *ctx, struct error *error)
+static void poll_ports(struct api_ctx *ctx)
 {
 	uint64_t now = clock_now_ns();
 
 	if (now - ctx->polled_ns < POLL_EVERY_NS)
-		return 0;
+		return;
 	ctx->polled_ns = now;
-	int err = port_poll(ctx->ports, error);
-	if (!err && ctx->taps)
+	port_poll(ctx->ports);
+	if (ctx->taps)
 		tap_poll(ctx->taps);
-	return err;
 }
 
 void api_handle_signals(struct api_ctx *ctx, int signals)
@@ -60,9 +59,7 @@ void api_handle_signals(struct api_ctx *ctx, int signals)
 
 int api_poll(struct api_ctx *ctx, struct error *error)
 {
-	int err = poll_ports(ctx, error);
-	if (err)
-		return err;
+	poll_ports(ctx);
 	if (!port_workers_alive(ctx->ports))
 		return error_set(error, -EIO, "a worker terminated unexpectedly; stopping");
 	if (ctx->netlink)

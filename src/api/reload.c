@@ -135,6 +135,7 @@ static int apply(struct api_ctx *ctx, struct config *next, struct error *error)
 	config_free(ctx->config);
 	ctx->config = next;
 	ctx->n_reloads++;
+	port_restore(ctx->ports);
 	return 0;
 }
 

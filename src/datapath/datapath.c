@@ -45,6 +45,16 @@ static int add_worker(struct path *path, struct fib_rcu *rcu, struct tap_table *
 	return 0;
 }
 
+static uint64_t start_grace(void *rcu)
+{
+	return fib_rcu_start_grace(rcu);
+}
+
+static bool has_passed(void *rcu, uint64_t token)
+{
+	return fib_rcu_has_passed(rcu, token);
+}
+
 int datapath_open(struct path **out, struct port_table *ports, struct fib_rcu *rcu,
 	struct tap_table *taps, struct error *error)
 {
@@ -53,6 +63,7 @@ int datapath_open(struct path **out, struct port_table *ports, struct fib_rcu *r
 	if (!path)
 		return error_set(error, -ENOMEM, "not enough memory for the datapath");
 	path->ports = ports;
+	port_set_grace(ports, &(struct port_grace){start_grace, has_passed, rcu});
 	while (path->n_workers < port_n_workers(ports)) {
 		int err = add_worker(path, rcu, taps, error);
 		if (err) {

@@ -28,7 +28,7 @@ static struct rte_mbuf *mbufs[BURST_MAX];
 static struct worker worker;
 static struct stats_worker stat;
 static struct port_state states[4];
-static const struct port_queue queue = {0, 0, 0};
+static const struct port_queue queue = {.port = 0};
 static struct fib_hop_entry hops[8];
 static uint16_t frame_max4[8] = {0, 1514, 1514, 1514, 1514};
 static struct fib_plain_hops none_plain;

@@ -282,6 +282,8 @@ static uint16_t poll_queue(struct worker *w, unsigned queue)
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	struct received r = {.from = &w->io->queues[queue], .mbuf = mbuf};
 
+	if (unlikely(port_is_closed(r.from)))
+		return 0;
 	r.n = receive(w, r.from, mbuf);
 	if (!r.n)
 		return 0;
@@ -354,8 +356,8 @@ static __attribute__((noinline)) uint64_t idle_sleep(struct worker *w, uint64_t 
 
 	fib_reader_offline(w->rcu, w->io->id);
 	port_wait_for(wait, idle_ns(&w->idle, cycles));
-	port_wait_end(wait);
 	fib_reader_online(w->rcu, w->io->id);
+	port_wait_end(wait);
 	stats_add(&w->stat->sleeps, 1);
 	uint64_t slept = rte_rdtsc() - now;
 

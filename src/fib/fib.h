@@ -255,3 +255,7 @@ struct fib *fib_rcu_swap(struct fib_rcu *rcu, struct fib *fib);
 // Reclaims blocks whose grace period has ended; cheap, call it often. Returns the id of a worker
 // that has not reported a quiescent state for a second, otherwise -1. Control thread.
 int fib_rcu_poll(struct fib_rcu *rcu);
+// Starts a grace period and returns its token. / Whether all workers have passed it: then none
+// still uses what it could not find any more when the period started. Control thread.
+uint64_t fib_rcu_start_grace(struct fib_rcu *rcu);
+bool fib_rcu_has_passed(struct fib_rcu *rcu, uint64_t token);

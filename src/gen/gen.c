@@ -187,7 +187,8 @@ static int check_links(struct gen *gen, const struct gen_streams *streams, struc
 {
 	const struct port_state *states = port_states(gen->ports);
 
-	if (port_poll(gen->ports, error))
+	port_poll(gen->ports);
+	if (port_check_devices(gen->ports, error))
 		return -ENODEV;
 	for (unsigned i = 0; i < streams->n; i++) {
 		const struct gen_stream *stream = &streams->stream[i];
@@ -299,7 +300,8 @@ int gen_send(struct gen *gen, const struct gen_order *order, struct error *error
 
 int gen_poll(struct gen_ctx *ctx, struct error *error)
 {
-	int err = port_poll(ctx->ports, error);
+	port_poll(ctx->ports);
+	int err = port_check_devices(ctx->ports, error);
 
 	if (err)
 		return err;

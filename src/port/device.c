@@ -5,14 +5,15 @@
 #include "port/table.h"
 
 #include <errno.h>
+#include <rte_dev.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { FRAME_HEADER = 14, PEER_MS = 2000 };
 
-// The kernel driver bound to a PCI device, "none" if there is none.
-static void read_kernel_driver(const char *address, char *driver, size_t size)
+void device_kernel_driver(const char *address, char *driver, size_t size)
 {
 	char path[128], target[256];
 
@@ -42,7 +43,7 @@ static int missing_error(const struct port_table *ports, unsigned port, struct e
 			"and whether what they refer to exists",
 			label, kind->name, eal_words()[0] ? " (first error: " : "", eal_words(),
 			eal_words()[0] ? ")" : "");
-	read_kernel_driver(kind->name, driver, sizeof(driver));
+	device_kernel_driver(kind->name, driver, sizeof(driver));
 	return error_set(error, -ENODEV,
 		"%s: DPDK cannot use %s with its current kernel driver (%s); bind it to vfio-pci "
 		"(dpdk-devbind.py -b vfio-pci %s)",
@@ -229,7 +230,7 @@ static int make_locks(struct port_table *ports, unsigned port, struct error *err
 	const struct plan_port *plan = &ports->plan.ports[port];
 	struct port_device *device = &ports->devices[port];
 
-	if (!plan->shared_tx)
+	if (!plan->shared_tx || device->locks)
 		return 0;
 	device->locks = aligned_alloc(CACHE_LINE_BYTES, plan->n_tx * sizeof(*device->locks));
 	if (!device->locks)
@@ -249,14 +250,39 @@ static int on_gone(uint16_t id, enum rte_eth_event_type event, void *arg, void *
 	return 0;
 }
 
+// Linux wants to remove a device that is bound to vfio-pci, and waits until it is closed. Runs on
+// EAL's interrupt thread.
+static void on_request(const char *name, enum rte_dev_event_type event, void *arg)
+{
+	struct port_device *device = arg;
+
+	if (event == RTE_DEV_EVENT_REMOVE)
+		__atomic_store_n(&device->is_gone, true, __ATOMIC_RELAXED);
+}
+
 // After any of these events the device receives and sends no more packets.
 static const enum rte_eth_event_type gone_events[] = {RTE_ETH_EVENT_INTR_RMV,
 	RTE_ETH_EVENT_INTR_RESET};
 
 static void listen_for_end(struct port_device *device)
 {
+	__atomic_store_n(&device->is_gone, false, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < ARRAY_LEN(gone_events); i++)
 		rte_eth_dev_callback_register(device->id, gone_events[i], on_gone, device);
+	if (device->kind.bus == KIND_PCI)
+		rte_dev_event_callback_register(device->kind.name, on_request, device);
+}
+
+// A callback that is running cannot be unregistered.
+static void listen_no_more(struct port_device *device)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(gone_events); i++)
+		while (rte_eth_dev_callback_unregister(device->id, gone_events[i], on_gone,
+			       device) == -EAGAIN)
+			sched_yield();
+	while (device->kind.bus == KIND_PCI &&
+		rte_dev_event_callback_unregister(device->kind.name, on_request, device) == -EAGAIN)
+		sched_yield();
 }
 
 // The only virtual device with interrupts is net_tap, and it has them as soon as it is started.
@@ -293,7 +319,8 @@ int device_set_up(struct port_table *ports, unsigned port, struct error *error)
 	struct offload offload;
 
 	eal_words_forget();
-	device->mtu = settings->mtu ? settings->mtu : PORT_DEFAULT_MTU;
+	if (!device->mtu)
+		device->mtu = settings->mtu ? settings->mtu : PORT_DEFAULT_MTU;
 	device->has_interrupts = may_have_interrupts(ports, port);
 	choose_offloads(ports, port, &offload);
 	int err = configure_queues(ports, port, &offload, error);
@@ -304,7 +331,8 @@ int device_set_up(struct port_table *ports, unsigned port, struct error *error)
 	if (err)
 		return err;
 	read_back_rings(ports, port);
-	ports->states[port].tx_multi_segment = offload.tx_multi_segment;
+	__atomic_store_n(&ports->states[port].tx_multi_segment, offload.tx_multi_segment,
+		__ATOMIC_RELAXED);
 	listen_for_end(device);
 	device->is_set_up = true;
 	return 0;
@@ -364,11 +392,21 @@ void device_close(struct port_table *ports, unsigned port)
 
 	if (device->is_started)
 		rte_eth_dev_stop(device->id);
-	for (unsigned i = 0; device->is_set_up && i < ARRAY_LEN(gone_events); i++)
-		rte_eth_dev_callback_unregister(device->id, gone_events[i], on_gone, device);
+	if (device->is_set_up)
+		listen_no_more(device);
 	if (device->is_found)
 		rte_eth_dev_close(device->id);
-	free(device->locks);
-	device->locks = NULL;
 	device->is_started = device->is_found = device->is_set_up = false;
+}
+
+void device_add_errors(const struct port_device *device, struct device_errors *errors)
+{
+	struct rte_eth_stats stats;
+
+	if (!device->is_started || rte_eth_stats_get(device->id, &stats) != 0)
+		return;
+	errors->rx_missed += stats.imissed;
+	errors->rx_no_mbuf += stats.rx_nombuf;
+	errors->rx_errors += stats.ierrors;
+	errors->tx_errors += stats.oerrors;
 }

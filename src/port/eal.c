@@ -83,6 +83,11 @@ void eal_speak(void)
 	speaks = true;
 }
 
+void eal_hush(void)
+{
+	speaks = false;
+}
+
 const char *eal_words(void)
 {
 	return words;

@@ -108,15 +108,34 @@ unsigned port_n_ports(const struct port_table *ports);
 unsigned port_n_workers(const struct port_table *ports);
 struct port_worker *port_worker(struct port_table *ports, unsigned worker);
 // Runs `loop(args[worker])` on each worker's core; returns at once. port_workers_join waits until
-// all have returned.
+// all have returned; a deadline (base/deadline.h) counts their CPU time meanwhile.
 int port_workers_launch(struct port_table *ports, int (*loop)(void *arg), void *args[],
 	struct error *error);
 void port_workers_join(struct port_table *ports);
 // True if all workers are still in their loop; one that returned without being stopped has failed.
 bool port_workers_alive(const struct port_table *ports);
-// Reads the link states into port_state.up; the control thread calls it about every 100 ms. -ENODEV
-// with `error` set if a device has been removed.
-int port_poll(struct port_table *ports, struct error *error);
+
+// The workers' grace periods: `start` returns the token of a new one, and `has_passed` whether all
+// workers have since left the queues that were closed before it.
+struct port_grace {
+	uint64_t (*start)(void *arg);
+	bool (*has_passed)(void *arg, uint64_t token);
+	void *arg;
+};
+// `grace` is copied; it must be valid as long as port_poll is called. Without it a device that
+// vanishes is closed only by port_close, so it does not return. Control thread.
+void port_set_grace(struct port_table *ports, const struct port_grace *grace);
+
+// Reads the link states into port_state.up, and follows devices that vanish and return; the control
+// thread calls it about every 50 ms. A port whose device has vanished is down, and its queues are
+// closed. The device itself is closed after a grace period, and opened again once it exists, with
+// the MAC address, MTU and filters of the port; what happens is logged.
+void port_poll(struct port_table *ports);
+// Tries at once to open the devices that have vanished, including those that only return this way:
+// those whose interface in Linux is made by DPDK (net_tap). Logs those that cannot be opened.
+void port_restore(struct port_table *ports);
+// -ENODEV with `error` set if a device has vanished.
+int port_check_devices(const struct port_table *ports, struct error *error);
 
 // Port state read by workers; same index as in the settings.
 const struct port_state *port_states(const struct port_table *ports);
@@ -148,7 +167,9 @@ struct port_info {
 	uint16_t device_id, mtu, n_rx_queues, n_tx_queues, n_rx_descriptors, n_tx_descriptors;
 	struct wire_mac mac;
 	bool link_up, rss;
-	uint32_t link_mbps; // 0: unknown
+	bool device_present; // false: the device has vanished
+	unsigned n_losses;   // times that it has vanished
+	uint32_t link_mbps;  // 0: unknown
 	double line_bps; // line rate: from the settings, or of the link; 0: unknown, as for virtual
 	                 // devices
 	bool has_backpressure;  // tx_burst returns fewer frames only if the peer's ring is full

@@ -5,10 +5,8 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <net/if.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 static_assert(offsetof(struct port_state, mac) % 8 == 0 &&
 		      offsetof(struct port_state, up) == offsetof(struct port_state, mac) + 6 &&
@@ -33,56 +31,34 @@ static bool read_link(struct port_device *device)
 }
 
 // net_af_packet and net_af_xdp always report "up"; the state of the underlying interface is
-// correct. -errno if it is not available.
-static int interface_runs(int socket, const char *name)
+// correct, unless it is not available.
+bool port_read_carrier(const struct port_table *ports, struct port_device *device)
 {
-	struct ifreq request = {0};
+	bool up = read_link(device);
 
-	strncpy(request.ifr_name, name, IFNAMSIZ - 1);
-	if (ioctl(socket, SIOCGIFFLAGS, &request) != 0)
-		return -errno;
-	return (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+	if (up && device->kind.netdev[0] && device->netdev_index && ports->link_socket >= 0)
+		up = below_runs(ports->link_socket, device->netdev_index) != 0;
+	return up;
 }
 
-// Logs changes, including the first one after the start.
-static void note_carrier(struct port_table *ports, unsigned port, bool has_carrier)
+void port_set_carrier(struct port_table *ports, unsigned port, bool has_carrier)
 {
 	struct port_device *device = &ports->devices[port];
 
-	if (device->has_carrier != has_carrier && device->is_started)
+	if (device->has_carrier != has_carrier && device->is_set_up)
 		log_info("port %s: link %s", ports->settings->ports[port].name,
 			has_carrier ? "up" : "down");
 	device->has_carrier = has_carrier;
+	__atomic_store_n(&ports->states[port].up, has_carrier && !device->is_set_down,
+		__ATOMIC_RELEASE);
 }
 
-static int poll_port(struct port_table *ports, unsigned port, struct error *error)
+void port_poll(struct port_table *ports)
 {
-	struct port_device *device = &ports->devices[port];
-	bool is_gone = __atomic_load_n(&device->is_gone, __ATOMIC_RELAXED);
-	int up = !is_gone && device->is_started && read_link(device);
-	char label[48];
-
-	if (up && device->kind.netdev[0] && ports->link_socket >= 0)
-		up = interface_runs(ports->link_socket, device->kind.netdev);
-	is_gone |= up == -ENODEV;
-	note_carrier(ports, port, up && !is_gone);
-	__atomic_store_n(&ports->states[port].up, device->has_carrier && !device->is_set_down,
-		__ATOMIC_RELAXED);
-	if (!is_gone)
-		return 0;
-	return error_set(error, -ENODEV,
-		"%s: device %s was removed or reset; restore it and restart",
-		plan_port_label(ports->settings, port, label), device->kind.name);
-}
-
-int port_poll(struct port_table *ports, struct error *error)
-{
-	int err = 0;
-
 	segments_mend(&ports->segments);
-	for (unsigned i = 0; i < ports->settings->n_ports && !err; i++)
-		err = poll_port(ports, i, error);
-	return err;
+	for (unsigned i = 0; i < ports->settings->n_ports; i++)
+		if (hotplug_follow(ports, i))
+			port_set_carrier(ports, i, port_read_carrier(ports, &ports->devices[i]));
 }
 
 const struct port_state *port_states(const struct port_table *ports)
@@ -147,14 +123,13 @@ int port_change(struct port_table *ports, unsigned port, const struct port_setti
 
 static void read_errors(const struct port_device *device, struct port_info *out)
 {
-	struct rte_eth_stats stats;
+	struct device_errors sum = device->errors;
 
-	if (rte_eth_stats_get(device->id, &stats) != 0)
-		return;
-	out->rx_missed = stats.imissed;
-	out->rx_no_mbuf = stats.rx_nombuf;
-	out->rx_errors = stats.ierrors;
-	out->tx_errors = stats.oerrors;
+	device_add_errors(device, &sum);
+	out->rx_missed = sum.rx_missed;
+	out->rx_no_mbuf = sum.rx_no_mbuf;
+	out->rx_errors = sum.rx_errors;
+	out->tx_errors = sum.tx_errors;
 }
 
 void port_info(const struct port_table *ports, unsigned port, struct port_info *out)
@@ -176,8 +151,10 @@ void port_info(const struct port_table *ports, unsigned port, struct port_info *
 	out->rss = device->rss.on;
 	out->numa = ports->facts.devices[port].numa;
 	out->link_up = __atomic_load_n(&ports->states[port].up, __ATOMIC_RELAXED);
-	if (rte_eth_link_get_nowait(device->id, &link) == 0 && link.link_status &&
-		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
+	out->device_present = device->phase == DEVICE_PRESENT;
+	out->n_losses = device->n_losses;
+	if (device->is_started && rte_eth_link_get_nowait(device->id, &link) == 0 &&
+		link.link_status && link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		out->link_mbps = link.link_speed;
 	out->line_bps = ports->settings->ports[port].line_bps;
 	if (!out->line_bps && device->kind.bus != KIND_VIRTUAL) // those make up a speed

@@ -227,9 +227,21 @@ int port_start(struct port_table *ports, struct error *error)
 	wait_add_interrupts(ports);
 	ports->link_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	eal_speak();
-	for (unsigned i = 0; i < ports->settings->n_ports; i++)
+	for (unsigned i = 0; i < ports->settings->n_ports; i++) {
+		hotplug_note(ports, i);
 		below_warn_of_merging(ports, i);
-	return port_poll(ports, error);
+	}
+	port_poll(ports);
+	return 0;
+}
+
+static void close_port(struct port_table *ports, unsigned port)
+{
+	struct port_device *device = &ports->devices[port];
+
+	device_close(ports, port);
+	free(device->locks);
+	device->locks = NULL;
 }
 
 void port_close(struct port_table *ports)
@@ -238,7 +250,7 @@ void port_close(struct port_table *ports)
 		return;
 	wait_close(ports);
 	for (unsigned i = 0; i < ports->settings->n_ports; i++)
-		device_close(ports, i);
+		close_port(ports, i);
 	for (unsigned i = 0; i < ports->pools.n_nodes; i++)
 		rte_mempool_free(ports->pool[i]);
 	segments_close(&ports->segments);

@@ -14,6 +14,10 @@ struct port_table;
 int wait_open(struct port_table *ports, struct error *error);
 // Adds the interrupts of devices that have started.
 void wait_add_interrupts(struct port_table *ports);
+// Takes away the sources of a port whose device has vanished.
+void wait_leave(struct port_table *ports, unsigned port);
+// Adds those of a device that has returned.
+void wait_return(struct port_table *ports, unsigned port);
 // Frees everything. Control thread.
 void wait_close(struct port_table *ports);
 

@@ -223,7 +223,9 @@ int tap_restore(struct tap_table *taps, struct error *error)
 	int err = netns_inside(taps->netns, restore_inside, &call, error);
 
 	// Outside the namespace: a holder inside would keep it alive forever.
-	return err ? err : taps_hold(taps, error);
+	int held = taps_hold(taps, err ? NULL : error);
+
+	return err ? err : held;
 }
 
 int tap_run_in_netns(const struct tap_table *taps, int (*call)(void *arg), void *arg,

@@ -68,8 +68,8 @@ void tap_change(struct tap_table *taps, const struct tap_settings *settings);
 // `tap_refused`, until netlink sets FIB_IFACE_DOWN on its port; then all received packets are
 // dropped as `port_disabled`. Control thread.
 void tap_poll(struct tap_table *taps);
-// Recreates deleted TAP interfaces; called by the RPC method `reload`. 0, or -errno with `error`
-// set.
+// Recreates deleted TAP interfaces, as many as possible; called by the RPC method `reload`. 0, or
+// -errno with `error` set for the first that failed.
 int tap_restore(struct tap_table *taps, struct error *error);
 
 // File descriptor of the namespace of the TAP interfaces; the tap module owns it.

@@ -151,12 +151,17 @@ static int restore_one(struct tap_table *taps, unsigned port, struct error *erro
 
 int taps_restore(struct tap_table *taps, struct error *error)
 {
-	int err = 0;
+	int first = 0;
 
-	for (unsigned p = 0; p < taps->n_taps && !err; p++)
-		if (!taps->taps[p].tap.index)
-			err = restore_one(taps, p, error);
-	return err;
+	for (unsigned p = 0; p < taps->n_taps; p++) {
+		if (taps->taps[p].tap.index)
+			continue;
+		int err = restore_one(taps, p, first ? NULL : error);
+
+		if (!first)
+			first = err;
+	}
+	return first;
 }
 
 void taps_close(struct tap_table *taps, bool undo)
