@@ -57,7 +57,8 @@ void mirror_dump_begins(struct mirror *mirror);
 void mirror_dump_lacks(struct mirror *mirror, enum event_kind kind); // during a dump
 void mirror_dump_ends(struct mirror *mirror, uint32_t partial);
 // Applies the changes since the last call to the fib, one batch. Call after each round of events.
-// Returns true if there is more to do.
+// Returns true if there is more to do. Sets the fib synced (fib_set_synced) once it has all routes
+// of a dump that contained all of them.
 bool mirror_flush(struct mirror *mirror);
 
 // Re-reads state for which there are no notifications: some sysctls, a few interfaces at a time,

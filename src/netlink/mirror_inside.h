@@ -13,6 +13,7 @@ struct mirror {
 	struct ifaces *ifaces; // interfaces, VRFs, addresses, settings, rules, foreign objects
 	struct neighbours *neighbours; // including those that the kernel keeps resolved for us
 	struct routes *routes;         // and next hops
+	bool has_all_routes;           // a dump has contained all of them
 };
 
 // Kernel interfaces as far as the mirror needs them: which ones are ours (TAP interfaces and VLANs
