@@ -46,6 +46,14 @@ static int poll_ports(struct api_ctx *ctx, struct error *error)
 	return err;
 }
 
+bool api_has_become_ready(struct api_ctx *ctx)
+{
+	if (ctx->ready_ns || !fib_is_synced(ctx->fib))
+		return false;
+	ctx->ready_ns = clock_now_ns();
+	return true;
+}
+
 void api_handle_signals(struct api_ctx *ctx, int signals)
 {
 	struct error error;

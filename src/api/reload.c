@@ -16,6 +16,7 @@ int api_build(const struct config *config, const struct port_state states[], str
 	struct fib *fib = fib_create(error);
 	if (!fib)
 		return -ENOMEM;
+	fib_set_synced(fib, !config_taps(config)->is_on); // netlink will fill it
 	int err = config_fill(config, macs, fib, error);
 	if (err)
 		fib_destroy(fib);
