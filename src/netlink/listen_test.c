@@ -20,7 +20,8 @@
 
 enum { N_ROUTES = 4096 };
 
-// How the dump of a family's routes ends. Routes are only returned in WHOLE and HALF.
+// How the dump of a family's routes ends, not that of table local alone. Routes are only returned
+// in WHOLE and HALF.
 enum ending {
 	WHOLE,
 	REFUSED,     // NLMSG_ERROR
@@ -48,7 +49,7 @@ static bool is_route(const struct nlmsghdr *message)
 	const struct rtmsg *route = NLMSG_DATA(message);
 
 	return message->nlmsg_type == RTM_NEWROUTE && message->nlmsg_flags & NLM_F_MULTI &&
-	       route->rtm_family == dumps.family;
+	       route->rtm_family == dumps.family && route->rtm_table != RT_TABLE_LOCAL;
 }
 
 static bool is_end(const struct nlmsghdr *message)
