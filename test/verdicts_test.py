@@ -168,6 +168,7 @@ ELSEWHERE = {
     "multi_segment": "test/devices_test.py",
     "port_disabled": "src/datapath/punt_test.c",
     "linux": "src/datapath/punt_test.c",
+    "not_synced": "test/linux_ready_test.py",
     "own_source": "src/datapath/source_test.c",
     "redirect": "src/datapath/punt_test.c",
     "no_headroom": "src/datapath/tag_test.c",

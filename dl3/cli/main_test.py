@@ -35,7 +35,7 @@ METHODS = [
         ["show", "unsupported"],
     ),
     *(["bench", "throughput"], ["bench", "latency"], ["bench", "proof"]),
-    *(["bench", "onecore"], ["bench", "peers"], ["bench", "plugin"], ["bench", "tables"]),
+    *(["bench", "onecore"], ["bench", "peers"], ["bench", "restart"], ["bench", "plugin"], ["bench", "tables"]),
 ]
 NEXT_HOP = {
     "id": 1,

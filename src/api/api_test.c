@@ -135,6 +135,8 @@ static void the_account_adds_up_over_workers(void **state)
 	json_decref(drops);
 	check("status", "{}", "account.received", "150");
 	check("status", "{}", "control", "\"static\"");
+	assert_true(api_has_become_ready(&ctx));
+	check("status", "{}", "ready", "true");
 	check("status", "{}", "mirror", "null");
 	check("ports", "{}", "ports.1.tx_bytes", "12000");
 	check("workers", "{}", "workers.1.verdicts.ttl_expired", "7");

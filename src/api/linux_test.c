@@ -49,6 +49,8 @@ static void fill(void)
 	add("11.0.0.0/8", 0, FIB_LINUX, FIB_NO_IFACE);
 	add("12.0.0.0/8", 0, FIB_UNREACHABLE, FIB_NO_IFACE);
 	add("13.0.0.0/8", 0, FIB_VIA, 1);
+	assert_false(fib_is_synced(ctx.fib));
+	fib_set_synced(ctx.fib, true);
 }
 
 static int make_ctx(void **state)
@@ -350,6 +352,18 @@ static void the_loop_comes_back_at_once_while_the_mirror_has_more(void **state)
 	assert_int_equal(fake.n_taps_polled, 1);
 }
 
+static void is_ready_once_the_tables_are_complete(void **state)
+{
+	fib_set_synced(ctx.fib, false); // as before netlink has filled them
+	assert_false(api_has_become_ready(&ctx));
+	check("status", "{}", "ready", "false");
+	check("status", "{}", "ready_after_s", "null");
+	fib_set_synced(ctx.fib, true);
+	assert_true(api_has_become_ready(&ctx));
+	assert_false(api_has_become_ready(&ctx)); // said once
+	check("status", "{}", "ready", "true");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_ctx, fixture_close)
 
 int main(void)
@@ -370,6 +384,7 @@ int main(void)
 		TEST(a_reload_whose_taps_cannot_be_made_changes_nothing),
 		TEST(the_modules_of_linux_open_in_order),
 		TEST(the_loop_comes_back_at_once_while_the_mirror_has_more),
+		TEST(is_ready_once_the_tables_are_complete),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

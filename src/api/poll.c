@@ -45,6 +45,14 @@ static void poll_ports(struct api_ctx *ctx)
 		tap_poll(ctx->taps);
 }
 
+bool api_has_become_ready(struct api_ctx *ctx)
+{
+	if (ctx->ready_ns || !fib_is_synced(ctx->fib))
+		return false;
+	ctx->ready_ns = clock_now_ns();
+	return true;
+}
+
 void api_handle_signals(struct api_ctx *ctx, int signals)
 {
 	struct error error;

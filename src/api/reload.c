@@ -18,6 +18,7 @@ int api_build(const struct config *config, const struct port_state states[], str
 		return -ENOMEM;
 	if (config_taps(config)->is_on)
 		fib_follow_linux(fib);
+	fib_set_synced(fib, !config_taps(config)->is_on); // netlink will fill it
 	int err = config_fill(config, macs, fib, error);
 	if (err)
 		fib_destroy(fib);

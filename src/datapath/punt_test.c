@@ -145,6 +145,11 @@ static void hidden_solicitation(struct bytes *f)
 	f->n = 62 + 24;
 }
 
+static void before_the_routes(struct bytes *f)
+{
+	fib_set_synced(fake.fib, false);
+}
+
 static const struct row {
 	const char *dst;
 	void (*make)(struct bytes *frame);
@@ -158,6 +163,8 @@ static const struct row {
 	{"2001:db8:1::3", hop_by_hop, VERDICT_IP6_HOP_BY_HOP, CLASS_OPTIONS},
 	{"2001:db8:1::3", link_local_source, VERDICT_LINK_LOCAL_SOURCE, CLASS_HOST},
 	{"10.99.2.3", as_it_is, VERDICT_NO_ROUTE, CLASS_UNREACHABLE},
+	{"10.99.2.3", before_the_routes, VERDICT_NOT_SYNCED, CLASS_LINUX},
+	{"2001:db8:99::3", before_the_routes, VERDICT_NOT_SYNCED, CLASS_LINUX},
 	{"10.0.0.1", as_it_is, VERDICT_LOCAL, CLASS_HOST},
 	{"10.0.0.1", bgp, VERDICT_LOCAL, CLASS_ROUTING},
 	{"10.0.0.1", ttl_1, VERDICT_LOCAL, CLASS_HOST},

@@ -153,6 +153,11 @@ const struct fib_iface *fib_iface(const struct fib *fib, uint16_t iface);
 int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad,
 	struct error *error);
 
+// Whether the tables are complete; a new fib's are. In incomplete tables, packets without a route
+// get VERDICT_NOT_SYNCED instead of VERDICT_NO_ROUTE. Control thread.
+void fib_set_synced(struct fib *fib, bool is_synced);
+bool fib_is_synced(const struct fib *fib);
+
 // Compacts the workers' IPv4 lookup table, which incremental updates fragment over more cache lines
 // than necessary. Call it about 20 times a second: once at least a quarter of the routes have
 // changed and there were no changes for half a second, or after four times as many changes as

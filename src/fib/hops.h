@@ -48,6 +48,8 @@ int hops_open(struct hops *hops);
 void hops_close(struct hops *hops);
 // Clears the fields that this kind of hop does not use, so that equal hops are equal bytes.
 void hops_normalise(struct fib_hop *hop);
+// The verdict of packets without a route (hop id 0).
+void hops_set_no_route(struct hops *hops, uint8_t verdict);
 // Returns the id of a hop, 0: there is none.
 uint16_t hops_find(const struct hops *hops, const struct fib_hop *hop);
 // Returns the id of a hop, created (normalised) if necessary, with one more reference; 0: no id is

@@ -26,7 +26,9 @@
 
 #define NFT(message) (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_##message)
 
-// Everything that may prevent workers from forwarding comes before the routes.
+// Everything that may prevent workers from forwarding comes before the routes, and the largest
+// table comes last. The routes of table local, which the kernel dumps after those of main, come
+// first: until workers have them, packets for us are not told apart from others.
 const struct section sections[] = {
 	{"interfaces", PROTO_ROUTE, AF_UNSPEC, RTM_GETLINK, sizeof(struct ifinfomsg), EVENT_LINK,
 		0},
@@ -55,13 +57,17 @@ const struct section sections[] = {
 		SECTION_FRAGILE},
 	{"next hops", PROTO_ROUTE, AF_UNSPEC, RTM_GETNEXTHOP, sizeof(struct nhmsg), EVENT_NEXTHOP,
 		0},
-	{"IPv4 routes", PROTO_ROUTE, AF_INET, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE, 0},
-	{"IPv6 routes", PROTO_ROUTE, AF_INET6, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE,
-		SECTION_FRAGILE | SECTION_MAY_LACK},
 	{"IPv4 multicast routes", PROTO_ROUTE, RTNL_FAMILY_IPMR, RTM_GETROUTE, sizeof(struct rtmsg),
 		EVENT_MROUTE, SECTION_MAY_LACK},
 	{"IPv6 multicast routes", PROTO_ROUTE, RTNL_FAMILY_IP6MR, RTM_GETROUTE,
 		sizeof(struct rtmsg), EVENT_MROUTE, SECTION_MAY_LACK},
+	{"IPv4 local routes", PROTO_ROUTE, AF_INET, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE,
+		SECTION_MAY_LACK | SECTION_LOCAL},
+	{"IPv6 local routes", PROTO_ROUTE, AF_INET6, RTM_GETROUTE, sizeof(struct rtmsg),
+		EVENT_ROUTE, SECTION_MAY_LACK | SECTION_LOCAL},
+	{"IPv6 routes", PROTO_ROUTE, AF_INET6, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE,
+		SECTION_FRAGILE | SECTION_MAY_LACK},
+	{"IPv4 routes", PROTO_ROUTE, AF_INET, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE, 0},
 };
 static_assert(sizeof(sections) / sizeof(sections[0]) <= 32, "a bit each");
 const unsigned n_sections = sizeof(sections) / sizeof(sections[0]);
@@ -90,6 +96,8 @@ size_t section_request(const struct section *section, uint32_t sequence,
 	// All these headers start with the family, except that of xfrm, which has none.
 	if (section->protocol != PROTO_XFRM)
 		out[NLMSG_HDRLEN] = section->family;
+	if (section->flags & SECTION_LOCAL)
+		out[NLMSG_HDRLEN + offsetof(struct rtmsg, rtm_table)] = RT_TABLE_LOCAL;
 	if (section->kind == EVENT_LINK)
 		head.nlmsg_len += add_iface_filter(out + head.nlmsg_len);
 	memcpy(out, &head, sizeof(head));

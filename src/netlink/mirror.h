@@ -58,7 +58,8 @@ void mirror_dump_begins(struct mirror *mirror);
 void mirror_dump_lacks(struct mirror *mirror, enum event_kind kind); // during a dump
 void mirror_dump_ends(struct mirror *mirror, uint32_t partial);
 // Applies one batch of the pending changes to the fib. Call after processing events. Returns true
-// if changes are still pending.
+// if changes are still pending. Sets the fib synced (fib_set_synced) once it has all routes of a
+// dump that contained all of them.
 bool mirror_flush(struct mirror *mirror);
 
 // Re-reads state for which there are no notifications: some sysctls, a few interfaces at a time,

@@ -14,6 +14,7 @@ struct mirror {
 	struct neighbours
 		*neighbours;   // including those kept resolved by the kernel (NTF_EXT_MANAGED)
 	struct routes *routes; // and next hops
+	bool has_all_routes;   // a dump has contained all of them
 };
 
 // Kernel interfaces as far as the mirror needs them: which ones are ours (TAP interfaces and VLANs

@@ -256,7 +256,8 @@ void netlink_info(const struct netlink *netlink, struct netlink_info *out)
 	mirror_info(netlink->mirror, out);
 	audit_info(netlink->audit, out);
 	listen_info(netlink->listen, &received);
-	out->state = listen_is_dumping(netlink->listen) ? NETLINK_DUMPING : NETLINK_FOLLOWING;
+	out->state = listen_is_dumping(netlink->listen) || !out->is_synced ? NETLINK_DUMPING
+	                                                                   : NETLINK_FOLLOWING;
 	out->messages = received.messages;
 	out->ignored += received.ignored;
 	out->malformed = received.malformed;

@@ -44,6 +44,7 @@ bool netlink_poll(struct netlink *netlink);
 enum netlink_state { NETLINK_DUMPING, NETLINK_FOLLOWING };
 struct netlink_info {
 	uint8_t state;
+	bool is_synced;                  // workers have had all routes; see fib_set_synced
 	uint64_t messages;               // processed
 	uint64_t ignored;                // message types or interfaces not relevant to dl3d
 	uint64_t malformed;              // truncated, oversized or not from the kernel; no effect

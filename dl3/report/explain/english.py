@@ -89,6 +89,7 @@ EXPLAIN_ENGLISH = {
     "advice.cable": "check the cable and both of its ends",
     "advice.streams": "the generator sends packets that the device must not forward; change its streams",
     "advice.routes": "run 'dl3 show route ADDRESS' for a destination of the streams, and add the missing route",
+    "advice.unsynced": "start the traffic when 'dl3 show status' reports that dl3d is ready",
     "advice.neighbour": "make the next hop answer ARP or ND, or set its MAC address in the configuration file",
     "advice.mac": "set dst_mac of the streams to the port's MAC, see 'dl3 show ports'",
     "advice.mtu": "send smaller frames or raise the MTU",
