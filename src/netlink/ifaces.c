@@ -259,6 +259,11 @@ struct ifaces_state ifaces_state(const struct mirror *mirror, int ifindex)
 	return state_of(mirror->ifaces, interfaces_find(&mirror->ifaces->all, ifindex));
 }
 
+bool ifaces_has_own_rules(const struct mirror *mirror, uint8_t family, uint8_t vrf)
+{
+	return foreign_has_own_rules(&mirror->ifaces->foreign, family, vrf != 0);
+}
+
 const char *ifaces_name(const struct mirror *mirror, int ifindex)
 {
 	const struct interface *one = interfaces_find(&mirror->ifaces->all, ifindex);

@@ -237,7 +237,8 @@ bool netlink_poll(struct netlink *netlink)
 	uint64_t ticks;
 	bool more = listen_poll(netlink->listen, BUDGET_NS);
 
-	more |= mirror_flush(netlink->mirror);
+	netlink->is_flushing = mirror_flush(netlink->mirror);
+	more |= netlink->is_flushing;
 	if (read(netlink->timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		look_at_taps(netlink);
 		if (tap_run_in_netns(netlink->ctx.taps, poll_mirror, netlink, NULL) != 0)
