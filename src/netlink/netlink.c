@@ -57,6 +57,11 @@ static unsigned mtu6(void *ops, const char *interface)
 	return sysctl_mtu6(((struct netlink *)ops)->ctx.taps, interface);
 }
 
+static bool hides_lost_routes(void *ops)
+{
+	return sysctl_hides_lost_routes(((struct netlink *)ops)->ctx.taps);
+}
+
 static uint8_t tcx(void *ops, int ifindex)
 {
 	return tcx_sides(((struct netlink *)ops)->ctx.taps, ifindex);
@@ -102,7 +107,8 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 	struct mirror_settings settings = {.fib = netlink->ctx.fib,
 		.n_ports = netlink->ctx.n_ports,
 		.ops = {set_admin, set_mtu, set_mac, set_promiscuous, sends_redirects,
-			disables_ipv6, mtu6, tcx, has_old_tables, dump_again, netlink}};
+			disables_ipv6, mtu6, tcx, hides_lost_routes, has_old_tables, dump_again,
+			netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		struct port_info info;
