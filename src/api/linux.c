@@ -119,6 +119,7 @@ static void set_mirror_numbers(json_t *json, const struct netlink *netlink)
 	MIRROR_FIELD(control_bytes)
 	MIRROR_FIELD(audited)
 	MIRROR_FIELD(drifted)
+	MIRROR_FIELD(drift_lasting)
 	MIRROR_FIELD(managed)
 	json_object_set_new(json, "last_dump_s", json_real(info.last_dump_ns / 1e9));
 	json_object_set_new(json, "receive_buffer_bytes", number_json(info.receive_buffer));

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/fib_rules.h>
+#include <linux/netlink.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,6 +73,11 @@ static uint8_t tcx(void *ops, int ifindex)
 	return ifindex < FAKE_TAP + 2 ? ((struct fake_linux *)ops)->tcx[ifindex] : 0;
 }
 
+static bool hides_lost_routes(void *ops)
+{
+	return ((struct fake_linux *)ops)->hides_lost_routes;
+}
+
 static bool has_old_tables(void *ops, uint8_t family)
 {
 	return ((struct fake_linux *)ops)->old_tables == family;
@@ -111,6 +117,7 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 		.disables_ipv6 = disables_ipv6,
 		.mtu6 = mtu6,
 		.tcx = tcx,
+		.hides_lost_routes = hides_lost_routes,
 		.has_old_tables = has_old_tables,
 		.dump_again = dump_again,
 		.ops = fake};
@@ -323,7 +330,10 @@ void fake_neighbour_gone(struct fake_linux *fake, int ifindex, const char *addr)
 
 void fake_route(struct fake_linux *fake, const struct event_route *route, bool is_delete)
 {
-	struct event event = {.kind = EVENT_ROUTE, .is_delete = is_delete, .route = *route};
+	struct event event = {.kind = EVENT_ROUTE,
+		.is_delete = is_delete,
+		.nl_flags = is_delete ? 0 : NLM_F_CREATE,
+		.route = *route};
 
 	tell(fake, &event);
 }

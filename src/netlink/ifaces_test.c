@@ -453,6 +453,30 @@ static void leaves_packets_to_linux_under_rp_filter(void **state)
 	assert_int_equal(flags_of(10) | flags_of(11), 0);
 }
 
+static void ipv6_routes_that_go_without_a_notification_are_dumped_again(void **state)
+{
+	struct event_link tap = fake_tap(0), red = fake_vrf(50, "red", 10);
+	unsigned n;
+
+	fake_router(&fake, &red);
+	for (unsigned hides = 0; hides < 2; hides++) {
+		fake.hides_lost_routes = hides;
+		n = fake.n_dumps_requested;
+		tap.master = 50;
+		fake_iface(&fake, &tap);
+		assert_int_equal(fake.n_dumps_requested - n, hides);
+		tap.mtu = 1200; // the least for IPv6 is 1280
+		fake_iface(&fake, &tap);
+		assert_int_equal(fake.n_dumps_requested - n, 2 * hides);
+		tap.mtu = 1500;
+		fake_iface(&fake, &tap);
+		assert_int_equal(fake.n_dumps_requested - n, 2 * hides);
+		tap.master = 0;
+		fake_iface(&fake, &tap);
+		assert_int_equal(fake.n_dumps_requested - n, 3 * hides);
+	}
+}
+
 static void routes_without_carrier_do_not_count_where_all_say_so(void **state)
 {
 	struct event conf = {.kind = EVENT_NETCONF,
@@ -850,6 +874,7 @@ int main(void)
 		TEST(leaves_a_macvlan_that_goes_its_own_way_to_linux),
 		TEST(leaves_packets_to_linux_where_forwarding_is_off),
 		TEST(leaves_packets_to_linux_under_rp_filter),
+		TEST(ipv6_routes_that_go_without_a_notification_are_dumped_again),
 		TEST(routes_without_carrier_do_not_count_where_all_say_so),
 		TEST(leaves_ipv6_to_linux_where_it_is_disabled),
 		TEST(leaves_ipv6_to_linux_where_its_settings_are_gone),

@@ -22,9 +22,10 @@ struct mirror_ops {
 	unsigned (*mtu6)(void *ops, const char *interface);      // sysctl; 0, NULL: same as the
 	                                                         // interface's
 	uint8_t (*tcx)(void *ops, int ifindex);                  // enum event_side; NULL: 0
-	bool (*has_old_tables)(void *ops, uint8_t family);       // legacy iptables; NULL: none
-	void (*dump_again)(void *ops);                           // the mirror's state may be
-	                                                         // inconsistent
+	bool (*hides_lost_routes)(void *ops); // sysctl skip_notify_on_dev_down; NULL: no
+	bool (*has_old_tables)(void *ops, uint8_t family); // legacy iptables; NULL: none
+	void (*dump_again)(void *ops);                     // the mirror's state may be
+	                                                   // inconsistent
 	void *ops;
 };
 

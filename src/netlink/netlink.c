@@ -57,6 +57,11 @@ static unsigned mtu6(void *ops, const char *interface)
 	return sysctl_mtu6(((struct netlink *)ops)->ctx.taps, interface);
 }
 
+static bool hides_lost_routes(void *ops)
+{
+	return sysctl_hides_lost_routes(((struct netlink *)ops)->ctx.taps);
+}
+
 static uint8_t tcx(void *ops, int ifindex)
 {
 	return tcx_sides(((struct netlink *)ops)->ctx.taps, ifindex);
@@ -102,7 +107,8 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 	struct mirror_settings settings = {.fib = netlink->ctx.fib,
 		.n_ports = netlink->ctx.n_ports,
 		.ops = {set_admin, set_mtu, set_mac, set_promiscuous, sends_redirects,
-			disables_ipv6, mtu6, tcx, has_old_tables, dump_again, netlink}};
+			disables_ipv6, mtu6, tcx, hides_lost_routes, has_old_tables, dump_again,
+			netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		struct port_info info;
@@ -237,7 +243,8 @@ bool netlink_poll(struct netlink *netlink)
 	uint64_t ticks;
 	bool more = listen_poll(netlink->listen, BUDGET_NS);
 
-	more |= mirror_flush(netlink->mirror);
+	netlink->is_flushing = mirror_flush(netlink->mirror);
+	more |= netlink->is_flushing;
 	if (read(netlink->timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		look_at_taps(netlink);
 		if (tap_run_in_netns(netlink->ctx.taps, poll_mirror, netlink, NULL) != 0)

@@ -56,6 +56,7 @@ struct netlink_info {
 	                                                         // mirror
 	uint64_t control_bytes;                                  // memory used by the mirror
 	uint64_t audited, drifted; // routes checked in the background; mismatches found
+	uint64_t drift_lasting;    // of these, those that outlasted the last dump of all tables
 	uint64_t managed;          // neighbours with NTF_EXT_MANAGED set by dl3d
 	uint32_t receive_buffer;   // bytes
 };
@@ -98,7 +99,7 @@ struct netlink_route_check {
 	struct wire_addr via; // family 0: on link
 	int ifindex;
 	char interface[16];
-	bool agrees;       // same next hop in the fast path, or the packet is punted
+	bool agrees; // the fast path has the same route, whether it forwards or punts the packet
 	char differs[120]; // if not: description of the mismatch
 };
 // -ETIMEDOUT or -ENOBUFS with `error` set if the kernel did not reply.

@@ -207,6 +207,62 @@ static void routes_over_a_iface_that_goes_down_are_gone(void **state)
 	ASK("21.0.0.1", "nothing");
 }
 
+// With skip_notify_on_dev_down the kernel does not report them.
+static void ipv6_routes_go_with_their_iface_those_of_its_addresses_too(void **state)
+{
+	fake_say("local 2001:db8::1/128 dev 1 table 255");
+	fake_say("anycast 2001:db8::/128 dev 1 table 255");
+	fake_say("2001:db8::/64 dev 1 metric 256");
+	fake_say("local 2001:db8::2/128 dev 2 table 255");
+	ASK("2001:db8::1", "local");
+	fake_set_up(1, false);
+	ASK("2001:db8::1", "nothing");
+	ASK("2001:db8::", "nothing");
+	ASK("2001:db8::9", "nothing");
+	ASK("2001:db8::2", "local");
+	fake_say("deleted local 2001:db8::1/128 dev 1 table 255"); // reported nevertheless
+	assert_int_equal(fake.n_dumps, 0);
+}
+
+// With nexthop_compat_mode 0 routes carry no hops, and only the objects are reported.
+static void routes_follow_their_objects_without_being_reported_again(void **state)
+{
+	fake_say("id 1 via 10.1.0.2 dev 1");
+	fake_say("id 2 via 10.2.0.2 dev 2");
+	fake_say("id 10 group 1,1000/2,3000");
+	fake_say("20.0.0.0/8 nhid 10");
+	ASK("20.0.0.1", "10.1.0.2 dev 1 weight 85, 10.2.0.2 dev 2 weight 255");
+	fake_say("id 10 group 2");
+	ASK("20.0.0.1", "via 10.2.0.2 dev 2");
+	fake_say("id 2 via 10.3.0.2 dev 3");
+	ASK("20.0.0.1", "via 10.3.0.2 dev 3");
+	fake_say("id 20 via fe80::2 dev 1");
+	fake_say("2001:db8::/48 nhid 20");
+	ASK("2001:db8::1", "via fe80::2 dev 1");
+	fake_say("deleted id 20");
+	fake_say("deleted id 10");
+	ASK("2001:db8::1", "nothing");
+	ASK("20.0.0.1", "nothing");
+}
+
+// With fib_notify_on_flag_change the kernel repeats a route when a driver has offloaded it.
+static void a_repeated_route_is_not_added_again(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("2001:db8::/48 nexthop via fe80::2 dev 1 nexthop via fe80::3 dev 1");
+	fake_say("repeat 20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("repeat 2001:db8::/48 nexthop via fe80::3 dev 1 nexthop via fe80::2 dev 1");
+	assert_int_equal(fake.n_dumps, 0);
+	fake_say("deleted 20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("deleted 2001:db8::/48 nexthop via fe80::2 dev 1 nexthop via fe80::3 dev 1");
+	fake_say("repeat 20.0.0.0/8 via 10.1.0.2 dev 1"); // has overtaken the repetition
+	ASK("20.0.0.1", "nothing");
+	assert_int_equal(fake.n_dumps, 1);
+	fake_say("repeat 2001:db8::/48 nexthop via fe80::2 dev 1 nexthop via fe80::3 dev 1");
+	ASK("2001:db8::1", "nothing");
+	assert_int_equal(fake.n_dumps, 2);
+}
+
 static void without_carrier_routes_stay_unless_told_otherwise(void **state)
 {
 	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
@@ -728,6 +784,9 @@ int main(void)
 		TEST(ipv6_gateways_of_one_metric_are_one_route),
 		TEST(weights_are_scaled_into_what_groups_know),
 		TEST(routes_over_a_iface_that_goes_down_are_gone),
+		TEST(ipv6_routes_go_with_their_iface_those_of_its_addresses_too),
+		TEST(routes_follow_their_objects_without_being_reported_again),
+		TEST(a_repeated_route_is_not_added_again),
 		TEST(without_carrier_routes_stay_unless_told_otherwise),
 		TEST(ipv6_next_hops_of_a_iface_set_up_without_carrier_wait_for_it),
 		TEST(ipv4_routes_that_differ_in_a_metric_of_tcp_are_two),

@@ -143,6 +143,11 @@ unsigned sysctl_mtu6(struct tap_table *taps, const char *interface)
 	return (unsigned)value_of(taps, of_interface("ipv6", interface, "mtu"));
 }
 
+bool sysctl_hides_lost_routes(struct tap_table *taps)
+{
+	return value_of(taps, (struct sysctl){"ipv6/route/skip_notify_on_dev_down", 0});
+}
+
 // Either name is sufficient.
 static int read_old_tables(void *arg)
 {
