@@ -122,11 +122,13 @@ void port_state_set_mac(struct port_state *port_state, const struct wire_mac *ma
 void port_state_fill(struct port_table *ports, unsigned port)
 {
 	const struct port_settings *settings = &ports->settings->ports[port];
+	const struct kind *kind = &ports->devices[port].kind;
 	struct port_state *port_state = &ports->states[port];
 
 	port_state->is_xconnect = ports->plan.ports[port].xconnect >= 0;
 	port_state->xconnect = port_state->is_xconnect ? ports->plan.ports[port].xconnect : 0;
 	port_state->mac_update = settings->mac_update;
+	port_state->cut_bytes = kind->cuts_frames ? MIN_OF(kind->slot_bytes, UINT16_MAX) : 0;
 	port_state->pass_martians = settings->pass_martians;
 	set_peer(port_state, settings);
 }
