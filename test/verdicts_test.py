@@ -166,6 +166,7 @@ ROWS = [*GOOD, *PARSE, *LOOKUP, *CHECK, *SEND]
 # Verdicts that need a device of their own, each with the test that causes it.
 ELSEWHERE = {
     "multi_segment": "test/devices_test.py",
+    "frame_cut": "test/linux_mtu_test.py",
     "port_disabled": "src/datapath/punt_test.c",
     "linux": "src/datapath/punt_test.c",
     "not_synced": "test/linux_ready_test.py",

@@ -160,6 +160,10 @@ NO_EVIDENCE = (
         "{program} 的停顿次数超出其所能记录：最初 {s} s 内的停顿缺失",
     ),
     (
+        r"frames missed by the devices of (?P<program>\S+)'s ports (?P<ports>.*): these devices do not count them",
+        "{program} 端口 {ports} 的设备漏收的帧数：这些设备不统计",
+    ),
+    (
         r"dl3d runs on another machine with its own clock: its stalls cannot be matched with the loss",
         "dl3d 在另一台机器上按另一时钟运行：其停顿无法与丢包时刻对照",
     ),

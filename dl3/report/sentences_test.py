@@ -37,6 +37,7 @@ PARTS = {
     "UNITS[page_kib]": "2 MiB",
     "unit": "2 MiB",
     "program": "dl3gen",
+    "names": "left, right",
     "seen.problem": "this kernel has no tracefs",
     "error.strerror": "Permission denied",
     "os.strerror(ctypes.get_errno())": "Permission denied",
@@ -88,7 +89,7 @@ def reported() -> list[str]:
     found += strings("host/seen.py", "threads that took|the kernel's trace ring|frequency|threads of")
     found += strings("host/watch.py", "this kernel has|a private mount|tracefs cannot|its ring cannot")
     found += strings("host/watching.py", "the machine cannot be|the observations")
-    found += strings("trial/seen.py", ".* stalled more|dl3d runs on")
+    found += strings("trial/seen.py", ".* stalled more|dl3d runs on|frames missed")
     found += strings("bench/far.py", "offset between the clocks")
     return found
 

@@ -62,7 +62,7 @@ def sink_reasons(results: Results, passage: Passage | None) -> Iterator[Reason]:
     """Check that the receiver polled in time for every frame."""
     ends = {stream.to_port for stream in results.streams}
     ports = [port for port in results.ports if port.name in ends]
-    missed, pauses = sum(port.rx_missed for port in ports), sum(port.late_polls for port in ports)
+    missed, pauses = sum(port.rx_missed or 0 for port in ports), sum(port.late_polls for port in ports)
     if missed:
         yield Reason(
             f"sink late: the generator's ports dropped {missed:,} frames that were not polled in time", is_behind=True

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from dl3.control.generator import Pauses, Results, WorkerPause
-from dl3.control.replies import Reply, Workers
+from dl3.control.generator import GeneratorPort, Pauses, Results, WorkerPause
+from dl3.control.replies import Port, Reply, Workers
 from dl3.model.evidence import Evidence, Gap
 from dl3.model.trial import Trial
 from dl3.trial.order import Site
@@ -105,6 +105,12 @@ def holes(program: Program, pauses: Pauses, span: Span) -> list[str]:
     return []
 
 
+def uncounted(program: Program, ports: Sequence[GeneratorPort | Port]) -> list[str]:
+    """State that some ports' devices do not count what they miss."""
+    names = ", ".join(port.name for port in ports if port.rx_missed is None)
+    return [f"frames missed by the devices of {program}'s ports {names}: these devices do not count them"] * bool(names)
+
+
 def longest(gaps: Sequence[Gap]) -> tuple[Gap, ...]:
     """The longest pauses, in time order."""
     kept = sorted(gaps, key=lambda gap: gap.us, reverse=True)[:MOST_GAPS]
@@ -138,10 +144,11 @@ def with_gaps(evidence: Evidence, site: Site, span: Span) -> Evidence:
 def with_evidence(trial: Trial, site: Site, results: Results, seen: Evidence) -> Trial:
     """Add the timeline, the workers' pauses and the other evidence to the trial."""
     span = span_of(results)
+    with_uncounted = seen.model_copy(update={"missing": (*seen.missing, *uncounted("dl3gen", results.ports))})
     return trial.model_copy(
         update={
             "timeline": compact(results.timeline) if results.timeline else None,
-            "evidence": with_gaps(seen, site, span) if span else seen,
+            "evidence": with_gaps(with_uncounted, site, span) if span else with_uncounted,
         }
     )
 

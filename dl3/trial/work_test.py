@@ -107,6 +107,31 @@ def reports_that_bursts_of_the_beginning_are_forgotten(n_bursts: int, is_reporte
     assert any("latest bursts" in sentence for sentence in made.evidence.missing) == is_reported
 
 
+class Uncounted(FakeForwarder):
+    """The device of one of its ports does not count what it misses."""
+
+    def reply_ports(self) -> dict[str, Any]:
+        numbers = dict.fromkeys(("port", "mtu", "rx_queues", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes"), 1)
+        losses = {"rx_missed": None, "rx_no_mbuf": 0, "rx_errors": 0, "tx_errors": 0}
+        one = {**numbers, **losses, "name": "left", "device": "", "mac": "", "link_up": True}
+        return {"ports": (one, {**one, "name": "right", "rx_missed": 0})}
+
+
+def names_devices_that_do_not_count_their_losses() -> None:
+    def spoil(results: dict[str, Any]) -> None:
+        results["ports"][1]["rx_missed"] = None
+
+    generator = FakeGenerator(device_pps=9e5, spoil=spoil)
+    made = Runner(Site(generator, Uncounted(generator=generator)), lambda _: None).run(
+        Order(ONE, "64", 1e6, 1.0, warm_up_s=0)
+    )
+    assert made.evidence is not None
+    assert made.evidence.missing == (
+        "frames missed by the devices of dl3gen's ports right: these devices do not count them",
+        "frames missed by the devices of dl3d's ports left: these devices do not count them",
+    )
+
+
 def other_devices_report_nothing() -> None:
     made = Runner(Site(FakeGenerator()), lambda _: None).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))
     assert made.evidence is None

@@ -130,7 +130,7 @@ static void the_account_adds_up_over_workers(void **state)
 	expect(drops, "verdicts.0.name", "\"forward\"");
 	expect(drops, "verdicts.0.packets", "120");
 	expect(drops, "wire",
-		"{\"rx_errors\": 14, \"rx_missed\": 10, \"rx_no_mbuf\": 12, "
+		"{\"rx_errors\": 7, \"rx_missed\": 10, \"rx_no_mbuf\": 12, "
 		"\"starved_loops\": 3}");
 	json_decref(drops);
 	check("status", "{}", "account.received", "150");
@@ -139,6 +139,10 @@ static void the_account_adds_up_over_workers(void **state)
 	check("status", "{}", "ready", "true");
 	check("status", "{}", "mirror", "null");
 	check("ports", "{}", "ports.1.tx_bytes", "12000");
+	check("ports", "{}", "ports.0.rx_errors", "7");
+	check("ports", "{}", "ports.1.rx_errors", "null");
+	check("ports", "{}", "ports.1.rx_missed", "5");
+	check("ports", "{}", "ports.0.tx_errors", "null");
 	check("workers", "{}", "workers.1.verdicts.ttl_expired", "7");
 }
 

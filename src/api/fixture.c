@@ -101,7 +101,8 @@ void port_info(const struct port_table *ports, unsigned port, struct port_info *
 		.numa = -1,
 		.rx_missed = 5,
 		.rx_no_mbuf = 6,
-		.rx_errors = 7};
+		.rx_errors = port ? 0 : 7,
+		.uncounted = PORT_TX_ERRORS | (port ? PORT_RX_ERRORS : 0)};
 	memcpy(out->mac.bytes, states[port].mac, sizeof(out->mac.bytes));
 }
 

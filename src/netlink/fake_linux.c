@@ -18,14 +18,25 @@ static int set_admin(void *ops, unsigned port, bool up)
 	return 0;
 }
 
-static int set_mtu(void *ops, unsigned port, uint16_t mtu)
+static int set_mtu(void *ops, unsigned port, uint16_t mtu, struct error *error)
 {
 	struct fake_linux *fake = ops;
 
 	fake->n_asked++;
 	if (mtu > fake->mtu_max)
-		return -EINVAL;
+		return error_set(error, -EINVAL, "mtu at most %u", fake->mtu_max);
 	fake->port[port].mtu = mtu;
+	return 0;
+}
+
+static int restore_mtu(void *ops, unsigned port, uint32_t refused, uint16_t mtu)
+{
+	struct fake_linux *fake = ops;
+
+	if (fake->keeps_mtu)
+		return -EBUSY;
+	fake->restored_mtu[port] = mtu;
+	fake->refused_mtu[port] = refused;
 	return 0;
 }
 
@@ -111,6 +122,7 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 	settings.fib = fake->fib;
 	settings.ops = (struct mirror_ops){.port_set_admin = set_admin,
 		.port_set_mtu = set_mtu,
+		.tap_restore_mtu = restore_mtu,
 		.port_set_mac = set_mac,
 		.port_set_promiscuous = set_promiscuous,
 		.sends_redirects = sends_redirects,

@@ -17,9 +17,12 @@ struct fake_linux {
 	struct fib *fib;
 	struct mirror *mirror;
 	struct mirror_ops ops;
-	struct mirror_port port[PORT_MAX];  // as last requested through the ops
-	unsigned n_asked;                   // number of requests
-	uint16_t mtu_max;                   // ports refuse a larger MTU
+	struct mirror_port port[PORT_MAX]; // as last requested through the ops
+	unsigned n_asked;                  // number of requests
+	uint16_t mtu_max;                  // ports refuse a larger MTU
+	uint32_t refused_mtu[PORT_MAX];    // of TAP interfaces, and what they were set back to
+	uint16_t restored_mtu[PORT_MAX];
+	bool keeps_mtu;                     // TAP interfaces cannot be set back
 	char no_redirects[16], no_ipv6[16]; // interfaces with these sysctls set
 	char has_mtu6[16];                  // the interface whose IPv6 MTU is mtu6
 	unsigned mtu6;

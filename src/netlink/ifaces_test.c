@@ -825,11 +825,33 @@ static void follows_the_tap_with_the_port(void **state)
 	assert_int_equal(fake.n_asked, 3);
 }
 
+static void sets_the_tap_back_when_the_port_refuses_its_mtu(void **state)
+{
+	struct event_link tap = fake_tap(0);
+
+	fake.mtu_max = 2000;
+	tap.mtu = 65521;
+	add(tap);
+	assert_int_equal(fake.n_asked, 1);
+	assert_int_equal(fake.refused_mtu[0], 65521);
+	assert_int_equal(fake.restored_mtu[0], 1500);
+	assert_int_equal(fake_fib_iface(&fake, 10)->mtu, 1500);
+	tap.mtu = 1500; // the event that this causes
+	add(tap);
+	assert_int_equal(fake.n_asked, 1);
+	assert_int_equal(fake_unsupported(&fake, "MTU that the port refuses", NULL), 0);
+	tap.mtu = 9000; // again
+	add(tap);
+	assert_int_equal(fake.n_asked, 2);
+	assert_int_equal(fake.refused_mtu[0], 9000);
+}
+
 static void goes_by_the_ports_mtu_when_it_refuses_the_taps(void **state)
 {
 	struct event_link tap = fake_tap(0), vlan = fake_vlan(20, 10, 5);
 
 	fake.mtu_max = 2000;
+	fake.keeps_mtu = true;
 	tap.mtu = vlan.mtu = 9000;
 	vlan.mac = tap.mac;
 	add(tap);
@@ -892,6 +914,7 @@ int main(void)
 		TEST(leaves_packets_to_linux_under_policy_rules),
 		TEST(takes_the_usual_rules_in_another_order),
 		TEST(follows_the_tap_with_the_port),
+		TEST(sets_the_tap_back_when_the_port_refuses_its_mtu),
 		TEST(goes_by_the_ports_mtu_when_it_refuses_the_taps),
 	};
 

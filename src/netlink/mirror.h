@@ -14,7 +14,9 @@
 // Actions outside the mirror; passed in, so that tests can record them.
 struct mirror_ops {
 	int (*port_set_admin)(void *ops, unsigned port, bool up);
-	int (*port_set_mtu)(void *ops, unsigned port, uint16_t mtu);
+	int (*port_set_mtu)(void *ops, unsigned port, uint16_t mtu, struct error *error);
+	// Sets the MTU of the port's TAP interface from a refused one back to `mtu`.
+	int (*tap_restore_mtu)(void *ops, unsigned port, uint32_t refused, uint16_t mtu);
 	int (*port_set_mac)(void *ops, unsigned port, const struct wire_mac *mac);
 	int (*port_set_promiscuous)(void *ops, unsigned port, bool promiscuous);
 	bool (*sends_redirects)(void *ops, const char *interface, uint8_t family);

@@ -21,11 +21,16 @@ static int set_admin(void *ops, unsigned port, bool up)
 	return port_set_admin(netlink->ctx.ports, port, up, NULL);
 }
 
-static int set_mtu(void *ops, unsigned port, uint16_t mtu)
+static int set_mtu(void *ops, unsigned port, uint16_t mtu, struct error *error)
 {
 	struct netlink *netlink = ops;
 
-	return port_set_mtu(netlink->ctx.ports, port, mtu, NULL);
+	return port_set_mtu(netlink->ctx.ports, port, mtu, error);
+}
+
+static int restore_mtu(void *ops, unsigned port, uint32_t refused, uint16_t mtu)
+{
+	return tap_restore_mtu(((struct netlink *)ops)->ctx.taps, port, refused, mtu);
 }
 
 static int set_mac(void *ops, unsigned port, const struct wire_mac *mac)
@@ -106,7 +111,7 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 {
 	struct mirror_settings settings = {.fib = netlink->ctx.fib,
 		.n_ports = netlink->ctx.n_ports,
-		.ops = {set_admin, set_mtu, set_mac, set_promiscuous, sends_redirects,
+		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, sends_redirects,
 			disables_ipv6, mtu6, tcx, hides_lost_routes, has_old_tables, dump_again,
 			netlink}};
 

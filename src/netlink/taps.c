@@ -7,8 +7,6 @@
 #include <net/if.h>
 #include <string.h>
 
-enum { MTU_MAX = 9600 };
-
 void taps_open(struct ifaces *ifaces)
 {
 	const struct mirror_settings *settings = &ifaces->mirror->settings;
@@ -51,19 +49,41 @@ static void follow_admin(struct ifaces *ifaces, unsigned port, const struct inte
 		ifaces->taps.has[port].up = up;
 }
 
+// Otherwise Linux would send, and announce to its peers, what the port cannot carry.
+static void refuse_mtu(struct ifaces *ifaces, unsigned port, const struct interface *tap,
+	const struct error *error)
+{
+	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
+	struct taps *taps = &ifaces->taps;
+	uint16_t mtu = taps->has[port].mtu;
+	int err = ops->tap_restore_mtu ? ops->tap_restore_mtu(ops->ops, port, tap->iface.mtu, mtu)
+	                               : 0;
+
+	if (!err) {
+		taps->asked[port].mtu = mtu;
+		log_warn("port %s refuses the MTU %u of its TAP interface, which has MTU %u again: "
+			 "%s",
+			tap->iface.name, tap->iface.mtu, mtu, error->text);
+		return;
+	}
+	log_warn("port %s refuses the MTU %u of its TAP interface and keeps %u: %s; the TAP "
+		 "interface cannot be set back (%s): give it an MTU that the port takes (ip link "
+		 "set %s mtu N)",
+		tap->iface.name, tap->iface.mtu, mtu, error->text, strerror(-err), tap->iface.name);
+}
+
 static void follow_mtu(struct ifaces *ifaces, unsigned port, const struct interface *tap)
 {
 	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
 	uint16_t mtu = tap->iface.mtu > UINT16_MAX ? UINT16_MAX : (uint16_t)tap->iface.mtu;
 	struct taps *taps = &ifaces->taps;
+	struct error error = {""};
 
 	if (taps->asked[port].mtu == mtu)
 		return;
 	taps->asked[port].mtu = mtu;
-	if (mtu > MTU_MAX || (ops->port_set_mtu && ops->port_set_mtu(ops->ops, port, mtu)))
-		log_warn("port %s does not support MTU %u of its TAP interface and keeps %u; set a "
-			 "supported MTU (ip link set %s mtu N)",
-			tap->iface.name, tap->iface.mtu, taps->has[port].mtu, tap->iface.name);
+	if (ops->port_set_mtu && ops->port_set_mtu(ops->ops, port, mtu, &error))
+		refuse_mtu(ifaces, port, tap, &error);
 	else
 		taps->has[port].mtu = mtu;
 }

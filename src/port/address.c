@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { FRAME_AROUND = 14 + 8 + 4 };
+enum { FRAME_AROUND = 14 + 8 + 4, MTU_MAX = 9600 };
 
 static bool is_tolerant(const struct port_device *device)
 {
@@ -126,24 +126,37 @@ int port_set_admin(struct port_table *ports, unsigned port, bool up, struct erro
 	return 0;
 }
 
+// With the buffers and slots allocated at start.
+static unsigned largest_mtu(const struct port_table *ports, unsigned port)
+{
+	const struct pools_node *node =
+		&ports->pools.nodes[pools_of_port(&ports->pools, &ports->plan, port)];
+	uint32_t slot_bytes = ports->devices[port].kind.slot_bytes;
+	int most = MIN_OF((int)MTU_MAX, (int)node->data_room - POOLS_HEADROOM - FRAME_AROUND);
+
+	if (slot_bytes)
+		most = MIN_OF(most, (int)slot_bytes - KIND_FRAME_AROUND);
+	return MAX_OF(most, 0);
+}
+
 static int check_mtu(const struct port_table *ports, unsigned port, uint16_t mtu,
 	struct error *error)
 {
 	const struct port_device *device = &ports->devices[port];
-	const struct pools_node *node =
-		&ports->pools.nodes[pools_of_port(&ports->pools, &ports->plan, port)];
+	unsigned most = largest_mtu(ports, port);
 	char label[48];
 
 	plan_port_label(ports->settings, port, label);
-	if (mtu + (unsigned)FRAME_AROUND + POOLS_HEADROOM > node->data_room)
-		return error_set(error, -ENOTSUP,
-			"%s: mtu %u exceeds the buffers allocated at start; restart to apply it",
-			label, mtu);
 	if (device->kind.slot_bytes && mtu + (unsigned)KIND_FRAME_AROUND > device->kind.slot_bytes)
 		return error_set(error, -ENOTSUP,
-			"%s: frames with mtu %u do not fit into the device's slots of %u bytes; "
-			"restart with larger slots",
-			label, mtu, device->kind.slot_bytes);
+			"%s: frames with mtu %u do not fit into the device's slots of %u bytes "
+			"(mtu at most %u); restart with larger slots",
+			label, mtu, device->kind.slot_bytes, most);
+	if (mtu > most)
+		return error_set(error, -ENOTSUP,
+			"%s: mtu %u exceeds the buffers allocated at start (mtu at most %u); "
+			"restart to apply it",
+			label, mtu, most);
 	return 0;
 }
 

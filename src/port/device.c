@@ -399,14 +399,15 @@ void device_close(struct port_table *ports, unsigned port)
 	device->is_started = device->is_found = device->is_set_up = false;
 }
 
-void device_add_errors(const struct port_device *device, struct device_errors *errors)
+bool device_add_errors(const struct port_device *device, struct device_errors *errors)
 {
 	struct rte_eth_stats stats;
 
 	if (!device->is_started || rte_eth_stats_get(device->id, &stats) != 0)
-		return;
+		return false;
 	errors->rx_missed += stats.imissed;
 	errors->rx_no_mbuf += stats.rx_nombuf;
 	errors->rx_errors += stats.ierrors;
 	errors->tx_errors += stats.oerrors;
+	return true;
 }

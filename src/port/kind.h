@@ -39,6 +39,7 @@ struct kind {
 	uint32_t ring_slots;   // frames that a ring holds, by the text; 0: same as descriptors
 	bool is_zero_copy;     // the rings contain our own buffers, not copies
 	uint32_t slot_bytes;   // maximum frame length, by the text; 0: no limit
+	bool cuts_frames;      // delivers the first slot_bytes of a longer frame
 	uint32_t buffer_bytes; // minimum buffer size that the driver needs, by the text
 };
 

@@ -161,6 +161,14 @@ int port_set_promiscuous(struct port_table *ports, unsigned port, bool promiscuo
 // interface. Control thread.
 bool port_has_carrier(const struct port_table *ports, unsigned port);
 
+// What a device may lose and count.
+enum port_loss {
+	PORT_RX_MISSED = 1, // no free descriptor: the worker did not poll in time
+	PORT_RX_NO_MBUF = 2,
+	PORT_RX_ERRORS = 4,
+	PORT_TX_ERRORS = 8,
+};
+
 // Information about one port for display, read from the device.
 struct port_info {
 	const char *name, *device, *driver;
@@ -177,6 +185,8 @@ struct port_info {
 	int numa;               // -1: unknown
 	uint64_t rx_missed, rx_no_mbuf, rx_errors,
 		tx_errors; // counted by the device, not part of the packet accounting
+	uint8_t uncounted; // enum port_loss: 0 in their fields means that the driver does not
+	                   // count them
 };
 void port_info(const struct port_table *ports, unsigned port, struct port_info *out);
 

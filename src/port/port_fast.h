@@ -68,6 +68,8 @@ struct port_state {
 	bool is_xconnect, mac_update;
 	uint8_t xconnect;      // port index
 	bool tx_multi_segment; // the device can send frames in several mbufs
+	uint16_t cut_bytes;    // the device cuts longer frames to this length; 0: it cuts none. No
+	                       // frame within the port's MTU has it
 } LINE_ALIGNED;
 
 static inline bool port_is_closed(const struct port_queue *queue)

@@ -92,8 +92,8 @@ void device_close(struct port_table *ports, unsigned port);
 
 // The name of the kernel driver bound to a PCI device, "none" if there is none.
 void device_kernel_driver(const char *address, char *driver, size_t size);
-// Adds what the device has counted.
-void device_add_errors(const struct port_device *device, struct device_errors *errors);
+// Adds what the device has counted; false: nothing can be read.
+bool device_add_errors(const struct port_device *device, struct device_errors *errors);
 
 // address.c: MAC address, MTU and filters of a configured device, and the MAC in port_state. Those
 // of a device that has vanished are kept for the one that returns.

@@ -113,6 +113,11 @@ int rpc_params_none(const json_t *params, struct error *error)
 	return rpc_params_read(params, NULL, 0, error);
 }
 
+json_t *rpc_count_json(uint64_t count, bool is_known)
+{
+	return is_known ? json_integer((json_int_t)count) : json_null();
+}
+
 json_t *rpc_text_json(const char *text)
 {
 	if (!text)

@@ -228,6 +228,17 @@ int tap_restore(struct tap_table *taps, struct error *error)
 	return err ? err : held;
 }
 
+int tap_restore_mtu(struct tap_table *taps, unsigned port, unsigned refused, unsigned mtu)
+{
+	const char *name = taps->taps[port].tap.name;
+	struct netdev found;
+	int err = netdev_read(&taps->sockets, name, &found);
+
+	if (err || found.mtu != refused)
+		return err;
+	return netdev_set_mtu(&taps->sockets, name, mtu);
+}
+
 int tap_run_in_netns(const struct tap_table *taps, int (*call)(void *arg), void *arg,
 	struct error *error)
 {

@@ -72,6 +72,10 @@ void tap_poll(struct tap_table *taps);
 // -errno with `error` set for the first that failed.
 int tap_restore(struct tap_table *taps, struct error *error);
 
+// Sets the MTU of the port's TAP interface to `mtu`, unless it is no longer `refused`. 0 or -errno.
+// Control thread.
+int tap_restore_mtu(struct tap_table *taps, unsigned port, unsigned refused, unsigned mtu);
+
 // File descriptor of the namespace of the TAP interfaces; the tap module owns it.
 int tap_namespace(const struct tap_table *taps);
 // Whether the namespace is dl3d's own (key `namespace` not given); if so, dl3d sets sysctls in it.

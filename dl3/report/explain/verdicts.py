@@ -22,6 +22,7 @@ PLACES: dict[str, tuple[str, str, str]] = {
     "ip4_options": ("IPv4 options", "带 IPv4 选项", "taps"),
     "ip6_version": ("wrong version in the IPv6 header", "IPv6 首部版本错误", "streams"),
     "ip6_length": ("wrong IPv6 payload length", "IPv6 载荷长度错误", "streams"),
+    "frame_cut": ("longer than the device's receive slots and cut", "超过设备接收槽的长度，被截断", "mtu"),
     "ip6_hop_by_hop": ("IPv6 hop-by-hop options", "带 IPv6 逐跳选项", "taps"),
     "martian_source": ("invalid source address", "非法的源地址", "streams"),
     "link_local_source": ("link-local source address", "链路本地源地址", "streams"),
