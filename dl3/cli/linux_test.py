@@ -55,7 +55,17 @@ INTERFACE = {
 }
 COUNTS = (
     *("messages", "ignored", "malformed", "overruns", "dumps", "dumps_restarted", "dumps_partial", "routes4"),
-    *("routes6", "neighbours", "nexthops", "control_bytes", "audited", "drifted", "drift_lasting", "managed", "receive_buffer_bytes"),
+    *(
+        "routes6",
+        "neighbours",
+        "nexthops",
+        "control_bytes",
+        "audited",
+        "drifted",
+        "drift_lasting",
+        "managed",
+        "receive_buffer_bytes",
+    ),
 )
 MIRROR = dict.fromkeys(COUNTS, 3) | {
     "state": "following",

@@ -64,6 +64,15 @@ void audit_info(const struct audit *audit, struct netlink_info *out)
 	out->drift_lasting = audit->is_lasting ? audit->n_drift : 0;
 }
 
+// VRF 0 is always open.
+static uint8_t next_vrf(const struct fib *fib, unsigned vrf)
+{
+	do
+		vrf = (vrf + 1) % FIB_MAX_VRFS;
+	while (vrf && !fib_vrf_is_open(fib, vrf));
+	return vrf;
+}
+
 // The next route of the fib. After IPv6 follows the next VRF, after the last VRF the first one.
 // Returns false if this table has no more routes.
 static bool next_route(struct audit *audit, struct fib_route *out)
@@ -75,7 +84,7 @@ static bool next_route(struct audit *audit, struct fib_route *out)
 	}
 	audit->walk.after = NULL;
 	if (audit->walk.family == 6)
-		audit->walk.vrf = (audit->walk.vrf + 1) % FIB_MAX_VRFS;
+		audit->walk.vrf = next_vrf(audit->netlink->ctx.fib, audit->walk.vrf);
 	audit->walk.family = audit->walk.family == 4 ? 6 : 4;
 	return false;
 }
@@ -137,12 +146,12 @@ static void dump_again(struct audit *audit)
 	listen_dump_again(audit->netlink->listen);
 }
 
-static bool is_known(const struct audit *audit, const struct suspect *at)
+// Whether the route of a suspect is in a list.
+static bool is_listed(const struct suspect list[], unsigned n, const struct suspect *at)
 {
-	for (unsigned i = 0; i < audit->n_drift; i++)
-		if (audit->drift[i].vrf == at->vrf &&
-			audit->drift[i].prefix.len == at->prefix.len &&
-			wire_addr_equal(&audit->drift[i].prefix.addr, &at->prefix.addr))
+	for (unsigned i = 0; i < n; i++)
+		if (list[i].vrf == at->vrf && list[i].prefix.len == at->prefix.len &&
+			wire_addr_equal(&list[i].prefix.addr, &at->prefix.addr))
 			return true;
 	return false;
 }
@@ -159,13 +168,22 @@ static void check_suspects(struct audit *audit)
 	for (unsigned i = 0; i < n; i++) {
 		const struct suspect *at = &audit->suspect[i];
 
-		if (audit->n_drift == SUSPECTS || is_known(audit, at) || agrees(audit, at))
+		if (audit->n_drift == SUSPECTS || agrees(audit, at))
 			continue;
 		tell_drift(audit, at);
 		audit->drift[audit->n_drift++] = *at;
 		if (!audit->wait_ticks)
 			dump_again(audit);
 	}
+}
+
+// Once its route is gone, another one decides about the address; it is checked by itself.
+static bool lasts(struct audit *audit, const struct suspect *at)
+{
+	struct fib_answer answer;
+
+	rib_lookup(audit->netlink->ctx.fib, at->vrf, &at->addr, &answer);
+	return answer.found && answer.route.prefix.len == at->prefix.len && !agrees(audit, at);
 }
 
 // Some time after a dump: checks whether it has removed the mismatches.
@@ -178,7 +196,7 @@ static void check_drift(struct audit *audit)
 		return;
 	}
 	for (unsigned i = 0; i < audit->n_drift; i++)
-		if (!agrees(audit, &audit->drift[i]))
+		if (lasts(audit, &audit->drift[i]))
 			audit->drift[n++] = audit->drift[i];
 	audit->n_drift = n;
 	if (n) {
@@ -231,7 +249,8 @@ static void look_at_some(struct audit *audit)
 			continue;
 		at = pick(audit, &route);
 		audit->audited++;
-		if (is_known(audit, &at) || agrees(audit, &at))
+		if (is_listed(audit->drift, audit->n_drift, &at) ||
+			is_listed(audit->suspect, audit->n_suspects, &at) || agrees(audit, &at))
 			continue;
 		if (!audit->n_suspects) {
 			audit->changes = audit->netlink->n_changes;

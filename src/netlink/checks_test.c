@@ -423,6 +423,25 @@ static void a_dump_that_cures_nothing_is_repeated_ever_more_rarely(void **state)
 	assert_int_equal(audited().drifted, 2);
 }
 
+// When the route has been removed, the address is that of a shorter prefix.
+static void a_difference_ends_with_its_route(void **state)
+{
+	struct event_route own = local("10.9.9.9/32"), shorter = to("0.0.0.0/0", "10.0.0.2", PORT);
+	struct event gone = {.kind = EVENT_ROUTE, .is_delete = true, .route = own};
+
+	tell_route(&own);
+	poll_audit(A_SECOND + 2);
+	assert_int_equal(n_dumps, 1);
+	mirror_event(fake.mirror, &gone); // as its absence from the dump does
+	tell_route(&shorter);             // which Linux has not
+	poll_audit(A_SECOND - 2);
+	assert_int_equal(n_dumps, 1);
+	poll_audit(6);
+	assert_int_equal(audited().drifted, 2);
+	assert_int_equal(audited().drift_lasting, 0);
+	assert_int_equal(n_dumps, 2);
+}
+
 static void what_is_found_meanwhile_waits_for_the_next_dump(void **state)
 {
 	struct event_route own = local("10.9.9.9/32"), other = local("10.9.9.8/32");
@@ -458,6 +477,7 @@ int main(void)
 		TEST(routes_for_some_packets_are_no_difference),
 		TEST(routes_chosen_by_other_rules_are_no_difference),
 		TEST(a_dump_that_cures_nothing_is_repeated_ever_more_rarely),
+		TEST(a_difference_ends_with_its_route),
 		TEST(what_is_found_meanwhile_waits_for_the_next_dump),
 	};
 

@@ -69,6 +69,7 @@ bool routes_is_by_destination(struct routes *routes, uint8_t vrf, const struct w
 	case HOP_SET_TOS:
 	case HOP_SET_UNDER_LOCAL:
 	case HOP_SET_LAST_TABLE:
+	case HOP_SET_SAME_METRIC: // of which one may reject the packet: Linux then only says so
 		return false;
 	}
 	return true;

@@ -140,8 +140,8 @@ void routes_address_came(struct routes *routes, int ifindex);
 void routes_vrf_changed(struct routes *routes, uint32_t table);
 
 // Whether the route that workers use for a prefix, if any, is chosen by the destination alone, as
-// Linux chooses it for one destination: not if there are routes for a TOS or a source only, or if
-// another table decides.
+// Linux chooses it for one destination: not if there are routes for a TOS or a source only, if
+// another table decides, or if Linux may use either of two.
 bool routes_is_by_destination(struct routes *routes, uint8_t vrf, const struct wire_prefix *prefix);
 // Routes that cannot be represented, summarised by reason and interface.
 void routes_unsupported(struct routes *routes,
