@@ -3,6 +3,7 @@
 #include "datapath/hop_limits.h"
 #include "datapath/steps.h"
 #include "datapath/variant.h"
+#include "wire/headers.h"
 
 static inline bool is_tagged(uint32_t limits)
 {

@@ -277,7 +277,7 @@ static void judges_routes_by_their_nexthop_objects(void **state)
 	assert_true(agrees_on("20.1.1.1"));
 	group->member[0].weight = 4000; // without a notification
 	assert_string_equal(verified(),
-		"20.0.0.0/8: Linux sends by 2 ways, workers by 2 ways (other ones)");
+		"20.0.0.0/8: Linux sends via 2 next hops, workers via 2 next hops (others)");
 	assert_false(agrees_on("20.1.1.1"));
 	kernel_route[0].n_hops = 0; // nexthop_compat_mode 0
 	assert_false(agrees_on("20.1.1.1"));

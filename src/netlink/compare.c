@@ -185,7 +185,7 @@ static void print_next_hops(struct netlink *netlink, const struct next_hops *hop
 	const struct next_hop *one = &hops->hop[0];
 
 	if (hops->n != 1)
-		snprintf(text, room, "%u ways", hops->n);
+		snprintf(text, room, "%u next hops", hops->n);
 	else
 		snprintf(text, room, "%s%sdev %s",
 			one->via.family ? wire_addr_print(&one->via, via) : "",
