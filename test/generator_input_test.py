@@ -58,7 +58,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "no list": ({"streams": "all", "seconds": 1}, ("streams",)),
     "no map": ({"streams": ["all"], "seconds": 1}, ("streams[0]",)),
     "an unknown parameter": ({"secs": 1}, ("secs",)),
-    "overlapping stamps": ({"streams": [stream(id=1), stream()], "seconds": 1}, ("streams[1]", "id", "overlap")),
+    "overlapping stamps": ({"streams": [stream(id=1), stream()], "seconds": 1}, ("streams[1]", "id", "ambiguous")),
     "one name twice": ({"streams": [stream(name="a"), stream(name="a")], "seconds": 1}, ("streams[1]", "name", "a")),
     "a line that is shared": (
         {"streams": [stream(rate="60 %"), stream(rate="60 %")], "seconds": 1},

@@ -167,7 +167,7 @@ def a_frame_beyond_the_mtu_and_a_capture_without_room_are_refused(tmp_path: Path
     pcap = _capture(tmp_path)
     with (
         Bench(tmp_path, ports=[port(0, mtu=600), port(1)]) as bench,
-        pytest.raises(Fault, match=r"pcap: port left takes"),
+        pytest.raises(Fault, match=r"pcap: port left accepts"),
     ):
         bench.dl3gen.send(streams=[_stream(pcap)])
     wrpcap(pcap, [FRAMES[1]])

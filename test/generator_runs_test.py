@@ -133,7 +133,7 @@ def a_new_run_waits_until_the_one_before_is_halted(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} delay_ns=20000000 ring=32768 slot=128"]) as bench:
         for number in range(1, 6):
             assert bench.dl3gen.send(streams=[stream(rate="200 kpps")], seconds=60).run == number
-            with pytest.raises(UsageFault, match=f"run {number} still sends; .* halt"):
+            with pytest.raises(UsageFault, match=f"run {number} is still sending; .* halt"):
                 bench.dl3gen.send(streams=[stream()], seconds=1)
             wait_until(lambda: bench.dl3gen.results().streams[0].sent > 0, "a frame was sent")
             bench.dl3gen.call("halt")

@@ -254,10 +254,10 @@ def a_device_that_does_not_fit_is_told_of_once_and_tried_again(wired: WiredForwa
     # A macvlan cannot have a larger MTU than the interface below it.
     wired.namespace.ip("link", "add", "below", "mtu", "1400", "type", "veth", "peer", "name", "below2")
     wired.namespace.ip("link", "add", "name", "c", "link", "below", "mtu", "1400", "type", "macvlan")
-    wait_until(lambda: "interface c does not take mtu 1500" in wired.dl3d.stderr, "dl3d had refused it")
+    wait_until(lambda: "interface c rejected mtu 1500" in wired.dl3d.stderr, "dl3d had refused it")
     with _flow(wired):
         wired.namespace.ip("link", "delete", "dev", "c")
         wired.lay_again("c")
         _wait_back(wired, "c")
-    assert wired.dl3d.stderr.count("interface c does not take mtu 1500") == 1
+    assert wired.dl3d.stderr.count("interface c rejected mtu 1500") == 1
     assert _arrives_on_c(wired)

@@ -133,12 +133,6 @@ THINGS = {
         "interface below one of an unsupported type",
         "left",
     ),
-    "MTU": (
-        "ip link set right mtu 9000",
-        "ip link set right mtu 1500",
-        "MTU that the port does not support",
-        "right",
-    ),
 }
 
 

@@ -185,7 +185,9 @@ def an_mtu_changes_while_running(wired: WiredForwarder) -> None:
 
 def an_mtu_whose_frames_the_device_would_cut_is_refused(wired: WiredForwarder) -> None:
     _write(wired, ports=[PORTS[0], Port("b", keys=PORTS[1].keys | {"mtu": 2000}), PORTS[2]])
-    with pytest.raises(Fault, match=r"ports\[1\] \(b\): .* mtu 2000 .* slots of 1982 bytes; restart with larger slots"):
+    with pytest.raises(
+        Fault, match=r"ports\[1\] \(b\): .* mtu 2000 .* slots of 1982 bytes .*; restart with larger slots"
+    ):
         wired.dl3d.call("reload")
     assert _goes_to(wired, 1)
 

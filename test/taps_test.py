@@ -292,4 +292,4 @@ def a_kernel_without_next_hop_objects_is_refused_and_nothing_changed(
 def a_missing_device_file_is_named(tmp_path: Path, namespace: Namespace) -> None:
     hide = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh")
     printed = _refusal(tmp_path, namespace.name, *hide)
-    assert "no /dev/net/tun" in printed, printed
+    assert "cannot open /dev/net/tun" in printed, printed

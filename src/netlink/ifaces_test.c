@@ -839,7 +839,7 @@ static void sets_the_tap_back_when_the_port_refuses_its_mtu(void **state)
 	tap.mtu = 1500; // the event that this causes
 	add(tap);
 	assert_int_equal(fake.n_asked, 1);
-	assert_int_equal(fake_unsupported(&fake, "MTU that the port refuses", NULL), 0);
+	assert_int_equal(fake_unsupported(&fake, "MTU that the port does not support", NULL), 0);
 	tap.mtu = 9000; // again
 	add(tap);
 	assert_int_equal(fake.n_asked, 2);
