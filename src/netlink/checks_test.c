@@ -332,7 +332,8 @@ static void finds_local_routes_that_linux_has_not(void **state)
 
 	tell_route(&own);
 	assert_false(agrees_on("10.9.9.9"));
-	assert_string_equal(verified(), "10.9.9.9/32: workers have a route that Linux does not have");
+	assert_string_equal(verified(),
+		"10.9.9.9/32: workers have a route that Linux does not have");
 	poll_audit(A_SECOND + 2);
 	assert_int_equal(audited().drifted, 1);
 	assert_int_equal(n_dumps, 1);
