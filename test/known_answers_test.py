@@ -162,7 +162,7 @@ def a_ring_that_is_full_refuses_and_its_frames_are_sent_and_lost(tmp_path: Path)
         assert truth.over_limit == 0 < truth.refused
         assert reported.lost == reported.refused == truth.refused
         assert reported.sent + reported.late == 30_000
-        assert truth.taken <= 50_000 * 0.3 + 17
+        assert truth.taken < 20_000  # 15,017 unless the run is stretched by a stall
 
 
 def an_earlier_run_leaves_nothing_behind(tmp_path: Path) -> None:

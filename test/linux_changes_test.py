@@ -214,7 +214,7 @@ def a_lower_mtu_for_ipv6_alone_counts_soon(network: Network) -> None:
         network.ip(f"route add {h1.address(4)} via inet6 {h1.address(6)} dev p1")
         with network.through_workers(1):
             assert arrives(h0, frames[4], h1, h1.address(4))
-    wait_until(lambda: arrives(h0, frames[6], h1, h1.address(6)), "they are not any more")
+    wait_until(lambda: arrives(h0, frames[6], h1, h1.address(6), 2 * MOMENT_S), "they are not any more")
     network.forget()
 
 

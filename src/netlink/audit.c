@@ -125,8 +125,8 @@ static void tell_lasting(struct audit *audit)
 	if (audit->is_lasting)
 		return;
 	audit->is_lasting = true;
-	log_warn("workers still send to %s otherwise than Linux although all tables were dumped: "
-		 "they are dumped again at growing intervals, up to %u s; see `dl3 verify`",
+	log_warn("the workers' route to %s still differs from that of Linux after a dump of all "
+		 "tables; dumping again at growing intervals, up to %u s; see `dl3 verify`",
 		wire_addr_print(&audit->drift[0].addr, text), LONGEST_WAIT_TICKS / 10);
 }
 

@@ -317,7 +317,8 @@ static bool compare_prefix(struct netlink *netlink, const struct fib_route *work
 		kernel->prefix.len == workers->prefix.len &&
 		wire_addr_equal(&kernel->prefix.addr, &workers->prefix.addr))
 		return true;
-	snprintf(comparison->differs, COMPARE_TEXT, "workers have a route to %s that Linux has not",
+	snprintf(comparison->differs, COMPARE_TEXT,
+		"workers have a route to %s that Linux does not have",
 		wire_prefix_print(&workers->prefix, text));
 	return false;
 }

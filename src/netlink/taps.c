@@ -61,14 +61,14 @@ static void refuse_mtu(struct ifaces *ifaces, unsigned port, const struct interf
 
 	if (!err) {
 		taps->asked[port].mtu = mtu;
-		log_warn("port %s refuses the MTU %u of its TAP interface, which has MTU %u again: "
-			 "%s",
+		log_warn("port %s does not support the MTU %u of its TAP interface, which is set "
+			 "back to %u: %s",
 			tap->iface.name, tap->iface.mtu, mtu, error->text);
 		return;
 	}
-	log_warn("port %s refuses the MTU %u of its TAP interface and keeps %u: %s; the TAP "
-		 "interface cannot be set back (%s): give it an MTU that the port takes (ip link "
-		 "set %s mtu N)",
+	log_warn("port %s does not support the MTU %u of its TAP interface and keeps %u: %s; "
+		 "cannot set the TAP interface back: %s; set a supported MTU (ip link set %s mtu "
+		 "N)",
 		tap->iface.name, tap->iface.mtu, mtu, error->text, strerror(-err), tap->iface.name);
 }
 
