@@ -14,7 +14,7 @@ from harness.wire import Wire, wait_until
 ETHERNET_BYTES = 14
 PATIENCE_S = 10.0
 ECHO_S, N_ECHOES = 2.0, 5
-ICMP = {4: 1, 6: 58}
+ECHOES = {4: (1, (0, 8)), 6: (58, (128, 129))}  # protocol, types
 MOMENT_S = 0.25
 
 
@@ -50,13 +50,18 @@ def carries(frame: bytes, target: str) -> bool:
 
 
 def is_echo(frame: bytes) -> bool:
-    """Whether a frame carries ICMP: late echoes of an earlier step are not what a test sent."""
-    version = frame[ETHERNET_BYTES] >> 4
-    return frame[ETHERNET_BYTES + (6 if version == 6 else 9)] == ICMP.get(version)
+    """Whether a frame carries an echo or its reply: one of an earlier step that came late is not what a test sent."""
+    packet = frame[ETHERNET_BYTES:]
+    version = packet[0] >> 4
+    if version not in ECHOES:
+        return False
+    protocol, types = ECHOES[version]
+    at = 40 if version == 6 else 4 * (packet[0] & 15)
+    return packet[6 if version == 6 else 9] == protocol and packet[at] in types
 
 
 def arrives(source: Host, frame: bytes, sink: Host, target: str, within_s: float = PATIENCE_S) -> bool:
-    """Whether a packet for `target`, other than ICMP, that `source` sends in a frame comes out at `sink`."""
+    """Whether a packet for `target`, other than an echo, that `source` sends in a frame comes out at `sink`."""
     with listening(sink) as out, listening(source) as into:
         with contextlib.suppress(OSError):  # a cable without carrier accepts nothing
             into.send(frame)
