@@ -212,7 +212,7 @@ BAD = [
     ("dl3d", {"page_kib": 64}, "there are pages of 4, 2048 and 1048576 KiB"),
     ("dl3d", {"cores": 999, "dut_cores": ()}, "999 cores are needed besides dl3gen's"),
     ("dl3d", {"dut_cores": (999,)}, "core 999 does not exist"),
-    ("dl3d", {"routes": "many"}, "no route table 'many'"),
+    ("dl3d", {"routes": "many"}, "unknown route table 'many'"),
 ]
 
 
