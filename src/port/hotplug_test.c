@@ -252,7 +252,7 @@ static void loses_no_buffers_and_no_files(void **state)
 }
 
 // Otherwise a device that returns receives frames of other interfaces.
-static void hears_nothing_before_its_sockets_are_bound(void **state)
+static void receives_nothing_before_its_sockets_are_bound(void **state)
 {
 	struct sockaddr_ll address = {.sll_protocol = 1};
 	socklen_t n = sizeof(address);
@@ -277,7 +277,7 @@ int main(void)
 		TEST(sets_the_new_device_as_the_port_was_set),
 		TEST(stays_down_if_it_was_set_down_while_the_device_was_gone),
 		TEST(loses_no_buffers_and_no_files),
-		TEST(hears_nothing_before_its_sockets_are_bound),
+		TEST(receives_nothing_before_its_sockets_are_bound),
 	};
 
 	return cmocka_run_group_tests(tests, open_ports, close_ports);
