@@ -58,7 +58,7 @@ def _forwarding(run: Run) -> float:
 
 def _throughput(run: Run) -> float:
     wanted = Wanted(("64",), SearchSettings(resolution=0.005), max_pps=2 * LIMIT_PPS, method="binary")
-    return find(run, wanted, "64", 0.0)[0].answer.pps
+    return find(run, wanted, "64", 0.0)[0].result.pps
 
 
 @pytest.mark.timing

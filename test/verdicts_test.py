@@ -82,6 +82,9 @@ GOOD = [
     Row("forwards_ip4_to_the_last_address", on(0, ip4("10.2.255.255")), "forward", 1),
     Row("forwards_ip4_of_an_unknown_protocol", on(0, IP(src="10.0.1.2", dst="10.2.0.1", proto=253)), "forward", 1),
     Row("forwards_a_padded_frame", on(0, IP(src="10.0.1.2", dst="10.2.0.1")) + bytes(26), "forward", 1),
+    Row("forwards_no_more_padding", on(0, IP(src="10.0.1.2", dst="10.2.0.1")) + bytes(46), "forward", 1, 20),
+    Row("forwards_no_ip4_trailer", on(0, ip4("10.2.0.1", payload=100)) + b"trailer", "forward", 1, 7),
+    Row("forwards_no_ip6_trailer", on(0, ip6("2001:db8:22::1", payload=100)) + b"trailer", "forward", 1, 7),
     Row("forwards_a_full_frame", on(0, ip4("10.2.0.1", payload=1472)), "forward", 1),
     Row("forwards_as_long_as_the_mtu", on(0, ip4("10.3.0.1", payload=1252)), "forward", 2),
     Row("forwards_ip6_as_long_as_the_mtu", on(0, ip6("2001:db8:33::1", payload=1232)), "forward", 2),
@@ -163,8 +166,10 @@ ROWS = [*GOOD, *PARSE, *LOOKUP, *CHECK, *SEND]
 # Verdicts that need a device of their own, each with the test that causes it.
 ELSEWHERE = {
     "multi_segment": "test/devices_test.py",
+    "frame_cut": "test/linux_mtu_test.py",
     "port_disabled": "src/datapath/punt_test.c",
     "linux": "src/datapath/punt_test.c",
+    "not_synced": "test/linux_ready_test.py",
     "own_source": "src/datapath/source_test.c",
     "redirect": "src/datapath/punt_test.c",
     "no_headroom": "src/datapath/tag_test.c",

@@ -16,7 +16,7 @@ def _python_function(n_lines: int) -> str:
     return "def walk():\n" + "    step()\n" * (n_lines - 1)
 
 
-FOUR = "int a, int b, int c, const char *d"
+SIX = "int a, int b, int c, int d, int e, const char *f"
 ROWS = [
     ("c_file_inside", "src/fib/rib.c", "\n" * 500, None),
     ("c_file_outside", "src/fib/rib.c", "\n" * 501, "file has 501 lines"),
@@ -26,10 +26,14 @@ ROWS = [
     ("c_function_inside", "src/fib/rib.c", _c_function(70), None),
     ("c_function_outside", "src/fib/rib.c", _c_function(71), "walk has 71 lines"),
     ("inline_function_outside", "src/fib/fib_fast.h", "static inline " + _c_function(71), "walk has 71 lines"),
-    ("four_parameters", "src/fib/rib.c", _c_function(4, FOUR), None),
-    ("five_parameters", "src/fib/rib.c", _c_function(4, FOUR + ", int e"), "walk takes 5 parameters"),
-    ("four_and_an_error", "src/fib/rib.c", _c_function(4, FOUR + ", struct error *error"), None),
-    ("a_function_pointer_is_one", "src/fib/rib.c", _c_function(4, "int a, int (*b)(int, int), int c, int d"), None),
+    ("six_parameters", "src/fib/rib.c", _c_function(4, SIX), None),
+    ("seven_parameters", "src/fib/rib.c", _c_function(4, SIX + ", int g"), "walk takes 7 parameters"),
+    (
+        "a_function_pointer_is_one",
+        "src/fib/rib.c",
+        _c_function(4, "int a, int (*b)(int, int), int c, int d, int e, int f"),
+        None,
+    ),
     ("python_file_outside", "dl3/record/file.py", "\n" * 401, "file has 401 lines"),
     ("python_test_is_looser", "dl3/record/file_test.py", "\n" * 401, None),
     ("python_function_inside", "dl3/record/file.py", _python_function(40), None),

@@ -16,9 +16,9 @@ from dl3.bench.workplace import BUILD
 from dl3.dut.bed import Bed
 from dl3.dut.beds import open_bed
 from dl3.host.noise import reasons
-from dl3.model.answers import Versus
 from dl3.model.campaign import Setup, Traffic
 from dl3.model.fault import Fault
+from dl3.model.results import Versus
 from dl3.model.trial import Throughput, Trial
 from dl3.record.journal import now
 from dl3.search.forwarding import forwarded_pps
@@ -117,10 +117,10 @@ def measured(side: Side, frame: str, settings: Contest) -> Sample:
         return Sample(forwarded_pps(trial), trial.mean_bytes, error_of([trial]))
     wanted = Wanted((frame,), SearchSettings(resolution=settings.resolution), method="binary")
     try:
-        answer: Throughput = find(side.run, wanted, frame, 0.0)[0].answer
+        result: Throughput = find(side.run, wanted, frame, 0.0)[0].result
     except Undecided as fault:
         raise NoSample(f"{side.name}, frames of {frame}: {fault}") from fault
-    return Sample(answer.pps, answer.mean_bytes, answer.stall_error)
+    return Sample(result.pps, result.mean_bytes, result.stall_error)
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def compare_frame(sides: tuple[Side, Side], frame: str, settings: Contest) -> Ve
     stalls = stall_noise(made, max(sample.error for pair in pairs for sample in pair))
     missing = (f"pairs: {len(faults)} of {settings.pairs} pairs have no result, because all their trials were INVALID",)
     ratio, bounds = ratio_of(pairs, (ours.name, peer.name))
-    answer = Versus(
+    result = Versus(
         at=now(),
         campaign=settings.campaign,
         dut=ours.name,
@@ -210,15 +210,15 @@ def compare_frame(sides: tuple[Side, Side], frame: str, settings: Contest) -> Ve
         ratio=ratio,
         interval=bounds,
     )
-    ours.run.keep(answer)
-    return answer
+    ours.run.keep(result)
+    return result
 
 
 def compare(setups: tuple[Setup, Setup], settings: Contest, report: Callable[[Versus], None]) -> list[Versus]:
     """Measure all frame sizes; `report` is called with each result."""
-    answers = []
+    results = []
     with both_open(setups, settings) as sides:
         for frame in settings.frames:
-            answers.append(compare_frame(sides, frame, settings))
-            report(answers[-1])
-    return answers
+            results.append(compare_frame(sides, frame, settings))
+            report(results[-1])
+    return results

@@ -93,7 +93,7 @@ def forwarding(folder: Path, **core: float) -> float:
 def throughput(folder: Path, method: Any, **core: float) -> float:
     wanted = Wanted(("64",), SearchSettings(resolution=0.005), method=method)
     (found,) = find_all(running(folder, **core), wanted)
-    return found.answer.pps
+    return found.result.pps
 
 
 MEASURES: dict[str, Callable[..., float]] = {
@@ -124,9 +124,9 @@ def a_result_beside_stalls_is_that_without_them_within_2_percent(
 def a_throughput_beside_stalls_is_a_range_and_says_why(tmp_path: Path) -> None:
     run = running(tmp_path)
     (found,) = find_all(run, Wanted(("64",), SearchSettings(resolution=0.005)))
-    answer = found.answer
-    assert answer.range_pps
-    reasons = [reason for reason in answer.noise if reason.startswith("stalls: ")]
+    result = found.result
+    assert result.range_pps
+    reasons = [reason for reason in result.noise if reason.startswith("stalls: ")]
     assert len(reasons) == 1
     assert "trials were shortened to as little as " in reasons[0]
     record = read(run.record)
@@ -138,16 +138,16 @@ def a_throughput_beside_stalls_is_a_range_and_says_why(tmp_path: Path) -> None:
 def a_quiet_machine_has_whole_trials_and_a_number(tmp_path: Path) -> None:
     run = running(tmp_path, stall_s=0.0)
     (found,) = find_all(run, Wanted(("64",), SearchSettings(resolution=0.005)))
-    assert (found.answer.noise, found.answer.range_pps, found.answer.stall_error) == ((), None, 0.0)
+    assert (found.result.noise, found.result.range_pps, found.result.stall_error) == ((), None, 0.0)
     assert not any(trial.ordered_s or trial.error_share for trial in run.made)
 
 
 def loads_beside_stalls_have_valid_trials_and_say_why(tmp_path: Path) -> None:
     run = running(tmp_path)
-    (answer,) = measure_frame_loss(Testbed(run, job_of("frame loss"), None, Known()))
-    assert answer.invalid_shares == ()
-    assert any("were shortened" in reason for reason in answer.noise)
-    lossy = {point.share: point.loss_ratio for point in answer.points if point.loss_ratio}
+    (result,) = measure_frame_loss(Testbed(run, job_of("frame loss"), None, Known()))
+    assert result.invalid_shares == ()
+    assert any("were shortened" in reason for reason in result.noise)
+    lossy = {point.share: point.loss_ratio for point in result.points if point.loss_ratio}
     for share, ratio in lossy.items():
         assert ratio == pytest.approx(max(0.0, 1 - DEVICE_PPS / (20e6 * share)), abs=0.02)
 

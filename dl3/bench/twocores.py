@@ -13,6 +13,7 @@ from dl3.control.generator import Results, Started
 from dl3.dut.dl3d import Dl3d
 from dl3.dut.l3fwd import L3fwd
 from dl3.host.cores import usable
+from dl3.host.threads import CpuTime, cpu_time
 from dl3.lab.links import Flows, streams
 from dl3.lab.memif import MemifLab, MemifSettings, memif_lab
 from dl3.lab.single import Dut
@@ -38,9 +39,10 @@ class NoRow(Fault):
     """A comparison that is not possible here and now; the others continue."""
 
 
-def busy_seconds(lab: MemifLab) -> tuple[float, float]:
-    """CPU time of dl3gen and the forwarder so far."""
-    return lab.generator_process.busy_seconds(), lab.dut_process.busy_seconds()
+def cpu_times(lab: MemifLab) -> tuple[CpuTime, CpuTime]:
+    """Of the workers of dl3gen and of the forwarder so far."""
+    generator, dut = lab.generator_process.process.pid, lab.dut_process.process.pid
+    return cpu_time(generator, lab.tester.cores[0]), cpu_time(dut, lab.endpoint.core)
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class MemifRun:
     """What a run offered, and what the forwarder accepted."""
 
     results: Results
-    shares: tuple[float, float]  # of both cores
+    shares: tuple[float, float]  # of both cores, left by other programs
 
     @property
     def offered(self) -> int:
@@ -133,11 +135,11 @@ class MemifRunner:
 
     def run(self, seconds: float) -> MemifRun:
         """At dl3gen's maximum rate."""
-        before, start = busy_seconds(self.lab), time.monotonic()
+        before = cpu_times(self.lab)
         self.lab.generator.ask(Started, "send", streams=streams(FLOWS, "max"), seconds=seconds)
         results = self.finish()
-        after, passed = busy_seconds(self.lab), time.monotonic() - start
-        return MemifRun(results, ((after[0] - before[0]) / passed, (after[1] - before[1]) / passed))
+        after = cpu_times(self.lab)
+        return MemifRun(results, (after[0].share_since(before[0]), after[1].share_since(before[1])))
 
     def measure(self, seconds: float) -> Sample:
         """One run, repeated while the offered load was too low or other programs used the cores."""

@@ -111,7 +111,7 @@ def cores_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
     if n_dut + n_generator > machine.n_cores:
         return sentence(
             f"{n_dut} cores forward and {n_generator} generates, this machine has {machine.n_cores}",
-            f"需要 {n_dut} 个转发核和 {n_generator} 个发包核，本机只有 {machine.n_cores} 个",
+            f"需要 {n_dut} 个转发核和 {n_generator} 个发生器核，本机只有 {machine.n_cores} 个",
         )
     return None
 

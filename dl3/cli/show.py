@@ -15,6 +15,7 @@ from dl3.cli.watching import watch
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.replies import Drops, Neighbours, NextHops, Port, Ports, Reply, Routes, Status, Worker, Workers
 
+UNCOUNTED = "not counted by this device"
 FORWARDING, LINUX, GENERATOR = "Forwarding", "Linux as control plane", "Generator"
 
 
@@ -96,7 +97,7 @@ def draw_ports(reply: Ports, rates: Rates) -> RenderableType:
     rows = [
         (
             p.name,
-            "up" if p.link_up else "down",
+            link_word(p),
             speed(p.speed_mbps),
             p.mtu,
             p.mac,
@@ -115,9 +116,17 @@ def draw_ports(reply: Ports, rates: Rates) -> RenderableType:
     return Group(ports_of, "", table("", ("port", *columns, *per_second), counted))
 
 
-def lost(port: Port) -> int:
-    """Frames that the device lost before a worker could receive them."""
-    return port.rx_missed + port.rx_no_mbuf + port.rx_errors
+def link_word(port: Port) -> str:
+    """The state of the link; a device that has vanished has none."""
+    if not port.device_present:
+        return "no device"
+    return "up" if port.link_up else "down"
+
+
+def lost(port: Port) -> int | str:
+    """Frames that the device lost before a worker could receive them, as far as it counts them."""
+    counted = sum(n or 0 for n in (port.rx_missed, port.rx_no_mbuf, port.rx_errors))
+    return UNCOUNTED if port.rx_missed is None and not counted else counted
 
 
 def worker_row(worker: Worker) -> tuple[object, ...]:
@@ -251,13 +260,15 @@ def drops(reply: Drops) -> RenderableType:
     account = table(
         "", ("packet accounting", ">packets"), [*sums, ("dropped", reply.dropped), ("in flight", reply.in_flight)]
     )
-    wire = sum((reply.wire.rx_missed, reply.wire.rx_no_mbuf, reply.wire.rx_errors))
+    wire = sum(n or 0 for n in (reply.wire.rx_missed, reply.wire.rx_no_mbuf, reply.wire.rx_errors))
     lines: list[RenderableType] = [account, ""]
     lines.append(table("", ("dropped as", ">packets", "step", "~meaning"), rows) if rows else "Nothing was dropped.")
     if handed:
         lines += ["", table("", ("punted to Linux as", ">packets", "step", "~meaning"), handed)]
     if wire:
         lines.append(f"\nLost on the wire, before a worker could receive it: {wire:,}")
+    if reply.wire.rx_missed is None:
+        lines.append("\nLost on the wire: not counted by every device (dl3 show ports)")
     return Group(*lines)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from dl3.model.answers import Answer
+from dl3.model.results import Result
 from dl3.model.trial import Throughput, Trial
 from dl3.report.stalls import stall_texts
 from dl3.report.texts import words_in
@@ -15,7 +15,7 @@ def remarks(found: Sequence[object]) -> Iterator[str]:
     """One line per result or latency trial and reason."""
     words = words_in(Language.EN)
     for one in found:
-        if isinstance(one, Answer | Throughput):
+        if isinstance(one, Result | Throughput):
             yield from (f"frames of {one.frame}: noisy, {reason}" for reason in one.noise)
         elif isinstance(one, Trial):
             yield from (f"frames of {one.frame}, {one.load or 0:.0%}: {text}" for text in stall_texts(one, words))

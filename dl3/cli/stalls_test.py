@@ -1,18 +1,18 @@
 """What the terminal says where stalls affected results."""
 
 from dl3.cli.stalls import remarks, stalls_in_short
-from dl3.model.answers import Forwarding
 from dl3.model.evidence import Stalled
+from dl3.model.results import Forwarding
 from dl3.report.explain.fake import trial
 
 REASONS = ("stalls: 3 of 9 trials were shortened to as little as 50 ms, because x", "steal: y", "stall cost: z")
 RATES = {"at_most_offered_pps": 1e6, "most_pps": 1e6, "most_at_pps": 1e6, "points": ()}
 HEAD = {"at": "t", "campaign": "c", "dut": "dl3d", "frame": "64", "mean_bytes": 64.0, "facts": {}}
-ANSWER = Forwarding.model_validate({**HEAD, **RATES, "noise": REASONS})
+RESULT = Forwarding.model_validate({**HEAD, **RATES, "noise": REASONS})
 
 
 def gives_each_reason_of_a_result_a_line() -> None:
-    assert list(remarks([ANSWER])) == [f"frames of 64: noisy, {reason}" for reason in REASONS]
+    assert list(remarks([RESULT])) == [f"frames of 64: noisy, {reason}" for reason in REASONS]
 
 
 def says_of_a_latency_trial_what_stalls_did_to_it() -> None:
@@ -26,5 +26,5 @@ def says_of_a_latency_trial_what_stalls_did_to_it() -> None:
 
 
 def ends_the_line_of_a_job_with_its_stalls() -> None:
-    assert stalls_in_short([ANSWER, ANSWER]) == f"; {REASONS[0]}; {REASONS[2]}"
+    assert stalls_in_short([RESULT, RESULT]) == f"; {REASONS[0]}; {REASONS[2]}"
     assert stalls_in_short([trial({})]) == ""

@@ -21,7 +21,7 @@ class GeneratorPort(Reply):
     answered: int = 0  # of these, the ones dl3gen answered
     late_polls: int  # polls after a pause longer than the ring lasts at the run's rate, which found the ring full
     longest_gap_us: float
-    rx_missed: int  # drops reported by the device because it was not polled
+    rx_missed: int | None  # drops reported by the device because it was not polled; None: it does not count them
 
 
 class GeneratorPorts(Reply):

@@ -16,7 +16,7 @@ class ErrorReply(Reply):
     message: str
 
 
-class Answer(Reply):
+class Response(Reply):
     """A JSON-RPC 2.0 response."""
 
     jsonrpc: str
@@ -37,15 +37,17 @@ class Port(Reply):
     mac: str
     mtu: int
     link_up: bool
+    device_present: bool = True  # False: the device has vanished
+    device_losses: int = 0  # times that it has vanished
     rx_queues: int
     rx_packets: int
     rx_bytes: int
     tx_packets: int
     tx_bytes: int
-    rx_missed: int
-    rx_no_mbuf: int
-    rx_errors: int
-    tx_errors: int
+    rx_missed: int | None  # this and the next three: None if the device does not count them
+    rx_no_mbuf: int | None
+    rx_errors: int | None
+    tx_errors: int | None
     rx_descriptors: int = 0  # per receive queue
     speed_mbps: int | None = None  # None: not reported by the device
     addresses: tuple[str, ...] = ()
@@ -107,11 +109,11 @@ class Verdict(Reply):
 
 
 class Wire(Reply):
-    """Losses in the devices, before a worker could receive the packets."""
+    """Losses in the devices, before a worker could receive the packets. None: no count, and not every device counts."""
 
-    rx_missed: int
-    rx_no_mbuf: int  # times a device found no free buffer, for devices that count it; not a packet count
-    rx_errors: int
+    rx_missed: int | None
+    rx_no_mbuf: int | None  # times a device found no free buffer; not a packet count
+    rx_errors: int | None
     starved_loops: int = 0  # polls in which a worker found no free buffer, independent of the devices' counters
 
 

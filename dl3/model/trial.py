@@ -85,9 +85,7 @@ class Trial(Noun):
     is_stalled: bool = False  # INVALID only because of stalls of the generator: a shorter trial may be valid
     stalled: Stalled | None = None  # what these stalls can have cost; None: an older record
     ordered_s: float = 0.0  # the duration that was ordered, if the trial is shorter because of stalls; 0: as ordered
-    held: int = (
-        0  # frames of such a trial that were still in the device at its end: a longer trial would have lost them
-    )
+    held: int = 0  # frames of such a trial that the device still held at its end: a longer trial would have lost them
     account: Account
     latency: Spread  # measured from the due time of the frame
     latency_from_sending: Spread
@@ -142,7 +140,7 @@ class Throughput(Noun):
     resolution: float
     trial_seconds: float
     repetitions: int
-    n_trials: int
+    n_trials: int  # of all goals and repeated searches; ceiling trials count only where there are no others
     n_invalid: int
     line_bps: float  # layer 1, all sending ports; 0: unknown
     job: str = ""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dl3.model.answers import FrameLoss, LossPoint, Recovery
+from dl3.model.results import FrameLoss, LossPoint, Recovery
 from dl3.report.other_sentences import other_sentence
 from dl3.report.other_tables import recovery_cells
 from dl3.report.page import page
@@ -21,7 +21,7 @@ def recovery(is_at_most: bool) -> Recovery:
 
 
 @pytest.mark.parametrize(("language", "said"), [(Language.EN, "for at most 12"), (Language.ZH, "至多为 12")])
-def says_at_most_where_the_generator_left_out_frames(language: Language, said: str) -> None:
+def reports_at_most_where_the_generator_left_out_frames(language: Language, said: str) -> None:
     words = words_in(language)
     assert said in other_sentence(recovery(True), words)
     assert recovery_cells(recovery(True), words)[0][-3:] == ("≤ 12.00",) * 3
@@ -53,7 +53,7 @@ def losses(*invalid_shares: float) -> FrameLoss:
             "Offered loads without a valid trial for box with 64-byte frames: 2 (100, 90 % of the highest rate).",
             "the highest offered load with a valid trial",
         ),
-        (Language.ZH, "box（64 字节帧）没有有效试验的负载：2 个（最高速率的 100, 90%）", "获得有效试验的最高负载"),
+        (Language.ZH, "box（64 字节帧）没有有效试验的负载：2 个（最高速率的 100, 90%）", "有效试验的最高负载"),
     ],
 )
 def names_the_loads_without_a_valid_trial(language: Language, note: str, says: str) -> None:

@@ -10,7 +10,7 @@ QUOTED = {
     "zipf": "Zipf 分布",
     "one": "一条",
     "this machine": "本机",
-    "CPU and NIC on one socket": "CPU 与网卡同路",
+    "CPU and NIC on one socket": "CPU 与网卡在同一路",
     "CPU across sockets": "CPU 跨路",
     "NIC across sockets": "网卡跨路",
     "any": "任意",
@@ -44,7 +44,7 @@ QUOTED = {
     "kernel VXLAN encapsulation": "内核 VXLAN 封装",
     "SR-IOV, all VFs together": "SR-IOV，全部 VF 合计",
     "kernel, one core": "内核，单核",
-    "percent of 2x10 Gbit/s": "占 2x10 Gbit/s 的百分比",
+    "percent of 2x10 Gbit/s": "%（2x10 Gbit/s）",
     "packet/s": "包/秒",
     # conditions
     "1 forwarding core": "1 个转发核",

@@ -7,8 +7,8 @@ from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
 from dl3.model.campaign import Case, Finished, Job, Plan, Skipped
+from dl3.model.results import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
 from dl3.model.trial import Throughput, Trial, wire_of
 from dl3.search.forwarding import forwarded_pps
 
@@ -113,7 +113,7 @@ class Results:
     def reached(self) -> dict[Tester, float]:
         """The highest rate received from a device by each generator, packets/s: a lower bound of its ceiling."""
         trials = (one for one in self.trials if one.test in STEADY and not one.invalid)
-        rates: list[tuple[Measured, float]] = [(one, forwarded_pps(one)) for one in trials]
+        rates: list[tuple[Measured, float]] = [(one, min(one.received_pps, forwarded_pps(one))) for one in trials]
         rates += [(one, one.pps) for one in self.searches]
         found: dict[Tester, float] = {}
         for record, pps in rates:
@@ -134,11 +134,11 @@ class Results:
         return tuple(sorted(found, key=order))
 
     @property
-    def unanswered(self) -> tuple[tuple[str, str], ...]:
+    def without_result(self) -> tuple[tuple[str, str], ...]:
         """Device and frame size of each search that has trials but no result."""
-        answered = {question(search) for search in self.searches}
+        with_result = {question(search) for search in self.searches}
         tried = sorted((trial for trial in self.trials if trial.test == "throughput"), key=frame_order)
-        left = [(trial.dut, trial.frame) for trial in tried if question(trial) not in answered]
+        left = [(trial.dut, trial.frame) for trial in tried if question(trial) not in with_result]
         return tuple(dict.fromkeys(left))
 
     def series_of(self, record: Measured) -> Series:

@@ -11,7 +11,7 @@ from dl3.report.words import Language
 
 EN, ZH = words_in(Language.EN), words_in(Language.ZH)
 STALLED = Stalled(n=2, us=9_012.0, longest_us=5_004.0, frames=90_000, who="make")
-LATE = ("late: the generator left out 90,000 frames (0.90%) that were due",)
+LATE = ("late: the generator skipped 90,000 frames (0.90%) that were due",)
 
 
 def has_each_sentence_in_both_languages() -> None:

@@ -61,7 +61,7 @@ def seen_by_dut(results: Results, passage: Passage) -> Iterator[tuple[str, int]]
     for place, frames in passage.lost.items():
         yield ring_full(results, passage, place, frames) if place == RX_MISSED else (place, frames)
     yield PUNTED, passage.punted - passage.injected
-    missed = sum(port.rx_missed for port in results.ports)
+    missed = sum(port.rx_missed or 0 for port in results.ports)
     yield GENERATOR_MISSED, missed
     offered = total(results.streams, "sent") - total(results.streams, "refused")
     on_the_wire = offered - passage.received - sum(passage.lost.get(name, 0) for name in WIRE)

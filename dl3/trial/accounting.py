@@ -37,7 +37,7 @@ def sender_reasons(streams: tuple[StreamResult, ...], stalled: Stalled, counts: 
         yield Reason("late: the generator sent nothing", is_behind=True)
         return
     if late > MOST_LATE * (sent + late):
-        text = f"late: the generator left out {late:,} frames ({late / (sent + late):.2%}) that were due"
+        text = f"late: the generator skipped {late:,} frames ({late / (sent + late):.2%}) that were due"
         yield Reason(text, is_behind=True, is_stalled=late <= late_in(stalled, counts))
         return  # the rate cannot be right in this case
     for stream in streams:
@@ -54,9 +54,11 @@ def sender_reasons(streams: tuple[StreamResult, ...], stalled: Stalled, counts: 
 def sink_reasons(results: Results, stalled: Stalled) -> Iterator[Reason]:
     """Check that the receiver polled in time for every frame, apart from its stalls."""
     ends = {stream.to_port for stream in results.streams}
-    missed = sum(port.rx_missed for port in results.ports if port.name in ends)
+    missed = sum(port.rx_missed or 0 for port in results.ports if port.name in ends)
     if missed > stalled.frames:
-        yield Reason(f"sink late: the generator's ports dropped {missed:,} frames that nobody polled", is_behind=True)
+        yield Reason(
+            f"sink late: the generator's ports dropped {missed:,} frames that were not polled in time", is_behind=True
+        )
 
 
 def stall_reasons(stalled: Stalled, counts: Counts, goals: Sequence[float], most: float) -> Iterator[Reason]:
@@ -75,8 +77,8 @@ def account_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
             )
         elif stream.lost != stream.lost_by_gaps:
             yield Reason(
-                f"accounting: stream '{stream.name}' lost {stream.lost:,} frames, by the gaps in its numbers "
-                f"{stream.lost_by_gaps:,}"
+                f"accounting: stream '{stream.name}' lost {stream.lost:,} frames, but {stream.lost_by_gaps:,} "
+                "by the gaps in its sequence numbers"
             )
 
 
@@ -85,7 +87,7 @@ def passage_reasons(passage: Passage | None) -> Iterator[Reason]:
     if not passage:
         return
     if not passage.is_whole:
-        yield Reason("accounting: dl3d's counters went back; it was started again during the trial")
+        yield Reason("accounting: dl3d's counters decreased: it was restarted during the trial")
     elif passage.missing or passage.named != passage.dropped:
         yield Reason(
             f"accounting: dl3d received {passage.received:,} and injected {passage.injected:,} packets, sent {passage.sent:,},"
@@ -104,7 +106,7 @@ def burst_reasons(results: Results, frames: int) -> Iterator[Reason]:
     """Check that a burst had its full length."""
     late = total(results.streams, "late")
     if frames and late:
-        yield Reason(f"burst: of {frames:,} frames {late:,} were left out, because the generator was late", True)
+        yield Reason(f"burst: {late:,} of {frames:,} frames were skipped because the generator was late", True)
 
 
 @dataclass(frozen=True)

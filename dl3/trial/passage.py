@@ -36,9 +36,9 @@ class Passage:
         }
         old = {verdict.name: verdict.packets for verdict in before.verdicts}
         lost = {v.name: v.packets - old.get(v.name, 0) for v in after.verdicts if v.name != FORWARD}
-        lost |= {name: getattr(after.wire, name) - getattr(before.wire, name) for name in WIRE}
+        lost |= {name: (getattr(after.wire, name) or 0) - (getattr(before.wire, name) or 0) for name in WIRE}
         is_whole = all(value >= 0 for value in (*sums.values(), *lost.values()))
-        no_mbuf = after.wire.rx_no_mbuf - before.wire.rx_no_mbuf
+        no_mbuf = (after.wire.rx_no_mbuf or 0) - (before.wire.rx_no_mbuf or 0)
         looks = after.wire.starved_loops - before.wire.starved_loops
         lost = {name: n for name, n in lost.items() if n}
         is_whole = is_whole and min(no_mbuf, looks) >= 0

@@ -7,9 +7,9 @@ from dl3.trial.fake import FakeForwarder
 from dl3.trial.passage import Passage
 
 
-def drops(**wire: int) -> Drops:
+def drops(**wire: int | None) -> Drops:
     """Counters of a dl3d that has received nothing yet."""
-    reported = FakeForwarder().answer_drops()
+    reported = FakeForwarder().reply_drops()
     return Drops.model_validate({**reported, "wire": {**reported["wire"], **wire}})
 
 
@@ -23,3 +23,9 @@ def takes_each_look_for_the_rounds_since_the_one_before() -> None:
 
 def is_not_whole_where_looks_went_back() -> None:
     assert not Passage.between(drops(starved_loops=5), drops(starved_loops=4, rx_no_mbuf=9)).is_whole
+
+
+def takes_what_devices_do_not_count_for_none() -> None:
+    assert Passage.between(drops(rx_missed=None, rx_no_mbuf=None), drops(rx_missed=None, rx_no_mbuf=2)).no_mbuf == 2
+    made = Passage.between(drops(rx_missed=None), drops(rx_missed=3))
+    assert (made.lost["rx_missed"], made.is_whole) == (3, True)

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from dl3.control.generator import Pauses, Results, WorkerPause
-from dl3.control.replies import Reply, Workers
+from dl3.control.generator import GeneratorPort, Pauses, Results, WorkerPause
+from dl3.control.replies import Port, Reply, Workers
 from dl3.model.evidence import Evidence, Gap
 from dl3.model.trial import Trial
 from dl3.trial.order import Site
@@ -101,8 +101,14 @@ def holes(program: Program, pauses: Pauses, span: Span) -> list[str]:
     """Reasons why pauses of a trial may be missing."""
     oldest_ns = min((pause.at_ns for pause in pauses.gaps), default=span.start_ns)
     if pauses.forgotten and oldest_ns > span.start_ns:
-        return [f"{program} paused more often than it can remember: pauses from before {oldest_ns} ns are missing"]
+        return [f"{program} stalled more often than it records: stalls before {oldest_ns} ns are missing"]
     return []
+
+
+def uncounted(program: Program, ports: Sequence[GeneratorPort | Port]) -> list[str]:
+    """State that some ports' devices do not count what they miss."""
+    names = ", ".join(port.name for port in ports if port.rx_missed is None)
+    return [f"frames missed by the devices of {program}'s ports {names}: these devices do not count them"] * bool(names)
 
 
 def longest(gaps: Sequence[Gap]) -> tuple[Gap, ...]:
@@ -124,7 +130,9 @@ def with_gaps(evidence: Evidence, site: Site, span: Span) -> Evidence:
     if site.dut:
         others = by_our_clock(site.dut.ask(Pauses, "gaps"), site.far_ahead_ns or 0)
         if abs(others.now_ns - own.now_ns) > MOST_APART_NS:
-            missing.append("dl3d runs on another machine, by another clock: its pauses cannot be laid beside the loss")
+            missing.append(
+                "dl3d runs on another machine with its own clock: its stalls cannot be matched with the loss"
+            )
         else:
             theirs = [gap.model_copy(update={"is_elsewhere": site.is_far}) for gap in gaps_of("dl3d", others, span)]
             gaps, missing = gaps + theirs, missing + holes("dl3d", others, span)
@@ -136,10 +144,11 @@ def with_gaps(evidence: Evidence, site: Site, span: Span) -> Evidence:
 def with_evidence(trial: Trial, site: Site, results: Results, seen: Evidence) -> Trial:
     """Add the timeline, the workers' pauses and the other evidence to the trial."""
     span = span_of(results)
+    with_uncounted = seen.model_copy(update={"missing": (*seen.missing, *uncounted("dl3gen", results.ports))})
     return trial.model_copy(
         update={
             "timeline": compact(results.timeline) if results.timeline else None,
-            "evidence": with_gaps(seen, site, span) if span else seen,
+            "evidence": with_gaps(with_uncounted, site, span) if span else with_uncounted,
         }
     )
 

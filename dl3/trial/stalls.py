@@ -119,7 +119,7 @@ def stalled_of(
     if not found:
         found = [port.longest_gap_us for port in sinks for _ in range(port.late_polls)]
     us = min(sum(found), results.seconds * 1e6)
-    missed = sum(port.rx_missed for port in sinks)
+    missed = sum(port.rx_missed or 0 for port in sinks)
     has_cost = not counts.asked_pps or counts.late or missed or any(port.late_polls for port in sinks)
     missing = counts.missing if counts.asked_pps else None
     return Stalled(

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from dl3.control.client import Client
 from dl3.control.linux import Burst, Mirror
-from dl3.control.replies import Ports, Worker, Workers
+from dl3.control.replies import Port, Ports, Worker, Workers
 from dl3.model.evidence import Event, Evidence, Work
 from dl3.model.fault import Fault
 from dl3.model.trial import Trial
 from dl3.trial.order import Site
+from dl3.trial.seen import uncounted
 
 COUNTED = ("bursts", "loops", "empty_loops")
 MOST_BURSTS = 256  # bursts of netlink messages: NETLINK_BURSTS in src/netlink/netlink.h
@@ -84,7 +85,7 @@ def unheard(bursts: Sequence[Burst], trial: Trial, ahead_ns: int | None) -> tupl
     if len(bursts) < MOST_BURSTS or not trial.timeline or oldest_ns <= trial.timeline.start_ns:
         return ()
     return (
-        f"dl3d remembers the {MOST_BURSTS} newest bursts of netlink messages: those before {oldest_ns} ns are missing",
+        f"dl3d records the {MOST_BURSTS} latest bursts of netlink messages: those before {oldest_ns} ns are missing",
     )
 
 
@@ -93,7 +94,7 @@ class Worked:
     """Statistics of dl3d, available when the context has ended."""
 
     work: tuple[Work, ...] = ()
-    ring_frames: int = 0
+    ports: tuple[Port, ...] = ()
     round_s: float = 0.0  # mean duration of a worker's round, pauses included; 0: unknown
     messages: int | None = None  # netlink messages received by dl3d; None: it mirrors no kernel state
     bursts: tuple[Burst, ...] = ()  # bursts of these and of earlier messages
@@ -106,8 +107,9 @@ class Worked:
         evidence = trial.evidence or Evidence()
         heard = {} if self.messages is None else {"netlink messages": float(self.messages)}
         events = (*evidence.events, *on_in(self.bursts, trial, self.ahead_ns))
-        more = {"work": self.work, "ring_frames": self.ring_frames, "totals": {**evidence.totals, **heard}}
-        more["missing"] = (*evidence.missing, *unheard(self.bursts, trial, self.ahead_ns))
+        more = {"work": self.work, "ring_frames": ring_of(self.ports), "totals": {**evidence.totals, **heard}}
+        missing = (*unheard(self.bursts, trial, self.ahead_ns), *uncounted("dl3d", self.ports))
+        more["missing"] = (*evidence.missing, *missing)
         in_order = tuple(sorted(events, key=lambda event: event.at_ns))
         return trial.model_copy(update={"evidence": evidence.model_copy(update={**more, "events": in_order})})
 
@@ -125,9 +127,9 @@ def mirror_of(dut: Client) -> Mirror | None:
     return None
 
 
-def ring_of(dut: Client) -> int:
+def ring_of(ports: Sequence[Port]) -> int:
     """Capacity of the smallest receive queue in frames; 0: unknown."""
-    return min((port.rx_descriptors for port in dut.ask(Ports, "ports").ports), default=0)
+    return min((port.rx_descriptors for port in ports), default=0)
 
 
 @contextmanager
@@ -142,6 +144,6 @@ def working(site: Site) -> Iterator[Worked]:
     with suppress(Fault):  # the trial may have ended dl3d
         worked.work = work_between(before, dut.ask(Workers, "workers"))
         worked.round_s = round_s_of(worked.work, time.monotonic() - began_s)
-        worked.ring_frames, now_heard = ring_of(dut), mirror_of(dut)
+        worked.ports, now_heard = dut.ask(Ports, "ports").ports, mirror_of(dut)
         if heard and now_heard:
             worked.messages, worked.bursts = now_heard.messages - heard.messages, now_heard.bursts

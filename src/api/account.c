@@ -41,11 +41,12 @@ json_t *account_json(const struct stats_account *a)
 		(json_int_t)in_flight(a));
 }
 
-// Packets lost by the devices before any worker could receive them; not part of the account.
+// Packets lost by the devices before any worker could receive them; not part of the account. null:
+// no device has counted one, and not every device counts them.
 static json_t *wire_json(const struct api_ctx *ctx)
 {
 	uint64_t missed = 0, no_mbuf = 0, errors = 0, deferred = 0;
-	unsigned n_workers;
+	unsigned n_workers, uncounted = 0;
 	struct stats_worker *const *workers = datapath_stats(ctx->path, &n_workers);
 
 	for (unsigned i = 0; i < config_ports(ctx->config)->n_ports; i++) {
@@ -55,11 +56,14 @@ static json_t *wire_json(const struct api_ctx *ctx)
 		missed += info.rx_missed;
 		no_mbuf += info.rx_no_mbuf;
 		errors += info.rx_errors;
+		uncounted |= info.uncounted;
 	}
 	for (unsigned i = 0; i < n_workers; i++)
 		deferred += stats_read(&workers[i]->starved_loops);
-	return json_pack("{s:I, s:I, s:I, s:I}", "rx_missed", (json_int_t)missed, "rx_no_mbuf",
-		(json_int_t)no_mbuf, "rx_errors", (json_int_t)errors, "starved_loops",
+	return json_pack("{s:o, s:o, s:o, s:I}", "rx_missed",
+		rpc_count_json(missed, missed || !(uncounted & PORT_RX_MISSED)), "rx_no_mbuf",
+		rpc_count_json(no_mbuf, no_mbuf || !(uncounted & PORT_RX_NO_MBUF)), "rx_errors",
+		rpc_count_json(errors, errors || !(uncounted & PORT_RX_ERRORS)), "starved_loops",
 		(json_int_t)deferred);
 }
 

@@ -2,6 +2,13 @@
 #include "api/inside.h"
 
 #include "base/bits.h"
+#include "base/clock.h"
+
+#include <rte_version.h>
+#include <unistd.h>
+
+// Incremented when a method or field changes its meaning; additions do not count.
+enum { PROTOCOL = 1 };
 
 #define METHOD_ROW(method, name, params, text) {name, method_##method},
 static const struct rpc_method methods[] = {SCHEMA_METHODS(METHOD_ROW)};
@@ -30,4 +37,60 @@ json_t *method_stop(void *ctx, const json_t *params, struct error *error)
 		return NULL;
 	api_ctx->stop = true;
 	return json_pack("{s:b}", "stopping", 1);
+}
+
+static json_t *memory_json(const struct api_ctx *ctx)
+{
+	struct port_memory memory;
+
+	port_memory(ctx->ports, &memory);
+	return json_pack("{s:b, s:i, s:i, s:I, s:I}", "hugepages", memory.huge, "planned_mib",
+		(int)memory.planned_mib, "mbuf_bytes", (int)memory.mbuf_bytes, "mbufs",
+		(json_int_t)memory.n_mbufs, "mbufs_free", (json_int_t)memory.n_mbufs_free);
+}
+
+static void set_table(json_t *status, const struct api_ctx *ctx)
+{
+	struct fib_usage usage;
+
+	fib_usage(ctx->fib, &usage);
+	json_object_set_new(status, "routes",
+		json_pack("{s:I, s:I}", "ip4", (json_int_t)usage.n_routes4, "ip6",
+			(json_int_t)usage.n_routes6));
+	json_object_set_new(status, "nexthops", number_json(usage.n_hops));
+	json_object_set_new(status, "neighbours", number_json(usage.n_neighbours));
+	json_t *table = json_pack("{s:I, s:I, s:I}", "worker_bytes4",
+		(json_int_t)usage.worker_bytes4, "worker_bytes6", (json_int_t)usage.worker_bytes6,
+		"worker_bytes_nexthops", (json_int_t)usage.worker_bytes_hops);
+	json_object_set_new(table, "control_bytes", number_json(usage.control_bytes));
+	json_object_set_new(table, "pending_frees", number_json(usage.pending_frees));
+	json_object_set_new(status, "table", table);
+}
+
+json_t *method_status(void *ctx_, const json_t *params, struct error *error)
+{
+	const struct api_ctx *ctx = ctx_;
+	struct stats_account account;
+
+	if (rpc_params_none(params, error))
+		return NULL;
+	account_read(ctx, &account);
+	json_t *status = json_pack("{s:s, s:i, s:s, s:i}", "version", DL3_VERSION, "protocol",
+		PROTOCOL, "dpdk", rte_version(), "pid", (int)getpid());
+	json_object_set_new(status, "config", rpc_text_json(config_path(ctx->config)));
+	json_object_set_new(status, "control", rpc_text_json(ctx->taps ? "linux" : "static"));
+	json_object_set_new(status, "mirror",
+		rpc_text_json(ctx->netlink ? mirror_word(ctx->netlink) : NULL));
+	json_object_set_new(status, "ready", json_boolean(ctx->ready_ns));
+	json_object_set_new(status, "ready_after_s",
+		ctx->ready_ns ? json_real((ctx->ready_ns - ctx->started_ns) / 1e9) : json_null());
+	json_object_set_new(status, "uptime_s",
+		json_real((clock_now_ns() - ctx->started_ns) / 1e9));
+	json_object_set_new(status, "reloads", number_json(ctx->n_reloads));
+	json_object_set_new(status, "ports", number_json(config_ports(ctx->config)->n_ports));
+	json_object_set_new(status, "workers", number_json(port_n_workers(ctx->ports)));
+	json_object_set_new(status, "memory", memory_json(ctx));
+	set_table(status, ctx);
+	json_object_set_new(status, "account", account_json(&account));
+	return status;
 }

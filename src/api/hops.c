@@ -44,24 +44,6 @@ static bool is_in(const struct api_ctx *ctx, const struct fib_hop_info *info, ui
 	return iface && iface->vrf == vrf;
 }
 
-// A list of next hops, or of neighbours only.
-struct hop_page {
-	bool (*wants)(const struct fib_hop_info *info);
-	json_t *(*json)(const struct api_ctx *ctx, unsigned id, const struct fib_hop_info *info,
-		long *n_listed);
-	const char *name; // of the list in the result
-};
-
-static bool is_any(const struct fib_hop_info *info)
-{
-	return true;
-}
-
-static bool is_neighbour(const struct fib_hop_info *info)
-{
-	return info->is_neighbour;
-}
-
 static json_t *neighbour_json(const struct api_ctx *ctx, unsigned id,
 	const struct fib_hop_info *info, long *n_listed)
 {
@@ -75,8 +57,9 @@ static json_t *neighbour_json(const struct api_ctx *ctx, unsigned id,
 	return json;
 }
 
-static json_t *read_hop_page(const struct api_ctx *ctx, const json_t *params,
-	const struct hop_page *page, struct error *error)
+// A list of next hops, or of neighbours only.
+static json_t *read_hop_page(const struct api_ctx *ctx, const json_t *params, bool only_neighbours,
+	struct error *error)
 {
 	long after = -1, limit = PAGE_HOPS;
 	const char *vrf = NULL;
@@ -95,31 +78,30 @@ static json_t *read_hop_page(const struct api_ctx *ctx, const json_t *params,
 	json_t *list = json_array(), *next = json_null();
 	long n = 0, n_listed = 0, last = after;
 	for (long id = after + 1; id <= usage.max_hop_id; id++) {
-		if (!fib_hop_info(ctx->fib, id, &info) || !page->wants(&info) ||
+		if (!fib_hop_info(ctx->fib, id, &info) || (only_neighbours && !info.is_neighbour) ||
 			(vrf && !is_in(ctx, &info, table)))
 			continue;
 		if (n++ == limit || n_listed >= PAGE_MAX_LISTED) {
 			next = json_integer(last);
 			break;
 		}
-		json_array_append_new(list, page->json(ctx, id, &info, &n_listed));
+		json_array_append_new(list, only_neighbours
+						    ? neighbour_json(ctx, id, &info, &n_listed)
+						    : hop_json(ctx, id, &info, &n_listed));
 		last = id;
 	}
-	return json_pack("{s:o, s:o}", page->name, list, "next", next);
+	return json_pack("{s:o, s:o}", only_neighbours ? "neighbours" : "nexthops", list, "next",
+		next);
 }
 
 json_t *method_neighbours(void *ctx, const json_t *params, struct error *error)
 {
-	const struct hop_page page = {is_neighbour, neighbour_json, "neighbours"};
-
-	return read_hop_page(ctx, params, &page, error);
+	return read_hop_page(ctx, params, true, error);
 }
 
 json_t *method_nexthops(void *ctx, const json_t *params, struct error *error)
 {
-	const struct hop_page page = {is_any, hop_json, "nexthops"};
-
-	return read_hop_page(ctx, params, &page, error);
+	return read_hop_page(ctx, params, false, error);
 }
 
 static bool is_connected(const struct fib *fib, const struct fib_hop *hop)
@@ -153,7 +135,7 @@ void api_warn_of_hops(const struct api_ctx *ctx)
 				via, port);
 		else if (config_addresses(ctx->config, info.hop.iface, &any, 1) &&
 			 !is_connected(ctx->fib, &info.hop))
-			log_warn("next hop %s dev %s is in no connected network of that port; "
+			log_warn("next hop %s dev %s is not in a connected network of that port; "
 				 "check ports: addresses",
 				via, port);
 	}

@@ -5,6 +5,25 @@ enum { MAX_ADDRESSES = 64 };
 
 #define SET_FIELD(name, text) json_object_set_new(json, #name, number_json(sum.name));
 
+// The losses of a device; null for those that it does not count.
+static void set_losses(json_t *json, const struct port_info *info)
+{
+	const struct {
+		const char *name;
+		enum port_loss loss;
+		uint64_t n;
+	} rows[] = {
+		{"rx_missed", PORT_RX_MISSED, info->rx_missed},
+		{"rx_no_mbuf", PORT_RX_NO_MBUF, info->rx_no_mbuf},
+		{"rx_errors", PORT_RX_ERRORS, info->rx_errors},
+		{"tx_errors", PORT_TX_ERRORS, info->tx_errors},
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
+		json_object_set_new(json, rows[i].name,
+			rpc_count_json(rows[i].n, !(info->uncounted & rows[i].loss)));
+}
+
 static void set_counters(json_t *json, const struct api_ctx *ctx, unsigned port,
 	const struct port_info *info)
 {
@@ -14,10 +33,7 @@ static void set_counters(json_t *json, const struct api_ctx *ctx, unsigned port,
 
 	stats_sum_port(&sum, workers, n, port);
 	SCHEMA_PORT_COUNTERS(SET_FIELD)
-	json_object_set_new(json, "rx_missed", number_json(info->rx_missed));
-	json_object_set_new(json, "rx_no_mbuf", number_json(info->rx_no_mbuf));
-	json_object_set_new(json, "rx_errors", number_json(info->rx_errors));
-	json_object_set_new(json, "tx_errors", number_json(info->tx_errors));
+	set_losses(json, info);
 }
 
 // Those of the TAP interface; if Linux is not the control plane, those of the file.
@@ -46,6 +62,8 @@ static json_t *port_json(const struct api_ctx *ctx, unsigned i)
 	json_object_set_new(port, "device", rpc_text_json(settings->device));
 	json_object_set_new(port, "driver", rpc_text_json(info.driver));
 	json_object_set_new(port, "device_id", number_json(info.device_id));
+	json_object_set_new(port, "device_present", json_boolean(info.device_present));
+	json_object_set_new(port, "device_losses", number_json(info.n_losses));
 	json_object_set_new(port, "mac", mac_json(&info.mac));
 	json_object_set_new(port, "peer",
 		settings->has_peer ? mac_json(&settings->peer) : json_null());

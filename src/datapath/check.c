@@ -3,7 +3,6 @@
 #include "datapath/hop_limits.h"
 #include "datapath/steps.h"
 #include "datapath/variant.h"
-
 #include "wire/headers.h"
 
 static inline bool is_tagged(uint32_t limits)
@@ -30,46 +29,6 @@ static enum verdict decide_for_linux(const struct tap_worker *tap, enum verdict 
 	return tap->class_of[verdict] == CLASS_CONTENT ? verdict : VERDICT_LINUX;
 }
 
-// Length from the Ethernet header to the end of the packet, by the packet's own header.
-static uint32_t reported_length(const uint8_t *frame)
-{
-	const struct wire_ip4 *ip4 = (const void *)(frame + WIRE_ETHER_BYTES);
-	const struct wire_ip6 *ip6 = (const void *)(frame + WIRE_ETHER_BYTES);
-
-	if (frame[12] == 0x08)
-		return WIRE_ETHER_BYTES + be16toh(ip4->total_length_be);
-	return WIRE_ETHER_BYTES + WIRE_IP6_BYTES + be16toh(ip6->payload_length_be);
-}
-
-// Trims a frame to its first `length` bytes; buffers with none of them are freed.
-static void cut(struct rte_mbuf *m, uint32_t length)
-{
-	struct rte_mbuf *last = m;
-	uint32_t left = length;
-
-	for (m->nb_segs = 1; left > last->data_len; m->nb_segs++) {
-		left -= last->data_len;
-		last = last->next;
-	}
-	rte_pktmbuf_free(last->next);
-	last->next = NULL;
-	last->data_len = left;
-	m->pkt_len = length;
-}
-
-// Trailing bytes (padding, a trailer of the input interface) are not part of the packet. Where they
-// make the frame too long, trims them. Returns whether the frame fits then.
-static bool has_lost_its_trailer(struct burst *b, uint16_t i, uint16_t most)
-{
-	uint32_t reported = reported_length(b->frame[i]), length = reported + burst_tag_bytes(b, i);
-
-	if (reported > most || length > b->mbuf[i]->pkt_len)
-		return false;
-	cut(b->mbuf[i], length);
-	b->length[i] = reported;
-	return true;
-}
-
 // An IPv6 next hop may have a smaller MTU than IPv4 has on the same interface.
 static uint16_t longest(const struct fib_view *view, const struct burst *b, uint16_t i,
 	uint32_t limits)
@@ -91,8 +50,6 @@ static __attribute__((noinline)) void drop_slow(struct worker *w, const struct f
 
 		if (b->for_linux)
 			verdict = decide_for_linux(w->tap, verdict);
-		else if (verdict == VERDICT_MTU_EXCEEDED && has_lost_its_trailer(b, i, most))
-			verdict = VERDICT_FORWARD;
 		if (verdict != VERDICT_FORWARD) {
 			burst_drop(w, b->mbuf[i], verdict);
 			continue;
@@ -200,13 +157,42 @@ static bool some_return(const struct burst *b, uint8_t from)
 	return found;
 }
 
+// Neighbour discovery in packets addressed to other hosts, where Linux may answer for them
+// (proxy_ndp): Linux sees all of it and forwards what concerns no address that it proxies
+// (ip6_forward_proxy_check in net/ipv6/ip6_output.c).
+static bool is_discovery(const struct burst *b, uint16_t i)
+{
+	const struct wire_ip6 *ip = (const void *)(b->frame[i] + WIRE_ETHER_BYTES);
+
+	if (ip->next_header == WIRE_PROTO_TCP || ip->next_header == WIRE_PROTO_UDP)
+		return false;
+	return tap_classify(b->frame[i], b->mbuf[i]->data_len - burst_tag_bytes(b, i)) ==
+	       CLASS_NEIGHBOUR;
+}
+
+// Called only for bursts with punt_nd set.
+static __attribute__((noinline)) void punt_discovery(struct worker *w, struct burst *b)
+{
+	uint16_t alive = 0;
+
+	for (uint16_t i = 0; i < b->n; i++) {
+		if (is_discovery(b, i)) {
+			burst_drop(w, b->mbuf[i], VERDICT_LOCAL);
+			continue;
+		}
+		b->ttl[alive] = b->ttl[i];
+		burst_move(b, alive++, i);
+	}
+	b->n = alive;
+}
+
 void datapath_check(struct worker *w, const struct fib_view *view, struct burst *b)
 {
 	uint32_t limits[BURST_MAX] LINE_ALIGNED;
 	bool all_pass;
 
 	if (unlikely(b->punt_nd))
-		datapath_discovery(w, b);
+		punt_discovery(w, b);
 	all_pass = check_all(w, view, b, limits);
 
 	if (unlikely(!all_pass) && datapath_ecmp(view, b))

@@ -3,7 +3,6 @@
 
 #include "fib/lookup.h"
 #include "fib/table.h"
-#include "fib/vrfs.h"
 
 #include <errno.h>
 #include <setjmp.h>

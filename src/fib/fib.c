@@ -2,15 +2,16 @@
 #include "fib/fib.h"
 
 #include "base/pages.h"
-#include "fib/change.h"
 #include "fib/lookup.h"
 #include "fib/table.h"
-#include "fib/vrfs.h"
 
 #include <errno.h>
 #include <string.h>
 
 enum { ETHERNET_BYTES = 14, ROOT_BYTES = 4 << 16 };
+
+// When fib_tidy compacts.
+enum { UNTIDY_LEAST = 4096, UNTIDY_SHARE = 4, QUIET_CALLS = 10, UNTIDY_MOST_TIMES = 4 };
 
 static void show_to_workers(struct fib *fib)
 {
@@ -90,13 +91,14 @@ struct fib *fib_create(struct error *error)
 	if (!fib || open_parts(fib)) {
 		pages_free(fib, sizeof(*fib));
 		error_set(error, -ENOMEM,
-			"no address space for a forwarding table; raise the limit (ulimit -v)");
+			"cannot reserve address space for a forwarding table; raise the limit "
+			"(ulimit -v)");
 		return NULL;
 	}
 	show_to_workers(fib);
 	prepare_retire(fib);
 	if (vrf_open_main(fib)) {
-		error_set(error, -ENOMEM, "no memory for a forwarding table");
+		error_set(error, -ENOMEM, "not enough memory for a forwarding table");
 		fib_destroy(fib);
 		return NULL;
 	}
@@ -131,7 +133,8 @@ void rib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 	uint32_t exact, best;
 
-	*answer = (struct fib_answer){.verdict = VERDICT_NO_ROUTE, .hop.iface = FIB_NO_IFACE};
+	*answer = (struct fib_answer){.verdict = fib->hops.entry[0].verdict,
+		.hop.iface = FIB_NO_IFACE};
 	if (!vrf_exists(fib, vrf))
 		return;
 	struct rib_prefix host = rib_prefix_in(vrf, &whole);
@@ -212,6 +215,16 @@ bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 	return true;
 }
 
+void fib_set_synced(struct fib *fib, bool is_synced)
+{
+	hops_set_no_route(&fib->hops, is_synced ? VERDICT_NO_ROUTE : VERDICT_NOT_SYNCED);
+}
+
+bool fib_is_synced(const struct fib *fib)
+{
+	return fib->hops.entry[0].verdict == VERDICT_NO_ROUTE;
+}
+
 void fib_set_counter_baseline(struct fib *fib, const struct fib_count *count)
 {
 	fib->hops.count = *count;
@@ -251,4 +264,19 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 	                         (fib->hops.max_id + 1) * sizeof(struct hop),
 		.pending_frees = defer_pending(&fib->defer),
 	};
+}
+
+void fib_tidy(struct fib *fib)
+{
+	uint32_t n = fib->n_untidy, n_routes = fib->n_routes[RIB4];
+	bool is_quiet = n == fib->n_untidy_seen;
+
+	fib->n_untidy_seen = n;
+	fib->n_quiet = is_quiet ? fib->n_quiet + 1 : 0;
+	if (n < UNTIDY_LEAST || n < n_routes / UNTIDY_SHARE)
+		return;
+	if (fib->n_quiet < QUIET_CALLS && n / UNTIDY_MOST_TIMES < n_routes)
+		return;
+	publish4_tidy(fib);
+	fib->n_untidy = fib->n_untidy_seen = fib->n_quiet = 0;
 }

@@ -1,4 +1,4 @@
-// Growing and shrinking the table, compared with a plain list of routes. Tests only.
+// Growing, shrinking and compacting the table, compared with a plain list of routes. Tests only.
 #include "fib/fib.h"
 
 #include "fib/churn.h"
@@ -222,6 +222,28 @@ static void lookups_wait_while_there_are_so_many_ip4_routes(void **state)
 	fib_destroy(fib);
 }
 
+static void tidies_up_once_changes_have_ended(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	struct churn_used before;
+
+	churn_reset(&model, 0);
+	for (unsigned i = 0; i < 12000; i++) {
+		struct fib_change change = churn_change(&model, 4, 900);
+		churn_apply(&model, &change);
+		fib_change(fib, &change, 1, NULL, NULL);
+	}
+	before = churn_used(fib);
+	assert_int_not_equal(fib->publish4.leaf.n_free, 0);
+	for (unsigned i = 0; i < 50; i++)
+		fib_tidy(fib);
+	churn_expect_used(fib, before);
+	assert_int_equal(fib->publish4.leaf.n_free, 0);
+	assert_int_equal(fib->publish4.tail.n_free, 0);
+	churn_check_all(fib, &model);
+	fib_destroy(fib);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +253,7 @@ int main(void)
 		cmocka_unit_test(names_a_change_of_a_batch_that_finds_no_memory),
 		cmocka_unit_test(lists_routes_in_order_without_built_in_ones),
 		cmocka_unit_test(lookups_wait_while_there_are_so_many_ip4_routes),
+		cmocka_unit_test(tidies_up_once_changes_have_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
-// Interface settings, and their publication to workers. Control thread.
+// Interface settings, and their publication to workers (control thread); how workers find a frame's
+// interface by its tags and check an interface's additional MAC addresses.
 #include "fib/ifaces.h"
 
 #include "base/pages.h"
-#include "fib/neighbours.h"
 #include "fib/rcu.h"
 #include "fib/table.h"
 
@@ -233,7 +233,7 @@ static void forget_place(struct fib *fib, uint16_t iface)
 {
 	fib_iface_delete(fib, iface);
 	if (fib->defer.rcu)
-		rcu_wait(fib->defer.rcu, rcu_start_grace(fib->defer.rcu));
+		rcu_wait(fib->defer.rcu, fib_rcu_start_grace(fib->defer.rcu));
 }
 
 int fib_iface_set(struct fib *fib, uint16_t iface, const struct fib_iface *settings)
@@ -253,4 +253,42 @@ int fib_iface_set(struct fib *fib, uint16_t iface, const struct fib_iface *setti
 	hops_rewrite_iface(&fib->hops, iface);
 	show_to_workers(ifaces, iface);
 	return 0;
+}
+
+// Lookups of workers.
+
+static struct iface_slot read_slot(const struct iface_slot *from)
+{
+	word16 word = word16_load(from);
+	struct iface_slot slot;
+
+	memcpy(&slot, &word, sizeof(slot));
+	return slot;
+}
+
+uint16_t fib_iface_tagged(const struct fib_view *view, uint8_t port, const struct fib_tags *tags)
+{
+	const uint64_t key = iface_key(port, tags);
+	const unsigned place = iface_place(key);
+
+	for (unsigned i = 0; i < IFACE_SLOTS; i++) {
+		struct iface_slot slot = read_slot(&view->ifaces->slot[(place + i) % IFACE_SLOTS]);
+
+		if (slot.key == key)
+			return slot.iface;
+		if (slot.key == SLOT_EMPTY)
+			break;
+	}
+	return FIB_NO_IFACE_IN;
+}
+
+bool fib_iface_has_mac(const struct fib_view *view, uint16_t iface, const uint8_t mac[6])
+{
+	const uint64_t wanted = iface_mac_word(mac);
+	const struct iface_macs *macs = &view->ifaces->macs[iface];
+
+	for (unsigned i = 0; i < ARRAY_LEN(macs->mac); i++)
+		if (__atomic_load_n(&macs->mac[i], __ATOMIC_RELAXED) == wanted)
+			return true;
+	return false;
 }

@@ -1,8 +1,5 @@
 // Neighbours: a neighbour is the MAC of the hop via its address on its interface, and a host of its
 // own if a CONNECTED route covers it in the interface's VRF. Control thread.
-#include "fib/neighbours.h"
-
-#include "fib/change.h"
 #include "fib/table.h"
 
 #include <errno.h>

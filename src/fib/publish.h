@@ -45,6 +45,10 @@ struct edit {
 };
 static_assert(sizeof(struct edit) == 24, "millions of them are sorted");
 
+// sort.c: sorts edits by prefix; stable. `other` has space for `n` edits, too; returns the array
+// that holds the result.
+struct edit *sort_edits(struct edit *edits, struct edit *other, size_t n);
+
 int publish4_open(struct publish4 *publish);
 void publish4_close(struct publish4 *publish);
 // Rebuilds all nodes that the prefixes touch, each once, from the current rib.

@@ -97,13 +97,6 @@ static void put_lines(struct fib *fib, struct line6 *line, const struct line6 *b
 	memcpy(blocks_at(&fib->publish6.line, line->base), below, n * sizeof(*below));
 }
 
-// Consecutive runs that become a line or a tree of lines.
-struct stretch {
-	const struct rib_run *run;
-	unsigned n;
-	unsigned level;
-};
-
 static int make_line(struct fib *fib, unsigned level, struct rib_top top, struct line6 *line);
 
 static void clear_line(struct line6 *line)
@@ -112,16 +105,18 @@ static void clear_line(struct line6 *line)
 	memset(line->last, 0xff, sizeof(line->last));
 }
 
-static void fill_line(struct fib *fib, struct stretch runs, struct line6 *line)
+// Makes a line of consecutive runs.
+static void fill_line(struct fib *fib, const struct rib_run *run, unsigned n, unsigned level,
+	struct line6 *line)
 {
 	struct line6 below[LINE_RUNS];
 	unsigned n_below = 0;
 
 	clear_line(line);
-	for (unsigned i = 0; i < runs.n; i++) {
-		const struct rib_top top = runs.run[i].top;
-		int hop = top.node ? make_line(fib, runs.level + 1, top, &below[n_below]) : top.hop;
-		line->last[i] = runs.run[i].last;
+	for (unsigned i = 0; i < n; i++) {
+		const struct rib_top top = run[i].top;
+		int hop = top.node ? make_line(fib, level + 1, top, &below[n_below]) : top.hop;
+		line->last[i] = run[i].last;
 		line->hop[i] = hop == IS_LINE ? 0 : hop;
 		line->below |= (hop == IS_LINE) << i;
 		n_below += hop == IS_LINE;
@@ -130,24 +125,24 @@ static void fill_line(struct fib *fib, struct stretch runs, struct line6 *line)
 }
 
 // More runs than fit into a line: builds a tree of lines over the same slots, full ones first.
-static void fill_split(struct fib *fib, struct stretch runs, struct line6 *line)
+static void fill_split(struct fib *fib, const struct rib_run *run, unsigned n, unsigned level,
+	struct line6 *line)
 {
 	struct line6 below[LINE_RUNS];
-	unsigned n_lines = (runs.n + LINE_RUNS - 1) / LINE_RUNS, n_below = 0;
+	unsigned n_lines = (n + LINE_RUNS - 1) / LINE_RUNS, n_below = 0;
 	unsigned share = round_up(n_lines, LINE_RUNS);
 
-	if (runs.n <= LINE_RUNS) {
-		fill_line(fib, runs, line);
+	if (n <= LINE_RUNS) {
+		fill_line(fib, run, n, level, line);
 		return;
 	}
 	clear_line(line);
 	line->is_split = 1;
-	for (unsigned i = 0; i < runs.n; i += share) {
-		unsigned part = MIN_OF(share, runs.n - i);
-		line->last[n_below] = runs.run[i + part - 1].last;
+	for (unsigned i = 0; i < n; i += share) {
+		unsigned part = MIN_OF(share, n - i);
+		line->last[n_below] = run[i + part - 1].last;
 		line->below |= 1u << n_below;
-		fill_split(fib, (struct stretch){runs.run + i, part, runs.level},
-			&below[n_below++]);
+		fill_split(fib, run + i, part, level, &below[n_below++]);
 	}
 	put_lines(fib, line, below, n_below);
 }
@@ -162,7 +157,7 @@ static int make_line(struct fib *fib, unsigned level, struct rib_top top, struct
 	rib_expand(&fib->rib, top, span, &runs);
 	if (runs.n == 1 && !runs.run[0].top.node)
 		return runs.run[0].top.hop;
-	fill_split(fib, (struct stretch){runs.run, runs.n, level}, line);
+	fill_split(fib, runs.run, runs.n, level, line);
 	return IS_LINE;
 }
 

@@ -1,6 +1,6 @@
 // Radix sort, least significant byte first, skipping bytes in which all edits agree; insertion sort
 // for short lists. Control thread.
-#include "fib/sort.h"
+#include "fib/publish.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
-// A complete forwarding table, internal to this module. Control thread; workers read `view`.
+// A complete forwarding table, and what the files that change it share; internal to this module.
+// Control thread; workers read `view`.
 #pragma once
 
 #include "fib/defer.h"
@@ -13,6 +14,7 @@
 struct fib {
 	struct fib_view view;
 	uint64_t open_vrfs; // a bit for each
+	bool follows_linux; // without the built-in routes that Linux does not have
 	struct sources sources;
 	struct rib rib;
 	struct fib_ifaces ifaces;
@@ -31,3 +33,33 @@ struct fib {
 	uint32_t n_quiet;                       // calls of fib_tidy without a change in between
 	struct fib_view vrf_view[FIB_MAX_VRFS]; // view.vrfs points here
 };
+
+// --- change.c: shared by changes of routes and of neighbours
+
+// Acquires a reference to a hop and returns its id, usable in leaves; 0: none is left, even after a
+// grace period.
+uint16_t change_acquire_hop(struct fib *fib, const struct fib_hop *hop);
+// Updates the workers' copy from the rib for these prefixes (sorted), then frees hops without
+// references.
+void change_publish(struct fib *fib, const struct edit *edits, size_t n);
+// Deletes all routes of a tree except built-in ones.
+void change_clear(struct fib *fib, uint8_t tree);
+
+// --- neighbours.c
+
+// Moves the hosts of all neighbours on an interface to the table of another VRF, which becomes the
+// interface's. 0, or -ENOSPC and nothing is changed.
+int hosts_follow_iface(struct fib *fib, uint16_t iface, uint8_t vrf);
+
+// --- vrfs.c: VRFs are further tables in one struct fib
+
+// Whether the VRF is open.
+static inline bool vrf_exists(const struct fib *fib, uint16_t vrf)
+{
+	return vrf < FIB_MAX_VRFS && fib->open_vrfs >> vrf & 1;
+}
+
+// Opens the main one. 0 or -ENOMEM.
+int vrf_open_main(struct fib *fib);
+// The view of a VRF that workers use; if the VRF is not open, hop 0 for all addresses.
+const struct fib_view *vrf_view_of(const struct fib *fib, uint8_t vrf);

@@ -1,7 +1,6 @@
 // Counts valid frames, stream by stream. Worker.
 #include "gen/account.h"
 
-#include "gen/gap.h"
 #include "gen/timeline.h"
 #include "wire/stamp.h"
 
@@ -42,6 +41,44 @@ static inline uint16_t stretch_at(const struct whole *f, uint16_t from)
 	while (i < f->n && !((f->sequence[i] - f->sequence[i - 1] - 1) & STAMP_40_BITS))
 		i++;
 	return i - from;
+}
+
+// Gaps: the number after the last one, and the longest outage. Called only if frames did not arrive
+// in order.
+
+// The frames before `number` are missing: it was received at `now`, the one before the gap at
+// `before` (0: none).
+static void gap_open(struct sink_counters *c, uint64_t number, uint64_t before, uint64_t now)
+{
+	stats_set(&c->gap_end, number);
+	if (before && now > before && now - before > c->longest_outage)
+		stats_set(&c->longest_outage, now - before);
+}
+
+// The highest missing number below `from`, plus one.
+static uint64_t find_missing(const struct window *w, uint64_t from)
+{
+	uint64_t oldest = w->next > WINDOW_NUMBERS ? w->next - WINDOW_NUMBERS : 0;
+
+	while (from > oldest) {
+		uint64_t number = from - 1;
+		uint64_t missing = ~w->seen[number / 64 % WINDOW_WORDS] << (63 - number % 64);
+
+		if (missing)
+			return from - __builtin_clzll(missing);
+		from = number / 64 * 64;
+	}
+	return oldest;
+}
+
+// `number`, which was missing, has arrived late. Finds the previous gap among the last 2^20
+// numbers; if there is none, it may be older, and only an upper bound is kept.
+static void gap_fill(struct sink_counters *c, const struct window *w, uint64_t number)
+{
+	if (!w->missing)
+		stats_set(&c->gap_end, 0);
+	else if (number + 1 == c->gap_end)
+		stats_set(&c->gap_end, find_missing(w, number));
 }
 
 // Advances to `number`, which is the next one or one after a gap.

@@ -15,7 +15,7 @@ struct layers {
 	bool is_ip6;
 };
 
-static uint16_t gen_be(const uint8_t *at)
+static uint16_t read_be(const uint8_t *at)
 {
 	uint16_t be;
 
@@ -51,12 +51,12 @@ static bool find_ip6(const uint8_t *frame, unsigned n, struct layers *l)
 
 static bool find_layers(const uint8_t *frame, unsigned n, struct layers *l)
 {
-	uint16_t type = gen_be(frame + 12);
+	uint16_t type = read_be(frame + 12);
 
 	l->ip = WIRE_ETHER_BYTES;
 	for (int tag = 0; tag < 2 && (type == WIRE_ETHERTYPE_VLAN || type == WIRE_ETHERTYPE_QINQ);
 		tag++) {
-		type = gen_be(frame + l->ip + 2);
+		type = read_be(frame + l->ip + 2);
 		l->ip += WIRE_VLAN_BYTES;
 	}
 	bool is_found = type == WIRE_ETHERTYPE_IP4   ? find_ip4(frame, n, l)
@@ -71,7 +71,7 @@ static bool has_room(const uint8_t *frame, const struct layers *l)
 
 	if (l->protocol == WIRE_PROTO_UDP)
 		return bytes >= WIRE_UDP_BYTES + STAMP_BYTES &&
-		       gen_be(frame + l->layer4 + 4) == bytes;
+		       read_be(frame + l->layer4 + 4) == bytes;
 	return l->protocol == WIRE_PROTO_TCP && bytes >= WIRE_TCP_BYTES + STAMP_TCP_PAYLOAD_BYTES &&
 	       frame[l->layer4 + offsetof(struct wire_tcp, data_offset)] >> 4 == WIRE_TCP_BYTES / 4;
 }

@@ -212,10 +212,14 @@ json_t *gen_port_json(const struct gen *gen, unsigned i)
 	json_object_set_new(json, "longest_gap_us",
 		us_json(run, stats_read(&counters->longest_gap)));
 	json_object_set_new(json, "rx_missed",
-		json_integer(info.rx_missed - run->port[i].missed_before));
-	json_object_set_new(json, "rx_no_mbuf", json_integer(info.rx_no_mbuf));
-	json_object_set_new(json, "rx_errors", json_integer(info.rx_errors));
-	json_object_set_new(json, "tx_errors", json_integer(info.tx_errors));
+		rpc_count_json(info.rx_missed - run->port[i].missed_before,
+			!(info.uncounted & PORT_RX_MISSED)));
+	json_object_set_new(json, "rx_no_mbuf",
+		rpc_count_json(info.rx_no_mbuf, !(info.uncounted & PORT_RX_NO_MBUF)));
+	json_object_set_new(json, "rx_errors",
+		rpc_count_json(info.rx_errors, !(info.uncounted & PORT_RX_ERRORS)));
+	json_object_set_new(json, "tx_errors",
+		rpc_count_json(info.tx_errors, !(info.uncounted & PORT_TX_ERRORS)));
 	return json;
 }
 

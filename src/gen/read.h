@@ -33,11 +33,8 @@ int read_mistake(struct stream_reader *r, const json_t *value, const char *forma
 // Reads a map by its `n` keys, in their order; the map's own key is appended to `inside`. Any other
 // key is an error, which suggests the nearest known one.
 int read_map(struct stream_reader *r, const json_t *map, const struct stream_key keys[], size_t n);
-// An integer, written as such, as 1e6, or as digits in a string.
-struct read_range {
-	uint64_t min, max;
-};
-int read_number(struct stream_reader *r, const json_t *value, struct read_range range,
+// An integer from min to max, written as such, as 1e6, or as digits in a string.
+int read_number(struct stream_reader *r, const json_t *value, uint64_t min, uint64_t max,
 	uint64_t *out);
 int read_boolean(struct stream_reader *r, const json_t *value, bool *out);
 // "" if the value is not a string.
@@ -68,12 +65,3 @@ int read_capture(struct stream_reader *r); // after the MAC addresses, instead o
 int read_speed(struct stream_reader *r, const json_t *value);
 // --- rate.c: after from and size
 int read_rate(struct stream_reader *r, const json_t *value);
-
-// --- mix.c: named mixes of frame sizes.
-struct gen_mix {
-	const char *name;
-	unsigned n_sizes;
-	struct gen_size sizes[GEN_MAX_SIZES];
-};
-extern const struct gen_mix gen_mixes[];
-extern const unsigned gen_n_mixes;

@@ -10,6 +10,19 @@
 
 enum { MAX_WEIGHT = 1000 };
 
+// Named mixes of frame sizes: a new one needs a row here, and a name in MIXES of
+// dl3/model/stream.py. Sizes include the FCS; weights are relative frequencies.
+static const struct mix {
+	const char *name;
+	unsigned n_sizes;
+	struct gen_size sizes[GEN_MAX_SIZES];
+} mixes[] = {
+	// 45, 23.5, 15, 11 and 5.5 % of the frames.
+	{"imix", 5, {{64, 90}, {128, 47}, {256, 30}, {512, 22}, {1024, 11}}},
+	// The mix of former Internet backbones.
+	{"classic", 3, {{64, 7}, {570, 4}, {1518, 1}}},
+};
+
 unsigned gen_smallest_bytes(const struct gen_stream *stream)
 {
 	const struct wire_recipe *recipe = &stream->recipe;
@@ -52,7 +65,7 @@ static int check_mtu(struct stream_reader *r, const json_t *value, unsigned port
 	if (bytes <= most)
 		return 0;
 	return read_mistake(r, value,
-		"port %s takes frames of up to %u bytes (its mtu is %u); expected \"mtu: %u\" "
+		"port %s accepts frames of up to %u bytes (its mtu is %u); expected \"mtu: %u\" "
 		"there, or smaller frames",
 		p->name, most, p->mtu, p->mtu + bytes - most);
 }
@@ -76,8 +89,8 @@ static int check_size(struct stream_reader *r, const json_t *value, unsigned byt
 	if (!json_is_integer(value))
 		snprintf(which, sizeof(which), "frames of %u bytes: ", bytes);
 	if (bytes < GEN_MIN_SIZE)
-		return read_mistake(r, value, "%sno frame is below %d bytes, FCS included", which,
-			GEN_MIN_SIZE);
+		return read_mistake(r, value, "%sexpected at least %d bytes, including the FCS",
+			which, GEN_MIN_SIZE);
 	if (bytes < least)
 		return read_mistake(r, value,
 			"%sexpected at least %u bytes for the IPv%u and %s headers%s, the stamp "
@@ -101,7 +114,7 @@ static int add_size(struct stream_reader *r, const json_t *value, struct gen_siz
 	return err;
 }
 
-static int add_mix(struct stream_reader *r, const json_t *value, const struct gen_mix *mix)
+static int add_mix(struct stream_reader *r, const json_t *value, const struct mix *mix)
 {
 	int err = 0;
 
@@ -115,8 +128,8 @@ static int no_size(struct stream_reader *r, const json_t *value)
 	char names[128] = "";
 	size_t used = 0;
 
-	for (unsigned i = 0; i < gen_n_mixes && used < sizeof(names); i++)
-		used += snprintf(names + used, sizeof(names) - used, "%s, ", gen_mixes[i].name);
+	for (unsigned i = 0; i < ARRAY_LEN(mixes) && used < sizeof(names); i++)
+		used += snprintf(names + used, sizeof(names) - used, "%s, ", mixes[i].name);
 	return read_mistake(r, value,
 		"expected bytes from %d to %u, %sor a list of {size: 64, weight: 7}", GEN_MIN_SIZE,
 		largest_bytes(r->stream, 0), names);
@@ -126,7 +139,7 @@ static int add_number(struct stream_reader *r, const json_t *value)
 {
 	uint64_t bytes;
 
-	if (read_number(r, value, (struct read_range){0, 65535}, &bytes))
+	if (read_number(r, value, 0, 65535, &bytes))
 		return no_size(r, value);
 	return add_size(r, value, (struct gen_size){bytes, r->weight});
 }
@@ -134,7 +147,7 @@ static int add_number(struct stream_reader *r, const json_t *value)
 static int read_weight(struct stream_reader *r, const json_t *value)
 {
 	uint64_t weight = 1;
-	int err = value ? read_number(r, value, (struct read_range){1, MAX_WEIGHT}, &weight) : 0;
+	int err = value ? read_number(r, value, 1, MAX_WEIGHT, &weight) : 0;
 
 	r->weight = weight;
 	return err;
@@ -189,9 +202,9 @@ int read_size(struct stream_reader *r, const json_t *value)
 	else if (json_is_number(value) || (text[0] >= '0' && text[0] <= '9'))
 		err = add_number(r, value);
 	else {
-		for (unsigned i = 0; i < gen_n_mixes && !err; i++)
-			if (!strcmp(text, gen_mixes[i].name))
-				err = add_mix(r, value, &gen_mixes[i]);
+		for (unsigned i = 0; i < ARRAY_LEN(mixes) && !err; i++)
+			if (!strcmp(text, mixes[i].name))
+				err = add_mix(r, value, &mixes[i]);
 		if (!err && !r->stream->n_sizes)
 			err = no_size(r, value);
 	}

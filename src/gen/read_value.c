@@ -124,14 +124,14 @@ static bool whole_number(const json_t *value, uint64_t *out)
 	return true;
 }
 
-int read_number(struct stream_reader *r, const json_t *value, struct read_range range,
+int read_number(struct stream_reader *r, const json_t *value, uint64_t min, uint64_t max,
 	uint64_t *out)
 {
 	uint64_t number;
 
-	if (!whole_number(value, &number) || number < range.min || number > range.max)
+	if (!whole_number(value, &number) || number < min || number > max)
 		return read_mistake(r, value, "expected a whole number from %llu to %llu",
-			(unsigned long long)range.min, (unsigned long long)range.max);
+			(unsigned long long)min, (unsigned long long)max);
 	*out = number;
 	return 0;
 }

@@ -24,7 +24,7 @@ struct group {
 	__m512i field[SIXTEEN];
 };
 
-static inline void gen_fields(struct group *g)
+static inline void load_fields(struct group *g)
 {
 	const __mmask64 bytes = (1ull << (FIELDS_END - FIELDS_FROM)) - 1;
 	__m512i frame[SIXTEEN];
@@ -164,7 +164,7 @@ static inline void take_group(const struct recognise *r, uint16_t from, struct w
 	struct group g = {r->at + from, r->length + from, from, MIN_OF(r->n - from, SIXTEEN), {}};
 	uint32_t every = (1u << g.n) - 1;
 
-	gen_fields(&g);
+	load_fields(&g);
 	__m512i faults = find_faults(&g, r->sink->run);
 	__mmask16 good = _mm512_testn_epi32_mask(faults, faults) & find_enclosed(&g) & every;
 	good = find_streams(r, &g, find_right(&g, good));

@@ -110,12 +110,7 @@ struct sink {
 int sink_stream_create(struct sink_stream **out, const struct gen_stream *stream,
 	struct error *error);
 void sink_stream_destroy(struct sink_stream *stream);
-// Frames returned by one poll of a queue.
-struct sink_burst {
-	struct rte_mbuf **mbuf;
-	uint16_t n;
-	uint8_t port; // index
-	uint64_t now;
-};
-// Accounts for the frames of a burst, and frees them. Worker.
-void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_burst *burst);
+// Accounts for the frames that one poll of a queue of `port` (index) returned at `now`, and frees
+// them. Worker.
+void sink_take(struct sink *sink, struct sink_port *counters, struct rte_mbuf *mbuf[], uint16_t n,
+	uint8_t port, uint64_t now);

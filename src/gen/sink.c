@@ -40,7 +40,8 @@ int sink_stream_create(struct sink_stream **out, const struct gen_stream *stream
 		if (own)
 			pages_free(own, own_bytes(stream->n_flows));
 		return error_set(error, -ENOMEM,
-			"stream %s: no memory for its counters; use fewer streams", stream->name);
+			"stream %s: not enough memory for its counters; use fewer streams",
+			stream->name);
 	}
 	// Touched here, so that no worker takes the page faults.
 	memset(s, 0, sizeof(*s));
@@ -114,16 +115,17 @@ static void take_part(struct recognise *r, uint64_t now)
 		rte_pktmbuf_free_bulk(r->mbuf, r->n);
 }
 
-void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_burst *burst)
+void sink_take(struct sink *sink, struct sink_port *counters, struct rte_mbuf *mbuf[], uint16_t n,
+	uint8_t port, uint64_t now)
 {
-	for (uint16_t at = 0; at < burst->n; at += RECOGNISE_MAX) {
+	for (uint16_t at = 0; at < n; at += RECOGNISE_MAX) {
 		struct recognise r;
 
 		r.sink = sink;
 		r.counters = counters;
-		r.mbuf = burst->mbuf + at;
-		r.n = MIN_OF(burst->n - at, RECOGNISE_MAX);
-		r.port = burst->port;
-		take_part(&r, burst->now);
+		r.mbuf = mbuf + at;
+		r.n = MIN_OF(n - at, RECOGNISE_MAX);
+		r.port = port;
+		take_part(&r, now);
 	}
 }

@@ -136,8 +136,7 @@ static double measure_round(struct bench *b)
 	for (unsigned at = 0; at < b->n_mbufs; at += BURST) {
 		touch(b->mbuf + at);
 		uint64_t start = rte_rdtsc_precise();
-		sink_take(&b->sink, &b->counters,
-			&(struct sink_burst){b->mbuf + at, BURST, BENCH_PORT, start});
+		sink_take(&b->sink, &b->counters, b->mbuf + at, BURST, BENCH_PORT, start);
 		cycles += rte_rdtsc_precise() - start - clock;
 	}
 	return (double)cycles / b->n_mbufs;

@@ -147,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		data += 5 + bytes;
 		n -= 5 + bytes;
 	}
-	sink_take(&sink, &port, &(struct sink_burst){mbuf, n_frames, PORT, 1ull << 36});
+	sink_take(&sink, &port, mbuf, n_frames, PORT, 1ull << 36);
 	check_accounting(&port, n_frames);
 	for (uint16_t i = 0; i < n_frames; i++)
 		free_mbuf(held[i]);

@@ -198,7 +198,7 @@ static void take_burst(uint64_t now)
 		place(&frames[i], now, is_calm);
 		mbuf[i] = &frames[i].mbuf;
 	}
-	sink_take(&sink, &counters, &(struct sink_burst){mbuf, n, PORT, now});
+	sink_take(&sink, &counters, mbuf, n, PORT, now);
 	for (uint16_t i = 0; i < n; i++)
 		assert_int_equal(rte_mbuf_refcnt_read(mbuf[i]), 1);
 }

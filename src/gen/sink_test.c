@@ -66,7 +66,7 @@ static void take_on(uint8_t port, struct fake_frame *f)
 {
 	struct rte_mbuf *mbuf = &f->mbuf;
 
-	sink_take(&sink, &counters, &(struct sink_burst){&mbuf, 1, port, NOW});
+	sink_take(&sink, &counters, &mbuf, 1, port, NOW);
 	assert_int_equal(rte_mbuf_refcnt_read(mbuf), 1); // freed once
 	rte_mbuf_refcnt_set(mbuf, 2);
 }
@@ -87,7 +87,7 @@ static void take_eight(void)
 		frames[i].mbuf.buf_addr = frames[i].room;
 		mbuf[i] = &frames[i].mbuf;
 	}
-	sink_take(&sink, &counters, &(struct sink_burst){mbuf, N_FRAMES, OUR_PORT, NOW});
+	sink_take(&sink, &counters, mbuf, N_FRAMES, OUR_PORT, NOW);
 	for (unsigned i = 0; i < N_FRAMES; i++)
 		rte_mbuf_refcnt_set(mbuf[i], 2);
 }
@@ -551,7 +551,7 @@ static void a_burst_may_be_longer_than_the_sinks_own(void **state)
 		fake_frame_build(&many[i], &stream, &stamp, 64);
 		mbuf[i] = &many[i].mbuf;
 	}
-	sink_take(&sink, &counters, &(struct sink_burst){mbuf, MANY, OUR_PORT, NOW});
+	sink_take(&sink, &counters, mbuf, MANY, OUR_PORT, NOW);
 	expect_nothing_but(&s->counters.received, MANY);
 	assert_int_equal(counters.rx_packets, MANY);
 	assert_int_equal(counters.rx_bytes, 64 * MANY);

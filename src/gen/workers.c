@@ -183,8 +183,7 @@ static unsigned receive(struct run *run, struct run_part *part, const struct por
 		if (!n)
 			return got;
 		got += n;
-		const struct sink_burst came = {mbuf, n, queue->port, now};
-		sink_take(&run->sink, &port->counters, &came);
+		sink_take(&run->sink, &port->counters, mbuf, n, queue->port, now);
 	} while (n == burst && --tries);
 	return got;
 }

@@ -64,9 +64,10 @@ void sink_stream_destroy(struct sink_stream *stream)
 	free(stream);
 }
 
-void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_burst *burst)
+void sink_take(struct sink *sink, struct sink_port *counters, struct rte_mbuf *mbuf[], uint16_t n,
+	uint8_t port, uint64_t now)
 {
-	stats_add(&counters->rx_packets, burst->n);
+	stats_add(&counters->rx_packets, n);
 }
 
 static bool may_sleep;

@@ -1,8 +1,5 @@
 // Hash table keyed by local address. Control thread.
-#include "netlink/addresses.h"
-
 #include "netlink/ifaces_inside.h"
-#include "netlink/routes.h"
 
 #include <assert.h>
 #include <stdlib.h>

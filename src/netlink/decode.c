@@ -1,9 +1,7 @@
 // Decodes netlink messages into events: selects the reader for each message type. Pure: no socket,
 // no state.
-#include "netlink/decode.h"
+#include "netlink/decode_inside.h"
 
-#include "netlink/attrs.h"
-#include "netlink/kinds.h"
 #include "wire/addr.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 // Objects not supported by workers (tc, nftables, xfrm, multicast routes): their existence and a
 // name. Pure.
-#include "netlink/kinds.h"
+#include "netlink/decode_inside.h"
 
 #include <arpa/inet.h>
 #include <linux/netfilter.h>

@@ -1,5 +1,5 @@
 // Decodes interfaces, their addresses, neighbours and settings into events. Pure.
-#include "netlink/kinds.h"
+#include "netlink/decode_inside.h"
 
 #include <linux/if.h>
 #include <linux/if_addr.h>

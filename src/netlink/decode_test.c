@@ -1,5 +1,5 @@
 // Messages recorded from this kernel series (test/corpus/netlink), and their decoded events.
-#include "netlink/decode.h"
+#include "netlink/event.h"
 
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>

@@ -6,10 +6,105 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <linux/fib_rules.h>
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/netconf.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/nexthop.h>
+#include <linux/rtnetlink.h>
+#include <linux/xfrm.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+// The sections of a dump. Pure.
+
+#define NFT(message) (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_##message)
+
+// Everything that may prevent workers from forwarding comes before the routes, and the largest
+// table comes last. The routes of table local, which the kernel dumps after those of main, come
+// first: until workers have them, packets for us are not told apart from others.
+const struct section sections[] = {
+	{"interfaces", PROTO_ROUTE, AF_UNSPEC, RTM_GETLINK, sizeof(struct ifinfomsg), EVENT_LINK,
+		0},
+	{"addresses", PROTO_ROUTE, AF_UNSPEC, RTM_GETADDR, sizeof(struct ifaddrmsg), EVENT_ADDRESS,
+		0},
+	{"IPv4 settings", PROTO_ROUTE, AF_INET, RTM_GETNETCONF, sizeof(struct netconfmsg),
+		EVENT_NETCONF, 0},
+	{"IPv6 settings", PROTO_ROUTE, AF_INET6, RTM_GETNETCONF, sizeof(struct netconfmsg),
+		EVENT_NETCONF, SECTION_MAY_LACK},
+	{"IPv4 rules", PROTO_ROUTE, AF_INET, RTM_GETRULE, sizeof(struct fib_rule_hdr), EVENT_RULE,
+		SECTION_MAY_LACK},
+	{"IPv6 rules", PROTO_ROUTE, AF_INET6, RTM_GETRULE, sizeof(struct fib_rule_hdr), EVENT_RULE,
+		SECTION_MAY_LACK},
+	{"qdiscs", PROTO_ROUTE, AF_UNSPEC, RTM_GETQDISC, sizeof(struct tcmsg), EVENT_QDISC,
+		SECTION_MAY_LACK},
+	{"nftables chains", PROTO_NETFILTER, AF_UNSPEC, NFT(GETCHAIN), sizeof(struct nfgenmsg),
+		EVENT_CHAIN, SECTION_MAY_LACK},
+	{"nftables flowtables", PROTO_NETFILTER, AF_UNSPEC, NFT(GETFLOWTABLE),
+		sizeof(struct nfgenmsg), EVENT_CHAIN, SECTION_MAY_LACK},
+	{"xfrm policies", PROTO_XFRM, AF_UNSPEC, XFRM_MSG_GETPOLICY,
+		sizeof(struct xfrm_userpolicy_id), EVENT_POLICY, SECTION_MAY_LACK},
+	{"default xfrm policy", PROTO_XFRM, AF_UNSPEC, XFRM_MSG_GETDEFAULT,
+		sizeof(struct xfrm_userpolicy_default), EVENT_POLICY_DEFAULT,
+		SECTION_MAY_LACK | SECTION_ONE},
+	{"neighbours", PROTO_ROUTE, AF_UNSPEC, RTM_GETNEIGH, sizeof(struct ndmsg), EVENT_NEIGHBOUR,
+		SECTION_FRAGILE},
+	{"next hops", PROTO_ROUTE, AF_UNSPEC, RTM_GETNEXTHOP, sizeof(struct nhmsg), EVENT_NEXTHOP,
+		0},
+	{"IPv4 multicast routes", PROTO_ROUTE, RTNL_FAMILY_IPMR, RTM_GETROUTE, sizeof(struct rtmsg),
+		EVENT_MROUTE, SECTION_MAY_LACK},
+	{"IPv6 multicast routes", PROTO_ROUTE, RTNL_FAMILY_IP6MR, RTM_GETROUTE,
+		sizeof(struct rtmsg), EVENT_MROUTE, SECTION_MAY_LACK},
+	{"IPv4 local routes", PROTO_ROUTE, AF_INET, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE,
+		SECTION_MAY_LACK | SECTION_LOCAL},
+	{"IPv6 local routes", PROTO_ROUTE, AF_INET6, RTM_GETROUTE, sizeof(struct rtmsg),
+		EVENT_ROUTE, SECTION_MAY_LACK | SECTION_LOCAL},
+	{"IPv6 routes", PROTO_ROUTE, AF_INET6, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE,
+		SECTION_FRAGILE | SECTION_MAY_LACK},
+	{"IPv4 routes", PROTO_ROUTE, AF_INET, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE, 0},
+};
+static_assert(sizeof(sections) / sizeof(sections[0]) <= 32, "a bit each");
+const unsigned n_sections = sizeof(sections) / sizeof(sections[0]);
+
+// Interface statistics are large and not used here.
+static size_t add_iface_filter(uint8_t *out)
+{
+	struct nlattr attr = {NLA_HDRLEN + sizeof(uint32_t), IFLA_EXT_MASK};
+	uint32_t mask = RTEXT_FILTER_SKIP_STATS;
+
+	memcpy(out, &attr, sizeof(attr));
+	memcpy(out + NLA_HDRLEN, &mask, sizeof(mask));
+	return attr.nla_len;
+}
+
+size_t section_request(const struct section *section, uint32_t sequence,
+	uint8_t out[SECTION_REQUEST_BYTES])
+{
+	struct nlmsghdr head = {.nlmsg_type = section->type,
+		.nlmsg_flags =
+			NLM_F_REQUEST | (section->flags & SECTION_ONE ? NLM_F_ACK : NLM_F_DUMP),
+		.nlmsg_seq = sequence};
+
+	memset(out, 0, SECTION_REQUEST_BYTES);
+	head.nlmsg_len = NLMSG_HDRLEN + NLMSG_ALIGN(section->header);
+	// All these headers start with the family, except that of xfrm, which has none.
+	if (section->protocol != PROTO_XFRM)
+		out[NLMSG_HDRLEN] = section->family;
+	if (section->flags & SECTION_LOCAL)
+		out[NLMSG_HDRLEN + offsetof(struct rtmsg, rtm_table)] = RT_TABLE_LOCAL;
+	if (section->kind == EVENT_LINK)
+		head.nlmsg_len += add_iface_filter(out + head.nlmsg_len);
+	memcpy(out, &head, sizeof(head));
+	return head.nlmsg_len;
+}
+
+// Running through the sections.
 
 // A fragile section is dumped up to this many times while it is disturbed; the union of all passes
 // is used.
@@ -92,8 +187,8 @@ static void give_up_section(struct listen *listen, const char *reason)
 	const struct section *section = &sections[listen->section];
 
 	if (!(listen->failing & 1u << listen->section))
-		log_warn("Linux's %s could not be read (%s): what is known of them stays, and "
-			 "they are asked for again until they are told whole",
+		log_warn("cannot dump Linux's %s completely (%s): known entries stay, and the dump "
+			 "is repeated until it is complete",
 			section->name, reason);
 	listen->failing |= 1u << listen->section;
 	listen->partial |= 1u << section->kind;
@@ -140,7 +235,7 @@ static void end_section(struct listen *listen, int error)
 	const struct section *section = &sections[listen->section];
 
 	if (listen->is_interrupted || error == -EINTR || error == -EAGAIN) {
-		repeat_section(listen, "they change while they are told");
+		repeat_section(listen, "changed during the dump");
 		return;
 	}
 	if (error && !is_lack(section, error)) {
@@ -148,7 +243,7 @@ static void end_section(struct listen *listen, int error)
 		return;
 	}
 	if (listen->is_unsound) {
-		give_up_section(listen, "a message is malformed");
+		give_up_section(listen, "malformed message");
 		return;
 	}
 	listen->failing &= ~(1u << listen->section);
@@ -196,7 +291,7 @@ static void take_torn_piece(struct listen *listen)
 {
 	listen->info.malformed++;
 	dump_stop(listen);
-	repeat_section(listen, "a message is cut");
+	repeat_section(listen, "truncated message");
 }
 
 void dump_take_piece(struct listen *listen)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/fib_rules.h>
+#include <linux/netlink.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,14 +18,25 @@ static int set_admin(void *ops, unsigned port, bool up)
 	return 0;
 }
 
-static int set_mtu(void *ops, unsigned port, uint16_t mtu)
+static int set_mtu(void *ops, unsigned port, uint16_t mtu, struct error *error)
 {
 	struct fake_linux *fake = ops;
 
 	fake->n_asked++;
 	if (mtu > fake->mtu_max)
-		return -EINVAL;
+		return error_set(error, -EINVAL, "mtu at most %u", fake->mtu_max);
 	fake->port[port].mtu = mtu;
+	return 0;
+}
+
+static int restore_mtu(void *ops, unsigned port, uint32_t refused, uint16_t mtu)
+{
+	struct fake_linux *fake = ops;
+
+	if (fake->keeps_mtu)
+		return -EBUSY;
+	fake->restored_mtu[port] = mtu;
+	fake->refused_mtu[port] = refused;
 	return 0;
 }
 
@@ -72,6 +84,11 @@ static uint8_t tcx(void *ops, int ifindex)
 	return ifindex < FAKE_TAP + 2 ? ((struct fake_linux *)ops)->tcx[ifindex] : 0;
 }
 
+static bool hides_lost_routes(void *ops)
+{
+	return ((struct fake_linux *)ops)->hides_lost_routes;
+}
+
 static bool has_old_tables(void *ops, uint8_t family)
 {
 	return ((struct fake_linux *)ops)->old_tables == family;
@@ -94,6 +111,7 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 	*fake = (struct fake_linux){.mtu_max = 9600};
 	fake->fib = fib_create(NULL);
 	assert_non_null(fake->fib);
+	fib_follow_linux(fake->fib);
 	for (unsigned port = 0; port < n_ports; port++) {
 		fake->port[port] = (struct mirror_port){.mac = fake_mac((uint8_t)port),
 			.mtu = 1500,
@@ -104,12 +122,14 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 	settings.fib = fake->fib;
 	settings.ops = (struct mirror_ops){.port_set_admin = set_admin,
 		.port_set_mtu = set_mtu,
+		.tap_restore_mtu = restore_mtu,
 		.port_set_mac = set_mac,
 		.port_set_promiscuous = set_promiscuous,
 		.sends_redirects = sends_redirects,
 		.disables_ipv6 = disables_ipv6,
 		.mtu6 = mtu6,
 		.tcx = tcx,
+		.hides_lost_routes = hides_lost_routes,
 		.has_old_tables = has_old_tables,
 		.dump_again = dump_again,
 		.ops = fake};
@@ -322,7 +342,10 @@ void fake_neighbour_gone(struct fake_linux *fake, int ifindex, const char *addr)
 
 void fake_route(struct fake_linux *fake, const struct event_route *route, bool is_delete)
 {
-	struct event event = {.kind = EVENT_ROUTE, .is_delete = is_delete, .route = *route};
+	struct event event = {.kind = EVENT_ROUTE,
+		.is_delete = is_delete,
+		.nl_flags = is_delete ? 0 : NLM_F_CREATE,
+		.route = *route};
 
 	tell(fake, &event);
 }

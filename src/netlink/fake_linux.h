@@ -1,8 +1,8 @@
-// A mirror with a real fib, synthetic events and ops that record their calls. Tests only.
+// A mirror with a real fib, synthetic events and ops that record their calls; fake routes.
+// Tests only.
 #pragma once
 
-#include "netlink/ifaces.h"
-#include "netlink/neighbours.h"
+#include "netlink/mirror_inside.h"
 
 #include <net/if.h>
 #include <setjmp.h>
@@ -17,13 +17,17 @@ struct fake_linux {
 	struct fib *fib;
 	struct mirror *mirror;
 	struct mirror_ops ops;
-	struct mirror_port port[PORT_MAX];  // as last requested through the ops
-	unsigned n_asked;                   // number of requests
-	uint16_t mtu_max;                   // ports refuse a larger MTU
+	struct mirror_port port[PORT_MAX]; // as last requested through the ops
+	unsigned n_asked;                  // number of requests
+	uint16_t mtu_max;                  // ports refuse a larger MTU
+	uint32_t refused_mtu[PORT_MAX];    // of TAP interfaces, and what they were set back to
+	uint16_t restored_mtu[PORT_MAX];
+	bool keeps_mtu;                     // TAP interfaces cannot be set back
 	char no_redirects[16], no_ipv6[16]; // interfaces with these sysctls set
 	char has_mtu6[16];                  // the interface whose IPv6 MTU is mtu6
 	unsigned mtu6;
 	uint8_t tcx[FAKE_TAP + 2]; // by ifindex
+	bool hides_lost_routes;    // sysctl
 	uint8_t old_tables;        // the family with legacy iptables tables; 0: none
 	unsigned n_dumps_requested;
 	bool in_dump;
@@ -73,3 +77,21 @@ struct wire_mac fake_mac(uint8_t last);
 const struct fib_iface *fake_fib_iface(const struct fake_linux *fake, int ifindex);
 // How many entries of this name are in the list of unsupported objects, and where the first one is.
 unsigned fake_unsupported(const struct fake_linux *fake, const char *what, char where[64]);
+
+// fake_routes.c, linked instead of the files of routes: records the calls that ifaces makes to
+// them.
+enum { FAKE_MAX_CALLS = 64 };
+
+enum fake_call_kind { CALL_CHANGED, CALL_GONE, CALL_ADDRESS, CALL_IP4_GONE, CALL_VRF };
+
+struct fake_call {
+	enum fake_call_kind kind;
+	int ifindex;    // calls about interfaces
+	uint32_t table; // calls about VRFs; for addresses, the VRF
+	uint8_t vrf;    // the result of ifaces_vrf_of_table()
+	struct wire_addr addr;
+};
+
+extern struct fake_call fake_call[FAKE_MAX_CALLS];
+extern unsigned fake_n_calls;
+unsigned fake_calls(enum fake_call_kind kind, int ifindex); // number of calls so far

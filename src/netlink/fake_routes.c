@@ -1,8 +1,7 @@
-// Tests only.
-#include "netlink/fake_routes.h"
+// Replaces the files of routes: records the calls that ifaces makes to them. Tests only.
+#include "netlink/fake_linux.h"
 
-#include "netlink/ifaces.h"
-#include "netlink/routes.h"
+#include "netlink/mirror_inside.h"
 
 #include <assert.h>
 

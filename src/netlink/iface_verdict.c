@@ -1,6 +1,6 @@
 // Derives the fib interface from an interface, its lower and upper devices and settings. Control
 // thread.
-#include "netlink/iface_verdict.h"
+#include "netlink/ifaces_inside.h"
 
 #include "base/bits.h"
 
@@ -12,42 +12,45 @@ enum { MTU_MIN = 68, MTU_MAX = 9600, VLAN_DEPTH = 8 };
 #define BIT(reason) (1u << (reason))
 
 const struct iface_reason_row iface_reason[N_IFACE_REASONS] = {
-	[REASON_MASTER] = {FIB_IFACE_LINUX, "interface in a bridge, bond or the like",
-		"all its frames go to Linux, routes over it too"},
-	[REASON_UPPER] = {FIB_IFACE_LINUX, "interface under one of a kind that workers do not know",
-		"all its frames go to Linux, routes over it too"},
+	[REASON_MASTER] = {FIB_IFACE_LINUX, "interface in a bridge, bond or similar device",
+		"all its frames, and all packets routed via it, are punted to Linux"},
+	[REASON_UPPER] = {FIB_IFACE_LINUX, "interface below one of an unsupported type",
+		"all its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_MANY_MACS] = {FIB_IFACE_LINUX, "more than 8 macvlans on an interface",
-		"all its frames go to Linux, routes over it too"},
-	[REASON_ELSEWHERE] = {FIB_IFACE_LINUX, "macvlan in another VRF than the interface under it",
-		"all frames of that interface go to Linux, routes over it too"},
+		"all its frames, and all packets routed via it, are punted to Linux"},
+	[REASON_ELSEWHERE] = {FIB_IFACE_LINUX,
+		"macvlan in a different VRF than the interface below it",
+		"all frames of that interface, and all packets routed via it, are punted to Linux"},
 	[REASON_XDP] = {FIB_IFACE_LINUX, "XDP program on an interface",
-		"all its frames go to Linux, routes over it too"},
+		"all its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_INGRESS] = {FIB_IFACE_LINUX, "tc ingress on an interface",
-		"all its frames go to Linux, routes over it too"},
+		"all its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_EGRESS] = {0, "tc egress on an interface",
-		"packets routed over it go to Linux, which sends them"},
+		"packets routed via it are punted to Linux, which sends them"},
 	[REASON_PRIORITIES] = {0, "egress-qos-map on a VLAN interface",
-		"packets routed over it go to Linux, which sets their priority"},
-	[REASON_NO_TABLE] = {FIB_IFACE_LINUX, "interface in a VRF beyond the 63 that workers hold",
-		"all its frames go to Linux, routes over it too"},
+		"packets routed via it are punted to Linux, which sets their priority"},
+	[REASON_NO_TABLE] = {FIB_IFACE_LINUX,
+		"interface in a VRF beyond the 63 that workers support",
+		"all its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_VRF_DOWN] = {FIB_IFACE_LINUX, "interface in a VRF that is set down",
-		"all its frames go to Linux, routes over it too"},
+		"all its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_FORWARDING4] = {FIB_IFACE_LINUX4, "IPv4 forwarding is off on an interface",
-		"IPv4 packets that come in go to Linux, which does not forward them"},
+		"IPv4 packets received on it are punted to Linux, which does not forward them"},
 	[REASON_FORWARDING6] = {FIB_IFACE_LINUX6, "IPv6 forwarding is off",
-		"IPv6 packets that come in go to Linux, which does not forward them"},
+		"IPv6 packets received on it are punted to Linux, which does not forward them"},
 	[REASON_RP_FILTER] = {FIB_IFACE_LINUX4, "rp_filter on an interface",
-		"IPv4 packets that come in go to Linux, which checks their source"},
+		"IPv4 packets received on it are punted to Linux, which checks their source"},
 	[REASON_NO_IPV6] = {FIB_IFACE_LINUX6, "IPv6 is disabled on an interface",
-		"IPv6 packets that come in go to Linux, which drops them"},
+		"IPv6 packets received on it are punted to Linux, which drops them"},
 	[REASON_PROXY_NDP] = {FIB_IFACE_DISCOVERY6, "proxy_ndp on an interface",
-		"neighbour discovery that comes in goes to Linux, which answers or forwards it"},
-	[REASON_MTU] = {0, "MTU that the port refuses",
-		"longer packets than the port takes go to Linux, whose frames the port drops"},
-	[REASON_NO_ID] = {0, "VLAN interface beyond the links that workers hold",
-		"its frames go to Linux, routes over it too"},
+		"ND packets received on it are punted to Linux, which answers or forwards them"},
+	[REASON_MTU] = {0, "MTU that the port does not support",
+		"packets longer than the port's MTU are punted to Linux; the port drops the frames "
+		"that Linux sends"},
+	[REASON_NO_ID] = {0, "VLAN interface beyond the number that workers support",
+		"its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_TAGS] = {0, "VLAN interface with more than 2 tags",
-		"its frames go to Linux, routes over it too"},
+		"its frames, and all packets routed via it, are punted to Linux"},
 };
 
 // Linux handles these before the VLAN tag is parsed on input, and after it is added on output.

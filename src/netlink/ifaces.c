@@ -1,18 +1,14 @@
 // Stores interface state as it is reported. At each flush, if anything has changed, all interfaces
 // are judged from scratch, so that the order of events does not matter. Control thread.
-#include "netlink/ifaces.h"
+#include "netlink/ifaces_inside.h"
 
-#include "netlink/assign.h"
-#include "netlink/iface_verdict.h"
-#include "netlink/neighbours.h"
-#include "netlink/routes.h"
-
+#include <assert.h>
 #include <errno.h>
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONF_ALL = -1 };
+enum { CONF_ALL = -1, IP6_LEAST_MTU = 1280 };
 
 int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *error)
 {
@@ -21,7 +17,7 @@ int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *erro
 	if (!ifaces || interfaces_open(&ifaces->all) || addresses_open(&ifaces->addresses)) {
 		if (ifaces)
 			ifaces_destroy(ifaces);
-		return error_set(error, -ENOMEM, "no memory for Linux's interfaces");
+		return error_set(error, -ENOMEM, "not enough memory for Linux's interfaces");
 	}
 	ifaces->mirror = mirror;
 	ifaces->is_dirty = true;
@@ -98,6 +94,20 @@ void ifaces_forget(struct ifaces *ifaces, struct interface *one)
 	routes_iface_gone(ifaces->mirror->routes, ifindex);
 }
 
+// Whether Linux removes all IPv6 routes of an interface that stays up.
+static bool loses_ip6(const struct event_link *before, const struct event_link *now)
+{
+	return before->mtu >= IP6_LEAST_MTU && now->mtu < IP6_LEAST_MTU;
+}
+
+static void doubt_ip6(struct ifaces *ifaces)
+{
+	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
+
+	if (ops->hides_lost_routes && ops->hides_lost_routes(ops->ops))
+		ops->dump_again(ops->ops);
+}
+
 static void link_event(struct ifaces *ifaces, const struct event *event)
 {
 	struct interface *one = event->is_delete
@@ -111,6 +121,7 @@ static void link_event(struct ifaces *ifaces, const struct event *event)
 		return;
 	}
 	const struct interface *vrf_before = vrfs_master(ifaces, one);
+	bool loses_routes6 = one->is_known && loses_ip6(&one->iface, &event->iface);
 	one->sysctls_read &= one->is_known && !strcmp(one->iface.name, event->iface.name) &&
 	                     one->iface.mtu == event->iface.mtu; // Linux sets the IPv6 MTU to it
 	one->iface = event->iface;
@@ -120,8 +131,12 @@ static void link_event(struct ifaces *ifaces, const struct event *event)
 	if (!strcmp(one->iface.kind, "vrf"))
 		vrfs_follow(ifaces); // subsequent events may refer to its table
 	// Its addresses stay, and Linux adds their routes to the other table when it comes up.
-	if (!event->is_dump && vrfs_master(ifaces, one) != vrf_before)
+	if (!event->is_dump && vrfs_master(ifaces, one) != vrf_before) {
 		routes_ip4_gone(ifaces->mirror->routes, one->ifindex);
+		loses_routes6 = true;
+	}
+	if (!event->is_dump && loses_routes6)
+		doubt_ip6(ifaces);
 	ifaces_tell(ifaces, one);
 }
 
@@ -263,6 +278,11 @@ struct ifaces_state ifaces_state(const struct mirror *mirror, int ifindex)
 	return state_of(mirror->ifaces, interfaces_find(&mirror->ifaces->all, ifindex));
 }
 
+bool ifaces_has_own_rules(const struct mirror *mirror, uint8_t family, uint8_t vrf)
+{
+	return foreign_has_own_rules(&mirror->ifaces->foreign, family, vrf != 0);
+}
+
 const char *ifaces_name(const struct mirror *mirror, int ifindex)
 {
 	const struct interface *one = interfaces_find(&mirror->ifaces->all, ifindex);
@@ -281,4 +301,57 @@ void ifaces_info(const struct ifaces *ifaces, struct netlink_info *out)
 	for (const struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		out->ifaces += one->is_known;
 	out->control_bytes += sizeof(*ifaces) + ifaces->all.by_index.n * sizeof(struct interface);
+}
+
+// The table of interfaces, keyed by index.
+
+enum { FIRST_BUCKETS = 64 };
+
+// The kernel assigns indices sequentially: an index is its own hash.
+static_assert(offsetof(struct interface, node) == 0, "the table returns nodes as entries");
+
+int interfaces_open(struct interfaces *all)
+{
+	return hash_table_init(&all->by_index, FIRST_BUCKETS);
+}
+
+void interfaces_close(struct interfaces *all)
+{
+	hash_table_free(&all->by_index, free);
+}
+
+struct interface *interfaces_find(const struct interfaces *all, int ifindex)
+{
+	return hash_table_find(&all->by_index, (uint32_t)ifindex);
+}
+
+struct interface *interfaces_get(struct interfaces *all, int ifindex)
+{
+	struct interface *one = interfaces_find(all, ifindex);
+
+	if (one)
+		return one;
+	one = calloc(1, sizeof(*one));
+	if (!one)
+		return NULL;
+	one->ifindex = ifindex;
+	one->id = FIB_NO_IFACE;
+	one->reported.iface = FIB_NO_IFACE;
+	hash_table_insert(&all->by_index, &one->node, (uint32_t)ifindex);
+	return one;
+}
+
+void interfaces_remove(struct interfaces *all, int ifindex)
+{
+	struct interface *gone = interfaces_find(all, ifindex);
+
+	if (!gone)
+		return;
+	hash_table_remove(&all->by_index, &gone->node);
+	free(gone);
+}
+
+struct interface *interfaces_next(const struct interfaces *all, const struct interface *after)
+{
+	return hash_table_next(&all->by_index, after ? &after->node : NULL);
 }

@@ -1,12 +1,181 @@
-// Shared by the files of ifaces. Control thread.
+// Shared by the files of ifaces: interfaces, their addresses, VRFs, foreign objects, fib ids and
+// verdicts. Control thread.
 #pragma once
 
-#include "netlink/addresses.h"
-#include "netlink/foreign.h"
-#include "netlink/iface_ids.h"
-#include "netlink/interfaces.h"
-#include "netlink/taps.h"
-#include "netlink/vrfs.h"
+#include "base/hash_table.h"
+#include "fib/fib.h"
+#include "netlink/mirror_inside.h"
+
+struct ifaces;
+
+// All interfaces of the namespace by index, each with its kernel state and the result of its
+// verdict.
+
+// Settings of one interface, or of "all", for one family.
+struct interface_conf {
+	bool is_known;
+	uint32_t seen; // the last dump that contained it
+	int forwarding, rp_filter, ignore_linkdown, proxy_neigh;
+};
+
+// Sysctls for which there are no netlink notifications.
+enum interface_sysctl {
+	SYSCTL_IPV6 = 1, // not disabled
+	SYSCTL_REDIRECTS = FIB_IFACE_REDIRECTS4 | FIB_IFACE_REDIRECTS6,
+};
+
+// Upper devices of an interface, recomputed before each verdict.
+struct interface_above {
+	uint32_t reasons; // enum iface_reason, one bit each
+	unsigned n_macs;  // of macvlans that are up; may exceed FIB_IFACE_MACS
+	struct wire_mac macs[FIB_IFACE_MACS];
+};
+
+struct interface {
+	struct hash_node node; // first: see hash_table.h
+	int ifindex;
+	uint32_t seen; // the last dump that contained it
+	bool is_known; // the interface itself was reported, not only its settings
+	struct event_link iface;
+	struct interface_conf conf[2]; // IPv4, IPv6
+	struct interface_above above;
+	uint32_t n_addresses4;
+	uint16_t id;        // fib interface id; FIB_NO_IFACE: none
+	uint8_t tc;         // enum event_side: tc is active there
+	uint8_t sysctls;    // enum interface_sysctl, as last read
+	uint8_t tcx;        // enum event_side; read together with them
+	bool sysctls_read;  // and need not be read again before the next flush
+	bool sysctls_known; // they have been read at least once
+	unsigned mtu6;      // read with them; 0: unknown
+	uint32_t reasons;   // of the current verdict
+	uint16_t mtu;       // of its fib interface; routes depend on it and on the VRF
+	uint8_t vrf;
+	struct ifaces_state reported; // what routes were last notified of
+};
+
+struct interfaces {
+	struct hash_table by_index;
+};
+
+int interfaces_open(struct interfaces *all);
+void interfaces_close(struct interfaces *all);
+struct interface *interfaces_find(const struct interfaces *all, int ifindex); // NULL: none
+// Created empty if it does not exist. NULL: out of memory.
+struct interface *interfaces_get(struct interfaces *all, int ifindex);
+void interfaces_remove(struct interfaces *all, int ifindex);
+// Iterates in no particular order; nothing may be added or removed during the iteration. Pass NULL
+// to start; returns NULL at the end.
+struct interface *interfaces_next(const struct interfaces *all, const struct interface *after);
+
+// Addresses of all interfaces. Local routes define which addresses belong to the host; this table
+// shows which source addresses have been removed, and with them the routes that the kernel drops
+// without a notification.
+struct addresses {
+	struct hash_table by_local; // hashed by local address
+};
+
+int addresses_open(struct addresses *all);
+void addresses_close(struct addresses *all);
+void addresses_event(struct ifaces *ifaces, const struct event *event);
+void addresses_iface_gone(struct ifaces *ifaces, int ifindex);
+// Writes at most `max` addresses of an interface, with their prefix lengths; returns how many.
+unsigned addresses_of(const struct addresses *all, int ifindex, struct wire_prefix out[],
+	unsigned max);
+void addresses_sweep(struct ifaces *ifaces); // removes what the latest dump did not contain
+
+// Kernel objects that act on packets but are not supported by workers: rules, nftables, iptables,
+// xfrm, tc, multicast routes. Only their location matters: interfaces they apply to leave their
+// packets to Linux, and all interfaces do if the kernel cannot report whether any exist.
+struct foreign_thing {
+	uint8_t kind;              // enum event_kind
+	uint32_t seen;             // the last dump that contained it
+	uint32_t n;                // number of rules that we cannot tell apart
+	uint32_t name;             // hash of the name
+	struct event_foreign what; // for a rule, only the family
+	struct event_rule rule;
+};
+
+struct foreign {
+	struct foreign_thing *thing;
+	uint32_t n;
+	size_t capacity;
+	uint32_t reported, lacking; // kinds dumped completely so far; kinds never dumped completely
+	uint8_t old_tables;         // FIB_IFACE_LINUX4, 6: families with legacy iptables rules
+	uint8_t iface_flags;        // FIB_IFACE_LINUX4, 6: set on all interfaces because of these
+	                            // objects
+	uint8_t vrf_flags;          // set on interfaces in VRFs, because the l3mdev rule is missing
+};
+
+void foreign_close(struct foreign *foreign);
+void foreign_event(struct ifaces *ifaces, const struct event *event);
+void foreign_iface_gone(struct ifaces *ifaces, int ifindex);
+// A dump could not return this kind completely. If no dump ever has, assume that objects exist.
+void foreign_lacks(struct ifaces *ifaces, enum event_kind kind);
+// Re-reads state for which there are no notifications.
+void foreign_poll(struct ifaces *ifaces);
+// Removes what the latest dump did not contain, except kinds that were dumped partially.
+void foreign_sweep(struct ifaces *ifaces, uint32_t partial);
+// Recomputes iface_flags, vrf_flags and the tc state of each interface.
+void foreign_check(struct ifaces *ifaces);
+// FIB_IFACE_LINUX4, 6: the flags that this object sets on all interfaces.
+uint8_t foreign_flags(const struct foreign_thing *thing);
+// Which of the default rules are present.
+enum usual_rule { RULE_LOCAL = 1, RULE_MAIN = 2, RULE_L3MDEV = 4 };
+unsigned foreign_usual_rules(const struct foreign *foreign, uint8_t family);
+// Whether there are other rules than these, or one of these is missing.
+bool foreign_has_own_rules(const struct foreign *foreign, uint8_t family, bool in_vrf);
+// Lists the objects. Returns false if `cb` stopped the iteration.
+bool foreign_unsupported(const struct ifaces *ifaces,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
+
+// VRF devices: their tables get an id in the fib, 1 to 63.
+struct vrfs {
+	uint32_t table[FIB_MAX_VRFS]; // by id; 0: free
+	bool rests[FIB_MAX_VRFS];     // released; its fib table stays open until routes have been
+	                              // removed from it
+	bool wanted[FIB_MAX_VRFS];    // scratch: set while scanning VRF devices
+	uint32_t refused;             // a table for which the fib had no space
+};
+
+// Opens tables of new VRF devices, closes those of removed devices and notifies routes.
+void vrfs_follow(struct ifaces *ifaces);
+void vrfs_settled(struct ifaces *ifaces);
+// The VRF of the interface's master: 0 without one, IFACES_NO_VRF if workers have no such table.
+uint8_t vrfs_of_interface(const struct ifaces *ifaces, const struct interface *one);
+// The VRF device among its masters; NULL: none.
+const struct interface *vrfs_master(const struct ifaces *ifaces, const struct interface *one);
+
+// Fib interface ids: a port's id is its index; VLANs get ids from n_ports up. A released id is
+// quarantined until no neighbour or route refers to it.
+struct iface_ids {
+	unsigned n_ports, next; // next: where the search starts; the least recently used id is
+	                        // taken first
+	bool lacked;            // an allocation failed
+	uint8_t state[FIB_MAX_IFACES];
+	int ifindex[FIB_MAX_IFACES]; // 0: free
+};
+
+void iface_ids_open(struct iface_ids *ids, unsigned n_ports);
+uint16_t iface_ids_take(struct iface_ids *ids, int ifindex); // FIB_NO_IFACE: none free
+void iface_ids_give_up(struct iface_ids *ids, uint16_t id);
+// Frees the quarantined ids. Returns true if an allocation had failed and an id is now available.
+bool iface_ids_settled(struct iface_ids *ids);
+
+// Applies the administrative state, MTU, MAC address and promiscuity requirements of a TAP
+// interface to its port.
+struct taps {
+	struct mirror_port has[PORT_MAX];   // actual settings of the port
+	struct mirror_port asked[PORT_MAX]; // last requested settings, including refused ones
+};
+
+void taps_open(struct ifaces *ifaces);
+void taps_follow(struct ifaces *ifaces);
+// Call after judging interfaces: a port is promiscuous if one of its interfaces needs frames to
+// other MAC addresses.
+void taps_follow_filters(struct ifaces *ifaces);
+// NULL: the port currently has no TAP interface.
+struct interface *taps_find(const struct ifaces *ifaces, unsigned port);
+int taps_port(const struct ifaces *ifaces, int ifindex); // -1: not a TAP interface
 
 struct ifaces {
 	struct mirror *mirror;
@@ -26,3 +195,53 @@ struct ifaces {
 bool ifaces_tell(struct ifaces *ifaces, struct interface *one);
 // Drops all state of an interface.
 void ifaces_forget(struct ifaces *ifaces, struct interface *one);
+
+// Judges how workers have to treat an interface: a pure function of kernel state.
+
+// Why workers cannot fully handle an interface; one bit each.
+enum iface_reason {
+	REASON_MASTER,
+	REASON_UPPER,
+	REASON_MANY_MACS,
+	REASON_ELSEWHERE, // a macvlan in another VRF
+	REASON_XDP,
+	REASON_INGRESS,
+	REASON_EGRESS,
+	REASON_PRIORITIES, // priorities in VLAN tags, by DSCP: workers send priority 0 only
+	REASON_NO_TABLE,   // its VRF has no table in the fib
+	REASON_VRF_DOWN,
+	REASON_FORWARDING4,
+	REASON_FORWARDING6,
+	REASON_RP_FILTER,
+	REASON_NO_IPV6,
+	REASON_PROXY_NDP,
+	REASON_MTU,
+	REASON_NO_ID,
+	REASON_TAGS, // more VLAN tags than workers support
+	N_IFACE_REASONS
+};
+
+struct iface_reason_row {
+	uint8_t flags; // the resulting enum fib_iface_flag bits
+	const char *what, *effect;
+};
+extern const struct iface_reason_row iface_reason[N_IFACE_REASONS];
+
+struct iface_verdict {
+	bool is_ours; // a port's TAP interface, or a VLAN on one
+	struct fib_iface iface;
+	uint32_t reasons;
+};
+void decide(const struct ifaces *ifaces, const struct interface *one, struct iface_verdict *out);
+
+// Call before a round of verdicts: collects the upper devices of each interface.
+void check_above(struct ifaces *ifaces);
+
+// Whether workers may send by this interface, given these reasons.
+bool check_lets_out(uint32_t reasons);
+
+// Publishes judged interfaces to the fib.
+
+// Takes the fib interface id away from the interface and deletes a VLAN from the fib. The id is
+// quarantined until ifaces_settled.
+void assign_take_back(struct ifaces *ifaces, struct interface *one);

@@ -9,18 +9,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "netlink/ask.h"
-#include "netlink/event.h"
-#include "netlink/sections.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <linux/fib_rules.h>
-#include <linux/if_addr.h>
-#include <linux/if_link.h>
-#include <linux/neighbour.h>
-#include <linux/netconf.h>
-#include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
@@ -117,13 +107,13 @@ int listen_check(struct error *error)
 
 	shut(&namespace);
 	if (fd < 0)
-		return error_set(error, err, "cannot ask Linux over netlink: %s", strerror(-err));
+		return error_set(error, err, "cannot query Linux over netlink: %s", strerror(-err));
 	err = ask_for_nexthops(fd);
 	close(fd);
 	if (err)
 		return error_set(error, err,
-			"this kernel has no next-hop objects (%s): Linux as control plane wants "
-			"Linux 5.3 or newer",
+			"this kernel has no next-hop objects (%s): \"linux:\" requires Linux 5.3 "
+			"or newer",
 			strerror(-err));
 	return 0;
 }
@@ -136,7 +126,7 @@ int listen_open(struct listen **out, const struct listen_ops *ops, uint32_t rece
 
 	*out = NULL;
 	if (!listen)
-		return error_set(error, err, "no memory for listening to Linux");
+		return error_set(error, err, "not enough memory for netlink");
 	listen->ops = *ops;
 	listen->namespace = listen->epoll = listen->ask = -1;
 	for (unsigned i = 0; i < N_PROTOS; i++)
@@ -146,13 +136,14 @@ int listen_open(struct listen **out, const struct listen_ops *ops, uint32_t rece
 	if (listen->held.bytes && listen->piece)
 		err = open_sockets(listen, receive_buffer);
 	if (err) {
-		error_set(error, err, "cannot listen to Linux over netlink: %s", strerror(-err));
+		error_set(error, err, "cannot subscribe to netlink notifications: %s",
+			strerror(-err));
 		listen_close(listen);
 		return err;
 	}
 	if (listen->info.receive_buffer < receive_buffer)
-		log_warn("netlink may hold %u KiB only of %u unread: raise net.core.rmem_max, or "
-			 "bursts of changes will have to be dumped anew",
+		log_warn("the netlink receive buffer has %u KiB instead of %u: raise "
+			 "net.core.rmem_max, or bursts of changes will overflow it and cause dumps",
 			listen->info.receive_buffer >> 10, receive_buffer >> 10);
 	listen_dump_again(listen);
 	*out = listen;
@@ -211,7 +202,7 @@ static void begin_gap(struct listen *listen)
 	listen->stage = STAGE_GAP;
 	listen->info.overruns++;
 	if (!listen->warned_ns || now - listen->warned_ns > 10000000000) {
-		log_warn("Linux changed faster than it could be followed: all is read again");
+		log_warn("netlink notifications were lost: dumping all tables again");
 		listen->warned_ns = now;
 	}
 }
@@ -339,78 +330,4 @@ bool listen_poll(struct listen *listen, uint64_t budget_ns)
 int listen_ask(struct listen *listen, const struct listen_request *request)
 {
 	return ask(listen->ask, ++listen->asked, request);
-}
-
-// The sections of a dump. Pure.
-
-#define NFT(message) (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_##message)
-
-// Everything that may prevent workers from forwarding comes before the routes.
-const struct section sections[] = {
-	{"interfaces", PROTO_ROUTE, AF_UNSPEC, RTM_GETLINK, sizeof(struct ifinfomsg), EVENT_LINK,
-		0},
-	{"addresses", PROTO_ROUTE, AF_UNSPEC, RTM_GETADDR, sizeof(struct ifaddrmsg), EVENT_ADDRESS,
-		0},
-	{"IPv4 settings", PROTO_ROUTE, AF_INET, RTM_GETNETCONF, sizeof(struct netconfmsg),
-		EVENT_NETCONF, 0},
-	{"IPv6 settings", PROTO_ROUTE, AF_INET6, RTM_GETNETCONF, sizeof(struct netconfmsg),
-		EVENT_NETCONF, SECTION_MAY_LACK},
-	{"IPv4 rules", PROTO_ROUTE, AF_INET, RTM_GETRULE, sizeof(struct fib_rule_hdr), EVENT_RULE,
-		SECTION_MAY_LACK},
-	{"IPv6 rules", PROTO_ROUTE, AF_INET6, RTM_GETRULE, sizeof(struct fib_rule_hdr), EVENT_RULE,
-		SECTION_MAY_LACK},
-	{"qdiscs", PROTO_ROUTE, AF_UNSPEC, RTM_GETQDISC, sizeof(struct tcmsg), EVENT_QDISC,
-		SECTION_MAY_LACK},
-	{"nftables chains", PROTO_NETFILTER, AF_UNSPEC, NFT(GETCHAIN), sizeof(struct nfgenmsg),
-		EVENT_CHAIN, SECTION_MAY_LACK},
-	{"nftables flowtables", PROTO_NETFILTER, AF_UNSPEC, NFT(GETFLOWTABLE),
-		sizeof(struct nfgenmsg), EVENT_CHAIN, SECTION_MAY_LACK},
-	{"xfrm policies", PROTO_XFRM, AF_UNSPEC, XFRM_MSG_GETPOLICY,
-		sizeof(struct xfrm_userpolicy_id), EVENT_POLICY, SECTION_MAY_LACK},
-	{"default xfrm policy", PROTO_XFRM, AF_UNSPEC, XFRM_MSG_GETDEFAULT,
-		sizeof(struct xfrm_userpolicy_default), EVENT_POLICY_DEFAULT,
-		SECTION_MAY_LACK | SECTION_ONE},
-	{"neighbours", PROTO_ROUTE, AF_UNSPEC, RTM_GETNEIGH, sizeof(struct ndmsg), EVENT_NEIGHBOUR,
-		SECTION_FRAGILE},
-	{"next hops", PROTO_ROUTE, AF_UNSPEC, RTM_GETNEXTHOP, sizeof(struct nhmsg), EVENT_NEXTHOP,
-		0},
-	{"IPv4 routes", PROTO_ROUTE, AF_INET, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE, 0},
-	{"IPv6 routes", PROTO_ROUTE, AF_INET6, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE,
-		SECTION_FRAGILE | SECTION_MAY_LACK},
-	{"IPv4 multicast routes", PROTO_ROUTE, RTNL_FAMILY_IPMR, RTM_GETROUTE, sizeof(struct rtmsg),
-		EVENT_MROUTE, SECTION_MAY_LACK},
-	{"IPv6 multicast routes", PROTO_ROUTE, RTNL_FAMILY_IP6MR, RTM_GETROUTE,
-		sizeof(struct rtmsg), EVENT_MROUTE, SECTION_MAY_LACK},
-};
-static_assert(sizeof(sections) / sizeof(sections[0]) <= 32, "a bit each");
-const unsigned n_sections = sizeof(sections) / sizeof(sections[0]);
-
-// Interface statistics are large and not used here.
-static size_t add_iface_filter(uint8_t *out)
-{
-	struct nlattr attr = {NLA_HDRLEN + sizeof(uint32_t), IFLA_EXT_MASK};
-	uint32_t mask = RTEXT_FILTER_SKIP_STATS;
-
-	memcpy(out, &attr, sizeof(attr));
-	memcpy(out + NLA_HDRLEN, &mask, sizeof(mask));
-	return attr.nla_len;
-}
-
-size_t section_request(const struct section *section, uint32_t sequence,
-	uint8_t out[SECTION_REQUEST_BYTES])
-{
-	struct nlmsghdr head = {.nlmsg_type = section->type,
-		.nlmsg_flags =
-			NLM_F_REQUEST | (section->flags & SECTION_ONE ? NLM_F_ACK : NLM_F_DUMP),
-		.nlmsg_seq = sequence};
-
-	memset(out, 0, SECTION_REQUEST_BYTES);
-	head.nlmsg_len = NLMSG_HDRLEN + NLMSG_ALIGN(section->header);
-	// All these headers start with the family, except that of xfrm, which has none.
-	if (section->protocol != PROTO_XFRM)
-		out[NLMSG_HDRLEN] = section->family;
-	if (section->kind == EVENT_LINK)
-		head.nlmsg_len += add_iface_filter(out + head.nlmsg_len);
-	memcpy(out, &head, sizeof(head));
-	return head.nlmsg_len;
 }

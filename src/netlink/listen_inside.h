@@ -1,11 +1,114 @@
-// Shared by the files of the listener. Control thread.
+// Shared by the files of the listener: sockets, requests, bursts and the sections of a dump.
+// Control thread.
 #pragma once
 
-#include "netlink/bursts.h"
-#include "netlink/decode.h"
+#include "netlink/event.h"
 #include "netlink/listen.h"
-#include "netlink/sections.h"
-#include "netlink/socket.h"
+#include "netlink/netlink.h"
+
+#include <linux/netlink.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Netlink sockets: opened in a namespace, reading many datagrams at once.
+
+// Opens a socket in the namespace given by the open file `namespace`, with strict checking and
+// extended acks. Returns its descriptor or -errno (-EPROTONOSUPPORT: protocol not supported by this
+// kernel).
+int socket_open(int protocol, int namespace);
+// Opens the namespace of the calling thread. Returns its descriptor or -errno.
+int netlink_namespace(void);
+// Sets the receive buffer to `bytes`: by force, otherwise as much as is allowed. Returns the
+// resulting size.
+uint32_t socket_make_space(int fd, uint32_t bytes);
+int socket_join(int fd, const uint16_t groups[], unsigned n);
+
+// Datagrams that were read and are waiting to be processed.
+enum { NETLINK_SLOTS = 64, NETLINK_SLOT_BYTES = 32 << 10 };
+struct socket_slot {
+	uint32_t bytes;
+	uint8_t protocol; // the protocol of the socket
+	bool is_cut;      // longer than a slot
+	bool is_foreign;
+};
+struct socket_buffer {
+	uint8_t *bytes; // NETLINK_SLOTS of NETLINK_SLOT_BYTES
+	unsigned n;
+	struct socket_slot slot[NETLINK_SLOTS];
+};
+static inline const uint8_t *socket_slot(const struct socket_buffer *held, unsigned i)
+{
+	return held->bytes + (size_t)i * NETLINK_SLOT_BYTES;
+}
+// Reads available datagrams into the free slots without blocking. Returns how many were read, or
+// -errno (-ENOBUFS: messages were lost).
+int socket_buffer_open(int fd, uint8_t protocol, struct socket_buffer *held);
+
+// Reads one datagram of at most `room` bytes. Returns its length; 0: nothing available (or not
+// within the socket's timeout); -EBADMSG: truncated or not from the kernel; otherwise -errno.
+int socket_read(int fd, void *bytes, size_t room);
+
+// Iterates over the complete messages of one datagram. NULL: at the end, or (n is not 0) the rest
+// is malformed.
+struct socket_rest {
+	const uint8_t *bytes;
+	uint32_t n;
+};
+const struct nlmsghdr *socket_next(struct socket_rest *rest);
+
+// Synchronous requests to the kernel.
+
+// Opens a socket for requests in a namespace. Returns the descriptor or -errno.
+int ask_open(int namespace);
+// Waits at most one second for each part of the reply. Returns 0 or the kernel's -errno.
+int ask(int fd, uint32_t sequence, const struct listen_request *request);
+
+// Time and size of the most recent bursts of kernel messages.
+
+// Messages closer together than this belong to the same burst.
+enum { BURSTS_APART_NS = 1000000 };
+
+struct bursts {
+	uint64_t n; // total so far; burst i is in slot i mod NETLINK_BURSTS
+	struct netlink_burst slot[NETLINK_BURSTS];
+};
+
+// Records `messages` received from `begin_ns` to `end_ns` (clock_now_ns). No-op if `messages` is 0.
+void bursts_note(struct bursts *bursts, uint64_t begin_ns, uint64_t end_ns, uint64_t messages);
+// Copies the most recent bursts, oldest first; returns how many.
+unsigned bursts_read(const struct bursts *bursts, struct netlink_burst out[NETLINK_BURSTS]);
+
+// The sections of a dump, in an order in which each finds what it refers to.
+
+enum protocol { PROTO_ROUTE, PROTO_NETFILTER, PROTO_XFRM, N_PROTOS };
+
+enum section_flag {
+	// An object deleted during the dump may hide one that still exists: the kernel resumes at a
+	// position counted from the start.
+	SECTION_FRAGILE = 1,
+	SECTION_MAY_LACK = 2, // not supported by every kernel
+	SECTION_ONE = 4,      // not a table: one reply, then an acknowledgement
+	SECTION_LOCAL = 8,    // routes: of table local only
+};
+
+struct section {
+	const char *name; // as in "Linux's NAME cannot be dumped"
+	uint8_t protocol;
+	uint8_t family;
+	uint16_t type;   // of the request
+	uint16_t header; // bytes after struct nlmsghdr
+	uint8_t kind;    // enum event_kind of the replies
+	uint8_t flags;   // enum section_flag
+};
+
+extern const struct section sections[];
+extern const unsigned n_sections;
+
+// Builds the request for a section and returns its length.
+enum { SECTION_REQUEST_BYTES = 128 };
+size_t section_request(const struct section *section, uint32_t sequence,
+	uint8_t out[SECTION_REQUEST_BYTES]);
 
 enum { LISTEN_PIECE_BYTES = 256 << 10 };
 

@@ -3,7 +3,7 @@
 #include "netlink/listen.h"
 
 #include "base/clock.h"
-#include "netlink/socket.h"
+#include "netlink/listen_inside.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
@@ -20,7 +20,8 @@
 
 enum { N_ROUTES = 4096 };
 
-// How the dump of a family's routes ends. Routes are only returned in WHOLE and HALF.
+// How the dump of a family's routes ends, not that of table local alone. Routes are only returned
+// in WHOLE and HALF.
 enum ending {
 	WHOLE,
 	REFUSED,     // NLMSG_ERROR
@@ -48,7 +49,7 @@ static bool is_route(const struct nlmsghdr *message)
 	const struct rtmsg *route = NLMSG_DATA(message);
 
 	return message->nlmsg_type == RTM_NEWROUTE && message->nlmsg_flags & NLM_F_MULTI &&
-	       route->rtm_family == dumps.family;
+	       route->rtm_family == dumps.family && route->rtm_table != RT_TABLE_LOCAL;
 }
 
 static bool is_end(const struct nlmsghdr *message)
@@ -314,7 +315,8 @@ static void only_what_a_kernel_has_not_may_be_silent(void **state)
 	refusal = -EACCES;
 	assert_int_equal(listen_open(&listen, &ops, 1 << 20, &error), -EACCES);
 	refusal = 0;
-	assert_string_equal(error.text, "cannot listen to Linux over netlink: Permission denied");
+	assert_string_equal(error.text,
+		"cannot subscribe to netlink notifications: Permission denied");
 }
 
 static void a_loss_leads_to_a_dump_that_finds_all(void **state)
@@ -412,6 +414,7 @@ static struct listen *listen_to_routes(struct received *received)
 	dumps.ending = WHOLE;
 	dumps.family = AF_INET;
 	run("ip link set lo up");
+	run("ip -6 route replace blackhole 2001:db8::/32"); // the first one of its dump
 	change_routes("add", 0, 100);
 	listen = listen_with(received, 1 << 20);
 	settle(listen);
@@ -505,8 +508,8 @@ static unsigned lines_with(FILE *file, const char *words)
 
 static void a_failed_dump_is_repeated_ever_later_and_said_once(void **state)
 {
-	static const char *const words = "Linux's IPv4 routes could not be read (Cannot allocate "
-					 "memory): what is known of them stays";
+	static const char *const words = "cannot dump Linux's IPv4 routes completely (Cannot "
+					 "allocate memory): known entries stay";
 	struct received received;
 	struct listen *listen = listen_to_routes(&received);
 	FILE *said = tmpfile();
@@ -599,6 +602,52 @@ static void a_question_in_the_middle_of_a_dump_does_not_end_it(void **state)
 	listen_close(listen);
 }
 
+// How messages are grouped into bursts, and when bursts are discarded.
+
+static struct bursts bursts;
+static struct netlink_burst known[NETLINK_BURSTS];
+
+static int forget(void **state)
+{
+	bursts = (struct bursts){0};
+	return 0;
+}
+
+static void expect(unsigned i, uint64_t begin_ns, uint64_t end_ns, uint64_t messages)
+{
+	assert_int_equal(known[i].begin_ns, begin_ns);
+	assert_int_equal(known[i].end_ns, end_ns);
+	assert_int_equal(known[i].messages, messages);
+}
+
+static void silence_is_no_burst(void **state)
+{
+	bursts_note(&bursts, 10, 20, 0);
+	assert_int_equal(bursts_read(&bursts, known), 0);
+}
+
+static void what_comes_soon_is_of_the_same_burst(void **state)
+{
+	uint64_t late = 100 + 2 * BURSTS_APART_NS;
+
+	bursts_note(&bursts, 10, 20, 3);
+	bursts_note(&bursts, 30, 50, 4);
+	bursts_note(&bursts, 50 + BURSTS_APART_NS, 70 + BURSTS_APART_NS, 5);
+	bursts_note(&bursts, late, late + 9, 1);
+	assert_int_equal(bursts_read(&bursts, known), 2);
+	expect(0, 10, 70 + BURSTS_APART_NS, 12);
+	expect(1, late, late + 9, 1);
+}
+
+static void the_oldest_are_forgotten_first(void **state)
+{
+	for (uint64_t i = 0; i < NETLINK_BURSTS + 7; i++)
+		bursts_note(&bursts, 2 * i * BURSTS_APART_NS, 2 * i * BURSTS_APART_NS + 1, i + 1);
+	assert_int_equal(bursts_read(&bursts, known), NETLINK_BURSTS);
+	assert_int_equal(known[0].messages, 8);
+	assert_int_equal(known[NETLINK_BURSTS - 1].messages, NETLINK_BURSTS + 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -620,6 +669,12 @@ int main(void)
 		cmocka_unit_test_teardown(a_question_in_the_middle_of_a_dump_does_not_end_it,
 			without_routes),
 	};
+	const struct CMUnitTest tests_of_bursts[] = {
+		cmocka_unit_test_setup(silence_is_no_burst, forget),
+		cmocka_unit_test_setup(what_comes_soon_is_of_the_same_burst, forget),
+		cmocka_unit_test_setup(the_oldest_are_forgotten_first, forget),
+	};
 
-	return cmocka_run_group_tests(tests, in_own_namespace, NULL);
+	return cmocka_run_group_tests(tests_of_bursts, NULL, NULL) +
+	       cmocka_run_group_tests(tests, in_own_namespace, NULL);
 }

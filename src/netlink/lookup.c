@@ -1,10 +1,27 @@
-// Kernel state for display in addition to the forwarding tables: addresses of ports, and who
+// Kernel state for display in addition to the forwarding tables: names, addresses of ports, and who
 // installed a route. Control thread.
 #include "netlink/ifaces_inside.h"
 #include "netlink/inside.h"
 #include "netlink/routes_inside.h"
 
 #include <string.h>
+
+const char *netlink_iface_name(const struct netlink *netlink, uint16_t iface)
+{
+	int ifindex = ifaces_ifindex(netlink->mirror, iface);
+
+	return ifindex ? ifaces_name(netlink->mirror, ifindex) : NULL;
+}
+
+const char *netlink_vrf_name(const struct netlink *netlink, uint8_t vrf)
+{
+	return ifaces_vrf_name(netlink->mirror, vrf);
+}
+
+int netlink_vrf_find(const struct netlink *netlink, const char *name)
+{
+	return ifaces_vrf_find(netlink->mirror, name);
+}
 
 unsigned netlink_addresses(const struct netlink *netlink, unsigned port, struct wire_prefix out[],
 	unsigned max)
@@ -26,16 +43,44 @@ static bool find_domain(const struct store *store, uint32_t table, uint16_t *out
 	return false;
 }
 
+// The place of a prefix in a VRF's table; 0: none.
+static uint32_t find_place(const struct routes *routes, uint8_t vrf,
+	const struct wire_prefix *prefix)
+{
+	uint16_t domain;
+
+	if (!find_domain(&routes->store, ifaces_table_of_vrf(routes->mirror, vrf), &domain))
+		return 0;
+	return store_find(&routes->store, domain, prefix);
+}
+
+bool routes_is_by_destination(struct routes *routes, uint8_t vrf, const struct wire_prefix *prefix)
+{
+	uint32_t number = find_place(routes, vrf, prefix);
+	struct routes_choice choice = {.is_nothing = true};
+
+	if (number)
+		routes_choose(routes, number, &choice);
+	if (choice.is_nothing)
+		return true;
+	switch (choice.reason) {
+	case HOP_SET_SOURCE:
+	case HOP_SET_TYPE: // of `throw`, after which Linux continues with the next table
+	case HOP_SET_TOS:
+	case HOP_SET_UNDER_LOCAL:
+	case HOP_SET_LAST_TABLE:
+	case HOP_SET_SAME_METRIC: // of which one may reject the packet: Linux then only says so
+		return false;
+	}
+	return true;
+}
+
 bool netlink_route_origin(const struct netlink *netlink, uint8_t vrf,
 	const struct wire_prefix *prefix, struct netlink_origin *out)
 {
-	const struct mirror *mirror = netlink->mirror;
-	struct routes *routes = mirror->routes;
-	uint16_t domain;
+	struct routes *routes = netlink->mirror->routes;
+	uint32_t number = find_place(routes, vrf, prefix);
 
-	if (!find_domain(&routes->store, ifaces_table_of_vrf(mirror, vrf), &domain))
-		return false;
-	uint32_t number = store_find(&routes->store, domain, prefix);
 	if (!number)
 		return false;
 	struct routes_choice choice;

@@ -3,9 +3,8 @@
 // resolved); hosts and, on older kernels, gateways are probed once they are stale. Control thread;
 // works in small steps.
 #include "base/vector.h"
-#include "netlink/ifaces.h"
 #include "netlink/inside.h"
-#include "netlink/neighbours.h"
+#include "netlink/mirror_inside.h"
 
 #include <errno.h>
 #include <linux/neighbour.h>
@@ -46,7 +45,7 @@ int neigh_refresh_open(struct neigh_refresh **out, struct netlink *netlink, stru
 	struct neigh_refresh *refresh = calloc(1, sizeof(*refresh));
 
 	if (!refresh)
-		return error_set(error, -ENOMEM, "no memory for keeping neighbours alive");
+		return error_set(error, -ENOMEM, "not enough memory for neighbour refresh");
 	refresh->netlink = netlink;
 	refresh->hop = 1;
 	*out = refresh;

@@ -1,10 +1,8 @@
 // Public functions: connects the listener with the mirror. Control thread.
 #include "netlink/netlink.h"
 
-#include "netlink/ifaces.h"
 #include "netlink/inside.h"
-#include "netlink/sysctl.h"
-#include "netlink/tcx.h"
+#include "netlink/mirror_inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,11 +21,16 @@ static int set_admin(void *ops, unsigned port, bool up)
 	return port_set_admin(netlink->ctx.ports, port, up, NULL);
 }
 
-static int set_mtu(void *ops, unsigned port, uint16_t mtu)
+static int set_mtu(void *ops, unsigned port, uint16_t mtu, struct error *error)
 {
 	struct netlink *netlink = ops;
 
-	return port_set_mtu(netlink->ctx.ports, port, mtu, NULL);
+	return port_set_mtu(netlink->ctx.ports, port, mtu, error);
+}
+
+static int restore_mtu(void *ops, unsigned port, uint32_t refused, uint16_t mtu)
+{
+	return tap_restore_mtu(((struct netlink *)ops)->ctx.taps, port, refused, mtu);
 }
 
 static int set_mac(void *ops, unsigned port, const struct wire_mac *mac)
@@ -57,6 +60,11 @@ static bool disables_ipv6(void *ops, const char *interface)
 static unsigned mtu6(void *ops, const char *interface)
 {
 	return sysctl_mtu6(((struct netlink *)ops)->ctx.taps, interface);
+}
+
+static bool hides_lost_routes(void *ops)
+{
+	return sysctl_hides_lost_routes(((struct netlink *)ops)->ctx.taps);
 }
 
 static uint8_t tcx(void *ops, int ifindex)
@@ -103,8 +111,9 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 {
 	struct mirror_settings settings = {.fib = netlink->ctx.fib,
 		.n_ports = netlink->ctx.n_ports,
-		.ops = {set_admin, set_mtu, set_mac, set_promiscuous, sends_redirects,
-			disables_ipv6, mtu6, tcx, has_old_tables, dump_again, netlink}};
+		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, sends_redirects,
+			disables_ipv6, mtu6, tcx, hides_lost_routes, has_old_tables, dump_again,
+			netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		struct port_info info;
@@ -144,7 +153,7 @@ static int open_clock(struct netlink *netlink, struct error *error)
 		timerfd_settime(netlink->timer, 0, &tick, NULL) ||
 		epoll_ctl(netlink->epoll, EPOLL_CTL_ADD, netlink->timer, &wake) ||
 		epoll_ctl(netlink->epoll, EPOLL_CTL_ADD, listen_fd(netlink->listen), &wake))
-		return error_set(error, -errno, "cannot wait for Linux's messages: %s",
+		return error_set(error, -errno, "cannot wait for netlink messages: %s",
 			strerror(errno));
 	return 0;
 }
@@ -179,7 +188,7 @@ int netlink_open(struct netlink **out, const struct netlink_ctx *ctx, struct err
 
 	*out = NULL;
 	if (!netlink)
-		return error_set(error, -ENOMEM, "no memory for the mirror of Linux");
+		return error_set(error, -ENOMEM, "not enough memory for the mirror");
 	netlink->ctx = *ctx;
 	netlink->epoll = netlink->timer = -1;
 	err = open_all(netlink, error);
@@ -239,7 +248,8 @@ bool netlink_poll(struct netlink *netlink)
 	uint64_t ticks;
 	bool more = listen_poll(netlink->listen, BUDGET_NS);
 
-	more |= mirror_flush(netlink->mirror);
+	netlink->is_flushing = mirror_flush(netlink->mirror);
+	more |= netlink->is_flushing;
 	if (read(netlink->timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		look_at_taps(netlink);
 		if (tap_run_in_netns(netlink->ctx.taps, poll_mirror, netlink, NULL) != 0)
@@ -258,7 +268,8 @@ void netlink_info(const struct netlink *netlink, struct netlink_info *out)
 	mirror_info(netlink->mirror, out);
 	audit_info(netlink->audit, out);
 	listen_info(netlink->listen, &received);
-	out->state = listen_is_dumping(netlink->listen) ? NETLINK_DUMPING : NETLINK_FOLLOWING;
+	out->state = listen_is_dumping(netlink->listen) || !out->is_synced ? NETLINK_DUMPING
+	                                                                   : NETLINK_FOLLOWING;
 	out->messages = received.messages;
 	out->ignored += received.ignored;
 	out->malformed = received.malformed;
@@ -274,23 +285,6 @@ void netlink_info(const struct netlink *netlink, struct netlink_info *out)
 unsigned netlink_bursts(const struct netlink *netlink, struct netlink_burst out[NETLINK_BURSTS])
 {
 	return listen_bursts(netlink->listen, out);
-}
-
-const char *netlink_iface_name(const struct netlink *netlink, uint16_t iface)
-{
-	int ifindex = ifaces_ifindex(netlink->mirror, iface);
-
-	return ifindex ? ifaces_name(netlink->mirror, ifindex) : NULL;
-}
-
-const char *netlink_vrf_name(const struct netlink *netlink, uint8_t vrf)
-{
-	return ifaces_vrf_name(netlink->mirror, vrf);
-}
-
-int netlink_vrf_find(const struct netlink *netlink, const char *name)
-{
-	return ifaces_vrf_find(netlink->mirror, name);
 }
 
 // Records that the callback has stopped the iteration.

@@ -1,7 +1,6 @@
 // Arbitrary bytes as a netlink datagram of any of the three families: either valid events with
 // bounded counts and terminated strings, or none.
-#include "netlink/decode.h"
-#include "netlink/socket.h"
+#include "netlink/listen_inside.h"
 
 #include <stdlib.h>
 #include <string.h>

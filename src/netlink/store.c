@@ -1,10 +1,9 @@
 // Places and routes in arrays that never move, with hash lookup. Control thread.
-#include "netlink/store.h"
+#include "netlink/routes_inside.h"
 
 #include "base/bits.h"
 #include "base/pages.h"
 #include "base/vector.h"
-#include "netlink/ifaces.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>

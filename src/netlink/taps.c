@@ -1,15 +1,11 @@
 // Applies TAP interface settings to the port, each value once: a refused value is not requested
 // again. Control thread.
-#include "netlink/taps.h"
+#include "netlink/ifaces_inside.h"
 
 #include "base/log.h"
-#include "netlink/iface_verdict.h"
-#include "netlink/ifaces_inside.h"
 
 #include <net/if.h>
 #include <string.h>
-
-enum { MTU_MAX = 9600 };
 
 void taps_open(struct ifaces *ifaces)
 {
@@ -46,11 +42,34 @@ static void follow_admin(struct ifaces *ifaces, unsigned port, const struct inte
 		return;
 	ifaces->taps.asked[port].up = up;
 	if (ops->port_set_admin && ops->port_set_admin(ops->ops, port, up))
-		log_warn("port %s cannot be set %s as its TAP interface is; workers treat it so "
-			 "all the same",
+		log_warn("cannot set port %s %s to match its TAP interface; workers apply this "
+			 "state anyway",
 			tap->iface.name, up ? "up" : "down");
 	else
 		ifaces->taps.has[port].up = up;
+}
+
+// Otherwise Linux would send, and announce to its peers, what the port cannot carry.
+static void refuse_mtu(struct ifaces *ifaces, unsigned port, const struct interface *tap,
+	const struct error *error)
+{
+	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
+	struct taps *taps = &ifaces->taps;
+	uint16_t mtu = taps->has[port].mtu;
+	int err = ops->tap_restore_mtu ? ops->tap_restore_mtu(ops->ops, port, tap->iface.mtu, mtu)
+	                               : 0;
+
+	if (!err) {
+		taps->asked[port].mtu = mtu;
+		log_warn("port %s does not support the MTU %u of its TAP interface, which is set "
+			 "back to %u: %s",
+			tap->iface.name, tap->iface.mtu, mtu, error->text);
+		return;
+	}
+	log_warn("port %s does not support the MTU %u of its TAP interface and keeps %u: %s; "
+		 "cannot set the TAP interface back: %s; set a supported MTU (ip link set %s mtu "
+		 "N)",
+		tap->iface.name, tap->iface.mtu, mtu, error->text, strerror(-err), tap->iface.name);
 }
 
 static void follow_mtu(struct ifaces *ifaces, unsigned port, const struct interface *tap)
@@ -58,15 +77,13 @@ static void follow_mtu(struct ifaces *ifaces, unsigned port, const struct interf
 	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
 	uint16_t mtu = tap->iface.mtu > UINT16_MAX ? UINT16_MAX : (uint16_t)tap->iface.mtu;
 	struct taps *taps = &ifaces->taps;
+	struct error error = {""};
 
 	if (taps->asked[port].mtu == mtu)
 		return;
 	taps->asked[port].mtu = mtu;
-	if (mtu > MTU_MAX || (ops->port_set_mtu && ops->port_set_mtu(ops->ops, port, mtu)))
-		log_warn("port %s refuses the MTU %u of its TAP interface and keeps %u; give the "
-			 "TAP interface one "
-			 "that it takes (ip link set %s mtu N)",
-			tap->iface.name, tap->iface.mtu, taps->has[port].mtu, tap->iface.name);
+	if (ops->port_set_mtu && ops->port_set_mtu(ops->ops, port, mtu, &error))
+		refuse_mtu(ifaces, port, tap, &error);
 	else
 		taps->has[port].mtu = mtu;
 }
@@ -81,9 +98,8 @@ static void follow_mac(struct ifaces *ifaces, unsigned port, const struct interf
 		return;
 	ifaces->taps.asked[port].mac = *mac;
 	if (ops->port_set_mac && ops->port_set_mac(ops->ops, port, mac))
-		log_warn("port %s refuses the MAC address %s of its TAP interface; frames to it "
-			 "may not "
-			 "arrive, give the TAP interface the port's",
+		log_warn("port %s rejected the MAC address %s of its TAP interface; frames to it "
+			 "may not arrive: set the TAP interface to the port's MAC address",
 			tap->iface.name, wire_mac_print(mac, text));
 	else
 		ifaces->taps.has[port].mac = *mac;
@@ -122,9 +138,10 @@ static void follow_filter(struct ifaces *ifaces, unsigned port, bool promiscuous
 		return;
 	ifaces->taps.asked[port].promiscuous = promiscuous;
 	if (ops->port_set_promiscuous && ops->port_set_promiscuous(ops->ops, port, promiscuous))
-		log_warn("port %s does not become %s; frames to MAC addresses other than its own, "
-			 "as of macvlans and bridges on its TAP interface, %s",
-			tap ? tap->iface.name : "?", promiscuous ? "promiscuous" : "selective",
+		log_warn("cannot set port %s %s; frames to MAC addresses other than its own, such "
+			 "as those of macvlans and bridges on its TAP interface, %s",
+			tap ? tap->iface.name : "?",
+			promiscuous ? "promiscuous" : "non-promiscuous",
 			promiscuous ? "may not arrive" : "still arrive");
 	else
 		ifaces->taps.has[port].promiscuous = promiscuous;

@@ -2,10 +2,10 @@
 // Control thread; blocks while it runs.
 //
 // A kernel neighbour unknown to workers is not a difference: packets to it go to Linux.
-#include "netlink/verify_inside.h"
+#include "netlink/inside.h"
 
 #include "base/vector.h"
-#include "netlink/ifaces.h"
+#include "netlink/mirror_inside.h"
 
 #include <errno.h>
 #include <linux/neighbour.h>
@@ -76,8 +76,8 @@ static bool is_right(const struct crowd *crowd, const struct met *wanted, char t
 	if (found && wire_mac_equal(&found->mac, &wanted->mac))
 		return true;
 	snprintf(text, 64, "%s",
-		found ? "workers send to another MAC address than Linux"
-		      : "workers have a neighbour that Linux has not");
+		found ? "workers and Linux send to different MAC addresses"
+		      : "workers have a neighbour that Linux does not have");
 	return false;
 }
 

@@ -8,6 +8,13 @@
 #error "DPDK 22.11 or later is required"
 #endif
 
+// net_af_packet counts what Linux dropped for lack of a free slot since 25.03.
+#if RTE_VERSION >= RTE_VERSION_NUM(25, 3, 0, 0)
+#define COMPAT_PACKET_UNCOUNTED PORT_RX_ERRORS
+#else
+#define COMPAT_PACKET_UNCOUNTED (PORT_RX_MISSED | PORT_RX_NO_MBUF | PORT_RX_ERRORS)
+#endif
+
 // Our key is symmetric with Toeplitz only. Since 23.11 drivers list their algorithms, and one can
 // be selected.
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)

@@ -120,16 +120,16 @@ static void add_memory(struct eal_args *args, const struct plan_facts *facts,
 	add(args, "--socket-mem=%s", nodes);
 }
 
-void eal_args_build(struct eal_args *args, const struct eal_request *request)
+void eal_args_build(struct eal_args *args, const struct port_table_settings *settings,
+	const struct plan_facts *facts, const struct plan *plan, const struct eal_memory *memory,
+	int pid)
 {
-	const struct port_table_settings *settings = request->settings;
-
 	args->n = 0;
 	args->used = 0;
 	add(args, "dl3d");
-	add_cores(args, request->facts, request->plan);
-	add_memory(args, request->facts, &request->memory);
-	add(args, "--file-prefix=dl3d-%d", request->pid);
+	add_cores(args, facts, plan);
+	add_memory(args, facts, memory);
+	add(args, "--file-prefix=dl3d-%d", pid);
 	add(args, "--no-telemetry");
 	add(args, "--log-level=warning");
 	add_devices(args, settings);

@@ -23,16 +23,10 @@ struct eal_memory {
 	unsigned node_mib[PLAN_MAX_NODES];
 };
 
-struct eal_request {
-	const struct port_table_settings *settings;
-	const struct plan_facts *facts;
-	const struct plan *plan;
-	struct eal_memory memory;
-	int pid; // distinguishes instances
-};
-
 // Worker k runs as its lcore on its core. lcore 0 is the control thread, on the allowed cores that
 // no worker uses, or on all allowed ones if there are none. Only devices in the settings are
 // probed, virtual ones in the order of the file. The file's own EAL arguments come last, so that
-// they take precedence.
-void eal_args_build(struct eal_args *args, const struct eal_request *request);
+// they take precedence. `pid` distinguishes instances.
+void eal_args_build(struct eal_args *args, const struct port_table_settings *settings,
+	const struct plan_facts *facts, const struct plan *plan, const struct eal_memory *memory,
+	int pid);

@@ -37,9 +37,7 @@ static void add_worker(int core, unsigned lcore)
 
 static void build(const struct eal_memory *memory, int pid)
 {
-	const struct eal_request request = {&settings, &facts, &plan, *memory, pid};
-
-	eal_args_build(&args, &request);
+	eal_args_build(&args, &settings, &facts, &plan, memory, pid);
 }
 
 static void assert_args(const struct eal_memory *memory, const char *wanted)

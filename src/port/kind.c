@@ -146,6 +146,7 @@ static void read_packet_slots(const char *device, struct kind *out)
 	if (kind_argument(device, "framesz", number, sizeof(number)))
 		slot = MAX_OF(0, atoi(number));
 	out->slot_bytes = MAX_OF(slot, KIND_PACKET_IN_FRONT + 1u) - KIND_PACKET_IN_FRONT;
+	out->cuts_frames = true;
 	out->buffer_bytes = MIN_OF(out->slot_bytes + PACKET_HEADER_TAKEN, LARGEST_BUFFER);
 }
 

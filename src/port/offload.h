@@ -1,4 +1,4 @@
-// Selects the offloads that a port uses. Pure.
+// Selects the offloads that a port uses, and the hash that distributes flows over its queues. Pure.
 #pragma once
 
 #include <stdbool.h>
@@ -21,3 +21,20 @@ struct offload {
 // mbuf; multi-segment transmit if the device supports it and such frames are possible, otherwise
 // fast free. VLAN tags stay in the frame.
 void offload_choose(struct offload *offload, const struct offload_facts *facts);
+
+// The header fields that a device hashes to choose a receive queue.
+enum { RSS_KEY_MAX = 64 };
+
+struct rss {
+	bool on;
+	uint64_t fields;          // RTE_ETH_RSS_*
+	uint8_t key[RSS_KEY_MAX]; // symmetric: both directions of a flow use the same queue
+	uint8_t key_bytes;        // 0: keep the driver's own key
+};
+
+// `offers` and `key_bytes` as in rte_eth_dev_info. Selects the innermost L3 and L4 fields that are
+// supported; off for one queue or if the device cannot hash.
+void rss_choose(struct rss *rss, uint64_t offers, unsigned key_bytes, unsigned n_queues);
+
+// True if the device can distribute IP packets over queues.
+bool rss_can_hash(uint64_t offers);

@@ -95,8 +95,8 @@ int rpc_params_read(const json_t *params, const struct rpc_param rows[], size_t 
 
 		if (!row)
 			return error_set(error, -EINVAL,
-				"unknown parameter \"%.60s\"; the method help tells which there "
-				"are",
+				"unknown parameter \"%.60s\"; the method 'help' lists the "
+				"parameters",
 				name);
 		int err = take(value, row, error);
 		if (err)
@@ -111,6 +111,11 @@ int rpc_params_read(const json_t *params, const struct rpc_param rows[], size_t 
 int rpc_params_none(const json_t *params, struct error *error)
 {
 	return rpc_params_read(params, NULL, 0, error);
+}
+
+json_t *rpc_count_json(uint64_t count, bool is_known)
+{
+	return is_known ? json_integer((json_int_t)count) : json_null();
 }
 
 json_t *rpc_text_json(const char *text)

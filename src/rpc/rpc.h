@@ -78,6 +78,8 @@ int rpc_params_none(const json_t *params, struct error *error);
 
 // null for NULL; bytes that are not valid UTF-8 become '?'.
 json_t *rpc_text_json(const char *text);
+// null if the value is not known, for counters of devices that may not exist.
+json_t *rpc_count_json(uint64_t count, bool is_known);
 
 // Description of a method, and the result of the method help.
 struct rpc_help {

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from dl3.model.answers import BackToBack
-from dl3.report.answer_bars import Height, Quantity, draw, height_of
+from dl3.model.results import BackToBack
 from dl3.report.chart import Chart, Drawing, Scene
+from dl3.report.result_bars import Height, Quantity, draw, height_of
 from dl3.report.results import Other
 from dl3.report.words import Words
 
@@ -16,19 +16,19 @@ WORDS = {
         "longest burst tried also passed.",
     },
     "zh": {
-        "back_to_back.title": "不丢帧的最长突发",
+        "back_to_back.title": "不丢包的最长突发",
         "back_to_back.axis": "帧数",
-        "back_to_back.note": "取各次重复的平均值；细线从最短到最长。“≥”表示所试的最长突发也没有丢帧。",
+        "back_to_back.note": "取各次重复的平均值；细线从最短到最长。“≥”表示所试的最长突发也没有丢包。",
     },
 }
 
 
-def burst_of(answer: Other) -> Height | None:
+def burst_of(result: Other) -> Height | None:
     """Frames of the burst."""
-    if not isinstance(answer, BackToBack):
+    if not isinstance(result, BackToBack):
         return None
-    found = height_of(answer.bursts) or height_of([answer.frames])
-    return replace(found, is_at_least=answer.is_at_least) if found else None
+    found = height_of(result.bursts) or height_of([result.frames])
+    return replace(found, is_at_least=result.is_at_least) if found else None
 
 
 def draw_bursts(scene: Scene, words: Words) -> Drawing | None:

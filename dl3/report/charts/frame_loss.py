@@ -1,6 +1,6 @@
 """Frame loss over the offered load (RFC 2544, 26.3)."""
 
-from dl3.model.answers import FrameLoss, LossPoint
+from dl3.model.results import FrameLoss, LossPoint
 from dl3.report.chart import Chart, Drawing, Scene
 from dl3.report.over_load import View, draw
 from dl3.report.results import Results
@@ -14,17 +14,17 @@ WORDS = {
         "two consecutive loads had no loss or the last step was reached. Loads without a valid trial have no dot.",
     },
     "zh": {
-        "frame_loss.title": "不同发送速率下的丢帧率",
-        "frame_loss.axis": "丢帧率（%）",
-        "frame_loss.note": "从线路或发生器所能发送的最高速率起逐级降低，直到连续两级没有丢帧或已到最低一级。"
+        "frame_loss.title": "不同发送速率下的丢包率",
+        "frame_loss.axis": "丢包率（%）",
+        "frame_loss.note": "从线路或发生器所能发送的最高速率起逐级降低，直到连续两级没有丢包或已到最低一级。"
         "没有有效试验的负载不标点。",
     },
 }
 
 
-def answers_of(results: Results) -> list[FrameLoss]:
-    """The answers of this test."""
-    return [answer for answer in results.others if isinstance(answer, FrameLoss)]
+def results_of(results: Results) -> list[FrameLoss]:
+    """The results of this test."""
+    return [result for result in results.others if isinstance(result, FrameLoss)]
 
 
 def place(at: LossPoint) -> tuple[float, float]:
@@ -34,7 +34,7 @@ def place(at: LossPoint) -> tuple[float, float]:
 
 def draw_loss(scene: Scene, words: Words) -> Drawing | None:
     """A line for each frame size."""
-    view = View("frame_loss", words("frame_loss.axis"), place, answers_of, top=1.0)
+    view = View("frame_loss", words("frame_loss.axis"), place, results_of, top=1.0)
     return draw(scene, words, view)
 
 

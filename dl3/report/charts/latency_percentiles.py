@@ -27,7 +27,7 @@ WORDS = {
     },
     "zh": {
         "latency_percentiles.title": "时延分布",
-        "latency_percentiles.x": "不超过该时延的帧所占比例（每格：其余的帧减至十分之一）",
+        "latency_percentiles.x": "不超过该时延的帧所占比例（每格：超过者减为十分之一）",
         "latency_percentiles.y": "时延（对数坐标）",
         "latency_percentiles.case": "{dut}，{frame}帧",
         "latency_percentiles.share": "{load}% 负载",

@@ -32,7 +32,7 @@ WORDS = {
         "timelines.note": "Lost frames are shown at the time at which they were due. All programs use the same clock.",
     },
     "zh": {
-        "timelines.title": "丢帧的时间分布与机器活动",
+        "timelines.title": "丢包的时间分布与机器活动",
         "timelines.name": "{dut}，{frame}帧，{mpps} Mpps：丢失 {lost} 帧",
         "timelines.loss": "丢失的帧",
         "timelines.axis": "自首帧应当发出时起的毫秒数",

@@ -39,21 +39,21 @@ EXPLAIN_CHINESE = {
     "explain.alone": "{text}。",
     "explain.advised": "{text}。建议：{advice}。",
     "explain.invalid": "此试验无效，不能说明被测设备的性能；{reason}",
-    "explain.place": "{frames:,} 个包，占丢失总数的 {share:.1%}：{place}",
-    "explain.reset": "{frames:,} 个包，占丢失总数的 {share:.1%}：在被测设备主动复位的中断期间丢失；"
+    "explain.place": "{frames:,} 个包，占丢包总数的 {share:.1%}：{place}",
+    "explain.reset": "{frames:,} 个包，占丢包总数的 {share:.1%}：丢失于测试所要求的复位造成的中断期间；"
     "中断时长正是此项测试的测量对象",
     "explain.more": "另有 {frames:,} 个包在其他 {n:,} 次停顿中丢失",
     "explain.full": "核 {core} 上 dl3d 的工作线程 {worker} 已满负荷：每个包耗费 {cycles:,.0f} 个周期（{steps}），主频 "
     "{ghz:.2f} GHz 时最多转发 {most:.4g} Mpps；其负载为 {mpps:.4g} Mpps，包处理占用其 {busy:.0%} 的时间",
-    "explain.overrun": "{frames:,} 个包并非在停顿期间丢失，当时有工作线程已满负荷",
+    "explain.overrun": "{frames:,} 个包丢失于停顿之外，当时有工作线程已满负荷",
     "explain.no_timeline": "{frames:,} 个包的丢失时刻未知，无法判断原因",
     "explain.silent": "{frames:,} 个包丢失时，发生器的工作线程轮询正常；被测设备不提供自身状态，无法判断原因",
     "explain.silent.steady": "{frames:,} 个包在 {share:.0%} 的时间内均匀丢失，其间发生器的工作线程轮询正常；"
     "被测设备不提供自身状态，无法判断原因",
-    "explain.unexplained": "{frames:,} 个包的丢失不在任何已知的停顿之内，也没有工作线程满负荷：证据不足，无法判断原因",
-    "explain.unexplained.steady": "{frames:,} 个包在 {share:.0%} 的时间内均匀丢失，不在任何已知的停顿之内，"
-    "也没有工作线程满负荷：证据不足，无法判断原因",
-    "explain.unexplained.full": "{frames:,} 个包的丢失不在任何已知的停顿之内，且数量超出工作线程满负荷所能解释的范围："
+    "explain.unexplained": "{frames:,} 个包丢失于任何已知停顿之外，且没有工作线程满负荷：证据不足，无法判断原因",
+    "explain.unexplained.steady": "{frames:,} 个包在 {share:.0%} 的时间内均匀丢失，都在任何已知停顿之外，"
+    "且没有工作线程满负荷：证据不足，无法判断原因",
+    "explain.unexplained.full": "{frames:,} 个包丢失于任何已知停顿之外，且数量超出工作线程满负荷所能解释的范围："
     "证据不足，无法判断原因",
     "explain.counters": COUNTERS,
     "explain.counters.mhz": COUNTERS + "，之前 {before:,.0f} MHz，之后 {mhz:,.0f} MHz",
@@ -64,7 +64,7 @@ EXPLAIN_CHINESE = {
     "无法得知其距极限还有多远",
     "explain.headroom.worker": "核 {core} 上 dl3d 的工作线程 {worker} 负荷为 {fill:.0%}：每批 {burst:.1f} 个包时，"
     "每个包耗费 {cycles:,.0f} 个周期（{steps}），主频 {ghz:.2f} GHz；约在 {limit:.4g} Mpps 时达到满负荷，"
-    "若更大的批次能降低单包开销则更高",
+    "若批量增大能降低每包开销，则更高",
     "explain.headroom.pause": "核 {core} 上 dl3d 的工作线程 {worker} 最长停顿 {us:,.0f} µs；速率达到 {limit:.4g} Mpps "
     "时，深度为 {ring:,} 的接收环会在同样的停顿中溢出",
     "advice.isolate.device": "隔离核 {core}（isolcpus，或将 {who} 移走），或加深接收环",
@@ -78,14 +78,15 @@ EXPLAIN_CHINESE = {
     "advice.pause_next": "这是下一个瓶颈，出现在 {least:.4g} Mpps；隔离核 {core} 或加深接收环",
     "advice.memory": "为 dl3d 增加缓冲区（配置文件中的 memory）",
     "advice.cable": "检查链路及其两端",
-    "advice.streams": "发生器发送了被测设备不应转发的包，请修改流的配置",
-    "advice.routes": "用 'dl3 route ADDRESS' 查询流的目的地址，并添加缺少的路由",
-    "advice.neighbour": "让下一跳应答 ARP 或 ND，或在配置文件中写明其 MAC",
-    "advice.mac": "将流的 dst_mac 设为端口的 MAC，见 'dl3 show ports'",
+    "advice.streams": "发生器发送了被测设备不应转发的包，请修改测试流的配置",
+    "advice.routes": "用 'dl3 show route ADDRESS' 查询测试流的目的地址，并添加缺少的路由",
+    "advice.unsynced": "等 'dl3 show status' 显示 dl3d 已就绪（ready）后再发送流量",
+    "advice.neighbour": "让下一跳应答 ARP 或 ND，或在配置文件中写明其 MAC 地址",
+    "advice.mac": "将测试流的 dst_mac 设为端口的 MAC 地址，见 'dl3 show ports'",
     "advice.mtu": "发送更小的帧，或提高 MTU",
     "advice.ttl": "增大所发包的 TTL",
     "advice.up": "启用端口并检查其链路",
-    "advice.taps": "为端口创建 TAP 接口（control: linux），由 Linux 处理此类包",
-    "advice.unsupported": "用 'dl3 show unsupported' 查看工作线程不支持的内容",
+    "advice.taps": "为端口创建 TAP 接口（在配置文件中写 linux:），由 Linux 处理此类包",
+    "advice.unsupported": "用 'dl3 show unsupported' 查看工作线程不支持的功能",
     "advice.punt": "此类包经由 Linux 处理，速度较慢；限速见 'dl3 show classes'",
 }
