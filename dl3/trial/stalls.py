@@ -18,7 +18,7 @@ MOST_SHARE = 0.01  # of the frames that came back: the error with which a trial 
 LEAST_US = 100.0  # every ring bridges shorter stalls
 BRIDGED = 0.5  # of a ring: it may be half full when a stall begins
 DRAIN_NS = 5_000_000  # after the end of sending: the longest time that full rings take to drain
-LEAST_OUTSIDE = 0.05  # of a trial: if less is left outside of stalls, the rate outside of them is not known
+LEAST_OUTSIDE = 0.2  # of a trial: if less is left outside of stalls, the rate outside of them is not known
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,10 @@ class Counts:
         )
 
     def rate_pps(self, stalled_us: float) -> float:
-        """The rate at which frames came back outside of the stalls; at most the requested one."""
-        outside_s = max(self.seconds - stalled_us / 1e6, LEAST_OUTSIDE * self.seconds)
+        """The rate at which frames came back outside of the stalls, at most the requested one. Unknown: the offered rate."""
+        outside_s, least_s = self.seconds - stalled_us / 1e6, LEAST_OUTSIDE * self.seconds
+        if outside_s < least_s:
+            return self.asked_pps or self.sent / least_s
         came_pps = self.received / outside_s if outside_s else 0.0
         return min(came_pps, self.asked_pps) if self.asked_pps else came_pps
 

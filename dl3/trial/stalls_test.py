@@ -71,6 +71,8 @@ def a_stall_costs_at_most_its_length_times_the_rate() -> None:
         (replace(PACED, received=475_000), 50_000.0, 5e5),  # an overloaded device could not have sent more meanwhile
         (FLOOD, 500_000.0, 2e6),
         (replace(FLOOD, received=0), 500_000.0, 0.0),
+        (replace(PACED, received=9_000), 990_000.0, 1e6),  # a sink that almost never polled says nothing of the device
+        (replace(FLOOD, received=9_000), 990_000.0, 5e6),
     ],
 )
 def the_rate_is_that_of_the_frames_that_came_back_outside_of_stalls(counts: Counts, us: float, wanted: float) -> None:
