@@ -100,7 +100,10 @@ def valid_ceiling(run: Run, frame: str) -> Trial:
     """A trial at maximum rate, repeated while it is INVALID."""
     n_before, n_stalled = len(run.made), 0
     for _ in range(TRIES):
-        trial = ceiling_of(run, frame)
+        try:
+            trial = ceiling_of(run, frame)
+        except Undecided as fault:
+            raise NoSample(f"{run.site.dut_name}: {fault}") from fault
         if not trial.invalid:
             return trial
         n_stalled += trial.is_stalled

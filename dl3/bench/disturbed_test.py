@@ -180,6 +180,13 @@ def a_comparison_goes_on_without_a_pair_and_ends_without_most(tmp_path: Path) ->
     assert isinstance(pairs[0][0], Sample)
 
 
+def a_pair_has_no_result_where_the_core_never_was_the_generator_s(tmp_path: Path) -> None:
+    taken = sided(tmp_path, period_s=1e9, stall_s=1e9)
+    with pytest.raises(NoSample, match="dl3gen sent nothing at its maximum rate; late: the generator sent nothing"):
+        measured(taken, "64", Contest(("64",), tmp_path / "r.jsonl"))
+    assert any(one.ordered_s for one in taken.run.made), "shorter trials were tried"
+
+
 def trial(us: float = 0.0, who: str = "", frames: int = 0, ordered_s: float = 0.0, **more: Any) -> Trial:
     """Only what stalls did to it."""
     stalled = Stalled(n=1, us=us, longest_us=us, frames=frames, who=who)

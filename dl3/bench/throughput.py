@@ -86,7 +86,8 @@ def ceiling_of(run: Run, frame: str, longest_s: float = LONGEST_CEILING_S, goals
         trial = run.trial(order)
         if trial.account.sent:
             return trial
-    raise Fault(f"no result for frames of {frame}: dl3gen sent nothing at its maximum rate; {trial.invalid[0]}")
+    text = f"no result for frames of {frame}: dl3gen sent nothing at its maximum rate; {trial.invalid[0]}"
+    raise Undecided(text) if trial.is_stalled else Fault(text)  # without stalls, no other frames would help
 
 
 def bounds_of(ceiling: Trial, lines: Lines, max_pps: float) -> Bounds:

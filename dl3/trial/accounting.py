@@ -9,7 +9,7 @@ from dl3.control.generator import GeneratorPort, Results, StreamResult
 from dl3.model.evidence import Stalled
 from dl3.trial.account import total
 from dl3.trial.passage import Passage
-from dl3.trial.stalls import MOST_SHARE, Counts, late_in, share_of_time, stall_sentences, stalled_of
+from dl3.trial.stalls import LEAST_OUTSIDE, MOST_SHARE, Counts, late_in, share_of_time, stall_sentences, stalled_of
 
 MOST_LATE = 0.001  # fraction of the frames due
 MOST_PACING_ERROR = 0.001
@@ -34,7 +34,8 @@ def sender_reasons(streams: tuple[StreamResult, ...], stalled: Stalled, counts: 
     """Check that the sender offered what was requested: the rate of a trial must be true, whatever stalled."""
     sent, late = total(streams, "sent"), total(streams, "late")
     if not sent:
-        yield Reason("late: the generator sent nothing", is_behind=True)
+        is_stalled = share_of_time(stalled, counts) > 1 - LEAST_OUTSIDE
+        yield Reason("late: the generator sent nothing", is_behind=True, is_stalled=is_stalled)
         return
     if late > MOST_LATE * (sent + late):
         text = f"late: the generator skipped {late:,} frames ({late / (sent + late):.2%}) that were due"

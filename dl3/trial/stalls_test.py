@@ -206,6 +206,15 @@ def a_rate_that_a_stall_at_the_end_made_too_low_is_not_a_result(n: int, is_stall
     assert made.is_stalled is is_stalled
 
 
+@pytest.mark.parametrize(("us", "is_stalled"), [(990_000.0, True), (100_000.0, False)])
+def a_generator_that_sent_nothing_was_stalled_if_a_stall_covers_the_trial(us: float, is_stalled: bool) -> None:
+    nothing = {"sent": 0, "received": 0, "lost": 0, "lost_by_gaps": 0, "offered_pps": 0.0}
+    own = pauses((START_NS + 995 * MS, us))
+    made = trial(own, lambda results: results["streams"][0].update(nothing))
+    assert made.invalid == ("late: the generator sent nothing",)
+    assert made.is_stalled is is_stalled
+
+
 def a_generator_beyond_its_ceiling_is_not_stalled() -> None:
     def spoil(results: dict[str, Any]) -> None:
         counts = {"sent": 700_000, "received": 700_000, "late": 300_000, "offered_pps": 7e5}
