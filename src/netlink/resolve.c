@@ -248,8 +248,10 @@ static bool is_leaked(const struct routes *routes, const struct store_place *pla
 static enum hop_set_reason find_reason(struct routes *routes, const struct store_place *place,
 	const struct store_route *best, const struct hop_set *hop_set)
 {
-	if (hop_set->reason != HOP_SET_OK)
-		return hop_set->reason;
+	if (hop_set->reason != HOP_SET_OK) // Linux may use another route, which workers support
+		return place->is_ipv6 && has_rival(routes, best, &hop_set->hop)
+		               ? HOP_SET_SAME_METRIC
+		               : hop_set->reason;
 	if (best->narrow)
 		return place->is_ipv6 ? HOP_SET_SOURCE : HOP_SET_TOS;
 	if (best->rank == RANK_DEFAULT)
@@ -324,7 +326,8 @@ void peers_seen(struct routes *routes, uint32_t route)
 	peers_at(routes, route)->generation = routes->generation;
 }
 
-void peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_set, uint32_t *iface)
+uint32_t peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_set,
+	uint32_t *iface)
 {
 	uint32_t number = store_insert(&routes->store, peers->place, iface);
 
@@ -332,7 +335,7 @@ void peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_se
 		routes->n_lost++;
 		store_touch(&routes->store, peers->place);
 		routes_free_hop_set(routes, hop_set);
-		return;
+		return 0;
 	}
 	peers_at(routes, number)->rank = peers->rank;
 	peers_at(routes, number)->narrow = peers->narrow;
@@ -340,6 +343,7 @@ void peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_se
 	peers_seen(routes, number);
 	routes_lead(routes, number, hop_set);
 	routes_poll_broad(routes, peers->place);
+	return number;
 }
 
 // The deleted route used interfaces that are down: it was removed when Linux reported them down.

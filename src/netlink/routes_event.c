@@ -310,12 +310,32 @@ static bool is_nexthop_change(const struct routes *routes, const struct event *e
 	       event->port_id == routes->nexthop_port_id;
 }
 
+// The route with this next-hop set. There may be several (see an event with NLM_F_REPLACE), of
+// which a dump reports one after another.
+static uint32_t find_same6(struct routes *routes, const struct peers *peers, uint32_t hop_set,
+	const struct event *event)
+{
+	uint32_t same = *peers_first(routes, peers);
+
+	if (!event->is_dump)
+		return peers_find_hop_set(routes, same, peers, hop_set);
+	if (event->sequence != routes->pass_sequence)
+		routes->pass++;
+	routes->pass_sequence = event->sequence;
+	while ((same = peers_find_hop_set(routes, same, peers, hop_set)) &&
+		peers_at(routes, same)->pass == routes->pass)
+		same = peers_at(routes, same)->next;
+	if (same)
+		peers_at(routes, same)->pass = routes->pass;
+	return same;
+}
+
 void handle_add6(struct routes *routes, const struct peers *peers, uint32_t hop_set,
 	const struct event *event)
 {
 	const struct hop_set_request *request = &routes->request;
 	uint32_t *first = peers_first(routes, peers);
-	uint32_t old = peers_find_hop_set(routes, *first, peers, hop_set);
+	uint32_t old = find_same6(routes, peers, hop_set, event);
 
 	if (event->nl_flags & NLM_F_REPLACE && !(old && is_nexthop_change(routes, event))) {
 		// The first route of its kind is replaced, even if an equal route already exists:
@@ -328,7 +348,9 @@ void handle_add6(struct routes *routes, const struct peers *peers, uint32_t hop_
 		                                                   // reported
 	}
 	if (!old) {
-		peers_put(routes, peers, hop_set, peers_end(routes, first, peers));
+		old = peers_put(routes, peers, hop_set, peers_end(routes, first, peers));
+		if (old)
+			peers_at(routes, old)->pass = routes->pass - !event->is_dump;
 		return;
 	}
 	peers_seen(routes, old);

@@ -27,7 +27,7 @@ struct store_route {
 	uint8_t rank;       // enum store_rank
 	uint8_t narrow;     // TOS (IPv4) or length of the source prefix (IPv6)
 	uint8_t generation; // of the last dump, or event since, that reported it
-	uint8_t unused;
+	uint8_t pass;       // IPv6: of the last dump that reported it
 };
 static_assert(sizeof(struct store_route) == 28, "a million of them fit in 28 MB");
 
@@ -109,6 +109,8 @@ struct routes {
 	struct nexthops nexthops;
 	uint32_t nexthop_sequence, nexthop_port_id; // of the last next-hop object event
 	uint8_t generation;
+	uint8_t pass; // through Linux's IPv6 routes; a dump that is interrupted begins another
+	uint32_t pass_sequence; // of its request
 	bool is_dumping;
 	uint32_t first_stale;
 	uint32_t first_deferred, last_deferred;
@@ -195,8 +197,9 @@ uint32_t peers_find_hop_set(struct routes *routes, uint32_t first, const struct 
 // Marks the route as reported by the kernel: the sweep after a dump keeps it.
 void peers_seen(struct routes *routes, uint32_t route);
 // Inserts a new route at `iface` that uses `hop_set`. If there is no space for it, the set is freed
-// unless another route uses it.
-void peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_set, uint32_t *iface);
+// unless another route uses it. Returns the route, or 0.
+uint32_t peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_set,
+	uint32_t *iface);
 // The kernel deleted a route that we do not have, while another one is in its place: either the
 // route was lost earlier without a notification, or our state is wrong.
 void peers_missed(struct routes *routes, const struct peers *peers);

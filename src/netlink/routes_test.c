@@ -336,6 +336,37 @@ static void an_ipv6_route_replaces_the_first_one_though_its_equal_is_there(void 
 	assert_int_equal(fake.n_dumps, 0);
 }
 
+static void a_dump_reports_equal_ipv6_routes_one_after_another(void **state)
+{
+	static const char *const words[] = {"2001:db8::/48 dev 1 metric 30 dump request 1",
+		"2001:db8::/48 dev 1 metric 30 dump request 2",
+		"2001:db8::/48 dev 1 metric 30 dump request 3"};
+
+	for (unsigned i = 0; i < 3; i++) {
+		routes_dump_begins(fake.routes);
+		fake_say(words[i]);
+		if (i != 2)
+			fake_say(words[i]);
+		routes_dump_ends(fake.routes, 0);
+		assert_int_equal(fake.routes->store.n_routes[1], i != 2 ? 2 : 1);
+	}
+	fake_say("deleted 2001:db8::/48 dev 1 metric 30");
+	ASK("2001:db8::1", "nothing");
+	assert_int_equal(fake.n_dumps, 0);
+}
+
+// A notification during a dump, and a dump that begins anew after an interruption.
+static void an_ipv6_route_reported_again_is_no_second_one(void **state)
+{
+	routes_dump_begins(fake.routes);
+	fake_say("2001:db8::/48 dev 1 metric 30");
+	fake_say("2001:db8::/48 dev 1 metric 30 dump request 4");
+	fake_say("2001:db8::/48 dev 1 metric 30 append");
+	fake_say("2001:db8::/48 dev 1 metric 30 dump request 5");
+	routes_dump_ends(fake.routes, 0);
+	assert_int_equal(fake.routes->store.n_routes[1], 1);
+}
+
 // When the next-hop object of a route changes, the route is reported as replaced, with the sequence
 // number of the object's request.
 static void an_ipv6_route_stays_in_its_place_when_its_next_hop_object_changes(void **state)
@@ -792,6 +823,8 @@ int main(void)
 		TEST(ipv4_routes_that_differ_in_a_metric_of_tcp_are_two),
 		TEST(a_iface_that_goes_down_leaves_no_doubt),
 		TEST(an_ipv6_route_replaces_the_first_one_though_its_equal_is_there),
+		TEST(a_dump_reports_equal_ipv6_routes_one_after_another),
+		TEST(an_ipv6_route_reported_again_is_no_second_one),
 		TEST(an_ipv6_route_stays_in_its_place_when_its_next_hop_object_changes),
 		TEST(routes_told_without_carrier_come_back_with_it),
 		TEST(a_hop_that_is_dead_though_the_carrier_is_there_stays_dead),
