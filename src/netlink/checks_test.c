@@ -18,7 +18,7 @@ enum { MOST = 80, PORT = FAKE_TAP, OTHER_PORT = FAKE_TAP + 1, A_SECOND = 10 };
 static struct event_route kernel_route[MOST];
 static struct event_nexthop kernel_nexthop[MOST];
 static unsigned n_kernel_routes, n_kernel_nexthops, n_dumps;
-static struct event_route cached6; // the answer to a lookup for IPv6
+static struct event_route cached6; // the answer to a lookup for IPv6; no next hop: no route
 
 static struct netlink checked;
 static struct audit *audit;
@@ -40,6 +40,8 @@ static int answer_route(const struct listen_request *request)
 	struct wire_addr addr = {.family = 4};
 
 	if (question->rtm_family == AF_INET6) {
+		if (!cached6.n_hops)
+			return -ENETUNREACH;
 		event.route = cached6;
 		request->take(request->arg, &event);
 		return 0;
@@ -416,23 +418,33 @@ static void any_of_several_default_routes_is_no_difference(void **state)
 // Linux answers with the cached entry of another route via the same object.
 static void routes_via_one_nexthop_object_may_share_their_answer(void **state)
 {
+	static const uint16_t weight[] = {1, 3};
 	struct event_route ours = to("2001:db8:1::/48", NULL, 0);
+	struct wire_addr addr = fake_addr("2001:db8:1::1");
 	struct netlink_route_check check;
 
 	both_have_nexthop(1, "fe80::2", PORT);
 	both_have_nexthop(2, "fe80::3", PORT);
+	both_have_nexthop(3, "fe80::4", PORT);
+	both_have_group(100, 2, weight);
 	ours.nh_id = 1;
 	ours.n_hops = 0;
 	tell_route(&ours);
 	cached6 = to("2001:db8:2::/48", "fe80::2", PORT);
-	assert_false(agrees_on("2001:db8:1::1"));
+	assert_false(agrees_on("2001:db8:1::1")); // not by an object
 	cached6.nh_id = 1;
-	assert_true(agrees_on("2001:db8:1::1"));
-	struct wire_addr addr = fake_addr("2001:db8:1::1");
 	assert_int_equal(netlink_explain(&checked, 0, &addr, &check, NULL), 0);
+	assert_true(check.agrees);
 	assert_int_equal(check.prefix.addr.family, 0);
-	cached6.nh_id = 2;
+	cached6.nh_id = 100;
+	assert_true(agrees_on("2001:db8:1::1"));
+	cached6.nh_id = 3;
 	assert_false(agrees_on("2001:db8:1::1"));
+	cached6.n_hops = 0; // its route was deleted
+	assert_true(agrees_on("2001:db8:1::1"));
+	ours = to("2001:db8:3::/48", "fe80::2", PORT);
+	tell_route(&ours);
+	assert_false(agrees_on("2001:db8:3::1")); // has no object
 }
 
 static void routes_chosen_by_other_rules_are_no_difference(void **state)

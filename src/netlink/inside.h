@@ -103,6 +103,7 @@ struct comparison {
 	const struct nexthops *nexthops; // as for compare_hops_of
 	const struct fib_hop *hop;
 	const struct wire_addr *addr;
+	bool is_cached; // only one next hop of the kernel's is certain: see LOOKUP_NEXT_HOP
 	char differs[COMPARE_TEXT];
 };
 bool compare_hop(struct netlink *netlink, struct comparison *comparison);
