@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "stats/stats.h"
 #include "wire/addr.h"
+#include "wire/headers.h"
 
 #include <rte_ethdev.h>
 #include <rte_spinlock.h>
@@ -67,6 +68,17 @@ struct port_state {
 	uint16_t cut_bytes;    // the device cuts longer frames to this length; 0: it cuts none. No
 	                       // frame within the port's MTU has it
 } LINE_ALIGNED;
+
+// Whether a frame has the length to which the device cuts longer ones. The slot does not include
+// the tag that Linux takes out and the driver puts back.
+static inline bool port_fills_slot(const struct port_state *state, const uint8_t *frame,
+	uint32_t bytes)
+{
+	uint16_t tpid = frame[12] << 8 | frame[13];
+	bool is_tagged = tpid == WIRE_ETHERTYPE_VLAN || tpid == WIRE_ETHERTYPE_QINQ;
+
+	return state->cut_bytes && bytes == state->cut_bytes + (is_tagged ? WIRE_VLAN_BYTES : 0u);
+}
 
 // Receives up to n frames from a queue.
 static inline uint16_t port_rx(const struct port_queue *queue, struct rte_mbuf *mbuf[], uint16_t n)
