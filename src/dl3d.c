@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
+#include "base/priority.h"
 #include "base/signals.h"
 #include "base/wake.h"
 #include "config/config.h"
@@ -47,6 +48,7 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 	if (port_start(h->ports, error) || datapath_start(h->path, error))
 		goto not_started;
 	if (!api_follow(h, error)) {
+		priority_raise(); // the workers run already and keep theirs
 		log_info("forwarding: ports %u, workers %u, socket %s", settings.n_ports,
 			port_n_workers(h->ports), config_socket(h->config));
 		left = serve(h, rpc, signals, error);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/priority.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +13,6 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -23,7 +23,6 @@ enum {
 	SLEEP_NS = 50000000,  // no frames
 	SHUN_NS = 100000000,  // before a failed TAP interface is tried again
 	TIMER_SLACK_NS = 1000,
-	NICE = -10,
 };
 
 // State of the loop.
@@ -102,10 +101,12 @@ static void *run(void *arg)
 {
 	struct tap_table *taps = arg;
 	struct rounds r = {.moved_ns = clock_now_ns()};
+	struct priority priority;
 
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
-	setpriority(PRIO_PROCESS, gettid(), NICE); // as far as permitted
+	priority_real_time(&priority); // BFD sessions count on it, whatever else runs on the core
 	while (!__atomic_load_n(&taps->stop, __ATOMIC_RELAXED)) {
+		priority_check(&priority);
 		bool is_quiet = clock_now_ns() - r.moved_ns > AWAKE_NS;
 
 		if (is_quiet)
