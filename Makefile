@@ -81,11 +81,11 @@ format: ## let clang-format and ruff lay out all files
 	$(VENV)/ruff format dl3 test tools/*.py $(SCRIPTS)
 	$(VENV)/ruff check --fix dl3 test tools/*.py $(SCRIPTS)
 
-bench: ## dl3d and dl3gen beside l3fwd and testpmd, interleaved; BASE=REV: dl3d beside that of another commit
+bench: ## dl3d and dl3gen beside l3fwd and testpmd, interleaved, and a restart of dl3d; BASE=REV: dl3d beside that of another commit
 	@tools/install-deps build bench
 	@$(MAKE) --no-print-directory build
 	@tools/setup-venv run
-	@$(if $(BASE),tools/bench-against "$(BASE)",bin/dl3 bench peers)
+	@$(if $(BASE),tools/bench-against "$(BASE)",bin/dl3 bench peers && bin/dl3 bench restart)
 
 fuzz: ## every fuzz target for SECONDS_EACH (60) seconds
 	@tools/install-deps build fuzz

@@ -9,6 +9,7 @@ import contextlib
 import inspect
 import signal
 
+import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
 
@@ -26,7 +27,14 @@ def pytest_pycollect_makeitem(
 
 
 def pytest_configure() -> None:
-    """Let programs that tests start end by SIGINT: a shell that runs us in the background ignores it, for them too."""
+    """Let programs that tests start end by SIGINT: a shell that runs us in the background ignores it, for them too.
+
+    Hypothesis measures no time either: an example that took long was on a busy machine.
+    """
+    hypothesis.settings.register_profile(
+        "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("untimed")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -20,9 +20,19 @@ enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, POLL_EVERY_MS = 50, STOP_
 static struct port_table_settings settings;
 static struct tap_settings taps;
 
+// Logged once the tables are complete, not when workers start.
+static void announce(const struct api_ctx *h)
+{
+	log_info("forwarding: ports %u, workers %u, socket %s", settings.n_ports,
+		port_n_workers(h->ports), config_socket(h->config));
+}
+
 static int serve(struct api_ctx *h, struct rpc *rpc, int signals, struct error *error)
 {
+	priority_raise(); // the workers run already and keep theirs
 	while (!h->stop) {
+		if (api_has_become_ready(h))
+			announce(h);
 		rpc_serve(rpc, h->wake, h->is_busy ? 0 : POLL_EVERY_MS);
 		api_handle_signals(h, signals);
 		if (api_poll(h, error))
@@ -47,13 +57,9 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 	api_swap(h, h->fib);
 	if (port_start(h->ports, error) || datapath_start(h->path, error))
 		goto not_started;
-	if (!api_follow(h, error)) {
-		priority_raise(); // the workers run already and keep theirs
-		log_info("forwarding: ports %u, workers %u, socket %s", settings.n_ports,
-			port_n_workers(h->ports), config_socket(h->config));
+	if (!api_follow(h, error))
 		left = serve(h, rpc, signals, error);
-	}
-	deadline_start(STOP_SECONDS, "dl3d: error: a worker or a device does not end\n");
+	deadline_start(STOP_SECONDS, "dl3d: error: a worker or device did not stop in time\n");
 	api_unfollow(h);
 	datapath_stop(h->path);
 	if (h->taps)

@@ -39,7 +39,7 @@ static int generate(struct gen_ctx *h, struct rpc *rpc, int signals, struct erro
 	log_info("ready: ports %u, workers %u, socket %s", settings.n_ports,
 		port_n_workers(h->ports), config_socket(config));
 	left = serve(h, rpc, signals, error);
-	deadline_start(STOP_SECONDS, "dl3gen: error: a worker or a device does not end\n");
+	deadline_start(STOP_SECONDS, "dl3gen: error: a worker or device did not stop in time\n");
 	gen_stop(h->gen);
 not_started:
 	gen_close(h->gen);

@@ -56,10 +56,10 @@ def record(wire: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def the_command_finds_what_the_wire_can(record: Path) -> None:
-    (answer,) = _records(record, "throughput")
-    assert (answer["limited_by"], answer["dut"], answer["frame"]) == ("dut", "wire", "64")
-    assert answer["pps"] == pytest.approx(LIMIT_PPS, rel=0.005)
-    assert answer["line_bps"] == 2e8
+    (result,) = _records(record, "throughput")
+    assert (result["limited_by"], result["dut"], result["frame"]) == ("dut", "wire", "64")
+    assert result["pps"] == pytest.approx(LIMIT_PPS, rel=0.005)
+    assert result["line_bps"] == 2e8
     for trial in [trial for trial in _records(record, "trial") if not trial["invalid"]]:
         account = trial["account"]
         assert account["sent"] == account["received"] + account["lost"]
@@ -92,12 +92,12 @@ def the_command_measures_with_the_frames_of_a_capture(wire: Bench, tmp_path: Pat
         if done.returncode == 0:
             break
     assert done.returncode == 0, done.stderr
-    (answer,) = _records(path, "throughput")
-    assert (answer["frame"], answer["mean_bytes"]) == ("capture", pytest.approx(114, rel=1e-3))
-    assert answer["limited_by"] != "dut" or answer["pps"] == pytest.approx(LIMIT_PPS, rel=0.03)
+    (result,) = _records(path, "throughput")
+    assert (result["frame"], result["mean_bytes"]) == ("capture", pytest.approx(114, rel=1e-3))
+    assert result["limited_by"] != "dut" or result["pps"] == pytest.approx(LIMIT_PPS, rel=0.03)
     refused = _dl3("bench", "throughput", *words, "--sizes", "64")
     assert refused.returncode == 2
-    assert "frames of '64' were asked for, and those of a capture have sizes of their own" in refused.stderr
+    assert "frames of '64' were requested, but captured frames have their own sizes" in refused.stderr
 
 
 def the_record_becomes_a_page(record: Path) -> None:

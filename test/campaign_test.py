@@ -96,7 +96,7 @@ def a_campaign_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     assert "continuing with the rest" in done.stderr
 
 
-def a_plan_says_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -> None:
+def a_plan_reports_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     file.write_text(CAMPAIGN)
     plan = json.loads(_run("run", file, "--dry-run", "--json").stdout)

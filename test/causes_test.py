@@ -55,14 +55,14 @@ class Trapped(Dl3d):
     def file(self, endpoint: Endpoint) -> dict[str, Any]:
         """The usual configuration plus the routes into the traps."""
         whole = super().file(endpoint)
-        keys = {"device": _deaf_device(endpoint, "server"), "mac": "02:00:00:00:00:09", "addresses": ["10.0.9.1/24"]}
+        keys = {"device": _silent_device(endpoint, "server"), "mac": "02:00:00:00:00:09", "addresses": ["10.0.9.1/24"]}
         whole["ports"].append({"name": "deaf", **keys})
         whole["routes"].append(f"{DEAF_PREFIX}.0/24 via 10.0.9.2 dev deaf")
         whole["neighbours"].append("10.0.9.2 lladdr 02:00:00:00:00:99 dev deaf")
         return whole | {"eal": {"plugins": [plugin("mbuf_drain")]}}
 
 
-def _deaf_device(endpoint: Endpoint, role: str) -> str:
+def _silent_device(endpoint: Endpoint, role: str) -> str:
     """One end of the third link."""
     number = 2 if role == "server" else 0
     return (
@@ -70,11 +70,11 @@ def _deaf_device(endpoint: Endpoint, role: str) -> str:
     )
 
 
-def _start_deaf_peer(endpoint: Endpoint) -> Process:
+def _start_silent_peer(endpoint: Endpoint) -> Process:
     """The peer of the third link; once frozen, it accepts no frames."""
     file = endpoint.links.folder / "deaf.yaml"
     whole = {
-        "ports": [{"name": "deaf", "device": _deaf_device(endpoint, "client"), "mac": "02:00:00:00:00:99"}],
+        "ports": [{"name": "deaf", "device": _silent_device(endpoint, "client"), "mac": "02:00:00:00:00:99"}],
         "workers": [{"core": CORES[0]}],
         "memory": {"hugepages": "never"},
         "control": {"socket": str(endpoint.links.folder / "deaf.sock")},
@@ -99,7 +99,7 @@ def lab() -> Iterator[MemifLab]:
         peers: list[Process] = []
         ends.callback(lambda: [peer.kill() for peer in peers])
         made = ends.enter_context(memif_lab(terms))
-        peers.append(_start_deaf_peer(made.endpoint))
+        peers.append(_start_silent_peer(made.endpoint))
         peers[0].wait_until(lambda: _is_up(made), "had its link up", START_SECONDS)
         peers[0].freeze()
         yield made
@@ -120,12 +120,12 @@ def _trial(
     return made
 
 
-def _said(made: Trial) -> str:
+def _explanation(made: Trial) -> str:
     """The explanation given by 'dl3 explain' and the report."""
     return "\n".join(explain(made, words_in(Language.EN)))
 
 
-def _told(lab: MemifLab) -> Results:
+def _results(lab: MemifLab) -> Results:
     return lab.generator.ask(Results, "results")
 
 
@@ -133,7 +133,7 @@ def a_route_that_is_missing_is_named_to_the_packet(lab: MemifLab) -> None:
     made = _trial(lab, dst="192.0.2.1")
     assert made.account.lost_by_place == {"no_route": made.account.sent}
     lost = f"{made.account.sent:,} packets, 100.0% of those lost: no route to the destination (no_route)"
-    assert f"{lost}: run 'dl3 route ADDRESS' for a destination of the streams" in _said(made)
+    assert f"{lost}: run 'dl3 show route ADDRESS' for a destination of the streams" in _explanation(made)
 
 
 def a_ring_that_its_peer_does_not_empty_is_named_to_the_packet(lab: MemifLab) -> None:
@@ -142,8 +142,8 @@ def a_ring_that_its_peer_does_not_empty_is_named_to_the_packet(lab: MemifLab) ->
     held = account.lost_by_place.pop("wire from the dut", 0)
     assert held <= RING
     assert account.lost_by_place == {"tx_refused": account.sent - held}
-    assert f"{account.sent - held:,} packets, " in _said(made)
-    assert "of those lost: refused by the device's transmit port" in _said(made)
+    assert f"{account.sent - held:,} packets, " in _explanation(made)
+    assert "of those lost: refused by the device's transmit port" in _explanation(made)
     assert account.sent > RING
 
 
@@ -166,7 +166,7 @@ class MbufDrain:
 
     def _has_cost(self) -> bool:
         """Or until the trial is over."""
-        reported = _told(self.lab)
+        reported = _results(self.lab)
         return total(reported.streams, "refused") > RING or reported.state != "sending"
 
     def __call__(self) -> None:
@@ -183,12 +183,12 @@ class MbufDrain:
 def a_pool_that_is_exhausted_is_named_to_the_packet_and_the_time(lab: MemifLab) -> None:
     mbuf_drain = MbufDrain(lab)
     made = _trial(lab, pps=2 * CALM_PPS, act=mbuf_drain, seconds=4 * SECONDS)
-    refused = total(_told(lab).streams, "refused")
+    refused = total(_results(lab).streams, "refused")
     places = dict(made.account.lost_by_place)
     places.pop(TX_REFUSED, 0)  # drained at once afterwards, perhaps too fast for dl3gen
     assert places == {NO_MBUF: refused}
-    assert f"{refused:,} packets, " in _said(made)
-    assert "of those lost: device out of buffers (rx_no_mbuf): give dl3d more buffers" in _said(made)
+    assert f"{refused:,} packets, " in _explanation(made)
+    assert "of those lost: device out of buffers (rx_no_mbuf): give dl3d more buffers" in _explanation(made)
     assert sum(made.account.lost_by_place.values()) == made.account.lost
     assert refused > RING / 2
     assert made.timeline is not None
@@ -211,13 +211,13 @@ def a_core_that_is_taken_away_is_named_with_the_pauses_beside_the_loss(lab: Memi
             made = _trial(lab, pps=EAGER_PPS)
             if made.account.lost > RING and not made.invalid:
                 break  # otherwise another process used the generator's core as well
-    refused = total(_told(lab).streams, "refused")
+    refused = total(_results(lab).streams, "refused")
     assert made.account.lost_by_place[RING_FULL] == refused > RING
     assert made.timeline is not None
     assert made.evidence is not None
-    assert f"{refused:,} packets, " in _said(made)
-    assert f"dl3d's worker 0 on core {CORES[-1]} did not poll" in _said(made)
-    assert f"a ring of {RING:,} descriptors fills in" in _said(made)
+    assert f"{refused:,} packets, " in _explanation(made)
+    assert f"dl3d's worker 0 on core {CORES[-1]} did not poll" in _explanation(made)
+    assert f"a ring of {RING:,} descriptors fills in" in _explanation(made)
     pauses = [gap for gap in made.evidence.gaps if gap.program == "dl3d"]
     assert all((gap.worker, gap.core) == (0, CORES[-1]) for gap in pauses)
     assert max(gap.us for gap in pauses) > RING / EAGER_PPS * 1e6
@@ -235,8 +235,8 @@ def a_generator_without_its_core_is_nobodys_loss(lab: MemifLab) -> None:
     assert any(reason.startswith("late: ") for reason in made.invalid), made.invalid
     assert made.is_behind
     assert made.evidence is not None
-    assert "This trial is INVALID and says nothing about the device; generator late: " in _said(made)
-    assert f"dl3gen's worker 0 on core {CORES[0]} stalled" in _said(made), made.evidence.missing
-    assert "; the generator could not maintain its rate" in _said(made)
+    assert "This trial is INVALID and says nothing about the device; generator late: " in _explanation(made)
+    assert f"dl3gen's worker 0 on core {CORES[0]} stalled" in _explanation(made), made.evidence.missing
+    assert "; the generator could not maintain its rate" in _explanation(made)
     own = [gap.us for gap in made.evidence.gaps if gap.program == "dl3gen"]
     assert max(own) > 64 / EAGER_PPS * 1e6

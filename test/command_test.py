@@ -28,7 +28,7 @@ def _run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("what", ["ports", "workers", "drops", "routes", "nexthops"])
-def show_tells_people_and_programs(dl3d: Forwarder, what: str) -> None:
+def show_has_output_for_people_and_programs(dl3d: Forwarder, what: str) -> None:
     table = _run("show", what, "--socket", dl3d.socket)
     assert (table.returncode, table.stderr) == (0, "")
     assert len(table.stdout.splitlines()) >= 2
@@ -41,7 +41,7 @@ def show_tells_people_and_programs(dl3d: Forwarder, what: str) -> None:
 def what_is_linuxs_is_refused_where_routes_come_from_a_file(dl3d: Forwarder, words: tuple[str, ...]) -> None:
     run = _run(*words, "--socket", dl3d.socket)
     assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr == 'dl3: Linux is not the control plane here: the file has no key "linux"\n'
+    assert run.stderr == 'dl3: Linux is not the control plane: the configuration file has no key "linux"\n'
 
 
 def route_explains_an_address(dl3d: Forwarder) -> None:

@@ -181,7 +181,7 @@ def the_method_stop_ends_it() -> None:
 
 
 @pytest.mark.alone  # takes this long
-def a_forwarder_that_stood_still_tells_when_and_how_long(dl3d: Forwarder) -> None:
+def a_forwarder_that_stood_still_reports_when_and_how_long(dl3d: Forwarder) -> None:
     stopped_s = 0.05
     dl3d.process.send_signal(signal.SIGSTOP)
     before_ns = time.monotonic_ns()

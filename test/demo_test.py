@@ -88,7 +88,7 @@ def _takes_sigterm(pid: int) -> bool:
     return bool(int(words[0], 16) >> signal.SIGTERM - 1 & 1)
 
 
-def an_interrupted_start_says_so() -> None:
+def an_interrupted_start_is_reported() -> None:
     demo = subprocess.Popen([DEMO, "generator"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     _wait_for(demo, lambda: _takes_sigterm(demo.pid))
     demo.send_signal(signal.SIGTERM)

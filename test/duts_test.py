@@ -24,9 +24,9 @@ from dl3.dut.beds import open_bed
 from dl3.dut.check import lost_streams
 from dl3.dut.wired import WiredBed
 from dl3.host.hugepages import NUMBER, read_number
-from dl3.model.answers import Versus
 from dl3.model.campaign import DutSpec, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
+from dl3.model.results import Versus
 from dl3.record.reader import read
 
 pytestmark = pytest.mark.alone  # huge pages, one core per program, and no other test may create namespaces
@@ -76,7 +76,7 @@ def _passes(bed: Bed) -> bool:
 
 
 @pytest.mark.parametrize("text", LAB_KINDS)
-def forwards_both_ways_and_tells_what_it_is(text: str) -> None:
+def forwards_both_ways_and_reports_what_it_is(text: str) -> None:
     pages, namespaces = read_number(NUMBER), subprocess.check_output(["ip", "netns"])
     with _bed(text, Traffic(flows=10)) as bed:
         assert len(bed.streams) == 2
@@ -121,7 +121,7 @@ def forwards_again_after_its_port_was_reset(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "what"), [("dl3d", "process"), ("dl3d", "port"), ("linux", "process")])
-def says_what_cannot_be_reset(text: str, what: str) -> None:
+def reports_what_cannot_be_reset(text: str, what: str) -> None:
     with _bed(text) as bed:
         reset = bed.reset_process if what == "process" else bed.reset_port
         with pytest.raises(Fault, match=r"veth|kernel"):
@@ -174,13 +174,13 @@ def _open(setup: Setup) -> None:
         pass
 
 
-def says_that_a_device_does_not_start() -> None:
+def reports_that_a_device_does_not_start() -> None:
     with pytest.raises(Fault, match=r"testpmd exited with status 1: .*burst must be"):
         _open(_setup("testpmd", burst=600))
 
 
 @pytest.mark.long
-def says_that_a_device_does_not_forward(monkeypatch: pytest.MonkeyPatch) -> None:
+def reports_that_a_device_does_not_forward(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = replace(testpmd.KIND, make=lambda *_: testpmd.Testpmd("rxonly"))
     monkeypatch.setitem(beds.KINDS, "testpmd", kind)
     with pytest.raises(Fault, match="testpmd has started but forwards nothing from left to right and from right"):
@@ -188,7 +188,7 @@ def says_that_a_device_does_not_forward(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(("text", "package"), [("testpmd", "dpdk-dev"), ("ovs", "openvswitch-switch-dpdk")])
-def says_how_to_install_what_is_not(text: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def reports_how_to_install_what_is_not(text: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not beds.missing(_spec(text))
     monkeypatch.setenv("PATH", "/nowhere")
     assert package in beds.missing(_spec(text))
@@ -196,7 +196,7 @@ def says_how_to_install_what_is_not(text: str, package: str, monkeypatch: pytest
         _open(_setup(text))
 
 
-def says_how_to_get_grout(monkeypatch: pytest.MonkeyPatch) -> None:
+def reports_how_to_get_grout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert "https://github.com/DPDK/grout" in beds.missing(_spec("grout"))
 
@@ -211,8 +211,8 @@ BAD = [
     ("dl3d", {"descriptors": 1000}, "a ring has a power of two"),
     ("dl3d", {"page_kib": 64}, "there are pages of 4, 2048 and 1048576 KiB"),
     ("dl3d", {"cores": 999, "dut_cores": ()}, "999 cores are needed besides dl3gen's"),
-    ("dl3d", {"dut_cores": (999,)}, "there is no core 999"),
-    ("dl3d", {"routes": "many"}, "no route table 'many'"),
+    ("dl3d", {"dut_cores": (999,)}, "core 999 does not exist"),
+    ("dl3d", {"routes": "many"}, "unknown route table 'many'"),
 ]
 
 
@@ -252,10 +252,10 @@ def compares_two_devices_by_command(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dl3", "bench", "compare", *words.split(), str(record)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (answer,) = json.loads(done.stdout)["answers"]
-    assert (answer["dut"], answer["peer"]) == ("dl3d:wire=veth", "testpmd:wire=veth")
-    assert answer["ratio"] == pytest.approx(median(answer["ours_pps"]) / median(answer["peer_pps"]))
-    assert answer["interval"][0] <= answer["interval"][1]
+    (result,) = json.loads(done.stdout)["results"]
+    assert (result["dut"], result["peer"]) == ("dl3d:wire=veth", "testpmd:wire=veth")
+    assert result["ratio"] == pytest.approx(median(result["ours_pps"]) / median(result["peer_pps"]))
+    assert result["interval"][0] <= result["interval"][1]
     (kept,) = read(record).others
     assert isinstance(kept, Versus)
-    assert {trial.dut for trial in read(record).trials} == {answer["dut"], answer["peer"]}
+    assert {trial.dut for trial in read(record).trials} == {result["dut"], result["peer"]}

@@ -83,7 +83,7 @@ def names_the_program_that_took_the_core(lab: MemifLab, tmp_path: Path) -> None:
     assert sum(one["frames"] for one in reported["findings"] if one["topic"] == "place") == made.account.lost
 
 
-def tells_the_headroom_of_a_trial_without_loss(lab: MemifLab) -> None:
+def reports_the_headroom_of_a_trial_without_loss(lab: MemifLab) -> None:
     for _ in range(ATTEMPTS):
         made = _trial(lab, CALM_PPS, 1 << RING_BITS)
         if made.account.lost == 0:

@@ -46,7 +46,7 @@ def a_plain_crossconnect_changes_no_byte(crossed: WiredForwarder, frame: bytes) 
     assert _exchange(crossed, "b", frame, "a") == frame
 
 
-def a_crossconnect_rewrites_macs_when_told(crossed: WiredForwarder) -> None:
+def a_crossconnect_rewrites_macs_when_configured(crossed: WiredForwarder) -> None:
     frame = on(2, ip4("10.2.0.1", ttl=1))
     to_d = bytes.fromhex((host_mac(3) + port_mac(3)).replace(":", ""))
     to_c = bytes.fromhex(("02:00:00:00:00:02" + port_mac(2)).replace(":", ""))
@@ -78,7 +78,7 @@ def fragments_are_forwarded_one_by_one(jumbo: WiredForwarder) -> None:
         assert _exchange(jumbo, "a", frame, "b") == forwarded(frame, 1)
 
 
-def a_tag_that_only_tells_a_priority_is_taken_off(jumbo: WiredForwarder) -> None:
+def a_priority_tag_is_removed(jumbo: WiredForwarder) -> None:
     frame = on(0, ip4("10.2.0.1"))
     tagged = frame[:12] + bytes.fromhex("8100e000") + frame[12:]
     assert _exchange(jumbo, "a", tagged, "b") == forwarded(frame, 1)

@@ -39,7 +39,7 @@ def a_frame_is_reordered_when_the_later_one_before_it_is_of_its_flow(tmp_path: P
     assert reordered == wanted
 
 
-def each_flow_comes_as_often_as_its_distribution_says(tmp_path: Path) -> None:
+def each_flow_comes_as_often_as_its_distribution_specifies(tmp_path: Path) -> None:
     shares = {"uniform": [1.0] * FLOWS, "zipf": [(flow + 1) ** -1.2 for flow in range(FLOWS)]}
     for way, weights in shares.items():
         counts = Counter(_sent(tmp_path, way)[0])

@@ -58,7 +58,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "no list": ({"streams": "all", "seconds": 1}, ("streams",)),
     "no map": ({"streams": ["all"], "seconds": 1}, ("streams[0]",)),
     "an unknown parameter": ({"secs": 1}, ("secs",)),
-    "overlapping stamps": ({"streams": [stream(id=1), stream()], "seconds": 1}, ("streams[1]", "id", "overlap")),
+    "overlapping stamps": ({"streams": [stream(id=1), stream()], "seconds": 1}, ("streams[1]", "id", "ambiguous")),
     "one name twice": ({"streams": [stream(name="a"), stream(name="a")], "seconds": 1}, ("streams[1]", "name", "a")),
     "a line that is shared": (
         {"streams": [stream(rate="60 %"), stream(rate="60 %")], "seconds": 1},
@@ -205,7 +205,7 @@ def a_socket_left_behind_by_a_program_that_died_is_named(tmp_path: Path) -> None
     with Generator(DL3GEN, generator_text([stream()], ports=[port(0, device=device), port(1)], eal={})) as second:
         assert second.process.wait(10) == 1
         (sentence,) = second.stderr.splitlines()
-        assert f"where no other program uses {left}, remove that file" in sentence
+        assert f"if no other program uses {left}, remove that file" in sentence
 
 
 def streams_of_the_file_are_sent_when_none_are_given(bench: Bench) -> None:

@@ -26,6 +26,7 @@ FRAMES = [
     )
 ]
 STAMPED = 3
+CORPUS = Path(__file__).parent / "corpus" / "capture"
 LOOPS = 20
 
 
@@ -65,6 +66,26 @@ def a_pcapng_file_is_read_too(tmp_path: Path) -> None:
     assert out == _padded(FRAMES)
 
 
+def a_pcapng_file_is_replayed_without_what_is_not_ethernet(tmp_path: Path) -> None:
+    """The file has 1 frame of Ethernet and 1 of Linux cooked capture; fuzz targets take the first byte as options."""
+    path = tmp_path / "in.pcapng"
+    path.write_bytes((CORPUS / "mixed_links").read_bytes()[1:])
+    with Bench(tmp_path, [f"{THERE} dump=2"]) as bench:
+        (reply,) = bench.dl3gen.call("send", streams=[_stream(str(path), loops=2)])["streams"]
+        bench.dl3gen.finish()
+        out = [bytes(frame) for frame in rdpcap(str(bench.dumped()))]
+    assert [len(frame) for frame in out] == [82, 82]
+    assert (reply["pcap"]["frames"], reply["pcap"]["left_out"]) == (1, 1)
+    assert reply["pcap"]["left_out_of"] == "interface 1 (LINUX_SLL, 1 frame)"
+
+
+def a_captured_fcs_is_not_sent(tmp_path: Path) -> None:
+    path = tmp_path / "in.pcap"
+    wrpcap(str(path), [Raw(frame + b"fcs!") for frame in _padded(FRAMES)], linktype=0x24000001)
+    out, _ = _sent(tmp_path, len(FRAMES), _stream(str(path)))
+    assert out == _padded(FRAMES)
+
+
 def mac_addresses_are_rewritten_where_they_are_given(tmp_path: Path) -> None:
     macs = {"dst_mac": "02:00:00:00:00:99", "src_mac": "02:00:00:00:00:88"}
     out, _ = _sent(tmp_path, len(FRAMES), _stream(_capture(tmp_path), **macs))
@@ -86,7 +107,7 @@ def stamped_frames_are_accounted_for_and_the_others_are_foreign(tmp_path: Path) 
     assert reported.lost == reported.lost_by_gaps == STAMPED * loops - reported.received > 0
 
 
-def the_answer_to_send_says_how_many_frames_are_stamped(tmp_path: Path) -> None:
+def the_reply_to_send_reports_how_many_frames_are_stamped(tmp_path: Path) -> None:
     with Bench(tmp_path) as bench:
         (reported,) = bench.dl3gen.call("send", streams=[_stream(_capture(tmp_path), stamp=True)])["streams"]
         bench.dl3gen.finish()
@@ -146,7 +167,7 @@ def a_frame_beyond_the_mtu_and_a_capture_without_room_are_refused(tmp_path: Path
     pcap = _capture(tmp_path)
     with (
         Bench(tmp_path, ports=[port(0, mtu=600), port(1)]) as bench,
-        pytest.raises(Fault, match=r"pcap: port left takes"),
+        pytest.raises(Fault, match=r"pcap: port left accepts"),
     ):
         bench.dl3gen.send(streams=[_stream(pcap)])
     wrpcap(pcap, [FRAMES[1]])

@@ -62,7 +62,7 @@ def _dump_of_all(folder: Path, n: int, **keys: Any) -> tuple[StreamResult, list[
 
 
 @pytest.mark.alone  # no frame may be late
-def the_rate_that_it_tells_is_the_wires(tmp_path: Path) -> None:
+def the_reported_rate_is_that_of_the_wire(tmp_path: Path) -> None:
     reported, arrivals = _dump_of_all(tmp_path, 8000, rate="20 kpps")
     assert len(arrivals) == 8000
     # Between each frame and the 4000th after it, so that a few pauses make no difference.
@@ -133,7 +133,7 @@ def a_new_run_waits_until_the_one_before_is_halted(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} delay_ns=20000000 ring=32768 slot=128"]) as bench:
         for number in range(1, 6):
             assert bench.dl3gen.send(streams=[stream(rate="200 kpps")], seconds=60).run == number
-            with pytest.raises(UsageFault, match=f"run {number} still sends; .* halt"):
+            with pytest.raises(UsageFault, match=f"run {number} is still sending; .* halt"):
                 bench.dl3gen.send(streams=[stream()], seconds=1)
             wait_until(lambda: bench.dl3gen.results().streams[0].sent > 0, "a frame was sent")
             bench.dl3gen.call("halt")
@@ -168,7 +168,7 @@ def frames_of_another_program_are_received(tmp_path: Path) -> None:
         assert reported.lost == reported.lost_by_gaps == 99  # the 1000th, also lost, leaves no gap
 
 
-def sixty_four_streams_at_once_are_told_apart(tmp_path: Path) -> None:
+def sixty_four_streams_at_once_are_distinguished(tmp_path: Path) -> None:
     ids = [4 * i for i in range(64)]
     with Bench(tmp_path, [f"{THERE} ring=32768 slot=128"]) as bench:
         results = bench.run(*(stream(id=i, rate="500 pps", frames=10 + i) for i in ids))

@@ -16,7 +16,7 @@ FEW = ("--descriptors", "16384")  # a pause of a shared core fits into such a ri
 
 @pytest.mark.long
 @pytest.mark.alone  # two polling programs, and huge pages
-def tells_what_idle_workers_cost_and_lose(tmp_path: Path) -> None:
+def reports_what_idle_workers_cost_and_lose(tmp_path: Path) -> None:
     """Two labs; dl3gen pauses for 2.5 s in each before it is observed, and a search needs the cores only briefly."""
     record = tmp_path / "r.jsonl"
     command = [str(TOP / "bin" / "dl3"), "bench", "idle", "--lab", *SHORT, *FEW, "--json", "--record", str(record)]

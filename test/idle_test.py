@@ -43,7 +43,7 @@ def _wait_asleep(dl3d: Forwarder) -> None:
     wait_until(lambda: _sleeps(dl3d) > before, "the worker slept")
 
 
-def a_worker_that_sleeps_says_so(asleep: WiredForwarder) -> None:
+def a_worker_that_sleeps_reports_it(asleep: WiredForwarder) -> None:
     _wait_asleep(asleep.dl3d)
     worker = _worker(asleep.dl3d)
     assert worker["idle"] == "sleep"

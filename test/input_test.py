@@ -41,7 +41,12 @@ ROWS = [
     Row("missing_device", "net_null1", "'net_af_packet1,iface=nowhere'", ("ports[1] (b)", "nowhere")),
     Row("small_slots", "net_null1", "'net_af_packet1,iface=lo', mtu: 9000", ("ports[1] (b)", "framesz=12288")),
     Row("unknown_driver", "net_null1", "'net_foo1,size=64'", ("ports[1] (b)", 'no driver for device "net_foo1"')),
-    Row("device_argument", "net_null1", "'net_null1,siez=9'", ("ports[1] (b)", "net_null1", "the device's arguments")),
+    Row(
+        "device_argument",
+        "net_null1",
+        "'net_null1,siez=9'",
+        ("ports[1] (b)", "net_null1", "the arguments of the device"),
+    ),
     Row("missing_pci_device", "net_null1", "'0000:ff:1f.7'", ("0000:ff:1f.7",)),
     Row("unknown_port", "10.0.2.2 dev b\nn", "10.0.2.2 dev x\nn", ("dl3d.yaml:5", '"x"', "a, b")),
     Row("host_bits", "10.2.0.0/16", "10.2.0.1/16", ("dl3d.yaml:5", "10.2.0.1/16", "host bits", "10.2.0.0/16")),
@@ -59,9 +64,14 @@ ROWS = [
     ),
     Row("missing_plugin", "memory:", "eal: {plugins: [/nowhere/plugin.so]}\nmemory:", ("/nowhere/plugin.so",)),
     Row("no_plugin", "memory:", "eal: {plugins: [/etc/passwd]}\nmemory:", ("/etc/passwd", "not a shared library")),
-    Row("unknown_eal_argument", "memory:", "eal: {args: [--foo]}\nmemory:", ("eal: args", '"--foo"', "leave it out")),
+    Row(
+        "unknown_eal_argument",
+        "memory:",
+        "eal: {args: [--foo]}\nmemory:",
+        ("eal: args", '"--foo"', "correct or remove it"),
+    ),
     Row("unknown_eal_letter", "memory:", "eal: {args: [-n4, -Zq]}\nmemory:", ("eal: args", '"-Zq"')),
-    Row("eal_main_lcore", "memory:", "eal: {args: [--main-lcore=1]}\nmemory:", ("eal: args", "leave --main-lcore out")),
+    Row("eal_main_lcore", "memory:", "eal: {args: [--main-lcore=1]}\nmemory:", ("eal: args", "remove --main-lcore")),
     Row("eal_value", "memory:", "eal: {args: [--socket-mem=x, -n4]}\nmemory:", ('"--socket-mem=x": ', "invalid")),
     Row("eal_value_apart", "memory:", "eal: {args: [-n4, --socket-mem, x]}\nmemory:", ('"--socket-mem x"', "invalid")),
     Row("eal_value_missing", "memory:", "eal: {args: [-n]}\nmemory:", ("eal: args", '"-n"')),
@@ -159,7 +169,7 @@ def check_warns_of_what_will_not_work(tmp_path: Path) -> None:
     check = _run_on(tmp_path, text, "--check")
     assert check.status == 0
     assert "warning: ports[1] (b): DPDK has no driver (PMD) for net_nul1" in check.stderr
-    assert "warning: next hop 10.0.2.2 dev b is in no connected network of that port" in check.stderr
+    assert "warning: next hop 10.0.2.2 dev b is not in a connected network of that port" in check.stderr
     assert "warning: next hop 10.0.3.9 dev b has no MAC address" in check.stderr
     assert len(check.stderr.splitlines()) == 3
 
@@ -168,10 +178,10 @@ def check_finds_a_mistake_without_touching_a_device(tmp_path: Path) -> None:
     _is_one_sentence(_run_on(tmp_path, GOOD.replace("10.2.0.0/16", "10.2.0.1/16"), "--check"))
 
 
-def an_end_inside_dpdk_is_told(tmp_path: Path) -> None:
+def an_end_inside_dpdk_is_reported(tmp_path: Path) -> None:
     run = _run_on(tmp_path, GOOD.replace("memory:", f"eal: {{plugins: [{plugin('leave')}]}}\nmemory:"))
     _is_one_sentence(run)
-    assert "DPDK ended the process at its start" in run.stderr
+    assert "DPDK terminated the process during its start" in run.stderr
     assert not Path(f"/run/dpdk/dl3d-{run.pid}").exists()
 
 
@@ -188,10 +198,10 @@ def another_release_of_dpdk_than_the_one_it_was_built_with_is_refused(
     assert "found DPDK 99.11.2: rebuild it" in run.stderr
 
 
-def check_knows_how_much_memory_the_machine_has(tmp_path: Path) -> None:
+def check_detects_how_much_memory_the_machine_has(tmp_path: Path) -> None:
     run = _run_on(tmp_path, GOOD.replace("never}", "never, mib: 1000000}"), "--check")
     _is_one_sentence(run)
-    assert "memory: mib asks for 1000000 MiB" in run.stderr
+    assert "memory: mib requests 1000000 MiB" in run.stderr
 
 
 @pytest.mark.parametrize("limit", [8, 14, 20, 26, 127])

@@ -9,7 +9,7 @@ from harness.wired import BUILD
 from dl3.bench.proof import prove
 from dl3.bench.site import Run
 from dl3.control.client import Client
-from dl3.model.answers import Proof
+from dl3.model.results import Proof
 from dl3.model.stream import Stream
 from dl3.record.reader import read
 from dl3.trial.order import Site

@@ -15,9 +15,9 @@ from dl3.bench.reset import measure_reset
 from dl3.bench.site import ProgressListener, Run
 from dl3.bench.testbed import Testbed
 from dl3.control.client import Client
-from dl3.model.answers import BackToBack, Forwarding, LossPoint, Recovery
 from dl3.model.campaign import Job
 from dl3.model.fault import Fault
+from dl3.model.results import BackToBack, Forwarding, LossPoint, Recovery
 from dl3.model.stream import Stream
 from dl3.model.trial import Throughput, Trial
 from dl3.trial.order import Site
@@ -31,7 +31,7 @@ WIDE = "ring=65536 slot=128"
 CATCH_UP, DEPTH = 256, 8  # frames that may follow a pause, and frames that pass the limit at once
 DELAY_TOLERANCE_NS = 1_000 if BUILD.name == "build" else 20_000  # an instrumented worker takes longer for a round
 ATTEMPTS = 6  # another process on the core may spoil one
-MOST_ANSWERS = 25
+MOST_RESULTS = 25
 A = TypeVar("A")
 
 
@@ -60,13 +60,13 @@ def _run(bench: Bench, folder: Path, seconds: float, catch_up: int = CATCH_UP) -
 def _known(job: Job, pps: float) -> Known:
     """A throughput from an earlier search."""
     rates: dict[str, Any] = {"pps": pps, "upper_pps": pps, "limited_by": "dut", "mean_bytes": 64.0}
-    answer = Throughput.model_construct(dut="device", frame="64", goal_loss_ratio=0.0, **rates)
+    result = Throughput.model_construct(dut="device", frame="64", goal_loss_ratio=0.0, **rates)
     known = Known()
-    known.learn(job, answer)
+    known.learn(job, result)
     return known
 
 
-def _answer(bench: Bench, folder: Path, job: Job, known: Known | None = None) -> Any:
+def _result(bench: Bench, folder: Path, job: Job, known: Known | None = None) -> Any:
     bench.forget()
     catch_up = 16_384 if job.test == "back-to-back" else CATCH_UP  # a burst must be complete
     (made,) = conduct(_run(bench, folder, job.effort.seconds, catch_up), job, None, known or Known())
@@ -103,8 +103,8 @@ LOADS = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]  # of line rate; the device forwards
 def _valid_points(bench: Bench, folder: Path) -> dict[float, LossPoint]:
     """A valid trial of each load: on a busy machine, one result has some of them, several results have all."""
     found: dict[float, LossPoint] = {}
-    for _ in range(MOST_ANSWERS):
-        made = _made(lambda: _answer(bench, folder, job_of("frame loss", seconds=0.4)))
+    for _ in range(MOST_RESULTS):
+        made = _made(lambda: _result(bench, folder, job_of("frame loss", seconds=0.4)))
         if isinstance(made, Fault):
             continue
         assert [point.loss_ratio for point in made.points[-2:]] == [0, 0]
@@ -126,9 +126,9 @@ def the_loss_of_each_load_is_known_to_the_frame(tmp_path: Path) -> None:
 
 def one_in_n_is_lost_at_any_load(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} drop_every=50 {WIDE}"], measures=True, ports=LINE) as bench:
-        answer = _answer(bench, tmp_path, job_of("frame loss", seconds=0.1))
-    assert 5 <= len(answer.points) <= 10
-    for point in answer.points:
+        result = _result(bench, tmp_path, job_of("frame loss", seconds=0.1))
+    assert 5 <= len(result.points) <= 10
+    for point in result.points:
         assert point.loss_ratio == pytest.approx(1 / 50, abs=1 / 1400)  # plus or minus one frame
 
 
@@ -139,7 +139,7 @@ def the_latency_at_a_load_is_the_delay_of_the_device(tmp_path: Path, load: float
     job = job_of("latency", seconds=0.2, loads=(load,))
     with Bench(tmp_path, [f"{THERE} delay_ns={delay_ns} {WIDE}"], measures=True, ports=LINE) as bench:
         trial = _until(
-            lambda: _answer(bench, tmp_path, job, _known(job, throughput_pps)),
+            lambda: _result(bench, tmp_path, job, _known(job, throughput_pps)),
             lambda found: not found.invalid and abs(found.latency_from_sending.p50 - delay_ns) <= DELAY_TOLERANCE_NS,
         )
     assert isinstance(trial, Trial)
@@ -158,24 +158,24 @@ def the_longest_burst_is_what_buffer_and_drain_make_of_it(tmp_path: Path) -> Non
     job = job_of("back-to-back", seconds=1.0, resolution=0.002, repetitions=3)
     with Bench(tmp_path, [channel], measures=True, ports=LINE) as bench:
         # A burst that is delayed on its way finds more room: never below the true value, seldom above.
-        answer = _until(
-            lambda: _answer(bench, tmp_path, job, _known(job, drain_pps)),
+        result = _until(
+            lambda: _result(bench, tmp_path, job, _known(job, drain_pps)),
             lambda found: max(found.bursts) <= longest * 1.005,
         )
-    assert isinstance(answer, BackToBack)
-    assert min(answer.bursts) >= int(longest * 0.998) - 1
-    assert not answer.is_at_least
-    assert answer.burst_pps == pytest.approx(LINE_PPS, rel=1e-6)
-    assert answer.implied_buffer_s == pytest.approx(longest / LINE_PPS, rel=0.005)
-    assert answer.corrected_buffer_s == pytest.approx(buffer / LINE_PPS, rel=0.006)
+    assert isinstance(result, BackToBack)
+    assert min(result.bursts) >= int(longest * 0.998) - 1
+    assert not result.is_at_least
+    assert result.burst_pps == pytest.approx(LINE_PPS, rel=1e-6)
+    assert result.implied_buffer_s == pytest.approx(longest / LINE_PPS, rel=0.005)
+    assert result.corrected_buffer_s == pytest.approx(buffer / LINE_PPS, rel=0.006)
 
 
 @pytest.mark.timing
 def a_device_without_a_limit_takes_any_burst(tmp_path: Path) -> None:
     job = job_of("back-to-back", seconds=0.2)
     with Bench(tmp_path, [f"{THERE} {WIDE}"], measures=True, ports=LINE) as bench:
-        answer = _answer(bench, tmp_path, job, _known(job, LINE_PPS))
-    assert (answer.is_at_least, answer.bursts) == (True, (int(LINE_PPS * 0.2),))
+        result = _result(bench, tmp_path, job, _known(job, LINE_PPS))
+    assert (result.is_at_least, result.bursts) == (True, (int(LINE_PPS * 0.2),))
 
 
 @pytest.mark.timing
@@ -186,13 +186,13 @@ def the_recovery_takes_as_long_as_the_device_sulks(tmp_path: Path, after_ms: int
     job = job_of("recovery", seconds=0.5)
     with Bench(tmp_path, [channel], measures=True, ports=LINE) as bench:
         # The last frame above the limit arrives up to 11 frames (0.17 ms) before the load drops.
-        answer = _until(
-            lambda: _answer(bench, tmp_path, job, _known(job, limit_pps)),
+        result = _until(
+            lambda: _result(bench, tmp_path, job, _known(job, limit_pps)),
             lambda found: after_ms / 1e3 - 0.0005 <= found.seconds[0] <= after_ms / 1e3 + 0.0005,
         )
-    assert isinstance(answer, Recovery)
-    assert answer.overload_pps == pytest.approx(66_000)
-    assert answer.recovery_pps == 30_000
+    assert isinstance(result, Recovery)
+    assert result.overload_pps == pytest.approx(66_000)
+    assert result.recovery_pps == 30_000
 
 
 class _Trigger:
@@ -233,18 +233,18 @@ def a_reset_takes_as_long_as_the_device_is_dead(tmp_path: Path) -> None:
             return measure_reset(Testbed(run, job, None, _known(job, 100_000)), trigger)
 
         # A kind whose trials were all INVALID has no result.
-        answers = _until(
+        results = _until(
             measure,
             lambda made: (
                 len(made) == len(wanted_s)
-                and all(abs(answer.seconds[0] - wanted_s[answer.what]) < 0.001 for answer in made)
+                and all(abs(result.seconds[0] - wanted_s[result.what]) < 0.001 for result in made)
             ),
         )
-    assert [answer.what for answer in answers] == ["process", "port"]
-    for answer in answers:
-        lost = trigger.dead(answer.what)
-        assert answer.lost == (lost,)
-        assert lost / answer.offered_pps == pytest.approx(wanted_s[answer.what], abs=0.001)
+    assert [result.what for result in results] == ["process", "port"]
+    for result in results:
+        lost = trigger.dead(result.what)
+        assert result.lost == (lost,)
+        assert lost / result.offered_pps == pytest.approx(wanted_s[result.what], abs=0.001)
 
 
 @pytest.mark.long
@@ -252,12 +252,12 @@ def a_reset_takes_as_long_as_the_device_is_dead(tmp_path: Path) -> None:
 def the_forwarding_rate_is_the_limit_at_all_loads_above_it(tmp_path: Path) -> None:
     limit_pps = 80_000
     with _limited(tmp_path, limit_pps) as bench:
-        answer = _until(
-            lambda: _answer(bench, tmp_path, job_of("forwarding", seconds=0.4)), lambda found: len(found.points) == 10
+        result = _until(
+            lambda: _result(bench, tmp_path, job_of("forwarding", seconds=0.4)), lambda found: len(found.points) == 10
         )
-    assert isinstance(answer, Forwarding)
+    assert isinstance(result, Forwarding)
     more = 1 + DEPTH / (0.4 * limit_pps)
-    assert limit_pps * 0.995 <= answer.at_most_offered_pps <= answer.most_pps <= limit_pps * more * 1.001
-    assert answer.most_at_pps > limit_pps
-    for point in answer.points:
+    assert limit_pps * 0.995 <= result.at_most_offered_pps <= result.most_pps <= limit_pps * more * 1.001
+    assert result.most_at_pps > limit_pps
+    for point in result.points:
         assert point.pps * (1 - point.loss_ratio) == pytest.approx(min(point.pps, limit_pps), rel=0.015)

@@ -14,7 +14,7 @@ from dl3.model.fault import Fault
 from dl3.model.stream import Stream
 from dl3.model.trial import Trial
 from dl3.search.mlr import Goals, Measure, find_throughputs
-from dl3.search.throughput import Answer, Bounds, SearchSettings, find_throughput
+from dl3.search.throughput import Bounds, SearchResult, SearchSettings, find_throughput
 from dl3.trial.accounting import MOST_PACING_ERROR
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
@@ -47,13 +47,13 @@ def the_search_finds_the_limit_of_the_wire(tmp_path: Path, limit_pps: int, refus
     settings = SearchSettings(resolution=0.002, retries=20)
     with Bench(tmp_path, [channel], measures=True) as bench:
         runner = _runner(bench)
-        answer = find_throughput(lambda pps: runner.run(_order(pps)), BOUNDS, settings)
-    assert answer.pps == pytest.approx(limit_pps, rel=0.005)
-    assert answer.limited_by == "dut"
-    assert answer.upper_pps is not None
-    assert answer.upper_pps >= answer.pps
-    assert answer.best is not None
-    assert answer.best.account.lost == 0
+        result = find_throughput(lambda pps: runner.run(_order(pps)), BOUNDS, settings)
+    assert result.pps == pytest.approx(limit_pps, rel=0.005)
+    assert result.limited_by == "dut"
+    assert result.upper_pps is not None
+    assert result.upper_pps >= result.pps
+    assert result.best is not None
+    assert result.best.account.lost == 0
 
 
 @pytest.mark.timing
@@ -85,7 +85,7 @@ class Bill:
 
     name: str
     trials: list[Trial] = field(default_factory=list)
-    answers: Sequence[Answer[Trial]] = ()
+    results: Sequence[SearchResult[Trial]] = ()
     fault: Fault | None = None
     wall_s: float = 0.0
 
@@ -97,12 +97,12 @@ class Bill:
     @property
     def is_right(self) -> bool:
         """Whether both limits were found."""
-        return not self.fault and all(map(_is_near, self.answers, (LIMIT_PPS, LIMIT_PPS / (1 - LOSS))))
+        return not self.fault and all(map(_is_near, self.results, (LIMIT_PPS, LIMIT_PPS / (1 - LOSS))))
 
     def reported(self) -> str:
         """A line for the log."""
         n_invalid = sum(1 for trial in self.trials if trial.invalid)
-        found = self.fault or ", ".join(f"{one.pps:,.0f} to {one.ended_pps:,.0f} packets/s" for one in self.answers)
+        found = self.fault or ", ".join(f"{one.pps:,.0f} to {one.ended_pps:,.0f} packets/s" for one in self.results)
         return (
             f"{self.name}: {len(self.trials)} trials, {n_invalid} of them INVALID; {self.valid_s:.2f} s of valid "
             f"trials, {sum(trial.seconds for trial in self.trials):.2f} s of all; {self.wall_s:.1f} s by the clock; "
@@ -110,25 +110,25 @@ class Bill:
         )
 
 
-def _is_near(found: Answer[Trial], limit_pps: float) -> bool:
+def _is_near(found: SearchResult[Trial], limit_pps: float) -> bool:
     """Whether it is a limit of the wire, within the requested resolution."""
     # The upper rate is as requested, the lower as offered: these may differ by a thousandth.
     is_close = found.ended_pps - found.pps <= (WIDTH + MOST_PACING_ERROR) * found.ended_pps
     return is_close and found.pps == pytest.approx(limit_pps, rel=0.005)
 
 
-def _halve_twice(measure: Measure[Trial]) -> Sequence[Answer[Trial]]:
+def _halve_twice(measure: Measure[Trial]) -> Sequence[SearchResult[Trial]]:
     """A binary search for each goal."""
     settings = [SearchSettings(goal, WIDTH, retries=20) for goal in (0.0, LOSS)]
     return [find_throughput(lambda pps: measure(pps, FULL_S), BOUNDS, each) for each in settings]
 
 
-def _search_once(measure: Measure[Trial]) -> Sequence[Answer[Trial]]:
+def _search_once(measure: Measure[Trial]) -> Sequence[SearchResult[Trial]]:
     """One MLRsearch for both goals."""
     return find_throughputs(measure, BOUNDS, Goals((0.0, LOSS), resolution=WIDTH, seconds=FULL_S, retries=20))
 
 
-def _bill(name: str, search: Callable[[Measure[Trial]], Sequence[Answer[Trial]]], bench: Bench) -> Bill:
+def _bill(name: str, search: Callable[[Measure[Trial]], Sequence[SearchResult[Trial]]], bench: Bench) -> Bill:
     """The costs of one method."""
     made, began_s = Bill(name), time.monotonic()
 
@@ -137,7 +137,7 @@ def _bill(name: str, search: Callable[[Measure[Trial]], Sequence[Answer[Trial]]]
         return made.trials[-1]
 
     try:
-        made.answers = search(measure)
+        made.results = search(measure)
     except Fault as fault:
         made.fault = fault
     made.wall_s = time.monotonic() - began_s
@@ -166,9 +166,9 @@ def the_search_of_rfc_9971_takes_less_than_half_the_trial_time_of_two_binary_sea
 def a_wire_without_a_limit_is_limited_by_what_was_asked(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} ring=16384 slot=128"], measures=True) as bench:
         runner = _runner(bench)
-        answer = find_throughput(lambda pps: runner.run(_order(pps)), Bounds(1_000, 50_000), SearchSettings(retries=20))
-    assert answer.limited_by == "asked"
-    assert answer.pps == pytest.approx(50_000, rel=0.001)
+        result = find_throughput(lambda pps: runner.run(_order(pps)), Bounds(1_000, 50_000), SearchSettings(retries=20))
+    assert result.limited_by == "asked"
+    assert result.pps == pytest.approx(50_000, rel=0.001)
 
 
 def _valid_trial(bench: Bench, pps: float) -> Trial:

@@ -214,7 +214,7 @@ def a_lower_mtu_for_ipv6_alone_counts_soon(network: Network) -> None:
         network.ip(f"route add {h1.address(4)} via inet6 {h1.address(6)} dev p1")
         with network.through_workers(1):
             assert arrives(h0, frames[4], h1, h1.address(4))
-    wait_until(lambda: arrives(h0, frames[6], h1, h1.address(6)), "they are not any more")
+    wait_until(lambda: arrives(h0, frames[6], h1, h1.address(6), 2 * MOMENT_S), "they are not any more")
     network.forget()
 
 
@@ -305,7 +305,7 @@ def the_reverse_path_is_checked_where_linux_checks_it(network: Network) -> None:
     assert arrives(h0, spoofed, h1, h1.address(4))
 
 
-def an_interface_does_not_forward_when_told_so(network: Network) -> None:
+def an_interface_does_not_forward_when_forwarding_is_off(network: Network) -> None:
     h0, h1 = network["h0"], network["h1"]
     wait_reached(network, h1.address(4))
     with network.while_set(ipv4__conf__p0__forwarding="0"):

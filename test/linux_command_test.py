@@ -50,7 +50,7 @@ def _dl3(dl3d: Forwarder, *words: str) -> subprocess.CompletedProcess[str]:
         ("routes", ""),
     ],
 )
-def show_tells_people_and_programs(dl3d: Forwarder, what: str, word: str) -> None:
+def show_has_output_for_people_and_programs(dl3d: Forwarder, what: str, word: str) -> None:
     wait_until(lambda: dl3d.call("mirror")["state"] == "following", "the mirror follows")
     shown = _dl3(dl3d, "show", what)
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -60,8 +60,8 @@ def show_tells_people_and_programs(dl3d: Forwarder, what: str, word: str) -> Non
     assert json.loads(machine.stdout)
 
 
-def routes_are_told_to_linux_and_to_nobody_else(dl3d: Forwarder) -> None:
-    with pytest.raises(Fault, match="routes are configured in Linux here: ip -n NAMESPACE route add"):
+def routes_are_announced_only_to_linux(dl3d: Forwarder) -> None:
+    with pytest.raises(Fault, match="Linux is the control plane; configure routes there: ip -n NAMESPACE route add"):
         dl3d.call("routes.change", changes=[{"op": "add", "route": "10.0.0.0/8 dev left"}])
 
 
@@ -110,7 +110,7 @@ def _n_asking(dl3d: Forwarder) -> int:
     return Path("/proc/net/unix").read_text().count(f" {dl3d.socket}\n") - 1
 
 
-def what_the_mirror_was_never_told_is_found_and_mended(dl3d: Forwarder) -> None:
+def what_was_never_announced_to_the_mirror_is_found_and_repaired(dl3d: Forwarder) -> None:
     taps, pid = dl3d.taps, dl3d.process.pid
     neighbour = "neighbour replace 10.0.3.2 dev left nud permanent lladdr"
     batch(taps, ["address add 10.0.3.1/24 dev left", f"{neighbour} 02:00:00:00:03:02"])
@@ -127,9 +127,9 @@ def what_the_mirror_was_never_told_is_found_and_mended(dl3d: Forwarder) -> None:
         wait_until(lambda: _n_asking(dl3d) > n_before, "dl3 verify waits for its answer", timeout_s=20.0)
     reported, _ = asked.communicate(timeout=120)
     assert json.loads(reported)["listed"] == [
-        "10.30.0.0/16: workers have a route that Linux has not",
-        "10.32.0.0/16: Linux has a route that workers have not",
-        "neighbour 10.0.3.2 dev left: workers send to another MAC address than Linux",
+        "10.30.0.0/16: workers have a route that Linux does not have",
+        "10.32.0.0/16: Linux has a route that workers do not have",
+        "neighbour 10.0.3.2 dev left: workers and Linux send to different MAC addresses",
     ]
     assert asked.returncode == 1
     wait_until(lambda: dl3d.call("mirror")["drifted"] > before, "the audit has found it")

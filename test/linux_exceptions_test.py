@@ -167,7 +167,7 @@ def _judge(town: Town, punt_class: str, send: Callable[[], Trial]) -> str:
     raise AssertionError(f"in {TRIES} trials others took the processor for {STARVED_S} s and more")
 
 
-def _say(capsys: pytest.CaptureFixture[str], words: str) -> None:
+def _print(capsys: pytest.CaptureFixture[str], words: str) -> None:
     with capsys.disabled():
         print(f"\n  {words}", end="")
 
@@ -181,7 +181,7 @@ def no_session_flaps_and_no_other_packet_is_lost_in_a_flood(
 ) -> None:
     streams = (stream("other", OTHER_PPS, {}), flood.stream())
     words = _judge(town, flood.punt_class, lambda: _send(town, seconds, *streams))
-    _say(capsys, f"flood of class {flood.punt_class}: {words}")
+    _print(capsys, f"flood of class {flood.punt_class}: {words}")
 
 
 def _shout(wire: Wire, is_over: threading.Event) -> None:
@@ -209,4 +209,4 @@ def no_session_flaps_and_no_packet_is_lost_in_a_flood_of_arp(
     town: Town, seconds: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = _judge(town, "neighbour", lambda: _send_beside_shouting(town, seconds))
-    _say(capsys, f"flood of ARP: {words}")
+    _print(capsys, f"flood of ARP: {words}")

@@ -29,7 +29,7 @@ def _is_taken(host: Host, target: str, mac: str) -> bool:
     return False
 
 
-def an_address_in_use_is_told_to_who_has_none_yet(network: Network) -> None:
+def an_address_in_use_is_advertised_to_a_host_without_one(network: Network) -> None:
     for mac in ("33:33:ff:00:00:01", router_mac(0)):
         assert _is_taken(network["h0"], OURS, mac)
         assert not _is_taken(network["h0"], "2001:db8:a0::99", mac)

@@ -104,7 +104,7 @@ ASKS = {"none": "h1", "unreachable": "h2", "prohibit": "n2", "blackhole": "n3"}
 
 
 @pytest.mark.parametrize("kind", list(ASKS))
-def the_sender_is_told_why(network: Network, family: int, kind: str) -> None:
+def the_sender_gets_the_reason(network: Network, family: int, kind: str) -> None:
     host, target = network[ASKS[kind]], address_of(family, 77, 1)
     if kind != "none":
         network.ip(f"route add {kind} {target}")
@@ -148,7 +148,7 @@ def the_anycast_address_of_a_network_answers(network: Network) -> None:
     assert pings.received == pings.sent, pings.text
 
 
-def a_better_way_is_told(network: Network, family: int) -> None:
+def a_better_route_is_reported(network: Network, family: int) -> None:
     network.forget()
     sender, other = network["n2"], network["n3"]
     target = address_of(family, 8, 9)

@@ -47,7 +47,7 @@ def an_mtu_that_does_not_fit_is_refused(wired: WiredForwarder, mtu: int) -> None
     wait_until(lambda: _tap_mtu(wired) == 1500, "the TAP interface had its old MTU again")
     wait_until(lambda: f"MTU {mtu}" in wired.dl3d.stderr, "the log named the MTU that was refused")
     (line,) = (line for line in wired.dl3d.stderr.splitlines() if f"MTU {mtu}" in line)
-    assert "which has MTU 1500 again" in line
+    assert "which is set back to 1500" in line
     assert f"at most {MOST}" in line
     assert _port_mtu(wired) == 1500
     assert not wired.dl3d.call("unsupported")["unsupported"]

@@ -14,7 +14,7 @@ BEHIND = {4: "10.8.0.0/24", 6: "2001:db8:8::/64"}
 # The restriction of the route, and the fields of a matching packet.
 NARROW: dict[int, tuple[str, dict[str, Any]]] = {4: ("tos 0x10", {"tos": 0x10}), 6: ("from 2001:db8:a0::/64", {})}
 OTHER: dict[int, dict[str, Any]] = {4: {"tos": 0}, 6: {"src": "2001:db8:a3::99"}}
-NAMED = {4: "route for one TOS", 6: "route for one source prefix"}
+NAMED = {4: "TOS-specific route", 6: "source-specific route"}
 
 
 def _goes_to(network: Network, family: int, name: str, fields: Mapping[str, Any]) -> bool:

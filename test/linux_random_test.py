@@ -188,7 +188,7 @@ def _apply(router: Dl3dRouter, lines: list[str]) -> None:
     while (found := _compare(router)).differences:
         if time.monotonic() > deadline:
             raise AssertionError("\n".join([*found.differences, "after:", *lines]))
-    assert not found.n_left or "several IPv6 routes of one metric" in str(router.call("unsupported"))
+    assert not found.n_left or "several IPv6 routes with the same metric" in str(router.call("unsupported"))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

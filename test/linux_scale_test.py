@@ -49,7 +49,7 @@ def _overruns(million: Million) -> int:
     return int(_router(million).call("mirror")["overruns"])
 
 
-def _say(capsys: pytest.CaptureFixture[str], words: str) -> None:
+def _print(capsys: pytest.CaptureFixture[str], words: str) -> None:
     with capsys.disabled():
         print(f"\n  {words}", end="")
 
@@ -65,7 +65,7 @@ def all_routes_reach_the_fast_path(million: Million, capsys: pytest.CaptureFixtu
     in_workers = wait_for(lambda: _is_level(million, NUMBER), PATIENCE_S)
     forwarder = _router(million).forwarder
     assert forwarder
-    _say(
+    _print(
         capsys,
         f"{NUMBER:,} routes: in the kernel after {in_kernel - begin:.1f} s, in the fast path"
         f" {in_workers - in_kernel:.2f} s later, {_overruns(million)} overruns,"
@@ -89,7 +89,7 @@ def a_crash_costs_no_session_and_little_traffic(million: Million, capsys: pytest
         time.sleep(1.0)
         assert counts.came - came > PPS / 4, "it forwards again"
     lost = counts.lost - before
-    _say(
+    _print(
         capsys,
         f"killed and started again with {NUMBER:,} routes: {lost} of {counts.sent} datagrams lost at"
         f" {PPS:.0f}/s, so {lost / PPS:.2f} s; all routes after {level - begin:.2f} s",
@@ -105,7 +105,7 @@ def all_are_withdrawn(million: Million, capsys: pytest.CaptureFixture[str]) -> N
     million.tell(False)
     out_of_kernel = wait_for(lambda: million.n_kernel() == 0, PATIENCE_S)
     out_of_workers = wait_for(lambda: _is_level(million, 0), PATIENCE_S)
-    _say(
+    _print(
         capsys,
         f"withdrawn: out of the kernel after {out_of_kernel - begin:.1f} s, out of the fast path"
         f" {out_of_workers - out_of_kernel:.2f} s later, {_overruns(million) - before} overruns",
@@ -122,7 +122,7 @@ def all_come_although_the_mirror_was_overrun(million: Million, capsys: pytest.Ca
     in_kernel = wait_for(lambda: million.n_kernel() >= NUMBER, PATIENCE_S)
     in_workers = wait_for(lambda: _is_level(million, NUMBER), PATIENCE_S)
     n_overruns = _overruns(million) - before
-    _say(
+    _print(
         capsys,
         f"with {n_overruns} overruns: in the fast path {in_workers - in_kernel:.2f} s after the kernel had all",
     )

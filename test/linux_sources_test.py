@@ -65,7 +65,7 @@ def a_local_route_counts_as_a_whole(network: Network) -> None:
         assert _passes(network, "203.0.113.200")
 
 
-def more_addresses_than_the_filter_tells_apart_are_all_ours(network: Network) -> None:
+def more_addresses_than_the_filter_distinguishes_are_all_ours(network: Network) -> None:
     own = [f"10.200.{i // 250}.{1 + i % 250}" for i in range(1000)]
     network.ip(*(f"address add {address}/32 dev p3" for address in own))
     assert _is_stopped(network, own[0])
@@ -82,16 +82,16 @@ def accept_local_lets_them_pass(network: Network) -> None:
     assert _is_stopped(network, OWN[0])
 
 
-@pytest.mark.parametrize("source", [0x00000001, 0x00FFFFFF, 0xF0000000, 0xFFFFFFFE])
+@pytest.mark.parametrize("source", [0x00000001, 0x00FFFFFF, 0xA9FE0101, 0xF0000000, 0xFFFFFFFE])
 def sources_that_linux_takes_pass(network: Network, source: int) -> None:
     """Without Linux as control plane they are martians (RFC 1812)."""
     with network.through_workers(1):
         assert _passes(network, str(IPv4Address(source)))
 
 
-@pytest.mark.parametrize("first", [0, 240])
-def networks_that_rfcs_keep_off_the_wire_are_linuxs_to_give(network: Network, first: int) -> None:
-    router, host = f"{first}.1.1.1", f"{first}.1.1.2"
+@pytest.mark.parametrize("first", ["0.1", "169.254", "240.1"])
+def networks_that_rfcs_keep_off_the_wire_are_linuxs_to_give(network: Network, first: str) -> None:
+    router, host = f"{first}.1.1", f"{first}.1.2"
     h0, h1 = network["h0"], network["h1"]
     network.ip(f"address add {router}/24 dev p1", f"neighbour replace {host} lladdr {h1.mac} dev p1")
     assert _is_stopped(network, router)

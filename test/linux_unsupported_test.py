@@ -36,7 +36,7 @@ THINGS = {
     "bridge port": (
         "ip link add name br0 type bridge\nip link set left master br0",
         "ip link set left nomaster\nip link delete br0",
-        "interface in a bridge, bond or the like",
+        "interface in a bridge, bond or similar device",
         "left",
     ),
     "rule": (
@@ -106,7 +106,7 @@ THINGS = {
     "use_neigh": (
         "sysctl net.ipv4.fib_multipath_use_neigh=1",
         "sysctl net.ipv4.fib_multipath_use_neigh=0",
-        "choice of next hops by their neighbours",
+        "next-hop selection by neighbour state",
         "net.ipv4.fib_multipath_use_neigh = 1",
     ),
     "forwarding": (
@@ -130,14 +130,8 @@ THINGS = {
     "macvlan that takes all": (
         "ip link add name mv0 link left type macvlan mode passthru\nip link set mv0 up",
         "ip link delete mv0",
-        "interface under one of a kind that workers do not know",
+        "interface below one of an unsupported type",
         "left",
-    ),
-    "MTU": (
-        "ip link set right mtu 9000",
-        "ip link set right mtu 1500",
-        "MTU that the port refuses",
-        "right",
     ),
 }
 
@@ -159,7 +153,7 @@ def _run(dl3d: Forwarder, commands: str) -> None:
         dl3d.taps.run(*shlex.split(command))
 
 
-def _heard(dl3d: Forwarder) -> int:
+def _n_messages(dl3d: Forwarder) -> int:
     messages: int = dl3d.call("mirror")["messages"]
     return messages
 
@@ -168,11 +162,11 @@ def _heard(dl3d: Forwarder) -> int:
 def names_what_workers_leave_to_linux(dl3d: Forwarder, thing: str) -> None:
     done, undone, what, where = THINGS[thing]
     wait_until(lambda: not _named(dl3d), "nothing is named before")
-    before = _heard(dl3d)
+    before = _n_messages(dl3d)
     _run(dl3d, done)
     try:
         if what is None:
-            wait_until(lambda: _heard(dl3d) > before, "the mirror has heard of it")
+            wait_until(lambda: _n_messages(dl3d) > before, "the mirror has heard of it")
             time.sleep(MOMENT_S)
             assert not _named(dl3d)
         else:
@@ -229,4 +223,4 @@ def names_iptables_of_the_old_kind(family: int) -> None:
         wait_until(lambda: made.call("mirror")["state"] == "following" and not _named(made), "nothing is named before")
         with made.taps.entered():
             _look_at_filter(family)
-        wait_until(lambda: _named(made) == {"iptables of the old kind (legacy)": f"IPv{family}"}, "it is named")
+        wait_until(lambda: _named(made) == {"iptables-legacy": f"IPv{family}"}, "it is named")

@@ -33,7 +33,7 @@ def lab() -> Iterator[MemifLab]:
 
 @pytest.mark.parametrize("frame", ["64", "1518", "imix"])
 @pytest.mark.parametrize("sent", [BOTH, ASTRAY], ids=["routed", "astray"])
-def both_sides_tell_of_the_same_packets(lab: MemifLab, sent: tuple[Stream, ...], frame: str) -> None:
+def both_sides_report_the_same_packets(lab: MemifLab, sent: tuple[Stream, ...], frame: str) -> None:
     assert lab.dut is not None
     before = lab.dut.ask(Drops, "drops")
     trial = Runner(Site(lab.generator, lab.dut)).run(Order(sent, frame, PPS, SECONDS, warm_up_s=0.0))

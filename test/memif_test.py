@@ -19,7 +19,7 @@ from dl3.lab.links import Flows, Links, streams
 from dl3.lab.memif import MemifLab, MemifSettings, memif_lab
 from dl3.lab.pair import generator_socket, links_are_up, start_generator
 from dl3.lab.process import Process
-from dl3.lab.single import START_SECONDS, answers, start_process
+from dl3.lab.single import START_SECONDS, is_ready, start_process
 from dl3.model.fault import Fault
 
 pytestmark = pytest.mark.alone  # huge pages, and a core for each program
@@ -85,7 +85,7 @@ def _lose_the_forwarder(labs: list[MemifLab]) -> None:
         lab.check_alive()
 
 
-def tells_that_the_forwarder_is_gone_and_clears_up() -> None:
+def reports_that_the_forwarder_is_gone_and_clears_up() -> None:
     labs: list[MemifLab] = []
     with pytest.raises(Fault, match="dl3d exited with status -9"):
         _lose_the_forwarder(labs)
@@ -105,7 +105,7 @@ def _start_server(folder: Path, name: str, device: str, ends: ExitStack) -> Proc
     file.write_text(yaml.safe_dump(whole))
     process = start_process(name, (str(DL3GEN), str(file)), folder)
     ends.callback(process.kill)
-    process.wait_until(lambda: answers(Client(socket)), "answered", START_SECONDS)
+    process.wait_until(lambda: is_ready(Client(socket)), "ready", START_SECONDS)
     return process
 
 

@@ -135,7 +135,7 @@ def what_needs_a_restart_is_refused_by_name(wired: WiredForwarder, changed: dict
     assert _goes_to(wired, 1)
 
 
-def an_invalid_file_on_a_signal_is_told_in_the_log(wired: WiredForwarder) -> None:
+def an_invalid_file_on_a_signal_is_reported_in_the_log(wired: WiredForwarder) -> None:
     wired.dl3d.file.write_text("ports: 5\n")
     wired.dl3d.process.send_signal(signal.SIGHUP)
     wait_until(lambda: "ports" in wired.dl3d.stderr, "the error was in the log")
@@ -185,7 +185,9 @@ def an_mtu_changes_while_running(wired: WiredForwarder) -> None:
 
 def an_mtu_whose_frames_the_device_would_cut_is_refused(wired: WiredForwarder) -> None:
     _write(wired, ports=[PORTS[0], Port("b", keys=PORTS[1].keys | {"mtu": 2000}), PORTS[2]])
-    with pytest.raises(Fault, match=r"ports\[1\] \(b\): .* mtu 2000 .* slots of 1982 bytes; it needs a restart"):
+    with pytest.raises(
+        Fault, match=r"ports\[1\] \(b\): .* mtu 2000 .* slots of 1982 bytes .*; restart with larger slots"
+    ):
         wired.dl3d.call("reload")
     assert _goes_to(wired, 1)
 

@@ -66,7 +66,7 @@ def the_forwarder_on_the_other_machine_is_measured_with_its_account(sshd: Sshd, 
         places = ("--generator", str(lab.generator.path), "--at", at, "--dut", str(lab.dut.path))
         done = _dl3(sshd, "bench", "throughput", *places, *SHORT, "--record", str(record), "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["answers"][0]["dut"] == "dl3d"
+    assert json.loads(done.stdout)["results"][0]["dut"] == "dl3d"
     trial = read(record).trials[-1]
     assert trial.facts["forwarder"]["version"]  # type: ignore[index]  # read from its own socket over ssh
     there = trial.facts["other machine"]
@@ -111,9 +111,9 @@ def a_campaign_measures_the_forwarder_on_the_other_machine_with_all_that_happene
 def _stopped_after_a_trial(sshd: Sshd, record: Path, *words: str) -> str:
     """Its output so far."""
     environment = {**os.environ, remote.COMMAND: sshd.command()}
-    said = record.with_suffix(".stderr")
+    log = record.with_suffix(".stderr")
     with (
-        said.open("w", encoding="utf-8") as stderr,
+        log.open("w", encoding="utf-8") as stderr,
         subprocess.Popen([TOP / "bin" / "dl3", *words], stderr=stderr, env=environment) as process,
     ):
         try:
@@ -126,8 +126,8 @@ def _stopped_after_a_trial(sshd: Sshd, record: Path, *words: str) -> str:
             process.wait(60)
         finally:
             process.kill()
-    assert process.returncode == 130, said.read_text(encoding="utf-8")
-    return said.read_text(encoding="utf-8")
+    assert process.returncode == 130, log.read_text(encoding="utf-8")
+    return log.read_text(encoding="utf-8")
 
 
 @pytest.mark.long
@@ -190,10 +190,10 @@ def both_machines_are_watched_on_one_clock(sshd: Sshd, monkeypatch: pytest.Monke
     assert trial.evidence.total("steal ms", CORES[-1], True) is not None
     assert trial.evidence.total("steal ms", CORES[0], False) is not None
     assert all(gap.is_elsewhere == (gap.program == "dl3d") for gap in trial.evidence.gaps)
-    assert any("how the clocks of both machines stand to each other" in words for words in trial.evidence.missing)
+    assert any("offset between the clocks of both machines" in words for words in trial.evidence.missing)
 
 
-def a_script_that_fails_there_says_so(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+def a_script_that_fails_there_is_reported(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(remote.COMMAND, sshd.command())
     assert remote.run_python(sshd.machine, "import sys; print(sys.argv[1:])", "a b", "$x") == "['a b', '$x']\n"
     with pytest.raises(Fault, match=r"python3 on root@127.0.0.1 failed \(ValueError: no\)"):

@@ -11,8 +11,8 @@ from harness.campaigns import every_test, proof, white_paper
 from harness.chromium import Chromium, chromium_at
 from harness.records import Maker, campaign
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Proof, Recovery, Reset, Versus
 from dl3.model.campaign import Plan
+from dl3.model.results import BackToBack, Forwarding, FrameLoss, Proof, Recovery, Reset, Versus
 from dl3.model.trial import Throughput, Trial
 from dl3.report.page import page
 from dl3.report.published import published_for
@@ -24,8 +24,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 RECORDS = white_paper()
 PLAN = next(record for record in RECORDS if isinstance(record, Plan))
 FIRST = next(case for case in PLAN.cases if case.key == "1.1")
-ANSWERS = [record for record in RECORDS if isinstance(record, Throughput)]
-OF_FIRST = [one for one in ANSWERS if one.job in {job.key for job in FIRST.jobs}]
+RESULTS = [record for record in RECORDS if isinstance(record, Throughput)]
+OF_FIRST = [one for one in RESULTS if one.job in {job.key for job in FIRST.jobs}]
 STRICT = [one for one in OF_FIRST if one.goal_loss_ratio == 0]
 MOST_BYTES = 2_000_000
 CHART = "#chart-case-1-1-published"
@@ -55,7 +55,7 @@ def _is_drawn(shown: Chromium, selector: str) -> bool:
     return bool(shown.see(f"document.querySelector({selector!r}).getClientRects().length > 0"))
 
 
-def tells_of_each_case_whether_it_was_run_or_why_not(shown: Chromium) -> None:
+def reports_for_each_case_whether_it_was_run_or_why_not(shown: Chromium) -> None:
     outcomes = dict(
         zip(_texts(shown, "#cases td[data-col=case]"), _texts(shown, "#cases td[data-col=outcome]"), strict=True)
     )
@@ -90,7 +90,7 @@ def draws_published_figures_of_cases_that_cannot_be_run_here(shown: Chromium) ->
     assert shown.see("document.querySelectorAll('#chart-case-2-6-published rect.hollow').length") >= 54
 
 
-def says_what_differs_from_the_published_measurement(shown: Chromium) -> None:
+def reports_what_differs_from_the_published_measurement(shown: Chromium) -> None:
     assert "DUT-9 E5-2690v3" in _texts(shown, "#same-differs td[data-col=as_published]")
     assert any(text.startswith("AMD EPYC") for text in _texts(shown, "#same-differs td[data-col=here]"))
 
@@ -155,8 +155,8 @@ def gives_a_range_where_the_machine_was_noisy(shown: Chromium) -> None:
 
 
 def leads_from_a_figure_to_the_lines_of_its_trials(shown: Chromium) -> None:
-    answer = next(one for one in STRICT if one.frame == "66")
-    wanted = [n for n, one in enumerate(RECORDS, 1) if isinstance(one, Trial) and one.job == answer.job]
+    result = next(one for one in STRICT if one.frame == "66")
+    wanted = [n for n, one in enumerate(RECORDS, 1) if isinstance(one, Trial) and one.job == result.job]
     shown.click("#case-1-1-results td[data-col=lines] a")
     assert [int(line) for line in _texts(shown, "tbody:target td:first-child")] == wanted
     assert shown.see(f"document.querySelector('{CHART} .p a').getAttribute('href')") == shown.see("location.hash")
@@ -173,7 +173,7 @@ def follows_the_system_until_the_reader_chooses(shown: Chromium) -> None:
     shown.click("#theme-system")
 
 
-def names_the_job_without_an_answer(shown: Chromium) -> None:
+def names_the_job_without_a_result(shown: Chromium) -> None:
     assert _texts(shown, "#skipped td[data-col=reason]")[0].startswith("Open vSwitch did not forward")
 
 
@@ -197,11 +197,11 @@ SHORT = {
 
 
 @pytest.mark.parametrize("language", Language)
-def says_so_where_the_tester_did_more_than_it_had_proved(language: Language, tmp_path: Path) -> None:
+def reports_where_the_tester_did_more_than_it_had_proved(language: Language, tmp_path: Path) -> None:
     maker, sizes = Maker(), ("64", "512")
-    answers = [maker.answer(size, pps) for size, pps in zip(sizes, (45e6, 8e6), strict=True)]
+    results = [maker.result(size, pps) for size, pps in zip(sizes, (45e6, 8e6), strict=True)]
     made = tmp_path / "report.html"
-    made.write_text(page([proof(maker, sizes), *answers], language, AT), encoding="utf-8")
+    made.write_text(page([proof(maker, sizes), *results], language, AT), encoding="utf-8")
     with chromium_at(made, tmp_path) as shown:
         assert _texts(shown, "#results td[data-col=of_ceiling]") == ["≤ 100.0", "45.5"]
         assert _texts(shown, "#proof td[data-col=best_share]") == ["≤ 100.0", "45.5"]
@@ -213,7 +213,7 @@ def _column(shown: Chromium, table: str, column: str) -> list[float]:
     return [_number(text) for text in _texts(shown, f"#{table} td[data-col={column}]")]
 
 
-def shows_the_answer_of_each_test_as_it_was_recorded(tmp_path: Path) -> None:
+def shows_the_result_of_each_test_as_it_was_recorded(tmp_path: Path) -> None:
     records = every_test(Maker(), campaign(Maker()))
     with chromium_at(_written(tmp_path, records), tmp_path) as shown:
         lost = [point.loss_ratio * 100 for one in records if isinstance(one, FrameLoss) for point in one.points]

@@ -29,7 +29,7 @@ def _report(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def _one(folder: Path, name: str, pps: float, **changes: object) -> Path:
-    return _record(folder, name, [Maker().answer("64", pps, **changes)])
+    return _record(folder, name, [Maker().result("64", pps, **changes)])
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def _one(folder: Path, name: str, pps: float, **changes: object) -> Path:
         ({"pps": 10e6}, {"pps": 9e6, "limited_by": "generator"}, 0, "unclear"),
     ],
 )
-def leaves_with_a_code_that_says_whether_anything_became_worse(
+def leaves_with_a_code_that_reports_whether_anything_became_worse(
     tmp_path: Path, before: dict[str, Any], after: dict[str, Any], code: int, verdict: str
 ) -> None:
     done = _report(_one(tmp_path, "before", **before), _one(tmp_path, "after", **after))
@@ -52,8 +52,8 @@ def leaves_with_a_code_that_says_whether_anything_became_worse(
     assert 'id="comparison"' in (tmp_path / "after.html").read_text(encoding="utf-8")
 
 
-def counts_an_answer_that_is_missing_as_worse(tmp_path: Path) -> None:
-    both = [Maker().answer("64", 10e6), Maker().answer("512", 9e6)]
+def counts_a_result_that_is_missing_as_worse(tmp_path: Path) -> None:
+    both = [Maker().result("64", 10e6), Maker().result("512", 9e6)]
     done = _report(_record(tmp_path, "before", both), _record(tmp_path, "after", both[:1]))
     assert done.returncode == 1
     assert "worse: 0, missing: 1, better: 0, unchanged: 1." in done.stdout
@@ -73,14 +73,14 @@ def does_not_leave_as_if_something_became_worse_when_it_could_not_compare(tmp_pa
 
 
 def refuses_to_compare_what_has_nothing_in_common(tmp_path: Path) -> None:
-    other = _record(tmp_path, "other", [Maker(dut="l3fwd").answer("64", 10e6)])
+    other = _record(tmp_path, "other", [Maker(dut="l3fwd").result("64", 10e6)])
     done = _report(_one(tmp_path, "before", 10e6), other)
     assert done.returncode == 2
     assert "have no question in common" in done.stderr
     assert _report(_one(tmp_path, "before", 10e6), other, "--together").returncode == 0
 
 
-def says_which_record_has_no_answers_to_compare(tmp_path: Path) -> None:
+def names_the_record_that_has_no_results_to_compare(tmp_path: Path) -> None:
     empty, trials = _record(tmp_path, "empty", []), _record(tmp_path, "trials", [Maker().trial("64", 1e6)])
     before = _one(tmp_path, "before", 10e6)
     for records, named in (((before, empty), empty), ((trials, before), trials)):
@@ -92,13 +92,13 @@ def says_which_record_has_no_answers_to_compare(tmp_path: Path) -> None:
 
 def names_the_wire_of_figures_that_only_differ_by_it(tmp_path: Path) -> None:
     found = [
-        Maker(facts=(("lab", {"wire": wire}),)).answer("64", pps) for wire, pps in (("memif", 16e6), ("veth", 6e5))
+        Maker(facts=(("lab", {"wire": wire}),)).result("64", pps) for wire, pps in (("memif", 16e6), ("veth", 6e5))
     ]
     record = _record(tmp_path, "both", found)
     rows = csv.DictReader(io.StringIO(_report(record, "--csv").stdout))
     assert [(row["wire"], float(row["value"])) for row in rows] == [("memif", 16e6), ("veth", 6e5)]
-    answers = json.loads(_report(record, "--json").stdout)["throughput"]
-    assert [(one["wire"], one["pps"]) for one in answers] == [("memif", 16e6), ("veth", 6e5)]
+    results = json.loads(_report(record, "--json").stdout)["throughput"]
+    assert [(one["wire"], one["pps"]) for one in results] == [("memif", 16e6), ("veth", 6e5)]
     done = _report(record, record)
     assert "unchanged: 2, unclear: 0, new: 0." in done.stdout
     assert "dl3d wire veth" in done.stdout

@@ -57,7 +57,7 @@ def _number(text: str) -> float:
 
 MAKER = Maker()
 RECORDS = campaign(MAKER)
-ANSWERS = [record for record in RECORDS if isinstance(record, Throughput)]
+RESULTS = [record for record in RECORDS if isinstance(record, Throughput)]
 TRIALS = [record for record in RECORDS if isinstance(record, Trial)]
 LIMITS = {
     "en": {"dut": "the device", "line": "the line rate", "generator": "the generator"},
@@ -80,30 +80,30 @@ def shown(page: Path) -> Node:
     return shown_by_chromium(page)
 
 
-def shows_each_answer_with_what_limited_it(shown: Node, language: str) -> None:
+def shows_each_result_with_what_limited_it(shown: Node, language: str) -> None:
     rows = _rows(shown, "results")
-    assert len(rows) == len(ANSWERS)
-    for row, answer in zip(rows, ANSWERS, strict=True):
+    assert len(rows) == len(RESULTS)
+    for row, result in zip(rows, RESULTS, strict=True):
         assert row["device"] == "dl3d"
-        assert row["limit"] == LIMITS[language][answer.limited_by]
-        assert _number(row["mpps"]) == pytest.approx(answer.pps / 1e6, abs=0.0005)
-        assert _number(row["gbps"]) == pytest.approx(answer.l1_bps / 1e9, abs=0.0005)
-        assert answer.line_share is not None
-        assert _number(row["share"]) == pytest.approx(answer.line_share * 100, abs=0.005)
-        assert row["mpps"].startswith("≥ ") == (answer.limited_by == "generator")
+        assert row["limit"] == LIMITS[language][result.limited_by]
+        assert _number(row["mpps"]) == pytest.approx(result.pps / 1e6, abs=0.0005)
+        assert _number(row["gbps"]) == pytest.approx(result.l1_bps / 1e9, abs=0.0005)
+        assert result.line_share is not None
+        assert _number(row["share"]) == pytest.approx(result.line_share * 100, abs=0.005)
+        assert row["mpps"].startswith("≥ ") == (result.limited_by == "generator")
 
 
-def draws_each_answer_as_a_bar_as_high_as_its_rate(shown: Node) -> None:
+def draws_each_result_as_a_bar_as_high_as_its_rate(shown: Node) -> None:
     of: dict[str, Callable[[Throughput], float]] = {
-        "mpps": lambda answer: answer.pps / 1e6,
-        "gbps": lambda answer: answer.l1_bps / 1e9,
-        "line_rate": lambda answer: (answer.line_share or 0) * 100,
+        "mpps": lambda result: result.pps / 1e6,
+        "gbps": lambda result: result.l1_bps / 1e9,
+        "line_rate": lambda result: (result.line_share or 0) * 100,
     }
     for chart, value in of.items():
         figure = next(shown.all("figure", id=f"chart-throughput_{chart}"))
         bars = [bar for bar in figure.all("rect") if "data-value" in bar.attributes]
-        assert [bar.attributes["data-frame"] for bar in bars] == [answer.frame for answer in ANSWERS]
-        assert [float(b.attributes["data-value"]) for b in bars] == pytest.approx([value(a) for a in ANSWERS])
+        assert [bar.attributes["data-frame"] for bar in bars] == [result.frame for result in RESULTS]
+        assert [float(b.attributes["data-value"]) for b in bars] == pytest.approx([value(a) for a in RESULTS])
         heights = [float(bar.attributes["height"]) / float(bar.attributes["data-value"]) for bar in bars]
         assert max(heights) / min(heights) < 1.02, "the axis begins at zero"
         assert [b.attributes["data-bound"] for b in bars].count("≥") == 1
@@ -160,7 +160,7 @@ def fits_its_window(page: Path, width: int) -> None:
 
 def keeps_the_figures_at_the_top_in_their_tiles(tmp_path: Path, language: str) -> None:
     of_range = {"noise": ("time was stolen",), "interval_pps": (100.283e6, 120.284e6)}
-    record = _record(tmp_path, [MAKER.answer("64", 110e6, **of_range)])
+    record = _record(tmp_path, [MAKER.result("64", 110e6, **of_range)])
     for width in (1200, 600):
         assert ruled(_report(record, "--lang", language), width).stuck_out == ()
 
@@ -188,17 +188,17 @@ def cuts_no_chart_in_two_when_printed(page: Path) -> None:
 def shows_a_device_named_script_as_text(tmp_path: Path) -> None:
     name = "<script>document.title = 'taken'</script>"
     maker = Maker(dut=name)
-    shown = shown_by_chromium(_report(_record(tmp_path, [maker.answer("64", 1e6)])))
+    shown = shown_by_chromium(_report(_record(tmp_path, [maker.result("64", 1e6)])))
     assert not list(shown.all("script"))
     assert _rows(shown, "results")[0]["device"] == name
     assert name in next(shown.all("title")).text
 
 
 def keeps_all_whole_lines_of_a_record_that_was_cut(tmp_path: Path) -> None:
-    record = _record(tmp_path, ANSWERS)
+    record = _record(tmp_path, RESULTS)
     record.write_bytes(record.read_bytes()[:-40])
     shown = shown_by_chromium(_report(record))
-    assert len(_rows(shown, "results")) == len(ANSWERS) - 1
+    assert len(_rows(shown, "results")) == len(RESULTS) - 1
     assert "ignored: the line is incomplete, cut off after" in next(shown.all("main")).text
 
 

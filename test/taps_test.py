@@ -109,9 +109,9 @@ def a_crash_takes_neither_carrier_nor_routes(keeping_taps: WiredForwarder) -> No
         with pytest.raises(subprocess.TimeoutExpired):
             monitor.wait(0.5)
         monitor.terminate()
-        said = monitor.communicate()[0].decode()
-    assert "NO-CARRIER" not in said, said
-    assert "Deleted" not in said, said
+        printed = monitor.communicate()[0].decode()
+    assert "NO-CARRIER" not in printed, printed
+    assert "Deleted" not in printed, printed
     assert _index(wired, "a") == index
     rows = wired.dl3d.call("taps")["taps"]
     assert all(row["adopted"] and row["held"] and row["carrier"] for row in rows), rows
@@ -160,13 +160,13 @@ def a_clean_stop_leaves_taps_that_are_kept(keeping_taps: WiredForwarder) -> None
 
 def a_deleted_tap_is_named_once_and_made_again_by_reload(wired: WiredForwarder) -> None:
     wired.dl3d.taps.ip("link", "delete", "dev", "a")
-    wait_until(lambda: "has been deleted" in wired.dl3d.stderr, "the log named the TAP interface")
+    wait_until(lambda: "was deleted" in wired.dl3d.stderr, "the log named the TAP interface")
     wired.wires["a"].send(on(0, ip4("10.0.1.1")))
     wait_until(lambda: bool({"port_disabled", "tap_refused"} & set(wired.account().drops)), "its packet was dropped")
     wired.dl3d.call("reload")
     _wait_for_carrier(wired)
     wait_until(lambda: _punts(wired), "the new TAP interface took a packet")
-    assert wired.dl3d.stderr.count("has been deleted") == 1
+    assert wired.dl3d.stderr.count("was deleted") == 1
 
 
 def a_renamed_tap_goes_on_under_its_new_name(wired: WiredForwarder) -> None:
@@ -174,15 +174,15 @@ def a_renamed_tap_goes_on_under_its_new_name(wired: WiredForwarder) -> None:
     taps.ip("link", "set", "dev", "a", "down")
     taps.ip("link", "set", "dev", "a", "name", "uplink")
     taps.ip("link", "set", "dev", "uplink", "up")
-    wait_until(lambda: "is now called 'uplink'" in wired.dl3d.stderr, "the log told the new name")
+    wait_until(lambda: "was renamed to 'uplink'" in wired.dl3d.stderr, "the log told the new name")
     row = wired.dl3d.call("taps")["taps"][0]
     assert (row["port"], row["name"]) == ("a", "uplink")
-    assert wired.dl3d.stderr.count("is now called") == 1
+    assert wired.dl3d.stderr.count("was renamed to") == 1
 
 
 def a_deleted_namespace_is_named_and_dl3d_goes_on(wired: WiredForwarder) -> None:
     subprocess.run(["ip", "netns", "delete", wired.dl3d.taps.name], check=True)
-    wait_until(lambda: "has been deleted" in wired.dl3d.stderr, "the log named the namespace")
+    wait_until(lambda: "was deleted" in wired.dl3d.stderr, "the log named the namespace")
     wired.wires["a"].send(on(0, ip4("10.0.1.1")))
     assert wired.settle(1).received >= 1
     assert wired.dl3d.stop() == 0
@@ -210,9 +210,9 @@ def _refusal(tmp_path: Path, namespace: str, *before: str, check: bool = False) 
 @pytest.mark.parametrize(
     ("making", "words"),
     [
-        ("link add name b type veth peer name other", "another interface has its TAP interface's name"),
-        ("tuntap add dev b mode tap", "a TAP without multi_queue has its TAP interface's name"),
-        ("tuntap add dev b mode tun multi_queue", "another interface has its TAP interface's name"),
+        ("link add name b type veth peer name other", "another interface has the name of its TAP interface"),
+        ("tuntap add dev b mode tap", "a TAP interface without multi_queue already has this name"),
+        ("tuntap add dev b mode tun multi_queue", "another interface has the name of its TAP interface"),
     ],
     ids=["veth", "one_queue", "tun"],
 )
@@ -221,34 +221,34 @@ def a_taken_name_is_refused_and_nothing_changed(
 ) -> None:
     namespace.ip(*making.split())
     before = namespace.ip("-d", "link", "show")
-    said = _refusal(tmp_path, namespace.name, check=check)
-    assert words in said, said
-    assert "port 'b'" in said, said
+    printed = _refusal(tmp_path, namespace.name, check=check)
+    assert words in printed, printed
+    assert "port 'b'" in printed, printed
     assert namespace.ip("-d", "link", "show") == before
 
 
-def a_namespace_that_nobody_else_sees_is_named(tmp_path: Path) -> None:
+def a_namespace_that_is_invisible_to_others_is_named(tmp_path: Path) -> None:
     name = f"unseen{os.getpid()}"
     file, log = tmp_path / "dl3d.yaml", tmp_path / "log"
     text = GOOD.replace("{namespace: NAMESPACE}", "{keep: false}").replace("SOCKET", str(tmp_path / f"{name}.sock"))
     file.write_text(text)
     # Like ip netns exec.
     words = ["unshare", "--mount", "--propagation", "slave", str(DL3D), str(file)]
-    with log.open("w") as said, subprocess.Popen(words, stderr=said) as process:
+    with log.open("w") as printed, subprocess.Popen(words, stderr=printed) as process:
         wait_until(lambda: "forwarding: ports 2" in log.read_text(), "it ran", 20.0)
         process.terminate()
-    assert f"only dl3d sees the network namespace '{name}' that it made" in log.read_text()
+    assert f"network namespace '{name}' is only visible to dl3d" in log.read_text()
     assert not Path(f"/run/netns/{name}").exists()
 
 
 def a_missing_namespace_is_refused(tmp_path: Path) -> None:
-    said = _refusal(tmp_path, "no-such-namespace")
-    assert "network namespace 'no-such-namespace' does not exist" in said, said
+    printed = _refusal(tmp_path, "no-such-namespace")
+    assert "network namespace 'no-such-namespace' does not exist" in printed, printed
 
 
 def missing_rights_are_named(tmp_path: Path, namespace: Namespace) -> None:
-    said = _refusal(tmp_path, namespace.name, "setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin")
-    assert "CAP_NET_ADMIN" in said, said
+    printed = _refusal(tmp_path, namespace.name, "setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin")
+    assert "CAP_NET_ADMIN" in printed, printed
     with pytest.raises(Fault):
         namespace.ip("link", "show", "dev", "a")
 
@@ -284,12 +284,12 @@ def a_kernel_without_next_hop_objects_is_refused_and_nothing_changed(
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
     before = namespace.ip("-d", "link", "show")
     pretend = ("env", f"LD_PRELOAD={library}", "ASAN_OPTIONS=verify_asan_link_order=0")
-    said = _refusal(tmp_path, namespace.name, *pretend, check=check)
-    assert "this kernel has no next-hop objects" in said, said
+    printed = _refusal(tmp_path, namespace.name, *pretend, check=check)
+    assert "this kernel has no next-hop objects" in printed, printed
     assert namespace.ip("-d", "link", "show") == before
 
 
 def a_missing_device_file_is_named(tmp_path: Path, namespace: Namespace) -> None:
     hide = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh")
-    said = _refusal(tmp_path, namespace.name, *hide)
-    assert "no /dev/net/tun" in said, said
+    printed = _refusal(tmp_path, namespace.name, *hide)
+    assert "cannot open /dev/net/tun" in printed, printed

@@ -28,7 +28,12 @@ ROWS = [
     ("inline_function_outside", "src/fib/fib_fast.h", "static inline " + _c_function(71), "walk has 71 lines"),
     ("six_parameters", "src/fib/rib.c", _c_function(4, SIX), None),
     ("seven_parameters", "src/fib/rib.c", _c_function(4, SIX + ", int g"), "walk takes 7 parameters"),
-    ("a_function_pointer_is_one", "src/fib/rib.c", _c_function(4, "int a, int (*b)(int, int), int c, int d, int e, int f"), None),
+    (
+        "a_function_pointer_is_one",
+        "src/fib/rib.c",
+        _c_function(4, "int a, int (*b)(int, int), int c, int d, int e, int f"),
+        None,
+    ),
     ("python_file_outside", "dl3/record/file.py", "\n" * 401, "file has 401 lines"),
     ("python_test_is_looser", "dl3/record/file_test.py", "\n" * 401, None),
     ("python_function_inside", "dl3/record/file.py", _python_function(40), None),

@@ -127,7 +127,7 @@ def each_test_has_its_turn(tmp_path: Path, args: list[str], names: set[str]) -> 
     assert set(re.findall(r"::(\w+) PASSED", done.stdout)) == names, done.stdout
 
 
-def a_worker_s_failed_tries_are_told_too(tmp_path: Path) -> None:
+def a_worker_s_failed_tries_are_reported_too(tmp_path: Path) -> None:
     done = _pytest(tmp_path, FAILS.format(mark="timing", n_failures=2), "it_test.py", "--numprocesses", "1")
     assert (done.returncode, _n_runs(tmp_path)) == (0, 3), done.stdout
     assert " failed tries of tests of timing: 2 " in done.stdout

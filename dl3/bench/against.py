@@ -34,7 +34,7 @@ def entries_named(names: Sequence[str]) -> dict[str, Entry]:
     wanted = [SHORT_NAMES.get(name, name) for name in names]
     for name in wanted:
         if name not in NAMES:
-            raise UsageFault(f"there is no row '{name}'; there are {', '.join(NAMES)}")
+            raise UsageFault(f"unknown row '{name}'; expected one of {', '.join(NAMES)}")
     return {row.name: row.ours for row in rows_named(wanted or NAMES)}
 
 

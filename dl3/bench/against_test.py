@@ -85,7 +85,7 @@ def takes_each_row_once_and_memif_by_its_short_name() -> None:
 
 @pytest.mark.parametrize("name", ["ipv5", "sink", "generator-memif"])
 def names_the_rows_when_one_is_unknown_or_not_of_dl3d(name: str) -> None:
-    with pytest.raises(UsageFault, match=f"there is no row '{name}'; there are ipv4-1-route, "):
+    with pytest.raises(UsageFault, match=f"unknown row '{name}'; expected one of ipv4-1-route, "):
         entries_named([name])
 
 
@@ -129,7 +129,7 @@ def writes_the_verdict_beside_the_rows(tmp_path: Path) -> None:
     assert (found["passed"], found["rows"][0]["ratio"], found["least_ratio"]) == (False, 0.9, 0.98)
 
 
-def says_which_file_cannot_be_written(tmp_path: Path) -> None:
+def reports_which_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(Fault, match="cannot be written"):
         write(tmp_path / "file" / "x.json", outcome())

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from dl3.bench.testbed import Most, Testbed, best_throughput_of, head_of
-from dl3.model.answers import BackToBack
+from dl3.model.results import BackToBack
 from dl3.model.trial import Trial
 from dl3.search.back_to_back import Burst, Reach, find_burst
 from dl3.trial.order import Order
@@ -43,7 +43,7 @@ def measure_back_to_back(testbed: Testbed) -> Sequence[BackToBack]:
     rates = [burst.trial.offered_pps for burst in found if burst.trial and burst.trial.offered_pps]
     burst_pps = most.pps if most.limit == "line" or not rates else fmean(rates)
     frames = fmean(burst.frames for burst in found)
-    answer = BackToBack(
+    result = BackToBack(
         **head_of(testbed, most.ceiling),
         burst_pps=burst_pps,
         bursts=tuple(burst.frames for burst in found),
@@ -53,5 +53,5 @@ def measure_back_to_back(testbed: Testbed) -> Sequence[BackToBack]:
         corrected_buffer_s=frames / burst_pps * max(0.0, 1 - throughput.pps / burst_pps),
         is_at_least=any(burst.is_at_least for burst in found),
     )
-    testbed.run.keep(answer)
-    return (answer,)
+    testbed.run.keep(result)
+    return (result,)

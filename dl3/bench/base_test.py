@@ -106,7 +106,7 @@ def builds_with_the_options_of_our_build(tmp_path: Path) -> None:
     assert arguments_of(options_of(tmp_path)) == ["-Db_lto=true", "-Dmarch=corei7", "-Doptimization=3"]
 
 
-def says_when_there_is_no_build(tmp_path: Path) -> None:
+def reports_when_there_is_no_build(tmp_path: Path) -> None:
     with pytest.raises(Fault, match="is not set up: run 'make' first"):
         options_of(tmp_path)
 

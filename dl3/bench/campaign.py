@@ -47,7 +47,7 @@ class Listener(ProgressListener):
     def on_job(self, job: Job, n_done: int, left_s: float) -> None:
         """A job starts; `left_s` is the estimated time for everything that remains."""
 
-    def on_done(self, job: Job, answers: Sequence[Noun]) -> None:
+    def on_done(self, job: Job, results: Sequence[Noun]) -> None:
         """A job has finished."""
 
     def on_skip(self, job: Job, reason: str) -> None:
@@ -208,7 +208,7 @@ class Conductor:
         self.listener.on_job(job, len(self.done), later_s + job_s(job) * self._pace.factor("job"))
         began_s = self.environment.clock()
         try:
-            answers = conduct(self._run(job, bed, later_s), job, bed, self._known)
+            results = conduct(self._run(job, bed, later_s), job, bed, self._known)
         except Unwritable:
             raise
         except Fault as fault:
@@ -228,7 +228,7 @@ class Conductor:
         )
         append(self.record, line)
         self.done.add(job.key)
-        self.listener.on_done(job, answers)
+        self.listener.on_done(job, results)
         return True
 
     def _run(self, job: Job, bed: Bed, later_s: float) -> Run:

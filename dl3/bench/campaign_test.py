@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dl3.bench.campaign import Conductor, Environment
-from dl3.bench.fake_environment import FILE, FakeBed, FakeEnvironment, NotingListener, conducted, plan, said
+from dl3.bench.fake_environment import FILE, FakeBed, FakeEnvironment, NotingListener, conducted, contents_of, plan
 from dl3.bench.past import look_into, read_past
 from dl3.campaign.duration import bed_of
 from dl3.campaign.plan import jobs_of
@@ -37,7 +37,7 @@ def makes_all_jobs_and_starts_each_bed_once(tmp_path: Path) -> None:
     assert [(proof.wire, [point.frame for point in proof.points]) for proof in record.proofs] == [
         ("memif", ["64", "512"])
     ]
-    rates = {answer.job: answer.pps for answer in record.answers}
+    rates = {result.job: result.pps for result in record.results}
     assert rates["a|dl3d|huge pages=512 MiB|throughput|64"] == pytest.approx(5.12e6, rel=0.02)
     assert rates["b|dl3d|flows=7|throughput|512"] == pytest.approx(2.56e6, rel=0.02)
     assert all(
@@ -57,8 +57,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
-def gives_the_same_answers_wherever_it_was_cut(data: st.DataObject, whole: bytes, tmp_path_factory: Any) -> None:
+@settings(max_examples=20)
+def gives_the_same_results_wherever_it_was_cut(data: st.DataObject, whole: bytes, tmp_path_factory: Any) -> None:
     path = tmp_path_factory.mktemp("cut") / "r.jsonl"
     path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])
     cut_again = data.draw(st.integers(0, len(whole)))
@@ -66,7 +66,7 @@ def gives_the_same_answers_wherever_it_was_cut(data: st.DataObject, whole: bytes
     if cut_again < path.stat().st_size:
         path.write_bytes(path.read_bytes()[:cut_again])
         conducted(path)
-    assert said(path.read_bytes()) == said(whole)
+    assert contents_of(path.read_bytes()) == contents_of(whole)
 
 
 class Killed(BaseException):
@@ -86,7 +86,7 @@ def makes_no_trial_twice_when_it_is_killed_in_one(tmp_path: Path, whole: bytes) 
     n_before = len(read(path).trials)
     assert 0 < n_before < len(parse(path, whole).trials)
     conducted(path)
-    assert said(path.read_bytes()) == said(whole)
+    assert contents_of(path.read_bytes()) == contents_of(whole)
 
 
 def learns_no_pace_from_what_was_left_of_a_job(tmp_path: Path, whole: bytes) -> None:
@@ -130,7 +130,7 @@ def loses_nothing_on_a_disk_that_fills_and_goes_on_when_there_is_room(tmp_path: 
         ballast.unlink()
         with kept(path):
             conducted(path)
-        assert said(path.read_bytes()) == said(whole)
+        assert contents_of(path.read_bytes()) == contents_of(whole)
     finally:
         subprocess.run(["umount", tmp_path], check=True)
 
@@ -186,7 +186,7 @@ def takes_an_empty_file_for_a_new_record(tmp_path: Path, whole: bytes) -> None:
     path.touch()
     assert read_past(path, FILE) is None
     conducted(path)
-    assert said(path.read_bytes()) == said(whole)
+    assert contents_of(path.read_bytes()) == contents_of(whole)
 
 
 def cuts_half_a_line_only_to_go_on(tmp_path: Path, whole: bytes) -> None:
@@ -203,7 +203,7 @@ def cuts_half_a_line_only_to_go_on(tmp_path: Path, whole: bytes) -> None:
     assert path.read_bytes() == cut[:-30]
 
 
-def tells_what_is_left_and_touches_nothing(tmp_path: Path, whole: bytes) -> None:
+def reports_what_is_left_and_touches_nothing(tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / "r.jsonl"
     lines = whole.splitlines(keepends=True)
     ends = [i for i, line in enumerate(lines) if line.startswith(b'{"kind":"finished"')]
@@ -220,7 +220,7 @@ def tells_what_is_left_and_touches_nothing(tmp_path: Path, whole: bytes) -> None
     assert path.read_bytes() == content
 
 
-def tells_of_everything_before_it_has_begun(tmp_path: Path) -> None:
+def reports_everything_before_it_has_begun(tmp_path: Path) -> None:
     rest = Conductor(plan(), tmp_path / "r.jsonl").rest()
     assert rest.cases == plan().cases
     assert rest.seconds == pytest.approx(plan().seconds)
@@ -276,7 +276,7 @@ def counts_what_is_made_at_the_call_as_time_of_the_bed(tmp_path: Path) -> None:
     assert slow.left_s[0] > quick.left_s[0] + 5
 
 
-def goes_on_after_a_search_that_has_no_answer(tmp_path: Path) -> None:
+def goes_on_after_a_search_that_has_no_result(tmp_path: Path) -> None:
     def spoil(results: dict[str, Any]) -> None:
         for stream in results["streams"]:
             if results["run"] < 12:
@@ -286,7 +286,7 @@ def goes_on_after_a_search_that_has_no_answer(tmp_path: Path) -> None:
     made = conducted(path, FakeEnvironment(spoil=spoil), listener=listener)
     assert made.failed
     assert len(made.done) + len(made.failed) == 10
-    assert all(re.match("no answer: ", reason) for reason in listener.skipped.values())
+    assert all(re.match("no result: ", reason) for reason in listener.skipped.values())
     assert {one.job for one in read(path).skipped} == set(made.failed)
     assert conducted(path).failed == {}
     assert len(read(path).finished) == 10
@@ -294,12 +294,12 @@ def goes_on_after_a_search_that_has_no_answer(tmp_path: Path) -> None:
 
 def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:
     class Dying(FakeGenerator):
-        """Stops answering from its fourth run on."""
+        """Stops replying from its fourth run on."""
 
-        def answer_send(self, params: dict[str, Any]) -> dict[str, Any]:
+        def reply_send(self, params: dict[str, Any]) -> dict[str, Any]:
             if self.run == 3:
-                raise Fault("dl3gen does not answer")
-            return super().answer_send(params)
+                raise Fault("dl3gen does not reply")
+            return super().reply_send(params)
 
     class Frail(FakeEnvironment):
         @contextmanager
@@ -309,12 +309,12 @@ def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:
 
     path, fake = tmp_path / "r.jsonl", Frail()
     made = conducted(path, fake)
-    assert list(made.failed.values()) == ["dl3gen does not answer"]
+    assert list(made.failed.values()) == ["dl3gen does not reply"]
     assert len(made.done) == 9
     assert len(fake.beds) == 5
 
 
-def tells_how_much_is_left_with_what_later_jobs_take(tmp_path: Path) -> None:
+def reports_how_much_is_left_with_what_later_jobs_take(tmp_path: Path) -> None:
     class More(NotingListener):
         def on_left(self, _frame: str, seconds: float) -> None:
             self.left_s.append(seconds)

@@ -15,9 +15,9 @@ from dl3.bench.workplace import BUILD
 from dl3.dut.bed import Bed
 from dl3.dut.beds import open_bed
 from dl3.host.noise import reasons
-from dl3.model.answers import Versus
 from dl3.model.campaign import Setup, Traffic
 from dl3.model.fault import Fault
+from dl3.model.results import Versus
 from dl3.model.trial import Throughput, Trial
 from dl3.record.journal import now
 from dl3.search.spread import interval
@@ -103,8 +103,8 @@ def measured(side: Side, frame: str, settings: Contest) -> Sample:
         trial = valid_ceiling(side.run, frame)
         return Sample(trial.received_pps, trial.mean_bytes)
     wanted = Wanted((frame,), SearchSettings(resolution=settings.resolution), method="binary")
-    answer: Throughput = find(side.run, wanted, frame, 0.0)[0].answer
-    return Sample(answer.pps, answer.mean_bytes)
+    result: Throughput = find(side.run, wanted, frame, 0.0)[0].result
+    return Sample(result.pps, result.mean_bytes)
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def compare_frame(sides: tuple[Side, Side], frame: str, settings: Contest) -> Ve
     with turn(ours):
         noise = reasons(before, ours.run.look())
     ratio, bounds = ratio_of(pairs, (ours.name, peer.name))
-    answer = Versus(
+    result = Versus(
         at=now(),
         campaign=settings.campaign,
         dut=ours.name,
@@ -176,15 +176,15 @@ def compare_frame(sides: tuple[Side, Side], frame: str, settings: Contest) -> Ve
         ratio=ratio,
         interval=bounds,
     )
-    ours.run.keep(answer)
-    return answer
+    ours.run.keep(result)
+    return result
 
 
 def compare(setups: tuple[Setup, Setup], settings: Contest, report: Callable[[Versus], None]) -> list[Versus]:
     """Measure all frame sizes; `report` is called with each result."""
-    answers = []
+    results = []
     with both_open(setups, settings) as sides:
         for frame in settings.frames:
-            answers.append(compare_frame(sides, frame, settings))
-            report(answers[-1])
-    return answers
+            results.append(compare_frame(sides, frame, settings))
+            report(results[-1])
+    return results

@@ -46,5 +46,5 @@ def conduct(run: Run, job: Job, bed: Bed | None, known: Known) -> Sequence[Noun]
     """
     made = TESTS.get(job.test)
     if not made:
-        raise Fault(f"there is no test '{job.test}': expected one of {', '.join(TESTS)}")
+        raise Fault(f"unknown test '{job.test}': expected one of {', '.join(TESTS)}")
     return made(Testbed(replace(run, seconds=job.effort.seconds, job=job.key), job, bed, known))

@@ -23,7 +23,7 @@ from dl3.record.journal import append
 QUIET_SHARE = 0.97  # of the core; samples with less were disturbed by other programs
 RETAKES = 2
 PAIRS_PER_START = 5
-ROW_OF_ALIKE = "l3fwd has those of DPDK's drivers within that dl3d has within; in other rows all are plugins to it"
+ROW_OF_ALIKE = "l3fwd links the same DPDK drivers as dl3d; in other rows it loads all of them as plugins"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def rows_named(names: Sequence[str]) -> tuple[Row, ...]:
     known = {row.name: row for row in (*ROWS, *EXTRA_ROWS)}
     for name in names:
         if name not in known:
-            raise UsageFault(f"there is no row '{name}'; there are {', '.join(known)}")
+            raise UsageFault(f"unknown row '{name}'; expected one of {', '.join(known)}")
     return tuple(known[name] for name in names) or ROWS
 
 
@@ -223,7 +223,7 @@ def take_row(row: Row, terms: PairSettings, place: Workplace, effort: Effort) ->
     except NoRow as reason:
         return Found(row, sides[0].march, None, str(reason))
     record_pairs(sides, pairs, collect(BUILD), effort.record)
-    said = (row.note, f"starts made again, for nothing could be compared: {again}" if again else "")
+    said = (row.note, f"restarts because nothing could be compared: {again}" if again else "")
     comparison = Comparison.of(row.name, pairs).model_copy(update={"note": "; ".join(filter(None, said))})
     return Found(row, sides[0].march, comparison)
 

@@ -105,7 +105,7 @@ def picks_rows_by_name() -> None:
 
 
 def names_the_rows_when_one_is_unknown() -> None:
-    with pytest.raises(UsageFault, match="there is no row 'ipv5'; there are ipv4-1-route"):
+    with pytest.raises(UsageFault, match="unknown row 'ipv5'; expected one of ipv4-1-route"):
         rows_named(["ipv5"])
 
 

@@ -62,7 +62,7 @@ class Hurried(ProgressListener):
         """Checked after each trial, so that no search runs indefinitely."""
         self.listener.on_trial(trial)
         if self.clock() > self.deadline_s:
-            raise TimeUp("no answer in time: other programs use the two cores; try again when they are free")
+            raise TimeUp("no result in time: other programs use the two cores; try again when they are free")
 
 
 def hurried(run: Run) -> tuple[Run, Hurried]:
@@ -82,19 +82,19 @@ def search_all(run: Run, frames: Sequence[str] = FRAMES) -> list[Found]:
         except (TimeUp, Undecided) as fault:
             clock.listener.on_fault(frame, fault)
             continue
-        clock.listener.on_answer(found[-1])
+        clock.listener.on_result(found[-1])
     return found
 
 
-def latency_at(run: Run, answers: Sequence[Throughput], loads: Sequence[float] = LOADS) -> list[Trial]:
+def latency_at(run: Run, results: Sequence[Throughput], loads: Sequence[float] = LOADS) -> list[Trial]:
     """One trial per frame size and load, as time allows; the last attempt counts, even if INVALID."""
     (run, clock), trials = hurried(run), []
     clock.allow(LATENCY_S)
-    for answer in (one for one in answers if one.pps and one.frame in LATENCY_FRAMES):
+    for result in (one for one in results if one.pps and one.frame in LATENCY_FRAMES):
         for load in loads:
             try:
-                trials.append(at_load(run, answer, load))
+                trials.append(at_load(run, result, load))
             except TimeUp as fault:
-                clock.listener.on_fault(answer.frame, fault)
+                clock.listener.on_fault(result.frame, fault)
                 return trials
     return trials

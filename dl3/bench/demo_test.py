@@ -47,7 +47,7 @@ def a_range_is_enough_once_time_is_up_and_without_one_the_search_ends() -> None:
         clock.on_trial(TRIAL)
 
 
-def time_that_one_leaves_over_is_for_the_next_and_what_one_overran_is_forgiven() -> None:
+def time_that_one_leaves_over_is_for_the_next_and_what_one_overran_is_ignored() -> None:
     hand = Hand()
     clock = Hurried(ProgressListener(), hand)
     clock.allow(10.0)

@@ -123,13 +123,13 @@ def conducted(
     return made
 
 
-def said(content: bytes) -> list[Any]:
+def contents_of(content: bytes) -> list[Any]:
     """The results of a record and their trials, without times."""
     record = parse(Path("r"), content)
-    answers = [(a.job, a.pps, a.upper_pps, a.n_trials, a.n_invalid, a.limited_by) for a in record.answers]
+    results = [(a.job, a.pps, a.upper_pps, a.n_trials, a.n_invalid, a.limited_by) for a in record.results]
     trials = [(t.job, t.test, t.frame, t.asked_pps, t.account.received) for t in record.trials]
     return [
-        *answers,
+        *results,
         *trials,
         *sorted(finished.job for finished in record.finished),
         len(record.proofs),

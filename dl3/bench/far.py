@@ -83,7 +83,7 @@ class FarWatch:
             missing=(
                 *here.missing,
                 *(f"{self.at}: {sentence}" for sentence in there.missing),
-                f"how the clocks of both machines stand to each other, more exactly than to {us:,.0f} us",
+                f"offset between the clocks of both machines, to better than {us:,.0f} us",
             ),
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dl3.bench.loads import RETRIES, Loads, reported_of
 from dl3.bench.testbed import Most, Testbed, head_of
-from dl3.model.answers import Forwarding
+from dl3.model.results import Forwarding
 from dl3.search.forwarding import find_rates, forwarded_pps
 
 
@@ -13,12 +13,12 @@ def measure_forwarding(testbed: Testbed) -> Sequence[Forwarding]:
     run, effort, frame = testbed.run, testbed.job.effort, testbed.job.frame
     most = Most.of(run, frame)
     rates = find_rates(Loads(run, frame, "forwarding", most, effort.step).at, effort.step, RETRIES)
-    answer = Forwarding(
+    result = Forwarding(
         **head_of(testbed, most.ceiling),
         **reported_of(rates),
         at_most_offered_pps=forwarded_pps(rates.at_most_offered),
         most_pps=forwarded_pps(rates.most),
         most_at_pps=rates.most.offered_pps,
     )
-    run.keep(answer)
-    return (answer,)
+    run.keep(result)
+    return (result,)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dl3.bench.loads import RETRIES, Loads, reported_of
 from dl3.bench.testbed import Most, Testbed, head_of
-from dl3.model.answers import FrameLoss
+from dl3.model.results import FrameLoss
 from dl3.search.frame_loss import find_losses
 
 
@@ -13,6 +13,6 @@ def measure_frame_loss(testbed: Testbed) -> Sequence[FrameLoss]:
     run, effort, frame = testbed.run, testbed.job.effort, testbed.job.frame
     most = Most.of(run, frame)
     found = find_losses(Loads(run, frame, "frame loss", most, effort.step).at, effort.step, RETRIES)
-    answer = FrameLoss(**head_of(testbed, most.ceiling), **reported_of(found), trial_seconds=run.seconds)
-    run.keep(answer)
-    return (answer,)
+    result = FrameLoss(**head_of(testbed, most.ceiling), **reported_of(found), trial_seconds=run.seconds)
+    run.keep(result)
+    return (result,)

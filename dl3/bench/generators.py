@@ -72,7 +72,7 @@ def generator_config(mode: str, terms: PairSettings, place: Workplace) -> dict[s
 
 
 def begin(socket: Path) -> bool:
-    """Start dl3gen's streams; False while it does not answer yet."""
+    """Start dl3gen's streams; False while it does not reply yet."""
     client = Client(socket)
     try:
         client.ask(Reply, "status")

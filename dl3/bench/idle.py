@@ -19,7 +19,7 @@ from dl3.control.replies import Workers
 from dl3.control.workers import idle_of
 from dl3.host.threads import cpu_time
 from dl3.lab.pair import Pair
-from dl3.model.answers import Idle, IdleMode
+from dl3.model.results import Idle, IdleMode
 from dl3.model.trial import Throughput, Trial
 from dl3.record.journal import now
 from dl3.search.throughput import SearchSettings, Undecided
@@ -67,14 +67,14 @@ class Reading:
 
 @dataclass(frozen=True)
 class Round:
-    """Results of one round; `answer` is missing if the search had no result."""
+    """Results of one round; `result` is missing if the search had no result."""
 
     dl3d_share: float
     asleep_share: float
     dl3gen_share: float
     woken_by: str
     latency: Trial
-    answer: Throughput | None
+    result: Throughput | None
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class Side:
     steps: list[Trial] = field(default_factory=list)
 
     @property
-    def answers(self) -> list[Throughput]:
+    def results(self) -> list[Throughput]:
         """The throughputs of all rounds that have one."""
-        return [one.answer for one in self.rounds if one.answer]
+        return [one.result for one in self.rounds if one.result]
 
 
 def asleep_s(workers: Workers) -> float:
@@ -145,7 +145,7 @@ def valid_trial(run: Run, order: Order, quiet_s: float = 0.0) -> Trial:
 def throughput_of(run: Run) -> Throughput | None:
     """The lossless throughput; if the search has no result, None and a report to the listener."""
     try:
-        return find(run, Wanted((FRAME,), TERMS, method="binary"), FRAME, 0.0)[0].answer
+        return find(run, Wanted((FRAME,), TERMS, method="binary"), FRAME, 0.0)[0].result
     except Undecided as fault:
         run.listener.on_fault(FRAME, fault)
         return None
@@ -166,7 +166,7 @@ def round_of(side: Side, plan: Plan) -> Round:
 
 def step_pps_of(sides: Sequence[Side]) -> float:
     """Rate of a step: a fraction of the lower throughput; 0 if one is unknown."""
-    return STEP_SHARE * min(median([answer.pps for answer in side.answers] or [0.0]) for side in sides)
+    return STEP_SHARE * min(median([result.pps for result in side.results] or [0.0]) for side in sides)
 
 
 def mode_of(side: Side) -> IdleMode:
@@ -182,8 +182,8 @@ def mode_of(side: Side) -> IdleMode:
         p50_ns=tuple(trial.latency.p50 for trial in latencies),
         p99_9_ns=tuple(trial.latency.p99_9 for trial in latencies),
         invalid_latencies=len(side.rounds) - len(latencies),
-        pps=tuple(answer.pps for answer in side.answers),
-        is_at_least=any(answer.limited_by == "generator" for answer in side.answers),
+        pps=tuple(result.pps for result in side.results),
+        is_at_least=any(result.limited_by == "generator" for result in side.results),
         steps_sent=tuple(trial.account.sent for trial in steps),
         steps_lost=tuple(trial.account.lost for trial in steps),
         invalid_steps=len(side.steps) - len(steps),
@@ -205,7 +205,7 @@ def measure(sides: Sequence[Side], plan: Plan) -> Idle:
             order = Order(side.run.streams, FRAME, step_pps, plan.step_seconds, warm_up_s=0.0)
             with turn(side):
                 side.steps.append(valid_trial(side.run, order, QUIET_S))
-    answer = Idle(
+    result = Idle(
         at=now(),
         campaign=run.site.campaign,
         frame=FRAME,
@@ -215,8 +215,8 @@ def measure(sides: Sequence[Side], plan: Plan) -> Idle:
         step_seconds=plan.step_seconds,
         quiet_seconds=QUIET_S,
         modes=tuple(mode_of(side) for side in sides),
-        noise=tuple(dict.fromkeys(reason for side in sides for one in side.answers for reason in one.noise)),
+        noise=tuple(dict.fromkeys(reason for side in sides for one in side.results for reason in one.noise)),
         facts=dict(run.site.facts),
     )
-    run.keep(answer)
-    return answer
+    run.keep(result)
+    return result

@@ -20,13 +20,13 @@ class Programs:
     """Record which side is running."""
 
     name: str
-    heard: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
 
     def freeze(self) -> None:
-        self.heard.append(f"{self.name} stands")
+        self.events.append(f"{self.name} stands")
 
     def thaw(self) -> None:
-        self.heard.append(f"{self.name} goes on")
+        self.events.append(f"{self.name} goes on")
 
 
 @dataclass
@@ -45,30 +45,30 @@ class Clock:
         return Reading(self.at_s, self.at_s * self.share, self.at_s * (1 - self.share), self.at_s * self.share / 2)
 
 
-def _side(idle: Mode, folder: Path, generator: FakeGenerator, heard: list[str]) -> Side:
+def _side(idle: Mode, folder: Path, generator: FakeGenerator, events: list[str]) -> Side:
     clock = Clock({"poll": 1.0, "sleep": 0.02}[idle])
     run = course_of(generator, folder)
     site = replace(run.site, dut_name=f"dl3d (idle: {idle})")
-    return Side(idle, Programs(idle, heard), replace(run, runner=Runner(site, clock.sleep)), clock.read)
+    return Side(idle, Programs(idle, events), replace(run, runner=Runner(site, clock.sleep)), clock.read)
 
 
 def _sides(folder: Path, **sleeper: Any) -> tuple[list[Side], list[str]]:
-    heard = list[str]()
+    events = list[str]()
     generators = {"poll": FakeGenerator(), "sleep": FakeGenerator(**sleeper)}
-    return [_side(idle, folder, generators[idle], heard) for idle in MODES], heard
+    return [_side(idle, folder, generators[idle], events) for idle in MODES], events
 
 
 def measures_both_modes_in_turns(tmp_path: Path) -> None:
-    sides, heard = _sides(tmp_path)
+    sides, events = _sides(tmp_path)
     measure(sides, PLAN)
     one_turn = [f"{idle} {word}" for idle in MODES for word in ("goes on", "stands")]
-    assert heard == one_turn * (PLAN.rounds + PLAN.steps)
+    assert events == one_turn * (PLAN.rounds + PLAN.steps)
 
 
 def finds_shares_latency_and_throughput_of_each_round(tmp_path: Path) -> None:
     sides, _ = _sides(tmp_path, device_pps=6e6)
-    answer = measure(sides, PLAN)
-    poll, sleep = answer.modes
+    result = measure(sides, PLAN)
+    poll, sleep = result.modes
     assert (poll.idle, sleep.idle) == MODES
     assert poll.dl3d_shares == pytest.approx((1.0, 1.0))
     assert sleep.dl3d_shares == pytest.approx((0.02, 0.02))
@@ -77,7 +77,7 @@ def finds_shares_latency_and_throughput_of_each_round(tmp_path: Path) -> None:
     assert sleep.p50_ns == sleep.p99_9_ns == (4000.0, 4000.0)
     assert poll.pps == pytest.approx((7.3e6, 7.3e6), rel=0.02)
     assert sleep.pps == pytest.approx((6e6, 6e6), rel=0.02)
-    assert answer.step_pps == pytest.approx(STEP_SHARE * sleep.pps[0])
+    assert result.step_pps == pytest.approx(STEP_SHARE * sleep.pps[0])
 
 
 def counts_the_frames_that_steps_lose(tmp_path: Path) -> None:
@@ -99,11 +99,11 @@ def counts_the_frames_that_steps_lose(tmp_path: Path) -> None:
 def waits_without_frames_before_each_step_and_each_look(tmp_path: Path) -> None:
     sides, _ = _sides(tmp_path)
     clocks = [side.read.__self__ for side in sides]  # type: ignore[attr-defined]
-    answer = measure(sides, PLAN)
+    result = measure(sides, PLAN)
     for clock in clocks:
-        assert clock.slept_s.count(answer.quiet_seconds) == PLAN.steps
+        assert clock.slept_s.count(result.quiet_seconds) == PLAN.steps
         assert clock.slept_s.count(2.5) == PLAN.rounds
-    assert answer.quiet_seconds > 0.5
+    assert result.quiet_seconds > 0.5
 
 
 def leaves_out_what_stays_invalid(tmp_path: Path) -> None:
@@ -120,17 +120,17 @@ def leaves_out_what_stays_invalid(tmp_path: Path) -> None:
 
 def makes_no_steps_without_a_throughput(tmp_path: Path) -> None:
     sides, _ = _sides(tmp_path, spoil=lambda results: results.update(tsc_offset_ns=500.0))
-    answer = measure(sides, PLAN)
-    assert answer.step_pps == 0
-    assert [(mode.pps, mode.steps_lost, mode.invalid_steps) for mode in answer.modes][1] == ((), (), 0)
-    assert len(answer.modes[0].dl3d_shares) == PLAN.rounds
+    result = measure(sides, PLAN)
+    assert result.step_pps == 0
+    assert [(mode.pps, mode.steps_lost, mode.invalid_steps) for mode in result.modes][1] == ((), (), 0)
+    assert len(result.modes[0].dl3d_shares) == PLAN.rounds
 
 
-def keeps_trials_and_answer_in_the_record(tmp_path: Path) -> None:
+def keeps_trials_and_result_in_the_record(tmp_path: Path) -> None:
     sides, _ = _sides(tmp_path)
-    answer = measure(sides, PLAN)
+    result = measure(sides, PLAN)
     record = read(sides[0].run.record)
-    assert record.idles == (answer,)
+    assert record.idles == (result,)
     assert not record.left_out
     assert [trial.dut for trial in record.trials if trial.test == "free"] == [
         f"dl3d (idle: {idle})" for idle in MODES

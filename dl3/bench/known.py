@@ -22,17 +22,17 @@ class Known:
     missed: dict[Place, str] = field(default_factory=dict)  # why a search has no result
 
     @classmethod
-    def of(cls, jobs: Mapping[str, Job], answers: Iterable[Throughput]) -> "Known":
+    def of(cls, jobs: Mapping[str, Job], results: Iterable[Throughput]) -> "Known":
         """Results of earlier runs of these jobs (by key); results of other jobs are ignored."""
         known = cls()
-        for answer in answers:
-            if answer.job in jobs:
-                known.learn(jobs[answer.job], answer)
+        for result in results:
+            if result.job in jobs:
+                known.learn(jobs[result.job], result)
         return known
 
-    def learn(self, job: Job, answer: Throughput) -> None:
+    def learn(self, job: Job, result: Throughput) -> None:
         """Add a result; it replaces an earlier one."""
-        self.found[place_of(job, answer.goal_loss_ratio)] = answer
+        self.found[place_of(job, result.goal_loss_ratio)] = result
 
     def of_job(self, job: Job) -> Throughput | None:
         """The throughput of the job's strictest goal."""

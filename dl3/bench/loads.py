@@ -5,7 +5,7 @@ from typing import Any
 
 from dl3.bench.site import Run
 from dl3.bench.testbed import Most
-from dl3.model.answers import LossPoint
+from dl3.model.results import LossPoint
 from dl3.model.trial import Test, Trial
 from dl3.search.frame_loss import Tried
 from dl3.trial.order import Order

@@ -155,7 +155,7 @@ class Runner:
 def check_possible(job: Job) -> None:
     """UsageFault if the program or the core does not exist."""
     if not shutil.which(job.command[0]):
-        raise UsageFault(f"there is no program {job.command[0]}: give its path, or a name on the PATH")
+        raise UsageFault(f"program {job.command[0]} not found: specify its path, or a name on the PATH")
     if not may_use(job.core):
         raise UsageFault(f"CPU core {job.core} does not exist here; choose another")
 

@@ -58,11 +58,11 @@ def fills_in_places() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (Job("none", ("/none",), Path("t")), "there is no program /none"),
+        (Job("none", ("/none",), Path("t")), "program /none not found"),
         (Job("core", ("true",), Path("t"), core=9999), "CPU core 9999 does not exist here"),
     ],
 )
-def says_which_program_or_core_is_not_there(wrong: Job, words: str, place: Workplace) -> None:
+def reports_which_program_or_core_is_not_there(wrong: Job, words: str, place: Workplace) -> None:
     with pytest.raises(UsageFault, match=words), started(wrong, place):
         pass
 

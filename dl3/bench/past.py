@@ -43,7 +43,7 @@ class Past:
     def known(self) -> Known:
         """Throughputs of finished jobs; those of other jobs are determined again from their trials."""
         finished = {key: job for key, job in self.jobs.items() if key in self.done}
-        return Known.of(finished, self.record.answers)
+        return Known.of(finished, self.record.results)
 
     def recording(self, job: str) -> Recording:
         """The recorded trials and results of a job."""

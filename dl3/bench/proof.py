@@ -16,12 +16,12 @@ from dataclasses import replace
 
 from dl3.bench.site import Run
 from dl3.host.noise import reasons
-from dl3.model.answers import Proof, ProofPoint
 from dl3.model.campaign import DutSpec, Setup
 from dl3.model.fault import Fault
+from dl3.model.results import Proof, ProofPoint
 from dl3.model.trial import Trial
 from dl3.record.journal import now
-from dl3.search.throughput import Answer, Bounds, Rung, SearchSettings, Undecided, find_throughput
+from dl3.search.throughput import Bounds, Rung, SearchResult, SearchSettings, Undecided, find_throughput
 from dl3.trial.order import Order
 
 LOOP = "loop"
@@ -74,7 +74,7 @@ def point_of(run: Run, frame: str) -> ProofPoint:
     except Undecided as fault:
         return point_without(frame, str(fault))
     if not found.pps:
-        return point_without(frame, "no answer: the loop lost frames at any rate, or the generator fell behind")
+        return point_without(frame, "no result: the loop lost frames at any rate, or the generator fell behind")
     half, tenth = (valid_trial(run, frame, found.pps * share) for share in (PACING_SHARE, FLOOR_SHARE))
     return ProofPoint(
         frame=frame,
@@ -93,18 +93,18 @@ def point_without(frame: str, reason: str) -> ProofPoint:
     return ProofPoint.model_validate({"frame": frame, **nothing, "invalid": (reason,)})
 
 
-def limits_of_loop(found: Answer[Trial]) -> tuple[str, ...]:
+def limits_of_loop(found: SearchResult[Trial]) -> tuple[str, ...]:
     """Whether the loop lost frames."""
     if found.limited_by != "dut":
         return ()
     return (f"loop: it lost frames at {found.ended_pps / 1e6:.3f} Mpps, so the generator's own ceiling is higher",)
 
 
-def ceiling(run: Run, frame: str) -> Answer[Trial]:
+def ceiling(run: Run, frame: str) -> SearchResult[Trial]:
     """The highest rate at which the tester loses nothing and is not behind."""
     full = proof_trial(run, frame, 0.0)
     if not full.offered_pps:
-        raise Undecided(f"no answer: {full.invalid[0]}")
+        raise Undecided(f"no result: {full.invalid[0]}")
     bounds = Bounds(full.offered_pps * LOWEST_SHARE, full.offered_pps, "generator")
     known = [] if full.invalid else [Rung(bounds.high_pps, (full,), "lost" if full.loss_ratio else "passed")]
     return find_throughput(lambda pps: proof_trial(run, frame, pps), bounds, TERMS, known=known)

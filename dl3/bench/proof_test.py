@@ -9,9 +9,9 @@ import pytest
 from dl3.bench.fake import course_of
 from dl3.bench.proof import LOOP, loop_of, prove
 from dl3.host.noise import Look
-from dl3.model.answers import ProofPoint
 from dl3.model.campaign import DutSpec, Setup
 from dl3.model.fault import Fault
+from dl3.model.results import ProofPoint
 from dl3.record.reader import read
 from dl3.trial.fake import FakeGenerator
 
@@ -46,12 +46,12 @@ def searches_the_ceiling_below_the_rate_that_it_cannot_keep(tmp_path: Path) -> N
     assert point.invalid == ()
 
 
-def says_that_the_machine_was_noisy(tmp_path: Path) -> None:
+def reports_that_the_machine_was_noisy(tmp_path: Path) -> None:
     run = replace(course_of(FakeGenerator(), tmp_path), look=lambda: Look(shares={0: 0.5}))
-    assert prove(run, ("64",), "memif").noise == ("share: a probe was given 50.0% of core 0",)
+    assert prove(run, ("64",), "memif").noise == ("share: a probe received only 50.0% of core 0",)
 
 
-def says_that_the_loop_was_the_limit(tmp_path: Path) -> None:
+def reports_that_the_loop_was_the_limit(tmp_path: Path) -> None:
     point = proved(FakeGenerator(device_pps=8e6), tmp_path)
     assert point.ceiling_pps == pytest.approx(8e6, rel=0.02)
     assert len(point.invalid) == 1
@@ -63,10 +63,10 @@ def proves_nothing_where_all_trials_are_invalid(tmp_path: Path) -> None:
     assert point.ceiling_pps == 0
     assert "the TSCs of two workers are 500 ns apart" in point.invalid[0]
     point = proved(FakeGenerator(ceiling_pps=0.01), tmp_path)
-    assert point.invalid == ("no answer: late: the generator sent nothing",)
+    assert point.invalid == ("no result: late: the generator sent nothing",)
 
 
-def repeats_what_is_invalid_and_says_what_stays_so(tmp_path: Path) -> None:
+def repeats_what_is_invalid_and_reports_what_stays_so(tmp_path: Path) -> None:
     def spoil(results: dict[str, Any]) -> None:
         stream = results["streams"][0]
         stream["offered_pps"] *= 1.01 if stream["asked_pps"] == 10e6 else 1

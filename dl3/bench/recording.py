@@ -28,9 +28,9 @@ def plain(value: object) -> object:
 class Recording:
     """Trials in order, and results that need not be written again."""
 
-    def __init__(self, trials: Iterable[Trial] = (), answers: Iterable[Noun] = ()) -> None:
+    def __init__(self, trials: Iterable[Trial] = (), results: Iterable[Noun] = ()) -> None:
         self._trials = deque(trials)
-        self._answers = {text_of(answer) for answer in answers}
+        self._results = {text_of(result) for result in results}
 
     def take(self, order: Order) -> Trial | None:
         """The recorded trial for this order; None from the first mismatch on."""
@@ -44,7 +44,7 @@ class Recording:
 
     def has(self, noun: Noun) -> bool:
         """Whether the result is already in the record."""
-        return text_of(noun) in self._answers
+        return text_of(noun) in self._results
 
 
 def took_as_ordered(trial: Trial, order: Order) -> bool:
@@ -65,11 +65,11 @@ def is_for(trial: Trial, order: Order) -> bool:
 
 def tape_of(record: Record, job: str) -> Recording:
     """The recorded part of a job since it was last skipped: a job without a result is retried, not replayed."""
-    answers: Iterable[Noun] = (*record.answers, *record.others)
+    results: Iterable[Noun] = (*record.results, *record.others)
     trials: list[Trial] = []
     for _, entry in record.lines:
         if isinstance(entry, Trial) and entry.job == job:
             trials.append(entry)
         elif isinstance(entry, Skipped) and entry.job == job:
             trials.clear()
-    return Recording(trials, [answer for answer in answers if getattr(answer, "job", "") == job])
+    return Recording(trials, [result for result in results if getattr(result, "job", "") == job])

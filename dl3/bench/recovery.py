@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dl3.bench.testbed import Most, Testbed, head_of, throughput_of
-from dl3.model.answers import Recovery
+from dl3.model.results import Recovery
 from dl3.model.stream import shares
 from dl3.model.trial import Throughput, Trial
 from dl3.search.recovery import OVERLOAD, RELIEF, recovery_s
@@ -71,7 +71,7 @@ def overload(testbed: Testbed, fall: Fall) -> Trial:
     usable = [trial for trial in trials if not trial.invalid]
     if not usable:
         raise Undecided(
-            f"no answer: the trial of the overload was INVALID {len(trials)} times, the last because "
+            f"no result: the trial of the overload was INVALID {len(trials)} times, the last because "
             f"{trials[-1].invalid[0]}"
         )
     return min(usable, key=lambda trial: trial.account.late)
@@ -100,12 +100,12 @@ def measure_recovery(testbed: Testbed) -> Sequence[Recovery]:
         run.listener.on_left(throughput.frame, (n - i) * (whole_s + run.trial_s_beside))
         trials.append(overload(testbed, fall))
         seconds.append(recovery_s(last_lost_s(testbed, fall, trials[-1]), fall.overload_s, whole_s))
-    answer = Recovery(
+    result = Recovery(
         **head_of(testbed, trials[0]),
         overload_pps=fall.overload_pps,
         recovery_pps=fall.relief_pps,
         seconds=tuple(seconds),
         is_at_most=any(trial.account.late for trial in trials),
     )
-    run.keep(answer)
-    return (answer,)
+    run.keep(result)
+    return (result,)

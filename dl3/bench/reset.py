@@ -6,8 +6,8 @@ from typing import Literal, Protocol
 
 from dl3.bench.site import Run
 from dl3.bench.testbed import Testbed, head_of, throughput_of
-from dl3.model.answers import Reset
 from dl3.model.fault import Fault, UsageFault
+from dl3.model.results import Reset
 from dl3.model.trial import Trial
 from dl3.search.reset import is_back, trial_that_ends_well
 from dl3.search.throughput import Undecided
@@ -99,7 +99,7 @@ def outage_in(run: Run, frame: str, pps: float, act: Callable[[], None]) -> Outa
             trial = run.trial(order, act)
             if is_usable(trial):
                 return trial
-        raise Undecided(f"no answer: the trials of a reset were INVALID, the last because {trial.invalid[0]}")
+        raise Undecided(f"no result: the trials of a reset were INVALID, the last because {trial.invalid[0]}")
 
     seconds = max(run.seconds, SHORTEST_S)
     return Outage.of(trial_that_ends_well(measure, has_come_back, seconds, LONGEST_S))
@@ -109,15 +109,15 @@ def measure_one(testbed: Testbed, what: Literal["process", "port"], pps: float, 
     """All repetitions of one kind of reset."""
     run = without_account(testbed.run)
     outages = [outage_in(run, testbed.job.frame, pps, act) for _ in range(testbed.job.effort.repetitions)]
-    answer = Reset(
+    result = Reset(
         **head_of(testbed, outages[0].trial),
         what=what,
         offered_pps=pps,
         seconds=tuple(outage.seconds for outage in outages),
         lost=tuple(outage.lost for outage in outages),
     )
-    run.keep(answer)
-    return answer
+    run.keep(result)
+    return result
 
 
 def measure_reset(testbed: Testbed, bed: Resettable | None = None) -> Sequence[Reset]:
@@ -126,19 +126,19 @@ def measure_reset(testbed: Testbed, bed: Resettable | None = None) -> Sequence[R
     if bed is None:
         raise UsageFault("this device cannot be reset from here: give a command, or use a device that dl3 starts")
     pps = LOAD * throughput_of(testbed).pps
-    answers, faults = list[Reset](), list[Fault]()
+    results, faults = list[Reset](), list[Fault]()
     kinds: list[tuple[Literal["process", "port"], Callable[[], None]]] = [
         ("process", bed.reset_process),
         ("port", bed.reset_port),
     ]
     for what, act in kinds:
         try:
-            answers.append(measure_one(testbed, what, pps, act))
+            results.append(measure_one(testbed, what, pps, act))
         except Fault as fault:
             faults.append(fault)
-    if not answers:
+    if not results:
         raise faults[0]
     for one in faults:
         if not isinstance(one, NotAskedFor):
             testbed.run.listener.on_fault(testbed.job.frame, one)
-    return tuple(answers)
+    return tuple(results)

@@ -11,8 +11,8 @@ from dl3.bench.fake import course_of, job_of
 from dl3.bench.known import Known
 from dl3.bench.reset import measure_reset
 from dl3.bench.testbed import Testbed
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset
 from dl3.model.fault import Fault
+from dl3.model.results import BackToBack, Forwarding, FrameLoss, Recovery, Reset
 from dl3.model.trial import Throughput
 from dl3.record.reader import read
 from dl3.search.throughput import Undecided
@@ -21,19 +21,19 @@ from dl3.trial.fake import FakeGenerator
 
 def only(kind: Any, made: Any) -> Any:
     """The only result, which must be of this kind."""
-    (answer,) = made
-    assert isinstance(answer, kind)
-    return answer
+    (result,) = made
+    assert isinstance(result, kind)
+    return result
 
 
-def tells_the_loss_of_each_load(tmp_path: Path) -> None:
+def reports_the_loss_of_each_load(tmp_path: Path) -> None:
     run = course_of(FakeGenerator(device_pps=10e6), tmp_path)
-    answer = only(FrameLoss, conduct(run, job_of("frame loss"), None, Known()))
-    assert [point.share for point in answer.points] == [1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
-    assert [point.loss_ratio for point in answer.points[:2]] == pytest.approx([0.5, 8 / 18])
-    assert [point.loss_ratio for point in answer.points[-2:]] == [0, 0]
-    assert answer.points[0].pps == 20e6
-    assert read(run.record).others == (answer,)
+    result = only(FrameLoss, conduct(run, job_of("frame loss"), None, Known()))
+    assert [point.share for point in result.points] == [1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
+    assert [point.loss_ratio for point in result.points[:2]] == pytest.approx([0.5, 8 / 18])
+    assert [point.loss_ratio for point in result.points[-2:]] == [0, 0]
+    assert result.points[0].pps == 20e6
+    assert read(run.record).others == (result,)
     assert {trial.job for trial in read(run.record).trials} == {"1|x"}
 
 
@@ -45,47 +45,47 @@ def names_the_loads_without_a_valid_trial(tmp_path: Path, test: str, kind: type)
                 stream["late"] = stream["sent"]
 
     run = course_of(FakeGenerator(device_pps=14e6, spoil=fall_behind), tmp_path)
-    answer = only(kind, conduct(run, job_of(test), None, Known()))
-    assert answer.invalid_shares == (0.9, 0.8)
-    assert [point.share for point in answer.points][:3] == [1, 0.7, 0.6]
-    assert read(run.record).others == (answer,)
+    result = only(kind, conduct(run, job_of(test), None, Known()))
+    assert result.invalid_shares == (0.9, 0.8)
+    assert [point.share for point in result.points][:3] == [1, 0.7, 0.6]
+    assert read(run.record).others == (result,)
 
 
 def begins_at_the_line_where_it_is_known(tmp_path: Path) -> None:
     run = course_of(FakeGenerator(line_bps=1e9), tmp_path)
-    answer = only(FrameLoss, conduct(run, job_of("frame loss", step=0.05), None, Known()))
-    assert [point.share for point in answer.points] == [1, 0.95]
-    assert answer.points[0].pps == pytest.approx(1e9 / 84 / 8, rel=1e-6)
+    result = only(FrameLoss, conduct(run, job_of("frame loss", step=0.05), None, Known()))
+    assert [point.share for point in result.points] == [1, 0.95]
+    assert result.points[0].pps == pytest.approx(1e9 / 84 / 8, rel=1e-6)
 
 
-def tells_forwarding_rates(tmp_path: Path) -> None:
+def reports_forwarding_rates(tmp_path: Path) -> None:
     run = course_of(FakeGenerator(), tmp_path)
-    answer = only(Forwarding, conduct(run, job_of("forwarding"), None, Known()))
-    assert len(answer.points) == 10
-    assert answer.at_most_offered_pps == pytest.approx(7.3e6, rel=1e-6)
-    assert answer.most_pps == pytest.approx(7.3e6, rel=1e-6)
-    assert answer.most_at_pps > 7.3e6
+    result = only(Forwarding, conduct(run, job_of("forwarding"), None, Known()))
+    assert len(result.points) == 10
+    assert result.at_most_offered_pps == pytest.approx(7.3e6, rel=1e-6)
+    assert result.most_pps == pytest.approx(7.3e6, rel=1e-6)
+    assert result.most_at_pps > 7.3e6
 
 
 def finds_the_longest_burst_and_the_buffer_behind_it(tmp_path: Path) -> None:
     buffer, device, most = 5000, 5e6, 20e6
     run = course_of(FakeGenerator(device_pps=device, buffer_frames=buffer), tmp_path)
     job = job_of("back-to-back", repetitions=3, resolution=0.0001, seconds=10.0)
-    answer = only(BackToBack, conduct(run, job, None, Known()))
+    result = only(BackToBack, conduct(run, job, None, Known()))
     longest = buffer / (1 - device / most)
-    assert answer.bursts == (answer.frames,) * 3
-    assert answer.frames == pytest.approx(longest, abs=1)
-    assert answer.burst_pps == pytest.approx(most, rel=0.001)
-    assert answer.implied_buffer_s == pytest.approx(longest / most, rel=0.001)
-    assert answer.corrected_buffer_s == pytest.approx(buffer / most, rel=0.01)
-    assert not answer.is_at_least
+    assert result.bursts == (result.frames,) * 3
+    assert result.frames == pytest.approx(longest, abs=1)
+    assert result.burst_pps == pytest.approx(most, rel=0.001)
+    assert result.implied_buffer_s == pytest.approx(longest / most, rel=0.001)
+    assert result.corrected_buffer_s == pytest.approx(buffer / most, rel=0.01)
+    assert not result.is_at_least
 
 
-def says_that_no_burst_was_too_long(tmp_path: Path) -> None:
+def reports_that_no_burst_was_too_long(tmp_path: Path) -> None:
     run = course_of(FakeGenerator(device_pps=50e6), tmp_path)
-    answer = only(BackToBack, conduct(run, job_of("back-to-back", repetitions=5), None, Known()))
-    assert (answer.is_at_least, answer.bursts) == (True, (20_000_000,))
-    assert answer.corrected_buffer_s == 0
+    result = only(BackToBack, conduct(run, job_of("back-to-back", repetitions=5), None, Known()))
+    assert (result.is_at_least, result.bursts) == (True, (20_000_000,))
+    assert result.corrected_buffer_s == 0
 
 
 def recovering(results: dict[str, Any]) -> None:
@@ -96,15 +96,15 @@ def recovering(results: dict[str, Any]) -> None:
         streams[0].update(last_lost=round(1.25 * pps), sent=10**9, received=10**9 - 1, lost=1, lost_by_gaps=1)
 
 
-def tells_the_time_to_the_last_lost_frame(tmp_path: Path) -> None:
+def reports_the_time_to_the_last_lost_frame(tmp_path: Path) -> None:
     generator = FakeGenerator(spoil=recovering)
     run = course_of(generator, tmp_path)
-    answer = only(Recovery, conduct(run, job_of("recovery", repetitions=2), None, Known()))
-    assert answer.seconds == pytest.approx((0.25, 0.25), abs=1e-6)
-    assert answer.overload_pps == pytest.approx(1.1 * 7.3e6, rel=0.01)
-    assert answer.recovery_pps == pytest.approx(0.5 * 7.3e6, rel=0.01)
+    result = only(Recovery, conduct(run, job_of("recovery", repetitions=2), None, Known()))
+    assert result.seconds == pytest.approx((0.25, 0.25), abs=1e-6)
+    assert result.overload_pps == pytest.approx(1.1 * 7.3e6, rel=0.01)
+    assert result.recovery_pps == pytest.approx(0.5 * 7.3e6, rel=0.01)
     base, more = [params["streams"] for method, params in generator.asked if method == "send"][-1]
-    assert base["rate"] + more["rate"] == pytest.approx(answer.overload_pps, rel=1e-6)
+    assert base["rate"] + more["rate"] == pytest.approx(result.overload_pps, rel=1e-6)
     assert more["frames"] / more["rate"] == pytest.approx(1.0, rel=1e-6)
 
 
@@ -123,9 +123,9 @@ def adds_the_time_of_frames_that_were_left_out_when_no_trial_is_without(
             results["streams"][0].update(late=next(turns))
 
     run = course_of(FakeGenerator(spoil=be_late), tmp_path)
-    answer = only(Recovery, conduct(run, job_of("recovery"), None, Known()))
-    assert answer.seconds == pytest.approx((seconds,), abs=2e-6)
-    assert answer.is_at_most == is_at_most
+    result = only(Recovery, conduct(run, job_of("recovery"), None, Known()))
+    assert result.seconds == pytest.approx((seconds,), abs=2e-6)
+    assert result.is_at_most == is_at_most
     assert sum(1 for trial in read(run.record).trials if trial.test == "recovery") == n_trials
 
 
@@ -138,7 +138,7 @@ def there_is_no_recovery_of_a_device_that_cannot_be_overloaded(tmp_path: Path) -
         conduct(run, job_of("recovery"), None, Known())
 
 
-def says_that_a_limit_is_not_known_when_the_tester_has_become_faster_since(tmp_path: Path) -> None:
+def reports_that_a_limit_is_not_known_when_the_tester_has_become_faster_since(tmp_path: Path) -> None:
     known, slow = Known(), course_of(FakeGenerator(ceiling_pps=10e6, device_pps=50e6), tmp_path)
     conduct(slow, job_of("throughput"), None, known)
     run = course_of(FakeGenerator(device_pps=50e6), tmp_path)
@@ -153,17 +153,17 @@ def gives_up_an_overload_above_the_ceiling_before_its_trials(tmp_path: Path) -> 
     assert {trial.test for trial in read(run.record).trials} == {"ceiling", "throughput"}
 
 
-def searches_no_second_time_for_a_throughput_that_has_no_answer(tmp_path: Path) -> None:
+def searches_no_second_time_for_a_throughput_that_has_no_result(tmp_path: Path) -> None:
     def spoil(results: dict[str, Any]) -> None:
         for stream in results["streams"]:
             stream["lost_by_gaps"] += 7
 
     run, known = course_of(FakeGenerator(spoil=spoil), tmp_path), Known()
-    with pytest.raises(Undecided, match="no answer: "):
+    with pytest.raises(Undecided, match="no result: "):
         conduct(run, job_of("throughput"), None, known)
     n_trials = len(read(run.record).trials)
     for test in ("latency", "recovery"):
-        with pytest.raises(Undecided, match="begins with the throughput, and its search had no answer: at "):
+        with pytest.raises(Undecided, match="begins with the throughput, and its search had no result: at "):
             conduct(run, job_of(test), None, known)
     assert len(read(run.record).trials) == n_trials
 
@@ -208,14 +208,14 @@ def testbed(generator: FakeGenerator, folder: Path, **effort: Any) -> Testbed:
     return Testbed(replace(course_of(generator, folder), seconds=1.0), job_of("reset", **effort), None, Known())
 
 
-def tells_how_long_both_resets_take(tmp_path: Path) -> None:
+def reports_how_long_both_resets_take(tmp_path: Path) -> None:
     generator = FakeGenerator()
     ours = testbed(generator, tmp_path, repetitions=2)
     made = measure_reset(ours, FakeBed(generator, 0.5))
-    assert [answer.what for answer in made] == ["process", "port"]
-    for answer in made:
-        assert answer.seconds == (0.5, 0.5)
-        assert [lost / answer.offered_pps for lost in answer.lost] == pytest.approx([0.5, 0.5], rel=1e-6)
+    assert [result.what for result in made] == ["process", "port"]
+    for result in made:
+        assert result.seconds == (0.5, 0.5)
+        assert [lost / result.offered_pps for lost in result.lost] == pytest.approx([0.5, 0.5], rel=1e-6)
     assert read(ours.run.record).others == tuple(made)
 
 
@@ -291,6 +291,6 @@ def gives_up_a_device_that_never_comes_back(tmp_path: Path) -> None:
         measure_reset(testbed(generator, tmp_path), FakeBed(generator, 1000.0, port="no"))
 
 
-def says_that_nobody_can_reset_the_device(tmp_path: Path) -> None:
+def reports_that_the_device_cannot_be_reset(tmp_path: Path) -> None:
     with pytest.raises(Fault, match="this device cannot be reset from here"):
         conduct(course_of(FakeGenerator(), tmp_path), job_of("reset"), None, Known())

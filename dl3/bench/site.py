@@ -34,11 +34,11 @@ class ProgressListener:
     def on_trial(self, trial: Trial) -> None:
         """A trial has ended."""
 
-    def on_answer(self, found: "Found") -> None:
-        """A search has ended with an answer."""
+    def on_result(self, found: "Found") -> None:
+        """A search has ended with a result."""
 
     def on_fault(self, frame: str, fault: Fault) -> None:
-        """A search has ended without an answer."""
+        """A search has ended without a result."""
 
     def is_waiting(self) -> bool:
         """Whether a coarse result now is preferred to a finer one later; called between rates of a binary search."""
@@ -49,7 +49,7 @@ class ProgressListener:
 class Found:
     """The result of a search, and the trial with that rate."""
 
-    answer: Throughput
+    result: Throughput
     best: Trial | None
 
 

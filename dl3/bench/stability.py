@@ -61,27 +61,27 @@ def interruption_reasons(trials: Sequence[Trial]) -> Iterator[str]:
         )
 
 
-def width_reasons(answers: Sequence[float], resolution: float) -> Iterator[str]:
+def width_reasons(results: Sequence[float], resolution: float) -> Iterator[str]:
     """Whether results of the same search differ too much."""
-    apart = width(answers)
+    apart = width(results)
     if apart > MOST_WIDTH * resolution:
         yield (
-            f"spread: the answers of {len(answers)} searches lie {apart:.1%} apart at a resolution of {resolution:.1%}"
+            f"spread: the results of {len(results)} searches differ by {apart:.1%} at a resolution of {resolution:.1%}"
         )
 
 
 def together(runs: Sequence[Found], noise: Sequence[str]) -> Found:
     """Combine repeated searches for the same goal: the median, and the interval of the result."""
-    answers = [one.answer for one in runs]
-    rates = tuple(answer.pps for answer in answers)
-    middle = next(one for one in runs if one.answer.pps == median_low(rates))
+    results = [one.result for one in runs]
+    rates = tuple(result.pps for result in results)
+    middle = next(one for one in runs if one.result.pps == median_low(rates))
     more = {
-        "noise": (*noise, *width_reasons(rates, middle.answer.resolution)),
-        "n_trials": sum(answer.n_trials for answer in answers),
-        "n_invalid": sum(answer.n_invalid for answer in answers),
-        "search_seconds": sum(answer.search_seconds for answer in answers),
-        "passed_pps": max(answer.passed_pps for answer in answers),
+        "noise": (*noise, *width_reasons(rates, middle.result.resolution)),
+        "n_trials": sum(result.n_trials for result in results),
+        "n_invalid": sum(result.n_invalid for result in results),
+        "search_seconds": sum(result.search_seconds for result in results),
+        "passed_pps": max(result.passed_pps for result in results),
         "repeats_pps": rates if len(rates) > 1 else (),
         "interval_pps": interval(rates),
     }
-    return Found(middle.answer.model_copy(update=more), middle.best)
+    return Found(middle.result.model_copy(update=more), middle.best)

@@ -19,11 +19,11 @@ from dl3.lab.tables import TableFiles, next_hop, next_hop_mac
 from dl3.model.fault import Fault
 
 BATCH_SECONDS = 120.0
-ANSWER_SECONDS = 60.0
+REPLY_SECONDS = 60.0
 STATIC_KEYS = ("ports", "route_files", "neighbours", "addresses")
 ROW_OF_MIRROR = (
-    "both dl3d, started anew for every five pairs, which take a quarter of the time: one with TAP interfaces, its table "
-    "mirrored from Linux and idle, beside one with the same table from a file"
+    "both dl3d, restarted for every five pairs, which take a quarter of the time: one with TAP interfaces, its table "
+    "mirrored from Linux and idle, the other with the same table from a file"
 )
 ROW_OF_ZERO_LOSS = (
     "the same with one route, where frames arrive at a rate in a ring of "
@@ -59,10 +59,10 @@ def write_tapped_config(settings: Settings, files: TableFiles, place: Workplace)
 
 
 class Told:
-    """Adds the routes to Linux once, as soon as dl3d answers; then checks whether the workers have them."""
+    """Adds the routes to Linux once, as soon as dl3d replies; then checks whether the workers have them."""
 
     def __init__(self, socket: Path, text: str) -> None:
-        self._client, self._namespace, self._text = Client(socket, ANSWER_SECONDS), socket.stem, text
+        self._client, self._namespace, self._text = Client(socket, REPLY_SECONDS), socket.stem, text
         self._is_reported = False
 
     def __call__(self) -> bool:

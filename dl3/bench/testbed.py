@@ -67,12 +67,12 @@ def throughputs_of(testbed: Testbed) -> Sequence[Throughput]:
     goals, repeats, exceed = effort.goals, effort.repetitions, effort.exceed
     wanted = Wanted((frame,), settings, method=effort.method, goals=goals, repeats=repeats, exceed=exceed)
     try:
-        found = [one.answer for one in find(testbed.run, wanted, frame, 0.0)]
+        found = [one.result for one in find(testbed.run, wanted, frame, 0.0)]
     except Undecided as fault:
         testbed.known.miss(testbed.job, str(fault))
         raise
-    for answer in found:
-        testbed.known.learn(testbed.job, answer)
+    for result in found:
+        testbed.known.learn(testbed.job, result)
     return found
 
 
@@ -81,16 +81,16 @@ def best_throughput_of(testbed: Testbed) -> Throughput:
     if known := testbed.known.of_job(testbed.job):
         return known
     if why := testbed.known.why_missed(testbed.job):
-        raise Undecided(f"no answer: this test begins with the throughput, and its search had {why}")
+        raise Undecided(f"no result: this test begins with the throughput, and its search had {why}")
     return min(throughputs_of(testbed), key=lambda found: found.goal_loss_ratio)
 
 
 def throughput_of(testbed: Testbed) -> Throughput:
     """The same; Fault if it is 0."""
-    answer = best_throughput_of(testbed)
-    if not answer.pps:
+    result = best_throughput_of(testbed)
+    if not result.pps:
         raise Fault(
-            f"frames of {testbed.job.frame}: {answer.dut} has no throughput, so no share of it can be offered: look at "
+            f"frames of {testbed.job.frame}: {result.dut} has no throughput, so no share of it can be offered: look at "
             "the trials of its search"
         )
-    return answer
+    return result

@@ -11,8 +11,16 @@ from dl3.model.fault import Fault
 from dl3.model.trial import Limit, Throughput, Trial
 from dl3.record.journal import now
 from dl3.search.mlr import Goals, find_throughputs
-from dl3.search.throughput import Answer, Bounds, Rung, SearchSettings, Undecided, find_throughput, halvings
-from dl3.search.throughput import answer as answer_from
+from dl3.search.throughput import (
+    Bounds,
+    Rung,
+    SearchResult,
+    SearchSettings,
+    Undecided,
+    find_throughput,
+    halvings,
+    search_result,
+)
 from dl3.trial.account import RING_FULL
 from dl3.trial.order import Order
 
@@ -23,7 +31,7 @@ DEAD_SHARE = 1 / 64  # of the ceiling: a device that is merely overloaded forwar
 NEAR_LINE = 0.995  # a ceiling this close to the line rate counts as the line rate
 STARVED_SHARE = 0.05  # of the rate the generator has reached: if it is behind even here, it is not at its own limit
 FULL_SHARE = 0.95  # of the requested duration: minimum for a full-length trial
-CUT = "time: the search was ended before its answer was as fine as its resolution of {resolution:.2%}"
+CUT = "time: the search was ended before it reached its resolution of {resolution:.2%}"
 LIKELY_SHORT_TRIALS = 6  # of MLRsearch, per goal
 
 Measure = Callable[[float, float], Trial]  # packets/s, seconds
@@ -77,7 +85,7 @@ def ceiling_of(run: Run, frame: str, longest_s: float = LONGEST_CEILING_S) -> Tr
         trial = run.trial(order)
         if trial.account.sent:
             return trial
-    raise Fault(f"no answer for frames of {frame}: dl3gen sent nothing as fast as it can; {trial.invalid[0]}")
+    raise Fault(f"no result for frames of {frame}: dl3gen sent nothing at its maximum rate; {trial.invalid[0]}")
 
 
 def bounds_of(ceiling: Trial, lines: Lines, max_pps: float) -> Bounds:
@@ -114,7 +122,7 @@ def is_good(trial: Trial, settings: SearchSettings) -> bool:
     return not trial.invalid and trial.loss_ratio <= settings.goal_loss_ratio
 
 
-def answer_of(search_run: "Search", goal: float, found: Answer[Trial], trials: Sequence[Trial]) -> Throughput:
+def result_of(search_run: "Search", goal: float, found: SearchResult[Trial], trials: Sequence[Trial]) -> Throughput:
     """The result to record; `trials` are all trials of its search."""
     run, wanted, is_binary = search_run.run, search_run.wanted, search_run.wanted.method == "binary"
     full = [trial for trial in trials if trial.seconds > FULL_SHARE * run.seconds]
@@ -158,7 +166,7 @@ def check_starved(trials: Sequence[Trial], ceiling: Trial, retries: int) -> None
     low = [trial for trial in trials if trial.asked_pps < STARVED_SHARE * reached_pps]
     if len(low) > retries and all(trial.is_behind for trial in trials):
         raise Undecided(
-            f"no answer: the generator fell behind {len(trials)} times, even at {trials[-1].asked_pps / 1e6:.3f} Mpps, "
+            f"no result: the generator fell behind {len(trials)} times, even at {trials[-1].asked_pps / 1e6:.3f} Mpps, "
             f"though it has reached {reached_pps / 1e6:.3f}: give it a core that nothing else uses"
         )
 
@@ -173,8 +181,8 @@ def check_dead(trials: Sequence[Trial], ceiling: Trial) -> None:
         place = max(places, key=lambda name: places[name], default="unknown")
         where = "" if place == "unknown" else f" (most: {place})"
         raise Undecided(
-            f"no answer: of {newest.account.sent:,} frames at {newest.asked_pps / 1e6:.3f} Mpps none came back{where}: "
-            "look at cables, dst_mac, the device's routes, and the streams' 'to'"
+            f"no result: none of {newest.account.sent:,} frames at {newest.asked_pps / 1e6:.3f} Mpps came back{where}: "
+            "check cables, dst_mac, the device's routes, and the streams' 'to'"
         )
 
 
@@ -189,6 +197,7 @@ class Search:
     ceiling: Trial
     lines: Lines
     trials: list[Trial] = field(default_factory=list)
+    all_trials: list[Trial] = field(default_factory=list)  # of all goals and repeated searches with this frame size
     cut: list[str] = field(default_factory=list)  # reasons why the search ended early, before it reached its resolution
 
     @property
@@ -201,6 +210,7 @@ class Search:
         run, warm_up_s = self.run, min(self.run.warm_up_s, seconds)
         order = Order(run.streams, self.frame, pps, seconds, "throughput", warm_up_s=warm_up_s)
         self.trials.append(run.trial(order))
+        self.all_trials.append(self.trials[-1])
         check_starved(self.trials, self.ceiling, self.wanted.search.retries)
         check_dead(self.trials, self.ceiling)
         return self.trials[-1]
@@ -215,9 +225,9 @@ class Search:
             return [self.halve(i, goal) for i, goal in enumerate(self.wanted.goals)]
         return [self.found(*one, self.trials) for one in zip(self.wanted.goals, self.search_all(), strict=True)]
 
-    def found(self, goal: float, answer: Answer[Trial], trials: Sequence[Trial]) -> Found:
+    def found(self, goal: float, result: SearchResult[Trial], trials: Sequence[Trial]) -> Found:
         """The result to record, with its best trial."""
-        return Found(answer_of(self, goal, answer, trials), answer.best)
+        return Found(result_of(self, goal, result, trials), result.best)
 
     def halve(self, i: int, goal: float) -> Found:
         """A binary search for one of the goals."""
@@ -227,31 +237,48 @@ class Search:
         known = known_from(run, self.ceiling, self.bounds, settings)
         measure = lambda pps: search_run.measure(pps, run.seconds)  # noqa: E731
         report = lambda rates: self.report(after_s + rates * each_s)  # noqa: E731
-        answer = find_throughput(measure, self.bounds, settings, report, known, run.listener.is_waiting)
+        result = find_throughput(measure, self.bounds, settings, report, known, run.listener.is_waiting)
         self.trials += search_run.trials
-        if answer.ended_pps - answer.pps > settings.resolution * answer.ended_pps and run.listener.is_waiting():
+        if result.ended_pps - result.pps > settings.resolution * result.ended_pps and run.listener.is_waiting():
             self.cut.append(CUT.format(resolution=settings.resolution))
-        return self.found(goal, answer, search_run.trials)
+        return self.found(goal, result, search_run.trials)
 
-    def search_all(self) -> Sequence[Answer[Trial]]:
+    def search_all(self) -> Sequence[SearchResult[Trial]]:
         """All goals at once with MLRsearch; if full speed is lossless, it is the result for all of them."""
         run, wanted = self.run, self.wanted
         goals = wanted.of_rfc9971(run.seconds)
         settings = replace(wanted.settings(min(goals.loss_ratios)), repetitions=goals.n_trials)
         known = known_from(run, self.ceiling, self.bounds, settings)
         if known and known[0].verdict == "passed":
-            return [answer_from(known, self.bounds, settings)] * len(goals.loss_ratios)
+            return [search_result(known, self.bounds, settings)] * len(goals.loss_ratios)
         share = run.trial_s / run.seconds
         first = known[0].trials[-1] if known else None
         return find_throughputs(self.measure, self.bounds, goals, lambda left_s: self.report(left_s * share), first)
 
 
-def find_once(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[list[Found], list[str]]:
-    """One whole search: a result per goal, and reasons if the generator or the search was interrupted."""
+def find_once(
+    run: Run, wanted: Wanted, frame: str, later_s: float, trials: list[Trial]
+) -> tuple[list[Found], list[str]]:
+    """One whole search: a result per goal, and reasons if the generator or the search was interrupted.
+
+    Its trials are appended to `trials`, even if it has no result.
+    """
     run.listener.on_left(frame, later_s + wanted.once_s(run))
     lines = Lines.of(run.site.generator, run.streams)
-    search_run = Search(run, wanted, frame, later_s, ceiling_of(run, frame), lines)
+    search_run = Search(run, wanted, frame, later_s, ceiling_of(run, frame), lines, all_trials=trials)
     return search_run.search(), [*interruption_reasons(search_run.trials), *search_run.cut]
+
+
+def counted(found: Found, trials: Sequence[Trial]) -> Found:
+    """The result with the number of these trials, counted as in the report (dl3.report.tally).
+
+    The ceiling is a measurement of its own and does not count, unless it was the only one: the generator was the limit,
+    and no other rate was tried.
+    """
+    if not trials:
+        return found
+    counts = {"n_trials": len(trials), "n_invalid": sum(1 for trial in trials if trial.invalid)}
+    return Found(found.result.model_copy(update=counts), found.best)
 
 
 def find(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, ...]:
@@ -260,10 +287,10 @@ def find(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, .
     With repeated searches the median is the result; a search without a result counts as noise. Raises Undecided if no
     search has one.
     """
-    before, runs, noise = run.look(), list[list[Found]](), list[str]()
+    before, runs, noise, trials = run.look(), list[list[Found]](), list[str](), list[Trial]()
     for n_left in reversed(range(wanted.repeats)):
         try:
-            found, interrupted = find_once(run, wanted, frame, later_s + n_left * wanted.once_s(run))
+            found, interrupted = find_once(run, wanted, frame, later_s + n_left * wanted.once_s(run), trials)
         except Undecided as fault:
             if not runs and not n_left:
                 raise
@@ -272,9 +299,9 @@ def find(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, .
         runs.append(found)
         noise += interrupted
     noise = [*reasons(before, run.look()), *dict.fromkeys(noise)]
-    results = tuple(together(found, noise) for found in zip(*runs, strict=True))
+    results = tuple(counted(together(found, noise), trials) for found in zip(*runs, strict=True))
     for one in results:
-        run.keep(one.answer)
+        run.keep(one.result)
     return results
 
 
@@ -290,5 +317,5 @@ def find_all(run: Run, wanted: Wanted) -> Sequence[Found]:
             continue
         results += found
         for one in found:
-            run.listener.on_answer(one)
+            run.listener.on_result(one)
     return results

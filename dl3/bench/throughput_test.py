@@ -49,56 +49,56 @@ class Waiting(ProgressListener):
         return True
 
 
-def a_search_that_is_cut_short_answers_with_a_range_and_says_why(tmp_path: Path) -> None:
+def a_search_that_is_cut_short_reports_a_range_and_the_reason(tmp_path: Path) -> None:
     wanted = Wanted(("64",), SearchSettings(resolution=1e-4), method="binary")
     (found,) = find_all(run(FakeGenerator(), tmp_path, Waiting()), wanted)
-    answer = found.answer
-    assert answer.noise == ("time: the search was ended before its answer was as fine as its resolution of 0.01%",)
-    assert answer.range_pps
-    low, high = answer.range_pps
+    result = found.result
+    assert result.noise == ("time: the search was ended before it reached its resolution of 0.01%",)
+    assert result.range_pps
+    low, high = result.range_pps
     assert low <= 7.3e6 < high
-    assert read(tmp_path / "r.jsonl").answers == (answer,)
+    assert read(tmp_path / "r.jsonl").results == (result,)
     (patient,) = find_all(run(FakeGenerator(), tmp_path), wanted)
-    assert (patient.answer.noise, patient.answer.range_pps) == ((), None)
-    assert patient.answer.n_trials > answer.n_trials
+    assert (patient.result.noise, patient.result.range_pps) == ((), None)
+    assert patient.result.n_trials > result.n_trials
 
 
-def answers_each_frame_size_and_records_all_trials(tmp_path: Path) -> None:
+def has_a_result_for_each_frame_size_and_records_all_trials(tmp_path: Path) -> None:
     listener, generator = NotingListener(), FakeGenerator()
     found = find_all(run(generator, tmp_path, listener), Wanted(("64", "imix")))
-    assert [one.answer.frame for one in found] == ["64", "imix"]
+    assert [one.result.frame for one in found] == ["64", "imix"]
     for one in found:
-        assert one.answer.pps == pytest.approx(7.3e6, rel=0.005)
-        assert one.answer.upper_pps is not None
-        assert one.answer.pps <= 7.3e6 < one.answer.upper_pps
-        assert (one.answer.limited_by, one.answer.campaign, one.answer.facts) == ("dut", "now", {"kernel": "6"})
+        assert one.result.pps == pytest.approx(7.3e6, rel=0.005)
+        assert one.result.upper_pps is not None
+        assert one.result.pps <= 7.3e6 < one.result.upper_pps
+        assert (one.result.limited_by, one.result.campaign, one.result.facts) == ("dut", "now", {"kernel": "6"})
         assert one.best
         assert one.best.account.lost == 0
     record = read(tmp_path / "r.jsonl")
     assert {trial.test for trial in record.trials} == {"ceiling", "throughput"}
-    assert record.answers == tuple(one.answer for one in found)
+    assert record.results == tuple(one.result for one in found)
     assert record.left_out == ()
     assert listener.left[0] == ("64", budget_s(run(generator, tmp_path), Wanted(("64", "imix"))))
     assert listener.left[-1] == ("imix", 0)
 
 
-def says_that_the_generator_is_the_limit(tmp_path: Path) -> None:
+def reports_that_the_generator_is_the_limit(tmp_path: Path) -> None:
     (found,) = find_all(run(FakeGenerator(device_pps=50e6), tmp_path), Wanted(("64",)))
-    assert (found.answer.pps, found.answer.limited_by) == (20e6, "generator")
+    assert (found.result.pps, found.result.limited_by) == (20e6, "generator")
 
 
-def takes_full_speed_without_loss_for_an_answer(tmp_path: Path) -> None:
+def accepts_full_speed_without_loss_as_the_result(tmp_path: Path) -> None:
     one = run(FakeGenerator(device_pps=50e6), tmp_path)
     (found,) = find_all(one, Wanted(("64",), SearchSettings(repetitions=3)))
-    assert (found.answer.pps, found.answer.limited_by, found.answer.n_trials) == (20e6, "generator", 3)
+    assert (found.result.pps, found.result.limited_by, found.result.n_trials) == (20e6, "generator", 3)
     assert [trial.test for trial in read(one.record).trials] == ["ceiling"] * 3
 
 
 @pytest.mark.parametrize("method", ["binary", "mlrsearch"])
-def takes_only_trials_of_full_length_for_an_answer(tmp_path: Path, method: Any) -> None:
+def takes_a_result_only_from_trials_of_full_length(tmp_path: Path, method: Any) -> None:
     one = replace(run(FakeGenerator(device_pps=50e6), tmp_path), seconds=60.0)
     (found,) = find_all(one, Wanted(("64",), SearchSettings(repetitions=2), method=method))
-    assert (found.answer.pps, found.answer.limited_by, found.answer.n_trials) == (20e6, "generator", 2)
+    assert (found.result.pps, found.result.limited_by, found.result.n_trials) == (20e6, "generator", 2)
     assert [trial.seconds for trial in read(one.record).trials] == [2.0, 60.0, 60.0]
 
 
@@ -110,8 +110,8 @@ def searches_on_where_only_a_short_trial_at_full_speed_lost_nothing(tmp_path: Pa
 
     one = replace(run(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path), seconds=60.0)
     (found,) = find_all(one, Wanted(("64",)))
-    assert found.answer.pps == pytest.approx(19e6, rel=0.01)
-    assert found.answer.limited_by == "dut"
+    assert found.result.pps == pytest.approx(19e6, rel=0.01)
+    assert found.result.limited_by == "dut"
 
 
 def needs_all_repetitions_at_full_speed(tmp_path: Path) -> None:
@@ -123,33 +123,33 @@ def needs_all_repetitions_at_full_speed(tmp_path: Path) -> None:
     (found,) = find_all(
         run(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path), Wanted(("64",), SearchSettings(repetitions=2))
     )
-    assert found.answer.pps < 20e6
+    assert found.result.pps < 20e6
 
 
-def says_that_the_line_is_the_limit(tmp_path: Path) -> None:
+def reports_that_the_line_is_the_limit(tmp_path: Path) -> None:
     (found,) = find_all(run(FakeGenerator(line_bps=1e9), tmp_path), Wanted(("64",)))
-    assert found.answer.limited_by == "line"
-    assert found.answer.pps == pytest.approx(1e9 / 84 / 8, rel=1e-6)
-    assert found.answer.line_share == pytest.approx(1, rel=1e-6)
+    assert found.result.limited_by == "line"
+    assert found.result.pps == pytest.approx(1e9 / 84 / 8, rel=1e-6)
+    assert found.result.line_share == pytest.approx(1, rel=1e-6)
 
 
 def goes_no_higher_than_asked(tmp_path: Path) -> None:
     (found,) = find_all(run(FakeGenerator(), tmp_path), Wanted(("64",), max_pps=1e6))
-    assert (found.answer.pps, found.answer.limited_by) == (1e6, "asked")
-    assert (found.answer.upper_pps, found.answer.ended_pps) == (None, 1e6), "no trial lost anything"
+    assert (found.result.pps, found.result.limited_by) == (1e6, "asked")
+    assert (found.result.upper_pps, found.result.ended_pps) == (None, 1e6), "no trial lost anything"
 
 
-def goes_on_with_the_next_size_when_one_has_no_answer(tmp_path: Path) -> None:
+def goes_on_with_the_next_size_when_one_has_no_result(tmp_path: Path) -> None:
     def spoil(results: dict[str, Any]) -> None:
         stream = results["streams"][0]
         stream["lost_by_gaps"] += 1 if stream["sent_bytes"] == 64 * stream["sent"] else 0
 
     listener = NotingListener()
     found = find_all(run(FakeGenerator(spoil=spoil), tmp_path, listener), Wanted(("64", "128")))
-    assert [one.answer.frame for one in found] == ["128"]
+    assert [one.result.frame for one in found] == ["128"]
     assert listener.faults[0][0] == "64"
-    assert "no answer: at " in str(listener.faults[0][1])
-    assert len(read(tmp_path / "r.jsonl").answers) == 1
+    assert "no result: at " in str(listener.faults[0][1])
+    assert len(read(tmp_path / "r.jsonl").results) == 1
 
 
 def gives_up_when_the_generator_is_starved(tmp_path: Path) -> None:
@@ -159,12 +159,12 @@ def gives_up_when_the_generator_is_starved(tmp_path: Path) -> None:
     listener = NotingListener()
     one = run(FakeGenerator(device_pps=1e6, spoil=starve), tmp_path, listener)
     assert find_all(one, Wanted(("64",), SearchSettings(retries=2))) == []
-    wanted = r"no answer: the generator fell behind 3 times, even at 0\.99\d Mpps, though it has reached 20\.000: give"
+    wanted = r"no result: the generator fell behind 3 times, even at 0\.99\d Mpps, though it has reached 20\.000: give"
     assert re.match(wanted, str(listener.faults[0][1]))
     assert len(read(one.record).trials) == 4
 
 
-def knows_that_refused_frames_cost_the_generator_little(tmp_path: Path) -> None:
+def allows_for_refused_frames_that_cost_the_generator_little(tmp_path: Path) -> None:
     def refuse(results: dict[str, Any]) -> None:
         stream = results["streams"][0]
         asked, sent = stream["asked_pps"], stream["sent"]
@@ -172,12 +172,12 @@ def knows_that_refused_frames_cost_the_generator_little(tmp_path: Path) -> None:
         stream["late"] = round(sent * 0.05) if asked > 0.9e6 else 0
 
     (found,) = find_all(run(FakeGenerator(device_pps=1e6, spoil=refuse), tmp_path), Wanted(("64",)))
-    assert found.answer.limited_by == "generator"
-    assert 0.8e6 < found.answer.pps <= 0.9e6
+    assert found.result.limited_by == "generator"
+    assert 0.8e6 < found.result.pps <= 0.9e6
 
 
-def complains_when_the_generator_sends_nothing(tmp_path: Path) -> None:
-    with pytest.raises(Fault, match="no answer for frames of 64: dl3gen sent nothing as fast as it can"):
+def fails_when_the_generator_sends_nothing(tmp_path: Path) -> None:
+    with pytest.raises(Fault, match="no result for frames of 64: dl3gen sent nothing at its maximum rate"):
         find_all(run(FakeGenerator(ceiling_pps=0.1), tmp_path), Wanted(("64",)))
 
 
@@ -204,10 +204,10 @@ def fills_the_line_that_is_full_first() -> None:
 
 def measures_latency_at_shares_of_the_throughput(tmp_path: Path) -> None:
     one = run(FakeGenerator(), tmp_path)
-    answers = [found.answer for found in find_all(one, Wanted(("64",)))]
-    trials = measure_latency(one, answers, (0.1, 0.5))
+    results = [found.result for found in find_all(one, Wanted(("64",)))]
+    trials = measure_latency(one, results, (0.1, 0.5))
     assert [(trial.test, trial.load) for trial in trials] == [("latency", 0.1), ("latency", 0.5)]
-    assert trials[1].asked_pps == answers[0].pps / 2
+    assert trials[1].asked_pps == results[0].pps / 2
     assert read(one.record).trials[-2:] == tuple(trials)
 
 
@@ -215,9 +215,9 @@ def tries_a_latency_trial_again_that_is_invalid(tmp_path: Path) -> None:
     turns = iter(range(99))
     spoil = lambda results: results.update(tsc_offset_ns=500.0 if next(turns) < 5 else 0.0)  # noqa: E731
     one = run(FakeGenerator(), tmp_path)
-    answers = [found.answer for found in find_all(one, Wanted(("64",)))]
+    results = [found.result for found in find_all(one, Wanted(("64",)))]
     again = run(FakeGenerator(spoil=spoil), tmp_path / "again")
-    (trial,) = measure_latency(again, answers, (0.5,))
+    (trial,) = measure_latency(again, results, (0.5,))
     assert not trial.invalid
     assert len(read(again.record).trials) == 3
 
@@ -225,21 +225,21 @@ def tries_a_latency_trial_again_that_is_invalid(tmp_path: Path) -> None:
 COMMON = {"dut": "dl3d", "frame": "64", "pps": 1.0, "campaign": "1", "goal_loss_ratio": 0.0, "facts": {}}
 
 
-def takes_the_newest_answer_of_the_same_device() -> None:
-    def answer(**values: Any) -> Throughput:
+def takes_the_newest_result_of_the_same_device() -> None:
+    def result(**values: Any) -> Throughput:
         return Throughput.model_construct(**{**COMMON, **values})
 
-    later = [answer(campaign="2", pps=2.0), answer(campaign="2", pps=2.1, goal_loss_ratio=0.005)]
-    answers = [answer(), *later, answer(dut="l3fwd", pps=3.0), answer(frame="imix", pps=4.0)]
-    assert [one.pps for one in newest(answers, "dl3d", ("imix", "64", "1518"))] == [4.0, 2.0]
+    later = [result(campaign="2", pps=2.0), result(campaign="2", pps=2.1, goal_loss_ratio=0.005)]
+    results = [result(), *later, result(dut="l3fwd", pps=3.0), result(frame="imix", pps=4.0)]
+    assert [one.pps for one in newest(results, "dl3d", ("imix", "64", "1518"))] == [4.0, 2.0]
 
 
-def takes_no_answer_over_the_wire_of_another_test() -> None:
+def takes_no_result_over_the_wire_of_another_test() -> None:
     def over(wire: str, **values: Any) -> Throughput:
         return Throughput.model_construct(**{**COMMON, **values, "facts": {"lab": {"wire": wire}}})
 
-    answers = [over("memif", pps=16.0), over("memif", pps=2.0, frame="1518"), over("veth", pps=0.6)]
-    found = {wire: [one.pps for one in newest(answers, "dl3d", ("64", "1518"), wire)] for wire in ("memif", "veth", "")}
+    results = [over("memif", pps=16.0), over("memif", pps=2.0, frame="1518"), over("veth", pps=0.6)]
+    found = {wire: [one.pps for one in newest(results, "dl3d", ("64", "1518"), wire)] for wire in ("memif", "veth", "")}
     assert found == {"memif": [16.0, 2.0], "veth": [0.6], "": [16.0, 2.0]}
 
 
@@ -277,5 +277,5 @@ def gives_up_where_nothing_ever_comes_back(tmp_path: Path) -> None:
     assert found == []
     ((frame, fault),) = listener.faults
     assert frame == "64"
-    assert "none came back" in str(fault)
+    assert "no result: none of " in str(fault)
     assert len(read(tmp_path / "r.jsonl").trials) < 12

@@ -36,6 +36,6 @@ def leaves_out_runs_in_which_the_forwarder_stood_still() -> None:
         most_loaded("dl3d", runs[:1])
 
 
-def complains_when_nothing_came_back() -> None:
+def fails_when_nothing_came_back() -> None:
     with pytest.raises(Fault, match="nothing came back"):
         sample_of(run(100, 0, 0))

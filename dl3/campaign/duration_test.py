@@ -47,7 +47,7 @@ def promises_less_for_one_search_of_two_goals_than_for_two_searches() -> None:
         assert both < 0.5 * halved
 
 
-def promises_more_where_trials_may_be_forgiven() -> None:
+def expects_more_where_trials_may_be_tolerated() -> None:
     strict, lenient = (mlrsearch_s(_job(seconds=2.0, exceed=exceed)) for exceed in (0.0, 0.5))
     # At each of the two bounds one of three trials may exceed the goal, where one trial was enough: two more of each.
     assert lenient - strict == pytest.approx(2 * 2 * trial_s(_job(seconds=2.0)))

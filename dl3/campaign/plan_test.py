@@ -71,7 +71,7 @@ def proves_the_tester_over_each_wire_with_all_frames() -> None:
     assert proofs_of(jobs_of(_plan_of("white-paper")))[0].frames == ("66", "128", "256", "512", "1024", "imix")
 
 
-def says_in_both_languages_what_is_not_applicable_and_why() -> None:
+def reports_in_both_languages_what_is_not_applicable_and_why() -> None:
     _, b, c = planned(campaign(), SMALL, "now").cases
     assert b.reason
     assert b.reason.en == "not applicable here: a NIC with SR-IOV is needed, this machine has none"
@@ -80,7 +80,7 @@ def says_in_both_languages_what_is_not_applicable_and_why() -> None:
     assert c.left_out[0].reason.en == "not applicable here: 2 cores forward and 1 generates, this machine has 2"
 
 
-def says_that_a_device_is_not_installed() -> None:
+def reports_that_a_device_is_not_installed() -> None:
     machine = SMALL.model_copy(update={"missing": {"l3fwd": "l3fwd is not installed: run tools/build-peers"}})
     a, _, _ = planned(campaign(), machine, "now").cases
     assert {job.setup.dut.name for job in a.jobs} == {"dl3d"}
@@ -159,7 +159,7 @@ def shortens_repetitions_first_then_trials() -> None:
     assert len(shorter.jobs) == len(jobs)
 
 
-def thins_frame_sizes_from_the_middle_and_says_which() -> None:
+def thins_frame_sizes_from_the_middle_and_reports_which() -> None:
     assert thinned(["64", "128", "256", "512", "1518"]) == ["64", "128", "512", "1518"]
     assert thinned(["64", "imix", "1518", "128"]) == ["64", "imix", "1518"]
     assert thinned(["64", "imix", "1518"]) == ["64", "1518"]
@@ -171,7 +171,7 @@ def thins_frame_sizes_from_the_middle_and_says_which() -> None:
     assert any("不再测帧长" in text.zh for text in plan.shortened)
 
 
-def says_what_the_least_time_is() -> None:
+def reports_what_the_least_time_is() -> None:
     with pytest.raises(UsageFault, match=r"^the time budget of 1m is too short") as fault:
         _plan_of("white-paper", budget_s=60)
     assert "minimum " in str(fault.value)
@@ -190,7 +190,7 @@ def takes_the_least_budget_that_it_names(name: str) -> None:
 
 
 @given(st.floats(60, 5000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def never_promises_more_than_the_budget_and_never_drops_a_case(budget_s: float) -> None:
     whole = _plan_of("white-paper")
     try:
@@ -225,7 +225,7 @@ def counts_one_job_as_one() -> None:
     assert [text.en for text in what_was_shortened(jobs, shorter)] == ["repetitions: 1 instead of 3, in 1 job"]
 
 
-def makes_later_jobs_shorter_and_says_so() -> None:
+def makes_later_jobs_shorter_and_reports_it() -> None:
     whole, plan, pace = _plan_of("white-paper"), _plan_of("white-paper", budget_s=1200), Pace()
     jobs = jobs_of(plan)
     pace.learn("job", 600, 900)

@@ -269,7 +269,7 @@ ROWS: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "wanted"), ROWS)
-def says_where_what_was_found_and_what_was_wanted(text: str, wanted: str) -> None:
+def reports_where_what_was_found_and_what_was_expected(text: str, wanted: str) -> None:
     sentence = refused(text)
     assert wanted in sentence
     assert sentence.startswith("c.yaml")
@@ -307,7 +307,7 @@ def refuses_what_cannot_be_together(parameters: str, wanted: str) -> None:
         ("{exceed: 0.5}", "{}", 0),
     ],
 )
-def refuses_an_exceed_ratio_where_a_search_knows_none(common: str, own: str, line: int) -> None:
+def refuses_an_exceed_ratio_where_a_search_has_none(common: str, own: str, line: int) -> None:
     text = HEAD.replace("cases:", f"  effort: {common}\ncases:") + CASE + f"    effort: {own}\n"
     if not line:
         assert parsed(FILE, text.encode(), VOCABULARY).written.cases[0].effort.method in (None, "mlrsearch")
@@ -317,7 +317,7 @@ def refuses_an_exceed_ratio_where_a_search_knows_none(common: str, own: str, lin
     )
 
 
-def refuses_more_jobs_than_anybody_can_want() -> None:
+def refuses_more_jobs_than_the_limit() -> None:
     many = ", ".join(str(i) for i in range(1, 300))
     sentence = refused(HEAD + CASE + f"    parameters: {{flows: [{many}], burst: [{many}]}}\n")
     assert sentence == "c.yaml, line 8: with case 'a' there are 178,802 jobs: a campaign has 10,000 at most"
@@ -330,7 +330,7 @@ def refuses_bytes_that_are_no_text() -> None:
         parsed(FILE, b"#" * (1 << 21), VOCABULARY)
 
 
-def says_when_there_is_no_such_campaign(tmp_path: Path) -> None:
+def reports_when_there_is_no_such_campaign(tmp_path: Path) -> None:
     with pytest.raises(
         UsageFault, match="unknown campaign 'smoked': specify a YAML file or a built-in campaign: peers, smoke"
     ):
@@ -370,11 +370,11 @@ def check(content: bytes) -> None:
     try:
         parsed(FILE, content, VOCABULARY)
     except UsageFault as fault:
-        said = str(fault)
+        message = str(fault)
     else:
-        said = "c.yaml was read"
-    assert said.startswith("c.yaml")
-    assert "\n" not in said
+        message = "c.yaml was read"
+    assert message.startswith("c.yaml")
+    assert "\n" not in message
 
 
 @given(st.binary() | st.text().map(str.encode))
@@ -384,19 +384,19 @@ def check(content: bytes) -> None:
 @example(b"--- a\n--- b")
 @example(b'{"\\n": 1}')
 @example(b"{<<: {a: 1}}")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def reads_any_bytes_or_refuses_them(content: bytes) -> None:
     check(content)
 
 
 @given(TREES | NEARLY)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def reads_any_tree_or_refuses_it(tree: Any) -> None:
     check(yaml.safe_dump(tree, allow_unicode=True).encode("utf-8", "replace"))
 
 
 @given(st.sampled_from(shipped()), st.integers(0, 5000), st.integers(0, 20), st.binary(max_size=5))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def reads_a_campaign_that_was_damaged_or_refuses_it(path: Path, start: int, n: int, put: bytes) -> None:
     content = path.read_bytes()
     check(content[:start] + put + content[start + n :])

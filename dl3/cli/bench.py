@@ -30,6 +30,7 @@ class Benches(LazyGroup):
         "peers": ("dl3.cli.peers:peers", COMPARE, {}),
         "proof": ("dl3.cli.proof:proof", COMPARE, {}),
         "idle": ("dl3.cli.idle:idle", COMPARE, {}),
+        "restart": ("dl3.cli.restart:restart", COMPARE, {}),
         "onecore": ("dl3.cli.onecore:onecore", ONE_CORE, KNOWN),
         "tables": ("dl3.cli.onecore:tables", ONE_CORE, {}),
         "plugin": ("dl3.cli.onecore:plugin", ONE_CORE, {}),

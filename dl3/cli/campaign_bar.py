@@ -56,9 +56,9 @@ class CampaignBar(Bar, Listener):
         self._invalid += trial.invalid[:1]
         self.judge_machine(trial)
 
-    def on_done(self, job: Job, answers: Sequence[Noun]) -> None:
+    def on_done(self, job: Job, results: Sequence[Noun]) -> None:
         """One line for each rate found."""
-        rates = [f"{answer.pps / 1e6:.3f} Mpps" for answer in answers if isinstance(answer, Throughput)]
+        rates = [f"{result.pps / 1e6:.3f} Mpps" for result in results if isinstance(result, Throughput)]
         n = len(self._invalid)
         invalid = f"; {n} of {self._n_trials} trials were INVALID, the last because {self._invalid[-1]}" if n else ""
         self._say(f"{name_of(job)}: {', '.join(rates) or 'done'}{invalid}")

@@ -37,7 +37,7 @@ GIVEN = "cannot be given it: leave it out, or write 'without: "
 
 
 @pytest.mark.parametrize("path", shipped(), ids=lambda path: path.stem)
-def knows_all_that_is_named_in_what_comes_with_the_program(path: Path) -> None:
+def recognises_all_names_in_the_files_of_the_program(path: Path) -> None:
     assert read_campaign(path.stem).written.name == path.stem
 
 
@@ -126,7 +126,7 @@ def refuses_what_a_device_cannot_be_put_to(dut: str, line: str, wanted: str, tmp
 
 
 @pytest.mark.parametrize("guide", ["campaign.md", "campaign.zh.md"])
-def finds_all_that_can_be_said_in_the_guide(guide: str) -> None:
+def finds_all_keys_in_the_guide(guide: str) -> None:
     text = (GUIDES / guide).read_text(encoding="utf-8")
     rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
     for kind, ability in abilities().items():

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dl3.cli.answers import rate
 from dl3.cli.progress import limit_words
-from dl3.model.answers import Answer, BackToBack, Forwarding, FrameLoss, Recovery, Reset
+from dl3.cli.results import rate
 from dl3.model.campaign import Job
+from dl3.model.results import BackToBack, Forwarding, FrameLoss, Recovery, Reset, Result
 from dl3.model.trial import Throughput, Trial
 from dl3.record.reader import Record, read
 
@@ -30,13 +30,13 @@ def mean(values: tuple[float, ...]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def throughput_words(answer: Throughput) -> str:
+def throughput_words(result: Throughput) -> str:
     """The rate and what limited it."""
-    if not answer.pps:
+    if not result.pps:
         return "no rate passed"
-    goal = f" at a loss of {answer.goal_loss_ratio:.2%}" if answer.goal_loss_ratio else ""
-    noise = ", noisy" if answer.noise else ""
-    return f"{rate(answer, 1e-6)} Mpps{goal}, limited by {limit_words(answer)}{noise}"
+    goal = f" at a loss of {result.goal_loss_ratio:.2%}" if result.goal_loss_ratio else ""
+    noise = ", noisy" if result.noise else ""
+    return f"{rate(result, 1e-6)} Mpps{goal}, limited by {limit_words(result)}{noise}"
 
 
 def latency_words(trial: Trial) -> str:
@@ -45,23 +45,23 @@ def latency_words(trial: Trial) -> str:
     return f"{trial.load or 0:.0%} load: p50 {p50:.1f}, p99 {p99:.1f}, max {most:.1f} us"
 
 
-def other_words(answer: Answer) -> str:
+def other_words(result: Result) -> str:
     """The main figure of the test."""
-    match answer:
+    match result:
         case FrameLoss():
-            first = answer.points[0] if answer.points else None
-            n_unknown = len(answer.invalid_shares)
+            first = result.points[0] if result.points else None
+            n_unknown = len(result.invalid_shares)
             more = f"; loads without a valid trial: {n_unknown}" if n_unknown else ""
             return f"{first.loss_ratio:.2%} lost at {first.pps / 1e6:.3f} Mpps{more}" if first else "-"
         case BackToBack():
-            return f"{answer.frames:,.0f} frames at {answer.burst_pps / 1e6:.3f} Mpps"
+            return f"{result.frames:,.0f} frames at {result.burst_pps / 1e6:.3f} Mpps"
         case Recovery():
-            return f"recovers in {mean(answer.seconds) * 1e3:.1f} ms"
+            return f"recovers in {mean(result.seconds) * 1e3:.1f} ms"
         case Reset():
-            return f"forwards again {mean(answer.seconds):.2f} s after a reset of the {answer.what}"
+            return f"forwards again {mean(result.seconds):.2f} s after a reset of the {result.what}"
         case Forwarding():
-            return f"forwards {answer.most_pps / 1e6:.3f} Mpps at most"
-    return answer.dut
+            return f"forwards {result.most_pps / 1e6:.3f} Mpps at most"
+    return result.dut
 
 
 def jobs_of(record: Record) -> Mapping[str, Job]:
@@ -71,8 +71,8 @@ def jobs_of(record: Record) -> Mapping[str, Job]:
 
 def found(record: Record) -> Iterator[tuple[str, str]]:
     """Job and text of each result; a repeated trial counts once, as its last run."""
-    yield from ((answer.job, throughput_words(answer)) for answer in record.answers)
-    yield from ((answer.job, other_words(answer)) for answer in record.others)
+    yield from ((result.job, throughput_words(result)) for result in record.results)
+    yield from ((result.job, other_words(result)) for result in record.others)
     loads = {(trial.job, trial.load): trial for trial in record.trials if trial.test == "latency"}
     yield from ((trial.job, latency_words(trial)) for trial in loads.values())
 

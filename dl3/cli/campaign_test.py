@@ -105,7 +105,7 @@ def creates_nothing_if_the_budget_is_too_short(
     assert not has_folder or not [*record.parent.iterdir()]
 
 
-def says_that_nothing_is_left_of_a_campaign(tmp_path: Path) -> None:
+def reports_that_nothing_is_left_of_a_campaign(tmp_path: Path) -> None:
     file, record = tmp_path / "c.yaml", tmp_path / "r.jsonl"
     file.write_text(FILE)
     _record(record, 3)
@@ -114,7 +114,7 @@ def says_that_nothing_is_left_of_a_campaign(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_done", [2, 1])
-def says_that_there_is_time_for_what_an_earlier_budget_left_out(n_done: int, tmp_path: Path) -> None:
+def reports_that_there_is_time_for_what_an_earlier_budget_left_out(n_done: int, tmp_path: Path) -> None:
     file, record = tmp_path / "c.yaml", tmp_path / "r.jsonl"
     file.write_text(FILE)
     first, second = _plan().cases
@@ -129,7 +129,7 @@ def says_that_there_is_time_for_what_an_earlier_budget_left_out(n_done: int, tmp
     assert (len(made), made[-1]) == (3 - n_done, "b|dl3d||latency|64")
 
 
-def says_what_is_not_applicable_before_it_measures_and_when_that_is_all(
+def reports_what_is_not_applicable_before_it_measures_and_when_that_is_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, record = tmp_path / "c.yaml", tmp_path / "r.jsonl"

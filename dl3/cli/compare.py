@@ -18,9 +18,9 @@ from dl3.cli.rfc2544 import Json, RecordFile, Sizes
 from dl3.dut import external
 from dl3.dut.beds import kind_of
 from dl3.host.root import need_root
-from dl3.model.answers import Versus
 from dl3.model.campaign import Direction, DutSpec, Setup, Traffic
 from dl3.model.fault import UsageFault
+from dl3.model.results import Versus
 from dl3.record.journal import now
 
 SMALLEST = "64"
@@ -78,16 +78,16 @@ def test_of(text: str) -> Test:
     raise UsageFault(f"--test {text}: expected one of {', '.join(get_args(Test))}")
 
 
-def row(answer: Versus) -> tuple[object, ...]:
+def row(result: Versus) -> tuple[object, ...]:
     """One frame size."""
-    rates = (f"{median(values) / 1e6:.3f}" for values in (answer.ours_pps, answer.peer_pps))
-    low, high = answer.interval
-    return (answer.frame, *rates, f"{answer.ratio:.3f}", f"{low:.3f}", f"{high:.3f}", len(answer.ours_pps))
+    rates = (f"{median(values) / 1e6:.3f}" for values in (result.ours_pps, result.peer_pps))
+    low, high = result.interval
+    return (result.frame, *rates, f"{result.ratio:.3f}", f"{low:.3f}", f"{high:.3f}", len(result.ours_pps))
 
 
-def idle_words(answer: Versus) -> str:
+def idle_words(result: Versus) -> str:
     """The idle modes of the dl3d workers among the two; '' if neither is dl3d."""
-    both = ((answer.dut, answer.facts.get("dut")), (answer.peer, answer.facts.get("peer")))
+    both = ((result.dut, result.facts.get("dut")), (result.peer, result.facts.get("peer")))
     return ", ".join(f"{name}: {facts['idle']}" for name, facts in both if isinstance(facts, dict) and "idle" in facts)
 
 
@@ -95,21 +95,21 @@ def measure(setups: Sequence[Setup], contest: Contest) -> list[Versus]:
     """With a progress bar, and one line for each frame size."""
     with Bar() as bar:
         heard = replace(contest, listener=bar)
-        return compare((setups[0], setups[1]), heard, lambda answer: say(f"{answer.frame}: {answer.ratio:.3f}"))
+        return compare((setups[0], setups[1]), heard, lambda result: say(f"{result.frame}: {result.ratio:.3f}"))
 
 
-def show(answers: Sequence[Versus], contest: Contest, as_json: bool) -> None:
+def show(results: Sequence[Versus], contest: Contest, as_json: bool) -> None:
     """The table, and why the machine was noisy, or JSON."""
     if as_json:
-        print_json({"record": str(contest.record), "answers": [answer.model_dump() for answer in answers]})
+        print_json({"record": str(contest.record), "results": [result.model_dump() for result in results]})
         return
-    first = answers[0]
+    first = results[0]
     title = f"{first.test} of {first.dut} / {first.peer}: medians, their ratio and its 95 % confidence interval"
     out.print(title, markup=False, highlight=False, soft_wrap=True)
-    out.print(table("", COLUMNS, [row(answer) for answer in answers]))
+    out.print(table("", COLUMNS, [row(result) for result in results]))
     if words := idle_words(first):
         out.print(f"idle mode of workers: {words}", markup=False, highlight=False, soft_wrap=True)
-    for reason in dict.fromkeys(reason for answer in answers for reason in answer.noise):
+    for reason in dict.fromkeys(reason for result in results for reason in result.noise):
         out.print(f"noisy: {reason}", markup=False, highlight=False, soft_wrap=True)
     say(f"recorded in {contest.record}")
 

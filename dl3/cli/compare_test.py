@@ -7,9 +7,9 @@ import pytest
 from dl3.cli.compare import alike, idle_words, spec_of
 from dl3.dut.beds import kind_of
 from dl3.dut.kind import check_honoured
-from dl3.model.answers import Versus
 from dl3.model.campaign import Setup
 from dl3.model.fault import UsageFault
+from dl3.model.results import Versus
 
 
 def reads_a_device_with_its_options() -> None:
@@ -35,7 +35,7 @@ def gives_both_devices_as_many_descriptors_as_both_can_be_given(peer: str, slots
             check_honoured(setup, kind_of(setup.dut).ability.honours)
 
 
-def says_what_workers_do_without_frames_where_one_is_dl3d() -> None:
+def reports_what_workers_do_without_frames_where_one_is_dl3d() -> None:
     head: dict[str, Any] = {"at": "now", "campaign": "now", "frame": "64", "mean_bytes": 64.0, "test": "forwarding"}
     head |= {"ours_pps": (1.0,), "peer_pps": (1.0,), "ratio": 1.0, "interval": (1.0, 1.0)}
     facts: dict[str, object] = {"dut": {"idle": "sleep"}, "peer": {"idle": "poll"}}

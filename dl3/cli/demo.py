@@ -4,11 +4,11 @@ from pathlib import Path
 
 from dl3.bench.demo import latency_at, search_all
 from dl3.bench.site import ProgressListener
-from dl3.cli.answers import say, show
 from dl3.cli.place import Place, run_at
 from dl3.cli.printing import out, table
 from dl3.cli.progress import Bar
 from dl3.cli.report import report
+from dl3.cli.results import say, show
 from dl3.cli.rfc2544 import LATENCY_COLUMNS, latency_row
 from dl3.control.client import DL3GEN
 from dl3.host.busy import look, sentence
@@ -35,7 +35,7 @@ def demo(record: Path) -> None:
     listener: ProgressListener = bar
     with run_at(place, 1.0, listener) as run, bar:
         found = search_all(run)
-        trials = latency_at(run, [one.answer for one in found])
+        trials = latency_at(run, [one.result for one in found])
     if not found:
         raise Fault(
             f"no frame size has a throughput, so there is no page; {sentence(look())}; try again when the cores are free"

@@ -53,7 +53,7 @@ def takes_the_trial_of_a_line(tmp_path: Path) -> None:
     assert "no loss" in run(path, "--trial", "1").stdout
 
 
-def speaks_chinese(tmp_path: Path) -> None:
+def prints_chinese_text(tmp_path: Path) -> None:
     path = record(tmp_path, lossy())
     first, *others = run(path, "--lang", "zh").stdout.splitlines()
     assert first == f"{path} 第 1 行：dl3d，64 字节帧，10 Mpps，1 s：10,000,000 个包中丢失 1,072 个（0.0107%）"
@@ -73,7 +73,7 @@ def takes_a_ceiling_before_an_invalid_trial_and_a_reset_last_of_the_valid(tmp_pa
     assert run(path).stdout.startswith(f"{path}, line 5: ")
 
 
-def tells_the_headroom_without_loss(tmp_path: Path) -> None:
+def reports_the_headroom_without_loss(tmp_path: Path) -> None:
     path = record(tmp_path, trial({}, (), seen()), trial({}), trial({}, invalid=LATE))
     result = run(path)
     assert f"{path}, line 1: " in result.stdout

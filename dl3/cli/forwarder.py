@@ -45,7 +45,7 @@ def run(
 def by_linux(said: Opinion) -> str:
     """What Linux would do, on one line."""
     if said.agrees is None or not said.prefix:
-        return said.error or "no answer"
+        return said.error or "no reply"
     words = [said.type or "route", "to", said.prefix, *(("via", said.via) if said.via else ())]
     words += ["dev", said.interface] if said.interface else []
     return " ".join([*words, f"(table {said.table}, metric {said.metric})"])

@@ -49,7 +49,7 @@ def gives_all_arguments_to_dl3d_as_they_are(words: tuple[str, ...], tmp_path: Pa
     assert become(tmp_path, *words).stdout == " ".join(words) + "\n"
 
 
-def says_how_to_build_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def reports_how_to_build_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forwarder, "BUILT", Path("/nonexistent/dl3d"))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(Fault, match="run 'make' first"):

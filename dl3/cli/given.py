@@ -132,7 +132,7 @@ def command(text: str) -> str:
 def source(path: Path | None) -> Path | None:
     """Checks --from: a record with a throughput; the device is checked once it is known."""
     found = read(path) if path is not None else None
-    if found and not found.answers:
+    if found and not found.results:
         for sentence in found.left_out:
             err.print(sentence, markup=False, highlight=False, soft_wrap=True)
         raise UsageFault(f"{path} contains no throughput: specify a complete record of 'dl3 bench throughput'")

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from dl3.cli import given, onecore, peers, place
 from dl3.cli.main import app
 from dl3.dut import wired
-from dl3.model.answers import FrameLoss
 from dl3.model.campaign import Skipped
 from dl3.model.fault import UsageFault
+from dl3.model.results import FrameLoss
 from dl3.model.stream import MIXES
 from dl3.record.journal import append
 
@@ -33,12 +33,12 @@ def refuses_sizes_that_no_frame_has(text: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["imx", "IMIX", "imix2", "jumbo"])
-def refuses_a_mix_that_nobody_knows(word: str) -> None:
+def refuses_an_unknown_mix(word: str) -> None:
     with pytest.raises(UsageFault, match=f"^--sizes 64,{word}: invalid size '{word}': expected .* or imix, classic; "):
         given.frames_of(f"64,{word}")
 
 
-def knows_the_mixes_that_dl3gen_knows() -> None:
+def has_the_mixes_of_dl3gen() -> None:
     rows = (Path(given.__file__).parents[2] / "src" / "gen" / "read_size.c").read_text()
     assert tuple(re.findall(r'^\t\{"(\w+)"', rows, re.MULTILINE)) == MIXES
 
@@ -96,15 +96,15 @@ REFUSED = {
     "compare dl3d linx": "unknown device kind 'linx'",
     "compare dl3d linux:mode=fast --descriptors 2048": "has no option 'mode'",
     "compare dl3d dl3d:mode=fast": "option mode is 'fast'",
-    "compare dl3d dl3d --routes 2k": "there is no route table '2k'",
+    "compare dl3d dl3d --routes 2k": "unknown route table '2k'",
     "compare dl3d dl3d --descriptors 1000": "a ring has a power of two",
     "compare dl3d dl3d --test speed": "--test speed: ",
     "compare dl3d dl3d --flows 0": "greater than or equal to 1",
     "compare dl3d external:port=1 --descriptors 2048": "has no option 'port'",
-    "peers --rows ipv5": "there is no row 'ipv5'",
+    "peers --rows ipv5": "unknown row 'ipv5'",
     "peers --core 4095": "--core 4095: not available; use one of 0",
     "peers --output /dev/null/bench.json": "--output /dev/null/bench.json cannot be written",
-    "onecore --routes 2k true": "there is no route table '2k'",
+    "onecore --routes 2k true": "unknown route table '2k'",
     "onecore --core 4095 true": "--core 4095: ",
     "run smoke --budget soon": "--budget 'soon': ",
     "run smoke --at ssh://box": "--at ssh://box: dl3 starts 'dl3d' itself, and only on this machine",

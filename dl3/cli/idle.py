@@ -21,8 +21,8 @@ from dl3.cli.progress import Bar, span
 from dl3.dut.dl3d import Dl3d
 from dl3.lab.memif import MemifSettings, memif_lab
 from dl3.lab.pair import Pair
-from dl3.model.answers import Idle, IdleMode
 from dl3.model.fault import Fault, UsageFault
+from dl3.model.results import Idle, IdleMode
 from dl3.record.journal import now
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
@@ -127,20 +127,20 @@ def noise_in_short(reasons: Sequence[str]) -> Iterator[str]:
         yield said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more like it"
 
 
-def show(answer: Idle, slots: int) -> None:
+def show(result: Idle, slots: int) -> None:
     """The table, and the conditions of its numbers."""
-    step = f"{answer.step_pps / 1e6:.3f} Mpps ({STEP_SHARE:.0%} of the lower throughput) for {answer.step_seconds:g} s"
+    step = f"{result.step_pps / 1e6:.3f} Mpps ({STEP_SHARE:.0%} of the lower throughput) for {result.step_seconds:g} s"
     title = (
         f"dl3d over memif, rings of {slots:,}, frames of {FRAME} bytes; medians of rounds: cores without traffic, "
-        f"latency at {answer.latency_pps:,.0f} packets/s; steps after {answer.quiet_seconds:g} s without frames: {step}"
+        f"latency at {result.latency_pps:,.0f} packets/s; steps after {result.quiet_seconds:g} s without frames: {step}"
     )
     out.print(title, markup=False, highlight=False, soft_wrap=True)
-    out.print(table("", COLUMNS, [row(mode) for mode in answer.modes]))
-    for mode in answer.modes:
+    out.print(table("", COLUMNS, [row(mode) for mode in result.modes]))
+    for mode in result.modes:
         for n, what in ((mode.invalid_latencies, "latency trials"), (mode.invalid_steps, "steps")):
             if n:
                 say(f"idle: {mode.idle}: {n} {what} remained INVALID and are omitted")
-    for sentence in noise_in_short(answer.noise):
+    for sentence in noise_in_short(result.noise):
         say(f"noisy, {sentence}")
 
 
@@ -166,10 +166,10 @@ def idle(
     with both_open(descriptors, (campaign, path, bar)) as sides:
         say(f"about {span(plan.left_s(sides[0].run, rounds, steps))}; record: {path}")
         with bar:
-            answer = measure(sides, plan)
-    print_json({"record": str(path), **answer.model_dump()}) if as_json else show(answer, descriptors)
+            result = measure(sides, plan)
+    print_json({"record": str(path), **result.model_dump()}) if as_json else show(result, descriptors)
     say(f"recorded in {path}")
-    if not answer.step_pps:
+    if not result.step_pps:
         raise Fault(
             "no load steps were run, because in one of the modes no rate passed without loss: check its trials, and measure "
             "again on a quiet machine"

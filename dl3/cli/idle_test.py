@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 from dl3.cli import idle as method
 from dl3.cli.idle import noise_in_short, ring_bits_of, row, show
 from dl3.cli.main import app
-from dl3.model.answers import Idle, IdleMode
 from dl3.model.fault import UsageFault
+from dl3.model.results import Idle, IdleMode
 
 
 def _mode(**changes: object) -> IdleMode:
@@ -31,7 +31,7 @@ def _mode(**changes: object) -> IdleMode:
     return IdleMode.model_validate({**values, **changes})
 
 
-def _answer(*modes: IdleMode) -> Idle:
+def _result(*modes: IdleMode) -> Idle:
     return Idle(
         at="now",
         campaign="now",
@@ -42,7 +42,7 @@ def _answer(*modes: IdleMode) -> Idle:
         step_seconds=0.2,
         quiet_seconds=0.6,
         modes=modes,
-        noise=("share: a probe was given 50.0% of core 0",),
+        noise=("share: a probe received only 50.0% of core 0",),
         facts={},
     )
 
@@ -56,26 +56,26 @@ def has_medians_of_rounds_and_sums_of_steps_in_its_rows() -> None:
 
 def prints_the_table_with_its_terms(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(method, "say", lambda text: print(text))
-    show(_answer(_mode(idle="poll", invalid_steps=2), _mode()), 2048)
+    show(_result(_mode(idle="poll", invalid_steps=2), _mode()), 2048)
     reported = capsys.readouterr().out
     assert "rings of 2,048, frames of 64 bytes" in reported
     assert "6.390 Mpps (90% of the lower throughput) for 0.2 s" in reported
     assert "idle: poll: 2 steps remained INVALID and are omitted" in reported
-    assert "noisy, share: a probe was given 50.0% of core 0" in reported
+    assert "noisy, share: a probe received only 50.0% of core 0" in reported
 
 
-def says_the_first_noise_of_each_kind() -> None:
+def reports_the_first_noise_of_each_kind() -> None:
     found = noise_in_short(["share: 50% of core 0", "steal: 0.5%", "share: 40% of core 1", "share: 30% of core 0"])
     assert list(found) == ["share: 50% of core 0; 2 more like it", "steal: 0.5%"]
 
 
-def wants_a_lab_of_its_own() -> None:
+def needs_a_lab_of_its_own() -> None:
     done = CliRunner().invoke(app, ["bench", "idle"])
     assert isinstance(done.exception, UsageFault)
     assert "use --lab" in str(done.exception)
 
 
-def wants_rings_that_memif_has(tmp_path: Path) -> None:
+def needs_rings_that_memif_has(tmp_path: Path) -> None:
     assert ring_bits_of(2048) == 11
     words = ["bench", "idle", "--lab", "--descriptors", "1000", "--record", str(tmp_path / "r")]
     done = CliRunner().invoke(app, words)

@@ -22,7 +22,7 @@ def puts_reasons_together_that_differ_in_numbers_alone() -> None:
     )
 
 
-def says_a_reason_once_for_all_cases_that_share_it() -> None:
+def reports_a_reason_once_for_all_cases_that_share_it() -> None:
     absent = [case().model_copy(update={"key": key, "reason": Text(en=f"{HEAD}no NIC", zh="无")}) for key in "ab"]
     partly = case(left("too few", cores="2"), left("too few", cores="4")).model_copy(update={"key": "c"})
     plan = Plan.model_construct(cases=(*absent, partly, case().model_copy(update={"key": "d"})))

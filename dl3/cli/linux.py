@@ -86,6 +86,7 @@ def mirror(reply: Mirror) -> RenderableType:
         ("dumps", f"{reply.dumps:,}, restarted {reply.dumps_restarted:,}, the last one took {reply.last_dump_s:.3f} s"),
         ("partial dumps", reply.dumps_partial),
         ("background audit", f"{reply.audited:,} routes checked, {reply.drifted:,} different"),
+        ("different after a dump", reply.drift_lasting),
     ]
     columns = ("interface", "port", "VLANs", "VRF", ">MTU", "MAC", "state", "~forwarded by Linux")
     return Group(

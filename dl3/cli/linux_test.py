@@ -55,7 +55,17 @@ INTERFACE = {
 }
 COUNTS = (
     *("messages", "ignored", "malformed", "overruns", "dumps", "dumps_restarted", "dumps_partial", "routes4"),
-    *("routes6", "neighbours", "nexthops", "control_bytes", "audited", "drifted", "managed", "receive_buffer_bytes"),
+    *(
+        "routes6",
+        "neighbours",
+        "nexthops",
+        "control_bytes",
+        "audited",
+        "drifted",
+        "drift_lasting",
+        "managed",
+        "receive_buffer_bytes",
+    ),
 )
 MIRROR = dict.fromkeys(COUNTS, 3) | {
     "state": "following",
@@ -99,7 +109,7 @@ SAID = {
 
 
 def ask(folder: Path, result: object, *words: str) -> tuple[Result, dict[str, object]]:
-    """The command against a dl3d that answers one request; returns what was requested."""
+    """The command against a dl3d that replies to one request; returns what was requested."""
     path = folder / "dl3d.sock"
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
@@ -129,7 +139,7 @@ def ask(folder: Path, result: object, *words: str) -> tuple[Result, dict[str, ob
         ("unsupported", {"found": 0, "unsupported": []}, ("Workers support everything",)),
     ],
 )
-def show_tells_of_linux(what: str, result: dict[str, object], words: tuple[str, ...], tmp_path: Path) -> None:
+def show_reports_linux(what: str, result: dict[str, object], words: tuple[str, ...], tmp_path: Path) -> None:
     done, asked = ask(tmp_path, result, "show", what)
     assert done.exit_code == 0
     assert asked["method"] == ("taps" if what == "classes" else what)
@@ -155,7 +165,7 @@ def verify_lists_differences_and_leaves_with_1(tmp_path: Path) -> None:
     assert (done.exit_code, json.loads(done.stdout)) == (1, result)
 
 
-def verify_tells_a_single_difference_as_one(tmp_path: Path) -> None:
+def verify_reports_a_single_difference_as_one(tmp_path: Path) -> None:
     done, _ = ask(
         tmp_path, {"compared": 1, "differences": 1, "listed": ["10.0.0.0/8: workers have no route"]}, "verify"
     )
@@ -170,7 +180,7 @@ def verify_does_not_leave_with_1_when_it_could_not_compare(path: str, tmp_path: 
     assert str(tmp_path / path) in str(done.exception)
 
 
-def route_says_what_linux_would_do_otherwise(tmp_path: Path) -> None:
+def route_reports_what_linux_would_do_otherwise(tmp_path: Path) -> None:
     done, asked = ask(tmp_path, {**DECISION, "linux": SAID}, "show", "route", "10.1.2.3", "--vrf", "blue")
     assert asked["params"] == {"address": "10.1.2.3", "vrf": "blue"}
     for word in ("left.5", "802.1Q 5", "to 02:00:00:00:00:02, from 02:00:00:00:00:01", "Linux sends it to right"):
@@ -178,7 +188,7 @@ def route_says_what_linux_would_do_otherwise(tmp_path: Path) -> None:
     assert "unicast to 10.0.0.0/8 via 192.0.2.9 dev right (table 254, metric 20)" in done.stdout
 
 
-def route_says_that_linux_could_not_be_asked(tmp_path: Path) -> None:
+def route_reports_that_linux_could_not_be_asked(tmp_path: Path) -> None:
     done, _ = ask(tmp_path, {**DECISION, "linux": {"agrees": None, "error": "still dumping"}}, "route", "10.1.2.3")
     assert "still dumping" in done.stdout
     assert "Linux agrees" not in done.stdout

@@ -35,7 +35,7 @@ METHODS = [
         ["show", "unsupported"],
     ),
     *(["bench", "throughput"], ["bench", "latency"], ["bench", "proof"]),
-    *(["bench", "onecore"], ["bench", "peers"], ["bench", "plugin"], ["bench", "tables"]),
+    *(["bench", "onecore"], ["bench", "peers"], ["bench", "restart"], ["bench", "plugin"], ["bench", "tables"]),
 ]
 NEXT_HOP = {
     "id": 1,
@@ -55,8 +55,8 @@ def dl3(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "dl3", *words], cwd=TOP, capture_output=True, text=True, timeout=120)
 
 
-def _answer_once(path: Path, result: object) -> threading.Thread:
-    """A dl3d that answers one request."""
+def _reply_once(path: Path, result: object) -> threading.Thread:
+    """A dl3d that replies to one request."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen()
@@ -137,7 +137,7 @@ def completes_commands_in_a_shell(shell: str) -> None:
 
 
 def calls_any_method_and_prints_its_result(tmp_path: Path) -> None:
-    thread = _answer_once(tmp_path / "s", {"a": [1, None, "ä"]})
+    thread = _reply_once(tmp_path / "s", {"a": [1, None, "ä"]})
     done = dl3("call", "some.method", '{"limit": 5}', "--socket", str(tmp_path / "s"))
     thread.join()
     assert (done.returncode, json.loads(done.stdout)) == (0, {"a": [1, None, "ä"]})
@@ -175,9 +175,9 @@ def refuses_to_look_again_at_the_end_of_time(interval: str) -> None:
 
 
 @pytest.mark.parametrize("words", [("version",), ("show", "nexthops"), ("show", "nexthops", "--json")], ids=" ".join)
-def says_that_what_it_found_could_not_be_written(words: tuple[str, ...], tmp_path: Path) -> None:
+def reports_that_what_it_found_could_not_be_written(words: tuple[str, ...], tmp_path: Path) -> None:
     if words[0] == "show":
-        _answer_once(tmp_path / "s", {"nexthops": [NEXT_HOP], "next": None})
+        _reply_once(tmp_path / "s", {"nexthops": [NEXT_HOP], "next": None})
         words = (*words, "--socket", str(tmp_path / "s"))
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "dl3", *words]
@@ -192,7 +192,7 @@ def says_that_what_it_found_could_not_be_written(words: tuple[str, ...], tmp_pat
 @pytest.mark.parametrize(
     "words", [("version",), ("bench", "campaigns"), ("bench", "campaigns", "--json")], ids=" ".join
 )
-def says_that_standard_output_is_closed(words: tuple[str, ...], closed: str) -> None:
+def reports_that_standard_output_is_closed(words: tuple[str, ...], closed: str) -> None:
     command = " ".join([shlex.quote(sys.executable), "-m", "dl3", *words, closed])
     done = subprocess.run(["sh", "-c", command], cwd=TOP, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 1
@@ -208,10 +208,10 @@ def needs_no_standard_output_and_no_other_stream_for_what_it_writes_elsewhere(tm
 
 
 @pytest.mark.parametrize("option", [(), ("--json",)])
-def verify_does_not_call_it_a_difference_when_its_answer_cannot_be_written(
+def verify_does_not_report_a_difference_when_its_result_cannot_be_written(
     option: tuple[str, ...], tmp_path: Path
 ) -> None:
-    _answer_once(tmp_path / "s", {"compared": 1, "differences": 0, "listed": []})
+    _reply_once(tmp_path / "s", {"compared": 1, "differences": 0, "listed": []})
     command = [sys.executable, "-m", "dl3", "verify", *option, "--socket", str(tmp_path / "s")]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
@@ -223,7 +223,7 @@ def verify_does_not_call_it_a_difference_when_its_answer_cannot_be_written(
 
 def prints_json_for_programs(tmp_path: Path) -> None:
     reply = {"nexthops": [NEXT_HOP], "next": None}
-    thread = _answer_once(tmp_path / "s", reply)
+    thread = _reply_once(tmp_path / "s", reply)
     done = dl3("show", "nexthops", "--json", "--socket", str(tmp_path / "s"))
     thread.join(5)
     assert done.returncode == 0
@@ -231,7 +231,7 @@ def prints_json_for_programs(tmp_path: Path) -> None:
 
 
 def prints_a_table_for_people(tmp_path: Path) -> None:
-    thread = _answer_once(tmp_path / "s", {"nexthops": [NEXT_HOP], "next": 1})
+    thread = _reply_once(tmp_path / "s", {"nexthops": [NEXT_HOP], "next": 1})
     done = dl3("show", "nexthops", "--socket", str(tmp_path / "s"))
     thread.join(5)
     assert "02:00:00:00:00:01" in done.stdout
@@ -248,16 +248,16 @@ def explains_a_decision(tmp_path: Path) -> None:
         "port": "out",
         "mac": None,
         "verdict": "neighbour_unresolved",
-        "text": "next hop whose MAC address is not known",
+        "text": "MAC address of the next hop is not resolved",
     }
-    thread = _answer_once(tmp_path / "s", reply)
+    thread = _reply_once(tmp_path / "s", reply)
     done = dl3("route", "10.0.0.9", "--socket", str(tmp_path / "s"))
     thread.join(5)
     assert "10.0.0.0/8" in done.stdout
-    assert "neighbour_unresolved: next hop whose MAC address is not known" in done.stdout
+    assert "neighbour_unresolved: MAC address of the next hop is not resolved" in done.stdout
 
 
-def tells_what_each_step_of_a_worker_costs(tmp_path: Path) -> None:
+def reports_what_each_step_of_a_worker_costs(tmp_path: Path) -> None:
     worker = {
         "worker": 0,
         "core": 3,
@@ -272,7 +272,7 @@ def tells_what_each_step_of_a_worker_costs(tmp_path: Path) -> None:
         "cycles_per_packet": {"rx": 10.0, "parse": 2.5},
         "verdicts": {"forward": 300, "runt": 20},
     }
-    thread = _answer_once(tmp_path / "s", {"workers": [worker]})
+    thread = _reply_once(tmp_path / "s", {"workers": [worker]})
     done = dl3("show", "workers", "--socket", str(tmp_path / "s"))
     thread.join(5)
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]

@@ -120,7 +120,7 @@ def tested(option: str) -> Client | None:
             f"warning: no dl3d at {DL3D.socket}; only the counters of dl3gen are checked; use --dut PATH for a dl3d DUT"
         )
         return None
-    say(f"dl3d answers at {client.path}: its packet accounting is checked too")
+    say(f"dl3d replies at {client.path}: its packet accounting is checked too")
     return client
 
 

@@ -33,9 +33,9 @@ def words_for(frame: str) -> str:
     return f"{frame}-byte frames" if frame.isdigit() else f"{frame} frames"
 
 
-def limit_words(answer: Throughput) -> str:
+def limit_words(result: Throughput) -> str:
     """What limited a rate, as in the report: 'the device'."""
-    return words_in(Language.EN)(f"limit.{answer.limited_by}")
+    return words_in(Language.EN)(f"limit.{result.limited_by}")
 
 
 class Pace:
@@ -66,7 +66,7 @@ class Bar(ProgressListener):
         self._task = TaskID(0)
         self._began_s = time.monotonic()
         self._pace = Pace()
-        self.n_without_answer = 0
+        self.n_without_result = 0
         self._n_heard = self._n_spoilt = 0  # the latter: in a row
         self._is_reported = False
 
@@ -111,15 +111,15 @@ class Bar(ProgressListener):
             self._is_reported = True
             self._say(BUSY.format(n=self._n_spoilt, who=sentence(look())))
 
-    def on_answer(self, found: Found) -> None:
+    def on_result(self, found: Found) -> None:
         """One line."""
-        answer = found.answer
-        goal = f", loss ratio up to {answer.goal_loss_ratio:.6g}" if answer.goal_loss_ratio else ""
-        self._say(f"{words_for(answer.frame)}{goal}: {answer.pps / 1e6:.3f} Mpps, limited by {limit_words(answer)}")
+        result = found.result
+        goal = f", loss ratio up to {result.goal_loss_ratio:.6g}" if result.goal_loss_ratio else ""
+        self._say(f"{words_for(result.frame)}{goal}: {result.pps / 1e6:.3f} Mpps, limited by {limit_words(result)}")
 
     def on_fault(self, frame: str, fault: Fault) -> None:
         """One line, and the exit status."""
-        self.n_without_answer += 1
+        self.n_without_result += 1
         self._say(f"{words_for(frame)}: {fault}")
 
     def _say(self, text: str) -> None:

@@ -24,7 +24,7 @@ def draws_nothing_and_leaves_no_empty_line_where_there_is_no_terminal() -> None:
     assert file.getvalue() == "64-byte frames: too little\n"
 
 
-def _heard(*spoilt: bool, monkeypatch: pytest.MonkeyPatch) -> str:
+def _printed(*spoilt: bool, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(progress, "look", lambda: [Busy("stress", 7, 0.99)])
     file = StringIO()
     with Bar(Console(file=file, width=200)) as bar:
@@ -37,20 +37,20 @@ def _heard(*spoilt: bool, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.parametrize(
     "spoilt", [(True,) * 3, (True,) * 9, (False, *(True,) * 5), (True, True, False, *(True,) * 6)], ids=str
 )
-def says_once_and_at_once_that_the_machine_is_too_busy(
+def reports_once_and_at_once_that_the_machine_is_too_busy(
     spoilt: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard = _heard(*spoilt, monkeypatch=monkeypatch)
-    assert heard.count("the machine is too busy to measure") == 1
-    assert "stress (pid 7, 99% of a core)" in heard
+    printed = _printed(*spoilt, monkeypatch=monkeypatch)
+    assert printed.count("the machine is too busy to measure") == 1
+    assert "stress (pid 7, 99% of a core)" in printed
 
 
 @pytest.mark.parametrize("spoilt", [(True, True), (True, True, False, True, True, True, True), (False,) * 9], ids=str)
 def a_few_invalid_trials_are_nothing_unusual(spoilt: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "too busy" not in _heard(*spoilt, monkeypatch=monkeypatch)
+    assert "too busy" not in _printed(*spoilt, monkeypatch=monkeypatch)
 
 
-def a_demo_without_an_answer_fails_and_names_who_was_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def a_demo_without_a_result_fails_and_names_who_was_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def no_run(*_: object) -> Iterator[None]:
         yield

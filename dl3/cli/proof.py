@@ -13,17 +13,17 @@ from dl3.bench.site import ProgressListener, Run, facts_of, frames_for, streams_
 from dl3.bench.stability import watch_of_bed
 from dl3.bench.workplace import BUILD
 from dl3.cli import given
-from dl3.cli.answers import microseconds, say
 from dl3.cli.place import REPLY_TIMEOUT_S, new_record
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.progress import Bar, words_for
+from dl3.cli.results import microseconds, say
 from dl3.control.client import DL3GEN, Client
 from dl3.dut.beds import open_bed
 from dl3.host.noise import Watch
 from dl3.host.root import need_root
-from dl3.model.answers import Proof, ProofPoint
 from dl3.model.campaign import DutSpec, Setup, Traffic
 from dl3.model.fault import Fault
+from dl3.model.results import Proof, ProofPoint
 from dl3.record.journal import now
 from dl3.trial.order import Site
 from dl3.trial.run import Runner

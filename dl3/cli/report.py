@@ -50,8 +50,8 @@ def write(path: Path, text: str) -> None:
         ) from error
 
 
-def answer(search: Throughput, groups: Groups) -> dict[str, object]:
-    """The answer of a search for programs."""
+def result_as_json(search: Throughput, groups: Groups) -> dict[str, object]:
+    """The result of a search in machine-readable form."""
     counts = tally(search, groups)
     bounds = {"is_at_least": is_at_least(search), "range_pps": search.range_pps}
     derived = {"l1_bps": search.l1_bps, "line_share": search.line_share, **bounds}
@@ -111,7 +111,7 @@ def results_of(records: Sequence[Record]) -> Results:
     return gather((entry for entry, _ in found), (line for _, line in found))
 
 
-def refuse_unanswered(records: Sequence[Record]) -> None:
+def refuse_without_results(records: Sequence[Record]) -> None:
     """A record without figures cannot be compared."""
     if empty := [str(record.path) for record in records if not figures(results_of([record]))]:
         method = "has" if len(empty) == 1 else "have"
@@ -126,7 +126,7 @@ def compared(records: Sequence[Record]) -> Comparison:
     old, new = records
     has_names = old.path.name != new.path.name
     names = [path.name if has_names else str(path) for path in (old.path, new.path)]
-    refuse_unanswered(records)
+    refuse_without_results(records)
     found = compare(results_of([old]), results_of([new]), *names)
     if not found.has_common:
         raise UsageFault(
@@ -177,7 +177,7 @@ def summary(
     groups = Groups(results)
     found = {
         "page": str(path) if path else None,
-        "throughput": [answer(one, groups) for one in results.searches],
+        "throughput": [result_as_json(one, groups) for one in results.searches],
         **as_json(results, left_out),
     }
     return {**found, "comparison": comparison_as_json(comparison)} if comparison else found

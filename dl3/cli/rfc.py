@@ -68,17 +68,17 @@ def heading(text: str) -> None:
 def show(made: Made, as_json: bool) -> None:
     """A table for each test with its deviations from the RFC, or JSON; Fault if results are missing."""
     if as_json:
-        answers = {test: [answer.model_dump() for answer in found] for test, found in made.answers.items()}
+        results = {test: [result.model_dump() for result in found] for test, found in made.results.items()}
         reported = [text.model_dump() for text in made.deviations]
-        print_json({"record": str(made.record), "answers": answers, "deviations": reported})
+        print_json({"record": str(made.record), "results": results, "deviations": reported})
     else:
-        for test, found in made.answers.items():
+        for test, found in made.results.items():
             draw(made.dut, test, found)
         for text in made.deviations:
             heading(f"deviation: {text.en}")
     say(f"recorded in {made.record}")
-    if made.n_without_answer:
-        raise Fault(f"{made.n_without_answer} of the tests ended without a result, see above")
+    if made.n_without_result:
+        raise Fault(f"{made.n_without_result} of the tests ended without a result, see above")
 
 
 def draw(dut: str, test: TestName, found: Sequence[object]) -> None:

@@ -13,10 +13,10 @@ from dl3.bench.latency import LOADS, measure_latency, newest
 from dl3.bench.site import Found, Run, frames_for
 from dl3.bench.throughput import Wanted, budget_s, find_all
 from dl3.cli import given
-from dl3.cli.answers import METHODS, as_plain, microseconds, say, show
 from dl3.cli.place import ONE_WAY, Place, device_of, fit_for, run_at
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.progress import Bar, span
+from dl3.cli.results import METHODS, as_plain, microseconds, say, show
 from dl3.control.client import DL3GEN
 from dl3.model.campaign import Direction
 from dl3.model.fault import Fault, UsageFault
@@ -211,8 +211,8 @@ def search(run: Run, bar: Bar, wanted: Wanted) -> Sequence[Found]:
 def finish(bar: Bar, run: Run) -> None:
     """Print where the record is, and the exit status."""
     err.print(f"recorded in {run.record}", highlight=False, soft_wrap=True)
-    if bar.n_without_answer:
-        raise Fault(f"{bar.n_without_answer} of the searches ended without a result, see above")
+    if bar.n_without_result:
+        raise Fault(f"{bar.n_without_result} of the searches ended without a result, see above")
 
 
 def throughput(
@@ -252,21 +252,21 @@ def print_throughput(place: Place, wanted: Wanted, sizes: str, seconds: float, a
     with run_at(fit_for(sizes, place), seconds, bar) as run:
         found = search(run, bar, replace(wanted, frames=frames_of(sizes, run)))
     if as_json:
-        print_json({"record": str(run.record), "answers": [as_plain(one) for one in found]})
+        print_json({"record": str(run.record), "results": [as_plain(one) for one in found]})
     elif found:
         how = f"throughput of {device_of(run.site)} by {METHODS[wanted.method]}"
         show(f"{how}; Gbit/s with preamble and gap, latency at that rate", found)
     finish(bar, run)
 
 
-def known_answers(run: Run, source: Path, sizes: str) -> list[Throughput]:
+def known_results(run: Run, source: Path, sizes: str) -> list[Throughput]:
     """The throughputs in a record, for this device."""
     record = read(source)
     for sentence in record.left_out:
         err.print(sentence, markup=False, highlight=False, soft_wrap=True)
-    frames = frames_of(sizes, run) if sizes else tuple(dict.fromkeys(answer.frame for answer in record.answers))
+    frames = frames_of(sizes, run) if sizes else tuple(dict.fromkeys(result.frame for result in record.results))
     wire = wire_of(run.site.facts)
-    found = newest(record.answers, run.site.dut_name, frames, wire)
+    found = newest(record.results, run.site.dut_name, frames, wire)
     of = f"{run.site.dut_name} over {wire}" if wire else run.site.dut_name
     if not found:
         raise UsageFault(f"{source} has no throughput of {of}: specify the device with --dut-name")
@@ -298,11 +298,11 @@ def latency(
     place = fit_for(sizes, Place(generator, dut, dut_name, lab, streams, record, at, direction))
     with run_at(place, seconds, bar) as run:
         if source:
-            answers = known_answers(run, source, sizes)
+            results = known_results(run, source, sizes)
         else:
-            answers = [one.answer for one in search(run, bar, Wanted(frames_of(sizes, run)))]
+            results = [one.result for one in search(run, bar, Wanted(frames_of(sizes, run)))]
         with bar:
-            trials = measure_latency(run, answers, shares)
+            trials = measure_latency(run, results, shares)
     show_latency(run, trials, as_json)
     finish(bar, run)
 

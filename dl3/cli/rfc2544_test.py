@@ -42,24 +42,24 @@ def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results are numbers, regardless of the load of this machine; answers_test.py covers ranges on noisy ones."""
+    """Results are numbers, regardless of the load of this machine; results_test.py covers ranges on noisy ones."""
     monkeypatch.setattr(Watch, "look", lambda _: Look())
 
 
-class Speaking(FakeGenerator):
-    """Also answers 'status'."""
+class Serving(FakeGenerator):
+    """Also replies to 'status'."""
 
-    def answer_status(self, _params: dict[str, Any]) -> dict[str, Any]:
+    def reply_status(self, _params: dict[str, Any]) -> dict[str, Any]:
         """Hardly anything."""
         return {"version": "0.1.0", "pid": 7, "workers": 1}
 
-    def answer_workers(self, _params: dict[str, Any]) -> dict[str, Any]:
+    def reply_workers(self, _params: dict[str, Any]) -> dict[str, Any]:
         """As a dl3d without any."""
         return {"workers": []}
 
 
 @contextmanager
-def speaking(path: Path, generator: FakeGenerator) -> Iterator[Path]:
+def serving(path: Path, generator: FakeGenerator) -> Iterator[Path]:
     """One request per connection, as dl3gen's clients do."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
@@ -75,11 +75,11 @@ def speaking(path: Path, generator: FakeGenerator) -> Iterator[Path]:
                     question = json.loads(stream.readline())
                     try:
                         found = generator.ask(Anything, question["method"], **question["params"]).root
-                        answer = {"jsonrpc": "2.0", "id": 1, "result": found}
+                        response = {"jsonrpc": "2.0", "id": 1, "result": found}
                     except UsageFault as fault:
                         error = {"code": -32000, "message": str(fault)}
-                        answer = {"jsonrpc": "2.0", "id": 1, "error": error}
-                    peer.sendall(json.dumps(answer).encode() + b"\n")
+                        response = {"jsonrpc": "2.0", "id": 1, "error": error}
+                    peer.sendall(json.dumps(response).encode() + b"\n")
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
@@ -90,21 +90,21 @@ def speaking(path: Path, generator: FakeGenerator) -> Iterator[Path]:
 
 def dl3(folder: Path, generator: FakeGenerator, *words: str) -> Result:
     """The command, without the last step from faults to exit statuses."""
-    with speaking(folder / "s", generator) as path:
+    with serving(folder / "s", generator) as path:
         place_of_all = ["--generator", str(path), "--dut", NOBODY, "--record", str(folder / "r.jsonl")]
         return CliRunner().invoke(app, ["bench", *words, *place_of_all, "--seconds", "0.1"])
 
 
 def finds_the_throughput_and_prints_a_table(tmp_path: Path) -> None:
-    done = dl3(tmp_path, Speaking(line_bps=10e9), "throughput", "--sizes", "64,1518", "--dut-name", "box")
+    done = dl3(tmp_path, Serving(line_bps=10e9), "throughput", "--sizes", "64,1518", "--dut-name", "box")
     assert done.exit_code == 0
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines[1][:6] == ["frame", "loss", "goal", "Mpps", "Gbit/s", "%"]
     assert lines[2][:10] == ["64", "0", "7.270", "4.885", "48.9%", "the", "device", "4.0", "4.0", "4.0"]
     assert lines[3][:8] == ["1518", "0", "0.813", "10.000", "100.0%", "the", "line", "rate"]
     record = read(tmp_path / "r.jsonl")
-    assert [answer.dut for answer in record.answers] == ["box", "box"]
-    assert record.answers[0].facts["generator"] == {"version": "0.1.0", "workers": 1}
+    assert [result.dut for result in record.results] == ["box", "box"]
+    assert record.results[0].facts["generator"] == {"version": "0.1.0", "workers": 1}
 
 
 @pytest.mark.parametrize("method", ["mlrsearch", pytest.param("binary", marks=pytest.mark.long)])
@@ -122,16 +122,16 @@ def finds_several_goals_in_one_run(tmp_path: Path, method: str) -> None:
         "0.002",
         "--json",
     ]
-    found = json.loads(dl3(tmp_path, Speaking(), "throughput", *words).stdout)
-    strict, loose = found["answers"]
+    found = json.loads(dl3(tmp_path, Serving(), "throughput", *words).stdout)
+    strict, loose = found["results"]
     assert strict["pps"] <= 7.3e6 < strict["upper_pps"] <= loose["pps"] <= 7.3e6 / 0.99 < loose["upper_pps"]
-    assert [one["goal_loss_ratio"] for one in found["answers"]] == [0, 0.01]
-    assert {one["method"] for one in found["answers"]} == {method}
-    assert {len(one["repeats_pps"]) for one in found["answers"]} == {2}
+    assert [one["goal_loss_ratio"] for one in found["results"]] == [0, 0.01]
+    assert {one["method"] for one in found["results"]} == {method}
+    assert {len(one["repeats_pps"]) for one in found["results"]} == {2}
 
 
 @pytest.mark.parametrize("text", ["", "x", "0,0", "-1", "0.6", "1"])
-def says_which_goals_it_wants(text: str) -> None:
+def reports_which_goals_it_needs(text: str) -> None:
     with pytest.raises(UsageFault, match=f"--goals {text}: expected loss ratios 0..0.5 without duplicates"):
         goals_of(text)
 
@@ -143,20 +143,20 @@ def halves_with_no_exceed_ratio() -> None:
 
 
 def prints_json_for_programs_that_plan(tmp_path: Path) -> None:
-    done = dl3(tmp_path, Speaking(), "throughput", "--sizes", "imix", "--max-rate", "2 Mpps", "--json")
+    done = dl3(tmp_path, Serving(), "throughput", "--sizes", "imix", "--max-rate", "2 Mpps", "--json")
     found = json.loads(done.stdout)
     assert found["record"] == str(tmp_path / "r.jsonl")
-    assert [(a["frame"], a["pps"], a["limited_by"]) for a in found["answers"]] == [("imix", 2e6, "asked")]
+    assert [(a["frame"], a["pps"], a["limited_by"]) for a in found["results"]] == [("imix", 2e6, "asked")]
 
 
 def writes_at_least_where_the_generator_is_the_limit(tmp_path: Path) -> None:
-    done = dl3(tmp_path, Speaking(device_pps=9e9), "throughput", "--sizes", "64")
+    done = dl3(tmp_path, Serving(device_pps=9e9), "throughput", "--sizes", "64")
     assert ">= 20.000" in done.stdout
     assert "generator" in done.stdout
 
 
-def leaves_with_a_fault_when_a_search_has_no_answer(tmp_path: Path) -> None:
-    generator = Speaking(spoil=lambda results: results.update(tsc_offset_ns=900.0))
+def leaves_with_a_fault_when_a_search_has_no_result(tmp_path: Path) -> None:
+    generator = Serving(spoil=lambda results: results.update(tsc_offset_ns=900.0))
     done = dl3(tmp_path, generator, "throughput", "--sizes", "64")
     assert isinstance(done.exception, Fault)
     assert not isinstance(done.exception, UsageFault)
@@ -164,61 +164,61 @@ def leaves_with_a_fault_when_a_search_has_no_answer(tmp_path: Path) -> None:
     assert "the TSCs of two workers are 900 ns apart" in done.stderr
 
 
-def hands_on_what_an_older_dl3gen_says_of_a_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def passes_on_what_an_older_dl3gen_reports_of_a_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(MIX_BYTES, "classic")
-    done = dl3(tmp_path, Speaking(), "throughput", "--sizes", "classic")
+    done = dl3(tmp_path, Serving(), "throughput", "--sizes", "classic")
     assert isinstance(done.exception, UsageFault)
     assert "'size' is neither a number nor a mix" in str(done.exception)
 
 
 def measures_latency_at_the_throughput_of_a_record(tmp_path: Path) -> None:
-    dl3(tmp_path, Speaking(), "throughput", "--sizes", "64,imix")
+    dl3(tmp_path, Serving(), "throughput", "--sizes", "64,imix")
     (tmp_path / "s").unlink()
     n_before = len(read(tmp_path / "r.jsonl").trials)
     words = ["--from", str(tmp_path / "r.jsonl"), "--dut-name", "device", "--sizes", "imix", "--loads", "50"]
-    done = dl3(tmp_path, Speaking(), "latency", *words)
+    done = dl3(tmp_path, Serving(), "latency", *words)
     assert done.exit_code == 0
     assert [line.split()[:3] for line in done.stdout.splitlines()[2:]] == [["imix", "50%", "3.635"]]
     assert len(read(tmp_path / "r.jsonl").trials) == n_before + 1
 
 
 def finds_the_throughput_first_where_no_record_has_it(tmp_path: Path) -> None:
-    done = dl3(tmp_path, Speaking(), "latency", "--sizes", "64")
+    done = dl3(tmp_path, Serving(), "latency", "--sizes", "64")
     assert [line.split()[1] for line in done.stdout.splitlines()[2:]] == ["10%", "50%", "90%"]
 
 
 def refuses_a_size_that_the_record_does_not_have(tmp_path: Path) -> None:
-    dl3(tmp_path, Speaking(), "throughput", "--sizes", "64")
+    dl3(tmp_path, Serving(), "throughput", "--sizes", "64")
     (tmp_path / "s").unlink()
-    done = dl3(tmp_path, Speaking(), "latency", "--from", str(tmp_path / "r.jsonl"), "--sizes", "64,128,imix")
+    done = dl3(tmp_path, Serving(), "latency", "--from", str(tmp_path / "r.jsonl"), "--sizes", "64,128,imix")
     assert isinstance(done.exception, UsageFault)
     assert "has no throughput of device with frames of 128, imix: omit them" in str(done.exception)
 
 
-def says_that_there_is_no_share_of_nothing(tmp_path: Path) -> None:
-    dl3(tmp_path, Speaking(), "throughput", "--sizes", "64")
+def reports_that_there_is_no_share_of_nothing(tmp_path: Path) -> None:
+    dl3(tmp_path, Serving(), "throughput", "--sizes", "64")
     (tmp_path / "s").unlink()
-    (found,) = read(tmp_path / "r.jsonl").answers
+    (found,) = read(tmp_path / "r.jsonl").results
     (tmp_path / "zero.jsonl").write_text(found.model_copy(update={"pps": 0.0}).model_dump_json())
-    done = dl3(tmp_path, Speaking(), "latency", "--from", str(tmp_path / "zero.jsonl"))
+    done = dl3(tmp_path, Serving(), "latency", "--from", str(tmp_path / "zero.jsonl"))
     assert isinstance(done.exception, Fault)
     assert "64-byte frames: device has no throughput, so no share of it can be offered" in done.stderr
 
 
-def says_when_a_record_knows_nothing_of_the_device(tmp_path: Path) -> None:
+def reports_a_record_without_data_of_the_device(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_text("{")
-    done = dl3(tmp_path, Speaking(), "latency", "--from", str(tmp_path / "old.jsonl"))
+    done = dl3(tmp_path, Serving(), "latency", "--from", str(tmp_path / "old.jsonl"))
     assert "contains no throughput: specify a complete record" in str(done.exception)
     assert "ignored: the line is incomplete" in done.stderr
 
 
 def shows_what_the_newest_run_has_counted(tmp_path: Path) -> None:
-    generator = Speaking(device_pps=9e5, newest={})
-    with speaking(tmp_path / "s", generator) as path:
+    generator = Serving(device_pps=9e5, newest={})
+    with serving(tmp_path / "s", generator) as path:
         none = CliRunner().invoke(app, ["show", "streams", "--socket", str(path)])
         generator.newest = {**EMPTY}
         idle = CliRunner().invoke(app, ["show", "streams", "--socket", str(path)])
-        generator.answer_send({"streams": [{"from": "left", "to": "right", "rate": 1e6, "size": 64}], "seconds": 1.0})
+        generator.reply_send({"streams": [{"from": "left", "to": "right", "rate": 1e6, "size": 64}], "seconds": 1.0})
         busy = CliRunner().invoke(app, ["show", "streams", "--socket", str(path)])
         text = CliRunner().invoke(app, ["show", "streams", "--json", "--socket", str(path)])
     assert isinstance(none.exception, Fault)
@@ -266,7 +266,7 @@ def refuses_what_is_no_share(text: str) -> None:
         ("[" * 5000, "is nested too deeply: expected a list of streams"),
     ],
 )
-def complains_of_a_file_of_streams_in_a_sentence(text: str, error: str, tmp_path: Path) -> None:
+def rejects_a_file_of_streams_in_a_sentence(text: str, error: str, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(text.encode("latin-1"))
     with pytest.raises(UsageFault, match=error) as found:
         read_streams(tmp_path / "f")
@@ -288,12 +288,12 @@ def takes_addresses_and_names_of_streams_as_they_are_written(tmp_path: Path) -> 
     assert read_streams(tmp_path / "f")[0].written() == {**names, **macs, "rate": 1000.0, "stamp": True, "ttl": 64}
 
 
-def says_which_dl3d_it_found(
+def reports_which_dl3d_it_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(place, "DL3D", Program("dl3d", "", "", tmp_path / "none"))
     monkeypatch.setattr(place, "say", lambda text: print(text))
-    with speaking(tmp_path / "s", Speaking()) as path:
+    with serving(tmp_path / "s", Serving()) as path:
         here = Place(path, "", "", is_lab=False, streams=None, record=tmp_path / "r")
         with run_at(here, 1.0, ProgressListener()) as run:
             assert (run.site.dut, run.site.dut_name) == (None, "device")
@@ -307,15 +307,15 @@ def says_which_dl3d_it_found(
 
 
 @pytest.mark.parametrize("method", ["throughput", "latency", "frame-loss", "rfc2544"])
-def refuses_a_direction_where_streams_say_it(method: str, tmp_path: Path) -> None:
-    done = dl3(tmp_path, Speaking(), method, "--sizes", "64", "--direction", "bidirectional")
+def refuses_a_direction_where_streams_specify_it(method: str, tmp_path: Path) -> None:
+    done = dl3(tmp_path, Serving(), method, "--sizes", "64", "--direction", "bidirectional")
     wanted = "--direction bidirectional applies to the lab's own streams, but those of dl3gen's file are sent"
     assert wanted in str(done.exception)
     assert not (tmp_path / "r.jsonl").exists()
 
 
 @pytest.mark.parametrize(("direction", "ways"), [("unidirectional", 1), ("bidirectional", 2), ("meshed", 2)])
-def lets_the_streams_of_the_lab_go_where_they_are_told(
+def sends_the_streams_of_the_lab_to_their_configured_ports(
     direction: Any, ways: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[MemifSettings] = []
@@ -332,18 +332,18 @@ def lets_the_streams_of_the_lab_go_where_they_are_told(
     assert len(streams(given[0].flows)) == ways
 
 
-def complains_when_the_dl3d_that_was_named_is_not_there(tmp_path: Path) -> None:
+def fails_when_the_dl3d_that_was_named_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(Fault, match=r"cannot connect to dl3d at .* or specify its socket with --dut$"):
         place.tested(str(tmp_path / "none"))
 
 
-def says_how_to_start_a_generator(tmp_path: Path) -> None:
+def reports_how_to_start_a_generator(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["bench", "throughput", "--generator", str(tmp_path / "none"), "--dut", NOBODY])
     assert "cannot connect to dl3gen at" in str(done.exception)
     assert DL3GEN.start in str(done.exception)
 
 
-def tells_the_time_that_is_left() -> None:
+def reports_the_time_that_is_left() -> None:
     console = Console(force_terminal=True, width=100, color_system=None)
     with console.capture() as capture, Bar(console) as bar:
         bar.on_left("64", 30)

@@ -5,10 +5,10 @@ from statistics import fmean
 from typing import Any
 
 from dl3.bench.site import Found
-from dl3.cli.answers import COLUMNS, row
+from dl3.cli.results import COLUMNS, row
 from dl3.cli.rfc2544 import LATENCY_COLUMNS, latency_row
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, OverLoads, Recovery, Reset
 from dl3.model.campaign import TestName
+from dl3.model.results import BackToBack, Forwarding, FrameLoss, OverLoads, Recovery, Reset
 from dl3.model.trial import Throughput
 from dl3.report.units import percents
 
@@ -26,56 +26,56 @@ def milliseconds(seconds: Sequence[float]) -> tuple[str, str]:
     return f"{fmean(seconds) * 1000:,.3f}", f"{low:,.3f} to {high:,.3f}" if len(seconds) > 1 else "-"
 
 
-def throughput_rows(answers: Sequence[Throughput]) -> Rows:
+def throughput_rows(results: Sequence[Throughput]) -> Rows:
     """One row for each frame size and goal."""
-    return (row(Found(answer, None)) for answer in answers)
+    return (row(Found(result, None)) for result in results)
 
 
-def loss_rows(answers: Sequence[FrameLoss]) -> Rows:
+def loss_rows(results: Sequence[FrameLoss]) -> Rows:
     """One row for each load."""
-    for answer in answers:
-        for point in answer.points:
-            yield answer.frame, f"{point.share:.0%}", mpps(point.pps), f"{point.loss_ratio:.4%}"
+    for result in results:
+        for point in result.points:
+            yield result.frame, f"{point.share:.0%}", mpps(point.pps), f"{point.loss_ratio:.4%}"
 
 
-def unknown_loads(answers: Sequence[object]) -> Iterator[str]:
+def unknown_loads(results: Sequence[object]) -> Iterator[str]:
     """A sentence for each result over loads some of which have no valid trial."""
-    for answer in answers:
-        if isinstance(answer, OverLoads) and (shares := answer.invalid_shares):
-            head = f"frames of {answer.frame}: loads without a valid trial: {len(shares)}"
+    for result in results:
+        if isinstance(result, OverLoads) and (shares := result.invalid_shares):
+            head = f"frames of {result.frame}: loads without a valid trial: {len(shares)}"
             yield f"{head} (at {percents(shares)} % of the highest rate); their loss is unknown, see the report for the reasons"
 
 
-def burst_rows(answers: Sequence[BackToBack]) -> Rows:
+def burst_rows(results: Sequence[BackToBack]) -> Rows:
     """One row for each frame size."""
-    for answer in answers:
-        at_least = ">= " if answer.is_at_least else ""
-        spread = f"{min(answer.bursts):,} to {max(answer.bursts):,}" if len(answer.bursts) > 1 else "-"
-        times = (f"{answer.implied_buffer_s * 1e6:,.1f}", f"{answer.corrected_buffer_s * 1e6:,.1f}")
-        yield answer.frame, f"{at_least}{answer.frames:,.0f}", spread, mpps(answer.burst_pps), *times
+    for result in results:
+        at_least = ">= " if result.is_at_least else ""
+        spread = f"{min(result.bursts):,} to {max(result.bursts):,}" if len(result.bursts) > 1 else "-"
+        times = (f"{result.implied_buffer_s * 1e6:,.1f}", f"{result.corrected_buffer_s * 1e6:,.1f}")
+        yield result.frame, f"{at_least}{result.frames:,.0f}", spread, mpps(result.burst_pps), *times
 
 
-def recovery_rows(answers: Sequence[Recovery]) -> Rows:
+def recovery_rows(results: Sequence[Recovery]) -> Rows:
     """One row for each frame size."""
-    for answer in answers:
-        mean, spread = milliseconds(answer.seconds)
-        at_most = "<= " if answer.is_at_most else ""
-        yield answer.frame, mpps(answer.overload_pps), mpps(answer.recovery_pps), f"{at_most}{mean}", spread
+    for result in results:
+        mean, spread = milliseconds(result.seconds)
+        at_most = "<= " if result.is_at_most else ""
+        yield result.frame, mpps(result.overload_pps), mpps(result.recovery_pps), f"{at_most}{mean}", spread
 
 
-def reset_rows(answers: Sequence[Reset]) -> Rows:
+def reset_rows(results: Sequence[Reset]) -> Rows:
     """One row for each kind."""
-    for answer in answers:
-        by_frames = fmean(answer.lost) / answer.offered_pps * 1000
-        lost = f"{fmean(answer.lost):,.0f}"
-        rest = (*milliseconds(answer.seconds), lost, f"{by_frames:,.3f}")
-        yield answer.frame, answer.what, mpps(answer.offered_pps), *rest
+    for result in results:
+        by_frames = fmean(result.lost) / result.offered_pps * 1000
+        lost = f"{fmean(result.lost):,.0f}"
+        rest = (*milliseconds(result.seconds), lost, f"{by_frames:,.3f}")
+        yield result.frame, result.what, mpps(result.offered_pps), *rest
 
 
-def forwarding_rows(answers: Sequence[Forwarding]) -> Rows:
+def forwarding_rows(results: Sequence[Forwarding]) -> Rows:
     """One row for each frame size."""
-    for answer in answers:
-        yield answer.frame, mpps(answer.at_most_offered_pps), mpps(answer.most_pps), mpps(answer.most_at_pps)
+    for result in results:
+        yield result.frame, mpps(result.at_most_offered_pps), mpps(result.most_pps), mpps(result.most_at_pps)
 
 
 # Heading, columns and rows of each test.

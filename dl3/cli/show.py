@@ -97,7 +97,7 @@ def draw_ports(reply: Ports, rates: Rates) -> RenderableType:
     rows = [
         (
             p.name,
-            "up" if p.link_up else "down",
+            link_word(p),
             speed(p.speed_mbps),
             p.mtu,
             p.mac,
@@ -114,6 +114,13 @@ def draw_ports(reply: Ports, rates: Rates) -> RenderableType:
     ]
     per_second = (">packets/s in", ">bit/s in", ">packets/s out", ">bit/s out")
     return Group(ports_of, "", table("", ("port", *columns, *per_second), counted))
+
+
+def link_word(port: Port) -> str:
+    """The state of the link; a device that has vanished has none."""
+    if not port.device_present:
+        return "no device"
+    return "up" if port.link_up else "down"
 
 
 def lost(port: Port) -> int | str:

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from dl3.cli.answers_test import NOISE, answer
 from dl3.cli.campaign_table import other_words, throughput_words
+from dl3.cli.results_test import NOISE, result
 from dl3.cli.rfc_tables import recovery_rows
-from dl3.model.answers import FrameLoss, LossPoint, Recovery
+from dl3.model.results import FrameLoss, LossPoint, Recovery
 
 
 def writes_a_range_of_a_job_where_the_machine_was_noisy() -> None:
-    assert throughput_words(answer()) == "9.800 Mpps, limited by the device"
-    noisy = answer(noise=NOISE, passed_pps=11.2e6)
+    assert throughput_words(result()) == "9.800 Mpps, limited by the device"
+    noisy = result(noise=NOISE, passed_pps=11.2e6)
     assert throughput_words(noisy) == "9.800 to 11.200 Mpps, limited by the device, noisy"
 
 

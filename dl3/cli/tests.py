@@ -83,9 +83,9 @@ class Made:
 
     record: Path
     dut: str
-    answers: dict[TestName, list[Noun]] = field(default_factory=dict)
+    results: dict[TestName, list[Noun]] = field(default_factory=dict)
     deviations: list[Text] = field(default_factory=list)
-    n_without_answer: int = 0
+    n_without_result: int = 0
 
 
 @contextmanager
@@ -132,9 +132,9 @@ def learn(ask: Ask, run: Run, job: Job, known: Known) -> None:
     """The throughput from a record, if one was named."""
     if not ask.source:
         return
-    answers = [answer for answer in read(ask.source).answers if not answer.goal_loss_ratio]
+    results = [result for result in read(ask.source).results if not result.goal_loss_ratio]
     wire = wire_of(run.site.facts)
-    found = newest(answers, run.site.dut_name, (job.frame,), wire)
+    found = newest(results, run.site.dut_name, (job.frame,), wire)
     if not found:
         raise UsageFault(
             f"{ask.source} has no throughput of {run.site.dut_name} with frames of {job.frame}"
@@ -152,12 +152,12 @@ def make(ask: Ask, tests: Sequence[TestName], setup: Setup, made: Made | None, b
             jobs = jobs_of(ask, test, setup, frames_of(ask, run))
             for job in jobs:
                 learn(ask, run, job, known)
-                made.answers.setdefault(test, []).extend(answers_of(run, job, bed, known, bar))
+                made.results.setdefault(test, []).extend(results_of(run, job, bed, known, bar))
             made.deviations += [text for text in deviations(jobs[0].effort, test) if text not in made.deviations]
     return made
 
 
-def answers_of(run: Run, job: Job, bed: Any, known: Known, bar: Bar) -> Sequence[Noun]:
+def results_of(run: Run, job: Job, bed: Any, known: Known, bar: Bar) -> Sequence[Noun]:
     """The results of one job; none after a fault, which is reported and recorded."""
     try:
         return conduct(run, job, bed, known)
@@ -186,5 +186,5 @@ def make_all(ask: Ask, tests: Sequence[TestName]) -> Made:
         say("stopped; the trials so far are in the record")
         raise
     assert made is not None, "there is at least one test"  # noqa: S101
-    made.n_without_answer = bar.n_without_answer
+    made.n_without_result = bar.n_without_result
     return made

@@ -33,19 +33,19 @@ class Window:
 
     def __init__(self, drawn: RenderableType, has_keys: bool) -> None:
         self.drawn, self._has_keys = drawn, has_keys
-        self._first, self._room = 0, 1
+        self._first, self._capacity = 0, 1
 
     def move(self, far: int) -> None:
         """Scroll by a key of MOVES; the limits are applied when drawing."""
-        unit = {LINE: 1, PAGE: self._room, END: END}[abs(far)]
+        unit = {LINE: 1, PAGE: self._capacity, END: END}[abs(far)]
         self._first = max(0, self._first + (unit if far > 0 else -unit))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         lines = console.render_lines(self.drawn, options.update(height=None), pad=False)
         height = console.size.height
-        self._room = height if len(lines) <= height else max(1, height - 1)
-        self._first = min(self._first, len(lines) - self._room) if len(lines) > self._room else 0
-        shown = lines[self._first : self._first + self._room]
+        self._capacity = height if len(lines) <= height else max(1, height - 1)
+        self._first = min(self._first, len(lines) - self._capacity) if len(lines) > self._capacity else 0
+        shown = lines[self._first : self._first + self._capacity]
         for line in shown:
             yield from line
             yield Segment.line()

@@ -34,13 +34,13 @@ class Forwarder(StreamRequestHandler):
     def handle(self) -> None:
         """One client."""
         for line in self.rfile:
-            answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": REPLY}
-            self.wfile.write(json.dumps(answer).encode() + b"\n")
+            response = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": REPLY}
+            self.wfile.write(json.dumps(response).encode() + b"\n")
 
 
 @contextmanager
-def answering(path: Path) -> Iterator[None]:
-    """The socket at which it answers."""
+def replying(path: Path) -> Iterator[None]:
+    """The socket at which it replies."""
     with ThreadingUnixStreamServer(str(path), Forwarder) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield
@@ -85,7 +85,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    with answering(tmp_path / "s"):
+    with replying(tmp_path / "s"):
         made = Terminal(tmp_path / "s")
         try:
             yield made
@@ -121,7 +121,7 @@ def gives_the_terminal_back_as_it_was(terminal: Terminal) -> None:
 
 def prints_one_below_the_other_where_there_is_no_terminal(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dl3", "show", "routes", "--watch", "--interval", "0.1"]
-    with answering(tmp_path / "s"):
+    with replying(tmp_path / "s"):
         words = [*command, "--socket", str(tmp_path / "s")]
         with subprocess.Popen(words, cwd=TOP, stdout=subprocess.PIPE, text=True) as watching:
             assert watching.stdout

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from dl3.control.replies import Answer
+from dl3.control.replies import Response
 from dl3.model.fault import Fault, UsageFault
 
 MAX_LINE_BYTES = 16 << 20
@@ -58,22 +58,22 @@ def exchange(path: Path, line: bytes, timeout_s: float) -> bytes:
         except BrokenPipeError as error:
             closed = error
         with peer.makefile("rb") as stream:
-            answer = stream.readline(MAX_LINE_BYTES + 1)
-    if closed and not answer:
+            response = stream.readline(MAX_LINE_BYTES + 1)
+    if closed and not response:
         raise closed
-    return answer
+    return response
 
 
 def result_of(method: str, line: bytes, name: str = "dl3d") -> object:
     """The result of a reply. An error becomes a Fault, or a UsageFault if the method itself rejected the request."""
     try:
-        answer = Answer.model_validate_json(line)
+        response = Response.model_validate_json(line)
     except ValidationError as error:
-        raise Fault(f"the answer to '{method}' is not JSON-RPC: is that {name}'s socket?") from error
-    if answer.error:
-        kind = UsageFault if answer.error.code == METHOD_COMPLAINED else Fault
-        raise kind(answer.error.message)
-    return answer.result
+        raise Fault(f"the reply to '{method}' is not JSON-RPC: is that {name}'s socket?") from error
+    if response.error:
+        kind = UsageFault if response.error.code == METHOD_COMPLAINED else Fault
+        raise kind(response.error.message)
+    return response.result
 
 
 class Client:
@@ -90,12 +90,12 @@ class Client:
         try:
             line = exchange(self.path, question.encode() + b"\n", self.timeout_s)
         except TimeoutError as error:
-            raise Fault(f"{name} at {self.path} did not answer '{method}' within {self.timeout_s:g} s") from error
+            raise Fault(f"{name} at {self.path} did not reply to '{method}' within {self.timeout_s:g} s") from error
         except OSError as error:
             raise not_there(self.program, self.path, error) from error
         try:
             return kind.model_validate(result_of(method, line, name))
         except ValidationError as error:
             place = ".".join(str(word) for word in error.errors()[0]["loc"])
-            what = f"{name}'s answer to '{method}' has an unexpected value at '{place}'"
+            what = f"{name}'s reply to '{method}' has an unexpected value at '{place}'"
             raise Fault(f"{what}: use the same version of dl3") from error

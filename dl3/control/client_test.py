@@ -17,7 +17,7 @@ RELOADED = {"reloads": 3, "routes4": 2, "routes6": 1}
 
 
 @contextmanager
-def server(path: Path, answer: Callable[[dict[str, object]], bytes]) -> Iterator[list[dict[str, object]]]:
+def server(path: Path, reply: Callable[[dict[str, object]], bytes]) -> Iterator[list[dict[str, object]]]:
     """Serve one request of one client; yields the list of requests received."""
     received: list[dict[str, object]] = []
     with socket.socket(socket.AF_UNIX) as listener:
@@ -28,7 +28,7 @@ def server(path: Path, answer: Callable[[dict[str, object]], bytes]) -> Iterator
             peer, _ = listener.accept()
             with peer, peer.makefile("rb") as stream:
                 received.append(json.loads(stream.readline()))
-                peer.sendall(answer(received[-1]))
+                peer.sendall(reply(received[-1]))
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
@@ -40,7 +40,7 @@ def result(value: object) -> Callable[[dict[str, object]], bytes]:
     return lambda question: json.dumps({"jsonrpc": "2.0", "id": question["id"], "result": value}).encode() + b"\n"
 
 
-def asks_and_understands(tmp_path: Path) -> None:
+def sends_a_request_and_parses_the_reply(tmp_path: Path) -> None:
     with server(tmp_path / "s", result(RELOADED)) as received:
         assert Client(tmp_path / "s").ask(Reloaded, "reload").routes4 == 2
     assert received == [{"jsonrpc": "2.0", "id": 1, "method": "reload", "params": {}}]
@@ -53,7 +53,7 @@ def asks_and_understands(tmp_path: Path) -> None:
         (b"", "cannot be reached"),
     ],
 )
-def tells_why_it_was_turned_away_before_it_had_asked(tmp_path: Path, line: bytes, words: str) -> None:
+def reports_why_it_was_refused_before_its_request(tmp_path: Path, line: bytes, words: str) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "s"))
         listener.listen()
@@ -76,13 +76,13 @@ def leaves_out_parameters_that_are_none(tmp_path: Path) -> None:
     assert received[0]["params"] == {"family": 6, "limit": 5}
 
 
-def keeps_fields_that_it_does_not_know(tmp_path: Path) -> None:
+def keeps_unknown_fields(tmp_path: Path) -> None:
     with server(tmp_path / "s", result({**RELOADED, "new": [1]})):
         assert Client(tmp_path / "s").ask(Reloaded, "reload").model_dump()["new"] == [1]
 
 
 @pytest.mark.parametrize(("code", "kind"), [(-32000, UsageFault), (-32001, Fault), (-32601, Fault)])
-def hands_on_what_dl3d_complains_of(code: int, kind: type[Fault], tmp_path: Path) -> None:
+def passes_on_errors_of_dl3d(code: int, kind: type[Fault], tmp_path: Path) -> None:
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "needs a restart: burst"}}
     with (
         server(tmp_path / "s", lambda _: json.dumps(error).encode() + b"\n"),
@@ -92,17 +92,17 @@ def hands_on_what_dl3d_complains_of(code: int, kind: type[Fault], tmp_path: Path
     assert caught.type is kind
 
 
-def says_when_the_path_is_no_socket(tmp_path: Path) -> None:
+def reports_when_the_path_is_no_socket(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(Fault, match=r"/file is not a socket: specify that of dl3d with --socket$"):
         Client(tmp_path / "file").ask(Reloaded, "reload")
 
 
 @pytest.mark.parametrize("garbage", [b"", b"\n", b"garbage\n", b"[]\n", b'{"id": 1}\n'])
-def says_when_the_answer_is_no_json_rpc(garbage: bytes, tmp_path: Path) -> None:
+def reports_a_reply_that_is_not_json_rpc(garbage: bytes, tmp_path: Path) -> None:
     with (
         server(tmp_path / "s", lambda _: garbage),
-        pytest.raises(Fault, match="the answer to 'reload' is not JSON-RPC"),
+        pytest.raises(Fault, match="the reply to 'reload' is not JSON-RPC"),
     ):
         Client(tmp_path / "s").ask(Reloaded, "reload")
 
@@ -115,22 +115,22 @@ def names_the_field_that_is_missing(tmp_path: Path) -> None:
         Client(tmp_path / "s").ask(Reloaded, "reload")
 
 
-def says_when_nobody_has_the_socket(tmp_path: Path) -> None:
+def reports_when_no_program_has_the_socket(tmp_path: Path) -> None:
     with pytest.raises(Fault, match=r"cannot connect to dl3d at .*/none: no such socket; start it with 'dl3 run FILE'"):
         Client(tmp_path / "none").ask(Reloaded, "reload")
 
 
-def speaks_of_the_program_that_it_asks(tmp_path: Path) -> None:
+def names_the_program_that_it_asks(tmp_path: Path) -> None:
     with pytest.raises(Fault, match=r"cannot connect to dl3gen .* with 'dl3gen FILE', .* with --generator$"):
         Client(tmp_path / "none", program=DL3GEN).ask(Reloaded, "results")
     with (
         server(tmp_path / "s", result({})),
-        pytest.raises(Fault, match=r"^dl3gen's answer to 'send' has an unexpected value at 'reloads'"),
+        pytest.raises(Fault, match=r"^dl3gen's reply to 'send' has an unexpected value at 'reloads'"),
     ):
         Client(tmp_path / "s", program=DL3GEN).ask(Reloaded, "send")
 
 
-def says_when_the_owner_of_the_socket_is_gone(tmp_path: Path) -> None:
+def reports_when_the_owner_of_the_socket_is_gone(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "s"))
     with pytest.raises(Fault, match=r"the dl3d that created .*/s is no longer running"):
@@ -141,5 +141,5 @@ def does_not_wait_for_ever(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / "s"))
         silent.listen()
-        with pytest.raises(Fault, match=r"did not answer 'reload' within 0\.2 s"):
+        with pytest.raises(Fault, match=r"did not reply to 'reload' within 0\.2 s"):
             Client(tmp_path / "s", timeout_s=0.2).ask(Reloaded, "reload")

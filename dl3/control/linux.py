@@ -83,6 +83,7 @@ class Mirror(Reply):
     control_bytes: int
     audited: int
     drifted: int
+    drift_lasting: int  # of these, those that outlasted a dump of all tables
     managed: int
     receive_buffer_bytes: int
     interfaces: tuple[Interface, ...]

@@ -16,7 +16,7 @@ class ErrorReply(Reply):
     message: str
 
 
-class Answer(Reply):
+class Response(Reply):
     """A JSON-RPC 2.0 response."""
 
     jsonrpc: str
@@ -37,6 +37,8 @@ class Port(Reply):
     mac: str
     mtu: int
     link_up: bool
+    device_present: bool = True  # False: the device has vanished
+    device_losses: int = 0  # times that it has vanished
     rx_queues: int
     rx_packets: int
     rx_bytes: int

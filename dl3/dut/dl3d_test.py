@@ -32,7 +32,7 @@ def names_dpdk_once(tmp_path: Path) -> None:
     assert Dl3d(Path("dl3d")).about(endpoint, device)["version"] == "dl3d 0.1.0, DPDK 22.11.11"
 
 
-def tells_dl3d_what_to_do_without_frames_only_where_it_is_asked_to(tmp_path: Path) -> None:
+def configures_idling_of_dl3d_only_where_it_is_requested(tmp_path: Path) -> None:
     endpoint = Endpoint(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
     assert "idle" not in Dl3d(Path("dl3d")).file(endpoint)
     assert Dl3d(Path("dl3d"), idle="sleep").file(endpoint)["idle"] == "sleep"

@@ -79,11 +79,11 @@ class ExternalBed:
 
     def reset_process(self) -> None:
         """Not possible from here."""
-        raise Fault("a box that dl3 did not start cannot be reset by it: reset it by hand while dl3gen sends")
+        raise Fault("dl3 cannot reset a device that it did not start: reset it manually while dl3gen sends")
 
     def reset_port(self) -> None:
         """Not possible from here."""
-        raise Fault("a port of a box that dl3 did not start cannot be reset by it: unplug it while dl3gen sends")
+        raise Fault("dl3 cannot reset a port of a device that it did not start: unplug it while dl3gen sends")
 
 
 def about(setup: Setup, dut: Client | None) -> dict[str, object]:

@@ -13,7 +13,7 @@ from dl3.model.fault import Fault
     ("option", "start"),
     [("generator", "cannot connect to dl3gen at .*'dl3gen FILE'"), ("dut", "cannot connect to dl3d")],
 )
-def says_in_a_campaign_s_words_that_nobody_is_there(option: str, start: str, tmp_path: Path) -> None:
+def reports_in_a_campaign_s_words_that_the_program_is_not_running(option: str, start: str, tmp_path: Path) -> None:
     options: dict[str, object] = {"generator": str(tmp_path / "generator"), option: str(tmp_path / "none")}
     setup = Setup(dut=DutSpec(name="box", kind="external", options=options))
     traffic = Traffic(streams=({"from": "left", "to": "right"},))

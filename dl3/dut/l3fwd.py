@@ -41,7 +41,7 @@ class L3fwd:
     def command(self, endpoint: Endpoint) -> Sequence[str]:
         """Write the rule files; returns the command."""
         if len(endpoint.cores) > 1:
-            raise UsageFault("l3fwd: each of its cores sends on a queue of its own, and links have one: take 1 core")
+            raise UsageFault("l3fwd: each core needs its own transmit queue, but the links have only one: use 1 core")
         rules4, rules6 = (endpoint.links.folder / f"rules{family}" for family in (4, 6))
         rules4.write_text(rules(NETWORKS, self.prefixes4), encoding="ascii")
         rules6.write_text(rules(NETWORKS_6, self.prefixes6), encoding="ascii")

@@ -104,7 +104,7 @@ class Switch:
         self.vsctl(*self.bridge())
         for name in NAMES:
             if error := self.vsctl("get", "Interface", name, "error").strip().strip('[]"'):
-                raise Fault(f"ovs: its port {name} does not work: {error}; its last words: {switch.last_words()}")
+                raise Fault(f"ovs: port {name} does not work: {error}; its last output: {switch.last_words()}")
         for flow in flows():
             self.ofctl("add-flow", flow)
         switch.wait_until(self.endpoint.links.is_listening, "had its ports", START_SECONDS)

@@ -188,12 +188,12 @@ def cores_for(setup: Setup, tester: Tester) -> tuple[int, ...]:
     cores = setup.dut_cores or tuple(free[: setup.cores])
     if len(cores) < setup.cores:
         raise UsageFault(
-            f"{setup.dut.name}: {setup.cores} cores are needed besides dl3gen's, this machine has {len(free)}: ask for "
-            "fewer, or name them in dut_cores"
+            f"{setup.dut.name}: {setup.cores} cores are needed besides dl3gen's, this machine has {len(free)}: use "
+            "fewer, or list them in dut_cores"
         )
     for core in (*cores, *tester.cores):
         if core not in there:
-            raise UsageFault(f"{setup.dut.name}: there is no core {core}; the cores here are {listed(there)}")
+            raise UsageFault(f"{setup.dut.name}: core {core} does not exist; available cores: {listed(there)}")
     return cores
 
 

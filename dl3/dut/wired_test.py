@@ -50,5 +50,5 @@ def gives_only_cores_that_are_there(
 @pytest.mark.usefixtures("_siblings_are_off")
 def names_the_cores_that_are_there() -> None:
     setup = Setup.model_validate({"dut": DutSpec(name="box", kind="dl3d"), "dut_cores": (1,)})
-    with pytest.raises(UsageFault, match=r"^box: there is no core 1; the cores here are 0,2,4,6$"):
+    with pytest.raises(UsageFault, match=r"^box: core 1 does not exist; available cores: 0,2,4,6$"):
         cores_for(setup, pair.Tester((0,)))

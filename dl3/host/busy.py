@@ -83,8 +83,6 @@ def look(seconds: float = LOOK_S) -> list[Busy]:
 def sentence(found: list[Busy]) -> str:
     """'other programs use the cores: stress (pid 7, 99% of a core)', or another possible cause."""
     if not found:
-        return (
-            "no other program of this machine was seen to use a core: if it is a virtual machine, its host takes them"
-        )
+        return "no other program on this machine used a core: if it is a virtual machine, the hypervisor may have taken them"
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     return f"other programs use the cores: {', '.join(map(str, found[:MOST_NAMED]))}{more}"

@@ -23,14 +23,14 @@ def names_other_programs_most_first_and_none_of_ours() -> None:
     assert busiest(before, after, 1.0, OWN) == [Busy("stress", 104, 1.0), Busy("cron", 105, 0.5)]
 
 
-def says_who_it_is_or_that_nobody_was_seen() -> None:
+def names_the_program_or_reports_that_none_was_found() -> None:
     many = [Busy("a b", n, 0.5) for n in range(5)]
     assert sentence(many[:1]) == "other programs use the cores: a b (pid 0, 50% of a core)"
     assert sentence(many).endswith(" and 2 more")
     assert "virtual machine" in sentence([])
 
 
-def sees_a_real_one_that_is_not_ours() -> None:
+def finds_a_real_one_that_is_not_ours() -> None:
     spinner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         assert spinner.pid in processes()

@@ -16,7 +16,7 @@ def lists_them_as_the_kernel_does(cores: tuple[int, ...], text: str) -> None:
     assert read_list(f"{text}\n") == tuple(sorted(cores))
 
 
-def knows_those_that_we_keep_away_from_ourselves() -> None:
+def recognises_programs_that_were_suspended_on_purpose() -> None:
     """As with isolated processors, the kernel excludes them unless they are requested."""
     before = os.sched_getaffinity(0)
     aside = min(before)

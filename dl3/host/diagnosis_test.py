@@ -72,7 +72,7 @@ def interrupts_have_a_name_and_a_length(entry: str, exit_: str, who: str) -> Non
     assert found == [("interrupt", 1_000_030_000, 30.0, 1, who)]
 
 
-def ticks_of_a_timer_are_too_short_to_tell() -> None:
+def ticks_of_a_timer_are_too_short_to_be_reported() -> None:
     assert reported(line(1.0, "local_timer_entry: vector=236"), line(1.000004, "local_timer_exit: vector=236")) == []
 
 

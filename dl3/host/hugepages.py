@@ -72,7 +72,7 @@ def check_memory(missing: int, page_kib: int) -> None:
     available = available_pages(Path("/proc/meminfo").read_text(encoding="ascii"), page_kib)
     if missing > available:
         raise Fault(
-            f"{missing} more huge pages of {UNITS[page_kib]} are wanted, memory is left for {available}: ask for fewer"
+            f"{missing} more huge pages of {UNITS[page_kib]} needed, but memory is left for only {available}: request fewer"
         )
 
 
@@ -101,7 +101,9 @@ def borrow(pages: int, page_kib: int, folder: Path) -> tuple[Note | None, int]:
         added = add(missing, number, note)
         if (found := read_number(number.with_name("free_hugepages"))) < pages:
             unit = UNITS[page_kib]
-            raise Fault(f"only {found} of {pages} huge pages of {unit} could be reserved: memory is short or in pieces")
+            raise Fault(
+                f"only {found} of {pages} huge pages of {unit} could be reserved: memory is short or fragmented"
+            )
     except BaseException:
         settle_all(folder, number, note)
         raise

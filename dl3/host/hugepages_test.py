@@ -74,7 +74,7 @@ def counts_pages_that_fit_into_available_memory() -> None:
     assert available_pages("MemTotal: 24000000 kB\nMemAvailable:   4097 kB\n") == 2
 
 
-def knows_no_pages_without_the_kernels_word() -> None:
+def counts_no_pages_that_the_kernel_does_not_report() -> None:
     assert available_pages("MemTotal: 24000000 kB\n") == 0
 
 
@@ -204,7 +204,7 @@ def needs_no_notes_where_it_can_do_nothing(kernel: Kernel, monkeypatch: pytest.M
 @pytest.mark.parametrize("pages", [6, 1 << 40])
 def leaves_nothing_when_there_are_too_few(kernel: Kernel, monkeypatch: pytest.MonkeyPatch, pages: int) -> None:
     monkeypatch.setattr(hugepages, "set_number", lambda wanted, number: number.write_text(str(min(wanted, 2))))
-    with pytest.raises(Fault, match=r"only 2 of 6 huge pages|more huge pages of 2 MiB are wanted"), reserved(pages):
+    with pytest.raises(Fault, match=r"only 2 of 6 huge pages|more huge pages of 2 MiB needed"), reserved(pages):
         raise AssertionError
     assert kernel.pages == 0
     assert not list(kernel.notes.iterdir())

@@ -127,9 +127,9 @@ def probe_reasons(before: Look, after: Look) -> Iterator[str]:
         share = min(look.shares.get(core, 1.0) for look in (before, after))
         pause = max(look.pauses_us.get(core, 0.0) for look in (before, after))
         if share < LEAST_SHARE:
-            yield f"share: a probe was given {share:.1%} of core {core}"
+            yield f"share: a probe received only {share:.1%} of core {core}"
         elif pause > LONGEST_PAUSE_US:
-            yield f"pauses: a probe was taken off core {core} for {pause:,.0f} us"
+            yield f"stalls: a probe was preempted on core {core} for {pause:,.0f} us"
 
 
 def frequency_reasons(before: Look, after: Look) -> Iterator[str]:
@@ -144,4 +144,4 @@ def distance_reasons(before: Look, after: Look) -> Iterator[str]:
     """The distance between the two cores changed."""
     then, now = before.round_trip_ns, after.round_trip_ns
     if then and now and max(then, now) > MOST_DISTANCE_CHANGE * min(then, now):
-        yield f"distance: a cache line went from core to core and back in {then:,.0f} ns before, {now:,.0f} ns after"
+        yield f"distance: a cache line took {then:,.0f} ns before and {now:,.0f} ns after from core to core and back"

@@ -41,21 +41,21 @@ QUIET = Look({0: (5, 1000), 1: (0, 1000)}, {0: 2600}, {0: 0.999, 1: 1.0}, {0: 20
         (Look({0: (10, 2000), 1: (5, 2000)}, {0: 2560}, {0: 0.98}, {0: 138.0}, 159.0), ()),
         (Look(), ()),
         (Look({0: (5, 2000), 1: (6, 2000)}), ("steal: the hypervisor took 0.6% of core 1",)),
-        (Look(shares={1: 0.5}, pauses_us={1: 4000.0}), ("share: a probe was given 50.0% of core 1",)),
-        (Look(shares={1: 0.99}, pauses_us={1: 4000.0}), ("pauses: a probe was taken off core 1 for 4,000 us",)),
+        (Look(shares={1: 0.5}, pauses_us={1: 4000.0}), ("share: a probe received only 50.0% of core 1",)),
+        (Look(shares={1: 0.99}, pauses_us={1: 4000.0}), ("stalls: a probe was preempted on core 1 for 4,000 us",)),
         (Look(mhz={0: 2000.0}), ("frequency: core 0 went from 2,600 to 2,000 MHz",)),
         (
             Look(round_trip_ns=450.0),
-            ("distance: a cache line went from core to core and back in 80 ns before, 450 ns after",),
+            ("distance: a cache line took 80 ns before and 450 ns after from core to core and back",),
         ),
     ],
 )
-def says_what_is_beyond_the_limits(after: Look, wanted: tuple[str, ...]) -> None:
+def reports_what_is_beyond_the_limits(after: Look, wanted: tuple[str, ...]) -> None:
     assert reasons(QUIET, after) == wanted
 
 
 def finds_itself_noisy_before_and_after() -> None:
-    assert reasons(Look(shares={0: 0.9}), QUIET) == ("share: a probe was given 90.0% of core 0",)
+    assert reasons(Look(shares={0: 0.9}), QUIET) == ("share: a probe received only 90.0% of core 0",)
 
 
 def stands_on_the_core_that_it_probes_and_goes_back() -> None:
@@ -69,7 +69,7 @@ def stands_on_the_core_that_it_probes_and_goes_back() -> None:
     assert os.sched_getaffinity(0) == allowed
 
 
-def sees_who_else_wants_the_core() -> None:
+def finds_other_threads_that_use_the_core() -> None:
     core = max(os.sched_getaffinity(0))
     pid = os.fork()
     if pid == 0:

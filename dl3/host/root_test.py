@@ -26,7 +26,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def says_that_it_needs_root_before_anything_is_started(command: str) -> None:
+def reports_that_it_needs_root_before_anything_is_started(command: str) -> None:
     words = [*AS_NOBODY, sys.executable, "-m", "dl3", *shlex.split(command)]
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = Path(name)

@@ -124,13 +124,13 @@ def totals(seen: Seen) -> dict[str, float]:
 def missing(seen: Seen) -> Iterator[str]:
     """One sentence per missing kind of evidence."""
     if seen.problem:
-        yield f"who took a core, for how long, and interrupts by time: {seen.problem}"
+        yield f"threads that took a core, for how long, and times of interrupts: {seen.problem}"
     if seen.n_forgotten:
-        yield f"the kernel's ring had no room for {seen.n_forgotten:,} older switches and interrupts"
+        yield f"the kernel's trace ring overflowed: {seen.n_forgotten:,} older switches and interrupts are missing"
     if not seen.after.mhz:
         yield "frequency of the cores: this kernel has no cpufreq for them"
     yield from (
-        f"threads of {program}: it is not there any more"
+        f"threads of {program}: it is no longer running"
         for program, threads in seen.after.programs.items()
         if not threads
     )

@@ -22,7 +22,7 @@ def counts_the_threads_that_keep_to_the_core_alone(tmp_path: Path) -> None:
     assert cpu_time(7, 1, tmp_path) == CpuTime(1.5, 0.5)
 
 
-def says_that_no_thread_keeps_to_the_core(tmp_path: Path) -> None:
+def reports_that_no_thread_keeps_to_the_core(tmp_path: Path) -> None:
     _thread(tmp_path, 7, "0-1", 9)
     with pytest.raises(Fault, match="process 7 has no thread pinned to core 1"):
         cpu_time(7, 1, tmp_path)

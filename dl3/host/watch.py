@@ -127,7 +127,7 @@ def enter_tracing() -> str:
         return "this kernel has no tracefs"
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(NEW_MOUNTS) or libc.mount(b"none", b"/", None, PRIVATE, None):
-        return f"no mount of our own can be made ({os.strerror(ctypes.get_errno())}): run as root"
+        return f"a private mount cannot be made ({os.strerror(ctypes.get_errno())}): run as root"
     if libc.mount(b"tracefs", bytes(TRACING), b"tracefs", 0, None):
         return f"tracefs cannot be mounted ({os.strerror(ctypes.get_errno())}): run as root"
     return ""

@@ -170,7 +170,7 @@ def keeps_what_a_ring_held_that_cannot_be_removed(rings: Path) -> None:
     assert (ring / "tracing_on").read_text() == "0"
 
 
-def tells_why_a_ring_cannot_be_read_at_the_end_alone(rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def reports_why_a_ring_cannot_be_read_at_the_end_alone(rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = {"cores": [CORE], "programs": {}, "ring": "dl3-1-9-0", "problem": ""}
     assert watch.end(state)["problem"] == "its ring cannot be read (No such file or directory)"
     assert watch.end(state | {"problem": "none from the start"})["problem"] == "none from the start"
@@ -191,24 +191,26 @@ def gives_all_other_evidence_when_its_ring_was_taken_away() -> None:
     assert f"interrupts core {CORE}" in found.totals
 
 
-def says_what_is_missing_without_tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def reports_what_is_missing_without_tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "TRACING", tmp_path / "none")
     state = watch.begin([CORE], {"me": os.getpid()})
     reported = Seen.model_validate_json(json.dumps(watch.end(state)))
     found = evidence_of(reported)
-    assert "who took a core, for how long, and interrupts by time: this kernel has no tracefs" in found.missing
+    assert (
+        "threads that took a core, for how long, and times of interrupts: this kernel has no tracefs" in found.missing
+    )
     assert (found.events, f"switches core {CORE}" in found.totals) == ((), False)
     assert f"interrupts core {CORE}" in found.totals
 
 
-def says_when_a_program_has_gone() -> None:
+def reports_when_a_program_has_gone() -> None:
     watching = MachineWatch()
     watching.start([CORE], {"dl3d": 2**22 - 1})
-    assert "threads of dl3d: it is not there any more" in watching.stop().missing
+    assert "threads of dl3d: it is no longer running" in watching.stop().missing
 
 
-def complains_when_the_script_fails() -> None:
-    with pytest.raises(Fault, match=r"the machine cannot be watched: .*argument --cores"):
+def fails_when_the_script_fails() -> None:
+    with pytest.raises(Fault, match=r"the machine cannot be observed: .*argument --cores"):
         MachineWatch().start([], {})
 
 
@@ -231,20 +233,20 @@ def hands_over_little_however_many_cores_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "sentence"),
+    ("reply", "sentence"),
     [
         (Fault("the other machine is gone: look there"), "the other machine is gone: look there"),
-        ("no JSON", "what was seen of the machine is not understood: Invalid JSON"),
-        ("{}", "what was seen of the machine is not understood: Field required"),
+        ("no JSON", "the observations of the machine cannot be parsed: Invalid JSON"),
+        ("{}", "the observations of the machine cannot be parsed: Field required"),
     ],
 )
-def ends_a_trial_without_evidence_of_a_machine_that_does_not_tell(answer: str | Fault, sentence: str) -> None:
+def ends_a_trial_without_evidence_of_a_machine_that_returns_none(reply: str | Fault, sentence: str) -> None:
     def run(_source: str, method: str, *_words: str) -> str:
         if method == "begin":
             return "{}"
-        if isinstance(answer, Fault):
-            raise answer
-        return answer
+        if isinstance(reply, Fault):
+            raise reply
+        return reply
 
     watching = MachineWatch(run)
     watching.start([0], {})

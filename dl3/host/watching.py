@@ -33,7 +33,7 @@ def run_here(source: str, *arguments: str) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         reported = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
         raise Fault(
-            f"the machine cannot be watched: {reported[-1] if reported else error}; look at dl3/host/watch.py"
+            f"the machine cannot be observed: {reported[-1] if reported else error}; look at dl3/host/watch.py"
         ) from error
 
 
@@ -74,4 +74,4 @@ class MachineWatch:
 
 def not_understood(error: ValidationError) -> str:
     """Error message for invalid output of watch.py."""
-    return f"what was seen of the machine is not understood: {error.errors()[0]['msg']}; look at dl3/host/watch.py"
+    return f"the observations of the machine cannot be parsed: {error.errors()[0]['msg']}; look at dl3/host/watch.py"

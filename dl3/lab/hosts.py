@@ -27,7 +27,7 @@ SECONDS_OF_TCP = 2
 
 
 def add_host(lab: Lab, middle: Namespace, label: str, number: int) -> Namespace:
-    """A host on one side of dl3d. Neighbours are permanent, since dl3d answers no ARP."""
+    """A host on one side of dl3d. Neighbours are permanent, since dl3d does not answer ARP."""
     host = lab.namespace(label)
     lab.cable(End(middle, label, f"02:00:00:00:0{number}:01"), End(host, "eth0", f"02:00:00:00:0{number}:02"))
     for family, network, length in (("-4", f"10.0.{number}.", "24"), ("-6", f"2001:db8:{number}::", "64")):

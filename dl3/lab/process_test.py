@@ -40,7 +40,7 @@ def is_killed_when_it_does_not_end(tmp_path: Path) -> None:
     assert one.stop(timeout_s=0.2) == -9
 
 
-def tells_the_last_words_of_one_that_left(tmp_path: Path) -> None:
+def reports_the_last_output_of_a_program_that_exited(tmp_path: Path) -> None:
     one = process("import sys; print('no room'); sys.exit(3)", tmp_path)
     with pytest.raises(Fault, match="it exited with status 3: no room"):
         one.wait_until(lambda: False, "came", 10)

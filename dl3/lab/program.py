@@ -1,4 +1,4 @@
-"""A running dl3d or dl3gen: started with a configuration, ready when it answers, stopped gracefully."""
+"""A running dl3d or dl3gen: started with a configuration, ready when it replies, stopped gracefully."""
 
 import contextlib
 import json
@@ -94,17 +94,21 @@ class Program:
         return (self.folder / "stderr").read_text()
 
     def wait_ready(self, timeout_s: float = 60.0) -> None:
-        """Return once it answers on its socket; Fault with its error output if it exits or takes too long."""
+        """Return once it is ready; Fault with its error output if it exits or takes too long.
+
+        dl3d is ready when its tables are complete, dl3gen when it replies on its socket.
+        """
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise Fault(f"{self.NAME} ended with status {self.process.returncode}: {self.stderr.strip()}")
             try:
-                self.call("status")
-                return
+                if self.call("status").get("ready", True):
+                    return
             except (OSError, Fault, ValueError):
-                time.sleep(0.02)
-        raise Fault(f"{self.NAME} did not answer within {timeout_s:.0f} s: {self.stderr.strip()}")
+                pass
+            time.sleep(0.02)
+        raise Fault(f"{self.NAME} was not ready within {timeout_s:.0f} s: {self.stderr.strip()}")
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         """Call a method over the control socket and return the result unparsed; Fault if it fails."""
@@ -112,7 +116,7 @@ class Program:
         reply = exchange(self.socket, json.dumps(question).encode() + b"\n", REPLY_TIMEOUT_S)
         return cast(dict[str, Any], result_of(method, reply))
 
-    def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 10.0) -> int:
+    def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 60.0) -> int:
         """Ask it to exit, wait, and return its status; it is killed after the timeout, and the status is negative."""
         if self.process.poll() is None:
             self.process.send_signal(how)

@@ -41,8 +41,8 @@ def built(path: Path) -> Path:
     return path
 
 
-def answers(client: Client) -> bool:
-    """Whether the program answers."""
+def is_ready(client: Client) -> bool:
+    """Whether the program replies on its socket."""
     try:
         client.ask(Reply, "status")
     except Fault:
@@ -93,7 +93,7 @@ class Running:
     def _is_listening(self) -> bool:
         client = self.client
         words = self.processes[0].log.read_text(encoding="utf-8", errors="replace")
-        has_started = answers(client) if client else self.dut.ready_words in words
+        has_started = is_ready(client) if client else self.dut.ready_words in words
         return has_started and self.endpoint.links.is_listening()
 
 

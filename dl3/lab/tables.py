@@ -106,7 +106,7 @@ class TableFiles:
 
     def __post_init__(self) -> None:
         if self.name not in RECIPES:
-            raise UsageFault(f"there is no route table '{self.name}'; there are {', '.join(RECIPES)}")
+            raise UsageFault(f"unknown route table '{self.name}'; expected one of {', '.join(RECIPES)}")
 
     @property
     def bits(self) -> int:

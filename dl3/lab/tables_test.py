@@ -80,6 +80,6 @@ def keeps_files_that_were_made(tmp_path: Path) -> None:
     assert [p for p in tmp_path.iterdir() if p != path] == []
 
 
-def knows_no_other_tables(tmp_path: Path) -> None:
-    with pytest.raises(UsageFault, match="there is no route table '2m'; there are one, 10k"):
+def refuses_other_tables(tmp_path: Path) -> None:
+    with pytest.raises(UsageFault, match="unknown route table '2m'; expected one of one, 10k"):
         TableFiles("2m", tmp_path)

@@ -21,5 +21,5 @@ def divides_medians_and_spreads_over_pairs() -> None:
     assert row.peer_cycles == pytest.approx(26.0)
 
 
-def tells_the_smallest_share_of_the_core() -> None:
+def reports_the_smallest_share_of_the_core() -> None:
     assert Comparison.of("row", [(sample(1, 0.9), sample(1, 0.5)), (sample(1), sample(1))]).core_share == 0.5

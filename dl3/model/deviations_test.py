@@ -14,7 +14,7 @@ def the_rfc_s_own_effort_deviates_only_where_we_chose_so(test: TestName) -> None
     assert list(deviations(as_rfc(test), test)) == wanted
 
 
-def says_what_is_shorter_and_rarer() -> None:
+def reports_what_is_shorter_and_rarer() -> None:
     reported = [text.en for text in deviations(Effort(seconds=0.5, repetitions=3), "back-to-back")]
     assert reported == [
         "Trials take 0.5 s instead of 2 s (RFC 2544, 26.4).",
@@ -28,7 +28,7 @@ def says_what_is_shorter_and_rarer() -> None:
     assert "0.005 is a goal too" in deviations(Effort(seconds=60, goals=(0, 0.005)), "throughput")[0].en
 
 
-def says_from_which_to_which_length_trials_are_shorter() -> None:
+def reports_from_which_to_which_length_trials_are_shorter() -> None:
     (text,) = of_times((1.18, 0.26, 0.26, 0.45), "throughput")
     assert text.en == "Trials take 0.26 to 1.18 s instead of 60 s (RFC 2544, 24)."
     assert "每次试验为 0.26 至 1.18 秒" in text.zh
@@ -41,7 +41,7 @@ def says_from_which_to_which_length_trials_are_shorter() -> None:
 
 
 @pytest.mark.parametrize("test", get_args(TestName))
-def says_it_in_both_languages(test: TestName) -> None:
+def reports_it_in_both_languages(test: TestName) -> None:
     for text in deviations(Effort(seconds=0.1, goals=(0.0, 0.01), exceed=0.1), test):
         assert text.en.endswith(".")
         assert text.zh.endswith("。")

@@ -33,7 +33,7 @@ def counts_frames_that_arrive_by_the_clock_on_the_wall() -> None:
     )
 
 
-def complains_of_a_program_that_sends_nothing() -> None:
+def fails_with_a_program_that_sends_nothing() -> None:
     with pytest.raises(Fault, match=r"sent nothing in 1\.0 s"):
         Sample.between(Reading(0, 0, 1, 0, 7), Reading(1_000_000_000, 1, 1, 5, 7))
 

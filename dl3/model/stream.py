@@ -39,8 +39,8 @@ class Stream(Noun):
         rate = math.floor(pps * 1000) / 1000 if pps else "max"  # rounded down, so as not to exceed the line rate
         if self.is_replay != (frame == CAPTURE):
             raise UsageFault(
-                f"stream {self.name or self.sender}: frames of '{frame}' were asked for, and those of a capture have "
-                f"sizes of their own: measure streams with 'pcap' apart, with frames of '{CAPTURE}'"
+                f"stream {self.name or self.sender}: frames of '{frame}' were requested, but captured frames have their "
+                f"own sizes: measure streams with 'pcap' separately, with frames of '{CAPTURE}'"
             )
         size = {} if self.is_replay else {"size": int(frame) if frame.isdigit() else frame}
         return self.model_validate({**rest, **size, "rate": rate})
@@ -74,6 +74,6 @@ def shares(streams: Sequence[Stream]) -> list[float]:
     """Each stream's share of all frames, in proportion to the rates; equal shares if there are none."""
     units = {amount(stream.rate)[0] for stream in streams}
     if len(units) > 1:
-        raise UsageFault("the rates of the streams have different units: give all of them one, or 'max'")
+        raise UsageFault("the rates of the streams have different units: use one unit for all, or 'max'")
     amounts = [amount(stream.rate)[1] for stream in streams]
     return [each / sum(amounts) for each in amounts] if sum(amounts) > 0 else [1 / len(streams)] * len(streams)

@@ -24,7 +24,7 @@ def replays_a_capture_with_the_sizes_that_it_has() -> None:
     replay = stream(name="r", pcap="x.pcap", stamp=True, loops=3, rate="x2")
     assert replay.at("capture", 5e5).written() == {"name": "r", "pcap": "x.pcap", "stamp": True, "rate": 5e5}
     for one, frame in ((replay, "64"), (stream(name="r"), "capture")):
-        with pytest.raises(UsageFault, match=f"stream r: frames of '{frame}' were asked for, and those of a capture"):
+        with pytest.raises(UsageFault, match=f"stream r: frames of '{frame}' were requested, but captured frames"):
             one.at(frame, 1)
 
 
@@ -61,5 +61,5 @@ def refuses_rates_that_cannot_be_compared() -> None:
         ({"src_ip": "2001:db8::1", "protocol": "tcp", "vlan": 1}, 92),
     ],
 )
-def knows_the_smallest_frame(keys: dict[str, Any], bytes_: int) -> None:
+def computes_the_smallest_frame(keys: dict[str, Any], bytes_: int) -> None:
     assert stream(**keys).smallest_bytes() == bytes_

@@ -25,7 +25,7 @@ ENDS = tuple(
         ("meshed", 3, {(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)}),
     ],
 )
-def knows_who_sends_to_whom(direction: Any, n: int, wanted: set[tuple[int, int]]) -> None:
+def determines_who_sends_to_whom(direction: Any, n: int, wanted: set[tuple[int, int]]) -> None:
     pairs = pairs_of(direction, n)
     assert set(pairs) == wanted
     assert len(pairs) == len(wanted)
@@ -66,6 +66,6 @@ def takes_a_person_s_own_streams_as_they_are() -> None:
     assert made.written() == own
 
 
-def says_that_a_bed_has_no_such_addresses() -> None:
+def reports_that_a_bed_has_no_such_addresses() -> None:
     with pytest.raises(UsageFault, match="ipv6 between p0 and p1"):
         streams_for(Traffic(family="ipv6"), ENDS[:2])

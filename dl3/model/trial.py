@@ -126,7 +126,7 @@ class Throughput(Noun):
     resolution: float
     trial_seconds: float
     repetitions: int
-    n_trials: int
+    n_trials: int  # of all goals and repeated searches; ceiling trials count only where there are no others
     n_invalid: int
     line_bps: float  # layer 1, all sending ports; 0: unknown
     job: str = ""

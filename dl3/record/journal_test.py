@@ -34,7 +34,7 @@ def appends_a_line_per_trial(tmp_path: Path) -> None:
     assert [SampleRecord.model_validate_json(line).name for line in lines] == ["first", "second"]
 
 
-def says_when_it_cannot_write(tmp_path: Path) -> None:
+def reports_when_it_cannot_write(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Fault, match="cannot be written"):
         append(tmp_path / "file" / "r.jsonl", trial("x"))
@@ -48,7 +48,7 @@ def finds_the_facts_of_this_machine() -> None:
     assert facts.build_flags == ""
 
 
-def knows_which_drivers_are_within(tmp_path: Path) -> None:
+def detects_which_drivers_are_within(tmp_path: Path) -> None:
     (tmp_path / "build.ninja").write_text(" LINK_ARGS = /usr/lib/librte_net_null.a /x/librte_net_memif.a -lrte_eal\n")
     assert collect(tmp_path).drivers_within == ["net_memif", "net_null"]
     assert collect(Path("/nonexistent")).drivers_within == []
@@ -62,7 +62,7 @@ def knows_which_drivers_are_within(tmp_path: Path) -> None:
         ("burst: 64\n", "poll"),
     ],
 )
-def knows_what_dl3d_does_without_frames(example: str, idle: str, tmp_path: Path) -> None:
+def reports_what_dl3d_does_without_frames(example: str, idle: str, tmp_path: Path) -> None:
     program = tmp_path / "dl3d"
     program.write_text(f"#!/bin/sh\ncat <<'END'\n{example}END\n")
     program.chmod(0o755)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
 from dl3.model.campaign import Finished, Plan, Skipped
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.files import read_bounded
+from dl3.model.results import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
 from dl3.model.trial import Throughput, Trial
 from dl3.record.journal import OF_SAMPLES
 
@@ -27,8 +27,8 @@ KNOWN_MISTAKES = {
 }
 NAMED_LINES = 10  # maximum number of broken lines listed by number
 
-OtherAnswer = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
-AnyEntry = Trial | Throughput | OtherAnswer | Proof | Idle | Plan | Finished | Skipped
+OtherResult = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
+AnyEntry = Trial | Throughput | OtherResult | Proof | Idle | Plan | Finished | Skipped
 Entry = Annotated[AnyEntry, Field(discriminator="kind")]
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 
@@ -39,8 +39,8 @@ class Record:
 
     path: Path
     trials: tuple[Trial, ...]
-    answers: tuple[Throughput, ...]
-    others: tuple[OtherAnswer, ...]
+    results: tuple[Throughput, ...]
+    others: tuple[OtherResult, ...]
     proofs: tuple[Proof, ...]
     plans: tuple[Plan, ...]  # more than one if the budget changed the plan during the run
     skipped: tuple[Skipped, ...]
@@ -112,8 +112,8 @@ def parse(path: Path, content: bytes) -> Record:
     return Record(
         path=path,
         trials=tuple(entry for entry in entries if isinstance(entry, Trial)),
-        answers=tuple(entry for entry in entries if isinstance(entry, Throughput)),
-        others=tuple(entry for entry in entries if isinstance(entry, OtherAnswer)),
+        results=tuple(entry for entry in entries if isinstance(entry, Throughput)),
+        others=tuple(entry for entry in entries if isinstance(entry, OtherResult)),
         proofs=tuple(entry for entry in entries if isinstance(entry, Proof)),
         plans=tuple(entry for entry in entries if isinstance(entry, Plan)),
         skipped=tuple(entry for entry in entries if isinstance(entry, Skipped)),

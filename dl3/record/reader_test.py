@@ -30,7 +30,7 @@ def trial(pps: float = 1e6) -> Trial:
     return Trial.model_validate({**names, **rates, **times, "invalid": (), "account": account, "facts": facts})
 
 
-def answer(pps: float = 1e6) -> Throughput:
+def result(pps: float = 1e6) -> Throughput:
     names = {"at": "t", "campaign": "c", "dut": "dl3d", "frame": "imix", "mean_bytes": 209.92, "line_bps": 0}
     terms = {"goal_loss_ratio": 0, "resolution": 0.005, "trial_seconds": 1, "repetitions": 1}
     found = {"pps": pps, "upper_pps": pps, "limited_by": "dut", "n_trials": 1, "n_invalid": 0, "facts": {}}
@@ -43,11 +43,11 @@ def joined(*entries: Trial | Throughput) -> bytes:
 
 def reads_what_was_appended(tmp_path: Path) -> None:
     path = tmp_path / "records" / "r.jsonl"
-    for entry in (trial(1), answer(2), trial(3)):
+    for entry in (trial(1), result(2), trial(3)):
         append(path, entry)
     found = read(path)
     assert [one.asked_pps for one in found.trials] == [1, 3]
-    assert found.answers == (answer(2),)
+    assert found.results == (result(2),)
     assert found.left_out == ()
 
 
@@ -55,22 +55,22 @@ def reads_what_was_appended(tmp_path: Path) -> None:
 def takes_the_end_of_an_old_search_for_too_high_only_where_the_device_was_the_limit(
     limited_by: str, upper_pps: float | None
 ) -> None:
-    old = {**answer().model_dump(exclude={"ended_pps"}), "upper_pps": 2e6, "limited_by": limited_by}
-    (found,) = parse(NOWHERE, json.dumps(old).encode()).answers
+    old = {**result().model_dump(exclude={"ended_pps"}), "upper_pps": 2e6, "limited_by": limited_by}
+    (found,) = parse(NOWHERE, json.dumps(old).encode()).results
     assert (found.upper_pps, found.ended_pps) == (upper_pps, 2e6)
-    assert parse(NOWHERE, joined(found)).answers == (found,)
+    assert parse(NOWHERE, joined(found)).results == (found,)
 
 
 def keeps_what_was_too_high_for_the_device_where_the_generator_was_the_limit() -> None:
-    new = answer().model_copy(update={"upper_pps": 3e6, "ended_pps": 2e6, "limited_by": "generator"})
-    assert parse(NOWHERE, joined(new)).answers == (new,)
+    new = result().model_copy(update={"upper_pps": 3e6, "ended_pps": 2e6, "limited_by": "generator"})
+    assert parse(NOWHERE, joined(new)).results == (new,)
 
 
-def says_in_one_sentence_that_a_file_was_cut() -> None:
-    content = joined(trial(1), trial(2), answer(3))
+def reports_in_one_sentence_that_a_file_was_cut() -> None:
+    content = joined(trial(1), trial(2), result(3))
     found = parse(NOWHERE, content[:-9])
     assert len(found.trials) == 2
-    size = len(joined(answer(3))) - 9
+    size = len(joined(result(3))) - 9
     assert found.left_out == (f"r.jsonl:3: ignored: the line is incomplete, cut off after {size} bytes",)
 
 
@@ -86,13 +86,13 @@ def begins_a_new_line_behind_one_that_was_cut(tmp_path: Path) -> None:
 
 
 def keeps_a_last_line_that_only_lacks_its_end() -> None:
-    found = parse(NOWHERE, joined(trial(1), answer(2))[:-1])
-    assert (len(found.trials), len(found.answers), found.left_out) == (1, 1, ())
+    found = parse(NOWHERE, joined(trial(1), result(2))[:-1])
+    assert (len(found.trials), len(found.results), found.left_out) == (1, 1, ())
 
 
 def names_broken_lines_by_number() -> None:
-    found = parse(NOWHERE, b"{}\n" + joined(trial()) + b'\n{"kind": "trial"}\n\xff\xfe\n' + joined(answer()))
-    assert (len(found.trials), len(found.answers)) == (1, 1)
+    found = parse(NOWHERE, b"{}\n" + joined(trial()) + b'\n{"kind": "trial"}\n\xff\xfe\n' + joined(result()))
+    assert (len(found.trials), len(found.results)) == (1, 1)
     assert found.left_out == ("r.jsonl: ignored lines 1, 4, 5; line 1: 'kind' is missing",)
 
 
@@ -105,14 +105,14 @@ def finds_nothing_in_an_empty_file() -> None:
     assert parse(NOWHERE, b"") == parse(NOWHERE, b"\n\n")
 
 
-def says_when_there_is_no_file(tmp_path: Path) -> None:
+def reports_when_there_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(UsageFault, match="no such file; expected a record"):
         read(tmp_path / "none")
     with pytest.raises(Fault, match="cannot be read"):
         read(tmp_path)
 
 
-WHOLE = [joined(trial(n) if n % 2 else answer(n)) for n in range(1, 6)]
+WHOLE = [joined(trial(n) if n % 2 else result(n)) for n in range(1, 6)]
 
 
 @given(st.integers(0, sum(map(len, WHOLE))))
@@ -120,7 +120,7 @@ def keeps_every_whole_line_wherever_a_file_is_cut(at: int) -> None:
     found = parse(NOWHERE, b"".join(WHOLE)[:at])
     ends = [sum(map(len, WHOLE[:n])) for n in range(1, 6)]
     n_whole = sum(1 for end in ends if end - 1 <= at)
-    assert len(found.trials) + len(found.answers) == n_whole
+    assert len(found.trials) + len(found.results) == n_whole
     assert len(found.left_out) == (0 if at in (0, *ends, *(end - 1 for end in ends)) else 1)
 
 
@@ -134,7 +134,7 @@ junk = st.one_of(
 @example([b'{"kind": "trial", "kind": "throughput"}\n'])
 def keeps_whole_lines_among_any_others(lines: list[bytes]) -> None:
     found = parse(NOWHERE, b"".join(lines))
-    assert len(found.trials) + len(found.answers) == sum(1 for line in lines if line in WHOLE)
+    assert len(found.trials) + len(found.results) == sum(1 for line in lines if line in WHOLE)
     assert len(found.left_out) == (1 if any(line not in WHOLE and line.strip() for line in lines) else 0)
 
 
@@ -149,7 +149,7 @@ def survives_a_line_with_wrong_bytes(number: int, data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         line[data.draw(st.integers(0, len(line) - 1))] = data.draw(st.integers(0, 255))
     found = parse(NOWHERE, WHOLE[0] + bytes(line) + b"\n" + WHOLE[1])
-    assert len(found.trials) + len(found.answers) >= 2
+    assert len(found.trials) + len(found.results) >= 2
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def names_the_command_that_wrote_another_file_of_ours(content: bytes, program: s
         read(tmp_path / "f")
 
 
-def says_what_is_wrong_with_a_line_in_words_of_its_own() -> None:
+def reports_what_is_wrong_with_a_line_in_words_of_its_own() -> None:
     lines = (b"x", b"{}", b'{"kind": "x"}', b'{"kind": "trial"}')
     reported = [mistake(line) for line in lines]
     assert reported[:3] == ["invalid JSON", "'kind' is missing", "unknown 'kind'"]

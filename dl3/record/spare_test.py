@@ -75,7 +75,7 @@ def lets_nobody_else_write_to_the_same_record(tmp_path: Path) -> None:
     assert [one.job for one in read(path).skipped] == ["1"]
 
 
-def says_when_a_record_cannot_be(tmp_path: Path) -> None:
+def reports_when_a_record_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Unwritable, match="cannot be written: File exists"), kept(tmp_path / "file" / "r.jsonl"):
         raise AssertionError

@@ -75,9 +75,9 @@ def bar_entry(index: int, name: str) -> Entry:
 def bar_place(chart: BarChart, paper: Paper, scale: Linear | Log, bar: Bar) -> Place:
     """The position of a bar in its group."""
     group = [one.key for one in chart.groups].index(bar.group)
-    room = (paper.wall - paper.left) / len(chart.groups)
-    width = min(room * SHARE / len(chart.series), WIDEST)
-    x = paper.left + room * (group + 0.5) + width * (bar.series - len(chart.series) / 2)
+    group_width = (paper.wall - paper.left) / len(chart.groups)
+    width = min(group_width * SHARE / len(chart.series), WIDEST)
+    x = paper.left + group_width * (group + 0.5) + width * (bar.series - len(chart.series) / 2)
     return Place(x, width, scale.at(bar.value))
 
 
@@ -134,8 +134,8 @@ def draw_bars(chart: BarChart) -> Element:
     paper = Paper().under(rows)
     axis = linear_axis(chart.y_name, max([chart.top, *(highest(bar) for bar in chart.bars)]))
     scale = axis.scale(paper.floor, paper.top)
-    room = (paper.wall - paper.left) / len(chart.groups)
-    labels = [(paper.left + room * (i + 0.5), group.label) for i, group in enumerate(chart.groups)]
+    group_width = (paper.wall - paper.left) / len(chart.groups)
+    labels = [(paper.left + group_width * (i + 0.5), group.label) for i, group in enumerate(chart.groups)]
     parts = [
         *grid(paper, axis),
         *(draw_bar(chart, paper, scale, bar) for bar in chart.bars),

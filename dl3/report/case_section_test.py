@@ -35,7 +35,7 @@ def _text(element: Element) -> str:
     return "".join(element.itertext())
 
 
-def says_over_what_and_with_what_it_was_measured_here() -> None:
+def reports_over_what_and_with_what_it_was_measured_here() -> None:
     here = dict(zip(_cells()["what"], _cells()["here"], strict=True))
     assert here["Scenario"] == "Physical: amount of huge pages"
     assert here["Ports"] == "memif"

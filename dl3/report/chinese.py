@@ -133,7 +133,7 @@ CHINESE = {
     # Why the machine was noisy.
     "noise.steal": "核 {core} 有 {share} 的时间被宿主机占用",
     "noise.share": "探测程序只得到核 {core} {share} 的时间",
-    "noise.pauses": "探测程序在核 {core} 上被抢占 {us} µs",
+    "noise.stalls": "探测程序在核 {core} 上被抢占 {us} µs",
     "noise.frequency": "核 {core} 的频率由 {before} MHz 变为 {after} MHz",
     "noise.distance": "缓存行在两核之间往返一次的时间，测试前为 {before} ns，测试后为 {after} ns",
     "noise.interrupted": "{all} 次试验中有 {n} 次无效：发生器在其他试验已达到的速率上发送不及时",
@@ -142,7 +142,7 @@ CHINESE = {
     "noise.starved": "发生器 {n} 次发送不及时，速率仅为 {low} Mpps 时也是如此，而它曾达到 {reached} Mpps："
     "请让发生器独占一个核",
     "note.invalid": "无效试验不能说明被测设备的性能：既不计入丢包，也不计入吞吐量。",
-    "note.no_answer": "以下搜索没有结果：{searches}（搜索中断，或试验始终无效）。",
+    "note.no_result": "以下搜索没有结果：{searches}（搜索中断，或试验始终无效）。",
     "note.search": "{dut} {frame}帧",
     "note.no_line_rate": "此链路没有线速，因此不给出占线速的比例。",
     "note.at_least": "“≥”表示终止搜索的不是被测设备，被测设备可能更快。",

@@ -6,7 +6,7 @@ import pytest
 from harness.campaigns import every_test
 from harness.records import Maker, campaign, spread
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, LossPoint, Recovery
+from dl3.model.results import BackToBack, Forwarding, FrameLoss, LossPoint, Recovery
 from dl3.model.trial import Throughput, Trial
 from dl3.report.compare import Comparison, compare
 from dl3.report.comparison_table import change_row
@@ -27,8 +27,8 @@ def _verdict(old: Record, new: Record) -> str:
     return judged[0]
 
 
-def _answer(pps: float, **changes: object) -> Throughput:
-    return Maker().answer("64", pps, **changes)
+def _result(pps: float, **changes: object) -> Throughput:
+    return Maker().result("64", pps, **changes)
 
 
 def _burst() -> BackToBack:
@@ -42,23 +42,23 @@ def _latency(p50_ns: float) -> Trial:
 
 @pytest.mark.parametrize(("pps", "wanted"), [(10.29e6, "same"), (10.4e6, "better"), (9.72e6, "same"), (9.6e6, "worse")])
 def takes_three_percent_for_noise_where_no_more_is_known(pps: float, wanted: str) -> None:
-    assert _verdict(_answer(10e6), _answer(pps)) == wanted
+    assert _verdict(_result(10e6), _result(pps)) == wanted
 
 
-def believes_intervals_that_lie_apart() -> None:
-    old = _answer(10e6, interval_pps=(9.95e6, 10.05e6), resolution=0.001)
-    assert _verdict(old, _answer(9.9e6, interval_pps=(9.85e6, 9.92e6), resolution=0.001)) == "worse"
-    assert _verdict(old, _answer(9.9e6, interval_pps=(9.85e6, 9.96e6), resolution=0.001)) == "same"
+def accepts_intervals_that_do_not_overlap() -> None:
+    old = _result(10e6, interval_pps=(9.95e6, 10.05e6), resolution=0.001)
+    assert _verdict(old, _result(9.9e6, interval_pps=(9.85e6, 9.92e6), resolution=0.001)) == "worse"
+    assert _verdict(old, _result(9.9e6, interval_pps=(9.85e6, 9.96e6), resolution=0.001)) == "same"
 
 
 def never_takes_what_lies_within_the_resolution_for_a_change() -> None:
-    old = _answer(10e6, interval_pps=(9.999e6, 10.001e6), resolution=0.02)
-    assert _verdict(old, _answer(10.1e6, interval_pps=(10.09e6, 10.11e6), resolution=0.02)) == "same"
+    old = _result(10e6, interval_pps=(9.999e6, 10.001e6), resolution=0.02)
+    assert _verdict(old, _result(10.1e6, interval_pps=(10.09e6, 10.11e6), resolution=0.02)) == "same"
 
 
-def cannot_tell_where_the_generator_or_noise_stands_in_the_way() -> None:
-    assert _verdict(_answer(10e6), _answer(9e6, limited_by="generator")) == "unclear"
-    assert _verdict(_answer(10e6, noise=("time was stolen",)), _answer(9e6)) == "unclear"
+def is_unclear_where_the_generator_or_noise_was_the_limit() -> None:
+    assert _verdict(_result(10e6), _result(9e6, limited_by="generator")) == "unclear"
+    assert _verdict(_result(10e6, noise=("time was stolen",)), _result(9e6)) == "unclear"
 
 
 def carries_at_least_to_every_figure() -> None:
@@ -68,11 +68,11 @@ def carries_at_least_to_every_figure() -> None:
         change = _compared([old], [new]).changes[0]
         return [str(cell) for cell in change_row(change, words).cells[5:11] if cell not in ("Mpps", "typical spread")]
 
-    bound, found = _answer(9e6, limited_by="generator"), _answer(10e6)
+    bound, found = _result(9e6, limited_by="generator"), _result(10e6)
     assert row(bound, found) == ["≥ 9.000", "10.000", "≤ +11.11", "unclear"]
     assert row(found, bound) == ["10.000", "≥ 9.000", "≥ -10.00", "unclear"]
     assert row(bound, bound) == ["≥ 9.000", "≥ 9.000", NOTHING, "unchanged; both are lower bounds"]
-    lossy = _answer(9e6, limited_by="generator", goal_loss_ratio=0.005, conditional_pps=9e6)
+    lossy = _result(9e6, limited_by="generator", goal_loss_ratio=0.005, conditional_pps=9e6)
     burst = BackToBack.model_validate({**_burst().model_dump(), "is_at_least": True})
     assert [one.is_at_least for one in figures(gather([lossy, burst]))] == [True] * 4
     assert not any(one.is_at_least for one in figures(gather([found, _burst()])))
@@ -134,7 +134,7 @@ def _forwarded(*points: tuple[float, float]) -> Forwarding:
     return found.model_copy(update={"points": _points(*points), **reported})
 
 
-def _told(old: Record, new: Record) -> list[str]:
+def _verdicts(old: Record, new: Record) -> list[str]:
     words = words_in(Language.EN)
     return [str(change_row(change, words).cells[10]) for change in _compared([old], [new]).changes]
 
@@ -155,41 +155,47 @@ def _told(old: Record, new: Record) -> list[str]:
         ((20, 0.0), (20, 0.02), "worse"),
     ],
 )
-def tells_losses_of_different_loads_from_a_change(
+def distinguishes_losses_of_different_loads_from_a_change(
     old: tuple[float, float], new: tuple[float, float], wanted: str
 ) -> None:
-    assert _told(_lost(old), _lost(new))[0] == wanted
+    assert _verdicts(_lost(old), _lost(new))[0] == wanted
 
 
 def is_not_worse_where_nothing_is_lost_of_what_a_slower_tester_offers() -> None:
     fast, slow = ((28.0, 0.0), (25.2, 0.0)), ((20.0, 0.0), (18.0, 0.0))
-    assert _told(_lost(*fast), _lost(*slow)) == ["unclear; at 28.000 and 20.000 Mpps", "unclear; both are lower bounds"]
-    assert _told(_forwarded(*fast), _forwarded(*slow)) == ["unclear; both are lower bounds"] * 2
+    assert _verdicts(_lost(*fast), _lost(*slow)) == [
+        "unclear; at 28.000 and 20.000 Mpps",
+        "unclear; both are lower bounds",
+    ]
+    assert _verdicts(_forwarded(*fast), _forwarded(*slow)) == ["unclear; both are lower bounds"] * 2
     assert not _compared([_lost(*fast)], [_lost(*slow)]).is_worse
     first = next(change for change in _compared([_lost((20, 0.9))], [_lost((14, 0.1))]).changes)
     assert first.ratio is None
 
 
 def a_few_frames_do_not_make_what_the_tester_offers_a_limit_of_the_device() -> None:
-    assert _told(_forwarded((28.0, 0.0)), _forwarded((20.0, 1e-6))) == ["unclear; both are lower bounds"] * 2
+    assert _verdicts(_forwarded((28.0, 0.0)), _forwarded((20.0, 1e-6))) == ["unclear; both are lower bounds"] * 2
 
 
 def is_worse_where_a_device_loses_what_it_forwarded() -> None:
     whole = _lost((28.0, 0.0), (25.2, 0.0))
-    assert _told(whole, _lost((28.0, 0.2), (25.2, 0.1), (22.4, 0.0))) == ["worse", "worse"]
-    assert _told(_forwarded((28.0, 0.0)), _forwarded((28.0, 0.5), (14.0, 0.01))) == ["worse", "worse"]
-    assert _told(_forwarded((28.0, 0.5)), _forwarded((20.0, 0.6))) == ["worse", "worse"]  # more loss at a lower load
+    assert _verdicts(whole, _lost((28.0, 0.2), (25.2, 0.1), (22.4, 0.0))) == ["worse", "worse"]
+    assert _verdicts(_forwarded((28.0, 0.0)), _forwarded((28.0, 0.5), (14.0, 0.01))) == ["worse", "worse"]
+    assert _verdicts(_forwarded((28.0, 0.5)), _forwarded((20.0, 0.6))) == [
+        "worse",
+        "worse",
+    ]  # more loss at a lower load
 
 
-def tells_rates_of_different_loads_from_a_change() -> None:
+def distinguishes_rates_of_different_loads_from_a_change() -> None:
     unclear = "unclear; at 39.000 and 20.000 Mpps"
-    assert _told(_forwarded((39, 0.952)), _forwarded((20, 0.918))) == [unclear, unclear]  # rates rise with the load
-    sags = _told(_forwarded((20, 0.05)), _forwarded((28, 0.5), (19.6, 0.25)))
+    assert _verdicts(_forwarded((39, 0.952)), _forwarded((20, 0.918))) == [unclear, unclear]  # rates rise with the load
+    sags = _verdicts(_forwarded((20, 0.05)), _forwarded((28, 0.5), (19.6, 0.25)))
     assert sags == ["unclear; at 20.000 and 28.000 Mpps", "worse"]  # the highest rate is over all loads
-    assert _told(_forwarded((28, 0.5)), _forwarded((20, 0.3))) == ["unchanged", "unchanged"]
+    assert _verdicts(_forwarded((28, 0.5)), _forwarded((20, 0.3))) == ["unchanged", "unchanged"]
 
 
-def finds_every_kind_of_answer_the_same_as_itself() -> None:
+def finds_every_kind_of_result_the_same_as_itself() -> None:
     records = every_test(Maker(), campaign(Maker()))
     found = _compared(records, records)
     assert {change.verdict for change in found.changes} == {"same"}
@@ -206,6 +212,6 @@ def finds_every_kind_of_answer_the_same_as_itself() -> None:
 
 
 def counts_what_is_missing_as_worse_and_what_is_new_as_neither() -> None:
-    both = [_answer(10e6), Maker().answer("512", 9e6)]
+    both = [_result(10e6), Maker().result("512", 9e6)]
     assert _compared(both, both[:1]).is_worse
     assert not _compared(both[:1], both).is_worse

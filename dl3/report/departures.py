@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
-from dl3.model.answers import BackToBack
 from dl3.model.campaign import Effort, TestName, Text
 from dl3.model.deviations import beside_time, deviations, of_times
+from dl3.model.results import BackToBack
 from dl3.report.markup import tag
 from dl3.report.plan_tables import said
 from dl3.report.results import Results

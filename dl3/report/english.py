@@ -140,7 +140,7 @@ ENGLISH = {
     # Why the machine was noisy.
     "noise.steal": "the hypervisor took {share} of core {core}",
     "noise.share": "a probe got only {share} of core {core}",
-    "noise.pauses": "a probe was preempted on core {core} for {us} µs",
+    "noise.stalls": "a probe was preempted on core {core} for {us} µs",
     "noise.frequency": "the frequency of core {core} changed from {before} to {after} MHz",
     "noise.distance": "a cache-line round trip between two cores took {before} ns before the test and {after} ns "
     "after it",
@@ -151,7 +151,7 @@ ENGLISH = {
     "noise.starved": "the generator fell behind {n} times, even at {low} Mpps, although it has reached {reached} "
     "Mpps: give it a dedicated core",
     "note.invalid": "An INVALID trial says nothing about the device: it counts neither as loss nor as throughput.",
-    "note.no_answer": "No result for {searches}: the search was aborted, or its trials remained INVALID.",
+    "note.no_result": "No result for {searches}: the search was aborted, or its trials remained INVALID.",
     "note.search": "{dut} ({frame} frames)",
     "note.no_line_rate": "This wire has no line rate, so shares of line rate are omitted.",
     "note.at_least": "≥: the search ended for a reason other than the device, which may be faster.",
@@ -228,7 +228,7 @@ ENGLISH = {
     "fact.tsc_offset_ns": "clock offset between workers, ns",
     "fact.longest_lag_us": "longest send delay of a frame, µs",
     "fact.late_polls": "late polls",
-    "fact.longest_gap_us": "longest pause, µs",
+    "fact.longest_gap_us": "longest stall, µs",
     "fact.foreign": "foreign frames",
     "fact.flows": "flows",
     "fact.generator": "Generator",

@@ -5,11 +5,11 @@ ENGLISH_CAMPAIGN = {
     "title.proof": "Generator self-test",
     "result.proof": "Only the generator was tested against itself; no device was measured.",
     "result.partly": " ({n} of them partly)",
-    "result.plan_some": "{run} of {cases} cases were measured on this machine{partly}; {answered} of {jobs} jobs "
+    "result.plan_some": "{run} of {cases} cases were measured on this machine{partly}; {with_result} of {jobs} jobs "
     "produced a result.",
-    "result.plan": "{run} of {cases} cases were measured on this machine{partly}; {answered} of {jobs} jobs produced "
+    "result.plan": "{run} of {cases} cases were measured on this machine{partly}; {with_result} of {jobs} jobs produced "
     "a result. {absent} cases are not applicable here, for the reasons given below.",
-    "result.plan_all": "All {cases} planned cases were measured on this machine; {answered} of {jobs} jobs produced a "
+    "result.plan_all": "All {cases} planned cases were measured on this machine; {with_result} of {jobs} jobs produced a "
     "result.",
     "result.best": "The highest rate of {frame} frames {goal} is {rate}, by {dut}{case}.",
     "result.in_case": " in case {case}",
@@ -99,7 +99,7 @@ ENGLISH_CAMPAIGN = {
     "table.title": "Question",
     "table.outcome": "Outcome",
     "table.jobs": "Jobs",
-    "table.answers": "Results",
+    "table.results": "Results",
     "table.value": "Value",
     "table.published": "Published",
     "table.published_unit": "Unit",
@@ -128,7 +128,7 @@ ENGLISH_CAMPAIGN = {
     "note.conditional": "Conditional throughput (RFC 9971): the rate received at the resulting load, that is, without "
     "the frames lost.",
     "note.exceed": "Up to {exceed} % of the trial time at a rate may exceed the loss goal (exceed ratio, RFC 9971), "
-    "so that single pauses of the machine do not decide the result.",
+    "so that single stalls of the machine do not decide the result.",
     "note.noisy": "The machine was noisy while {dut} was measured with {frame} frames: {why}. Treat the result as a "
     "range, not as a single number.",
     "note.frame_loss": "RFC 2544, 26.3. One row for each offered load with a valid trial, in descending order.",
@@ -165,7 +165,7 @@ ENGLISH_CAMPAIGN = {
     "case.run": "measured",
     "case.partly": "partly measured",
     "case.partly_here": "partly measured: {n} of {all} settings are not applicable here",
-    "case.unanswered": "no result",
+    "case.without_result": "no result",
     "case.nothing": "not applicable here",
     "case.left_out": "{dut}, {values}: {reason}",
     "fold.cases": "Cases {cases}:",
@@ -182,8 +182,8 @@ ENGLISH_CAMPAIGN = {
     "gap.budget": "not measured within the time budget",
     "gap.not_reached": "not measured, because the campaign ended before",
     "gap.not_measured": "not measured",
-    "gap.broken_off": "no answer, because the test was broken off",
-    "gap.invalid": "no answer, because all {n} trials are INVALID, the last one because of: {reason}",
+    "gap.broken_off": "no result, because the test was broken off",
+    "gap.invalid": "no result, because all {n} trials are INVALID, the last one because of: {reason}",
     "gap.all_invalid": "only INVALID trials, the last one because of: {reason}",
     "gap.empty": "no frame came back",
     "gap.unknown": "not recorded",

@@ -7,15 +7,15 @@ from dl3.report.words import Language
 EN, ZH = words_in(Language.EN), words_in(Language.ZH)
 
 
-def tells_what_is_alike_once() -> None:
+def reports_what_is_alike_once() -> None:
     assert together(["6.18", "6.18"], EN) == "6.18"
 
 
-def tells_numbers_that_differ_as_a_range() -> None:
+def reports_numbers_that_differ_as_a_range() -> None:
     assert together([512, 1024, 600], EN) == "512 to 1,024"
 
 
-def tells_texts_that_differ_side_by_side_and_not_without_end() -> None:
+def reports_texts_that_differ_side_by_side_and_not_without_end() -> None:
     assert together(["a", "b", "a"], EN) == "a | b"
     assert together([f"v{n}" for n in range(9)], EN).endswith("v5 | and 3 more")
 
@@ -35,7 +35,7 @@ def names_dpdk_once() -> None:
     assert together([{"dpdk": "DPDK 22.11.11"}], EN) == "DPDK: 22.11.11"
 
 
-def says_in_words_which_processors_have_a_cache() -> None:
+def reports_in_words_which_processors_have_a_cache() -> None:
     caches = {"L3 unified": "32768K for cpus 0-1"}
     assert together([caches], EN) == "L3: 32,768 KiB (CPU 0-1)"
     assert together([caches], ZH) == "三级：32,768 KiB（CPU 0-1）"

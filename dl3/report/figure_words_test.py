@@ -16,7 +16,7 @@ EN, ZH = words_in(Language.EN), words_in(Language.ZH)
 
 
 def figure(**changes: Any) -> Figure:
-    return replace(figures(gather([Maker().answer("64", 10e6)]))[0], **changes)
+    return replace(figures(gather([Maker().result("64", 10e6)]))[0], **changes)
 
 
 def names_parameters_with_their_values() -> None:
@@ -39,5 +39,5 @@ def names_parameters_with_their_values() -> None:
         ("", "", ""),
     ],
 )
-def tells_what_else_a_question_has(at: str, english: str, chinese: str) -> None:
+def reports_what_else_a_question_has(at: str, english: str, chinese: str) -> None:
     assert (at_text(figure(at=at), EN), at_text(figure(at=at), ZH)) == (english, chinese)

@@ -51,10 +51,10 @@ def a_campaign_names_its_machine_once(language: Language) -> None:
 
 def jobs_that_failed_alike_are_one_row() -> None:
     skipped = [
-        Skipped(at="t", campaign="c", job=f"|box||throughput|{frame}", reason="no answer: the box is off")
+        Skipped(at="t", campaign="c", job=f"|box||throughput|{frame}", reason="no result: the box is off")
         for frame in ("64", "128", "256", "512", "1024")
     ]
-    text = page([Maker().answer("64", 1e6), *skipped], Language.EN, "now")
-    assert text.count('<td data-col="reason">no answer: the box is off</td>') == 1
+    text = page([Maker().result("64", 1e6), *skipped], Language.EN, "now")
+    assert text.count('<td data-col="reason">no result: the box is off</td>') == 1
     assert "<summary>5 jobs</summary>" in text
     assert ">2–6<" in text

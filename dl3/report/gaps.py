@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from dl3.model.answers import OverLoads, Versus
 from dl3.model.campaign import Job, Plan, TestName
+from dl3.model.results import OverLoads, Versus
 from dl3.model.trial import Trial
 from dl3.report.chart import Scene
 from dl3.report.fold import grouped
@@ -36,24 +36,24 @@ class Gap(NamedTuple):
     reason: str
 
 
-def answers_of(test: str, results: Results) -> list[Measured]:
+def results_of(test: str, results: Results) -> list[Measured]:
     """Everything that gives a chart of a test its points."""
     if test == "latency":
         return list(results.latencies)
-    answers = (one for one in (*results.searches, *results.others) if not isinstance(one, Versus))
-    return [one for one in answers if test_of(one) == test]
+    every = (one for one in (*results.searches, *results.others) if not isinstance(one, Versus))
+    return [one for one in every if test_of(one) == test]
 
 
 def why_invalid(trials: Sequence[Trial], words: Words) -> str:
-    """Why trials without an answer have none: they are INVALID, or the test was broken off."""
+    """Why trials without a result have none: they are INVALID, or the test was broken off."""
     invalid = [trial for trial in trials if trial.invalid]
     if not invalid or len(invalid) < len(trials):
         return words("gap.broken_off")
     return words("gap.invalid", n=len(invalid), reason=reason_text(invalid[-1].invalid[0], words))
 
 
-def why_unanswered(job: Job, results: Results, words: Words) -> str:
-    """Why a planned job has no answer."""
+def why_without_result(job: Job, results: Results, words: Words) -> str:
+    """Why a planned job has no result."""
     for skip in results.skipped:
         if skip.job == job.key:
             return sentence_text(skip.reason, words)
@@ -70,18 +70,18 @@ def budget_of(job: Job, plans: Iterable[Plan]) -> float:
 
 
 def planned_gaps(test: str, scene: Scene, words: Words) -> Iterable[Gap]:
-    """Jobs of a case that have no answer."""
+    """Jobs of a case that have no result."""
     if not scene.part.case:
         return
     results = scene.groups.results
-    answered = {one.job for one in answers_of(test, scene.part.results)}
+    with_result = {one.job for one in results_of(test, scene.part.results)}
     for job in scene.part.case.jobs:
-        if job.test == test and job.key not in answered:
-            yield Gap(job_name(job.key, results, words), why_unanswered(job, results, words))
+        if job.test == test and job.key not in with_result:
+            yield Gap(job_name(job.key, results, words), why_without_result(job, results, words))
 
 
 def loose_gaps(test: str, scene: Scene, words: Words) -> Iterable[Gap]:
-    """The same of tests that belong to no campaign: those that failed, and those that have trials and no answer."""
+    """The same of tests that belong to no campaign: those that failed, and those that have trials and no result."""
     results, part = scene.groups.results, scene.part
     if part.case:
         return
@@ -91,10 +91,10 @@ def loose_gaps(test: str, scene: Scene, words: Words) -> Iterable[Gap]:
         if skip.job not in results.jobs and len(parts) == BY_HAND and parts[3] == test:
             failed.add((skip.campaign, parts[1], parts[4]))
             yield Gap(job_name(skip.job, results, words), sentence_text(skip.reason, words))
-    answered = {question(one) for one in answers_of(test, part.results)}
+    with_result = {question(one) for one in results_of(test, part.results)}
     tried: dict[tuple[str, ...], list[Trial]] = {}
     for trial in part.results.trials:
-        if trial.test == test and question(trial) not in answered:
+        if trial.test == test and question(trial) not in with_result:
             tried.setdefault(question(trial), []).append(trial)
     for trials in tried.values():
         one = trials[0]
@@ -108,15 +108,15 @@ def never_tried(test: str, scene: Scene, words: Words) -> Iterable[Gap]:
     if scene.part.case:
         return  # its jobs say what was meant to be measured
     results = scene.part.results
-    answers = answers_of(test, results)
-    names = names_of((results.series_of(one) for one in answers), words)
-    shown = {(results.series_of(one), one.frame) for one in answers}
+    found = results_of(test, results)
+    names = names_of((results.series_of(one) for one in found), words)
+    shown = {(results.series_of(one), one.frame) for one in found}
     tried = {(one.campaign, one.dut, one.frame) for one in results.trials if one.test == test}
     for skip in scene.groups.results.skipped:
         parts = skip.job.split("|")
         tried |= {(skip.campaign, parts[1], parts[4])} if len(parts) == BY_HAND and parts[3] == test else set()
     for series, name in names.items():
-        for frame in frames_of(answers):
+        for frame in frames_of(found):
             if (series, frame) not in shown and (series.campaign, series.dut, frame) not in tried:
                 yield Gap(words("gap.frame", name=name, frame=words.frame(frame)), words("gap.not_measured"))
 
@@ -129,10 +129,10 @@ def reason_of(trials: Iterable[Trial], words: Words) -> str:
 
 def load_gaps(test: str, scene: Scene, words: Words) -> Iterable[Gap]:
     """Loads of frame loss and forwarding rate tests without a valid trial."""
-    for answer in answers_of(test, scene.part.results):
-        if isinstance(answer, OverLoads) and answer.invalid_shares:
-            group = scene.groups.of(answer)
-            where = {"dut": answer.dut, "frame": words.frame(answer.frame), "loads": percents(answer.invalid_shares)}
+    for result in results_of(test, scene.part.results):
+        if isinstance(result, OverLoads) and result.invalid_shares:
+            group = scene.groups.of(result)
+            where = {"dut": result.dut, "frame": words.frame(result.frame), "loads": percents(result.invalid_shares)}
             reason = reason_of(group.trials if group else (), words)
             yield Gap(words("gap.loads", **where), words("gap.all_invalid", reason=reason))
 

@@ -6,8 +6,8 @@ import pytest
 from harness.campaigns import AT, others, white_paper
 from harness.records import Maker
 
-from dl3.model.answers import FrameLoss
 from dl3.model.campaign import Plan, Skipped
+from dl3.model.results import FrameLoss
 from dl3.model.trial import Throughput, Trial
 from dl3.report.page import page
 from dl3.report.results import Record
@@ -27,37 +27,37 @@ def under(chart: str, text: str) -> list[str]:
     return re.findall(r"<li>(.*?)</li>", last)
 
 
-def skip(frame: str, test: str = "throughput", reason: str = "no answer: the box is off") -> Skipped:
+def skip(frame: str, test: str = "throughput", reason: str = "no result: the box is off") -> Skipped:
     return Skipped(at="t", campaign=MAKER.campaign, job=f"|dl3d||{test}|{frame}", reason=reason)
 
 
 @pytest.mark.parametrize(
     ("record", "said"),
     [
-        (skip("512"), "dl3d, throughput, 512-byte frames: no answer: the box is off."),
+        (skip("512"), "dl3d, throughput, 512-byte frames: no result: the box is off."),
         (
             MAKER.trial("512", 1e6, invalid=(LATE,)),
-            "dl3d, throughput, 512-byte frames: no answer, because all 1 trials are INVALID, the last one because of: "
+            "dl3d, throughput, 512-byte frames: no result, because all 1 trials are INVALID, the last one because of: "
             "generator late: the generator sent nothing.",
         ),
-        (MAKER.trial("512", 1e6), "dl3d, throughput, 512-byte frames: no answer, because the test was broken off."),
-        (Maker(dut="l3fwd").answer("512", 1e6), "dl3d, 512-byte frames; l3fwd, 64-byte frames: not measured."),
+        (MAKER.trial("512", 1e6), "dl3d, throughput, 512-byte frames: no result, because the test was broken off."),
+        (Maker(dut="l3fwd").result("512", 1e6), "dl3d, 512-byte frames; l3fwd, 64-byte frames: not measured."),
     ],
 )
 def a_missing_bar_has_its_reason(record: Record, said: str) -> None:
-    text = page([MAKER.answer("64", 5e6), record], Language.EN, AT)
+    text = page([MAKER.result("64", 5e6), record], Language.EN, AT)
     assert under("throughput_mpps", text) == [said]
     assert under("throughput_gbps", text) == ["the same points as in figure 1, for the reasons given there."]
 
 
 def a_test_that_failed_hides_no_other_that_was_not_tried() -> None:
     records = [*others(MAKER, "64"), *others(MAKER, "512"), *others(Maker(dut="l3fwd"), "64")]
-    failed = Skipped(at="t", campaign=MAKER.campaign, job="|l3fwd||throughput|512", reason="no answer: off")
+    failed = Skipped(at="t", campaign=MAKER.campaign, job="|l3fwd||throughput|512", reason="no result: off")
     assert under("recovery", page([*records, failed], Language.EN, AT)) == ["l3fwd, 512-byte frames: not measured."]
 
 
-def a_complete_chart_says_nothing() -> None:
-    text = page([MAKER.answer("64", 5e6), MAKER.answer("512", 5e6), skip("64", "recovery")], Language.EN, AT)
+def a_complete_chart_has_no_note() -> None:
+    text = page([MAKER.result("64", 5e6), MAKER.result("512", 5e6), skip("64", "recovery")], Language.EN, AT)
     assert EN("gap.head") not in text
 
 
@@ -82,9 +82,9 @@ def a_missing_load_of_latency_has_its_reason(language: Language, said: str) -> N
 
 
 def a_missing_load_of_frame_loss_has_its_reason() -> None:
-    answer = next(one for one in others(MAKER, "64") if isinstance(one, FrameLoss))
+    result = next(one for one in others(MAKER, "64") if isinstance(one, FrameLoss))
     bad = MAKER.trial("64", 2e7, test="frame loss", invalid=(LATE,))
-    text = page([bad, answer.model_copy(update={"invalid_shares": (1.0, 0.9)})], Language.EN, AT)
+    text = page([bad, result.model_copy(update={"invalid_shares": (1.0, 0.9)})], Language.EN, AT)
     (found,) = under("frame_loss", text)
     assert found.startswith("dl3d, 64-byte frames at 100, 90 % load: only INVALID trials, the last one because of: ")
 

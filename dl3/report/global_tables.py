@@ -2,7 +2,7 @@
 
 from xml.etree.ElementTree import Element
 
-from dl3.model.answers import Proof, ProofPoint
+from dl3.model.results import Proof, ProofPoint
 from dl3.report.explain import explain
 from dl3.report.fold import grouped, names_list
 from dl3.report.grid import Column, Row, grid
@@ -71,7 +71,7 @@ def proof_table(results: Results, words: Words) -> list[Element]:
 
 
 def skipped_table(results: Results, words: Words) -> list[Element]:
-    """Jobs that were planned and gave no answer; those with the same reason together."""
+    """Jobs that were planned and gave no result; those with the same reason together."""
     rows = []
     for one in grouped(((results.line(skip), skip) for skip in results.skipped), lambda skip: skip.reason):
         same = [skip for skip in results.skipped if skip.reason == one.of.reason]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset, Versus
+from dl3.model.results import BackToBack, Forwarding, FrameLoss, Recovery, Reset, Versus
 from dl3.model.trial import Throughput, Trial
 from dl3.report.on_purpose import Throughputs
 from dl3.report.results import Measured, Results, question

@@ -7,23 +7,23 @@ from dl3.report.groups import Groups, span
 from dl3.report.results import gather
 
 
-def leads_from_an_answer_to_all_trials_of_its_question() -> None:
+def leads_from_a_result_to_all_trials_of_its_question() -> None:
     maker = Maker()
     trials = [maker.trial("64", 1e6), maker.trial("64", 2e6), maker.trial("64", 1e6, test="latency", load=0.5)]
-    results = gather([*trials, maker.answer("64", 1e6)], ["3", "4", "5", "6"])
+    results = gather([*trials, maker.result("64", 1e6)], ["3", "4", "5", "6"])
     groups = Groups(results)
     assert groups.lines(results.searches[0]) == "3–4"
     assert groups.link(results.searches[0]) == "#G1"
     assert groups.link(trials[2]) == "#L5"
 
 
-def names_the_answer_itself_where_its_trials_are_not_recorded() -> None:
-    results = gather([Maker().answer("64", 1e6)], ["2:9"])
+def names_the_result_itself_where_its_trials_are_not_recorded() -> None:
+    results = gather([Maker().result("64", 1e6)], ["2:9"])
     assert Groups(results).lines(results.searches[0]) == "2:9"
     assert Groups(results).link(results.searches[0]) is None
 
 
-def knows_the_line_of_everything() -> None:
+def finds_the_line_of_every_record() -> None:
     results = gather(every_test(Maker(), campaign(Maker())))
     assert all(results.line(record) for record in results.records)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, LossPoint, Recovery, Reset
+from dl3.model.results import BackToBack, Forwarding, FrameLoss, LossPoint, Recovery, Reset
 from dl3.model.trial import Throughput, Trial, wire_of
 from dl3.report.by_frame import is_at_least
 from dl3.report.groups import Groups, test_of
@@ -94,18 +94,18 @@ def repeated(values: Sequence[float], name: str, unit: str, is_better_high: bool
     return [Value(name, unit, mean, low, high, "repetitions", is_better_high, at)]
 
 
-def throughput_values(answer: Throughput) -> list[Value]:
+def throughput_values(result: Throughput) -> list[Value]:
     """The rate, with a range no narrower than the resolution of the search, and the conditional throughput."""
-    at = f"loss <= {answer.goal_loss_ratio:g}"
-    low, high, basis = answer.pps * (1 - USUAL_SPREAD / 2), answer.pps * (1 + USUAL_SPREAD / 2), "spread"
-    if answer.interval_pps is not None:
-        (low, high), basis = answer.interval_pps, "interval"
-    elif len(answer.repeats_pps) > 1:
-        low, high, basis = min(answer.repeats_pps), max(answer.repeats_pps), "repetitions"
-    high = max(high, answer.pps * (1 + answer.resolution))
-    found = [Value("throughput", "packet/s", answer.pps, low, high, basis, True, at)]
-    if answer.conditional_pps is not None:
-        found.append(around(answer.conditional_pps, "conditional throughput", "packet/s", True, at, judged=False))
+    at = f"loss <= {result.goal_loss_ratio:g}"
+    low, high, basis = result.pps * (1 - USUAL_SPREAD / 2), result.pps * (1 + USUAL_SPREAD / 2), "spread"
+    if result.interval_pps is not None:
+        (low, high), basis = result.interval_pps, "interval"
+    elif len(result.repeats_pps) > 1:
+        low, high, basis = min(result.repeats_pps), max(result.repeats_pps), "repetitions"
+    high = max(high, result.pps * (1 + result.resolution))
+    found = [Value("throughput", "packet/s", result.pps, low, high, basis, True, at)]
+    if result.conditional_pps is not None:
+        found.append(around(result.conditional_pps, "conditional throughput", "packet/s", True, at, judged=False))
     return found
 
 
@@ -114,47 +114,47 @@ def highest(points: Sequence[LossPoint]) -> LossPoint | None:
     return max(points, key=lambda point: point.pps, default=None)
 
 
-def loss_values(answer: FrameLoss) -> list[Value]:
+def loss_values(result: FrameLoss) -> list[Value]:
     """Loss at the highest load, and the highest load without loss, a lower bound if no higher load was measured."""
-    worst = highest(answer.points)
+    worst = highest(result.points)
     if worst is None:
         return []
-    clean_pps = max((point.pps for point in answer.points if point.loss_ratio == 0), default=0.0)
+    clean_pps = max((point.pps for point in result.points if point.loss_ratio == 0), default=0.0)
     found = [replace(around(worst.loss_ratio, "loss ratio at the highest load", "ratio", False), load_pps=worst.pps)]
     if not clean_pps:
         return found
     best = around(clean_pps, "highest load without loss", "packet/s", True)
     best = replace(best, is_at_least=clean_pps == worst.pps)
-    next_pps = min((point.pps for point in answer.points if point.pps > clean_pps), default=0.0)
+    next_pps = min((point.pps for point in result.points if point.pps > clean_pps), default=0.0)
     return [*found, replace(best, high=max(best.high, next_pps))]  # the true value is below the next step
 
 
-def forwarding_values(answer: Forwarding) -> list[Value]:
+def forwarding_values(result: Forwarding) -> list[Value]:
     """Both rates; lower bounds if the device forwarded everything that could be offered."""
-    most = around(answer.at_most_offered_pps, "forwarding rate at the highest load", "packet/s", True)
-    best = around(answer.most_pps, HIGHEST_RATE, "packet/s", True)
-    top = highest(answer.points)
+    most = around(result.at_most_offered_pps, "forwarding rate at the highest load", "packet/s", True)
+    best = around(result.most_pps, HIGHEST_RATE, "packet/s", True)
+    top = highest(result.points)
     if top is None:
         return [most, best]
     is_all = top.loss_ratio <= LEAST["ratio"]
     return [replace(one, is_at_least=is_all, load_pps=top.pps) for one in (most, best)]
 
 
-def other_values(answer: Other) -> list[Value]:
+def other_values(result: Other) -> list[Value]:
     """The figures of all tests except throughput and latency."""
-    if isinstance(answer, FrameLoss):
-        return loss_values(answer)
-    if isinstance(answer, BackToBack):
-        bursts = repeated(answer.bursts or (answer.frames,), "longest burst without loss", "frames", True)
-        return [*bursts, around(answer.corrected_buffer_s, "corrected buffer time", "s", True, judged=False)]
-    if isinstance(answer, Recovery):
-        return repeated(answer.seconds, "recovery time", "s", False)
-    if isinstance(answer, Reset):
-        return repeated(answer.seconds, "time out of service", "s", False, answer.what)
-    if isinstance(answer, Forwarding):
-        return forwarding_values(answer)
-    low, high = answer.interval
-    return [Value("ratio", "", answer.ratio, low, high, "interval", True, f"{answer.test} against {answer.peer}")]
+    if isinstance(result, FrameLoss):
+        return loss_values(result)
+    if isinstance(result, BackToBack):
+        bursts = repeated(result.bursts or (result.frames,), "longest burst without loss", "frames", True)
+        return [*bursts, around(result.corrected_buffer_s, "corrected buffer time", "s", True, judged=False)]
+    if isinstance(result, Recovery):
+        return repeated(result.seconds, "recovery time", "s", False)
+    if isinstance(result, Reset):
+        return repeated(result.seconds, "time out of service", "s", False, result.what)
+    if isinstance(result, Forwarding):
+        return forwarding_values(result)
+    low, high = result.interval
+    return [Value("ratio", "", result.ratio, low, high, "interval", True, f"{result.test} against {result.peer}")]
 
 
 def latency_values(trials: Sequence[Trial]) -> list[Value]:
@@ -212,7 +212,7 @@ def latency_groups(results: Results) -> Iterable[list[Trial]]:
 
 
 def figures(results: Results) -> list[Figure]:
-    """All figures of all answers."""
+    """All figures of all results."""
     groups = Groups(results)
     found = [figure_of(one, value, groups) for one in results.searches for value in throughput_values(one)]
     found += [figure_of(one, value, groups) for one in results.others for value in other_values(one)]

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from dl3.model.answers import Forwarding, FrameLoss, Recovery
 from dl3.model.campaign import Job
+from dl3.model.results import Forwarding, FrameLoss, Recovery
 from dl3.model.trial import Throughput, Trial, wire_of
 from dl3.report.results import Measured, Other, Results
 from dl3.report.words import Words
@@ -52,16 +52,16 @@ class Throughputs:
             return None
         if trial.test != "recovery":
             return self.times(trial, trial.offered_pps)
-        answer = self.recoveries.get((trial.job, *self.key_of(trial)))
-        return of_recovery(answer) if answer else OVERLOAD
+        result = self.recoveries.get((trial.job, *self.key_of(trial)))
+        return of_recovery(result) if result else OVERLOAD
 
-    def of_answer(self, answer: Other) -> Sequence[float | None]:
-        """The same of each row of an answer."""
-        if isinstance(answer, FrameLoss):
-            return [self.times(answer, at.pps) if at.loss_ratio > 0 else None for at in answer.points]
-        if isinstance(answer, Forwarding):
-            return [self.times(answer, max((at.pps for at in answer.points), default=0.0))]
-        return [of_recovery(answer) if isinstance(answer, Recovery) else None]
+    def of_result(self, result: Other) -> Sequence[float | None]:
+        """The same of each row of a result."""
+        if isinstance(result, FrameLoss):
+            return [self.times(result, at.pps) if at.loss_ratio > 0 else None for at in result.points]
+        if isinstance(result, Forwarding):
+            return [self.times(result, max((at.pps for at in result.points), default=0.0))]
+        return [of_recovery(result) if isinstance(result, Recovery) else None]
 
 
 def above(ratio: float) -> float | None:
@@ -69,9 +69,9 @@ def above(ratio: float) -> float | None:
     return ratio if LEAST <= ratio < math.inf else None
 
 
-def of_recovery(answer: Recovery) -> float | None:
+def of_recovery(result: Recovery) -> float | None:
     """Its overload by the throughput, of which the load falls to a known share."""
-    return above(answer.overload_pps / (answer.recovery_pps / RELIEF)) if answer.recovery_pps > 0 else None
+    return above(result.overload_pps / (result.recovery_pps / RELIEF)) if result.recovery_pps > 0 else None
 
 
 def times_text(ratio: float) -> str:

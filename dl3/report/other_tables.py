@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from xml.etree.ElementTree import Element
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, OverLoads, Recovery, Reset, Versus
+from dl3.model.results import BackToBack, Forwarding, FrameLoss, OverLoads, Recovery, Reset, Versus
 from dl3.report.chart import Scene
 from dl3.report.grid import Column, Row, grid
 from dl3.report.markup import tag
@@ -76,57 +76,57 @@ def times(seconds: Sequence[float]) -> tuple[str, ...]:
     return tuple(number(value * 1e3, 2) for value in (sum(seconds) / len(seconds), min(seconds), max(seconds)))
 
 
-def loss_cells(answer: Other, _words: Words) -> Cells:
+def loss_cells(result: Other, _words: Words) -> Cells:
     """Each load of a frame loss rate test."""
-    if not isinstance(answer, FrameLoss):
+    if not isinstance(result, FrameLoss):
         return []
-    return [(percent(at.share, 1), mpps(at.pps), loss(at.loss_ratio)) for at in answer.points]
+    return [(percent(at.share, 1), mpps(at.pps), loss(at.loss_ratio)) for at in result.points]
 
 
-def burst_cells(answer: Other, words: Words) -> Cells:
+def burst_cells(result: Other, words: Words) -> Cells:
     """The longest burst."""
-    if not isinstance(answer, BackToBack):
+    if not isinstance(result, BackToBack):
         return []
-    frames = number(answer.frames, 0)
-    shown = words("at_least", value=frames) if answer.is_at_least else frames
-    ends = (number(min(answer.bursts, default=None), 0), number(max(answer.bursts, default=None), 0))
-    buffers = (number(answer.implied_buffer_s * 1e3, 3), number(answer.corrected_buffer_s * 1e3, 3))
-    return [(mpps(answer.burst_pps), shown, *ends, *buffers)]
+    frames = number(result.frames, 0)
+    shown = words("at_least", value=frames) if result.is_at_least else frames
+    ends = (number(min(result.bursts, default=None), 0), number(max(result.bursts, default=None), 0))
+    buffers = (number(result.implied_buffer_s * 1e3, 3), number(result.corrected_buffer_s * 1e3, 3))
+    return [(mpps(result.burst_pps), shown, *ends, *buffers)]
 
 
-def recovery_cells(answer: Other, words: Words) -> Cells:
+def recovery_cells(result: Other, words: Words) -> Cells:
     """The recovery time."""
-    if not isinstance(answer, Recovery):
+    if not isinstance(result, Recovery):
         return []
-    shown = times(answer.seconds)
-    if answer.is_at_most:
+    shown = times(result.seconds)
+    if result.is_at_most:
         shown = tuple(words("at_most", value=value) for value in shown)
-    return [(mpps(answer.overload_pps), mpps(answer.recovery_pps), *shown)]
+    return [(mpps(result.overload_pps), mpps(result.recovery_pps), *shown)]
 
 
-def reset_cells(answer: Other, words: Words) -> Cells:
+def reset_cells(result: Other, words: Words) -> Cells:
     """The time out of service."""
-    if not isinstance(answer, Reset):
+    if not isinstance(result, Reset):
         return []
-    lost = number(mean(answer.lost), 0)
-    return [(words(f"reset.{answer.what}"), mpps(answer.offered_pps), *times(answer.seconds), lost)]
+    lost = number(mean(result.lost), 0)
+    return [(words(f"reset.{result.what}"), mpps(result.offered_pps), *times(result.seconds), lost)]
 
 
-def forwarding_cells(answer: Other, _words: Words) -> Cells:
+def forwarding_cells(result: Other, _words: Words) -> Cells:
     """The rates of RFC 2889."""
-    if not isinstance(answer, Forwarding):
+    if not isinstance(result, Forwarding):
         return []
-    return [(mpps(answer.at_most_offered_pps), mpps(answer.most_pps), mpps(answer.most_at_pps))]
+    return [(mpps(result.at_most_offered_pps), mpps(result.most_pps), mpps(result.most_at_pps))]
 
 
-def versus_cells(answer: Other, words: Words) -> Cells:
+def versus_cells(result: Other, words: Words) -> Cells:
     """Both devices and their ratio."""
-    if not isinstance(answer, Versus):
+    if not isinstance(result, Versus):
         return []
-    rates = [mpps(median(values) if values else None) for values in (answer.ours_pps, answer.peer_pps)]
-    low, high = (number(value, 3) for value in answer.interval)
-    test = words.name("test", answer.test)
-    return [(answer.peer, test, *rates, number(answer.ratio, 3), f"{low}–{high}", str(len(answer.ours_pps)))]
+    rates = [mpps(median(values) if values else None) for values in (result.ours_pps, result.peer_pps)]
+    low, high = (number(value, 3) for value in result.interval)
+    test = words.name("test", result.test)
+    return [(result.peer, test, *rates, number(result.ratio, 3), f"{low}–{high}", str(len(result.ours_pps)))]
 
 
 @dataclass(frozen=True)
@@ -151,34 +151,34 @@ SHEETS = (
 def sheet_table(sheet: Sheet, scene: Scene, prefix: str, words: Words) -> list[Element]:
     """The table of one test with its notes; empty without a result."""
     results, groups = scene.part.results, scene.groups
-    found = [(answer, cells) for answer in results.others if (cells := sheet.cells(answer, words))]
+    found = [(result, cells) for result in results.others if (cells := sheet.cells(result, words))]
     if not found:
         return []
-    names = table_names((results.series_of(answer) for answer, _ in found), words)
+    names = table_names((results.series_of(result) for result, _ in found), words)
     rows = []
-    for answer, cells in found:
-        head = (names[results.series_of(answer)], words.short_frame(answer.frame))
-        purposes = [purpose_text(one, words) for one in groups.throughputs.of_answer(answer)]
+    for result, cells in found:
+        head = (names[results.series_of(result)], words.short_frame(result.frame))
+        purposes = [purpose_text(one, words) for one in groups.throughputs.of_result(result)]
         rows += [
-            Row((*head, *each, purpose, groups.lines(answer)), link=groups.link(answer))
+            Row((*head, *each, purpose, groups.lines(result)), link=groups.link(result))
             for each, purpose in zip(cells, purposes, strict=True)
         ]
     table = grid(f"{prefix}{sheet.name}", sheet.columns, rows, words)
-    noisy = [noise_note(answer, words) for answer, _ in found if answer.noise]
+    noisy = [noise_note(result, words) for result, _ in found if result.noise]
     unknown = [
-        loads_note(answer, words) for answer, _ in found if isinstance(answer, OverLoads) and answer.invalid_shares
+        loads_note(result, words) for result, _ in found if isinstance(result, OverLoads) and result.invalid_shares
     ]
     return [table, tag("p", words(f"note.{sheet.name}"), class_="note"), *unknown, *noisy]
 
 
-def loads_note(answer: OverLoads, words: Words) -> Element:
+def loads_note(result: OverLoads, words: Words) -> Element:
     """Loads without a valid trial."""
-    n, percent_of = str(len(answer.invalid_shares)), percents(answer.invalid_shares)
-    frame = words.frame(answer.frame)
-    return tag("p", words("note.loads", dut=answer.dut, frame=frame, n=n, loads=percent_of), class_="note")
+    n, percent_of = str(len(result.invalid_shares)), percents(result.invalid_shares)
+    frame = words.frame(result.frame)
+    return tag("p", words("note.loads", dut=result.dut, frame=frame, n=n, loads=percent_of), class_="note")
 
 
-def noise_note(answer: Other, words: Words) -> Element:
+def noise_note(result: Other, words: Words) -> Element:
     """The note that a machine was noisy, with the reason."""
-    why = noise_text(answer.noise, words)
-    return tag("p", words("note.noisy", dut=answer.dut, frame=words.frame(answer.frame), why=why), class_="note")
+    why = noise_text(result.noise, words)
+    return tag("p", words("note.noisy", dut=result.dut, frame=words.frame(result.frame), why=why), class_="note")

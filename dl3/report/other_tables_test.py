@@ -2,7 +2,7 @@
 
 import pytest
 
-from dl3.model.answers import FrameLoss, LossPoint, Recovery
+from dl3.model.results import FrameLoss, LossPoint, Recovery
 from dl3.report.other_sentences import other_sentence
 from dl3.report.other_tables import recovery_cells
 from dl3.report.page import page
@@ -21,7 +21,7 @@ def recovery(is_at_most: bool) -> Recovery:
 
 
 @pytest.mark.parametrize(("language", "said"), [(Language.EN, "for at most 12"), (Language.ZH, "至多为 12")])
-def says_at_most_where_the_generator_left_out_frames(language: Language, said: str) -> None:
+def reports_at_most_where_the_generator_left_out_frames(language: Language, said: str) -> None:
     words = words_in(language)
     assert said in other_sentence(recovery(True), words)
     assert recovery_cells(recovery(True), words)[0][-3:] == ("≤ 12.00",) * 3

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from dl3.model.answers import Forwarding, FrameLoss, LossPoint
+from dl3.model.results import Forwarding, FrameLoss, LossPoint
 from dl3.report.by_frame import HIGHEST
 from dl3.report.chart import Drawing, Scene
 from dl3.report.groups import Groups
@@ -17,7 +17,7 @@ from dl3.report.scale import Axis, linear_axis
 from dl3.report.units import loss, mpps
 from dl3.report.words import Words
 
-Answer = FrameLoss | Forwarding
+OverLoad = FrameLoss | Forwarding
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class View:
     name: str  # of the chart
     y_name: str
     xy: Callable[[LossPoint], tuple[float, float]]
-    of: Callable[[Results], Sequence[Answer]]  # the results that have such lines
+    of: Callable[[Results], Sequence[OverLoad]]  # the results that have such lines
     top: float  # the vertical axis reaches at least this value
 
 
@@ -37,12 +37,12 @@ def can_be_drawn(point: LossPoint) -> bool:
     return all(math.isfinite(value) and 0 <= value < HIGHEST for value in figures)
 
 
-def dots(answer: Answer, view: View, groups: Groups, words: Words) -> list[Dot]:
-    """The points of an answer in the order of their loads."""
-    found, name, link = [], answer.frame, groups.link(answer)
-    for point in sorted(filter(can_be_drawn, answer.points), key=lambda one: one.pps):
+def dots(result: OverLoad, view: View, groups: Groups, words: Words) -> list[Dot]:
+    """The points of a result in the order of their loads."""
+    found, name, link = [], result.frame, groups.link(result)
+    for point in sorted(filter(can_be_drawn, result.points), key=lambda one: one.pps):
         says = f"{name}, {mpps(point.pps)} Mpps ({point.share:.0%}): {loss(point.loss_ratio)} %"
-        times = groups.throughputs.times(answer, point.pps) if point.loss_ratio > 0 else None
+        times = groups.throughputs.times(result, point.pps) if point.loss_ratio > 0 else None
         says = beside(says, times, words)
         found.append(Dot(*view.xy(point), says, link))
     return found
@@ -50,32 +50,32 @@ def dots(answer: Answer, view: View, groups: Groups, words: Words) -> list[Dot]:
 
 def axes(scene: Scene, words: Words, view: View) -> tuple[Axis, Axis]:
     """Those of all such charts of the page, so that one can be compared with another."""
-    places = [view.xy(one) for answer in view.of(scene.groups.results) for one in filter(can_be_drawn, answer.points)]
+    places = [view.xy(one) for result in view.of(scene.groups.results) for one in filter(can_be_drawn, result.points)]
     x_top, y_top = max((x for x, _ in places), default=0.0), max((y for _, y in places), default=0.0)
     return linear_axis(words("axis.offered"), x_top), linear_axis(view.y_name, max(view.top, y_top))
 
 
-def picture(name: str, answers: Sequence[Answer], scene: Scene, words: Words, show: View) -> Element | None:
+def picture(name: str, results: Sequence[OverLoad], scene: Scene, words: Words, show: View) -> Element | None:
     """The lines of one device; a frame size has the same colour in all pictures."""
     frames = frames_of(show.of(scene.part.results))
     lines = []
-    for answer in answers:
-        found = dots(answer, show, scene.groups, words)
-        lines.append(Line(answer.frame, answer.frame, found, frames.index(answer.frame)))
+    for result in results:
+        found = dots(result, show, scene.groups, words)
+        lines.append(Line(result.frame, result.frame, found, frames.index(result.frame)))
     return draw_lines(LineChart(name, *axes(scene, words, show), lines))
 
 
 def draw(scene: Scene, words: Words, view: View) -> Drawing | None:
     """The figure; None if there are no points."""
     results = scene.part.results
-    answers = view.of(results)
-    frames = frames_of(answers)
-    by_series: dict[Series, list[Answer]] = {}
-    for answer in answers:
-        by_series.setdefault(results.series_of(answer), []).append(answer)
+    shown = view.of(results)
+    frames = frames_of(shown)
+    by_series: dict[Series, list[OverLoad]] = {}
+    for result in shown:
+        by_series.setdefault(results.series_of(result), []).append(result)
     names = names_of(by_series, words)
     found = [picture(names[one], group, scene, words, view) for one, group in by_series.items()]
-    pictures = [shown for shown in found if shown is not None]
+    pictures = [one for one in found if one is not None]
     keys = [entry_of(n, words.frame(frame)) for n, frame in enumerate(frames)]
     title = words(f"{view.name}.title")
     return Drawing(title, pictures, words(f"{view.name}.note"), keys) if pictures else None

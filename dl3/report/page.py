@@ -88,7 +88,7 @@ class Composer:
         return figure(number, f"{prefix_of(scene.part.case)}{chart.name}", drawing, self.words)
 
     def missing(self, topic: str, scene: Scene, number: int) -> list[str]:
-        """Which points a chart lacks, and why; further charts of the same answers refer to the first."""
+        """Which points a chart lacks, and why; further charts of the same results refer to the first."""
         first = self.gaps.setdefault((prefix_of(scene.part.case), topic), number)
         found = gap_sentences(topic, scene, self.words)
         return [self.words("gap.see", n=first)] if found and first != number else found

@@ -10,9 +10,9 @@ from harness.records import FRAMES, Maker, campaign
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, LossPoint, Recovery, Reset, Versus
 from dl3.model.campaign import Skipped
 from dl3.model.evidence import Evidence
+from dl3.model.results import BackToBack, Forwarding, FrameLoss, LossPoint, Recovery, Reset, Versus
 from dl3.model.trial import Account, Spread, Throughput, Trial
 from dl3.report.page import page
 from dl3.report.results import Record
@@ -85,15 +85,15 @@ def leaves_markup_in_records_as_text() -> None:
     trial = evil.trial("64", 20e6, invalid=(EVIL,), at=EVIL)
     lost = evil.trial("64", 20e6, test="latency")
     lost = lost.model_copy(update={"account": lost.account.model_copy(update={"lost_by_place": {EVIL: 1}})})
-    answer = evil.answer("64", 1e6)
-    records = [one.model_copy(update={"frame": EVIL}) for one in (trial, lost, answer)]
+    result = evil.result("64", 1e6)
+    records = [one.model_copy(update={"frame": EVIL}) for one in (trial, lost, result)]
     text = page(records, Language.EN, AT, [EVIL])
     _assert_harmless(text)
     assert Reader(text).text.count(EVIL) >= 8
 
 
-def says_at_least_where_the_generator_was_the_limit() -> None:
-    text = Reader(page([Maker().answer("64", 5e6, limited_by="generator")], Language.EN, AT)).text
+def reports_at_least_where_the_generator_was_the_limit() -> None:
+    text = Reader(page([Maker().result("64", 5e6, limited_by="generator")], Language.EN, AT)).text
     assert "dl3d forwards at least 5.00 Mpps of 64-byte frames without loss" in text
     assert "the generator reached its own limit" in text
     assert "≥ 5.000" in text
@@ -102,21 +102,21 @@ def says_at_least_where_the_generator_was_the_limit() -> None:
 def calls_nothing_too_high_where_no_trial_missed_the_goal() -> None:
     missed, words = {"upper_pps": 6e6, "ended_pps": 5.02e6}, "Upper bound: the lowest rate"
     for changes, is_shown in (({}, False), (missed, True), (missed | {"upper_pps": None}, False)):
-        text = Reader(page([Maker().answer("64", 5e6, limited_by="generator", **changes)], Language.EN, AT)).text
+        text = Reader(page([Maker().result("64", 5e6, limited_by="generator", **changes)], Language.EN, AT)).text
         assert (words in text, "6.000" in text) == (is_shown, is_shown)
         assert "5.02" not in text, "where the search ended says nothing of the device"
 
 
-def says_at_least_of_a_range_and_of_what_came_back_too() -> None:
+def reports_at_least_of_a_range_and_of_what_came_back_too() -> None:
     of_range = {"noise": ("time was stolen",), "interval_pps": (4e6, 5e6)}
-    answer = Maker().answer("64", 5e6, limited_by="generator", goal_loss_ratio=0.005, conditional_pps=4.9e6, **of_range)
-    text = Reader(page([answer], Language.EN, AT)).text
+    result = Maker().result("64", 5e6, limited_by="generator", goal_loss_ratio=0.005, conditional_pps=4.9e6, **of_range)
+    text = Reader(page([result], Language.EN, AT)).text
     assert "between 4.00 and 5.00 Mpps or more (on a noisy machine)" in text
     assert "≥ 4.900" in text
 
 
-def says_a_range_of_a_single_search_on_a_noisy_machine() -> None:
-    text = Reader(page([Maker().answer("64", 5e6, noise=("time was stolen",), passed_pps=5.5e6)], Language.EN, AT)).text
+def reports_a_range_of_a_single_search_on_a_noisy_machine() -> None:
+    text = Reader(page([Maker().result("64", 5e6, noise=("time was stolen",), passed_pps=5.5e6)], Language.EN, AT)).text
     assert (
         "dl3d forwards between 5.00 and 5.50 Mpps (on a noisy machine) of 64-byte frames without loss: "
         "3.36 to 3.70 Gbit/s at layer 1, 3.4 to 3.7 % of line rate."
@@ -127,27 +127,27 @@ def says_a_range_of_a_single_search_on_a_noisy_machine() -> None:
 
 
 def names_the_wire_on_which_the_machine_was_noisy_where_there_are_two() -> None:
-    answers = [
-        Maker(facts=(("lab", {"wire": wire}),)).answer("64", 5e6, noise=("time was stolen",))
+    results = [
+        Maker(facts=(("lab", {"wire": wire}),)).result("64", 5e6, noise=("time was stolen",))
         for wire in ("memif", "veth", "veth")
     ]
-    text = Reader(page(answers, Language.EN, AT)).text
+    text = Reader(page(results, Language.EN, AT)).text
     for wire in ("memif", "veth"):
         assert text.count(f"noisy while dl3d ({wire}) was measured with 64-byte frames") == 1
-    assert "noisy while dl3d was measured" in Reader(page(answers[1:], Language.EN, AT)).text
+    assert "noisy while dl3d was measured" in Reader(page(results[1:], Language.EN, AT)).text
 
 
-def says_so_where_the_wire_has_no_line_rate() -> None:
-    text = Reader(page([Maker(line_bps=0).answer("64", 5e6)], Language.EN, AT)).text
+def reports_a_wire_without_a_line_rate() -> None:
+    text = Reader(page([Maker(line_bps=0).result("64", 5e6)], Language.EN, AT)).text
     assert "This wire has no line rate" in text
     assert "% of line rate." not in text
 
 
 def names_invalid_trials_with_their_reasons_and_counts_them_as_no_loss() -> None:
     maker = Maker()
-    bad = maker.trial("64", 20e6, invalid=("late: the generator left out 7 frames",), at="2026-11-21T23:00:00+00:00")
+    bad = maker.trial("64", 20e6, invalid=("late: the generator skipped 7 frames",), at="2026-11-21T23:00:00+00:00")
     text = Reader(page([bad, maker.trial("64", 1e6)], Language.EN, AT)).text
-    assert "generator late: the generator left out 7 frames" in text
+    assert "generator late: the generator skipped 7 frames" in text
     assert "No frames were lost in 1 valid trials." in text
 
 
@@ -160,22 +160,22 @@ def counts_no_trial_of_the_tester_as_one_of_the_device() -> None:
     assert "1valid trials, 0 INVALID" in proof
 
 
-def takes_the_later_of_two_answers_to_one_question() -> None:
+def takes_the_later_of_two_results_for_one_question() -> None:
     maker = Maker()
-    text = Reader(page([maker.answer("64", 5e6), maker.answer("64", 6e6)], Language.EN, AT)).text
+    text = Reader(page([maker.result("64", 5e6), maker.result("64", 6e6)], Language.EN, AT)).text
     assert "6.000" in text
     assert "5.000" not in text
 
 
 def compares_devices_in_its_sentence() -> None:
-    records = [Maker().answer("64", 5e6), Maker(dut="l3fwd").answer("64", 4e6)]
+    records = [Maker().result("64", 5e6), Maker(dut="l3fwd").result("64", 4e6)]
     assert "Throughput with 64-byte frames without loss: dl3d 5.00 Mpps, l3fwd 4.00 Mpps." in page(
         records, Language.EN, AT
     )
 
 
-def tells_what_could_not_be_read() -> None:
-    text = page([Maker().answer("64", 5e6)], Language.EN, AT, ["r:9: ignored: the line is incomplete"])
+def reports_what_could_not_be_read() -> None:
+    text = page([Maker().result("64", 5e6)], Language.EN, AT, ["r:9: ignored: the line is incomplete"])
     assert "Part of the record could not be read: r:9: ignored: the line is incomplete." in text
 
 
@@ -215,7 +215,7 @@ TRIALS = st.builds(
     latency_from_sending=SPREADS,
     load=st.none() | FIGURE,
 )
-ANSWERS = st.builds(
+RESULTS = st.builds(
     Throughput,
     **COMMON,
     **dict.fromkeys(("pps", "upper_pps", "goal_loss_ratio", "resolution", "trial_seconds", "line_bps"), FIGURE),
@@ -252,23 +252,23 @@ OTHERS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(records=st.lists(TRIALS | ANSWERS | OTHERS, max_size=6), language=st.sampled_from(Language))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(records=st.lists(TRIALS | RESULTS | OTHERS, max_size=6), language=st.sampled_from(Language))
 def makes_a_harmless_page_of_any_records(records: list[Record], language: Language) -> None:
     text = page(records, language, AT)
     _assert_harmless(text)
     text.encode()
 
 
-def names_searches_without_an_answer() -> None:
-    bad = Maker().trial("imix", 20e6, invalid=("late: the generator left out 7 frames",))
-    text = Reader(page([bad, Maker().answer("64", 5e6)], Language.EN, AT)).text
+def names_searches_without_a_result() -> None:
+    bad = Maker().trial("imix", 20e6, invalid=("late: the generator skipped 7 frames",))
+    text = Reader(page([bad, Maker().result("64", 5e6)], Language.EN, AT)).text
     assert "No result for dl3d (IMIX frames)" in text
-    assert "No answer" not in page([Maker().trial("64", 1e6), Maker().answer("64", 5e6)], Language.EN, AT)
+    assert "No result" not in page([Maker().trial("64", 1e6), Maker().result("64", 5e6)], Language.EN, AT)
 
 
 def counts_reasons_where_many_trials_are_invalid() -> None:
-    bad = [Maker().trial("64", 20e6, invalid=("late: the generator left out 7 frames",)) for _ in range(31)]
+    bad = [Maker().trial("64", 20e6, invalid=("late: the generator skipped 7 frames",)) for _ in range(31)]
     text = Reader(page(bad, Language.EN, AT)).text
     assert "31 trials are INVALID: generator late 31." in text
     assert "All 31 INVALID trials" in text
@@ -285,14 +285,16 @@ def names_a_place_of_loss_in_words_wherever_it_stands(language: Language, report
     assert text.count(reported) >= 3  # table, chart, and explanation
 
 
-UNANSWERED = "no answer: at 5,000 packets/s 4 trials were INVALID, the last because late: the generator sent nothing"
+WITHOUT_RESULT = (
+    "no result: at 5,000 packets/s 4 trials were INVALID, the last because late: the generator sent nothing"
+)
 UNSEEN = "frequency of the cores: this kernel has no cpufreq for them"
 
 
 @pytest.mark.parametrize(
     ("language", "reported"),
     [
-        (Language.EN, (UNANSWERED, f"Missing evidence: {UNSEEN}.")),
+        (Language.EN, (WITHOUT_RESULT, f"Missing evidence: {UNSEEN}.")),
         (
             Language.ZH,
             (
@@ -302,10 +304,10 @@ UNSEEN = "frequency of the cores: this kernel has no cpufreq for them"
         ),
     ],
 )
-def says_what_no_answer_and_no_evidence_there_is_in_its_language(language: Language, reported: tuple[str, ...]) -> None:
+def writes_in_its_language_why_a_result_or_evidence_is_missing(language: Language, reported: tuple[str, ...]) -> None:
     lossy = Maker().trial("64", 20e6)
     assert lossy.account.lost > 0
-    skipped = Skipped(at=AT, campaign=AT, job="one", reason=UNANSWERED)
+    skipped = Skipped(at=AT, campaign=AT, job="one", reason=WITHOUT_RESULT)
     trial = lossy.model_copy(update={"evidence": Evidence(missing=(UNSEEN,))})
     text = Reader(page([trial, skipped], language, AT)).text
     assert all(one in text for one in reported)

@@ -5,7 +5,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from dl3.model.answers import OverLoads
+from dl3.model.results import OverLoads
 from dl3.report.compare import Change, Comparison
 from dl3.report.grid import plain
 from dl3.report.groups import test_of
@@ -69,12 +69,12 @@ def comparison_as_json(comparison: Comparison) -> dict[str, object]:
 
 def cases_as_json(results: Results) -> list[dict[str, object]]:
     """The outcome of each case of a campaign."""
-    answered = {one.job for one in (*results.searches, *results.others, *results.latencies)}
+    with_result = {one.job for one in (*results.searches, *results.others, *results.latencies)}
     return [
         {
             "case": case.key,
             "jobs": len(case.jobs),
-            "answered": sum(job.key in answered for job in case.jobs),
+            "with_result": sum(job.key in with_result for job in case.jobs),
             "reason": case.reason.en if case.reason else None,
         }
         for plan in results.plans

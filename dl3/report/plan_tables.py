@@ -14,7 +14,7 @@ from dl3.report.sentences import sentence_text
 from dl3.report.units import moment, seconds_between
 from dl3.report.words import Language, Words
 
-CASES = (Column("case"), Column("title"), Column("outcome"), Column("jobs", "", True), Column("answers", "", True))
+CASES = (Column("case"), Column("title"), Column("outcome"), Column("jobs", "", True), Column("results", "", True))
 
 
 def said(text: Text, words: Words) -> str:
@@ -27,7 +27,7 @@ def case_anchor(case: Case) -> str:
     return "case-" + "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in case.key)
 
 
-def answered(case: Case, results: Results) -> int:
+def with_result(case: Case, results: Results) -> int:
     """How many jobs of a case have a result, or valid trials if their test has no other result."""
     keys = {one.job for one in (*results.searches, *results.others)}
     keys |= {trial.job for trial in results.latencies}
@@ -36,12 +36,12 @@ def answered(case: Case, results: Results) -> int:
 
 def is_run(case: Case, results: Results) -> bool:
     """Whether a case has any result."""
-    return answered(case, results) > 0
+    return with_result(case, results) > 0
 
 
 def is_partly(case: Case, results: Results) -> bool:
     """Whether a job of a case has no result, or some of its values cannot be measured here."""
-    return bool(case.left_out) or answered(case, results) < len(case.jobs)
+    return bool(case.left_out) or with_result(case, results) < len(case.jobs)
 
 
 def settings_of(case: Case) -> int:
@@ -54,9 +54,9 @@ def outcome(case: Case, results: Results, words: Words) -> str:
     """The outcome of a case."""
     if not case.jobs:
         return said(case.reason, words) if case.reason else words("case.nothing")
-    n, n_absent = answered(case, results), len(case.left_out)
+    n, n_absent = with_result(case, results), len(case.left_out)
     if n == 0:
-        return words("case.unanswered")
+        return words("case.without_result")
     if n_absent and n == len(case.jobs):
         return words("case.partly_here", n=n_absent, all=settings_of(case))
     return words("case.partly" if is_partly(case, results) else "case.run")
@@ -65,8 +65,8 @@ def outcome(case: Case, results: Results, words: Words) -> str:
 def case_row(case: Case, results: Results, words: Words) -> Row:
     """One case."""
     title = tag("a", said(case.title, words), href=f"#{case_anchor(case)}")
-    n_jobs, n_answers = (f"{len(case.jobs):,}", f"{answered(case, results):,}") if case.jobs else ("", "")
-    return Row((case.key, title, outcome(case, results, words), n_jobs, n_answers), None if case.jobs else "not-here")
+    n_jobs, n_results = (f"{len(case.jobs):,}", f"{with_result(case, results):,}") if case.jobs else ("", "")
+    return Row((case.key, title, outcome(case, results, words), n_jobs, n_results), None if case.jobs else "not-here")
 
 
 def sentences(heading: str, texts: Sequence[Text], words: Words) -> list[Element]:
@@ -88,13 +88,13 @@ def span_text(seconds: float, words: Words) -> str:
 def deviations_of(plan: Plan, results: Results) -> list[Text]:
     """The deviations of a plan; trial lengths are those of the results, since a budget shortens trials on the way."""
     own = [one for one in (*results.searches, *results.others, *results.latencies) if one.campaign == plan.campaign]
-    answered = {one.job for one in own}
+    with_result = {one.job for one in own}
     taken = {one.job: one.trial_seconds for one in own if isinstance(one, Throughput)}
     jobs = [job for case in plan.cases for job in case.jobs]
-    tests = {job.test for job in jobs if job.key in answered}
+    tests = {job.test for job in jobs if job.key in with_result}
     seconds: dict[TestName, list[float]] = {}
     for job in jobs:
-        if job.key in answered or job.test not in tests:
+        if job.key in with_result or job.test not in tests:
             of_search = taken.get(job.key) if job.test == "throughput" else None
             seconds.setdefault(job.test, []).append(of_search or job.effort.seconds)
     times = [text for test, found in seconds.items() for text in of_times(found, test)]

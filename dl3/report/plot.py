@@ -139,15 +139,15 @@ def entry_width(name: str) -> float:
     return text_width(name) + 36
 
 
-def legend_rows(entries: Sequence[Entry], room: float) -> list[list[Entry]]:
+def legend_rows(entries: Sequence[Entry], width: float) -> list[list[Entry]]:
     """The series in rows that fit into the width."""
     rows: list[list[Entry]] = [[]]
-    left = room
+    left = width
     for entry in entries:
         left -= entry_width(entry.name)
         if left < 0 and rows[-1]:
             rows.append([])
-            left = room - entry_width(entry.name)
+            left = width - entry_width(entry.name)
         rows[-1].append(entry)
     return rows
 

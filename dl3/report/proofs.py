@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dl3.model.answers import Proof, ProofPoint
+from dl3.model.results import Proof, ProofPoint
 from dl3.model.trial import Throughput
 from dl3.report.results import Measured, Results, Tester, tester_of
 from dl3.report.units import mpps, percent
@@ -62,7 +62,7 @@ def is_short(proof: Proof, point: ProofPoint, results: Results) -> bool:
     )
 
 
-def best_answer(proof: Proof, point: ProofPoint, results: Results) -> Throughput | None:
+def best_result(proof: Proof, point: ProofPoint, results: Results) -> Throughput | None:
     """The highest result with the same frames over the same wire."""
     same = [one for one in results.searches if one.frame == point.frame and is_of(tester_of(one), proof, results)]
     return max(same, key=lambda one: one.pps, default=None)
@@ -70,7 +70,7 @@ def best_answer(proof: Proof, point: ProofPoint, results: Results) -> Throughput
 
 def best_share(proof: Proof, point: ProofPoint, results: Results) -> Share | None:
     """How close it came to the generator's ceiling."""
-    best = best_answer(proof, point, results)
+    best = best_result(proof, point, results)
     return share_of(best, point, results) if best else None
 
 

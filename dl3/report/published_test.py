@@ -35,7 +35,7 @@ def keeps_what_was_forwarded_and_not_what_was_offered() -> None:
     assert [row.pps for row in found] == [row.figure for row in found]
 
 
-def knows_all_cases_of_the_white_paper_but_the_one_that_another_prints() -> None:
+def has_all_cases_of_the_white_paper_except_the_one_that_another_prints() -> None:
     cases = [f"1.{n}" for n in range(1, 9)] + [f"2.{n}" for n in (1, 2, 3, 4, 6, 7)] + [f"3.{n}" for n in range(1, 5)]
     assert all(published_for([f"white-paper {case}"]) for case in cases)
 
@@ -44,5 +44,5 @@ def knows_all_cases_of_the_white_paper_but_the_one_that_another_prints() -> None
     ("published", "measured", "wanted"),
     [("1 GiB", "1GiB", True), ("2x20000", "2x20,000", True), ("1,2,9", "1,2,9", True), ("1", "10", False)],
 )
-def knows_the_same_value_however_it_is_written(published: str, measured: str, wanted: bool) -> None:
+def recognises_the_same_value_however_it_is_written(published: str, measured: str, wanted: bool) -> None:
     assert same(published, [measured]) == wanted

@@ -8,19 +8,19 @@ from dl3.report.words import Words
 NUMBER, SHARE = r"-?[\d,]+", r"[\d.]+%"
 # Text keys and the sentences of dl3/trial/accounting.py; a sentence that matches none is shown as it is.
 OF_TRIALS = (
-    ("why.left_out", rf"the generator left out (?P<n>{NUMBER}) frames \((?P<share>{SHARE})\) that were due"),
+    ("why.left_out", rf"the generator skipped (?P<n>{NUMBER}) frames \((?P<share>{SHARE})\) that were due"),
     ("why.nothing", r"the generator sent nothing"),
     ("why.below", rf"stream '(?P<stream>.*)' was offered (?P<share>{SHARE}) below its rate"),
     ("why.above", rf"stream '(?P<stream>.*)' was offered (?P<share>{SHARE}) above its rate"),
-    ("why.missed", rf"the generator's ports dropped (?P<n>{NUMBER}) frames that nobody polled"),
+    ("why.missed", rf"the generator's ports dropped (?P<n>{NUMBER}) frames that were not polled in time"),
     (
         "why.paused",
-        rf"(?P<n>{NUMBER}) frames are missing and the generator paused (?P<times>{NUMBER}) times for longer than its "
-        rf"ring holds, at most (?P<us>{NUMBER}) us",
+        rf"(?P<n>{NUMBER}) frames are missing, and the generator stalled (?P<times>{NUMBER}) times for longer than its "
+        rf"ring can buffer, up to (?P<us>{NUMBER}) us",
     ),
     ("why.link", r"port '(?P<port>.*)' of the generator lost its link"),
     ("why.apart", rf"the TSCs of two workers are (?P<ns>{NUMBER}) ns apart"),
-    ("why.burst", rf"of (?P<frames>{NUMBER}) frames (?P<n>{NUMBER}) were left out, because the generator was late"),
+    ("why.burst", rf"(?P<n>{NUMBER}) of (?P<frames>{NUMBER}) frames were skipped because the generator was late"),
     (
         "why.sum",
         rf"stream '(?P<stream>.*)' sent (?P<sent>{NUMBER}), received (?P<received>{NUMBER}) and lost "
@@ -28,9 +28,9 @@ OF_TRIALS = (
     ),
     (
         "why.gaps",
-        rf"stream '(?P<stream>.*)' lost (?P<lost>{NUMBER}) frames, by the gaps in its numbers (?P<gaps>{NUMBER})",
+        rf"stream '(?P<stream>.*)' lost (?P<lost>{NUMBER}) frames, but (?P<gaps>{NUMBER}) by the gaps in its sequence numbers",
     ),
-    ("why.restarted", r"dl3d's counters went back; it was started again during the trial"),
+    ("why.restarted", r"dl3d's counters decreased: it was restarted during the trial"),
     (
         "why.passage",
         rf"dl3d received (?P<received>{NUMBER}) and injected (?P<injected>{NUMBER}) packets, sent (?P<sent>{NUMBER}), "
@@ -40,13 +40,13 @@ OF_TRIALS = (
 # The same for dl3/host/noise.py, dl3/bench/stability.py and dl3/bench/throughput.py.
 OF_NOISE = (
     ("noise.steal", rf"the hypervisor took (?P<share>{SHARE}) of core (?P<core>\d+)"),
-    ("noise.share", rf"a probe was given (?P<share>{SHARE}) of core (?P<core>\d+)"),
-    ("noise.pauses", rf"a probe was taken off core (?P<core>\d+) for (?P<us>{NUMBER}) us"),
+    ("noise.share", rf"a probe received only (?P<share>{SHARE}) of core (?P<core>\d+)"),
+    ("noise.stalls", rf"a probe was preempted on core (?P<core>\d+) for (?P<us>{NUMBER}) us"),
     ("noise.frequency", rf"core (?P<core>\d+) went from (?P<before>{NUMBER}) to (?P<after>{NUMBER}) MHz"),
     (
         "noise.distance",
-        rf"a cache line went from core to core and back in (?P<before>{NUMBER}) ns before, (?P<after>{NUMBER}) "
-        r"ns after",
+        rf"a cache line took (?P<before>{NUMBER}) ns before and (?P<after>{NUMBER}) ns after from core to core "
+        r"and back",
     ),
     (
         "noise.interrupted",
@@ -55,10 +55,10 @@ OF_NOISE = (
     ),
     (
         "noise.spread",
-        rf"the answers of (?P<n>{NUMBER}) searches lie (?P<apart>{SHARE}) apart at a resolution of "
+        rf"the results of (?P<n>{NUMBER}) searches differ by (?P<apart>{SHARE}) at a resolution of "
         rf"(?P<resolution>{SHARE})",
     ),
-    ("noise.cut", rf"the search was ended before its answer was as fine as its resolution of (?P<resolution>{SHARE})"),
+    ("noise.cut", rf"the search was ended before it reached its resolution of (?P<resolution>{SHARE})"),
     (
         "noise.starved",
         rf"the generator fell behind (?P<n>{NUMBER}) times, even at (?P<low>[\d.]+) Mpps, though it has reached "

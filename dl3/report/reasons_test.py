@@ -10,24 +10,24 @@ from dl3.report.texts import words_in
 from dl3.report.words import Language
 
 TOLD = (
-    ("late: the generator left out 1,049,954 frames (25.32%) that were due", "1,049,954", "25.32%"),
+    ("late: the generator skipped 1,049,954 frames (25.32%) that were due", "1,049,954", "25.32%"),
     ("late: the generator sent nothing",),
     ("pacing: stream 'east' was offered 1.94% below its rate", "east", "1.94%"),
     ("pacing: stream 'east' was offered 1.94% above its rate", "east", "1.94%"),
-    ("sink late: the generator's ports dropped 1,000 frames that nobody polled", "1,000"),
+    ("sink late: the generator's ports dropped 1,000 frames that were not polled in time", "1,000"),
     (
-        "sink late: 12 frames are missing and the generator paused 3 times for longer than its ring holds, "
-        "at most 5,000 us",
+        "sink late: 12 frames are missing, and the generator stalled 3 times for longer than its ring can "
+        "buffer, up to 5,000 us",
         "12",
         "3",
         "5,000",
     ),
     ("link: port 'left' of the generator lost its link", "left"),
     ("clock: the TSCs of two workers are 230 ns apart", "230"),
-    ("burst: of 5,000 frames 70 were left out, because the generator was late", "5,000", "70"),
+    ("burst: 70 of 5,000 frames were skipped because the generator was late", "5,000", "70"),
     ("accounting: stream 'east' sent 1,000, received 990 and lost 11 frames", "east", "1,000", "990", "11"),
-    ("accounting: stream 'east' lost 11 frames, by the gaps in its numbers 12", "east", "11", "12"),
-    ("accounting: dl3d's counters went back; it was started again during the trial",),
+    ("accounting: stream 'east' lost 11 frames, but 12 by the gaps in its sequence numbers", "east", "11", "12"),
+    ("accounting: dl3d's counters decreased: it was restarted during the trial",),
     (
         "accounting: dl3d received 1,000 and injected 2 packets, sent 900, punted 30 and dropped 4 by name; -5 are missing",
         *("1,000", "2", "900", "30", "4", "-5"),
@@ -39,22 +39,22 @@ NOISE = (
     *frequency_reasons(Look(mhz={2: 3100.0}), Look(mhz={2: 2400.0})),
     *distance_reasons(Look(round_trip_ns=95.0), Look(round_trip_ns=480.0)),
     "interrupted: 7 of 12 trials were INVALID because the generator fell behind at rates that it reached in others",
-    "spread: the answers of 3 searches lie 40.0% apart at a resolution of 0.5%",
-    "time: the search was ended before its answer was as fine as its resolution of 5.00%",
-    "no answer: the generator fell behind 9 times, even at 0.120 Mpps, though it has reached 14.200: give it a core "
+    "spread: the results of 3 searches differ by 40.0% at a resolution of 0.5%",
+    "time: the search was ended before it reached its resolution of 5.00%",
+    "no result: the generator fell behind 9 times, even at 0.120 Mpps, though it has reached 14.200: give it a core "
     "that nothing else uses",
 )
 
 
 @pytest.mark.parametrize("reported", TOLD, ids=lambda reported: reported[0][:24])
-def says_each_reason_in_chinese_with_its_figures(reported: tuple[str, ...]) -> None:
+def reports_each_reason_in_chinese_with_its_figures(reported: tuple[str, ...]) -> None:
     text = reason_text(reported[0], words_in(Language.ZH))
     assert reported[0].partition(": ")[2] not in text
     assert all(figure in text for figure in reported[1:])
 
 
 @pytest.mark.parametrize("reported", NOISE, ids=lambda reported: reported[:24])
-def says_in_chinese_why_the_machine_was_noisy(reported: str) -> None:
+def reports_in_chinese_why_the_machine_was_noisy(reported: str) -> None:
     text = noise_text([reported], words_in(Language.ZH))
     assert re.search("[\u4e00-\u9fff]", text)
     assert sorted(re.findall(r"\d[\d.,]*", text)) == sorted(re.findall(r"\d[\d.,]*", reported))
@@ -72,6 +72,6 @@ def has_a_case_for_each_sentence() -> None:
     assert len(TOLD) + len(NOISE) == len(SENTENCES)
 
 
-def leaves_what_it_does_not_know() -> None:
+def leaves_unknown_values() -> None:
     assert reason_text("accounting: 1 is not 2", words_in(Language.ZH)).endswith("1 is not 2")
     assert reason_text("no colon", words_in(Language.ZH)) == "no colon"

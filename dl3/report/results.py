@@ -7,8 +7,8 @@ from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
 from dl3.model.campaign import Case, Finished, Job, Plan, Skipped
+from dl3.model.results import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
 from dl3.model.trial import Throughput, Trial, wire_of
 
 Other = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
@@ -133,11 +133,11 @@ class Results:
         return tuple(sorted(found, key=order))
 
     @property
-    def unanswered(self) -> tuple[tuple[str, str], ...]:
+    def without_result(self) -> tuple[tuple[str, str], ...]:
         """Device and frame size of each search that has trials but no result."""
-        answered = {question(search) for search in self.searches}
+        with_result = {question(search) for search in self.searches}
         tried = sorted((trial for trial in self.trials if trial.test == "throughput"), key=frame_order)
-        left = [(trial.dut, trial.frame) for trial in tried if question(trial) not in answered]
+        left = [(trial.dut, trial.frame) for trial in tried if question(trial) not in with_result]
         return tuple(dict.fromkeys(left))
 
     def series_of(self, record: Measured) -> Series:

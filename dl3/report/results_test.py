@@ -24,8 +24,8 @@ def shows_latency_by_load_although_the_mean_of_a_mix_varies() -> None:
     assert [trial.asked_pps for trial in gather(trials).latencies] == [1e6, 5e6, 9e6]
 
 
-def keeps_an_answer_beside_one_over_another_wire() -> None:
-    searches = [over(wire).answer("64", pps, limited_by="generator") for wire, pps in (("memif", 16e6), ("veth", 6e5))]
+def keeps_a_result_beside_one_over_another_wire() -> None:
+    searches = [over(wire).result("64", pps, limited_by="generator") for wire, pps in (("memif", 16e6), ("veth", 6e5))]
     results, words = gather(searches), words_in(Language.EN)
     assert [one.pps for one in results.searches] == [16e6, 6e5]
     assert list(table_names(results.series, words).values()) == ["dl3d (memif)", "dl3d (veth)"]
@@ -38,11 +38,11 @@ def keeps_an_answer_beside_one_over_another_wire() -> None:
     assert len({one.question for one in figures(results)}) == 2
 
 
-def says_in_chinese_that_a_rate_is_at_least_so_much() -> None:
+def reports_in_chinese_that_a_rate_is_at_least_so_much() -> None:
     words = words_in(Language.ZH)
-    (text,) = sentences(gather([Maker().answer("64", 15.3e6, limited_by="generator")]), words)
+    (text,) = sentences(gather([Maker().result("64", 15.3e6, limited_by="generator")]), words)
     assert "吞吐量至少为 15.3 Mpps" in text
-    (text,) = sentences(gather([Maker().answer("64", 15.3e6)]), words)
+    (text,) = sentences(gather([Maker().result("64", 15.3e6)]), words)
     assert "吞吐量为 15.3 Mpps" in text
 
 
@@ -70,10 +70,10 @@ def counts_the_cases_that_were_measured_in_part_and_names_no_absent_ones_where_t
 
 def counts_cases_of_which_some_values_are_not_applicable() -> None:
     record = white_paper()
-    answered = [one for one in record if not isinstance(one, Skipped)]
+    with_result = [one for one in record if not isinstance(one, Skipped)]
     plan = next(one for one in record if isinstance(one, Plan))
     last, words = [job for case in plan.cases for job in case.jobs][-1], words_in(Language.EN)
-    text = sentences(gather([*answered, Maker().answer("1024", 1e6).model_copy(update={"job": last.key})]), words)[0]
+    text = sentences(gather([*with_result, Maker().result("1024", 1e6).model_copy(update={"job": last.key})]), words)[0]
     partly = [case.key for case in plan.cases if case.jobs and case.left_out]
     assert partly == ["1.2", "1.7"]
     assert "10 of 19 cases were measured on this machine (2 of them partly)" in text
@@ -81,17 +81,17 @@ def counts_cases_of_which_some_values_are_not_applicable() -> None:
 
 def keeps_the_trials_of_one_wire_from_those_of_another() -> None:
     trials = [over(wire).trial("64", 1e6) for wire in ("memif", "veth")]
-    results = gather([*trials, over("veth").answer("64", 1e6)])
+    results = gather([*trials, over("veth").result("64", 1e6)])
     assert Groups(results).lines(results.searches[0]) == "2"
-    assert results.unanswered == (("dl3d", "64"),)
+    assert results.without_result == (("dl3d", "64"),)
 
 
 def names_no_wire_where_all_is_over_the_same() -> None:
-    results = gather([over("memif").answer(frame, 1e6) for frame in ("64", "128")])
+    results = gather([over("memif").result(frame, 1e6) for frame in ("64", "128")])
     assert list(table_names(results.series, words_in(Language.EN)).values()) == ["dl3d"]
 
 
-def names_a_job_without_an_answer_in_words() -> None:
+def names_a_job_without_a_result_in_words() -> None:
     results = gather(white_paper())
     (skipped,) = results.skipped
     job = results.jobs[skipped.job]
@@ -104,9 +104,9 @@ def names_a_job_without_an_answer_in_words() -> None:
 
 def leaves_out_no_job_that_was_finished_after_all() -> None:
     maker = Maker()
-    skipped = [Skipped(at="1", campaign=maker.campaign, job=job, reason="no answer") for job in ("a", "b")]
+    skipped = [Skipped(at="1", campaign=maker.campaign, job=job, reason="no result") for job in ("a", "b")]
     finished = Finished(at="2", campaign=maker.campaign, job="a", seconds=1, planned_seconds=1)
     of_another = finished.model_copy(update={"campaign": "before", "job": "b"})
-    throughput_on_the_way = maker.answer("64", 1e6).model_copy(update={"job": "b"})
+    throughput_on_the_way = maker.result("64", 1e6).model_copy(update={"job": "b"})
     results = gather([*skipped, finished, of_another, throughput_on_the_way])
     assert [one.job for one in results.skipped] == ["b"]

@@ -41,6 +41,6 @@ def writes_an_axis_as_people_do() -> None:
 MILLIONS = ("3,000,000", "4,000,000", "5,000,000")
 
 
-def starts_and_ends_where_it_was_told() -> None:
+def starts_and_ends_where_requested() -> None:
     assert [Linear(10, 200, 0).at(value) for value in (0, 5, 10)] == [200, 100, 0]
     assert [round(Log(1, 100, 200, 0).at(value)) for value in (1, 10, 100)] == [200, 100, 0]

@@ -11,7 +11,7 @@ from dl3.report.comparison_table import comparison_text
 from dl3.report.latencies import LatencyCase, LoadPoint, latency_cases
 from dl3.report.names import series_names, short_loss
 from dl3.report.other_sentences import other_sentence
-from dl3.report.plan_tables import answered, is_partly, is_run, said
+from dl3.report.plan_tables import is_partly, is_run, said, with_result
 from dl3.report.results import Results, frames_of
 from dl3.report.units import MICRO, micros, moment, percent, significant
 from dl3.report.words import Words
@@ -133,8 +133,8 @@ def plan_sentence(plan: Plan, results: Results, words: Words) -> str:
     n_partly = sum(is_partly(case, results) for case in run)
     n_absent = sum(not case.jobs for case in plan.cases)
     n_jobs = sum(len(case.jobs) for case in plan.cases)
-    n_answered = sum(answered(case, results) for case in run)
-    numbers = {"cases": len(plan.cases), "jobs": n_jobs, "answered": n_answered}
+    n_with_result = sum(with_result(case, results) for case in run)
+    numbers = {"cases": len(plan.cases), "jobs": n_jobs, "with_result": n_with_result}
     if len(run) == len(plan.cases) and not n_partly:
         return words("result.plan_all", **numbers)
     partly = words("result.partly", n=n_partly) if n_partly else ""

@@ -129,9 +129,9 @@ def result_row(search: Throughput, series: str, scene: Scene, words: Words) -> R
     return Row(cells, "noisy" if search.noise else None, scene.groups.link(search))
 
 
-def unanswered_names(unanswered: Iterable[tuple[str, str]], words: Words) -> list[str]:
+def names_without_result(without_result: Iterable[tuple[str, str]], words: Words) -> list[str]:
     """Device and frame size of each search without a result."""
-    return [words("note.search", dut=dut, frame=words.frame(frame)) for dut, frame in unanswered]
+    return [words("note.search", dut=dut, frame=words.frame(frame)) for dut, frame in without_result]
 
 
 def result_notes(searches: Sequence[Throughput], results: Results, words: Words) -> list[Element]:
@@ -152,7 +152,7 @@ def result_notes(searches: Sequence[Throughput], results: Results, words: Words)
 
 
 def noise_notes(results: Results, groups: Groups, words: Words) -> list[Element]:
-    """Which answers a noisy machine gave, and why it was noisy: one sentence for each device and reason."""
+    """Which results a noisy machine gave, and why it was noisy: one sentence for each device and reason."""
     frames: dict[tuple[str, str], list[str]] = {}
     wires = {(one.dut, wire_of(one.facts)) for one in results.searches}
     for one in results.searches:
@@ -172,16 +172,18 @@ def noise_notes(results: Results, groups: Groups, words: Words) -> list[Element]
 def results_table(scene: Scene, prefix: str, words: Words) -> list[Element]:
     """The results of the searches, and what limited each."""
     results = scene.part.results
-    unanswered = results.unanswered
-    missing = [note(words("note.no_answer", searches=words("list.comma").join(unanswered_names(unanswered, words))))]
+    without_result = results.without_result
+    missing = [
+        note(words("note.no_result", searches=words("list.comma").join(names_without_result(without_result, words))))
+    ]
     if not results.searches:
-        return missing if unanswered else []
+        return missing if without_result else []
     names = table_names(results.series, words)
     rows = [result_row(search, names[results.series_of(search)], scene, words) for search in results.searches]
     table = grid(f"{prefix}results", RESULTS, rows, words)
     is_case = scene.part.case is not None  # notes for all cases are above them
     standing = [] if is_case else result_notes(results.searches, scene.groups.results, words)
-    return [table, *standing, *noise_notes(results, scene.groups, words), *(missing if unanswered else [])]
+    return [table, *standing, *noise_notes(results, scene.groups, words), *(missing if without_result else [])]
 
 
 def latency_row(trial: Trial, name: str, scene: Scene, words: Words) -> Row:

@@ -22,24 +22,24 @@ TRIALS: list[Trial] = [
     *(MAKER.trial("64", pps) for pps in (4e6, 5e6)),
     *(MAKER.trial("64", 4.5e6, **LATE) for _ in range(2)),
 ]
-ANSWER = MAKER.answer(
+RESULT = MAKER.result(
     "64", 5e6, n_trials=99, noise=(f"interrupted: 1 of 4 {SENTENCE}", f"interrupted: 2 of 4 {SENTENCE}")
 )
 CEILING = MAKER.trial("64", 14e6, test="ceiling")
-RECORDS: list[Record] = [CEILING, *TRIALS[:4], CEILING.model_copy(), *TRIALS[4:], ANSWER]
+RECORDS: list[Record] = [CEILING, *TRIALS[:4], CEILING.model_copy(), *TRIALS[4:], RESULT]
 
 
 def counts_the_trials_that_are_recorded() -> None:
     groups = Groups(gather(RECORDS))
-    assert tally(ANSWER, groups) == Tally(8, 3, 3)
+    assert tally(RESULT, groups) == Tally(8, 3, 3)
     (row,) = [one for one in groups.groups.values() if one.test == "throughput"]
     assert len(list(group_rows(row, groups, words_in(Language.EN)))) - 1 == 8
 
 
-def counts_what_the_result_says_where_no_trial_is_recorded() -> None:
-    groups = Groups(gather([ANSWER]))
-    assert tally(ANSWER, groups) == Tally(99, 0)
-    assert recount(ANSWER, groups) == ANSWER.noise
+def counts_the_trials_of_the_result_where_none_is_recorded() -> None:
+    groups = Groups(gather([RESULT]))
+    assert tally(RESULT, groups) == Tally(99, 0)
+    assert recount(RESULT, groups) == RESULT.noise
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def has_no_empty_text(language: Language) -> None:
     assert not [key for key, text in words_in(language).table.items() if not text.strip()]
 
 
-def speaks_chinese() -> None:
+def prints_chinese_text() -> None:
     english, chinese = words_in(Language.EN).table, words_in(Language.ZH).table
     same = {english[key] for key in english if english[key] == chinese[key]}
     assert not [text for text in same if re.search("[a-z]{4}", re.sub(r"\{\w+\}", "", text))]

@@ -35,6 +35,6 @@ def writes_no_sign_before_a_zero() -> None:
     assert number(-0.5, 1) == "-0.5"
 
 
-def tells_times_in_utc() -> None:
+def reports_times_in_utc() -> None:
     assert moment("2026-11-22T01:30:00+02:00") == "2026-11-21 23:30:00"
     assert moment("yesterday") == "yesterday"

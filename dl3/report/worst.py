@@ -14,11 +14,11 @@ def worst(results: Results) -> list[Trial]:
     """
     lossy = [trial for trial in results.valid if trial.account.lost > 0 and trial.test != RESET]
     has_evidence = [trial for trial in lossy if trial.evidence is not None or trial.timeline is not None]
-    answers = {question(search): search.pps for search in results.searches}
+    carried_pps = {question(search): search.pps for search in results.searches}
 
     def weight(trial: Trial) -> tuple[bool, int]:
-        carried = answers.get(question(trial), 0.0)
-        return trial.offered_pps <= carried, trial.account.lost
+        is_carried = trial.offered_pps <= carried_pps.get(question(trial), 0.0)
+        return is_carried, trial.account.lost
 
     found: dict[tuple[Series, str], Trial] = {}
     for trial in sorted(has_evidence or lossy, key=weight, reverse=True):

@@ -33,13 +33,13 @@ def is_as_exact_as_asked() -> None:
     assert len(tried) < 20
 
 
-def says_that_even_the_longest_burst_passed() -> None:
+def reports_that_even_the_longest_burst_passed() -> None:
     found, tried = search(10_000, Reach(5000))
     assert (found.frames, found.is_at_least) == (5000, True)
     assert tried[-1] == 5000
 
 
-def says_that_not_even_one_frame_passed() -> None:
+def reports_that_not_even_one_frame_passed() -> None:
     found, _ = search(0, Reach(5000))
     assert (found.frames, found.trial, found.is_at_least) == (0, None, False)
 

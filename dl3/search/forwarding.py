@@ -32,5 +32,5 @@ def find_rates(measure: Callable[[float], T], step: float = 0.1, retries: int = 
     """Measure all loads; Undecided if none has a valid trial."""
     found = Rates([(share, first_valid(measure, share, retries)) for share in loads_of(step)])
     if not found.points:
-        raise Undecided("no answer: the trials of all loads were INVALID, see their reasons")
+        raise Undecided("no result: the trials of all loads were INVALID, see their reasons")
     return found

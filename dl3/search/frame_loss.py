@@ -49,5 +49,5 @@ def find_losses(measure: Callable[[float], T], step: float = 0.1, retries: int =
             break
     found = Tried(list(zip(shares, trials, strict=False)))
     if not found.points:
-        raise Undecided("no answer: the trials of all loads were INVALID, see their reasons")
+        raise Undecided("no result: the trials of all loads were INVALID, see their reasons")
     return found

@@ -39,7 +39,7 @@ def goes_down_to_the_last_load_where_all_lose() -> None:
     assert len(find_losses(lambda share: device(1, share)).points) == 10
 
 
-def tells_a_load_that_stays_invalid_apart_and_does_not_count_it() -> None:
+def reports_a_load_that_stays_invalid_separately_and_does_not_count_it() -> None:
     found = find_losses(lambda share: BROKEN if 0.85 < share < 0.95 else device(85, share))
     assert [round(share, 1) for share, _ in found.points] == [1, 0.8, 0.7]
     assert found.invalid_shares == [0.9]
@@ -70,7 +70,7 @@ def reports_valid_trials_alone(seed: int) -> None:
     assert not {*shares} & {*found.invalid_shares}
 
 
-def tells_the_rates_of_a_device_that_sags_under_load() -> None:
+def reports_the_rates_of_a_device_that_sags_under_load() -> None:
     forwards = {1.0: 40.0, 0.9: 60.0, 0.8: 70.0}
     rates = find_rates(lambda share: device(forwards.get(round(share, 1), 75.0), share))
     assert len(rates.points) == 10

@@ -16,7 +16,7 @@ from MLRsearch.search_goal_tuple import SearchGoalTuple
 
 from dl3.model import durations
 from dl3.model.trial import Limit
-from dl3.search.throughput import Answer, Bounds, M, Undecided, given_up, is_enough
+from dl3.search.throughput import Bounds, M, SearchResult, Undecided, given_up, is_enough
 
 NEVER = 1e9  # disables the package's own time limit; `Goals.longest_s` limits trial time instead
 MS = 0.001
@@ -158,8 +158,8 @@ class Measurer(AbstractMeasurer, Generic[M]):
     def _check_time(self) -> None:
         if self.spent_s > self.goals.longest_s:
             raise Undecided(
-                f"no answer: {len(self.made)} trials of {self.spent_s:,.0f} s in all did not settle it, the device "
-                "answers differently each time: make trials longer, or allow some of them to lose (exceed ratio)"
+                f"no result: {len(self.made)} trials of {self.spent_s:,.0f} s in all did not settle it, the device "
+                "behaves differently each time: make trials longer, or allow some of them to lose (exceed ratio)"
             )
 
 
@@ -229,13 +229,13 @@ def too_high(measurer: Measurer[M], ratio: float, pps: float, high: float | None
     return min(missed, default=None)
 
 
-def answer(measurer: Measurer[M], ratio: float, bounds: tuple[float | None, float | None]) -> Answer[M]:
+def search_result(measurer: Measurer[M], ratio: float, bounds: tuple[float | None, float | None]) -> SearchResult[M]:
     """The result for one goal, from the package's lower and upper bounds. Trial counts cover the whole search."""
     made, goals, (low, high) = measurer.made, measurer.goals, bounds
     rate = rate_below(made, ratio, low, goals) if low else None
     pps = rate.best.offered_pps if rate else 0.0
     limit: Limit = "generator" if high in measurer.behind else "dut"
-    return Answer(
+    return SearchResult(
         pps=pps,
         upper_pps=too_high(measurer, ratio, pps, high),
         ended_pps=max(pps, high or measurer.bounds.high_pps),
@@ -253,7 +253,7 @@ def find_throughputs(
     goals: Goals | None = None,
     report: Callable[[float], None] | None = None,
     known: M | None = None,
-) -> tuple[Answer[M], ...]:
+) -> tuple[SearchResult[M], ...]:
     """One result per goal, in the same order. `bounds` are two different rates. Raises Undecided.
 
     Before each trial except the first, `report` is called with an estimate of the remaining trial time in seconds.
@@ -273,4 +273,4 @@ def find_throughputs(
     results = [found[goal] for goal in config.goals]
     both = [(result.relevant_lower_bound, result.relevant_upper_bound) for result in results]
     brackets = [(float(low) if low else None, float(high) if high else None) for low, high in both]
-    return tuple(answer(measurer, *one) for one in zip(goals.loss_ratios, brackets, strict=True))
+    return tuple(search_result(measurer, *one) for one in zip(goals.loss_ratios, brackets, strict=True))

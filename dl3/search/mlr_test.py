@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dl3.model.trial import Limit
 from dl3.search import mlr
 from dl3.search.mlr import Goals, find_throughputs
-from dl3.search.throughput import FILL, Answer, Bounds, SearchSettings, Undecided, find_throughput
+from dl3.search.throughput import FILL, Bounds, SearchResult, SearchSettings, Undecided, find_throughput
 from dl3.search.throughput_test import LATE, Device, Seen, forwarder, generator
 
 OVERHEAD_S = 0.6  # per trial: warm-up, drain, reading of counters
@@ -61,7 +61,7 @@ def bounds(draw: st.DrawFn) -> Bounds:
     return Bounds(high * draw(st.floats(1e-4, 0.5)), high, draw(st.sampled_from(limits)))
 
 
-def check(device: Device, within: Bounds, wanted: Goals) -> tuple[Answer[Seen], ...]:
+def check(device: Device, within: Bounds, wanted: Goals) -> tuple[SearchResult[Seen], ...]:
     """Run a search and check every result against all trials."""
     desk, left = Desk(device), list[float]()
     found = find_throughputs(desk.measure, within, wanted, left.append)
@@ -75,7 +75,7 @@ def check(device: Device, within: Bounds, wanted: Goals) -> tuple[Answer[Seen], 
     return found
 
 
-def hold(desk: Desk, ratio: float, one: Answer[Seen], wanted: Goals) -> None:
+def hold(desk: Desk, ratio: float, one: SearchResult[Seen], wanted: Goals) -> None:
     """The result is below all rates that lost frames, and was tried as often and as long as required."""
     _hold_upper(desk, ratio, one, wanted)
     if not one.best:
@@ -89,10 +89,10 @@ def hold(desk: Desk, ratio: float, one: Answer[Seen], wanted: Goals) -> None:
     assert one.best in finals
     if not wanted.exceed_ratio:
         lossy = [seen.offered_pps for *_, seen in desk.seen if not seen.invalid and seen.loss_ratio > ratio]
-        assert all(one.pps < pps for pps in lossy), "it never answers a rate at which a trial lost"
+        assert all(one.pps < pps for pps in lossy), "it never reports a rate at which a trial lost"
 
 
-def _hold_upper(desk: Desk, ratio: float, one: Answer[Seen], wanted: Goals) -> None:
+def _hold_upper(desk: Desk, ratio: float, one: SearchResult[Seen], wanted: Goals) -> None:
     """A rate is too high for the device only if a valid trial there missed the goal."""
     missed = [asked for asked, _, seen in desk.seen if not seen.invalid and seen.loss_ratio > ratio]
     assert one.ended_pps >= one.pps
@@ -120,7 +120,7 @@ def finds_the_rates_above_which_a_device_drops_too_much(limit: float, within: Bo
 
 
 @given(st.floats(1e3, 2e8), bounds(), goals, st.randoms(use_true_random=False), st.floats(0, 0.3))
-def never_answers_a_rate_that_lost_however_noisy_the_device(
+def never_reports_a_rate_that_lost_however_noisy_the_device(
     limit: float, within: Bounds, wanted: Goals, dice: random.Random, noise: float
 ) -> None:
     def noisy(pps: float) -> Seen:
@@ -134,7 +134,7 @@ def never_answers_a_rate_that_lost_however_noisy_the_device(
         check(noisy, within, wanted)
 
 
-def calls_no_rate_too_high_that_lies_below_the_answer() -> None:
+def calls_no_rate_too_high_that_lies_below_the_result() -> None:
     def hasty(pps: float) -> Seen:
         offered = pps * 1.0009  # within the pacing tolerance
         return Seen(offered, offered, (LATE,), is_behind=True) if pps > 9990 else Seen(offered, offered)
@@ -168,7 +168,7 @@ def calls_nothing_too_high_where_no_trial_lost() -> None:
 
 
 @given(st.floats(1e3, 2e8), bounds(), st.floats(1e-3, 0.1), st.randoms(use_true_random=False))
-def answers_no_less_where_more_may_be_lost(
+def reports_no_less_where_more_may_be_lost(
     limit: float, within: Bounds, resolution: float, dice: random.Random
 ) -> None:
     device: Device = lambda pps: Seen(pps, min(pps, limit * dice.uniform(1 - resolution, 1 + resolution)))  # noqa: E731
@@ -186,7 +186,7 @@ def calls_the_ceiling_of_the_generator_by_its_name(ceiling: float, limit: float,
 
 
 @given(st.floats(1e3, 2e8), bounds(), goals, st.integers(0, 99), st.floats(0, 0.02))
-def asks_the_same_again_when_it_sees_the_same(
+def repeats_the_same_rates_for_the_same_trials(
     limit: float, within: Bounds, wanted: Goals, seed: int, spread: float
 ) -> None:
     dice = random.Random(seed)
@@ -207,7 +207,7 @@ def unlucky(limit: float, dice: random.Random) -> Device:
 
 
 @pytest.mark.parametrize(("exceed", "trials"), [(0.5, 3), (0.25, 5), (0.1, 11)])
-def forgives_with_an_exceed_ratio_what_happens_now_and_then(exceed: float, trials: int) -> None:
+def tolerates_with_an_exceed_ratio_what_happens_now_and_then(exceed: float, trials: int) -> None:
     wanted, within = Goals(exceed_ratio=exceed), Bounds(1e4, 2e7)
     assert wanted.n_trials == trials
     misses = []
@@ -219,10 +219,10 @@ def forgives_with_an_exceed_ratio_what_happens_now_and_then(exceed: float, trial
         tries = [seen for _, s, seen in desk.seen if s == wanted.seconds and seen.offered_pps == found.pps]
         assert sum(seen.loss_ratio > 0 for seen in tries) <= exceed * wanted.n_trials
         misses.append(7.3e6 - found.pps)
-    assert sorted(misses)[10] <= 0.005 * 7.3e6, "one trial in twenty that loses moves the answer of few searches"
+    assert sorted(misses)[10] <= 0.005 * 7.3e6, "one trial in twenty that loses moves the result of few searches"
 
 
-def tells_the_conditional_throughput_of_what_came_back() -> None:
+def reports_the_conditional_throughput_of_what_came_back() -> None:
     strict, loose = find_throughputs(Desk(forwarder(7.3e6)).measure, Bounds(1e4, 2e7), Goals((0.0, 0.005)))
     assert strict.conditional_pps == strict.pps <= 7.3e6 < loose.pps
     assert loose.conditional_pps == pytest.approx(7.3e6)
@@ -256,7 +256,7 @@ def hardly_tries_again_once_it_has_had_its_fill_of_a_generator_that_is_behind() 
 
 def gives_up_in_a_sentence_when_no_trial_is_valid() -> None:
     desk = Desk(lambda pps: Seen(pps, pps, ("the link of 'left' was lost",)))
-    with pytest.raises(Undecided, match=r"^no answer: at .* 4 trials were INVALID, .* the link of 'left' was lost$"):
+    with pytest.raises(Undecided, match=r"^no result: at .* 4 trials were INVALID, .* the link of 'left' was lost$"):
         find_throughputs(desk.measure, Bounds(1e4, 2e7))
 
 
@@ -264,7 +264,7 @@ def ends_a_search_that_never_settles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mlr, "MOST_FINALS", 0.5)
     wanted, dice = Goals(exceed_ratio=0.5, resolution=1e-4), random.Random(7)
     desk = Desk(lambda pps: Seen(pps, pps * (1 - 0.3 * dice.random() ** 8)))
-    with pytest.raises(Undecided, match=r"^no answer: .* did not settle it, .* \(exceed ratio\)$"):
+    with pytest.raises(Undecided, match=r"^no result: .* did not settle it, .* \(exceed ratio\)$"):
         find_throughputs(desk.measure, Bounds(1e4, 2e7), wanted)
     assert wanted.longest_s < desk.trial_s <= wanted.longest_s + wanted.seconds
 

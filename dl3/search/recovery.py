@@ -15,11 +15,11 @@ def recovery_s(last_lost_s: float | None, overload_s: float, whole_s: float) -> 
     """
     if last_lost_s is None:
         raise Undecided(
-            "no answer: nothing was lost in the overload, so there is nothing to recover from: search its throughput "
+            "no result: nothing was lost in the overload, so there is nothing to recover from: search its throughput "
             "again, with longer trials"
         )
     if last_lost_s > whole_s - SETTLED_S:
         raise Undecided(
-            f"no answer: {whole_s - overload_s:.1f} s after the overload frames were still lost: give it longer trials"
+            f"no result: {whole_s - overload_s:.1f} s after the overload frames were still lost: give it longer trials"
         )
     return max(0.0, last_lost_s - overload_s)

@@ -35,7 +35,7 @@ def waits_ever_longer_for_a_device_to_come_back() -> None:
         trial_that_ends_well(measure, lambda _: False, 1.0, 3.0)
 
 
-def knows_whether_the_device_came_back() -> None:
+def detects_whether_the_device_came_back() -> None:
     assert is_back(None, 2.0)
     assert is_back(1.5, 2.0)
     assert not is_back(1.99, 2.0)

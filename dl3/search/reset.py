@@ -23,5 +23,5 @@ def trial_that_ends_well(
         if is_good(trial):
             return trial
         if seconds >= most_s:
-            raise Undecided(f"no answer: the device did not forward again within {seconds:.0f} s: look at its log")
+            raise Undecided(f"no result: the device did not forward again within {seconds:.0f} s: look at its log")
         seconds = min(2 * seconds, most_s)

@@ -24,9 +24,9 @@ def outside(n: int, rank: int) -> float:
     return sum(math.comb(n, i) for i in range(rank)) / 2.0 ** (n - 1)
 
 
-def interval(answers: Sequence[float]) -> tuple[float, float] | None:
+def interval(results: Sequence[float]) -> tuple[float, float] | None:
     """The interval in packets/s, never below 0; None for a single result."""
-    n, ranked = len(answers), sorted(answers)
+    n, ranked = len(results), sorted(results)
     if n < 2:
         return None
     if n < LEAST_RANKED:
@@ -36,6 +36,6 @@ def interval(answers: Sequence[float]) -> tuple[float, float] | None:
     return ranked[rank - 1], ranked[n - rank]
 
 
-def width(answers: Sequence[float]) -> float:
+def width(results: Sequence[float]) -> float:
     """Distance between the lowest and the highest result, relative to the highest; 0 if there are none."""
-    return 1 - min(answers) / max(answers) if answers and max(answers) > 0 else 0.0
+    return 1 - min(results) / max(results) if results and max(results) > 0 else 0.0

@@ -89,7 +89,7 @@ class Rung(Generic[M]):
 
 
 @dataclass(frozen=True)
-class Answer(Generic[M]):
+class SearchResult(Generic[M]):
     """The highest rate that passed (0: none) and the lowest one known to be too high for the device."""
 
     pps: float
@@ -190,11 +190,11 @@ def given_up(pps: float, trials: tuple[M, ...]) -> Rung[M]:
         return Rung(pps, tuple(sorted(trials, key=lambda trial: trial.is_behind)), "behind")
     n_invalid = sum(1 for trial in trials if trial.invalid)
     raise Undecided(
-        f"no answer: at {pps:,.0f} packets/s {n_invalid} trials were INVALID, the last because {trials[-1].invalid[0]}"
+        f"no result: at {pps:,.0f} packets/s {n_invalid} trials were INVALID, the last because {trials[-1].invalid[0]}"
     )
 
 
-def answer(rungs: Sequence[Rung[M]], bounds: Bounds, settings: SearchSettings) -> Answer[M]:
+def search_result(rungs: Sequence[Rung[M]], bounds: Bounds, settings: SearchSettings) -> SearchResult[M]:
     """The highest rate that passed and is below every offered rate that lost frames."""
     trials = [trial for rung in rungs for trial in rung.trials]
     lossy = [trial for trial in trials if not trial.invalid and trial.loss_ratio > settings.goal_loss_ratio]
@@ -205,7 +205,7 @@ def answer(rungs: Sequence[Rung[M]], bounds: Bounds, settings: SearchSettings) -
     too_high = min((rung.asked_pps for rung in rungs if rung.verdict == "lost"), default=None)
     found = min(best.valid, key=lambda trial: trial.offered_pps) if best else None
     pps = found.offered_pps if found else 0.0
-    return Answer(
+    return SearchResult(
         pps=pps,
         upper_pps=too_high and max(pps, too_high),
         ended_pps=max(pps, failed.asked_pps if failed else bounds.high_pps),
@@ -223,7 +223,7 @@ def find_throughput(
     report: Callable[[int], None] | None = None,
     known: Sequence[Rung[M]] = (),
     is_over: Callable[[], bool] = lambda: False,
-) -> Answer[M]:
+) -> SearchResult[M]:
     """Search within bounds. After each rate, `report` is called with the estimated number of rates left. Raises
     Undecided.
 
@@ -233,10 +233,10 @@ def find_throughput(
     settings = settings or SearchSettings()
     rungs = list(known)
     while (pps := next_rate(rungs, bounds, settings)) is not None:
-        if is_over() and answer(rungs, bounds, settings).best:
+        if is_over() and search_result(rungs, bounds, settings).best:
             break
         n_invalid = sum(len(rung.trials) - len(rung.valid) for rung in rungs)
         rungs.append(try_rate(measure, pps, settings, n_invalid))
         if report:
             report(likely_left(rungs, bounds, settings))
-    return answer(rungs, bounds, settings)
+    return search_result(rungs, bounds, settings)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from dl3.model.trial import Limit
 from dl3.search.throughput import (
     FILL,
-    Answer,
     Bounds,
     Rung,
+    SearchResult,
     SearchSettings,
     Undecided,
     find_throughput,
@@ -80,7 +80,7 @@ def bounds(draw: st.DrawFn) -> Bounds:
     return Bounds(low, high, draw(st.sampled_from(limits)))
 
 
-def check(device: Device, within: Bounds, wanted: SearchSettings) -> Answer[Seen]:
+def check(device: Device, within: Bounds, wanted: SearchSettings) -> SearchResult[Seen]:
     """Run a search and check the result against all trials."""
     seen: list[tuple[float, Seen]] = []
     left: list[int] = []
@@ -91,7 +91,7 @@ def check(device: Device, within: Bounds, wanted: SearchSettings) -> Answer[Seen
     assert found.n_invalid == sum(1 for _, trial in seen if trial.invalid)
     assert all(within.low_pps <= asked <= within.high_pps for asked, _ in seen)
     lost = [trial.offered_pps for _, trial in seen if not trial.invalid and trial.loss_ratio > wanted.goal_loss_ratio]
-    assert all(found.pps < pps for pps in lost), "it never answers a rate at which a trial lost"
+    assert all(found.pps < pps for pps in lost), "it never reports a rate at which a trial lost"
     missed = [pps for pps, trial in seen if not trial.invalid and trial.loss_ratio > wanted.goal_loss_ratio]
     assert found.upper_pps == (max(found.pps, min(missed)) if missed else None), "nothing else is too high"
     if found.best:
@@ -142,7 +142,7 @@ def hardly_tries_again_once_it_has_had_its_fill_of_a_generator_that_is_behind() 
 
 
 @given(st.randoms(use_true_random=False), st.floats(0, 1), bounds(), settings)
-def never_answers_a_rate_that_lost_however_noisy_the_device(
+def never_reports_a_rate_that_lost_however_noisy_the_device(
     dice: random.Random, noise: float, within: Bounds, wanted: SearchSettings
 ) -> None:
     threshold = dice.uniform(within.low_pps / 2, within.high_pps * 2)
@@ -158,7 +158,7 @@ def never_answers_a_rate_that_lost_however_noisy_the_device(
 
 
 @given(bounds(), settings)
-def answers_nothing_when_each_trial_is_behind(within: Bounds, wanted: SearchSettings) -> None:
+def has_no_result_when_each_trial_is_behind(within: Bounds, wanted: SearchSettings) -> None:
     found = check(lambda pps: Seen(pps / 2, 0, (LATE,), is_behind=True), within, wanted)
     assert (found.pps, found.limited_by, found.best) == (0, "generator", None)
     assert found.n_invalid == found.n_trials
@@ -168,7 +168,7 @@ def answers_nothing_when_each_trial_is_behind(within: Bounds, wanted: SearchSett
 def gives_up_in_a_sentence_when_no_trial_is_valid(within: Bounds, wanted: SearchSettings) -> None:
     seen: list[tuple[float, Seen]] = []
     broken: Device = lambda pps: Seen(pps, pps, ("the link of 'left' was lost",))  # noqa: E731
-    with pytest.raises(Undecided, match=r"^no answer: at .* were INVALID, .* the link of 'left' was lost$"):
+    with pytest.raises(Undecided, match=r"^no result: at .* were INVALID, .* the link of 'left' was lost$"):
         find_throughput(recorded(broken, seen), within, wanted)
     assert len(seen) == wanted.retries + 1
 
@@ -202,7 +202,7 @@ def stops_a_rate_at_its_first_loss() -> None:
     assert len({asked for asked, _ in seen}) == len(seen), "no rate is tried again once it has lost"
 
 
-def answers_the_slowest_of_the_repetitions() -> None:
+def reports_the_slowest_of_the_repetitions() -> None:
     offers = iter([99.0, 97.0, 98.0])
 
     def uneven(_pps: float) -> Seen:

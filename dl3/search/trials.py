@@ -41,4 +41,4 @@ def valid(measure: Callable[[L], T], load: L, what: str, retries: int = RETRIES)
         trial = measure(load)
         if not trial.invalid:
             return trial
-    raise Undecided(f"no answer: {what} was INVALID {1 + retries} times, the last because {trial.invalid[0]}")
+    raise Undecided(f"no result: {what} was INVALID {1 + retries} times, the last because {trial.invalid[0]}")

@@ -36,7 +36,7 @@ def sender_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
         return
     if late > MOST_LATE * (sent + late):
         yield Reason(
-            f"late: the generator left out {late:,} frames ({late / (sent + late):.2%}) that were due", is_behind=True
+            f"late: the generator skipped {late:,} frames ({late / (sent + late):.2%}) that were due", is_behind=True
         )
         return  # the rate cannot be right in this case
     for stream in streams:
@@ -64,14 +64,16 @@ def sink_reasons(results: Results, passage: Passage | None) -> Iterator[Reason]:
     ports = [port for port in results.ports if port.name in ends]
     missed, pauses = sum(port.rx_missed or 0 for port in ports), sum(port.late_polls for port in ports)
     if missed:
-        yield Reason(f"sink late: the generator's ports dropped {missed:,} frames that nobody polled", is_behind=True)
+        yield Reason(
+            f"sink late: the generator's ports dropped {missed:,} frames that were not polled in time", is_behind=True
+        )
     suspect, lost = suspect_loss(results, passage), total(results.streams, "lost")
     is_small = suspect <= MOST_SINK_LOSS * total(results.streams, "sent") and suspect < lost - suspect
     if pauses and suspect and not is_small and not missed:
         longest = max(port.longest_gap_us for port in ports)
         yield Reason(
-            f"sink late: {suspect:,} frames are missing and the generator paused {pauses:,} times for longer than its "
-            f"ring holds, at most {longest:,.0f} us",
+            f"sink late: {suspect:,} frames are missing, and the generator stalled {pauses:,} times for longer than its "
+            f"ring can buffer, up to {longest:,.0f} us",
             is_behind=True,
         )
 
@@ -86,8 +88,8 @@ def account_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
             )
         elif stream.lost != stream.lost_by_gaps:
             yield Reason(
-                f"accounting: stream '{stream.name}' lost {stream.lost:,} frames, by the gaps in its numbers "
-                f"{stream.lost_by_gaps:,}"
+                f"accounting: stream '{stream.name}' lost {stream.lost:,} frames, but {stream.lost_by_gaps:,} "
+                "by the gaps in its sequence numbers"
             )
 
 
@@ -96,7 +98,7 @@ def passage_reasons(passage: Passage | None) -> Iterator[Reason]:
     if not passage:
         return
     if not passage.is_whole:
-        yield Reason("accounting: dl3d's counters went back; it was started again during the trial")
+        yield Reason("accounting: dl3d's counters decreased: it was restarted during the trial")
     elif passage.missing or passage.named != passage.dropped:
         yield Reason(
             f"accounting: dl3d received {passage.received:,} and injected {passage.injected:,} packets, sent {passage.sent:,},"
@@ -115,7 +117,7 @@ def burst_reasons(results: Results, frames: int) -> Iterator[Reason]:
     """Check that a burst had its full length."""
     late = total(results.streams, "late")
     if frames and late:
-        yield Reason(f"burst: of {frames:,} frames {late:,} were left out, because the generator was late", True)
+        yield Reason(f"burst: {late:,} of {frames:,} frames were skipped because the generator was late", True)
 
 
 def reasons(results: Results, passage: Passage | None, frames: int = 0) -> list[Reason]:

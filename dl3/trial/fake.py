@@ -75,21 +75,21 @@ class FakeGenerator(Client):
     gaps: dict[str, Any] = field(default_factory=lambda: {"gaps": [], "forgotten": 0, "now_ns": START_NS})
 
     def ask(self, kind: type[Kind], method: str, **params: object) -> Kind:
-        """Answer immediately."""
+        """Reply immediately."""
         self.asked.append((method, params))
-        return kind.model_validate(getattr(self, f"answer_{method}")(params))
+        return kind.model_validate(getattr(self, f"reply_{method}")(params))
 
-    def answer_ports(self, _params: dict[str, Any]) -> dict[str, Any]:
+    def reply_ports(self, _params: dict[str, Any]) -> dict[str, Any]:
         """Two ports."""
         mtus = zip(("left", "right"), self.mtus, strict=True)
         ports = [{**PORT, "name": name, "line_bps": self.line_bps, "mtu": mtu} for name, mtu in mtus]
         return {"ports": ports}
 
-    def answer_streams(self, _params: dict[str, Any]) -> dict[str, Any]:
+    def reply_streams(self, _params: dict[str, Any]) -> dict[str, Any]:
         """The streams of the configuration file."""
         return {"streams": self.streams}
 
-    def answer_send(self, params: dict[str, Any]) -> dict[str, Any]:
+    def reply_send(self, params: dict[str, Any]) -> dict[str, Any]:
         """Complete the whole run immediately."""
         self.run += 1
         given, seconds = params["streams"], params.get("seconds", 0.0)
@@ -98,7 +98,7 @@ class FakeGenerator(Client):
         rates = [s["rate"] if s["rate"] != "max" else 0.0 for s in given]
         made = [self.stream(i, given[i], rates, seconds) for i in range(len(given))]
         received = sum(stream["received"] for stream in made)
-        ports = self.answer_ports({})["ports"]
+        ports = self.reply_ports({})["ports"]
         ports[1]["rx_packets"] = received
         head = {
             **IDLE,
@@ -142,11 +142,11 @@ class FakeGenerator(Client):
             "jitter": {"n": max(0, received - 1), "mean": 5.0, "max": 9.0},
         }
 
-    def answer_halt(self, _params: dict[str, Any]) -> dict[str, Any]:
+    def reply_halt(self, _params: dict[str, Any]) -> dict[str, Any]:
         """No run is active."""
         return {"run": self.run}
 
-    def answer_results(self, params: dict[str, Any]) -> dict[str, Any]:
+    def reply_results(self, params: dict[str, Any]) -> dict[str, Any]:
         """Results of the latest run."""
         timeline = {"timeline": self.timeline()} if params.get("timeline") else {}
         found = {**self.newest, **timeline}
@@ -163,11 +163,11 @@ class FakeGenerator(Client):
         counts = {"sent": (half, sent - half), "received": (half, received - half)}
         return {"start_ns": START_NS, "bucket_ns": 500_000_000, **counts}
 
-    def answer_gaps(self, _params: dict[str, Any]) -> dict[str, Any]:
+    def reply_gaps(self, _params: dict[str, Any]) -> dict[str, Any]:
         """The configured pauses."""
         return self.gaps
 
-    def answer_status(self, _params: dict[str, Any]) -> dict[str, Any]:
+    def reply_status(self, _params: dict[str, Any]) -> dict[str, Any]:
         """The process id."""
         return {"pid": 11}
 
@@ -182,32 +182,32 @@ class FakeForwarder(Client):
     gaps: dict[str, Any] = field(default_factory=lambda: {"gaps": [], "forgotten": 0, "now_ns": START_NS})
 
     def ask(self, kind: type[Kind], method: str, **params: object) -> Kind:
-        """Answer immediately."""
+        """Reply immediately."""
         assert not params  # noqa: S101
-        return kind.model_validate(getattr(self, f"answer_{method}")())
+        return kind.model_validate(getattr(self, f"reply_{method}")())
 
-    def answer_gaps(self) -> dict[str, Any]:
+    def reply_gaps(self) -> dict[str, Any]:
         """The configured pauses."""
         return self.gaps
 
-    def answer_status(self) -> dict[str, Any]:
+    def reply_status(self) -> dict[str, Any]:
         """The process id."""
         return {"pid": 12}
 
-    def answer_workers(self) -> dict[str, Any]:
+    def reply_workers(self) -> dict[str, Any]:
         """One worker, on core 3."""
         worker = {"worker": 0, "core": 3, "numa": 0, "queues": (), "counters": {}, "empty_share": 0.0}
         return {"workers": [worker | {"poll_gap": None, "cycles_per_packet": None, "verdicts": {}}]}
 
-    def answer_ports(self) -> dict[str, Any]:
+    def reply_ports(self) -> dict[str, Any]:
         """No ports."""
         return {"ports": ()}
 
-    def answer_mirror(self) -> dict[str, Any]:
+    def reply_mirror(self) -> dict[str, Any]:
         """Fails: there is no mirror."""
         raise Fault("ports have no TAP interfaces")
 
-    def answer_drops(self) -> dict[str, Any]:
+    def reply_drops(self) -> dict[str, Any]:
         """All counters are zero before the first run."""
         streams = self.generator.newest.get("streams", [])
         received = sum(stream["sent"] - stream["refused"] for stream in streams)

@@ -9,7 +9,7 @@ from dl3.trial.passage import Passage
 
 def drops(**wire: int | None) -> Drops:
     """Counters of a dl3d that has received nothing yet."""
-    reported = FakeForwarder().answer_drops()
+    reported = FakeForwarder().reply_drops()
     return Drops.model_validate({**reported, "wire": {**reported["wire"], **wire}})
 
 

@@ -19,7 +19,7 @@ ONE = (Stream.model_validate({"from": "left", "to": "right", "dst_mac": "02:00:0
 def results(received: int, refused: int = 0, **port: int) -> Results:
     """Results of one second at 1 Mpps."""
     generator = FakeGenerator(device_pps=received)
-    generator.answer_send({"streams": Order(ONE, "64", SENT, 1.0).written(), "seconds": 1.0})
+    generator.reply_send({"streams": Order(ONE, "64", SENT, 1.0).written(), "seconds": 1.0})
     generator.newest["streams"][0].update(refused=refused)
     generator.newest["ports"][1].update(port)
     return Results.model_validate(generator.newest)

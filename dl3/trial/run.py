@@ -91,7 +91,7 @@ class Runner:
         while self.site.generator.ask(Results, "results").state == "sending":
             if waited_s > LONGEST_OVERRUN_S:
                 raise Fault(
-                    f"dl3gen still sent {LONGEST_OVERRUN_S:.0f} s after its time and was halted: start it again"
+                    f"dl3gen was still sending {LONGEST_OVERRUN_S:.0f} s after the end of its run and was halted: restart it"
                 )
             self.sleep(POLL_S)
             waited_s += POLL_S

@@ -78,11 +78,11 @@ def a_burst_ends_with_its_last_frame_and_not_with_the_time() -> None:
 def a_burst_with_frames_left_out_is_invalid() -> None:
     generator = FakeGenerator(spoil=counting(late=1))
     made = Runner(Site(generator), lambda _: None).run(Order(BOTH, "64", 0.0, 2.0, warm_up_s=0, frames=100_000))
-    assert made.invalid == ("burst: of 100,000 frames 1 were left out, because the generator was late",)
+    assert made.invalid == ("burst: 1 of 100,000 frames were skipped because the generator was late",)
     assert made.is_behind
 
 
-def knows_when_the_last_lost_frame_was_due() -> None:
+def computes_when_the_last_lost_frame_was_due() -> None:
     made = trial(FakeGenerator(spoil=counting(last_lost=250_000, longest_outage_us=1500.0)))
     assert (made.last_lost_s, made.longest_outage_s) == (0.25, 0.0015)
     assert trial(FakeGenerator()).last_lost_s is None
@@ -130,16 +130,24 @@ def names_the_place_of_each_loss() -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason", "is_behind"),
     [
-        (counting(late=1_100), "late: the generator left out 1,100 frames (0.11%) that were due", True),
+        (counting(late=1_100), "late: the generator skipped 1,100 frames (0.11%) that were due", True),
         (counting(offered_pps=998_000.0), "pacing: stream 'stream0' was offered 0.20% below its rate", True),
         (counting(offered_pps=1_002_000.0), "pacing: stream 'stream0' was offered 0.20% above its rate", False),
-        (receiving(rx_missed=5), "sink late: the generator's ports dropped 5 frames that nobody polled", True),
+        (
+            receiving(rx_missed=5),
+            "sink late: the generator's ports dropped 5 frames that were not polled in time",
+            True,
+        ),
         (
             lambda results: results.update(tsc_offset_ns=-101.0),
             "clock: the TSCs of two workers are 101 ns apart",
             False,
         ),
-        (counting(lost_by_gaps=3), "accounting: stream 'stream0' lost 0 frames, by the gaps in its numbers 3", False),
+        (
+            counting(lost_by_gaps=3),
+            "accounting: stream 'stream0' lost 0 frames, but 3 by the gaps in its sequence numbers",
+            False,
+        ),
         (counting(received=1_000_001, lost=-1, lost_by_gaps=-1), "accounting: stream 'stream0' sent 1,000,000,", False),
         (receiving(link_up=False), "link: port 'right' of the generator lost its link", False),
         (
@@ -149,7 +157,7 @@ def names_the_place_of_each_loss() -> None:
         ),
     ],
 )
-def says_why_a_trial_is_invalid(spoil: Change, reason: str, is_behind: bool) -> None:
+def reports_why_a_trial_is_invalid(spoil: Change, reason: str, is_behind: bool) -> None:
     made = trial(FakeGenerator(spoil=spoil))
     assert len(made.invalid) == 1
     assert made.invalid[0].startswith(reason)
@@ -165,21 +173,21 @@ def says_why_a_trial_is_invalid(spoil: Change, reason: str, is_behind: bool) -> 
         lambda results: results.update(tsc_offset_ns=100.0),
     ],
 )
-def forgives_what_is_within_the_limits(spoil: Change) -> None:
+def tolerates_what_is_within_the_limits(spoil: Change) -> None:
     assert trial(FakeGenerator(spoil=spoil)).invalid == ()
 
 
 def takes_loss_beside_late_polls_for_the_sink_s_own() -> None:
     made = trial(FakeGenerator(device_pps=9e5, spoil=receiving(late_polls=2, longest_gap_us=4000.0)))
     assert made.invalid == (
-        "sink late: 100,000 frames are missing and the generator paused 2 times for longer than its ring holds, "
-        "at most 4,000 us",
+        "sink late: 100,000 frames are missing, and the generator stalled 2 times for longer than its ring can "
+        "buffer, up to 4,000 us",
     )
     assert made.is_behind
 
 
 @pytest.mark.parametrize(("refused", "is_valid"), [(100_000, True), (99_500, True), (98_000, False), (0, False)])
-def knows_that_dl3d_never_waits_for_the_sink(refused: int, is_valid: bool) -> None:
+def counts_no_loss_of_dl3d_as_caused_by_the_sink(refused: int, is_valid: bool) -> None:
     def spoil(results: dict[str, Any]) -> None:
         results["streams"][0]["refused"] = refused
         results["ports"][1]["late_polls"] = 2
@@ -194,7 +202,7 @@ def knows_that_dl3d_never_waits_for_the_sink(refused: int, is_valid: bool) -> No
     [
         ({"received": 1_000_003}, "accounting: dl3d received 1,000,003 and injected 0 packets, sent 1,000,000,"),
         ({"dropped": 2}, "accounting: dl3d received"),
-        ({"punted": -7}, "accounting: dl3d's counters went back"),
+        ({"punted": -7}, "accounting: dl3d's counters decreased"),
     ],
 )
 def holds_dl3d_to_its_account(changed: dict[str, int], reason: str) -> None:
@@ -203,7 +211,7 @@ def holds_dl3d_to_its_account(changed: dict[str, int], reason: str) -> None:
     assert not made.is_behind
 
 
-def complains_when_another_program_starts_a_run() -> None:
+def fails_when_another_program_starts_a_run() -> None:
     generator = FakeGenerator()
     generator.spoil = lambda results: results.update(run=results["run"] + 1)
     with pytest.raises(Fault, match="run 1 of dl3gen was replaced by run 2: another program"):
@@ -216,9 +224,9 @@ def waits_for_stragglers_and_not_for_ever() -> None:
     assert slept == [1.01, QUIET_S]
 
     class Endless(FakeGenerator):
-        def answer_results(self, params: dict[str, Any]) -> dict[str, Any]:
+        def reply_results(self, params: dict[str, Any]) -> dict[str, Any]:
             self.newest["streams"][0]["duplicated"] += 1
-            return super().answer_results(params)
+            return super().reply_results(params)
 
     slept.clear()
     Runner(Site(Endless(device_pps=9e5)), slept.append).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))
@@ -239,7 +247,7 @@ def waits_until_dl3d_has_no_packet_under_way() -> None:
 
 def gives_up_on_a_generator_that_never_ends() -> None:
     generator = FakeGenerator(spoil=lambda results: results.update(state="sending"))
-    with pytest.raises(Fault, match="still sent 10 s after its time and was halted"):
+    with pytest.raises(Fault, match="was still sending 10 s after the end of its run and was halted"):
         trial(generator)
     assert generator.asked[-1] == ("halt", {})
 

@@ -101,7 +101,7 @@ def holes(program: Program, pauses: Pauses, span: Span) -> list[str]:
     """Reasons why pauses of a trial may be missing."""
     oldest_ns = min((pause.at_ns for pause in pauses.gaps), default=span.start_ns)
     if pauses.forgotten and oldest_ns > span.start_ns:
-        return [f"{program} paused more often than it can remember: pauses from before {oldest_ns} ns are missing"]
+        return [f"{program} stalled more often than it records: stalls before {oldest_ns} ns are missing"]
     return []
 
 
@@ -130,7 +130,9 @@ def with_gaps(evidence: Evidence, site: Site, span: Span) -> Evidence:
     if site.dut:
         others = by_our_clock(site.dut.ask(Pauses, "gaps"), site.far_ahead_ns or 0)
         if abs(others.now_ns - own.now_ns) > MOST_APART_NS:
-            missing.append("dl3d runs on another machine, by another clock: its pauses cannot be laid beside the loss")
+            missing.append(
+                "dl3d runs on another machine with its own clock: its stalls cannot be matched with the loss"
+            )
         else:
             theirs = [gap.model_copy(update={"is_elsewhere": site.is_far}) for gap in gaps_of("dl3d", others, span)]
             gaps, missing = gaps + theirs, missing + holes("dl3d", others, span)

@@ -97,11 +97,11 @@ def keeps_the_longest_pauses_in_the_order_of_time() -> None:
     assert [gap.at_ns for gap in evidence.gaps] == sorted(gap.at_ns for gap in evidence.gaps)
 
 
-def says_when_pauses_are_forgotten_or_of_another_clock() -> None:
+def reports_when_pauses_are_forgotten_or_of_another_clock() -> None:
     evidence = trial(dut=pauses((START_NS + 5_000, 30.0), forgotten=2)).evidence
     assert evidence is not None
     (only,) = evidence.missing
-    assert only.startswith("dl3d paused more often than it can remember")
+    assert only.startswith("dl3d stalled more often than it records")
     evidence = trial(dut=pauses((START_NS - 5_000, 30.0), forgotten=2)).evidence
     assert evidence is not None
     assert (evidence.gaps, evidence.missing) == ((), ())

@@ -15,7 +15,7 @@ def line(*pairs: tuple[int, int]) -> RunTimeline:
     return RunTimeline(start_ns=1_000_000, bucket_ns=10_000, sent=sent, received=received)
 
 
-def tells_losses_one_after_the_other_as_one() -> None:
+def reports_losses_one_after_the_other_as_one() -> None:
     found = list(losses(line((5, 5), (5, 3), (5, 0), (5, 5), (5, 4))))
     assert [(loss.at_ns, loss.us, loss.frames) for loss in found] == [(1_030_000, 20.0, 7), (1_050_000, 10.0, 1)]
     assert not list(losses(line((5, 5), (0, 0))))

@@ -85,7 +85,7 @@ def unheard(bursts: Sequence[Burst], trial: Trial, ahead_ns: int | None) -> tupl
     if len(bursts) < MOST_BURSTS or not trial.timeline or oldest_ns <= trial.timeline.start_ns:
         return ()
     return (
-        f"dl3d remembers the {MOST_BURSTS} newest bursts of netlink messages: those before {oldest_ns} ns are missing",
+        f"dl3d records the {MOST_BURSTS} latest bursts of netlink messages: those before {oldest_ns} ns are missing",
     )
 
 

@@ -32,13 +32,13 @@ def counts_what_came_in_between() -> None:
     assert work.cycles_per_packet == {"rx": 10.0, "lookup": 110.0}
 
 
-def tells_the_mean_round_of_all_workers() -> None:
+def reports_the_mean_round_of_all_workers() -> None:
     (work,) = work_between(workers(1000, 100, 50.0, loops=10), workers(9000, 300, 90.0, loops=110))
     assert round_s_of((work, work), 0.5) == pytest.approx(0.005)
     assert round_s_of((), 0.5) == 0
 
 
-def knows_no_cycles_when_nothing_was_timed() -> None:
+def has_no_cycles_when_nothing_was_timed() -> None:
     (work,) = work_between(workers(1000, 0, 0), workers(2000, 0, 0))
     assert (work.packets, work.cycles_per_packet) == (1000, {})
 
@@ -55,7 +55,7 @@ class Mirroring(FakeForwarder):
     heard: int = 0
     bursts: tuple[dict[str, Any], ...] = ()
 
-    def answer_mirror(self) -> dict[str, Any]:
+    def reply_mirror(self) -> dict[str, Any]:
         self.heard += 40
         more = set(Mirror.model_fields) - {"state", "messages", "interfaces", "vrfs", "bursts"}
         counts = dict.fromkeys(more, 0)
@@ -99,25 +99,25 @@ def lays_bursts_of_messages_on_the_axis_of_the_trial(ahead_ns: int | None) -> No
 
 
 @pytest.mark.parametrize(("n_bursts", "is_reported"), [(MOST_BURSTS, True), (MOST_BURSTS - 1, False)])
-def tells_that_bursts_of_the_beginning_are_forgotten(n_bursts: int, is_reported: bool) -> None:
+def reports_that_bursts_of_the_beginning_are_forgotten(n_bursts: int, is_reported: bool) -> None:
     bursts = tuple({"at_ns": START_NS + 1_000_000 * (i + 500), "us": 1.0, "messages": 1} for i in range(n_bursts))
     dut = Mirroring(generator=FakeGenerator(device_pps=9e5), bursts=bursts)
     made = Runner(Site(dut.generator, dut), lambda _: None).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))
     assert made.evidence is not None
-    assert any("newest bursts" in sentence for sentence in made.evidence.missing) == is_reported
+    assert any("latest bursts" in sentence for sentence in made.evidence.missing) == is_reported
 
 
 class Uncounted(FakeForwarder):
     """The device of one of its ports does not count what it misses."""
 
-    def answer_ports(self) -> dict[str, Any]:
+    def reply_ports(self) -> dict[str, Any]:
         numbers = dict.fromkeys(("port", "mtu", "rx_queues", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes"), 1)
         losses = {"rx_missed": None, "rx_no_mbuf": 0, "rx_errors": 0, "tx_errors": 0}
         one = {**numbers, **losses, "name": "left", "device": "", "mac": "", "link_up": True}
         return {"ports": (one, {**one, "name": "right", "rx_missed": 0})}
 
 
-def tells_which_devices_do_not_count_their_losses() -> None:
+def names_devices_that_do_not_count_their_losses() -> None:
     def spoil(results: dict[str, Any]) -> None:
         results["ports"][1]["rx_missed"] = None
 
@@ -132,6 +132,6 @@ def tells_which_devices_do_not_count_their_losses() -> None:
     )
 
 
-def other_devices_tell_nothing() -> None:
+def other_devices_report_nothing() -> None:
     made = Runner(Site(FakeGenerator()), lambda _: None).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))
     assert made.evidence is None

@@ -24,6 +24,7 @@ struct api_ctx {
 	int wake;                // readable if the control loop has work to do
 	bool is_busy;            // netlink has more work to do now
 	uint64_t started_ns, polled_ns;
+	uint64_t ready_ns;      // when the tables were complete for the first time; 0: not yet
 	struct clock_pair born; // approximate start time
 	int silent_worker;      // already logged; -1: none
 	bool stop;              // set by the method stop
@@ -32,9 +33,9 @@ struct api_ctx {
 
 const struct rpc_method *api_table(size_t *n);
 
-// Builds a complete table from a configuration; workers do not use it yet. `states` contains the
-// MAC addresses of the devices; NULL before they are open. 0, or -errno with `error` set. Owner:
-// caller.
+// Builds a table from a configuration; workers do not use it yet. It is complete unless Linux is
+// the control plane. `states` contains the MAC addresses of the devices; NULL before they are open.
+// 0, or -errno with `error` set. Owner: caller.
 int api_build(const struct config *config, const struct port_state states[], struct fib **out,
 	struct error *error);
 
@@ -51,17 +52,22 @@ struct fib *api_swap(struct api_ctx *ctx, struct fib *fib);
 int api_reload(struct api_ctx *ctx, struct error *error);
 
 // If ports have TAP interfaces: starts moving their frames and mirroring kernel state. Workers must
-// be running. / Stops mirroring, while Linux continues to forward; and, once workers have ended,
-// stops moving frames.
+// be running.
 int api_follow(struct api_ctx *ctx, struct error *error);
+// Stops mirroring, while Linux continues to forward; and, once workers have ended, stops moving
+// frames.
 void api_unfollow(struct api_ctx *ctx);
+
+// Whether the tables of workers have become complete since the last call. True once: at once with
+// static tables, after the first dump of Linux's tables otherwise.
+bool api_has_become_ready(struct api_ctx *ctx);
 
 // Handles received signals: SIGHUP reloads the file, others stop the program.
 void api_handle_signals(struct api_ctx *ctx, int signals);
 
-// The periodic work of the control loop: mirrors kernel state, checks link states, frees what
-// workers no longer use, logs a silent worker. -errno with `error` set if a worker has ended by
-// itself or a device is gone.
+// The periodic work of the control loop: mirrors kernel state, checks link states, follows devices
+// that vanish and return, frees what workers no longer use, logs a silent worker. -errno with
+// `error` set if a worker has ended by itself.
 int api_poll(struct api_ctx *ctx, struct error *error);
 
 // At exit: logs packets received, sent and dropped by reason, in a few lines.

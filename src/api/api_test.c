@@ -51,9 +51,9 @@ static void takes_exactly_its_parameters(void **state)
 {
 	static const struct refusal refusals[] = {
 		{"status", "{\"a\": 1}",
-			"unknown parameter \"a\"; the method help tells which there are"},
+			"unknown parameter \"a\"; the method 'help' lists the parameters"},
 		{"stop", "{\"now\": true}",
-			"unknown parameter \"now\"; the method help tells which there are"},
+			"unknown parameter \"now\"; the method 'help' lists the parameters"},
 		{"routes", "{\"family\": 5}", "parameter \"family\" is 5; expected 4 or 6"},
 		{"routes", "{\"family\": \"4\"}",
 			"parameter \"family\": expected a number from 4 to 6"},
@@ -64,7 +64,7 @@ static void takes_exactly_its_parameters(void **state)
 		{"routes", "{\"after\": \"x\"}",
 			"parameter \"after\": expected ADDRESS/LENGTH without host bits"},
 		{"routes", "{\"after\": \"::/0\"}",
-			"parameter \"after\": expected an IPv4 prefix, as \"family\" says"},
+			"parameter \"after\": expected an IPv4 prefix, as selected by \"family\""},
 		{"route", "{}", "missing parameter \"address\""},
 		{"route", "{\"address\": \"10.0.0\"}",
 			"invalid address \"10.0.0\": expected an IPv4 or IPv6 address"},
@@ -72,9 +72,11 @@ static void takes_exactly_its_parameters(void **state)
 		{"nexthops", "{\"after\": -1}",
 			"parameter \"after\": expected a number from 0 to 32767"},
 		{"route", "{\"address\": \"10.0.0.1\", \"vrf\": \"red\"}",
-			"there is no VRF \"red\": the file has no key \"linux\""},
+			"unknown VRF \"red\": VRFs require the key \"linux\" in the configuration "
+			"file"},
 		{"taps", "{}",
-			"Linux is not the control plane here: the file has no key \"linux\""},
+			"Linux is not the control plane: the configuration file has no key "
+			"\"linux\""},
 		{"verify", "{\"limit\": 0}",
 			"parameter \"limit\": expected a number from 1 to 1000"},
 		{"routes.change", "{}", "missing parameter \"changes\""},
@@ -133,6 +135,8 @@ static void the_account_adds_up_over_workers(void **state)
 	json_decref(drops);
 	check("status", "{}", "account.received", "150");
 	check("status", "{}", "control", "\"static\"");
+	assert_true(api_has_become_ready(&ctx));
+	check("status", "{}", "ready", "true");
 	check("status", "{}", "mirror", "null");
 	check("ports", "{}", "ports.1.tx_bytes", "12000");
 	check("ports", "{}", "ports.0.rx_errors", "7");
@@ -249,13 +253,15 @@ static void turns_pages_of_routes(void **state)
 	check("routes", "{\"within\": \"12.0.0.0/8\"}", "routes", "[]");
 	check("routes", "{\"within\": \"0.0.0.0/0\"}", "routes.5.prefix", "\"192.0.2.255/32\"");
 	check("routes", "{\"within\": \"2001:db8::/31\"}", "error",
-		"\"parameter \\\"within\\\": expected an IPv4 prefix, as \\\"family\\\" says\"");
+		"\"parameter \\\"within\\\": expected an IPv4 prefix, as selected by "
+		"\\\"family\\\"\"");
 	check("routes", "{\"within\": \"2001:db8::/16\"}", "error",
 		"\"parameter \\\"within\\\": expected ADDRESS/LENGTH without host bits\"");
 	check("routes", "{\"port\": \"right\"}", "routes.0.prefix", "\"11.0.0.0/8\"");
 	check("routes", "{\"port\": \"right\"}", "routes.1", "null");
 	check("routes", "{\"port\": \"middle\"}", "error",
-		"\"parameter \\\"port\\\" is no port's name; 'dl3 show ports' lists them\"");
+		"\"parameter \\\"port\\\": expected the name of a port; 'dl3 show ports' lists "
+		"them\"");
 	check("routes", "{\"limit\": 6}", "next", "null");
 	check("routes", "{\"after\": \"192.0.2.255/32\"}", "routes", "[]");
 }
@@ -442,16 +448,17 @@ static void a_worker_that_ends_by_itself_is_a_failure(void **state)
 	assert_int_equal(fake.n_polled, 1);
 	fake.worker_has_ended = true;
 	assert_int_not_equal(api_poll(&ctx, &error), 0);
-	assert_string_equal(error.text, "a worker has ended by itself; all stop");
+	assert_string_equal(error.text, "a worker terminated unexpectedly; stopping");
 }
 
-static void a_device_that_is_gone_is_a_failure(void **state)
+static void a_device_that_has_vanished_is_told_of_and_tried_again_by_a_reload(void **state)
 {
-	struct error error = {""};
-
 	fake.device_is_gone = true;
-	assert_int_equal(api_poll(&ctx, &error), -ENODEV);
-	assert_string_equal(error.text, "its device is gone");
+	check("ports", "{}", "ports.0.device_present", "false");
+	check("ports", "{}", "ports.0.device_losses", "1");
+	write_file(PORTS);
+	json_decref(call("reload", "{}"));
+	assert_int_equal(fake.n_ports_restored, 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_ctx, fixture_close)
@@ -476,7 +483,7 @@ int main(void)
 		TEST(a_port_that_refuses_takes_the_others_back),
 		TEST(stop_only_raises_the_flag),
 		TEST(a_worker_that_ends_by_itself_is_a_failure),
-		TEST(a_device_that_is_gone_is_a_failure),
+		TEST(a_device_that_has_vanished_is_told_of_and_tried_again_by_a_reload),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,8 +73,8 @@ json_t *method_routes_change(void *ctx_, const json_t *params, struct error *err
 		return NULL;
 	if (ctx->taps) {
 		error_set(error, -ENOTSUP,
-			"routes are configured in Linux here: ip -n NAMESPACE route add PREFIX via "
-			"ADDRESS");
+			"Linux is the control plane; configure routes there: ip -n NAMESPACE route "
+			"add PREFIX via ADDRESS");
 		return NULL;
 	}
 	size_t n = json_array_size(list);

@@ -127,7 +127,7 @@ void netlink_unsupported(struct netlink *netlink,
 {
 	struct netlink_unsupported one = {.what = "nftables forward hook",
 		.where = "table inet filter chain forward",
-		.effect = "all packets to be forwarded go to Linux"};
+		.effect = "all transit packets are punted to Linux"};
 
 	for (one.n = 1; one.n <= fake.n_unsupported; one.n++)
 		if (!cb(arg, &one))

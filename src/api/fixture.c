@@ -66,10 +66,14 @@ bool port_workers_alive(const struct port_table *ports)
 	return !fake.worker_has_ended;
 }
 
-int port_poll(struct port_table *ports, struct error *error)
+void port_poll(struct port_table *ports)
 {
 	fake.n_polled++;
-	return fake.device_is_gone ? error_set(error, -ENODEV, "its device is gone") : 0;
+}
+
+void port_restore(struct port_table *ports)
+{
+	fake.n_ports_restored++;
 }
 
 int port_change(struct port_table *ports, unsigned port, const struct port_settings *settings,
@@ -92,6 +96,8 @@ void port_info(const struct port_table *ports, unsigned port, struct port_info *
 		.n_rx_queues = 1,
 		.n_tx_queues = 2,
 		.link_up = port == 0,
+		.device_present = !fake.device_is_gone,
+		.n_losses = fake.device_is_gone,
 		.numa = -1,
 		.rx_missed = 5,
 		.rx_no_mbuf = 6,

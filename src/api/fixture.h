@@ -10,7 +10,7 @@
 struct fake {
 	int refuse_change_of; // port whose port_change fails; -1: none
 	unsigned mtu[PORT_MAX];
-	unsigned n_changes, n_polled;
+	unsigned n_changes, n_polled, n_ports_restored;
 	bool worker_has_ended, device_is_gone;
 	// Linux
 	struct stats_tap taps;
@@ -43,7 +43,7 @@ int fixture_close(void **state);
 json_t *call(const char *method, const char *params);
 // Compares a nested value in a result: `path` "verdicts.2.packets".
 void expect(const json_t *reply, const char *path, const char *json);
-// Calls a method and compares one value of its result. / Several values; the last row has no path.
+// Calls a method and compares one value of its result.
 void check(const char *method, const char *params, const char *path, const char *json);
 struct wanted {
 	const char *path, *json;

@@ -135,7 +135,7 @@ void api_warn_of_hops(const struct api_ctx *ctx)
 				via, port);
 		else if (config_addresses(ctx->config, info.hop.iface, &any, 1) &&
 			 !is_connected(ctx->fib, &info.hop))
-			log_warn("next hop %s dev %s is in no connected network of that port; "
+			log_warn("next hop %s dev %s is not in a connected network of that port; "
 				 "check ports: addresses",
 				via, port);
 	}

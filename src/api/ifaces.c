@@ -44,9 +44,10 @@ int iface_find(const struct api_ctx *ctx, const char *name, int *out, struct err
 		}
 	}
 	return error_set(error, -EINVAL,
-		ctx->netlink ? "parameter \"port\" is no port's name and no VLAN interface's; 'dl3 "
-			       "show mirror' lists them"
-			     : "parameter \"port\" is no port's name; 'dl3 show ports' lists them");
+		ctx->netlink ? "parameter \"port\": expected the name of a port or VLAN interface; "
+			       "'dl3 show mirror' lists them"
+			     : "parameter \"port\": expected the name of a port; 'dl3 show ports' "
+			       "lists them");
 }
 
 int vrf_find(const struct api_ctx *ctx, const char *name, uint8_t *out, struct error *error)
@@ -55,13 +56,14 @@ int vrf_find(const struct api_ctx *ctx, const char *name, uint8_t *out, struct e
 		return 0;
 	if (!ctx->netlink)
 		return error_set(error, -EINVAL,
-			"there is no VRF \"%.60s\": the file has no key \"linux\"", name);
+			"unknown VRF \"%.60s\": VRFs require the key \"linux\" in the "
+			"configuration file",
+			name);
 	int vrf = netlink_vrf_find(ctx->netlink, name);
 	if (vrf < 0)
 		return error_set(error, -EINVAL,
-			"\"%.60s\" is no VRF device in the TAP interfaces' namespace; 'dl3 show "
-			"mirror' "
-			"lists them",
+			"unknown VRF \"%.60s\": no VRF device in the namespace of the TAP "
+			"interfaces has this name; 'dl3 show mirror' lists them",
 			name);
 	*out = vrf;
 	return 0;

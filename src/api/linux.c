@@ -13,7 +13,7 @@ static int check_linux(const struct api_ctx *ctx, struct error *error)
 	if (ctx->taps && ctx->netlink)
 		return 0;
 	return error_set(error, -ENOTSUP,
-		"Linux is not the control plane here: the file has no key \"linux\"");
+		"Linux is not the control plane: the configuration file has no key \"linux\"");
 }
 
 static json_t *tap_json(const struct api_ctx *ctx, unsigned port)
@@ -119,6 +119,7 @@ static void set_mirror_numbers(json_t *json, const struct netlink *netlink)
 	MIRROR_FIELD(control_bytes)
 	MIRROR_FIELD(audited)
 	MIRROR_FIELD(drifted)
+	MIRROR_FIELD(drift_lasting)
 	MIRROR_FIELD(managed)
 	json_object_set_new(json, "last_dump_s", json_real(info.last_dump_ns / 1e9));
 	json_object_set_new(json, "receive_buffer_bytes", number_json(info.receive_buffer));

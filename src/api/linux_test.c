@@ -49,6 +49,8 @@ static void fill(void)
 	add("11.0.0.0/8", 0, FIB_LINUX, FIB_NO_IFACE);
 	add("12.0.0.0/8", 0, FIB_UNREACHABLE, FIB_NO_IFACE);
 	add("13.0.0.0/8", 0, FIB_VIA, 1);
+	assert_false(fib_is_synced(ctx.fib));
+	fib_set_synced(ctx.fib, true);
 }
 
 static int make_ctx(void **state)
@@ -182,7 +184,7 @@ static void unsupported_is_a_list_with_an_end(void **state)
 	fake.n_unsupported = 2;
 	check("unsupported", "{}", "unsupported.1",
 		"{\"what\": \"nftables forward hook\", \"where\": \"table inet filter chain "
-		"forward\", \"effect\": \"all packets to be forwarded go to Linux\", \"alike\": "
+		"forward\", \"effect\": \"all transit packets are punted to Linux\", \"alike\": "
 		"2}");
 	fake.n_unsupported = 5000;
 	check("unsupported", "{}", "found", "5000");
@@ -265,24 +267,23 @@ static void a_vrf_is_one_that_linux_has(void **state)
 		check(methods[i],
 			i ? "{\"vrf\": \"red\"}" : "{\"address\": \"10.0.0.1\", \"vrf\": \"red\"}",
 			"error",
-			"\"\\\"red\\\" is no VRF device in the TAP interfaces' namespace; 'dl3 "
-			"show "
-			"mirror' lists them\"");
+			"\"unknown VRF \\\"red\\\": no VRF device in the namespace of the TAP "
+			"interfaces has this name; 'dl3 show mirror' lists them\"");
 	check("routes", "{\"vrf\": \"main\"}", "routes.0.prefix", "\"10.0.0.0/8\"");
 	check("routes", "{\"vrf\": \"blue\"}", "routes", "[]");
 	check("nexthops", "{\"vrf\": \"main\"}", "nexthops.0.interface", "\"left\"");
 	check("routes", "{\"port\": \"right\"}", "routes.0.prefix", "\"13.0.0.0/8\"");
 	check("routes", "{\"port\": \"left.9\"}", "error",
-		"\"parameter \\\"port\\\" is no port's name and no VLAN interface's; 'dl3 show "
-		"mirror' lists them\"");
+		"\"parameter \\\"port\\\": expected the name of a port or VLAN interface; 'dl3 "
+		"show mirror' lists them\"");
 }
 
 static void routes_are_changed_in_linux(void **state)
 {
 	check("routes.change",
 		"{\"changes\": [{\"op\": \"add\", \"route\": \"20.0.0.0/8 dev left\"}]}", "error",
-		"\"routes are configured in Linux here: ip -n NAMESPACE route add PREFIX via "
-		"ADDRESS\"");
+		"\"Linux is the control plane; configure routes there: ip -n NAMESPACE route add "
+		"PREFIX via ADDRESS\"");
 }
 
 static void a_reload_changes_limits_and_leaves_the_table(void **state)
@@ -351,6 +352,18 @@ static void the_loop_comes_back_at_once_while_the_mirror_has_more(void **state)
 	assert_int_equal(fake.n_taps_polled, 1);
 }
 
+static void is_ready_once_the_tables_are_complete(void **state)
+{
+	fib_set_synced(ctx.fib, false); // as before netlink has filled them
+	assert_false(api_has_become_ready(&ctx));
+	check("status", "{}", "ready", "false");
+	check("status", "{}", "ready_after_s", "null");
+	fib_set_synced(ctx.fib, true);
+	assert_true(api_has_become_ready(&ctx));
+	assert_false(api_has_become_ready(&ctx)); // said once
+	check("status", "{}", "ready", "true");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_ctx, fixture_close)
 
 int main(void)
@@ -371,6 +384,7 @@ int main(void)
 		TEST(a_reload_whose_taps_cannot_be_made_changes_nothing),
 		TEST(the_modules_of_linux_open_in_order),
 		TEST(the_loop_comes_back_at_once_while_the_mirror_has_more),
+		TEST(is_ready_once_the_tables_are_complete),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

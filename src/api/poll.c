@@ -33,17 +33,24 @@ void api_unfollow(struct api_ctx *ctx)
 }
 
 // Devices and TAP interfaces are polled at intervals, not after each message.
-static int poll_ports(struct api_ctx *ctx, struct error *error)
+static void poll_ports(struct api_ctx *ctx)
 {
 	uint64_t now = clock_now_ns();
 
 	if (now - ctx->polled_ns < POLL_EVERY_NS)
-		return 0;
+		return;
 	ctx->polled_ns = now;
-	int err = port_poll(ctx->ports, error);
-	if (!err && ctx->taps)
+	port_poll(ctx->ports);
+	if (ctx->taps)
 		tap_poll(ctx->taps);
-	return err;
+}
+
+bool api_has_become_ready(struct api_ctx *ctx)
+{
+	if (ctx->ready_ns || !fib_is_synced(ctx->fib))
+		return false;
+	ctx->ready_ns = clock_now_ns();
+	return true;
 }
 
 void api_handle_signals(struct api_ctx *ctx, int signals)
@@ -60,17 +67,17 @@ void api_handle_signals(struct api_ctx *ctx, int signals)
 
 int api_poll(struct api_ctx *ctx, struct error *error)
 {
-	int err = poll_ports(ctx, error);
-	if (err)
-		return err;
+	poll_ports(ctx);
 	if (!port_workers_alive(ctx->ports))
-		return error_set(error, -EIO, "a worker has ended by itself; all stop");
+		return error_set(error, -EIO, "a worker terminated unexpectedly; stopping");
 	if (ctx->netlink)
 		ctx->is_busy = netlink_poll(ctx->netlink);
 	fib_tidy(ctx->fib);
 	int worker = fib_rcu_poll(ctx->rcu);
 	if (worker >= 0 && worker != ctx->silent_worker)
-		log_error("worker %d has not come round for a second; is its core taken?", worker);
+		log_error("worker %d has not completed a loop for 1 s; another thread may occupy "
+			  "its core",
+			worker);
 	ctx->silent_worker = worker;
 	return 0;
 }

@@ -62,6 +62,8 @@ static json_t *port_json(const struct api_ctx *ctx, unsigned i)
 	json_object_set_new(port, "device", rpc_text_json(settings->device));
 	json_object_set_new(port, "driver", rpc_text_json(info.driver));
 	json_object_set_new(port, "device_id", number_json(info.device_id));
+	json_object_set_new(port, "device_present", json_boolean(info.device_present));
+	json_object_set_new(port, "device_losses", number_json(info.n_losses));
 	json_object_set_new(port, "mac", mac_json(&info.mac));
 	json_object_set_new(port, "peer",
 		settings->has_peer ? mac_json(&settings->peer) : json_null());

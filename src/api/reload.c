@@ -16,6 +16,9 @@ int api_build(const struct config *config, const struct port_state states[], str
 	struct fib *fib = fib_create(error);
 	if (!fib)
 		return -ENOMEM;
+	if (config_taps(config)->is_on)
+		fib_follow_linux(fib);
+	fib_set_synced(fib, !config_taps(config)->is_on); // netlink will fill it
 	int err = config_fill(config, macs, fib, error);
 	if (err)
 		fib_destroy(fib);
@@ -66,8 +69,8 @@ static void take_back(const struct api_ctx *ctx, const struct port_table_setting
 	for (unsigned i = 0; i < n; i++)
 		if (differs(&now->ports[i], &next->ports[i]) &&
 			change_port(ctx, i, &now->ports[i], &error))
-			log_error("port %s could not be set back: %s", now->ports[i].name,
-				error.text);
+			log_error("cannot restore the previous settings of port %s: %s",
+				now->ports[i].name, error.text);
 }
 
 // Applies the changes to all ports, or to none.
@@ -133,6 +136,7 @@ static int apply(struct api_ctx *ctx, struct config *next, struct error *error)
 	config_free(ctx->config);
 	ctx->config = next;
 	ctx->n_reloads++;
+	port_restore(ctx->ports);
 	return 0;
 }
 

@@ -56,7 +56,7 @@ static void set_rewrite(json_t *json, const struct api_ctx *ctx, const struct fi
 
 static const char *text_of(const struct fib_answer *answer)
 {
-	return answer->hop.kind == FIB_GROUP ? "each flow stays with one of the members"
+	return answer->hop.kind == FIB_GROUP ? "each flow uses one of the members"
 	                                     : verdict_text(answer->verdict);
 }
 

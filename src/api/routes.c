@@ -50,8 +50,8 @@ static int read_prefix(const char *name, const char *text, long family, struct w
 			"parameter \"%s\": expected ADDRESS/LENGTH without host bits", name);
 	if (text && out->addr.family != family)
 		return error_set(error, -EINVAL,
-			"parameter \"%s\": expected an IPv%ld prefix, as \"family\" says", name,
-			family);
+			"parameter \"%s\": expected an IPv%ld prefix, as selected by \"family\"",
+			name, family);
 	return 0;
 }
 

@@ -21,7 +21,8 @@ int signals_open(struct error *error)
 	signals_block(SIGINT);
 	signals_block(SIGTERM);
 	int fd = signalfd(-1, &signals_of_ours, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd >= 0 ? fd : error_set(error, -errno, "no signalfd: %s", strerror(errno));
+	return fd >= 0 ? fd
+	               : error_set(error, -errno, "cannot create a signalfd: %s", strerror(errno));
 }
 
 int signals_next(int signals)

@@ -9,7 +9,9 @@ int wake_open(struct error *error)
 {
 	int wake = epoll_create1(EPOLL_CLOEXEC);
 
-	return wake >= 0 ? wake : error_set(error, -errno, "no epoll: %s", strerror(errno));
+	return wake >= 0 ? wake
+	                 : error_set(error, -errno, "cannot create an epoll instance: %s",
+				   strerror(errno));
 }
 
 int wake_add(int wake, int fd, struct error *error)
@@ -18,6 +20,6 @@ int wake_add(int wake, int fd, struct error *error)
 
 	if (!epoll_ctl(wake, EPOLL_CTL_ADD, fd, &event))
 		return 0;
-	return error_set(error, -errno, "descriptor %d cannot be waited for: %s", fd,
+	return error_set(error, -errno, "cannot wait for file descriptor %d: %s", fd,
 		strerror(errno));
 }

@@ -41,7 +41,7 @@ static void a_descriptor_that_is_none_is_named(void **state)
 	int wake = wake_open(&error);
 
 	assert_true(wake_add(wake, -1, &error) < 0);
-	assert_string_equal(error.text, "descriptor -1 cannot be waited for: Bad file descriptor");
+	assert_string_equal(error.text, "cannot wait for file descriptor -1: Bad file descriptor");
 	close(wake);
 }
 

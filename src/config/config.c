@@ -73,7 +73,7 @@ static int read_route_file(struct reader *reader, const struct node *node, unsig
 	char *path = beside(config->path, node->text);
 	if (!path)
 		return error_set(reader->error, -ENOMEM,
-			"not enough memory for the routes; leave some out");
+			"not enough memory for the routes; remove some");
 	unsigned file = config->routes.n_files++;
 	config->routes.file[file] = path;
 	const struct wanted_file wanted = {path, ROUTE_FILE_MAX_BYTES, config->files};

@@ -27,8 +27,8 @@ static const struct mistake mistakes[] = {
 	{"\n\xff\xfe", "f.yaml:2: YAML syntax error: invalid leading UTF-8 octet"},
 	{"[[[[[[[[[[[[[[[[[", "f.yaml:1: lists and maps nested deeper than 16; no key needs that"},
 	{"{[a]: b}", "f.yaml:1: a key that is itself a list or map; expected a word"},
-	{"a: *b", "f.yaml:1: alias *b names no anchor before it; expected &b"},
-	{"a: &b [*b]", "f.yaml:1: an alias inside of what it names; write the value out"},
+	{"a: *b", "f.yaml:1: no anchor before alias *b; expected &b"},
+	{"a: &b [*b]", "f.yaml:1: an alias inside its own anchor; write the value out"},
 	{"{*b: 1}", "f.yaml:1: an alias as key; expected a word"},
 	// Keys.
 	{PORTS "burts: 3", "f.yaml:4: unknown key \"burts\"; did you mean \"burst\"?"},
@@ -114,20 +114,20 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: ports[2].addresses[0]: found \"192.0.2.1\", expected ADDRESS/LENGTH "
 		"like 192.0.2.1/24 (length 1 to 32, IPv6 1 to 128)"},
 	{PORTS "  - {name: a, device: x, addresses: [192.0.2.0/24]}",
-		"f.yaml:4: ports[2].addresses[0]: found 192.0.2.0/24, the prefix itself; expected "
-		"the address of a host"},
+		"f.yaml:4: ports[2].addresses[0]: found 192.0.2.0/24, the address of the prefix "
+		"itself; expected the address of a host"},
 	{PORTS "  - {name: a, device: x, addresses: [192.0.2.255/24]}",
 		"f.yaml:4: ports[2].addresses[0]: found 192.0.2.255/24, the broadcast address of "
 		"its prefix; expected the address of a host"},
 	{PORTS "  - {name: a, device: x, addresses: [127.0.0.1/8]}",
-		"f.yaml:4: ports[2].addresses[0]: found 127.0.0.1/8, an address that no host may "
-		"have; expected the address of a host"},
+		"f.yaml:4: ports[2].addresses[0]: found 127.0.0.1/8, which cannot be assigned to a "
+		"host; expected the address of a host"},
 	{PORTS "  - {name: a, device: x, addresses: [\"::1/128\"]}",
-		"f.yaml:4: ports[2].addresses[0]: found ::1/128, an address that no host may have; "
-		"expected the address of a host"},
+		"f.yaml:4: ports[2].addresses[0]: found ::1/128, which cannot be assigned to a "
+		"host; expected the address of a host"},
 	{PORTS "  - {name: a, device: x, addresses: [\"::/128\"]}",
-		"f.yaml:4: ports[2].addresses[0]: found ::/128, an address that no host may have; "
-		"expected the address of a host"},
+		"f.yaml:4: ports[2].addresses[0]: found ::/128, which cannot be assigned to a "
+		"host; expected the address of a host"},
 	{PORTS "  - {name: a, device: x, addresses: [192.0.2.1/24, 192.0.2.1/25]}",
 		"f.yaml:4: ports[2].addresses[1]: duplicate address 192.0.2.1/25 (first used in "
 		"line 4); remove one"},
@@ -167,7 +167,7 @@ static const struct mistake mistakes[] = {
 	       "  - 192.0.2.2 lladdr 02:00:00:00:00:02 dev left\n"
 	       "  - 192.0.2.2 lladdr 02:00:00:00:00:03 dev left\n",
 		"f.yaml:6: neighbour 192.0.2.2 has MAC address 02:00:00:00:00:03 here and "
-		"02:00:00:00:00:02 in f.yaml:5; expected one"},
+		"02:00:00:00:00:02 in f.yaml:5; remove one"},
 };
 
 static void answers_each_mistake_with_one_sentence(void **state)
@@ -333,7 +333,7 @@ static void names_a_file_that_cannot_be_read(void **state)
 		"/dev/null: the file is empty; \"dl3d --example\" prints one to start from");
 	assert_int_not_equal(config_load(&config, "/dev/zero", &error), 0);
 	assert_string_equal(error.text,
-		"/dev/zero: larger than 64 MiB; put routes into files of their own");
+		"/dev/zero: larger than 64 MiB; move routes to route files");
 }
 
 int main(void)

@@ -23,6 +23,7 @@ struct mistake {
 void fake_check_mistakes(int (*read)(struct config **, const char *, struct error *),
 	const struct mistake rows[], size_t n);
 
-// The printed text. Owner: caller, free. / Fails if it lacks a key of the program.
+// The printed text. Owner: caller, free.
 char *fake_example(void (*print)(FILE *));
+// Fails if it lacks a key of the program.
 void fake_check_keys(const struct program *program, const char *example);

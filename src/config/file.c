@@ -65,9 +65,8 @@ static int read_open(int fd, const struct wanted_file *file, struct buffer *buff
 static int say_why(const struct wanted_file *file, int err, struct error *error)
 {
 	if (err == -EFBIG)
-		return error_set(error, err,
-			"%s: larger than %zu MiB; put routes into files of their own", file->path,
-			file->limit >> 20);
+		return error_set(error, err, "%s: larger than %zu MiB; move routes to route files",
+			file->path, file->limit >> 20);
 	if (err == -ESPIPE)
 		return error_set(error, err,
 			"%s: cannot read the file while the program runs: not a regular file",

@@ -54,7 +54,7 @@ static int fill_ports(const struct config *config, const struct wire_mac macs[],
 		int err = fib_iface_set(fib, i, &reported);
 
 		if (err)
-			return error_set(error, err, "%s:%d: port %s does not fit the table: %s",
+			return error_set(error, err, "%s:%d: cannot add port %s to the table: %s",
 				config->path, port->line, port->name, strerror(-err));
 	}
 	return 0;
@@ -119,8 +119,8 @@ static int name_first(const struct config *config, size_t bad, struct error *err
 		if (same_prefix(&config->own[i].prefix, prefix) ||
 			wire_addr_equal(&config->own[i].addr, &prefix->addr))
 			return error_set(error, -EEXIST,
-				"%s:%u: route to %s, which the port's address in %s:%d connects "
-				"already; remove one",
+				"%s:%u: route to %s, which is already connected by the port's "
+				"address in %s:%d; remove one",
 				file, line, text, config->path, config->own[i].line);
 	return error_set(error, -EEXIST, "%s:%u: duplicate route to %s; remove it", file, line,
 		text);
@@ -133,8 +133,7 @@ static int with_groups(const struct route_list *routes, struct fib *fib, struct 
 	struct fib_change *changes = malloc(routes->n * sizeof(*changes));
 
 	if (!changes)
-		return error_set(error, -ENOMEM,
-			"not enough memory for the routes; leave some out");
+		return error_set(error, -ENOMEM, "not enough memory for the routes; remove some");
 	memcpy(changes, routes->change, routes->n * sizeof(*changes));
 	for (size_t i = 0; i < routes->n; i++) {
 		struct fib_hop *hop = &changes[i].route.hop;

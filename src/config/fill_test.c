@@ -137,13 +137,15 @@ static void names_both_lines_of_a_prefix_that_stands_twice(void **state)
 			"f.yaml:7: duplicate route to 10.0.0.0/8 (first in f.yaml:5); remove one"},
 		{"  - default dev left\n  - 0.0.0.0 0 right\n",
 			"f.yaml:6: duplicate route to 0.0.0.0/0 (first in f.yaml:5); remove one"},
-		{"  - 192.0.2.0/24 dev left\n", "f.yaml:5: route to 192.0.2.0/24, which the port's "
-						"address in f.yaml:2 connects already; remove one"},
-		{"  - blackhole 192.0.2.9\n", "f.yaml:5: route to 192.0.2.9/32, which the port's "
-					      "address in f.yaml:2 connects already; remove one"},
+		{"  - 192.0.2.0/24 dev left\n",
+			"f.yaml:5: route to 192.0.2.0/24, which is already connected by the port's "
+			"address in f.yaml:2; remove one"},
+		{"  - blackhole 192.0.2.9\n",
+			"f.yaml:5: route to 192.0.2.9/32, which is already connected by the port's "
+			"address in f.yaml:2; remove one"},
 		{"  - 2001:db8::/64 dev right\n",
-			"f.yaml:5: route to 2001:db8::/64, which the port's address in f.yaml:2 "
-			"connects already; remove one"},
+			"f.yaml:5: route to 2001:db8::/64, which is already connected by the "
+			"port's address in f.yaml:2; remove one"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(clashes); i++) {

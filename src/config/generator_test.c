@@ -36,8 +36,9 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{ADDRESSES("[10.0.0.1/24, 10.0.0.1/8]"),
 			"g.yaml:1: ports[0].addresses[1]: duplicate address 10.0.0.1/8; expected "
 			"it once in all ports"},
-		{ADDRESSES("[10.0.0.0/24]"), "g.yaml:1: ports[0].addresses[0]: found 10.0.0.0/24, "
-					     "the prefix itself; expected the address of a host"},
+		{ADDRESSES("[10.0.0.0/24]"),
+			"g.yaml:1: ports[0].addresses[0]: found 10.0.0.0/24, the address of the "
+			"prefix itself; expected the address of a host"},
 		{GATEWAY("[]", "10.0.0.1"),
 			"g.yaml:1: ports[0]: no address in the network of gateway 10.0.0.1; "
 			"expected one in \"addresses: [ADDRESS/LENGTH]\""},
@@ -75,9 +76,8 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{PORTS "streams: all", "g.yaml:4: streams: found \"all\", expected a list"},
 		{PORTS "streams:\n  - from: left\n    from: right\n",
 			"g.yaml:6: duplicate key \"from\" in one stream; remove one"},
-		{PORTS "streams: [[[[[[a]]]]]]",
-			"g.yaml:4: streams hold more than any stream needs (lists in lists, or "
-			"16384 values); leave some out"},
+		{PORTS "streams: [[[[[[a]]]]]]", "g.yaml:4: streams are nested too deeply or have "
+						 "more than 16384 values; remove some"},
 	};
 
 	fake_check_mistakes(fake_read_generator, mistakes, ARRAY_LEN(mistakes));
@@ -189,7 +189,7 @@ static void takes_no_streams_from_aliases_of_aliases(void **state)
 			"  - &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i,
 			i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
 	assert_int_not_equal(fake_read_generator(&config, text, &error), 0);
-	assert_non_null(strstr(error.text, "more than any stream needs"));
+	assert_non_null(strstr(error.text, "streams are nested too deeply"));
 }
 
 static void takes_no_endless_list_of_sizes(void **state)
@@ -206,7 +206,7 @@ static void takes_no_endless_list_of_sizes(void **state)
 	fputs("]\n", out);
 	fclose(out);
 	assert_int_not_equal(fake_read_generator(&config, text, &error), 0);
-	assert_non_null(strstr(error.text, "more than any stream needs"));
+	assert_non_null(strstr(error.text, "streams are nested too deeply"));
 	free(text);
 }
 

@@ -112,9 +112,9 @@ struct rest_nodes {
 };
 int settings_read(struct reader *reader, const struct node *root, struct config *config,
 	struct rest_nodes *rest);
-// The key `linux`; read after `control`, whose socket determines the name of the namespace. /
-// Rejects keys that cannot be combined with it.
+// Reads the key `linux`, after `control`, whose socket determines the name of the namespace.
 int linux_read(struct reader *reader, const struct node *node, struct config *config);
+// Rejects keys that cannot be combined with `linux`.
 int linux_check(struct reader *reader, const struct config *config, const struct rest_nodes *rest);
 const struct key_table *linux_tables(unsigned i); // for tests: NULL after the last one
 // The list of streams as JSON; its contents are interpreted elsewhere.

@@ -26,7 +26,7 @@ static int read_namespace(struct reader *reader, const struct node *node, void *
 	if (node->kind != NODE_TEXT || !is_file_name(node->text) ||
 		strlen(node->text) >= TAP_NAME_MAX)
 		return rows_mistake(reader, node->line,
-			"%snamespace: found %s, expected a name that \"ip netns\" shows, of 1 to "
+			"%snamespace: found %s, expected a name that \"ip netns\" lists, of 1 to "
 			"%d characters",
 			reader->where, rows_found(node, found), TAP_NAME_MAX - 1);
 	strcpy(taps->namespace_name, node->text);
@@ -105,8 +105,8 @@ static int name_own(struct reader *reader, const struct node *node, struct confi
 	if (!is_file_name(name) || strlen(name) >= TAP_NAME_MAX ||
 		n + strlen(".hold") >= TAP_PATH_MAX)
 		return rows_mistake(reader, node->line,
-			"control.socket: found \"%.60s\", and the TAP interfaces' namespace is "
-			"named after its file; expected a shorter path that ends in NAME.sock",
+			"control.socket: found \"%.60s\", but the namespace of the TAP interfaces "
+			"is named after this file; expected a shorter path that ends in NAME.sock",
 			config->socket);
 	strcpy(taps->own_namespace, name);
 	snprintf(taps->hold_socket, sizeof(taps->hold_socket), "%.*s.hold", (int)n, config->socket);
@@ -146,8 +146,8 @@ static int check_port(struct reader *reader, const struct config *config, unsign
 
 	if (is_taken(port->name))
 		return rows_mistake(reader, port->line,
-			"ports[%u].name: \"%s\" is reserved by Linux, and the TAP interface cannot "
-			"have it; choose another",
+			"ports[%u].name: \"%s\" is reserved by Linux, so the TAP interface cannot "
+			"have this name; choose another",
 			i, port->name);
 	if (port->mode == PORT_XCONNECT)
 		return rows_mistake(reader, port->line,

@@ -21,11 +21,11 @@ static const struct mistake mistakes[] = {
 	{PORTS "linux: {keep: maybe}",
 		"f.yaml:4: linux.keep: found \"maybe\", expected one of false/true"},
 	{PORTS "linux: {namespace: a/b}", "f.yaml:4: linux.namespace: found \"a/b\", expected a "
-					  "name that \"ip netns\" shows, of 1 to 63 characters"},
+					  "name that \"ip netns\" lists, of 1 to 63 characters"},
 	{PORTS "linux: {namespace: ..}", "f.yaml:4: linux.namespace: found \"..\", expected a name "
-					 "that \"ip netns\" shows, of 1 to 63 characters"},
+					 "that \"ip netns\" lists, of 1 to 63 characters"},
 	{PORTS "linux: {namespace: }", "f.yaml:4: linux.namespace: found no value, expected a name "
-				       "that \"ip netns\" shows, of 1 to 63 characters"},
+				       "that \"ip netns\" lists, of 1 to 63 characters"},
 	{PORTS "linux: {classes: {tll: {rate: 1}}}",
 		"f.yaml:4: unknown key \"linux.classes.tll\"; did you mean \"ttl\"?"},
 	{PORTS "linux: {classes: {ttl: 5}}",
@@ -58,20 +58,20 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: ports[2]: \"mode: xconnect\" cannot be used with \"linux:\"; "
 		"cross-connect the port in a dl3d without \"linux:\""},
 	{PORTS "  - {name: lo, device: x}\nlinux:",
-		"f.yaml:4: ports[2].name: \"lo\" is reserved by Linux, and the TAP interface "
-		"cannot have it; choose another"},
+		"f.yaml:4: ports[2].name: \"lo\" is reserved by Linux, so the TAP interface cannot "
+		"have this name; choose another"},
 	{PORTS "  - {name: .., device: x}\nlinux:",
-		"f.yaml:4: ports[2].name: \"..\" is reserved by Linux, and the TAP interface "
-		"cannot have it; choose another"},
+		"f.yaml:4: ports[2].name: \"..\" is reserved by Linux, so the TAP interface cannot "
+		"have this name; choose another"},
 	// The namespace is named after the socket.
 	{PORTS "control: {socket: /run/" LONG_NAME ".sock}\nlinux:",
 		"f.yaml:5: control.socket: found "
-		"\"/run/a123456789a123456789a123456789a123456789a123456789a1234\", and the TAP "
-		"interfaces' namespace is named after its file; expected a shorter path that ends "
-		"in NAME.sock"},
+		"\"/run/a123456789a123456789a123456789a123456789a123456789a1234\", but the "
+		"namespace of the TAP interfaces is named after this file; expected a shorter path "
+		"that ends in NAME.sock"},
 	{PORTS "control: {socket: /run/...sock}\nlinux:",
-		"f.yaml:5: control.socket: found \"/run/...sock\", and the TAP interfaces' "
-		"namespace is named after its file; expected a shorter path that ends in "
+		"f.yaml:5: control.socket: found \"/run/...sock\", but the namespace of the TAP "
+		"interfaces is named after this file; expected a shorter path that ends in "
 		"NAME.sock"},
 };
 

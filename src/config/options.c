@@ -42,7 +42,7 @@ static int take(struct config_options *out, int option, char **argv, struct erro
 	case 'd':
 		if (out->n_plugins == PORT_MAX_PLUGINS)
 			return error_set(error, -EINVAL,
-				"more than %d plugins; give a folder of them", PORT_MAX_PLUGINS);
+				"more than %d plugins; specify a folder of them", PORT_MAX_PLUGINS);
 		out->plugins[out->n_plugins++] = optarg;
 		return 0;
 	case OPTION_CHECK:
@@ -55,7 +55,7 @@ static int take(struct config_options *out, int option, char **argv, struct erro
 		                                         : CONFIG_HELP;
 		return 0;
 	case ':':
-		return error_set(error, -EINVAL, "nothing after %.60s; expected a %s",
+		return error_set(error, -EINVAL, "no argument after %.60s; expected a %s",
 			argv[optind - 1], optopt == OPTION_HOLD ? "socket" : "plugin");
 	case OPTION_HOLD:
 		if (program_find(out->program)->has_taps) {
@@ -121,8 +121,8 @@ int config_add_options(struct port_table_settings *settings, const struct config
 			options->eal_args[i]);
 	if (err)
 		return error_set(error, err,
-			"more than %d plugins or %d arguments for DPDK, or one longer than %d; "
-			"leave some out",
+			"more than %d plugins or %d arguments for DPDK, or one longer than %d "
+			"bytes; remove some",
 			PORT_MAX_PLUGINS, PORT_MAX_EAL_ARGS, PORT_DEVICE_MAX - 1);
 	return 0;
 }

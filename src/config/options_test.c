@@ -48,8 +48,8 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{"a b", "two files, a and b; expected one (arguments for DPDK go after --)"},
 		{"--chekc a", "unknown option --chekc; \"dl3d --help\" shows all"},
 		{"-x a", "unknown option -x; \"dl3d --help\" shows all"},
-		{"a -d", "nothing after -d; expected a plugin"},
-		{"--hold", "nothing after --hold; expected a socket"},
+		{"a -d", "no argument after -d; expected a plugin"},
+		{"--hold", "no argument after --hold; expected a socket"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
@@ -168,7 +168,7 @@ static void refuses_more_plugins_than_there_is_room_for(void **state)
 	argv[argc] = NULL;
 	options.program = "dl3d";
 	assert_int_not_equal(config_read_options(&options, argc, argv, &error), 0);
-	assert_string_equal(error.text, "more than 16 plugins; give a folder of them");
+	assert_string_equal(error.text, "more than 16 plugins; specify a folder of them");
 }
 
 int main(void)

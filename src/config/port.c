@@ -124,17 +124,17 @@ static const char *not_for_a_host(const struct wire_addr *addr, const struct wir
 	if (addr->family == 6)
 		return b[0] == 0xff ? "a multicast address"
 		       : !memcmp(b, none, sizeof(none)) && b[15] <= 1
-		               ? "an address that no host may have"
+		               ? "which cannot be assigned to a host"
 		       : prefix->len < 127 && wire_addr_equal(addr, &prefix->addr)
-		               ? "the prefix itself"
+		               ? "the address of the prefix itself"
 		               : NULL;
 	if (!b[0] || b[0] == 127 || b[0] >= 224)
-		return "an address that no host may have";
+		return "which cannot be assigned to a host";
 	if (prefix->len > 30)
 		return NULL;
 	if (wire_addr_equal(addr, &last))
 		return "the broadcast address of its prefix";
-	return wire_addr_equal(addr, &prefix->addr) ? "the prefix itself" : NULL;
+	return wire_addr_equal(addr, &prefix->addr) ? "the address of the prefix itself" : NULL;
 }
 
 // Parses one of our addresses: ADDRESS/LENGTH.
@@ -181,7 +181,7 @@ static int read_own(struct reader *reader, const struct node *node, unsigned i)
 
 	if (config->n_own == CONFIG_MAX_ADDRESSES)
 		return rows_mistake(reader, node->line,
-			"more than %d addresses in all; leave some out", CONFIG_MAX_ADDRESSES);
+			"more than %d addresses in total; remove some", CONFIG_MAX_ADDRESSES);
 	*own = (struct own_address){.port = config->ports.n_ports, .line = node->line};
 	int err = read_own_text(reader, node, own);
 	if (err)

@@ -20,7 +20,7 @@ static int read_member(struct line *line, unsigned first, struct route_line *out
 		return next;
 	if (!pairs.has_port)
 		return error_set(line->error, -EINVAL,
-			"no \"dev PORT\" in the route; expected the port that packets leave on");
+			"missing \"dev PORT\"; expected the egress port");
 	if (pairs.has_mac && !pairs.has_via)
 		return error_set(line->error, -EINVAL,
 			"\"lladdr\" without \"via ADDRESS\"; expected the address of the "
@@ -88,7 +88,7 @@ static int read_group(struct line *line, struct route_line *out)
 	while (next > 0 && (unsigned)next < line->n) {
 		if (out->n_members == CONFIG_MAX_MEMBERS)
 			return error_set(line->error, -EINVAL,
-				"more than %d next hops; leave some out", CONFIG_MAX_MEMBERS);
+				"more than %d next hops; remove some", CONFIG_MAX_MEMBERS);
 		next = read_member(line, next + 1, out);
 	}
 	if (next < 0)

@@ -158,9 +158,8 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{"10.0.0.0/8 via :: dev left", ":: cannot be the address of a neighbour"},
 		{"2001:db8::/32 via 192.0.2.1 dev left",
 			"an IPv6 prefix via an IPv4 address; expected an IPv6 address"},
-		{"10.0.0.0/8 via 192.0.2.1",
-			"no \"dev PORT\" in the route; expected the port that packets leave on"},
-		{"10.0.0.0/8 via", "nothing after \"via\"; expected its value"},
+		{"10.0.0.0/8 via 192.0.2.1", "missing \"dev PORT\"; expected the egress port"},
+		{"10.0.0.0/8 via", "missing value after \"via\""},
 		{"10.0.0.0/8 metric 5 dev left", "unknown word \"metric\": expected via, dev, "
 						 "lladdr, or nexthop and weight"},
 		{"10.0.0.0/8 dev left dev right", "duplicate \"dev\"; expected it once"},
@@ -177,8 +176,7 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{"10.1.2.0 255.0.255.0 left", "invalid mask \"255.0.255.0\": expected a length or "
 					      "a mask like 255.255.255.0"},
 		{"2001:db8:: 129 left", "invalid mask \"129\": expected a length"},
-		{"10.0.0.0/8 nexthop",
-			"no \"dev PORT\" in the route; expected the port that packets leave on"},
+		{"10.0.0.0/8 nexthop", "missing \"dev PORT\"; expected the egress port"},
 		{"10.0.0.0/8 dev left weight 2", "several next hops, or a weight; expected "
 						 "\"nexthop\" before each next hop"},
 		{"10.0.0.0/8 dev left nexthop dev right",

@@ -15,7 +15,7 @@ static const char *file_of(const struct config *config, struct spot spot)
 
 static int no_memory(struct error *error)
 {
-	return error_set(error, -ENOMEM, "not enough memory for the routes; leave some out");
+	return error_set(error, -ENOMEM, "not enough memory for the routes; remove some");
 }
 
 // Space for one more route.
@@ -197,7 +197,7 @@ int routes_add_neighbour(struct config *config, const struct neighbour *neighbou
 	if (wire_mac_equal(&slot->mac, &neighbour->mac))
 		return 0;
 	return error_set(error, -EEXIST,
-		"%s:%u: neighbour %s has MAC address %s here and %s in %s:%u; expected one",
+		"%s:%u: neighbour %s has MAC address %s here and %s in %s:%u; remove one",
 		file_of(config, neighbour->spot), neighbour->spot.line,
 		wire_addr_print(&neighbour->addr, addr), wire_mac_print(&neighbour->mac, now),
 		wire_mac_print(&slot->mac, was), file_of(config, slot->spot), slot->spot.line);

@@ -211,7 +211,7 @@ int rows_each(struct reader *reader, const struct node *node, unsigned max,
 	for (const struct node *child = node->first; child && !err; child = child->next, i++) {
 		if (i == max)
 			err = rows_mistake(reader, child->line,
-				"%s%s has more than %u members; leave some out", outer, node->key,
+				"%s%s has more than %u members; remove some", outer, node->key,
 				max);
 		else {
 			snprintf(reader->where, sizeof(reader->where), "%.24s%.16s[%u]", outer,

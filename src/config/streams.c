@@ -47,8 +47,7 @@ static json_t *convert(struct walk *w, const struct node *node, unsigned depth)
 
 	if (depth == MAX_DEPTH || ++w->n_values > MAX_VALUES) {
 		rows_mistake(w->reader, node->line,
-			"streams hold more than any stream needs (lists in lists, or %d values); "
-			"leave some out",
+			"streams are nested too deeply or have more than %d values; remove some",
 			MAX_VALUES);
 		return NULL;
 	}

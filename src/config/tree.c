@@ -211,11 +211,11 @@ static int on_alias(struct builder *b, const yaml_event_t *event)
 			continue;
 		if (b->anchor[i].open_depth)
 			return fail(b, event,
-				"an alias inside of what it names; write the value out");
+				"an alias inside its own anchor; write the value out");
 		return hang(b, b->anchor[i].node) ? 0 : fail_memory(b);
 	}
 	return error_set(b->error, -EINVAL,
-		"%s:%zu: alias *%.40s names no anchor before it; expected &%.40s", b->file,
+		"%s:%zu: no anchor before alias *%.40s; expected &%.40s", b->file,
 		event->start_mark.line + 1, name, name);
 }
 

@@ -237,8 +237,7 @@ static int read_pair(struct line *line, struct word key, struct word value, stru
 		return error_set(line->error, -EINVAL, "duplicate \"%.*s\"; expected it once",
 			SHOW(key));
 	if (!value.n)
-		return error_set(line->error, -EINVAL, "nothing after \"%.*s\"; expected its value",
-			SHOW(key));
+		return error_set(line->error, -EINVAL, "missing value after \"%.*s\"", SHOW(key));
 	*has = true;
 	if (has == &out->has_via)
 		return line_read_host(line, value, &out->via);

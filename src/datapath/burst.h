@@ -16,7 +16,7 @@ _Static_assert((int)BURST_MAX <= (int)FIB_BURST4, "a burst must fit into one loo
 
 // Structure of arrays: element i of each array belongs to packet i. A step that drops or punts
 // packets compacts the arrays. Written by parse: mbuf, frame, dst, length, ttl, own_source_mask and
-// the flags up to has_tags; by lookup: hop; by check: port, has_one_hop, has_one_port.
+// the flags up to has_trailers; by lookup: hop; by check: port, has_one_hop, has_one_port.
 struct burst {
 	uint16_t n;
 	bool has_segments; // at least one mbuf is multi-segment
@@ -25,6 +25,7 @@ struct burst {
 	                   // punted, so that Linux sends ICMP redirects (rate-limited)
 	bool punt_nd;      // IPv6: all neighbour discovery is punted (proxy NDP)
 	bool has_tags;     // at least one packet arrived with VLAN tags or leaves with tags
+	bool has_trailers; // at least one frame has bytes after length[i]
 	bool has_one_hop;  // all packets use the same next hop, hop[0]
 	bool has_one_port; // all packets use the same output port, port[0]; port[1] on may be unset
 	uint64_t own_source_mask; // IPv4: bit i is set if the source of packet i matched `sources`
@@ -38,8 +39,8 @@ struct burst {
 		uint32_t dst4[BURST_MAX]; // host order
 		struct fib_key6 dst6[BURST_MAX];
 	} LINE_ALIGNED;
-	uint16_t length[BURST_MAX] LINE_ALIGNED; // bytes from frame[i] on, without FCS; at most
-	                                         // 65535
+	uint16_t length[BURST_MAX] LINE_ALIGNED; // bytes from frame[i] on, without FCS and
+	                                         // trailer; at most 65535
 	uint16_t hop[BURST_MAX] LINE_ALIGNED;
 	uint8_t ttl[BURST_MAX] LINE_ALIGNED;  // or hop limit
 	uint8_t port[BURST_MAX] LINE_ALIGNED; // output port

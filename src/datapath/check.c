@@ -3,7 +3,6 @@
 #include "datapath/hop_limits.h"
 #include "datapath/steps.h"
 #include "datapath/variant.h"
-
 #include "wire/headers.h"
 
 static inline bool is_tagged(uint32_t limits)
@@ -30,46 +29,6 @@ static enum verdict decide_for_linux(const struct tap_worker *tap, enum verdict 
 	return tap->class_of[verdict] == CLASS_CONTENT ? verdict : VERDICT_LINUX;
 }
 
-// Length from the Ethernet header to the end of the packet, by the packet's own header.
-static uint32_t reported_length(const uint8_t *frame)
-{
-	const struct wire_ip4 *ip4 = (const void *)(frame + WIRE_ETHER_BYTES);
-	const struct wire_ip6 *ip6 = (const void *)(frame + WIRE_ETHER_BYTES);
-
-	if (frame[12] == 0x08)
-		return WIRE_ETHER_BYTES + be16toh(ip4->total_length_be);
-	return WIRE_ETHER_BYTES + WIRE_IP6_BYTES + be16toh(ip6->payload_length_be);
-}
-
-// Trims a frame to its first `length` bytes; buffers with none of them are freed.
-static void cut(struct rte_mbuf *m, uint32_t length)
-{
-	struct rte_mbuf *last = m;
-	uint32_t left = length;
-
-	for (m->nb_segs = 1; left > last->data_len; m->nb_segs++) {
-		left -= last->data_len;
-		last = last->next;
-	}
-	rte_pktmbuf_free(last->next);
-	last->next = NULL;
-	last->data_len = left;
-	m->pkt_len = length;
-}
-
-// Trailing bytes (padding, a trailer of the input interface) are not part of the packet. Where they
-// make the frame too long, trims them. Returns whether the frame fits then.
-static bool has_lost_its_trailer(struct burst *b, uint16_t i, uint16_t most)
-{
-	uint32_t reported = reported_length(b->frame[i]), length = reported + burst_tag_bytes(b, i);
-
-	if (reported > most || length > b->mbuf[i]->pkt_len)
-		return false;
-	cut(b->mbuf[i], length);
-	b->length[i] = reported;
-	return true;
-}
-
 // An IPv6 next hop may have a smaller MTU than IPv4 has on the same interface.
 static uint16_t longest(const struct fib_view *view, const struct burst *b, uint16_t i,
 	uint32_t limits)
@@ -91,8 +50,6 @@ static __attribute__((noinline)) void drop_slow(struct worker *w, const struct f
 
 		if (b->for_linux)
 			verdict = decide_for_linux(w->tap, verdict);
-		else if (verdict == VERDICT_MTU_EXCEEDED && has_lost_its_trailer(b, i, most))
-			verdict = VERDICT_FORWARD;
 		if (verdict != VERDICT_FORWARD) {
 			burst_drop(w, b->mbuf[i], verdict);
 			continue;

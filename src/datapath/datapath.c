@@ -28,8 +28,8 @@ static int add_worker(struct path *path, struct fib_rcu *rcu, struct tap_table *
 	path->stat[worker] = stat;
 	path->n_workers++;
 	if (!w || !stat)
-		return error_set(error, -ENOMEM, "no memory for worker %u; use fewer workers",
-			worker);
+		return error_set(error, -ENOMEM,
+			"not enough memory for worker %u; use fewer workers", worker);
 	w->io = port_worker(path->ports, worker);
 	w->states = port_states(path->ports);
 	w->rcu = fib_rcu_readers(rcu);
@@ -45,14 +45,25 @@ static int add_worker(struct path *path, struct fib_rcu *rcu, struct tap_table *
 	return 0;
 }
 
+static uint64_t start_grace(void *rcu)
+{
+	return fib_rcu_start_grace(rcu);
+}
+
+static bool has_passed(void *rcu, uint64_t token)
+{
+	return fib_rcu_has_passed(rcu, token);
+}
+
 int datapath_open(struct path **out, struct port_table *ports, struct fib_rcu *rcu,
 	struct tap_table *taps, struct error *error)
 {
 	struct path *path = calloc(1, sizeof(*path));
 
 	if (!path)
-		return error_set(error, -ENOMEM, "no memory for the datapath");
+		return error_set(error, -ENOMEM, "not enough memory for the datapath");
 	path->ports = ports;
+	port_set_grace(ports, &(struct port_grace){start_grace, has_passed, rcu});
 	while (path->n_workers < port_n_workers(ports)) {
 		int err = add_worker(path, rcu, taps, error);
 		if (err) {

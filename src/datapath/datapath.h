@@ -1,4 +1,4 @@
-// The workers as the control thread sees them: create, start, stop, read counters.
+// Creates, starts and stops the workers, and reads their counters. Control thread.
 #pragma once
 
 #include "base/error.h"
@@ -9,14 +9,16 @@
 
 struct path;
 
-// Creates one worker for each worker of `ports`; none runs yet. `taps` receives punted packets;
-// NULL: ports have no TAP interfaces. `ports`, `rcu` and `taps` are borrowed. Returns 0, or -errno
-// with `error` set.
+// Creates one worker for each worker of the plan of `ports`; none is started. `taps` receives
+// punted packets; NULL: ports have no TAP interfaces. `ports`, `rcu` and `taps` are borrowed;
+// `ports` closes devices that vanish after grace periods of `rcu`. Returns 0, or -errno with
+// `error` set.
 int datapath_open(struct path **out, struct port_table *ports, struct fib_rcu *rcu,
 	struct tap_table *taps, struct error *error);
-// Launches the workers. / Asks them to finish the packets that they hold and waits for them; no
-// packet is in flight afterwards.
+// Launches the workers.
 int datapath_start(struct path *path, struct error *error);
+// Tells the workers to stop, and waits until they have finished their packets; no packet is in
+// flight afterwards.
 void datapath_stop(struct path *path);
 void datapath_close(struct path *path);
 

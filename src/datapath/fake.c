@@ -123,6 +123,7 @@ void fake_reset(const struct datapath_variant *variant)
 	for (unsigned iface = 0; iface < FIB_MAX_IFACES; iface++)
 		if (ifaces[iface].mtu)
 			assert_int_equal(fib_iface_set(fake.fib, iface, &ifaces[iface]), 0);
+	fib_set_synced(fake.fib, true);
 	fake.worker = (struct worker){.io = &fake.io,
 		.states = fake.states,
 		.rcu = fib_rcu_readers(fake.rcu),

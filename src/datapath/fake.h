@@ -82,8 +82,9 @@ struct bytes frame_forwarded(const struct bytes *frame, uint16_t iface);
 
 // An mbuf that contains the frame.
 struct rte_mbuf *fake_mbuf(const struct bytes *frame);
-// Queues a frame for reception on the port. / Queues a frame as sent by Linux.
+// Queues a frame for reception on the port.
 struct rte_mbuf *fake_receive(uint8_t port, const struct bytes *frame);
+// Queues a frame as sent by Linux.
 struct rte_mbuf *fake_inject(uint8_t port, const struct bytes *frame);
 // Runs the worker until all frames are read, then stops it. Checks the packet accounting
 // afterwards.

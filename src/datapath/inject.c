@@ -19,11 +19,6 @@ static unsigned take(struct worker *w)
 	return in->n;
 }
 
-static bool is_up(const struct worker *w, uint8_t port)
-{
-	return __atomic_load_n(&w->states[port].up, __ATOMIC_RELAXED);
-}
-
 // Sends those of `waiting` (one bit each) that leave through the oldest one's port and clears their
 // bits; returns the bits of those still to wait.
 static uint64_t send_group(struct worker *w, uint64_t *waiting)
@@ -43,7 +38,8 @@ static uint64_t send_group(struct worker *w, uint64_t *waiting)
 		same |= 1ull << i;
 	}
 	*waiting &= ~same;
-	for (uint16_t sent = is_up(w, port) ? datapath_transmit(w, port, &out) : 0; sent; sent--)
+	for (uint16_t sent = port_is_up(&w->states[port]) ? datapath_transmit(w, port, &out) : 0;
+		sent; sent--)
 		same &= same - 1;
 	return same;
 }
@@ -53,7 +49,7 @@ static bool give_up(struct worker *w, unsigned i, uint64_t patience_loops)
 {
 	struct injection *in = &w->injection;
 
-	if (!is_up(w, in->mbuf[i]->port))
+	if (!port_is_up(&w->states[in->mbuf[i]->port]))
 		burst_drop(w, in->mbuf[i], VERDICT_PORT_DOWN);
 	else if (w->stat->loops - in->taken_at[i] >= patience_loops)
 		burst_drop(w, in->mbuf[i], VERDICT_TX_REFUSED);

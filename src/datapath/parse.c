@@ -23,13 +23,22 @@ static inline bool is_sum4_good(const struct rte_mbuf *m, const uint8_t *frame)
 	return marks != RTE_MBUF_F_RX_IP_CKSUM_BAD && sum % 0xffff == 0;
 }
 
+// A packet that ends `end` bytes into its frame is all there, in one segment, and nothing follows
+// it except padding to the minimum length.
+static inline bool is_whole(const struct rte_mbuf *m, unsigned end)
+{
+	unsigned n = m->pkt_len;
+
+	return m->data_len == n && n == MAX_OF(end, MIN_OF(n, (unsigned)PADDED_BYTES));
+}
+
 static inline bool is_plain4(const struct parse *p, const struct rte_mbuf *m, const uint8_t *frame)
 {
 	int length = load16_be(frame + 16);
 
 	return load64(frame) << 16 == p->mac && (load32(frame + 12) & 0xffffff) == 0x450008 &&
-	       length >= 20 && length + 14 <= m->data_len && m->data_len == m->pkt_len &&
-	       is_sum4_good(m, frame) && is_source4_sound(source4(frame));
+	       length >= 20 && is_whole(m, length + 14) && is_sum4_good(m, frame) &&
+	       is_source4_sound(source4(frame));
 }
 
 static inline bool is_plain6(const struct parse *p, const struct rte_mbuf *m, const uint8_t *frame)
@@ -37,8 +46,8 @@ static inline bool is_plain6(const struct parse *p, const struct rte_mbuf *m, co
 	uint64_t src = rte_be_to_cpu_64(load64(frame + 22));
 
 	return load64(frame) << 16 == p->mac && (load32(frame + 12) & 0xf0ffff) == 0x60dd86 &&
-	       load16_be(frame + 18) + 54 <= m->data_len && m->data_len == m->pkt_len &&
-	       frame[20] != 0 && src != 0 && src >> 54 != 0xfe80 >> 6 && src >> 56 != 0xff;
+	       is_whole(m, load16_be(frame + 18) + 54) && frame[20] != 0 && src != 0 &&
+	       src >> 54 != 0xfe80 >> 6 && src >> 56 != 0xff;
 }
 
 void parse_one(struct parse *p, struct rte_mbuf *m)
@@ -90,6 +99,7 @@ static inline void begin(struct worker *w, const struct fib_view *view, struct f
 	w->poll->ip4.sources = view->sources;
 	w->poll->ip4.has_segments = w->poll->ip6.has_segments = false;
 	w->poll->ip4.has_tags = w->poll->ip6.has_tags = false;
+	w->poll->ip4.has_trailers = w->poll->ip6.has_trailers = false;
 	w->poll->ip4.for_linux = all | (iface.flags & FIB_IFACE_LINUX4);
 	w->poll->ip6.for_linux = all | (iface.flags & FIB_IFACE_LINUX6);
 	w->poll->ip4.may_redirect = iface.flags & FIB_IFACE_REDIRECTS4;

@@ -7,6 +7,7 @@
 #include <rte_byteorder.h>
 
 enum { FRAMES_AHEAD = 6 };
+enum { PADDED_BYTES = 60 }; // minimum length of Ethernet, without FCS: padding up to it stays
 
 static inline uint16_t load16_be(const uint8_t *p)
 {
@@ -31,8 +32,9 @@ struct parse {
 void parse_scalar(struct parse *p);
 void parse_avx512(struct parse *p);
 
-// Parses one frame of any kind. / Slow path: parses one frame that is not plain.
+// Parses one frame of any kind.
 void parse_one(struct parse *p, struct rte_mbuf *m);
+// Slow path: parses one frame that is not plain.
 void parse_slow(struct parse *p, struct rte_mbuf *m);
 
 static inline uint16_t take(struct burst *b, struct rte_mbuf *m, uint8_t *frame, uint32_t length)
@@ -69,8 +71,8 @@ static inline void take6(struct burst *b, struct rte_mbuf *m, uint8_t *frame, ui
 	b->dst6[i].low = rte_be_to_cpu_64(load64(frame + 46));
 }
 
-// Appends a valid packet of any kind: it may have tags, which end at `frame` + 12, or several
-// segments.
+// Appends a valid packet of any kind: it may have tags, which end at `frame` + 12, several
+// segments, or a trailer.
 void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame);
 
 static inline void parse_defer(struct deferred *a, struct rte_mbuf *m, uint8_t *frame,

@@ -56,6 +56,15 @@ static inline __mmask16 find_trusted4(const struct fields *f, const struct sixte
 	       (find_good_sums(from->frame, n) & _mm512_cmpneq_epi32_mask(marks, all(bad)));
 }
 
+// Non-zero where a packet that ends at `end` is not whole, or is followed by more than padding; as
+// is_whole in parse.c, except for segments.
+static inline __m512i bad_end(const struct fields *f, __m512i end)
+{
+	__m512i padded = _mm512_min_epu32(f->pkt_len, all(PADDED_BYTES));
+
+	return _mm512_xor_si512(f->pkt_len, _mm512_max_epu32(end, padded));
+}
+
 // The same conditions as is_plain4 in parse.c except for the checksum. Faults are collected in
 // vectors (in parallel), not in masks (one after another).
 static inline __mmask16 find_plain4(const struct parse *p, const struct fields *f)
@@ -64,8 +73,8 @@ static inline __mmask16 find_plain4(const struct parse *p, const struct fields *
 	__m512i length_and_ihl = _mm512_xor_si512(f->pkt_len, all(0x45450000));
 	__m512i bad_frame = _mm512_or_si512(bad_ethernet(p, f, 0x0008),
 		_mm512_xor_si512(f->data_len, length_and_ihl));
-	__m512i bad_length = _mm512_or_si512(below(total, 20),
-		above(_mm512_add_epi32(total, all(14)), f->pkt_len));
+	__m512i bad_length =
+		_mm512_or_si512(below(total, 20), bad_end(f, _mm512_add_epi32(total, all(14))));
 	__m512i bad_source = above(_mm512_sub_epi32(f->second, all(0x01000000)), all(0xdeffffff));
 	__mmask16 plain = _mm512_cmpeq_epi32_mask(any3(bad_frame, bad_length, bad_source), all(0));
 	__mmask16 loopback = _mm512_cmpeq_epi32_mask(_mm512_srli_epi32(f->second, 24), all(127));
@@ -82,7 +91,7 @@ static inline __mmask16 find_plain6(const struct parse *p, const struct fields *
 	__m512i version = _mm512_and_si512(f->data_len, all(0xf0f0ffff));
 	__m512i bad_frame = any3(bad_ethernet(p, f, 0xdd86),
 		_mm512_xor_si512(version, _mm512_xor_si512(f->pkt_len, all(0x60600000))),
-		above(_mm512_add_epi32(length, all(54)), f->pkt_len));
+		bad_end(f, _mm512_add_epi32(length, all(54))));
 	__mmask16 plain = _mm512_cmpeq_epi32_mask(bad_frame, all(0));
 	__mmask16 has_source = _mm512_test_epi32_mask(_mm512_or_si512(f->first, f->second),
 		_mm512_or_si512(f->first, f->second));

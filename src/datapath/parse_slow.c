@@ -129,6 +129,7 @@ static enum verdict check_length(const struct parse *p, const struct arrival *a,
 static enum verdict check_mac(const struct parse *p, const struct arrival *a, enum wire_fault fault)
 {
 	bool vlan_is_linuxs = fault == WIRE_VLAN && p->w->tap;
+	bool linux_forwards = p->w->tap && a->frame[12] == 0x08; // from 169.254/16, not fe80::/10
 
 	if (fault == WIRE_RUNT || fault == WIRE_MULTI_SEGMENT || fault == WIRE_ARP)
 		return verdict_of_fault[fault];
@@ -138,6 +139,8 @@ static enum verdict check_mac(const struct parse *p, const struct arrival *a, en
 		return VERDICT_MAC_NOT_OURS;
 	if (fault == WIRE_MARTIAN_SOURCE)
 		return check_martian(p, a);
+	if (fault == WIRE_LINK_LOCAL_SOURCE && linux_forwards)
+		return VERDICT_FORWARD;
 	if (fault == WIRE_IP4_LENGTH || fault == WIRE_IP6_LENGTH)
 		return check_length(p, a, fault);
 	return verdict_of_fault[fault];
@@ -171,13 +174,26 @@ static enum verdict decide(const struct parse *p, const struct arrival *a)
 	return has_class && verdict != VERDICT_VLAN_UNKNOWN ? verdict : VERDICT_LINUX;
 }
 
+// Length from the Ethernet header to the end of the packet, by the packet's own header.
+static uint32_t reported_length(const uint8_t *frame)
+{
+	const struct wire_ip4 *ip4 = (const void *)(frame + WIRE_ETHER_BYTES);
+	const struct wire_ip6 *ip6 = (const void *)(frame + WIRE_ETHER_BYTES);
+
+	if (frame[12] == 0x08)
+		return WIRE_ETHER_BYTES + be16toh(ip4->total_length_be);
+	return WIRE_ETHER_BYTES + WIRE_IP6_BYTES + be16toh(ip6->payload_length_be);
+}
+
 void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame)
 {
 	uint16_t n_tag_bytes = frame - rte_pktmbuf_mtod(m, uint8_t *);
-	uint32_t length = m->pkt_len - n_tag_bytes;
+	uint32_t longest = MAX_OF(reported_length(frame), (uint32_t)PADDED_BYTES);
+	uint32_t length = MIN_OF(m->pkt_len - n_tag_bytes, longest);
 	bool is_ip4 = frame[12] == 0x08;
 	struct burst *b = is_ip4 ? &w->poll->ip4 : &w->poll->ip6;
 
+	b->has_trailers |= length < m->pkt_len - n_tag_bytes;
 	b->has_segments |= m->nb_segs > 1;
 	b->has_tags |= n_tag_bytes > 0;
 	if (is_ip4)

@@ -70,8 +70,7 @@ static void hop_by_hop(struct bytes *f)
 
 static void link_local_source(struct bytes *f)
 {
-	memcpy(f->at + 26, (uint8_t[]){169, 254, 1, 1}, 4);
-	frame_mend(f);
+	memcpy(f->at + 22, (uint8_t[]){0xfe, 0x80}, 2);
 }
 
 static void ttl_1(struct bytes *f)
@@ -146,6 +145,11 @@ static void hidden_solicitation(struct bytes *f)
 	f->n = 62 + 24;
 }
 
+static void before_the_routes(struct bytes *f)
+{
+	fib_set_synced(fake.fib, false);
+}
+
 static const struct row {
 	const char *dst;
 	void (*make)(struct bytes *frame);
@@ -157,8 +161,10 @@ static const struct row {
 	{"10.1.2.3", broadcast, VERDICT_MAC_GROUP, CLASS_MULTICAST},
 	{"10.1.2.3", option, VERDICT_IP4_OPTIONS, CLASS_OPTIONS},
 	{"2001:db8:1::3", hop_by_hop, VERDICT_IP6_HOP_BY_HOP, CLASS_OPTIONS},
-	{"10.1.2.3", link_local_source, VERDICT_LINK_LOCAL_SOURCE, CLASS_HOST},
+	{"2001:db8:1::3", link_local_source, VERDICT_LINK_LOCAL_SOURCE, CLASS_HOST},
 	{"10.99.2.3", as_it_is, VERDICT_NO_ROUTE, CLASS_UNREACHABLE},
+	{"10.99.2.3", before_the_routes, VERDICT_NOT_SYNCED, CLASS_LINUX},
+	{"2001:db8:99::3", before_the_routes, VERDICT_NOT_SYNCED, CLASS_LINUX},
 	{"10.0.0.1", as_it_is, VERDICT_LOCAL, CLASS_HOST},
 	{"10.0.0.1", bgp, VERDICT_LOCAL, CLASS_ROUTING},
 	{"10.0.0.1", ttl_1, VERDICT_LOCAL, CLASS_HOST},
@@ -195,20 +201,22 @@ static const struct {
 	const char *dst;
 	uint8_t src[16];
 	bool passes;
+	uint8_t verdict; // if it does not pass
 } source_rows[] = {
-	{"10.1.2.3", {127, 0, 0, 1}, false},
-	{"10.1.2.3", {224, 0, 0, 1}, false},
-	{"10.1.2.3", {239, 255, 255, 255}, false},
-	{"10.1.2.3", {0, 0, 0, 0}, false},
-	{"10.1.2.3", {255, 255, 255, 255}, false},
-	{"2001:db8:1::3", {0}, false},
-	{"2001:db8:1::3", {[15] = 1}, false},
-	{"2001:db8:1::3", {0xff, 0x0e, [15] = 1}, false},
-	{"10.1.2.3", {0, 0, 0, 1}, true},
-	{"10.1.2.3", {0, 255, 255, 255}, true},
-	{"10.1.2.3", {240, 0, 0, 0}, true},
-	{"10.1.2.3", {255, 255, 255, 254}, true},
-	{"2001:db8:1::3", {[10] = 0xff, [11] = 0xff, 10, 0, 1, 2}, true},
+	{"10.1.2.3", {127, 0, 0, 1}, false, VERDICT_MARTIAN_SOURCE},
+	{"10.1.2.3", {224, 0, 0, 1}, false, VERDICT_MARTIAN_SOURCE},
+	{"10.1.2.3", {239, 255, 255, 255}, false, VERDICT_MARTIAN_SOURCE},
+	{"10.1.2.3", {0, 0, 0, 0}, false, VERDICT_MARTIAN_SOURCE},
+	{"10.1.2.3", {255, 255, 255, 255}, false, VERDICT_MARTIAN_SOURCE},
+	{"2001:db8:1::3", {0}, false, VERDICT_MARTIAN_SOURCE},
+	{"2001:db8:1::3", {[15] = 1}, false, VERDICT_MARTIAN_SOURCE},
+	{"2001:db8:1::3", {0xff, 0x0e, [15] = 1}, false, VERDICT_MARTIAN_SOURCE},
+	{"10.1.2.3", {0, 0, 0, 1}, true, VERDICT_MARTIAN_SOURCE},
+	{"10.1.2.3", {0, 255, 255, 255}, true, VERDICT_MARTIAN_SOURCE},
+	{"10.1.2.3", {240, 0, 0, 0}, true, VERDICT_MARTIAN_SOURCE},
+	{"10.1.2.3", {255, 255, 255, 254}, true, VERDICT_MARTIAN_SOURCE},
+	{"10.1.2.3", {169, 254, 1, 1}, true, VERDICT_LINK_LOCAL_SOURCE},
+	{"2001:db8:1::3", {[10] = 0xff, [11] = 0xff, 10, 0, 1, 2}, true, VERDICT_MARTIAN_SOURCE},
 };
 
 // Sets flags of the input port.
@@ -347,7 +355,8 @@ static void walk_source_row(unsigned i, bool has_taps)
 	if (passes)
 		expect_sent(OUT, &left);
 	else
-		expect_dropped(VERDICT_MARTIAN_SOURCE);
+		expect_dropped(
+			source_rows[i].verdict ? source_rows[i].verdict : VERDICT_MARTIAN_SOURCE);
 }
 
 static void sources_are_judged_as_linux_does_where_it_routes(void **state)

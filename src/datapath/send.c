@@ -25,7 +25,7 @@ uint16_t datapath_transmit(struct worker *w, uint8_t port, const struct outgoing
 
 void datapath_send_port(struct worker *w, uint8_t port, const struct outgoing *out)
 {
-	if (unlikely(!__atomic_load_n(&w->states[port].up, __ATOMIC_RELAXED))) {
+	if (unlikely(!port_is_up(&w->states[port]))) {
 		drop_all(w, out->mbuf, out->n, VERDICT_PORT_DOWN);
 		return;
 	}

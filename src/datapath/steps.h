@@ -5,9 +5,9 @@
 #include "datapath/burst.h"
 
 // Sends frames from Linux before any forwarded ones. Frames that a device refuses are retried in
-// the next loops. Returns the number sent or dropped. Only with TAP interfaces. / Called when the
-// worker ends: sends or drops the rest.
+// the next loops. Returns the number sent or dropped. Only with TAP interfaces.
 unsigned datapath_inject(struct worker *w);
+// Called when the worker ends: sends or drops the rest.
 void datapath_inject_rest(struct worker *w);
 // Sorts received frames into w->poll by family; all others get their verdict. Returns the table (of
 // the main table or a VRF) to look them up in. Packets that need another table or other flags are
@@ -39,6 +39,8 @@ bool datapath_ecmp(const struct fib_view *view, struct burst *b);
 // Punts a limited number of packets that leave by their input interface to Linux. Part of check.
 void datapath_redirect(struct worker *w, const struct fib_view *view, struct burst *b);
 // (rewrite follows here: variant.h)
+// Trims frames to length[i]. Called only for bursts with trailers, before tag.
+void datapath_trim(struct burst *b);
 // Removes the VLAN tags that packets arrived with and inserts those of their next hops.
 void datapath_tag(struct worker *w, const struct fib_view *view, struct burst *b);
 // Groups packets by output port and transmits them; those that a device refuses are dropped and

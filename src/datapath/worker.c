@@ -40,6 +40,8 @@ static inline uint64_t finish_ip4(struct worker *w, const struct fib_view *view,
 	datapath_check(w, view, b);
 	t = add_elapsed(is_timed, &step->check, t);
 	w->variant->rewrite4(w->stat, view, b);
+	if (unlikely(b->has_trailers))
+		datapath_trim(b);
 	if (unlikely(b->has_tags))
 		datapath_tag(w, view, b);
 	t = add_elapsed(is_timed, &step->rewrite, t);
@@ -56,6 +58,8 @@ static inline uint64_t finish_ip6(struct worker *w, const struct fib_view *view,
 	datapath_check(w, view, b);
 	t = add_elapsed(is_timed, &step->check, t);
 	w->variant->rewrite6(w->stat, view, b);
+	if (unlikely(b->has_trailers))
+		datapath_trim(b);
 	if (unlikely(b->has_tags))
 		datapath_tag(w, view, b);
 	t = add_elapsed(is_timed, &step->rewrite, t);
@@ -83,8 +87,8 @@ static inline uint64_t finish(struct worker *w, const struct fib_view *view, boo
 	return t;
 }
 
-// Forwards the deferred packets: those of VLANs in another VRF or with other flags than their
-// burst. Runs after the bursts that they arrived in.
+// Forwards the deferred packets: those received on VLANs whose VRF or flags differ from those of
+// their burst. Runs after the bursts in which they arrived.
 static __attribute__((noinline)) void route_deferred(struct worker *w, const struct fib_view *main,
 	bool is_timed, uint64_t t)
 {
@@ -110,12 +114,12 @@ static inline uint16_t receive(struct worker *w, const struct port_queue *from,
 	return n;
 }
 
-// Consecutive polls of one queue whose lookups are pipelined. The first poll has already been
-// received.
+// Consecutive polls of one queue whose lookups are pipelined. The frames of the first poll have
+// already been received.
 struct batch {
 	const struct fib_view *main;
 	struct received newest;
-	unsigned n; // number of polls, or its upper bound while receiving
+	unsigned n; // number of polls; an upper bound as long as the batch is receiving
 	bool is_timed;
 	uint64_t t;
 };
@@ -125,7 +129,8 @@ static inline struct poll *poll_slot(struct worker *w, unsigned number)
 	return &w->polls[number % PIPELINE_DEPTH];
 }
 
-// The batch ends with a poll that returned less than a full burst, or that has deferred packets.
+// A poll that returned less than a full burst, or that has deferred packets, is the last one of its
+// batch.
 static inline void parse_poll(struct worker *w, struct batch *batch, unsigned number)
 {
 	w->poll = poll_slot(w, number);
@@ -185,12 +190,12 @@ static inline uint16_t receive_next(struct worker *w, struct batch *batch, unsig
 // Iterations between the parsing of a poll and its last stages.
 enum { FINISH_DELAY = PIPELINE_DEPTH - 1 };
 
-// Pipelines the lookups of consecutive polls of one queue where lookups miss the cache: a queue
-// that returned a full burst usually has more packets. While one poll's lookup waits for memory,
-// other polls are received, parsed and finished. The lookup of a poll is completed before the next
-// one is started, and only then is the poll finished: check loads hop[] as vectors, and scalar
-// stores immediately before would cause store-forwarding stalls. Adds the frames of further polls
-// to r->n.
+// Pipelines the lookups of consecutive polls of one queue. Used if lookups are likely to miss the
+// cache and the first poll returned a full burst: such a queue usually has more packets. While one
+// poll's lookup waits for memory, other polls are received, parsed and finished. The lookup of a
+// poll is completed before the next one is started, and only then is the poll finished: check loads
+// hop[] as vectors, and scalar stores immediately before would cause store-forwarding stalls. Adds
+// the frames of further polls to r->n.
 static __attribute__((noinline)) void route_batch(struct worker *w, struct received *r,
 	bool is_timed, uint64_t t)
 {
@@ -265,7 +270,7 @@ static __attribute__((noinline)) void process_burst_timed(struct worker *w, stru
 
 	w->cost_per_packet = cost_update(w->cost_per_packet, spent, r->n);
 	if (spent > usual + LONG_GAPS_PER_BURST * w->long_gap)
-		return; // the core was preempted meanwhile, so the sample is not usable
+		return; // the worker was preempted, so the sample is not usable
 	stats_add(&w->stat->timed_packets, r->n);
 	SCHEMA_STEP_COUNTERS(ADD_STEP)
 }
@@ -277,6 +282,8 @@ static uint16_t poll_queue(struct worker *w, unsigned queue)
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	struct received r = {.from = &w->io->queues[queue], .mbuf = mbuf};
 
+	if (unlikely(port_is_closed(r.from)))
+		return 0;
 	r.n = receive(w, r.from, mbuf);
 	if (!r.n)
 		return 0;
@@ -287,8 +294,8 @@ static uint16_t poll_queue(struct worker *w, unsigned queue)
 	return r.n;
 }
 
-// Records a loop iteration longer than w->min_recorded_gap. It counts as a stall (preemption) if it
-// exceeds the expected cost of its frames by more than w->long_gap.
+// Records a loop iteration that took longer than w->min_recorded_gap. It counts as a stall
+// (preemption) if it exceeds the expected cost of its frames by more than w->long_gap.
 static __attribute__((noinline)) void record_gap(struct worker *w, uint64_t gap, uint64_t now,
 	unsigned n_frames)
 {
@@ -303,9 +310,9 @@ static __attribute__((noinline)) void record_gap(struct worker *w, uint64_t gap,
 	w->min_recorded_gap = MIN_OF(stat->longest_gap_cycles, w->long_gap);
 }
 
-// Measures the loop iteration that ends now; `n_frames` were received or injected in it.
-// `expected_start`: when it started or, after a sleep, should have started. Returns the current
-// TSC.
+// Measures the loop iteration that ends now, in which `n_frames` were received or injected.
+// `expected_start`: when it started; after a sleep, when the sleep should have ended. Returns the
+// current TSC.
 static inline uint64_t measure_gap(struct worker *w, uint64_t expected_start, unsigned n_frames)
 {
 	uint64_t now = rte_rdtsc();
@@ -338,7 +345,7 @@ static __attribute__((noinline)) uint64_t idle_sleep(struct worker *w, uint64_t 
 {
 	struct port_wait *wait = w->io->wait;
 
-	// Without free buffers, frames may be waiting in the device without raising an event.
+	// Without free buffers the device may hold frames without signalling an event.
 	if (w->injection.n || !has_buffers(w) || !port_wait_begin(wait))
 		return 0;
 	if (w->tap && !tap_is_quiet(w->tap)) {
@@ -349,8 +356,8 @@ static __attribute__((noinline)) uint64_t idle_sleep(struct worker *w, uint64_t 
 
 	fib_reader_offline(w->rcu, w->io->id);
 	port_wait_for(wait, idle_ns(&w->idle, cycles));
-	port_wait_end(wait);
 	fib_reader_online(w->rcu, w->io->id);
+	port_wait_end(wait);
 	stats_add(&w->stat->sleeps, 1);
 	uint64_t slept = rte_rdtsc() - now;
 
@@ -358,7 +365,7 @@ static __attribute__((noinline)) uint64_t idle_sleep(struct worker *w, uint64_t 
 	return idle_intended(&w->idle, cycles, slept);
 }
 
-// Checks for TPAUSE or an equivalent instruction.
+// Whether the CPU has TPAUSE or an equivalent instruction.
 static bool cpu_can_pause(void)
 {
 	struct rte_cpu_intrinsics cpu;

@@ -150,6 +150,36 @@ static void a_burst_in_which_the_core_was_taken_away_is_not_timed(void **state)
 	assert_int_equal(fake.stat.bursts, BURSTS);
 }
 
+static unsigned n_uses; // of a device that is gone
+
+static uint16_t count_use(void *queue, struct rte_mbuf **mbuf, uint16_t n)
+{
+	n_uses++;
+	return 0;
+}
+
+static void a_worker_uses_no_device_of_a_closed_queue(void **state)
+{
+	struct bytes to_gone = frame_to(1, "10.0.0.2"), to_other = frame_to(1, "10.2.0.2");
+	struct rte_eth_fp_ops *ops = &rte_eth_fp_ops[fake.io.queues[0].device];
+
+	fake_reset(fake_variants[1]);
+	ops->rx_pkt_burst = ops->tx_pkt_burst = count_use;
+	n_uses = 0;
+	fake.io.queues[0].is_closed = true;
+	fake.states[0].up = false;
+	fake_receive(1, &to_gone);
+	fake_receive(1, &to_other);
+	fake_inject(0, &to_gone);
+	fake_run();
+	assert_int_equal(n_uses, 0);
+	assert_int_equal(fake.stat.verdict[VERDICT_PORT_DOWN], 2);
+	assert_int_equal(fake.device[2].n_sent, 1);
+	fake.io.queues[0].is_closed = false;
+	fake_run();
+	assert_true(n_uses > 0);
+}
+
 // Frames to be forwarded, numbered in the last bytes.
 static void receive_numbered(unsigned n)
 {
@@ -286,6 +316,7 @@ int main(void)
 		cmocka_unit_test(a_worker_that_polls_never_sleeps),
 		cmocka_unit_test(a_burst_that_is_expensive_by_its_packets_is_timed),
 		cmocka_unit_test(a_burst_in_which_the_core_was_taken_away_is_not_timed),
+		cmocka_unit_test(a_worker_uses_no_device_of_a_closed_queue),
 		cmocka_unit_test(frames_leave_in_the_order_in_which_they_came),
 		cmocka_unit_test(each_frame_leaves_by_its_own_hop),
 		cmocka_unit_test(families_and_drops_share_a_batch),

@@ -318,9 +318,9 @@ static int explain(const struct batch *batch, size_t *bad, struct error *error)
 	switch (fault->error) {
 	case -EEXIST:
 		return error_set(error, -EEXIST,
-			"cannot add %s: there is such a route already; replace it instead", text);
+			"cannot add %s: the route already exists; use replace instead", text);
 	case -ENOENT:
-		return error_set(error, -ENOENT, "cannot delete %s: there is no such route", text);
+		return error_set(error, -ENOENT, "cannot delete %s: no such route", text);
 	case -ENOSPC:
 		return error_set(error, -ENOSPC,
 			"no space for %s: the table holds at most %u next hops and %u prefixes",
@@ -328,9 +328,9 @@ static int explain(const struct batch *batch, size_t *bad, struct error *error)
 	default:
 		if (!vrf_exists(batch->fib, route->vrf))
 			return error_set(error, -EINVAL,
-				"cannot take %s: there is no such VRF; open it first", text);
+				"cannot apply %s: no such VRF; open it first", text);
 		return error_set(error, -EINVAL,
-			"cannot take %s: its host bits, length or next hop are wrong", text);
+			"cannot apply %s: invalid host bits, length or next hop", text);
 	}
 }
 
@@ -351,7 +351,9 @@ int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size
 			*bad = 0;
 		if (!many)
 			return error_set(error, -ENOSPC,
-				"no memory for a batch of %zu changes; send smaller ones", n);
+				"not enough memory for a batch of %zu changes; send smaller "
+				"batches",
+				n);
 	}
 	int result = run(&batch, many ? many + n : NULL);
 	free(many);

@@ -19,11 +19,12 @@ struct fib_change churn_change(const struct model *model, uint8_t family, size_t
 // Changes the model, and returns the result that the table must return.
 int churn_apply(struct model *model, const struct fib_change *change);
 
-// Checks what workers and rib_lookup find at the edges of a prefix; / at random addresses; / for
-// all routes.
+// Checks what workers and rib_lookup find at the edges of a prefix.
 void churn_check_edges(const struct fib *fib, const struct model *model,
 	const struct wire_prefix *prefix);
+// Same, at random addresses.
 void churn_check_some(const struct fib *fib, const struct model *model, uint8_t family, unsigned n);
+// Same, for all routes.
 void churn_check_all(const struct fib *fib, const struct model *model);
 
 // Units of memory in use.

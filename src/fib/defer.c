@@ -42,7 +42,7 @@ void defer_close(struct defer *defer, bool now)
 		wait_oldest(defer);
 	uint32_t at = (defer->first_grace + defer->n_graces++) % DEFER_MAX_GRACES;
 	defer->grace[at] =
-		(struct defer_grace){.token = rcu_start_grace(defer->rcu), .end = defer->tail};
+		(struct defer_grace){.token = fib_rcu_start_grace(defer->rcu), .end = defer->tail};
 	defer->end = defer->tail;
 	defer_poll(defer);
 }
@@ -51,7 +51,7 @@ void defer_poll(struct defer *defer)
 {
 	while (defer->n_graces) {
 		uint64_t token = defer->grace[defer->first_grace % DEFER_MAX_GRACES].token;
-		if (!rcu_has_passed(defer->rcu, token))
+		if (!fib_rcu_has_passed(defer->rcu, token))
 			return;
 		end_oldest(defer);
 	}
@@ -67,7 +67,7 @@ void defer_drain(struct defer *defer)
 void defer_wait(struct defer *defer)
 {
 	if (defer->rcu)
-		rcu_wait(defer->rcu, rcu_start_grace(defer->rcu));
+		rcu_wait(defer->rcu, fib_rcu_start_grace(defer->rcu));
 }
 
 void defer_add(struct defer *defer, struct deferred what)

@@ -50,8 +50,9 @@ void defer_add(struct defer *defer, struct deferred what);
 void defer_close(struct defer *defer, bool now);
 // Frees blocks whose grace period has ended.
 void defer_poll(struct defer *defer);
-// Waits until nothing is pending. / Waits for a grace period that starts now.
+// Waits until nothing is pending.
 void defer_drain(struct defer *defer);
+// Waits for a grace period that starts now.
 void defer_wait(struct defer *defer);
 
 static inline uint32_t defer_pending(const struct defer *defer)

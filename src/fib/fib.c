@@ -91,13 +91,14 @@ struct fib *fib_create(struct error *error)
 	if (!fib || open_parts(fib)) {
 		pages_free(fib, sizeof(*fib));
 		error_set(error, -ENOMEM,
-			"no address space for a forwarding table; raise the limit (ulimit -v)");
+			"cannot reserve address space for a forwarding table; raise the limit "
+			"(ulimit -v)");
 		return NULL;
 	}
 	show_to_workers(fib);
 	prepare_retire(fib);
 	if (vrf_open_main(fib)) {
-		error_set(error, -ENOMEM, "no memory for a forwarding table");
+		error_set(error, -ENOMEM, "not enough memory for a forwarding table");
 		fib_destroy(fib);
 		return NULL;
 	}
@@ -132,7 +133,8 @@ void rib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 	uint32_t exact, best;
 
-	*answer = (struct fib_answer){.verdict = VERDICT_NO_ROUTE, .hop.iface = FIB_NO_IFACE};
+	*answer = (struct fib_answer){.verdict = fib->hops.entry[0].verdict,
+		.hop.iface = FIB_NO_IFACE};
 	if (!vrf_exists(fib, vrf))
 		return;
 	struct rib_prefix host = rib_prefix_in(vrf, &whole);
@@ -211,6 +213,16 @@ bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 	else if (out->verdict == VERDICT_FORWARD && hop->key.kind != FIB_GROUP)
 		memcpy(out->mac.bytes, entry->macs, sizeof(out->mac.bytes));
 	return true;
+}
+
+void fib_set_synced(struct fib *fib, bool is_synced)
+{
+	hops_set_no_route(&fib->hops, is_synced ? VERDICT_NO_ROUTE : VERDICT_NOT_SYNCED);
+}
+
+bool fib_is_synced(const struct fib *fib)
+{
+	return fib->hops.entry[0].verdict == VERDICT_NO_ROUTE;
 }
 
 void fib_set_counter_baseline(struct fib *fib, const struct fib_count *count)

@@ -115,6 +115,10 @@ struct fib_rcu;
 // owner: caller.
 struct fib *fib_create(struct error *error);
 void fib_destroy(struct fib *fib);
+// Removes the built-in routes that Linux does not have: it forwards packets to 0/8 except 0.0.0.0,
+// 240/4 except 255.255.255.255, 169.254/16 and :: by its routes. VRFs do not get them either.
+// Control thread; before a VRF is opened.
+void fib_follow_linux(struct fib *fib);
 
 // Creates an additional VRF table (1 to 63) with the built-in routes; it shares next hops, groups
 // and interfaces with the main table. It initially takes at most half a MiB; the number of routes
@@ -148,6 +152,11 @@ const struct fib_iface *fib_iface(const struct fib *fib, uint16_t iface);
 // state of each route. Fast for one change and for millions. Control thread.
 int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad,
 	struct error *error);
+
+// Whether the tables are complete; a new fib's are. In incomplete tables, packets without a route
+// get VERDICT_NOT_SYNCED instead of VERDICT_NO_ROUTE. Control thread.
+void fib_set_synced(struct fib *fib, bool is_synced);
+bool fib_is_synced(const struct fib *fib);
 
 // Compacts the workers' IPv4 lookup table, which incremental updates fragment over more cache lines
 // than necessary. Call it about 20 times a second: once at least a quarter of the routes have
@@ -251,3 +260,7 @@ struct fib *fib_rcu_swap(struct fib_rcu *rcu, struct fib *fib);
 // Reclaims blocks whose grace period has ended; cheap, call it often. Returns the id of a worker
 // that has not reported a quiescent state for a second, otherwise -1. Control thread.
 int fib_rcu_poll(struct fib_rcu *rcu);
+// Starts a grace period and returns its token. / Whether all workers have passed it: then none
+// still uses what it could not find any more when the period started. Control thread.
+uint64_t fib_rcu_start_grace(struct fib_rcu *rcu);
+bool fib_rcu_has_passed(struct fib_rcu *rcu, uint64_t token);

@@ -82,7 +82,7 @@ static struct peer create(uint8_t family)
 	else
 		peer.six = rte_fib6_create("peer6", SOCKET_ID_ANY, &six);
 	if (!peer.four && !peer.six) {
-		printf("  no memory for it; give EAL more with -m\n");
+		printf("  not enough memory for it; give EAL more with -m\n");
 		exit(1);
 	}
 	return peer;

@@ -130,8 +130,8 @@ static bool is_box(const struct fib_hop *hop)
 static int check_members(const struct fib_member *members, unsigned n, struct error *error)
 {
 	if (n < 1 || n > GROUP_MAX_MEMBERS)
-		return error_set(error, -EINVAL, "a route with %u next hops; 1 to %u are possible",
-			n, GROUP_MAX_MEMBERS);
+		return error_set(error, -EINVAL, "a route with %u next hops: expected 1 to %u", n,
+			GROUP_MAX_MEMBERS);
 	for (unsigned i = 0; i < n; i++)
 		if (!members[i].weight || !is_box(&members[i].hop) ||
 			members[i].hop.iface >= FIB_MAX_IFACES)
@@ -190,7 +190,7 @@ int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, str
 		hops_release(&fib->hops, group.member[i]);
 	if (number < 0)
 		return error_set(error, -ENOSPC,
-			"no space for another set of next hops; the table holds %u", GROUPS_MAX);
+			"no space for another next-hop set; the table holds %u", GROUPS_MAX);
 	*out = groups_hop(number);
 	uint16_t id = change_acquire_hop(fib, out);
 	if (id) {
@@ -202,7 +202,7 @@ int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, str
 		groups_free(&fib->groups, &fib->hops, number);
 	}
 	return error_set(error, -ENOSPC,
-		"no space for another set of next hops; the table holds %u hops", FIB_MAX_HOPS);
+		"no space for another next-hop set; the table holds %u hops", FIB_MAX_HOPS);
 }
 
 unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out,

@@ -68,6 +68,11 @@ static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_ent
 		write_plain(hops, id, entry);
 }
 
+void hops_set_no_route(struct hops *hops, uint8_t verdict)
+{
+	write_entry(hops, 0, &(struct fib_hop_entry){.port = NO_PORT, .verdict = verdict});
+}
+
 int hops_open(struct hops *hops)
 {
 	memset(hops, 0, sizeof(*hops));
@@ -88,7 +93,7 @@ int hops_open(struct hops *hops)
 	memset(hops->plain->port, FIB_NOT_PLAIN, sizeof(hops->plain->port));
 	hops->plain->frame_max = UINT16_MAX;
 	hops->hop[0].key = (struct fib_hop){.iface = FIB_NO_IFACE, .kind = N_FIB_KINDS};
-	write_entry(hops, 0, &(struct fib_hop_entry){.port = NO_PORT, .verdict = VERDICT_NO_ROUTE});
+	hops_set_no_route(hops, VERDICT_NO_ROUTE);
 	return 0;
 }
 

@@ -48,6 +48,8 @@ int hops_open(struct hops *hops);
 void hops_close(struct hops *hops);
 // Clears the fields that this kind of hop does not use, so that equal hops are equal bytes.
 void hops_normalise(struct fib_hop *hop);
+// The verdict of packets without a route (hop id 0).
+void hops_set_no_route(struct hops *hops, uint8_t verdict);
 // Returns the id of a hop, 0: there is none.
 uint16_t hops_find(const struct hops *hops, const struct fib_hop *hop);
 // Returns the id of a hop, created (normalised) if necessary, with one more reference; 0: no id is
@@ -57,7 +59,8 @@ void hops_release(struct hops *hops, uint16_t id);
 // Removes hops without references; their ids are returned by hops_reuse after a grace period.
 void hops_sweep(struct hops *hops, struct defer *defer);
 void hops_reuse(struct hops *hops, uint16_t id);
-// Rewrites what workers read of a hop; / of all hops on an interface. While workers can read a
-// hop's id, its port and tags do not change as long as it is resolved.
+// Rewrites what workers read of a hop.
 void hops_rewrite(struct hops *hops, uint16_t id);
+// Same, of all hops on an interface. While workers can read a hop's id, its port and tags do not
+// change as long as it is resolved.
 void hops_rewrite_iface(struct hops *hops, uint16_t iface);

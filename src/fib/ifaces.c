@@ -233,7 +233,7 @@ static void forget_place(struct fib *fib, uint16_t iface)
 {
 	fib_iface_delete(fib, iface);
 	if (fib->defer.rcu)
-		rcu_wait(fib->defer.rcu, rcu_start_grace(fib->defer.rcu));
+		rcu_wait(fib->defer.rcu, fib_rcu_start_grace(fib->defer.rcu));
 }
 
 int fib_iface_set(struct fib *fib, uint16_t iface, const struct fib_iface *settings)

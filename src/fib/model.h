@@ -19,8 +19,9 @@ struct wire_addr model_addr(uint8_t family, model_bits number);
 // The last number in a prefix.
 model_bits model_last(const struct wire_prefix *prefix);
 
-// Index of exactly this prefix, -1: none. / Index of the longest prefix that covers an address.
+// Index of exactly this prefix, -1: none.
 int model_find(const struct model *model, const struct wire_prefix *prefix);
+// Index of the longest prefix that covers an address.
 int model_longest(const struct model *model, const struct wire_addr *addr);
 // Adds or replaces a route.
 void model_set(struct model *model, const struct fib_route *route);

@@ -45,7 +45,7 @@ struct fib_rcu *fib_rcu_create(unsigned n_workers, struct error *error)
 	return rcu;
 no_memory:
 	free(rcu);
-	error_set(error, -ENOMEM, "no memory for the RCU state of %u workers", n_workers);
+	error_set(error, -ENOMEM, "not enough memory for the RCU state of %u workers", n_workers);
 	return NULL;
 }
 
@@ -62,12 +62,12 @@ struct fib_rcu_fast *fib_rcu_readers(struct fib_rcu *rcu)
 	return &rcu->fast;
 }
 
-uint64_t rcu_start_grace(struct fib_rcu *rcu)
+uint64_t fib_rcu_start_grace(struct fib_rcu *rcu)
 {
 	return rte_rcu_qsbr_start(rcu->fast.qsbr);
 }
 
-bool rcu_has_passed(struct fib_rcu *rcu, uint64_t token)
+bool fib_rcu_has_passed(struct fib_rcu *rcu, uint64_t token)
 {
 	return rte_rcu_qsbr_check(rcu->fast.qsbr, token, false) == 1;
 }
@@ -89,7 +89,7 @@ void rcu_wait(struct fib_rcu *rcu, uint64_t token)
 	const uint64_t start_ns = clock_now_ns();
 	bool was_named = false;
 
-	while (!rcu_has_passed(rcu, token)) {
+	while (!fib_rcu_has_passed(rcu, token)) {
 		uint64_t waited_ns = clock_now_ns() - start_ns;
 		if (waited_ns > SPIN_NS)
 			nanosleep(&(struct timespec){.tv_nsec = SPIN_NS}, NULL);
@@ -99,8 +99,8 @@ void rcu_wait(struct fib_rcu *rcu, uint64_t token)
 		if (late < 0)
 			continue; // it has just reported
 		was_named = true;
-		log_warn("worker %d has not reported for a second; changes of the table wait for "
-			 "it",
+		log_warn("worker %d has not reported a quiescent state for 1 s; table changes wait "
+			 "for it",
 			late);
 	}
 }
@@ -118,7 +118,7 @@ struct fib *fib_rcu_swap(struct fib_rcu *rcu, struct fib *fib)
 	if (!old)
 		return NULL;
 	defer_drain(&old->defer);
-	rcu_wait(rcu, rcu_start_grace(rcu));
+	rcu_wait(rcu, fib_rcu_start_grace(rcu));
 	old->defer.rcu = NULL;
 	return old;
 }
@@ -136,7 +136,7 @@ int fib_rcu_poll(struct fib_rcu *rcu)
 	int late = late_worker(rcu, rcu->probe_token);
 	if (late >= 0)
 		return now_ns - rcu->probe_start_ns >= SILENT_NS ? late : -1;
-	rcu->probe_token = rcu_start_grace(rcu);
+	rcu->probe_token = fib_rcu_start_grace(rcu);
 	rcu->probe_start_ns = now_ns;
 	return -1;
 }

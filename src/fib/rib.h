@@ -1,4 +1,4 @@
-// The routing table: all routes in one path-compressed binary trie per family and VRF, with keys
+// The routing table: all routes, in one path-compressed binary trie per family and VRF. Keys are
 // left-aligned in 128 bits. Control thread.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <stdbool.h>
 
-// Each VRF has one tree per family; RIB4 and RIB6 are those of the main one.
+// Each VRF has one tree per family; RIB4 and RIB6 are those of the main table.
 enum { RIB4, RIB6, RIB_FAMILIES, RIB_TREES = RIB_FAMILIES * FIB_MAX_VRFS };
 enum { RIB_MAX_NODES = 1u << 25, RIB_MAX_RUNS = 520 };
 
@@ -41,7 +41,7 @@ struct rib_prefix {
 };
 
 // The lookup result for a prefix: the topmost node within it (0: none), and the hop inherited from
-// above.
+// a shorter prefix.
 struct rib_top {
 	uint32_t node;
 	uint16_t hop;
@@ -59,7 +59,7 @@ struct rib_runs {
 	struct rib_run run[RIB_MAX_RUNS];
 };
 
-// Specifies the 2^bits slots below a prefix of length `len`.
+// The 2^bits slots below a prefix of length `len`.
 struct rib_span {
 	uint8_t len, bits;
 };
@@ -114,30 +114,29 @@ static inline uint8_t rib_tree_vrf(uint8_t tree)
 	return tree / RIB_FAMILIES;
 }
 
-// Converts a prefix in a VRF; / in the main one.
+// Converts a prefix in a VRF (rib_prefix_in) or in the main table (rib_prefix_of), and back.
 struct rib_prefix rib_prefix_in(uint8_t vrf, const struct wire_prefix *prefix);
 struct rib_prefix rib_prefix_of(const struct wire_prefix *prefix);
 struct wire_prefix rib_prefix_to_wire(const struct rib_prefix *prefix);
 
-// The node of exactly this prefix, 0: none. / The same, created if necessary; 0: out of nodes. May
-// create two.
+// The node of exactly this prefix, 0: none.
 uint32_t rib_find(const struct rib *rib, const struct rib_prefix *prefix);
+// The same, created if necessary; 0: out of nodes. May create two.
 uint32_t rib_insert(struct rib *rib, const struct rib_prefix *prefix);
-// Removes the node of this prefix if it holds nothing any more, and a fork that is no longer
-// needed.
+// Removes the node of this prefix if it is empty, and a fork that is no longer needed.
 void rib_prune(struct rib *rib, const struct rib_prefix *prefix);
 struct rib_top rib_locate(const struct rib *rib, const struct rib_prefix *prefix);
 // The node of the longest prefix with a route (built-in or not) that covers a host, 0: none;
 // `exact` is the node of the host itself.
 uint32_t rib_longest(const struct rib *rib, const struct rib_prefix *host, uint32_t *exact);
-// The hop of this node's route, or the inherited one; / with a CONNECTED one resolved to the
-// neighbour if the interface is in the tree's VRF.
+// The hop of this node's route, or the inherited one.
 uint16_t rib_hop(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
+// Same, but a CONNECTED hop is resolved to the neighbour if the interface is in the tree's VRF.
 uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
 // Computes the runs of the slots given by `span`, below a prefix whose result is `top`.
 void rib_expand(const struct rib *rib, struct rib_top top, struct rib_span span,
 	struct rib_runs *runs);
-// The number of nodes in a subtree, counted up to `limit`.
+// The number of nodes in a subtree; counting stops at `limit`.
 uint32_t rib_count(const struct rib *rib, uint32_t node, uint32_t limit);
 // The first prefix with a route after `after` (NULL: the first of all), in order of address, then
 // length; 0: none.

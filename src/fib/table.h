@@ -14,6 +14,7 @@
 struct fib {
 	struct fib_view view;
 	uint64_t open_vrfs; // a bit for each
+	bool follows_linux; // without the built-in routes that Linux does not have
 	struct sources sources;
 	struct rib rib;
 	struct fib_ifaces ifaces;

@@ -6,22 +6,23 @@
 
 struct builtin {
 	uint8_t family, len, kind;
+	bool is_rfcs;     // Linux does not have it: it forwards by its routes (6.18)
 	uint8_t bytes[4]; // the prefix's first ones
 	uint8_t last;     // and the last byte, for ::1
 };
 
 static const struct builtin builtins[] = {
-	{4, 8, FIB_MARTIAN, {0}, 0},                   // RFC 1812 5.3.7: this network
-	{4, 32, FIB_MARTIAN, {0}, 0},                  // RFC 1122 3.2.1.3: this host
-	{4, 8, FIB_MARTIAN, {127}, 0},                 // loopback
-	{4, 4, FIB_MARTIAN, {240}, 0},                 // class E
-	{4, 32, FIB_MARTIAN, {255, 255, 255, 255}, 0}, // RFC 1812 5.3.5.1: limited broadcast
-	{4, 16, FIB_LINK_LOCAL, {169, 254}, 0},        // RFC 3927 7
-	{4, 4, FIB_MULTICAST, {224}, 0},               // RFC 1812 5.3.7
-	{6, 128, FIB_MARTIAN, {0}, 0},                 // RFC 4291 2.5.2: unspecified
-	{6, 128, FIB_MARTIAN, {0}, 1},                 // RFC 4291 2.5.3: loopback
-	{6, 10, FIB_LINK_LOCAL, {0xfe, 0x80}, 0},      // RFC 4291 2.5.6
-	{6, 8, FIB_MULTICAST, {0xff}, 0},              // RFC 4291 2.7
+	{4, 8, FIB_MARTIAN, true, {0}, 0},                    // RFC 1812 5.3.7: this network
+	{4, 32, FIB_MARTIAN, false, {0}, 0},                  // RFC 1122 3.2.1.3: this host
+	{4, 8, FIB_MARTIAN, false, {127}, 0},                 // loopback
+	{4, 4, FIB_MARTIAN, true, {240}, 0},                  // class E
+	{4, 32, FIB_MARTIAN, false, {255, 255, 255, 255}, 0}, // RFC 1812 5.3.5.1: limited broadcast
+	{4, 16, FIB_LINK_LOCAL, true, {169, 254}, 0},         // RFC 3927 7
+	{4, 4, FIB_MULTICAST, false, {224}, 0},               // RFC 1812 5.3.7
+	{6, 128, FIB_MARTIAN, true, {0}, 0},                  // RFC 4291 2.5.2: unspecified
+	{6, 128, FIB_MARTIAN, false, {0}, 1},                 // RFC 4291 2.5.3: loopback
+	{6, 10, FIB_LINK_LOCAL, false, {0xfe, 0x80}, 0},      // RFC 4291 2.5.6
+	{6, 8, FIB_MULTICAST, false, {0xff}, 0},              // RFC 4291 2.7
 };
 
 static struct rib_prefix prefix_of(const struct builtin *builtin, uint8_t vrf)
@@ -40,9 +41,17 @@ static void publish(struct fib *fib, const struct rib_prefix *prefix)
 	change_publish(fib, &edit, 1);
 }
 
+static bool is_left_out(const struct fib *fib, const struct builtin *builtin)
+{
+	return fib->follows_linux && builtin->is_rfcs;
+}
+
 static int add_builtin(struct fib *fib, uint8_t vrf, const struct builtin *builtin)
 {
 	const struct rib_prefix place = prefix_of(builtin, vrf);
+
+	if (is_left_out(fib, builtin))
+		return 0;
 	const struct fib_hop hop = {.iface = FIB_NO_IFACE, .kind = builtin->kind};
 	uint16_t id = change_acquire_hop(fib, &hop);
 
@@ -63,6 +72,8 @@ static void remove_builtin(struct fib *fib, uint8_t vrf, const struct builtin *b
 {
 	const struct rib_prefix place = prefix_of(builtin, vrf);
 
+	if (is_left_out(fib, builtin))
+		return;
 	rib_node(&fib->rib, rib_find(&fib->rib, &place))->builtin = 0;
 	rib_prune(&fib->rib, &place);
 	hops_release(&fib->hops, fib->hops.builtin[builtin->kind]);
@@ -106,6 +117,14 @@ int vrf_open_main(struct fib *fib)
 	return add_builtins(fib, 0) || keep_linux(fib) ? -ENOMEM : 0;
 }
 
+void fib_follow_linux(struct fib *fib)
+{
+	for (size_t i = 0; i < ARRAY_LEN(builtins) && !fib->follows_linux; i++)
+		if (builtins[i].is_rfcs)
+			remove_builtin(fib, 0, &builtins[i]);
+	fib->follows_linux = true;
+}
+
 const struct fib_view *vrf_view_of(const struct fib *fib, uint8_t vrf)
 {
 	return vrf ? &fib->vrf_view[vrf] : &fib->view;
@@ -114,12 +133,12 @@ const struct fib_view *vrf_view_of(const struct fib *fib, uint8_t vrf)
 int fib_vrf_open(struct fib *fib, uint8_t vrf, struct error *error)
 {
 	if (vrf >= FIB_MAX_VRFS)
-		return error_set(error, -EINVAL, "there is no VRF %u: 1 to %u are possible", vrf,
+		return error_set(error, -EINVAL, "invalid VRF %u: expected 1 to %u", vrf,
 			FIB_MAX_VRFS - 1);
 	if (vrf_exists(fib, vrf))
-		return error_set(error, -EEXIST, "VRF %u is open already", vrf);
+		return error_set(error, -EEXIST, "VRF %u is already open", vrf);
 	if (add_builtins(fib, vrf))
-		return error_set(error, -ENOMEM, "no memory for VRF %u", vrf);
+		return error_set(error, -ENOMEM, "not enough memory for VRF %u", vrf);
 	return 0;
 }
 

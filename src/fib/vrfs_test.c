@@ -226,6 +226,72 @@ static void a_closed_vrf_leaves_nothing_behind(void **state)
 	fib_destroy(fib);
 }
 
+// Addresses that Linux forwards to, although the RFCs forbid it, and others of the same ranges.
+static const struct {
+	const char *address;
+	uint8_t before, after; // verdicts without and with fib_follow_linux, under a default route
+} reserved[] = {
+	{"0.0.0.0", VERDICT_MARTIAN_DESTINATION, VERDICT_MARTIAN_DESTINATION},
+	{"0.0.0.1", VERDICT_MARTIAN_DESTINATION, VERDICT_BLACKHOLE},
+	{"127.0.0.1", VERDICT_MARTIAN_DESTINATION, VERDICT_MARTIAN_DESTINATION},
+	{"169.254.1.1", VERDICT_LINK_LOCAL_DESTINATION, VERDICT_BLACKHOLE},
+	{"224.0.0.5", VERDICT_MULTICAST, VERDICT_MULTICAST},
+	{"240.0.0.1", VERDICT_MARTIAN_DESTINATION, VERDICT_BLACKHOLE},
+	{"255.255.255.254", VERDICT_MARTIAN_DESTINATION, VERDICT_BLACKHOLE},
+	{"255.255.255.255", VERDICT_MARTIAN_DESTINATION, VERDICT_MARTIAN_DESTINATION},
+	{"::", VERDICT_MARTIAN_DESTINATION, VERDICT_BLACKHOLE},
+	{"::1", VERDICT_MARTIAN_DESTINATION, VERDICT_MARTIAN_DESTINATION},
+	{"fe80::1", VERDICT_LINK_LOCAL_DESTINATION, VERDICT_LINK_LOCAL_DESTINATION},
+	{"ff02::1", VERDICT_MULTICAST, VERDICT_MULTICAST},
+};
+
+static void expect_reserved(struct fib *fib, uint8_t vrf, bool follows_linux)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
+		struct fib_answer answer;
+		struct wire_addr addr;
+
+		wire_addr_parse(reserved[i].address, &addr);
+		rib_lookup(fib, vrf, &addr, &answer);
+		assert_int_equal(answer.verdict,
+			follows_linux ? reserved[i].after : reserved[i].before);
+		assert_int_equal(fib_lookup(fib, vrf, &addr) != 0, true);
+	}
+}
+
+static void add_defaults(struct fib *fib, uint8_t vrf)
+{
+	static const char *const text[] = {"0.0.0.0/0", "::/0"};
+
+	for (size_t i = 0; i < ARRAY_LEN(text); i++) {
+		struct fib_change change = {.op = FIB_ADD,
+			.route = {.vrf = vrf,
+				.hop = {.kind = FIB_BLACKHOLE, .iface = FIB_NO_IFACE}}};
+
+		wire_prefix_parse(text[i], &change.route.prefix);
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+	}
+}
+
+static void tables_that_follow_linux_have_its_reserved_ranges(void **state)
+{
+	for (unsigned follows_linux = 0; follows_linux < 2; follows_linux++) {
+		struct fib *fib = fib_create(NULL);
+
+		if (follows_linux)
+			fib_follow_linux(fib);
+		for (unsigned round = 0; round < 2; round++) {
+			assert_int_equal(fib_vrf_open(fib, 3, NULL), 0);
+			add_defaults(fib, 3);
+			expect_reserved(fib, 3, follows_linux);
+			fib_vrf_close(fib, 3);
+		}
+		add_defaults(fib, 0);
+		expect_reserved(fib, 0, follows_linux);
+		fib_destroy(fib);
+	}
+}
+
 static void refuses_vrfs_that_are_not_open(void **state)
 {
 	struct fib *fib = fib_create(NULL);
@@ -240,7 +306,7 @@ static void refuses_vrfs_that_are_not_open(void **state)
 	change.route.hop = churn_hop();
 	assert_int_equal(fib_change(fib, &change, 1, NULL, &error), -EINVAL);
 	assert_string_equal(error.text,
-		"cannot take 10.0.0.0/8 in VRF 5: there is no such VRF; open it first");
+		"cannot apply 10.0.0.0/8 in VRF 5: no such VRF; open it first");
 	change.route.vrf = 64;
 	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), -EINVAL);
 	assert_int_equal(fib_lookup(fib, 5, &addr) | fib_lookup(fib, 200, &addr), 0);
@@ -248,7 +314,7 @@ static void refuses_vrfs_that_are_not_open(void **state)
 	assert_int_equal(answer.verdict, VERDICT_NO_ROUTE);
 	assert_false(fib_next(fib, &(struct fib_walk){.family = 4, .vrf = 200}, &route));
 	assert_int_equal(fib_vrf_open(fib, 64, &error), -EINVAL);
-	assert_string_equal(error.text, "there is no VRF 64: 1 to 63 are possible");
+	assert_string_equal(error.text, "invalid VRF 64: expected 1 to 63");
 	assert_int_equal(fib_vrf_open(fib, 0, NULL), -EEXIST);
 	assert_int_equal(fib_vrf_open(fib, 5, NULL), 0);
 	assert_int_equal(fib_vrf_open(fib, 5, NULL), -EEXIST);
@@ -408,6 +474,7 @@ int main(void)
 		cmocka_unit_test(the_limited_broadcast_is_never_forwarded),
 		cmocka_unit_test(lists_each_vrf_by_itself),
 		cmocka_unit_test(a_closed_vrf_leaves_nothing_behind),
+		cmocka_unit_test(tables_that_follow_linux_have_its_reserved_ranges),
 		cmocka_unit_test(refuses_vrfs_that_are_not_open),
 		cmocka_unit_test(shares_next_hops_between_vrfs),
 		cmocka_unit_test(knows_neighbours_in_the_vrf_of_their_iface_alone),

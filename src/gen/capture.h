@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+// Limits include frames that are left out.
 enum { CAPTURE_MAX_FRAMES = 1 << 22, CAPTURE_MAX_BYTES = 1 << 30 };
 
 struct capture_frame {
@@ -24,16 +25,19 @@ struct capture_frame {
 struct capture {
 	struct gen_file file; // its state before and after it was read
 	uint32_t n;
-	uint32_t n_stamped; // of n_frames
-	uint32_t longest;   // bytes without FCS
-	uint64_t n_bytes;   // in all, without FCS
-	uint64_t lap_ns;    // from the first frame to the first of the next lap; 0: all have the
-	                    // same time
+	uint32_t n_stamped;  // of n_frames
+	uint32_t longest;    // bytes without FCS
+	uint64_t n_bytes;    // in all, without FCS
+	uint64_t lap_ns;     // from the first frame to the first of the next lap; 0: all have the
+	                     // same time
+	uint32_t n_left_out; // frames of pcapng interfaces of other link types
+	char left_out[GEN_TEXT_MAX]; // these interfaces
 	struct capture_frame *frame;
 	uint8_t *bytes;
 };
 
-// Reads the file named by the stream, pcap or pcapng of Ethernet, which must not change meanwhile.
+// Reads the Ethernet frames of the file named by the stream, pcap or pcapng, which must not change
+// meanwhile. A captured FCS is cut off if the file declares it.
 // 0, or -errno with `error` set, without the stream's name. Owner: caller, capture_free, also after
 // an error.
 int capture_read(struct capture *out, const struct gen_stream *stream, struct error *error);

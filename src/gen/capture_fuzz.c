@@ -35,6 +35,8 @@ static void check(const struct capture *c)
 		n_stamped += f->layer4 > 0;
 	}
 	want(n_bytes == c->n_bytes && n_stamped == c->n_stamped);
+	want(!c->n_left_out == !c->left_out[0]);
+	want(strnlen(c->left_out, sizeof(c->left_out)) < sizeof(c->left_out));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

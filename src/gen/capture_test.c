@@ -105,30 +105,58 @@ static void writes_the_mac_addresses_that_were_asked_for(void **state)
 	assert_memory_equal(capture.bytes, "\2\2\2\2\2\2\4\4\4\4\4\4\0\0\11", 15);
 }
 
+static void cuts_off_an_fcs_that_the_file_declares(void **state)
+{
+	static const uint32_t kinds[] = {0x04000001, 0x24000001, 0x14000001, 0x20000001};
+	static const uint16_t n[] = {104, 100, 100, 104}; // a length without the flag means nothing
+	uint8_t frame[104] = {0};
+
+	for (unsigned i = 0; i < ARRAY_LEN(kinds); i++) {
+		set_up(NULL);
+		put_head(kinds[i]);
+		put_frame(0, 0, frame, 104, 104);
+		put_frame(0, 0, frame, n[i], 104); // without the FCS
+		put_frame(0, 0, frame, 64, 64);
+		assert_int_equal(take(), 0);
+		assert_int_equal(capture.frame[0].n_bytes, n[i]);
+		assert_int_equal(capture.frame[1].n_bytes, n[i]);
+		assert_int_equal(capture.frame[2].n_bytes, 64 - (104 - n[i]));
+	}
+	set_up(NULL);
+	put_head(0x24000001);
+	put_frame(0, 0, frame, 17, 17);
+	assert_int_not_equal(take(), 0);
+	assert_string_equal(error.text,
+		"a.pcap: frame 1 has 13 bytes; expected 14 to 9618 without FCS");
+}
+
 static void answers_each_bad_file_with_one_sentence(void **state)
 {
 	uint8_t frame[10000] = {0};
 
+	assert_int_not_equal(take(), 0);
+	assert_string_equal(error.text, "a.pcap is empty; expected a pcap or pcapng file");
 	put("nothing of the kind", 19);
 	assert_int_not_equal(take(), 0);
 	assert_string_equal(error.text, "a.pcap is not a capture file (unknown file format); "
-					"expected one of tcpdump or Wireshark");
+					"expected a pcap or pcapng file");
 	set_up(NULL);
 	put_head(1);
 	assert_int_not_equal(take(), 0);
-	assert_string_equal(error.text, "a.pcap has no frames; expected a capture with some");
+	assert_string_equal(error.text,
+		"a.pcap has no frames; expected a capture with at least one");
 	set_up(NULL);
 	put_head(113);
 	assert_int_not_equal(take(), 0);
 	assert_string_equal(error.text,
-		"a.pcap has frames of kind LINUX_SLL; expected a capture of Ethernet");
+		"a.pcap has link-layer type LINUX_SLL; expected an Ethernet capture");
 	set_up(NULL);
 	put_head(1);
 	put_frame(0, 0, frame, 60, 60);
 	put_frame(0, 0, frame, 96, 1514);
 	assert_int_not_equal(take(), 0);
-	assert_string_equal(error.text, "a.pcap: frame 2 was cut to 96 of 1514 bytes when it was "
-					"captured; capture whole frames (tcpdump -s 0)");
+	assert_string_equal(error.text, "a.pcap: frame 2 was truncated to 96 of 1514 bytes when it "
+					"was captured; capture whole frames (tcpdump -s 0)");
 	set_up(NULL);
 	put_head(1);
 	put_frame(0, 0, frame, 10000, 10000);
@@ -142,8 +170,8 @@ static void answers_each_bad_file_with_one_sentence(void **state)
 	file.n -= 7;
 	assert_int_not_equal(take(), 0);
 	assert_string_equal(error.text,
-		"a.pcap ends or is damaged behind frame 1 (truncated dump file; tried to read 60 "
-		"captured bytes, only got 53); capture again, or repair it");
+		"a.pcap is truncated or damaged after frame 1 (truncated dump file; tried to read "
+		"60 captured bytes, only got 53); capture again, or repair the file");
 }
 
 static struct capture_frame room_in(const struct wire_recipe *recipe, size_t change, uint8_t value)
@@ -195,6 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(takes_frames_as_they_are_with_their_times),
 		TEST(writes_the_mac_addresses_that_were_asked_for),
+		TEST(cuts_off_an_fcs_that_the_file_declares),
 		TEST(answers_each_bad_file_with_one_sentence),
 		TEST(finds_room_for_a_stamp_where_it_will_be_looked_for),
 	};

@@ -115,10 +115,14 @@ bool port_workers_alive(const struct port_table *ports)
 	return !fake.worker_has_ended;
 }
 
-int port_poll(struct port_table *ports, struct error *error)
+void port_poll(struct port_table *ports)
 {
 	for (unsigned i = 0; i < FAKE_WORKERS; i++)
 		states[i].up = !fake.is_down[i];
+}
+
+int port_check_devices(const struct port_table *ports, struct error *error)
+{
 	return fake.device_is_gone ? error_set(error, -ENODEV, "its device is gone") : 0;
 }
 
@@ -164,7 +168,7 @@ struct sender {
 int sender_create(struct sender **out, const struct sender_terms *terms, struct error *error)
 {
 	if (terms->stream->burst == GEN_MAX_BURST)
-		return error_set(error, -ENOMEM, "stream %s: no memory for its frames",
+		return error_set(error, -ENOMEM, "stream %s: not enough memory for its frames",
 			terms->stream->name);
 	*out = calloc(1, sizeof(**out));
 	(*out)->state = ALIVE;

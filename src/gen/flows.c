@@ -118,7 +118,8 @@ int flows_make(struct flows *flows, const struct gen_stream *stream, struct erro
 		flows->reciprocal = UINT64_MAX / flows->n + 1;
 	if (flows->kind == GEN_ZIPF && make_bins(flows, stream->exponent))
 		return error_set(error, -ENOMEM,
-			"stream %s: no memory for the distribution of its flows; use fewer streams",
+			"stream %s: not enough memory for the distribution of its flows; use fewer "
+			"streams",
 			stream->name);
 	return 0;
 }

@@ -40,7 +40,7 @@ int gen_check(const struct port_table_settings *settings, const json_t *streams,
 		return 0;
 	struct gen_streams *read = malloc(sizeof(*read));
 	if (!read)
-		return error_set(error, -ENOMEM, "no memory to read the streams");
+		return error_set(error, -ENOMEM, "not enough memory to read the streams");
 	describe_ports(ports, settings, NULL);
 	int err = gen_read_streams(read, streams, ports, settings->n_ports, error);
 	if (!err)
@@ -89,7 +89,7 @@ int gen_open(struct gen **out, struct port_table *ports, const struct port_table
 	struct gen *gen = aligned_alloc(_Alignof(struct gen), sizeof(*gen));
 
 	if (!gen)
-		return error_set(error, -ENOMEM, "no memory for the generator");
+		return error_set(error, -ENOMEM, "not enough memory for the generator");
 	memset(gen, 0, sizeof(*gen));
 	gen->ports = ports;
 	gen->settings = settings;
@@ -187,7 +187,8 @@ static int check_links(struct gen *gen, const struct gen_streams *streams, struc
 {
 	const struct port_state *states = port_states(gen->ports);
 
-	if (port_poll(gen->ports, error))
+	port_poll(gen->ports);
+	if (port_check_devices(gen->ports, error))
 		return -ENODEV;
 	for (unsigned i = 0; i < streams->n; i++) {
 		const struct gen_stream *stream = &streams->stream[i];
@@ -196,8 +197,8 @@ static int check_links(struct gen *gen, const struct gen_streams *streams, struc
 
 		if (!states[down].up)
 			return error_set(error, -ENETDOWN,
-				"port %s of stream %s has no link; plug in its cable or start the "
-				"program at its other end, then send again",
+				"port %s of stream %s has no link; connect the cable, or start the "
+				"program at the other end, then send again",
 				gen->settings->ports[down].name, stream->name);
 	}
 	return 0;
@@ -213,13 +214,14 @@ static int check_end(const struct gen_streams *streams, double seconds, struct e
 
 		if (!(seconds > 0) && !stream->is_receive_only && !stream->n_frames)
 			return error_set(error, -EINVAL,
-				"stream %s would never end; give seconds, or frames in the stream",
+				"stream %s would never end; specify seconds, or frames in the "
+				"stream",
 				stream->name);
 		sends |= !stream->is_receive_only;
 	}
 	if (!(seconds > 0) && !sends)
 		return error_set(error, -EINVAL,
-			"all streams are only received, so the run would end at once; give "
+			"all streams are only received, so the run would end at once; specify "
 			"seconds");
 	return 0;
 }
@@ -232,13 +234,13 @@ static int read_order(struct gen *gen, const struct gen_order *order, struct gen
 
 	if (!list)
 		return error_set(error, -EINVAL,
-			"no streams: the file has none; give them with the method or write them "
-			"into "
-			"the file");
+			"no streams: the configuration file has none; add them there, or pass them "
+			"to the method");
 	describe_ports(ports, gen->settings, gen->ports);
 	int err = gen_read_streams(streams, list, ports, gen->settings->n_ports, error);
 	if (!err && !streams->n)
-		err = error_set(error, -EINVAL, "the list of streams is empty; give at least one");
+		err = error_set(error, -EINVAL,
+			"the list of streams is empty; expected at least one");
 	if (!err)
 		err = check_end(streams, order->seconds, error);
 	if (!err)
@@ -273,14 +275,14 @@ int gen_send(struct gen *gen, const struct gen_order *order, struct error *error
 
 	if (gen_state(gen) == GEN_SENDING)
 		return error_set(error, -EBUSY,
-			"run %u still sends; wait for its end or call the method halt",
+			"run %u is still sending; wait until it ends, or call the method halt",
 			gen->current->number);
 	int err = hand_await(gen, error);
 	if (err)
 		return err;
 	streams = malloc(sizeof(*streams));
 	if (!streams)
-		return error_set(error, -ENOMEM, "no memory to read the streams");
+		return error_set(error, -ENOMEM, "not enough memory to read the streams");
 	err = read_order(gen, order, streams, error);
 	if (!err)
 		err = make_run(gen, &run, streams, error);
@@ -298,12 +300,13 @@ int gen_send(struct gen *gen, const struct gen_order *order, struct error *error
 
 int gen_poll(struct gen_ctx *ctx, struct error *error)
 {
-	int err = port_poll(ctx->ports, error);
+	port_poll(ctx->ports);
+	int err = port_check_devices(ctx->ports, error);
 
 	if (err)
 		return err;
 	if (!port_workers_alive(ctx->ports))
-		return error_set(error, -EIO, "a worker has ended by itself; all stop");
+		return error_set(error, -EIO, "a worker terminated unexpectedly; stopping");
 	gen_state(ctx->gen);
 	hand_poll(ctx->gen);
 	neighbours_poll(&ctx->gen->neighbours, &ctx->gen->current->streams);

@@ -1,5 +1,4 @@
-// The traffic generator: sends streams, receives stamped frames, and accounts for both. Control
-// thread.
+// The traffic generator: sends streams, receives stamped frames, and counts both. Control thread.
 #pragma once
 
 #include "base/error.h"
@@ -16,8 +15,9 @@ struct gen;
 // from the file (borrowed, NULL: none), used by the method `send` if it is given none.
 int gen_open(struct gen **out, struct port_table *ports, const struct port_table_settings *settings,
 	const json_t *streams, struct error *error);
-// Starts the workers: they poll, and send once the method `send` is called. / Stops them.
+// Starts the workers: they poll, and send once the method `send` is called.
 int gen_start(struct gen *gen, struct error *error);
+// Stops the workers.
 void gen_stop(struct gen *gen);
 void gen_close(struct gen *gen);
 
@@ -32,7 +32,7 @@ struct gen_ctx {
 	const struct port_table_settings *settings;
 	const char *file; // path of the configuration
 	uint64_t started_ns;
-	struct clock_pair born; // approximate start time
+	struct clock_pair born; // start time, approximate
 	bool stop;              // set by the method stop
 };
 const struct rpc_method *gen_methods(size_t *n);

@@ -54,8 +54,9 @@ int hand_await(struct gen *gen, struct error *error)
 		waited_ns += time_awake(&last);
 		if (waited_ns > gen->patience_s * 1000000000ull)
 			return error_set(error, -EBUSY,
-				"worker %d (core %d) has not come round for %u s, so nothing is "
-				"sent; is its core taken? Give it a core of its own",
+				"worker %d (core %d) has not completed a loop for %u s, so nothing "
+				"is sent; another thread may occupy its core: give the worker a "
+				"core of its own",
 				worker, gen->worker[worker].io->core, gen->patience_s);
 		nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 	}

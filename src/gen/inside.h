@@ -27,10 +27,10 @@ struct gen {
 
 enum { HAND_PATIENCE_S = 3 };
 
-// Publishes `run` to the workers; the previous one becomes its `older`. / Waits until every worker
-// holds the current run, and frees older ones. -EBUSY with `error` set to the worker that did not
-// take over; older runs are then freed by a later call.
+// Publishes `run` to the workers; the previous one becomes its `older`.
 void hand_over(struct gen *gen, struct run *run);
+// Waits until every worker holds the current run, and frees older ones. -EBUSY with `error` set to
+// the worker that did not take over; older runs are then freed by a later call.
 int hand_await(struct gen *gen, struct error *error);
 // Frees runs no longer held by workers. Returns the first worker that still holds an older run, -1:
 // none.

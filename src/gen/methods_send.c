@@ -29,12 +29,15 @@ static json_t *sizes_json(const struct gen_stream *stream)
 	return list;
 }
 
-// Includes the number of stamped frames: only these can be received or lost.
+// Includes the number of stamped frames: only these can be received or lost; and what the file has
+// besides Ethernet.
 static json_t *capture_json(const struct gen_capture *capture)
 {
-	return json_pack("{s:o, s:I, s:I, s:f, s:f}", "file", rpc_text_json(capture->path),
-		"frames", (json_int_t)capture->n_frames, "stamped", (json_int_t)capture->n_stamped,
-		"seconds", capture->lap_ns / 1e9, "speed", capture->speed);
+	return json_pack("{s:o, s:I, s:I, s:f, s:f, s:I, s:o}", "file",
+		rpc_text_json(capture->path), "frames", (json_int_t)capture->n_frames, "stamped",
+		(json_int_t)capture->n_stamped, "seconds", capture->lap_ns / 1e9, "speed",
+		capture->speed, "left_out", (json_int_t)capture->n_left_out, "left_out_of",
+		rpc_text_json(capture->left_out));
 }
 
 static json_t *stream_json(const struct gen *gen, const struct gen_stream *stream)

@@ -132,7 +132,7 @@ static void takes_exactly_its_parameters(void **state)
 
 	for (unsigned i = 0; i < ARRAY_LEN(plain); i++)
 		check(plain[i], "{\"a\": 1}", "error",
-			"\"unknown parameter \\\"a\\\"; the method help tells which there are\"");
+			"\"unknown parameter \\\"a\\\"; the method 'help' lists the parameters\"");
 	check("results", "{\"histograms\": 1}", "error",
 		"\"parameter \\\"histograms\\\": expected true or false\"");
 	check("send", "{\"seconds\": \"1\"}", "error",
@@ -271,7 +271,7 @@ static void refuses_a_second_run_until_the_first_is_over(void **state)
 	check("send", "{\"streams\": [" ENDLESS "], \"seconds\": 3600}", "run", "1");
 	check("results", "{}", "state", "\"sending\"");
 	check("send", "{}", "error",
-		"\"run 1 still sends; wait for its end or call the method halt\"");
+		"\"run 1 is still sending; wait until it ends, or call the method halt\"");
 	check("halt", "{}", "run", "1");
 	await_done();
 	check("results", "{}", "state", "\"done\"");
@@ -285,19 +285,19 @@ static void a_refusal_changes_nothing(void **state)
 	await_done();
 	fake.is_down[1] = true;
 	check("send", "{}", "error",
-		"\"port right of stream east has no link; plug in its cable or start the program "
-		"at its other end, then send again\"");
+		"\"port right of stream east has no link; connect the cable, or start the program "
+		"at the other end, then send again\"");
 	check("send", "{\"streams\": [" ENDLESS "]}", "error",
-		"\"stream stream0 would never end; give seconds, or frames in the stream\"");
+		"\"stream stream0 would never end; specify seconds, or frames in the stream\"");
 	check("send", "{\"streams\": [{\"to\": \"left\"}]}", "error",
-		"\"all streams are only received, so the run would end at once; give seconds\"");
+		"\"all streams are only received, so the run would end at once; specify seconds\"");
 	json_t *reply = call("send", "{\"streams\": [{\"to\": \"nowhere\"}], \"seconds\": 1}");
 	assert_non_null(strstr(json_string_value(json_object_get(reply, "error")), "streams[0]"));
 	json_decref(reply);
 	check("send",
 		"{\"streams\": [{\"from\": \"left\", \"to\": \"left\", \"dst_mac\": "
 		"\"02:00:00:00:00:99\", \"rate\": \"max\", \"burst\": 64}], \"seconds\": 1}",
-		"error", "\"stream stream0: no memory for its frames\"");
+		"error", "\"stream stream0: not enough memory for its frames\"");
 	check("results", "{}", "run", "1");
 	check("results", "{}", "streams.0.sent", "100");
 	assert_int_equal(fake.n_senders, 1);
@@ -307,8 +307,8 @@ static void says_when_there_is_nothing_to_send(void **state)
 {
 	ctx.gen->streams = NULL;
 	check("send", "{}", "error",
-		"\"no streams: the file has none; give them with the method or write them into the "
-		"file\"");
+		"\"no streams: the configuration file has none; add them there, or pass them to "
+		"the method\"");
 	check("streams", "{}", "streams", "[]");
 	ctx.gen->streams = streams;
 }
@@ -340,7 +340,7 @@ static void a_worker_or_a_device_that_ends_is_a_failure(void **state)
 	assert_int_equal(gen_poll(&ctx, &error), 0);
 	fake.worker_has_ended = true;
 	assert_int_equal(gen_poll(&ctx, &error), -EIO);
-	assert_string_equal(error.text, "a worker has ended by itself; all stop");
+	assert_string_equal(error.text, "a worker terminated unexpectedly; stopping");
 	fake.device_is_gone = true;
 	assert_int_equal(gen_poll(&ctx, &error), -ENODEV);
 }

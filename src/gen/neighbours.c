@@ -54,7 +54,8 @@ int neighbours_make(struct neighbours *n, const struct neighbours_terms *terms, 
 	*n = (struct neighbours){.settings = terms->settings};
 	for (unsigned i = 0; i < terms->settings->n_ports; i++)
 		if (terms->settings->ports[i].n_addresses && make_post(n, terms, i))
-			return error_set(error, -ENOMEM, "no memory for the neighbours of port %s",
+			return error_set(error, -ENOMEM,
+				"not enough memory for the neighbours of port %s",
 				terms->settings->ports[i].name);
 	return 0;
 }

@@ -191,9 +191,8 @@ static void names_a_stream_that_has_nobody_to_ask(void **state)
 	settings.ports[0].gateway[0].family = 0;
 	assert_int_equal(neighbours_check(&settings, &streams, &error), -EINVAL);
 	assert_string_equal(error.text,
-		"streams[0] (s0): dst_mac \"auto\": port left has no IPv4 gateway to ask for its "
-		"MAC address; give the port \"addresses\" and \"gateway\", or write the MAC "
-		"address here");
+		"streams[0] (s0): dst_mac \"auto\": port left has no IPv4 gateway to resolve; add "
+		"\"addresses\" and \"gateway\" to the port, or specify the MAC address here");
 	streams.n = 0;
 	add_stream("10.0.0.1", "10.0.0.9", 1)->wants_mac = true;
 	assert_int_equal(neighbours_check(&settings, &streams, &error), 0);
@@ -208,9 +207,9 @@ static void says_who_does_not_answer(void **state)
 	add_stream("10.0.0.1", "198.19.0.1", 5)->wants_mac = true;
 	assert_int_equal(neighbours_resolve(&n, &streams, &error), -EHOSTUNREACH);
 	assert_string_equal(error.text,
-		"stream s0: 10.0.0.254 on port left did not tell its MAC address within 3 s; is it "
-		"up, and does it have an address in the port's network? Then send again, or give "
-		"dst_mac");
+		"stream s0: 10.0.0.254 on port left did not reply to ARP or ND within 3 s; check "
+		"that it is up and has an address in the port's network, then send again, or "
+		"specify dst_mac");
 }
 
 // A router at the other end of both ports, which answers the second request.

@@ -96,8 +96,8 @@ static int check_line(struct stream_reader *r, const json_t *value)
 	print_as_written(s, line_pps, port->line_bps, most);
 	if (s->pps > line_pps * ROUNDING)
 		return read_mistake(r, value,
-			"the line of port %s (%s) carries at most %s of these frames", port->name,
-			line, most);
+			"the line rate of port %s (%s) allows at most %s of these frames",
+			port->name, line, most);
 	for (const struct gen_stream *other = r->streams->stream; other < s; other++)
 		if (other->from == s->from)
 			others_bps += other->pps * layer1_bits(other);
@@ -105,8 +105,8 @@ static int check_line(struct stream_reader *r, const json_t *value)
 	if (s->pps <= left_pps + line_pps * (ROUNDING - 1))
 		return 0;
 	return read_mistake(r, value,
-		"the streams before it leave %s of the line of port %s (%s), which carries %s of "
-		"these frames",
+		"the preceding streams leave %s of the line rate of port %s (%s), which allows %s "
+		"of these frames",
 		print_as_written(s, left_pps, port->line_bps, left), port->name, line, most);
 }
 
@@ -123,7 +123,7 @@ static int settle_pps(struct stream_reader *r, const json_t *value)
 			r->ports[s->from].name);
 	s->pps = is_open ? 0 : in_pps(s, s->rate, line_bps);
 	if (s->rate <= 0 || (s->pps < LEAST_PPS && !is_open))
-		return read_mistake(r, value, "less than a frame in 1000 s; %s", WANTED);
+		return read_mistake(r, value, "less than one frame per 1000 s; %s", WANTED);
 	if (line_bps > 0)
 		return check_line(r, value);
 	if (s->pps > MOST_PPS || (is_open && s->rate > 100))
@@ -149,8 +149,7 @@ int read_rate(struct stream_reader *r, const json_t *value)
 
 	if (s->is_receive_only && value)
 		return read_mistake(r, value,
-			"nothing is sent without \"from: PORT\"; name that port, or leave rate "
-			"out");
+			"a stream without \"from: PORT\" sends nothing; add that, or remove rate");
 	if (s->is_receive_only)
 		return 0;
 	if (s->capture.path[0]) {

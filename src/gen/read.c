@@ -39,7 +39,7 @@ static int read_name(struct stream_reader *r, const json_t *value)
 	for (unsigned i = 0; i < place(r); i++)
 		if (!strcmp(r->streams->stream[i].name, text))
 			return read_mistake(r, value,
-				"%s is the name of streams[%u] already; choose another", text, i);
+				"%s is already the name of streams[%u]; choose another", text, i);
 	strcpy(r->stream->name, text);
 	if (value)
 		snprintf(r->where, sizeof(r->where), "streams[%u] (%s)", place(r), text);
@@ -54,8 +54,8 @@ static int read_id(struct stream_reader *r, const json_t *value)
 	for (unsigned i = 0; !err && i < place(r); i++)
 		if (r->streams->stream[i].id == id)
 			err = read_mistake(r, value,
-				"%u is the id of streams[%u] already, and their stamps would "
-				"overlap; choose another",
+				"%u is already the id of streams[%u], so their stamps would be "
+				"ambiguous; choose another",
 				(unsigned)id, i);
 	r->stream->id = id;
 	return err;
@@ -75,7 +75,7 @@ static int unknown_port(struct stream_reader *r, const json_t *value)
 	for (unsigned i = 0; r->ports && i < r->n_ports && used < sizeof(known); i++)
 		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 			r->ports[i].name);
-	return read_mistake(r, value, "unknown port; expected the name of one%s%s",
+	return read_mistake(r, value, "unknown port; expected the name of a port%s%s",
 		known[0] ? ": " : "", known);
 }
 
@@ -96,7 +96,7 @@ static int read_port(struct stream_reader *r, const json_t *value, uint8_t *out)
 static int read_to(struct stream_reader *r, const json_t *value)
 {
 	if (!value)
-		return read_mistake(r, NULL, "missing; expected the port that has to receive");
+		return read_mistake(r, NULL, "missing; expected the receiving port");
 	return read_port(r, value, &r->stream->to);
 }
 
@@ -162,7 +162,7 @@ static int check_sends(struct stream_reader *r, const json_t *value)
 	if (!value || !r->stream->is_receive_only)
 		return 0;
 	return read_mistake(r, value,
-		"nothing is sent without \"from: PORT\"; name that port, or leave %s out", r->key);
+		"a stream without \"from: PORT\" sends nothing; add that, or remove %s", r->key);
 }
 
 static int read_burst(struct stream_reader *r, const json_t *value)

@@ -2,6 +2,7 @@
 #include "gen/read.h"
 
 #include "base/bits.h"
+#include "base/log.h"
 #include "gen/capture.h"
 #include "wire/headers.h"
 
@@ -18,15 +19,14 @@ static int check_beside(struct stream_reader *r)
 	for (unsigned i = 0; i < ARRAY_LEN(others); i++)
 		if (json_object_get(r->map, others[i]))
 			return read_mistake(r, NULL,
-				"its frames are sent as they are, so \"%s\" means nothing beside "
-				"it; "
-				"leave that out",
+				"captured frames are sent unchanged, so \"%s\" has no effect; "
+				"remove it",
 				others[i]);
 	if (json_is_object(json_object_get(r->map, "src_mac")) ||
 		json_is_object(json_object_get(r->map, "dst_mac")))
 		return read_mistake(r, NULL,
-			"its frames get one MAC address or keep theirs; expected src_mac and "
-			"dst_mac of one value");
+			"captured frames keep their MAC addresses or all get the same one; "
+			"expected a single value for src_mac and dst_mac");
 	return 0;
 }
 
@@ -40,8 +40,7 @@ int read_pcap(struct stream_reader *r, const json_t *value)
 		return read_mistake(r, value, "expected the path of a capture file");
 	if (r->stream->is_receive_only)
 		return read_mistake(r, value,
-			"nothing is sent without \"from: PORT\"; name that port, or leave pcap "
-			"out");
+			"a stream without \"from: PORT\" sends nothing; add that, or remove pcap");
 	strcpy(r->stream->capture.path, path);
 	return check_beside(r);
 }
@@ -50,7 +49,7 @@ static int check_pcap(struct stream_reader *r, const json_t *value)
 {
 	if (!value || r->stream->capture.path[0])
 		return 0;
-	return read_mistake(r, value, "it requires \"pcap: FILE\"");
+	return read_mistake(r, value, "requires \"pcap: FILE\"");
 }
 
 int read_stamp(struct stream_reader *r, const json_t *value)
@@ -69,7 +68,7 @@ int read_loops(struct stream_reader *r, const json_t *value)
 	if (err || !value)
 		return err;
 	if (s->n_frames)
-		return read_mistake(r, value, "frames is given too; expected one of both");
+		return read_mistake(r, value, "cannot be combined with frames; remove one of them");
 	err = read_number(r, value, 1, 1 << 20, &loops);
 	s->n_frames = loops * s->capture.n_frames;
 	return err;
@@ -91,11 +90,16 @@ int read_capture(struct stream_reader *r)
 	s->capture.longest = capture.longest;
 	s->capture.n_bytes = capture.n_bytes;
 	s->capture.lap_ns = capture.lap_ns;
+	s->capture.n_left_out = capture.n_left_out;
+	memcpy(s->capture.left_out, capture.left_out, sizeof(capture.left_out));
 	capture_free(&capture);
+	if (!err && s->capture.n_left_out)
+		log_warn("%s: pcap: %s: frames that are not Ethernet are left out: %s", r->where,
+			s->capture.path, s->capture.left_out);
 	if (!err && s->capture.stamps && !s->capture.n_stamped)
 		err = read_mistake(r, NULL,
 			"none of its frames has room for a stamp (UDP or TCP with a payload of %d "
-			"or %d bytes); leave \"stamp\" out",
+			"or %d bytes); remove \"stamp\"",
 			18, 10);
 	return err ? err : read_check_ports(r, NULL, s->capture.longest + WIRE_FCS_BYTES);
 }
@@ -123,7 +127,8 @@ int read_speed(struct stream_reader *r, const json_t *value)
 		return read_mistake(r, value, "expected x0.001 to x1000000");
 	if (!c->lap_ns)
 		return read_mistake(r, value,
-			"all frames of %s have the same time; expected a rate like 1 Mpps, or max",
+			"all frames of %s have the same timestamp; expected a rate like 1 Mpps, or "
+			"max",
 			c->path);
 	return 0;
 }

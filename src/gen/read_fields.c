@@ -101,9 +101,9 @@ static int read_count(struct stream_reader *r, const json_t *value)
 	if (count <= most)
 		return 0;
 	return read_mistake(r, value,
-		"expected at most %llu, from the first value to the last that %s; begin lower or "
-		"count less far",
-		(unsigned long long)most, is_port(r->field) ? "a port can be" : "32 bits can hold");
+		"expected at most %llu, so that the last value %s; lower first or count",
+		(unsigned long long)most,
+		is_port(r->field) ? "is a valid port" : "fits in 32 bits");
 }
 
 static int read_random(struct stream_reader *r, const json_t *value)
@@ -148,7 +148,7 @@ int read_dst_mac(struct stream_reader *r, const json_t *value)
 		return 0;
 	if (!value && !r->stream->is_receive_only)
 		return read_mistake(r, NULL,
-			"missing; expected the MAC address that the frames are sent to, or auto");
+			"missing; expected the destination MAC address, or auto");
 	r->stream->wants_mac = !strcmp(read_text(value), "auto");
 	if (r->stream->wants_mac)
 		return 0;
@@ -174,7 +174,7 @@ static int check_source(struct stream_reader *r)
 	return read_mistake(r, json_is_string(value) ? value : NULL,
 		"%s cannot be a source; expected the address of a host",
 		s->recipe.src.family == 4 && last >> 24 >= 240
-			? "an address that no host has (240.0.0.0 and above)"
+			? "a reserved address (240.0.0.0 and above)"
 			: "a multicast address");
 }
 
@@ -190,7 +190,7 @@ int read_dst_ip(struct stream_reader *r, const json_t *value)
 	uint8_t family = MAX_OF(src->family, dst->family);
 	if (src->family && dst->family && src->family != dst->family)
 		return read_mistake(r, json_is_string(value) ? value : NULL,
-			"IPv%u, but src_ip is IPv%u; expected both of one family", dst->family,
+			"IPv%u, but src_ip is IPv%u; expected the same family", dst->family,
 			src->family);
 	if (!src->family)
 		wire_addr_parse(family == 6 ? "2001:2:0:1::1" : "198.18.0.1", src);
@@ -229,7 +229,8 @@ int read_flows(struct stream_reader *r, const json_t *value)
 
 	if (!err && number > most)
 		err = read_mistake(r, value,
-			"the fields make only %u; let src_ip, dst_ip or a port count further",
+			"expected at most %u, the number of combinations of the fields; raise the "
+			"count of src_ip, dst_ip or a port",
 			most);
 	r->stream->n_flows = number;
 	return err;
@@ -259,7 +260,7 @@ int read_exponent(struct stream_reader *r, const json_t *value)
 	if (!value)
 		return 0;
 	if (r->stream->distribution != GEN_ZIPF)
-		return read_mistake(r, value, "it requires \"distribution: zipf\"");
+		return read_mistake(r, value, "requires \"distribution: zipf\"");
 	r->stream->exponent = json_number_value(value);
 	if (r->stream->exponent >= 0.01 && r->stream->exponent <= 10)
 		return 0;
@@ -271,7 +272,7 @@ int read_seed(struct stream_reader *r, const json_t *value)
 	uint64_t seed = 1;
 
 	if (value && r->stream->distribution == GEN_SEQUENTIAL)
-		return read_mistake(r, value, "it requires \"distribution: uniform\" or zipf");
+		return read_mistake(r, value, "requires \"distribution: uniform\" or zipf");
 	int err = value ? read_number(r, value, 0, UINT32_MAX, &seed) : 0;
 
 	r->stream->seed = seed;

@@ -65,7 +65,7 @@ static int check_mtu(struct stream_reader *r, const json_t *value, unsigned port
 	if (bytes <= most)
 		return 0;
 	return read_mistake(r, value,
-		"port %s takes frames of up to %u bytes (its mtu is %u); expected \"mtu: %u\" "
+		"port %s accepts frames of up to %u bytes (its mtu is %u); expected \"mtu: %u\" "
 		"there, or smaller frames",
 		p->name, most, p->mtu, p->mtu + bytes - most);
 }
@@ -89,8 +89,8 @@ static int check_size(struct stream_reader *r, const json_t *value, unsigned byt
 	if (!json_is_integer(value))
 		snprintf(which, sizeof(which), "frames of %u bytes: ", bytes);
 	if (bytes < GEN_MIN_SIZE)
-		return read_mistake(r, value, "%sno frame is below %d bytes, FCS included", which,
-			GEN_MIN_SIZE);
+		return read_mistake(r, value, "%sexpected at least %d bytes, including the FCS",
+			which, GEN_MIN_SIZE);
 	if (bytes < least)
 		return read_mistake(r, value,
 			"%sexpected at least %u bytes for the IPv%u and %s headers%s, the stamp "

@@ -92,22 +92,21 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 			"pcap, stamp, protocol, vlan, ttl, src_mac, dst_mac, src_ip, dst_ip, "
 			"src_port, dst_port, flows, distribution, exponent, seed, size, rate, "
 			"burst, catch_up, frames, loops"},
-		{"[{\"from\": \"left\"}]",
-			"streams[0]: to: missing; expected the port that has to receive"},
+		{"[{\"from\": \"left\"}]", "streams[0]: to: missing; expected the receiving port"},
 		{"[{\"from\": \"left\", \"to\": \"right\"}]",
-			"streams[0]: dst_mac: missing; expected the MAC address that the frames "
-			"are sent to, or auto"},
+			"streams[0]: dst_mac: missing; expected the destination MAC address, or "
+			"auto"},
 		{"[{" BASE "}]", "streams[0]: rate: missing; " RATE_WANTED},
 		{"[{\"to\": \"rihgt\"}]",
 			"streams[0]: to \"rihgt\": unknown port; did you mean \"right\"?"},
 		{"[{\"to\": \"elsewhere\"}]",
-			"streams[0]: to \"elsewhere\": unknown port; expected the name of one: "
+			"streams[0]: to \"elsewhere\": unknown port; expected the name of a port: "
 			"left, right, small, later"},
-		{"[{\"to\": 1}]", "streams[0]: to 1: unknown port; expected the name of one: left, "
-				  "right, small, later"},
+		{"[{\"to\": 1}]", "streams[0]: to 1: unknown port; expected the name of a port: "
+				  "left, right, small, later"},
 		{"[{\"to\": \"left\", \"from\": null}]",
-			"streams[0]: from (empty): unknown port; expected the name of one: left, "
-			"right, small, later"},
+			"streams[0]: from (empty): unknown port; expected the name of a port: "
+			"left, right, small, later"},
 		{ONE("\"name\": \"a b\""),
 			"streams[0]: name \"a b\": expected 1 to 31 letters, digits and -_."},
 		{ONE("\"name\": \"a2345678901234567890123456789012\""),
@@ -116,17 +115,17 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 		{ONE("\"name\": []"),
 			"streams[0]: name (a list): expected 1 to 31 letters, digits and -_."},
 		{"[{" SLOW ", \"name\": \"x\"}, {" SLOW ", \"name\": \"x\"}]",
-			"streams[1] (x): name \"x\": x is the name of streams[0] already; choose "
+			"streams[1] (x): name \"x\": x is already the name of streams[0]; choose "
 			"another"},
 		{"[{" SLOW ", \"name\": \"stream1\"}, {" SLOW "}]",
-			"streams[1]: name: stream1 is the name of streams[0] already; choose "
+			"streams[1]: name: stream1 is already the name of streams[0]; choose "
 			"another"},
 		{"[{" SLOW ", \"id\": 7}, {" SLOW ", \"name\": \"west\", \"id\": 7}]",
-			"streams[1] (west): id 7: 7 is the id of streams[0] already, and their "
-			"stamps would overlap; choose another"},
+			"streams[1] (west): id 7: 7 is already the id of streams[0], so their "
+			"stamps would be ambiguous; choose another"},
 		{"[{" SLOW ", \"id\": 1}, {" SLOW "}]",
-			"streams[1]: id: 1 is the id of streams[0] already, and their stamps would "
-			"overlap; choose another"},
+			"streams[1]: id: 1 is already the id of streams[0], so their stamps would "
+			"be ambiguous; choose another"},
 		{ONE("\"id\": 256"), "streams[0]: id 256: expected a whole number from 0 to 255"},
 		{ONE("\"id\": -1"), "streams[0]: id -1: expected a whole number from 0 to 255"},
 	};
@@ -164,14 +163,14 @@ static void answers_each_wrong_header_with_one_sentence(void **state)
 			"streams[0]: src_ip: a multicast address cannot be a source; expected the "
 			"address of a host"},
 		{ONE("\"src_ip\": \"255.255.255.255\""),
-			"streams[0]: src_ip \"255.255.255.255\": an address that no host has "
-			"(240.0.0.0 and above) cannot be a source; expected the address of a host"},
+			"streams[0]: src_ip \"255.255.255.255\": a reserved address (240.0.0.0 and "
+			"above) cannot be a source; expected the address of a host"},
 		{ONE("\"src_ip\": \"ff02::1\""),
 			"streams[0]: src_ip \"ff02::1\": a multicast address cannot be a source; "
 			"expected the address of a host"},
 		{ONE("\"src_ip\": \"198.18.0.1\", \"dst_ip\": \"2001:db8::1\""),
 			"streams[0]: dst_ip \"2001:db8::1\": IPv6, but src_ip is IPv4; expected "
-			"both of one family"},
+			"the same family"},
 		{ONE("\"dst_port\": 65536"),
 			"streams[0]: dst_port 65536: expected a whole number from 0 to 65535"},
 		{ONE("\"dst_port\": true"),
@@ -199,39 +198,39 @@ static void answers_each_wrong_range_and_count_with_one_sentence(void **state)
 		     "\"yes\"}"),
 			"streams[0]: dst_ip.random \"yes\": expected true or false"},
 		{ONE("\"dst_port\": {\"first\": 65000, \"count\": 537}"),
-			"streams[0]: dst_port.count 537: expected at most 536, from the first "
-			"value to the last that a port can be; begin lower or count less far"},
+			"streams[0]: dst_port.count 537: expected at most 536, so that the last "
+			"value is a valid port; lower first or count"},
 		{ONE("\"dst_ip\": {\"first\": \"255.255.255.250\", \"count\": 7}"),
-			"streams[0]: dst_ip.count 7: expected at most 6, from the first value to "
-			"the last that 32 bits can hold; begin lower or count less far"},
+			"streams[0]: dst_ip.count 7: expected at most 6, so that the last value "
+			"fits in 32 bits; lower first or count"},
 		{ONE("\"dst_ip\": {\"first\": \"2001:db8::ffff:ffff\", \"count\": 2}"),
-			"streams[0]: dst_ip.count 2: expected at most 1, from the first value to "
-			"the last that 32 bits can hold; begin lower or count less far"},
+			"streams[0]: dst_ip.count 2: expected at most 1, so that the last value "
+			"fits in 32 bits; lower first or count"},
 		{ONE("\"src_mac\": {\"first\": \"02:00:ff:ff:ff:ff\", \"count\": 2}"),
-			"streams[0]: src_mac.count 2: expected at most 1, from the first value to "
-			"the last that 32 bits can hold; begin lower or count less far"},
-		{ONE("\"flows\": 2"), "streams[0]: flows 2: the fields make only 1; let src_ip, "
-				      "dst_ip or a port count further"},
+			"streams[0]: src_mac.count 2: expected at most 1, so that the last value "
+			"fits in 32 bits; lower first or count"},
+		{ONE("\"flows\": 2"),
+			"streams[0]: flows 2: expected at most 1, the number of combinations of "
+			"the fields; raise the count of src_ip, dst_ip or a port"},
 		{ONE("\"flows\": 16777217"),
 			"streams[0]: flows 16777217: expected a whole number from 1 to 16777216"},
 		{ONE("\"distribution\": \"normal\""), "streams[0]: distribution \"normal\": "
 						      "expected sequential, uniform or zipf"},
-		{ONE("\"exponent\": 1"),
-			"streams[0]: exponent 1: it requires \"distribution: zipf\""},
+		{ONE("\"exponent\": 1"), "streams[0]: exponent 1: requires \"distribution: zipf\""},
 		{ONE("\"distribution\": \"zipf\", \"exponent\": 11"),
 			"streams[0]: exponent 11: expected a number from 0.01 to 10"},
 		{ONE("\"pcap\": 3"), "streams[0]: pcap 3: expected the path of a capture file"},
-		{ONE("\"pcap\": \"/nowhere\""), "streams[0]: pcap: /nowhere cannot be opened: No "
-						"such file or directory"},
+		{ONE("\"pcap\": \"/nowhere\""),
+			"streams[0]: pcap: cannot open /nowhere: No such file or directory"},
 		{ONE("\"pcap\": \"/tmp\""),
 			"streams[0]: pcap: /tmp is not a file; expected a capture file"},
-		{ONE("\"pcap\": \"/nowhere\", \"ttl\": 3"), "streams[0]: pcap: its frames are sent "
-							    "as they are, so \"ttl\" means nothing "
-							    "beside it; leave that out"},
-		{ONE("\"stamp\": true"), "streams[0]: stamp true: it requires \"pcap: FILE\""},
-		{ONE("\"loops\": 3"), "streams[0]: loops 3: it requires \"pcap: FILE\""},
+		{ONE("\"pcap\": \"/nowhere\", \"ttl\": 3"),
+			"streams[0]: pcap: captured frames are sent unchanged, so \"ttl\" has no "
+			"effect; remove it"},
+		{ONE("\"stamp\": true"), "streams[0]: stamp true: requires \"pcap: FILE\""},
+		{ONE("\"loops\": 3"), "streams[0]: loops 3: requires \"pcap: FILE\""},
 		{ONE("\"seed\": 1"),
-			"streams[0]: seed 1: it requires \"distribution: uniform\" or zipf"},
+			"streams[0]: seed 1: requires \"distribution: uniform\" or zipf"},
 		{ONE("\"distribution\": \"zipf\", \"seed\": -1"),
 			"streams[0]: seed -1: expected a whole number from 0 to 4294967295"},
 		{ONE("\"flows\": 0"),
@@ -247,8 +246,8 @@ static void answers_each_wrong_range_and_count_with_one_sentence(void **state)
 		{ONE("\"frames\": 1e300"), "streams[0]: frames 1e+300: expected a whole number "
 					   "from 1 to 1099511627776"},
 		{"[{\"to\": \"left\", \"frames\": 3}]",
-			"streams[0]: frames 3: nothing is sent without \"from: PORT\"; name that "
-			"port, or leave frames out"},
+			"streams[0]: frames 3: a stream without \"from: PORT\" sends nothing; add "
+			"that, or remove frames"},
 	};
 
 	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
@@ -258,9 +257,9 @@ static void answers_each_impossible_size_with_one_sentence(void **state)
 {
 	static const struct mistake mistakes[] = {
 		{ONE("\"size\": 63"),
-			"streams[0]: size 63: no frame is below 64 bytes, FCS included"},
-		{ONE("\"size\": \"63\""), "streams[0]: size \"63\": frames of 63 bytes: no frame "
-					  "is below 64 bytes, FCS included"},
+			"streams[0]: size 63: expected at least 64 bytes, including the FCS"},
+		{ONE("\"size\": \"63\""), "streams[0]: size \"63\": frames of 63 bytes: expected "
+					  "at least 64 bytes, including the FCS"},
 		{ONE("\"size\": \"18446744073709551680\""),
 			"streams[0]: size \"18446744073709551680\": expected bytes from 64 to "
 			"9618, imix, classic, or a list of {size: 64, weight: 7}"},
@@ -297,8 +296,8 @@ static void answers_each_impossible_size_with_one_sentence(void **state)
 		{ONE("\"size\": [64, {\"siez\": 64}]"),
 			"streams[0]: size[1].siez: unknown key; did you mean \"size\"?"},
 		{RATE_FROM("small", "1, \"size\": 619"),
-			"streams[0]: size 619: port small takes frames of up to 618 bytes (its mtu "
-			"is 600); expected \"mtu: 601\" there, or smaller frames"},
+			"streams[0]: size 619: port small accepts frames of up to 618 bytes (its "
+			"mtu is 600); expected \"mtu: 601\" there, or smaller frames"},
 	};
 
 	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
@@ -316,23 +315,21 @@ static void answers_each_impossible_rate_with_one_sentence(void **state)
 		{RATE("\"-1 pps\""), "streams[0]: rate \"-1 pps\": " RATE_WANTED},
 		{RATE("-1"), "streams[0]: rate -1: " RATE_WANTED},
 		{RATE("null"), "streams[0]: rate (empty): " RATE_WANTED},
-		{RATE("0"), "streams[0]: rate 0: less than a frame in 1000 s; " RATE_WANTED},
+		{RATE("0"), "streams[0]: rate 0: less than one frame per 1000 s; " RATE_WANTED},
 		{RATE("\"0 %\""),
-			"streams[0]: rate \"0 %\": less than a frame in 1000 s; " RATE_WANTED},
-		{RATE("\"1e-9 pps\""),
-			"streams[0]: rate \"1e-9 pps\": less than a frame in 1000 s; " RATE_WANTED},
-		{RATE("\"15 Mpps\""),
-			"streams[0]: rate \"15 Mpps\": the line of port left (10 Gbit/s) carries "
-			"at most 14.881 Mpps of these frames"},
-		{RATE("\"101 %\""),
-			"streams[0]: rate \"101 %\": the line of port left (10 Gbit/s) carries at "
-			"most 100 % of these frames"},
+			"streams[0]: rate \"0 %\": less than one frame per 1000 s; " RATE_WANTED},
+		{RATE("\"1e-9 pps\""), "streams[0]: rate \"1e-9 pps\": less than one frame per "
+				       "1000 s; " RATE_WANTED},
+		{RATE("\"15 Mpps\""), "streams[0]: rate \"15 Mpps\": the line rate of port left "
+				      "(10 Gbit/s) allows at most 14.881 Mpps of these frames"},
+		{RATE("\"101 %\""), "streams[0]: rate \"101 %\": the line rate of port left (10 "
+				    "Gbit/s) allows at most 100 % of these frames"},
 		{RATE("\"11 Gbit/s\""),
-			"streams[0]: rate \"11 Gbit/s\": the line of port left (10 Gbit/s) carries "
-			"at most 10 Gbit/s of these frames"},
+			"streams[0]: rate \"11 Gbit/s\": the line rate of port left (10 Gbit/s) "
+			"allows at most 10 Gbit/s of these frames"},
 		{RATE("\"8 Gbit/s l2\""),
-			"streams[0]: rate \"8 Gbit/s l2\": the line of port left (10 Gbit/s) "
-			"carries at most 7.61905 Gbit/s l2 of these frames"},
+			"streams[0]: rate \"8 Gbit/s l2\": the line rate of port left (10 Gbit/s) "
+			"allows at most 7.61905 Gbit/s l2 of these frames"},
 		{RATE_FROM("right", "\"50 %\""),
 			"streams[0]: rate \"50 %\": the line rate of port right is unknown; "
 			"expected \"line_rate: 100 Gbit/s\" there, or a rate in pps or bit/s"},
@@ -341,11 +338,11 @@ static void answers_each_impossible_rate_with_one_sentence(void **state)
 		{RATE_FROM("right", "\"11 Gpps\""),
 			"streams[0]: rate \"11 Gpps\": more than 10 Gpps; expected a lower rate"},
 		{"[{" BASE ", \"rate\": \"60 %\"}, {" BASE ", \"rate\": \"50 %\"}]",
-			"streams[1]: rate \"50 %\": the streams before it leave 40 % of the line "
-			"of port left (10 Gbit/s), which carries 100 % of these frames"},
+			"streams[1]: rate \"50 %\": the preceding streams leave 40 % of the line "
+			"rate of port left (10 Gbit/s), which allows 100 % of these frames"},
 		{"[{\"to\": \"left\", \"rate\": \"1 Mpps\"}]",
-			"streams[0]: rate \"1 Mpps\": nothing is sent without \"from: PORT\"; name "
-			"that port, or leave rate out"},
+			"streams[0]: rate \"1 Mpps\": a stream without \"from: PORT\" sends "
+			"nothing; add that, or remove rate"},
 	};
 
 	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
@@ -533,9 +530,9 @@ static void checks_without_ports_all_but_them(void **state)
 	static const struct mistake mistakes[] = {
 		{RATE("\"101 %\""),
 			"streams[0]: rate \"101 %\": more than 100 %; expected a lower rate"},
-		{"[{\"to\": 3}]", "streams[0]: to 3: unknown port; expected the name of one"},
+		{"[{\"to\": 3}]", "streams[0]: to 3: unknown port; expected the name of a port"},
 		{ONE("\"size\": 3"),
-			"streams[0]: size 3: no frame is below 64 bytes, FCS included"},
+			"streams[0]: size 3: expected at least 64 bytes, including the FCS"},
 	};
 	static struct gen_streams streams;
 	struct error error = {""};

@@ -21,7 +21,7 @@ static int check_room(const struct replay *replay, const struct sender_terms *te
 		return 0;
 	return error_set(error, -EINVAL,
 		"stream %s: its capture has a frame of %u bytes, longer than the MTU of its port; "
-		"raise the MTU or leave that frame out",
+		"raise the MTU or remove that frame",
 		terms->stream->name, replay->capture.longest + WIRE_FCS_BYTES);
 }
 
@@ -35,12 +35,12 @@ static int make(struct replay *replay, const struct sender_terms *terms, struct 
 		return error_set(error, -EINVAL, "stream %s: %s", stream->name, inner.text);
 	if (memcmp(&replay->capture.file, &stream->capture.file, sizeof(struct gen_file)))
 		return error_set(error, -EINVAL,
-			"stream %s: %s was changed after it was checked; send again once nobody "
-			"writes to it",
+			"stream %s: %s was changed after it was checked; send again when no "
+			"program is writing to it",
 			stream->name, stream->capture.path);
 	replay->at = calloc(replay->capture.n, sizeof(replay->at[0]));
 	if (!replay->at)
-		return error_set(error, -ENOMEM, "stream %s: no memory for its capture",
+		return error_set(error, -ENOMEM, "stream %s: not enough memory for its capture",
 			stream->name);
 	for (uint32_t i = 0; i < replay->capture.n; i++)
 		replay->at[i] = replay->capture.frame[i].at_ns * scale;
@@ -50,7 +50,7 @@ static int make(struct replay *replay, const struct sender_terms *terms, struct 
 	replay->stream = stream->id;
 	if (replay->is_recorded && !replay->lap)
 		return error_set(error, -EINVAL,
-			"stream %s: all frames of %s have the same time now", stream->name,
+			"stream %s: all frames of %s now have the same timestamp", stream->name,
 			stream->capture.path);
 	return check_room(replay, terms, error);
 }
@@ -60,7 +60,7 @@ int replay_create(struct replay **out, const struct sender_terms *terms, struct 
 	struct replay *replay = calloc(1, sizeof(*replay));
 
 	if (!replay)
-		return error_set(error, -ENOMEM, "stream %s: no memory for its capture",
+		return error_set(error, -ENOMEM, "stream %s: not enough memory for its capture",
 			terms->stream->name);
 	int err = make(replay, terms, error);
 	if (err)

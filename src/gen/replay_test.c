@@ -126,8 +126,8 @@ static void check_refused(void)
 	char text[256];
 
 	snprintf(text, sizeof(text),
-		"stream east: %s was changed after it was checked; send again once nobody writes "
-		"to it",
+		"stream east: %s was changed after it was checked; send again when no program is "
+		"writing to it",
 		path);
 	assert_int_not_equal(make_replay(), 0);
 	assert_string_equal(error.text, text);
@@ -168,7 +168,8 @@ static void refuses_a_file_that_is_written_to_while_it_is_read(void **state)
 	char text[256];
 
 	snprintf(text, sizeof(text),
-		"stream east: %s was changed while it was read; try again once nobody writes to it",
+		"stream east: %s was changed while it was read; try again when no program is "
+		"writing to it",
 		path);
 	is_written_to = true;
 	assert_int_not_equal(make_replay(), 0);

@@ -27,10 +27,8 @@ static int find_next_hop(const struct port_table_settings *settings,
 	if (out->family)
 		return 0;
 	return error_set(error, -EINVAL,
-		"streams[%u] (%s): dst_mac \"auto\": port %s has no IPv%u gateway to ask for its "
-		"MAC "
-		"address; give the port \"addresses\" and \"gateway\", or write the MAC address "
-		"here",
+		"streams[%u] (%s): dst_mac \"auto\": port %s has no IPv%u gateway to resolve; add "
+		"\"addresses\" and \"gateway\" to the port, or specify the MAC address here",
 		i, stream->name, port->name, family);
 }
 
@@ -132,8 +130,8 @@ static int no_answer(const struct neighbours *n, const struct gen_stream *stream
 	char text[WIRE_ADDR_TEXT];
 
 	return error_set(error, -EHOSTUNREACH,
-		"stream %s: %s on port %s did not tell its MAC address within %d s; is it up, and "
-		"does it have an address in the port's network? Then send again, or give dst_mac",
+		"stream %s: %s on port %s did not reply to ARP or ND within %d s; check that it is "
+		"up and has an address in the port's network, then send again, or specify dst_mac",
 		stream->name, wire_addr_print(&wanted->addr, text),
 		n->settings->ports[wanted->port].name, NEIGHBOURS_PATIENCE_MS / 1000);
 }

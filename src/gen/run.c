@@ -62,7 +62,7 @@ static int add_lines(struct run *run, unsigned worker, struct error *error)
 		return 0;
 	run->lines[worker] = pages_alloc(sizeof(*run->lines[worker]));
 	if (!run->lines[worker])
-		return error_set(error, -ENOMEM, "no memory for the timeline of a run");
+		return error_set(error, -ENOMEM, "not enough memory for the timeline of a run");
 	// Touched here, so that no worker takes the page faults.
 	memset(run->lines[worker], 0, sizeof(*run->lines[worker]));
 	return 0;
@@ -132,7 +132,7 @@ int run_create(struct run **out, const struct run_terms *terms, struct error *er
 	int err = 0;
 
 	if (!run)
-		return error_set(error, -ENOMEM, "no memory for a run; use fewer streams");
+		return error_set(error, -ENOMEM, "not enough memory for a run; use fewer streams");
 	memset(run, 0, sizeof(*run));
 	run->hz = terms->hz;
 	run->number = terms->number;

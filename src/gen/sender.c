@@ -41,8 +41,8 @@ static int check_room(const struct sender *sender, const struct sender_terms *te
 	for (unsigned i = 0; i < sender->form.n_sizes; i++)
 		if (sender->form.sizes[i].n_lines * FRAME_LINE > room)
 			return error_set(error, -EINVAL,
-				"stream %s: frames of %u bytes are longer than the MTU of its "
-				"port; raise the MTU or take a smaller size",
+				"stream %s: frames of %u bytes exceed the MTU of its port; raise "
+				"the MTU or use a smaller size",
 				terms->stream->name, terms->stream->sizes[i].bytes);
 	return 0;
 }
@@ -56,10 +56,12 @@ static int make_frames(struct sender *sender, const struct sender_terms *terms, 
 		return error_set(error, err, "stream %s: its frames have no room for the stamp",
 			stream->name);
 	if (err)
-		return error_set(error, err, "stream %s: no memory for its frames", stream->name);
+		return error_set(error, err, "stream %s: not enough memory for its frames",
+			stream->name);
 	err = sizes_make(&sender->sizes, stream);
 	if (err)
-		return error_set(error, err, "stream %s: no memory for its sizes", stream->name);
+		return error_set(error, err, "stream %s: not enough memory for its sizes",
+			stream->name);
 	err = flows_make(&sender->flows, stream, error);
 	if (err)
 		return err;
@@ -90,7 +92,7 @@ int sender_create(struct sender **out, const struct sender_terms *terms, struct 
 	struct sender *sender = aligned_alloc(CACHE_LINE_BYTES, sizeof(*sender));
 
 	if (!sender)
-		return error_set(error, -ENOMEM, "stream %s: no memory for its sender",
+		return error_set(error, -ENOMEM, "stream %s: not enough memory for its sender",
 			terms->stream->name);
 	memset(sender, 0, sizeof(*sender));
 	int err = make(sender, terms, error);

@@ -327,9 +327,8 @@ static void refuses_frames_that_are_longer_than_the_buffers(void **state)
 
 	stream.sizes[0].bytes = 2053; // a buffer holds 2048
 	assert_int_equal(sender_create(&sender, &terms, &error), -22);
-	assert_string_equal(error.text,
-		"stream east: frames of 2053 bytes are longer than the MTU of "
-		"its port; raise the MTU or take a smaller size");
+	assert_string_equal(error.text, "stream east: frames of 2053 bytes exceed the MTU of its "
+					"port; raise the MTU or use a smaller size");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

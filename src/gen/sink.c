@@ -40,7 +40,8 @@ int sink_stream_create(struct sink_stream **out, const struct gen_stream *stream
 		if (own)
 			pages_free(own, own_bytes(stream->n_flows));
 		return error_set(error, -ENOMEM,
-			"stream %s: no memory for its counters; use fewer streams", stream->name);
+			"stream %s: not enough memory for its counters; use fewer streams",
+			stream->name);
 	}
 	// Touched here, so that no worker takes the page faults.
 	memset(s, 0, sizeof(*s));

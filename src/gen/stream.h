@@ -17,6 +17,7 @@ enum {
 	GEN_MAX_SIZES = 16,
 	GEN_NAME_MAX = 32,
 	GEN_PATH_MAX = 256,
+	GEN_TEXT_MAX = 200,
 	GEN_MAX_BURST = 64, // also the default for catch_up
 	GEN_MAX_CATCH_UP = 16384,
 	GEN_MIN_SIZE = 64,   // frame sizes include the FCS
@@ -63,6 +64,8 @@ struct gen_capture {
 	uint64_t n_bytes;                      // of all frames, without FCS
 	uint64_t lap_ns; // from the first frame to the first of the next lap; 0: all have the same
 	                 // time
+	uint32_t n_left_out;         // frames that are not Ethernet
+	char left_out[GEN_TEXT_MAX]; // their interfaces
 };
 
 enum gen_rate_unit { GEN_MAX_RATE, GEN_PPS, GEN_PERCENT, GEN_BPS_L1, GEN_BPS_L2 };

@@ -146,8 +146,8 @@ static void names_a_worker_that_does_not_come_and_sends_nothing(void **state)
 	take_up(1);
 	assert_int_equal(gen_send(gen, &order, &error), -EBUSY);
 	assert_string_equal(error.text,
-		"worker 0 (core 4) has not come round for 1 s, so nothing is sent; is its core "
-		"taken? Give it a core of its own");
+		"worker 0 (core 4) has not completed a loop for 1 s, so nothing is sent; another "
+		"thread may occupy its core: give the worker a core of its own");
 	assert_int_equal(gen_state(gen), GEN_DONE);
 	assert_int_equal(gen_send(gen, &order, &error), -EBUSY);
 	assert_int_equal(gen->current->number, 1);

@@ -29,9 +29,9 @@ void timeline_add_each(struct timeline *t, const uint64_t due[], unsigned n, uin
 
 // A consistent copy from some point between call and return. Any thread.
 void timeline_read(const struct timeline *t, struct timeline *out);
-// Reduces the finer of two timelines with the same start to the resolution of the coarser one. /
-// Also adds `other` to *sum. Neither may have a concurrent writer.
+// Reduces the finer of two timelines with the same start to the resolution of the coarser one.
 void timeline_match(struct timeline *a, struct timeline *b);
+// Also adds `other` to *sum. Neither may have a concurrent writer.
 void timeline_merge(struct timeline *sum, struct timeline *other);
 // Number of buckets up to the last non-empty one.
 unsigned timeline_length(const struct timeline *t);

@@ -95,12 +95,13 @@ int run_create(struct run **out, const struct run_terms *terms, struct error *er
 void run_destroy(struct run *run);
 // The first frame is due `delay_s` from now, the last one less than `seconds` later (0: no end).
 void run_start(struct run *run, double delay_s, double seconds);
-// True once no worker is sending any more. / TSC at which that was the case; 0: not yet.
+// True once no worker is sending any more.
 bool run_is_sent(const struct run *run);
+// TSC at which that was the case; 0: not yet.
 uint64_t run_sent_tsc(const struct run *run);
-// Requests one more round of the TSC offset measurement. / True once all workers have completed the
-// requested rounds.
+// Requests one more round of the TSC offset measurement.
 void run_ask_offset(struct run *run);
+// True once all workers have completed the requested rounds.
 bool run_offset_is_known(const struct run *run);
 // True if no pair gave up in any round since n_before was set.
 bool run_has_measured_since(const struct run *run);

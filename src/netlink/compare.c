@@ -1,6 +1,7 @@
 // Compares what Linux would do with a packet with what workers do. Control thread.
 #include "netlink/inside.h"
 
+#include "netlink/hop_sets.h"
 #include "netlink/mirror_inside.h"
 
 #include <errno.h>
@@ -79,40 +80,29 @@ int compare_ask(struct netlink *netlink, uint8_t vrf, const struct wire_addr *ad
 	return err ? err : answer.is_there ? 0 : -ENETUNREACH;
 }
 
-bool compare_is_alive(struct netlink *netlink, const struct event_hop *hop, uint8_t family)
-{
-	struct ifaces_state state = ifaces_state(netlink->mirror, hop->ifindex);
-
-	if (hop->flags & RTNH_F_DEAD)
-		return false;
-	if (!(hop->flags & RTNH_F_LINKDOWN))
-		return true;
-	return !(family == 4 ? state.ignores_linkdown4 : state.ignores_linkdown6);
-}
-
 // One next hop in a form common to the kernel and workers, and its share.
-struct hop_set {
+struct next_hop {
 	int ifindex;
 	struct wire_addr via;
 	unsigned weight;
 };
 
-struct hop_sets {
+struct next_hops {
 	unsigned n, sum;
-	struct hop_set hop_set[EVENT_MAX_HOPS];
+	struct next_hop hop[EVENT_MAX_HOPS];
 };
 
-static void add_hop_set(struct hop_sets *hop_sets, const struct hop_set *hop_set)
+static void add_next_hop(struct next_hops *hops, const struct next_hop *one)
 {
-	hop_sets->sum += hop_set->weight;
-	for (unsigned i = 0; i < hop_sets->n; i++)
-		if (hop_sets->hop_set[i].ifindex == hop_set->ifindex &&
-			wire_addr_equal(&hop_sets->hop_set[i].via, &hop_set->via)) {
-			hop_sets->hop_set[i].weight += hop_set->weight;
+	hops->sum += one->weight;
+	for (unsigned i = 0; i < hops->n; i++)
+		if (hops->hop[i].ifindex == one->ifindex &&
+			wire_addr_equal(&hops->hop[i].via, &one->via)) {
+			hops->hop[i].weight += one->weight;
 			return;
 		}
-	if (hop_sets->n < EVENT_MAX_HOPS)
-		hop_sets->hop_set[hop_sets->n++] = *hop_set;
+	if (hops->n < EVENT_MAX_HOPS)
+		hops->hop[hops->n++] = *one;
 }
 
 // If the gateway equals the destination, the hop is the same as without a gateway.
@@ -121,71 +111,66 @@ static struct wire_addr via_beyond(const struct wire_addr *via, const struct wir
 	return addr && wire_addr_equal(via, addr) ? (struct wire_addr){.family = 0} : *via;
 }
 
-static void hop_sets_of_linux(struct netlink *netlink, const struct comparison *comparison,
-	struct hop_sets *out)
+static void next_hops_of_linux(struct netlink *netlink, const struct comparison *comparison,
+	struct next_hops *out)
 {
-	const struct event_route *route = comparison->kernel;
+	struct compare_hops hops;
 
-	*out = (struct hop_sets){.n = 0};
-	for (unsigned i = 0; i < route->n_hops; i++) {
-		const struct event_hop *hop = &route->hop[i];
-
-		if (compare_is_alive(netlink, hop, route->prefix.addr.family))
-			add_hop_set(out,
-				&(struct hop_set){hop->ifindex,
-					via_beyond(&hop->via, comparison->addr), hop->weight});
-	}
+	*out = (struct next_hops){.n = 0};
+	compare_hops_of(netlink, comparison->kernel, comparison->nexthops, &hops);
+	for (unsigned i = 0; i < hops.n; i++)
+		add_next_hop(out, &(struct next_hop){hops.hop[i].ifindex,
+					  via_beyond(&hops.hop[i].via, comparison->addr),
+					  hops.hop[i].weight});
 }
 
-static struct hop_set hop_set_of_hop(struct netlink *netlink, const struct fib_hop *hop,
+static struct next_hop next_hop_of(struct netlink *netlink, const struct fib_hop *hop,
 	unsigned weight, const struct wire_addr *addr)
 {
-	struct hop_set hop_set = {ifaces_ifindex(netlink->mirror, hop->iface),
+	struct next_hop one = {ifaces_ifindex(netlink->mirror, hop->iface),
 		via_beyond(&hop->via, addr), weight};
 
 	// The neighbour to which a CONNECTED route was resolved: the kernel has no gateway there.
 	if (hop->kind == FIB_CONNECTED)
-		hop_set.via = (struct wire_addr){.family = 0};
-	return hop_set;
+		one.via = (struct wire_addr){.family = 0};
+	return one;
 }
 
-static void hop_sets_of_workers(struct netlink *netlink, const struct comparison *comparison,
-	struct hop_sets *out)
+static void next_hops_of_workers(struct netlink *netlink, const struct comparison *comparison,
+	struct next_hops *out)
 {
 	struct fib_member member[EVENT_MAX_HOPS] = {{.hop = *comparison->hop, .weight = 1}};
 	unsigned n = 1;
 
-	*out = (struct hop_sets){.n = 0};
+	*out = (struct next_hops){.n = 0};
 	if (comparison->hop->kind == FIB_GROUP)
 		n = fib_group_members(netlink->ctx.fib, comparison->hop, member, EVENT_MAX_HOPS);
 	for (unsigned i = 0; i < n && i < EVENT_MAX_HOPS; i++) {
-		struct hop_set hop_set =
-			hop_set_of_hop(netlink, &member[i].hop, member[i].weight, comparison->addr);
+		struct next_hop one =
+			next_hop_of(netlink, &member[i].hop, member[i].weight, comparison->addr);
 
-		add_hop_set(out, &hop_set);
+		add_next_hop(out, &one);
 	}
 }
 
 // Shares may differ by rounding: workers have a resolution of 1/255.
-static bool shares_differ(const struct hop_sets *a, unsigned i, const struct hop_sets *b,
+static bool shares_differ(const struct next_hops *a, unsigned i, const struct next_hops *b,
 	unsigned j)
 {
-	double one = (double)a->hop_set[i].weight / a->sum,
-	       other = (double)b->hop_set[j].weight / b->sum;
+	double one = (double)a->hop[i].weight / a->sum, other = (double)b->hop[j].weight / b->sum;
 
 	return one - other > 0.02 || other - one > 0.02;
 }
 
-static bool same_hop_sets(const struct hop_sets *a, const struct hop_sets *b)
+static bool same_next_hops(const struct next_hops *a, const struct next_hops *b)
 {
 	if (a->n != b->n)
 		return false;
 	for (unsigned i = 0; i < a->n; i++) {
 		unsigned j = 0;
 
-		while (j < b->n &&
-			(a->hop_set[i].ifindex != b->hop_set[j].ifindex ||
-				!wire_addr_equal(&a->hop_set[i].via, &b->hop_set[j].via)))
+		while (j < b->n && (a->hop[i].ifindex != b->hop[j].ifindex ||
+					   !wire_addr_equal(&a->hop[i].via, &b->hop[j].via)))
 			j++;
 		if (j == b->n || shares_differ(a, i, b, j))
 			return false;
@@ -193,19 +178,18 @@ static bool same_hop_sets(const struct hop_sets *a, const struct hop_sets *b)
 	return true;
 }
 
-static void print_hop_sets(struct netlink *netlink, const struct hop_sets *hop_sets, char *text,
+static void print_next_hops(struct netlink *netlink, const struct next_hops *hops, char *text,
 	size_t room)
 {
 	char via[WIRE_ADDR_TEXT];
-	const struct hop_set *hop_set = &hop_sets->hop_set[0];
+	const struct next_hop *one = &hops->hop[0];
 
-	if (hop_sets->n != 1)
-		snprintf(text, room, "%u ways", hop_sets->n);
+	if (hops->n != 1)
+		snprintf(text, room, "%u next hops", hops->n);
 	else
 		snprintf(text, room, "%s%sdev %s",
-			hop_set->via.family ? wire_addr_print(&hop_set->via, via) : "",
-			hop_set->via.family ? " " : "",
-			ifaces_name(netlink->mirror, hop_set->ifindex));
+			one->via.family ? wire_addr_print(&one->via, via) : "",
+			one->via.family ? " " : "", ifaces_name(netlink->mirror, one->ifindex));
 }
 
 static const char *type_name(unsigned type)
@@ -224,24 +208,25 @@ static bool compare_type(struct comparison *comparison, unsigned type)
 	return false;
 }
 
-static bool compare_hop_sets(struct netlink *netlink, struct comparison *comparison)
+static bool compare_next_hops(struct netlink *netlink, struct comparison *comparison)
 {
 	char text[2][40];
-	struct hop_sets kernel, workers;
+	struct next_hops kernel, workers;
 
-	hop_sets_of_linux(netlink, comparison, &kernel);
-	hop_sets_of_workers(netlink, comparison, &workers);
-	if (same_hop_sets(&kernel, &workers))
+	next_hops_of_linux(netlink, comparison, &kernel);
+	next_hops_of_workers(netlink, comparison, &workers);
+	if (same_next_hops(&kernel, &workers))
 		return true;
-	// With nexthop_compat_mode 0 the kernel returns the id of the next-hop object, not its
-	// hops.
-	if (comparison->kernel->nh_id && !comparison->kernel->n_hops)
-		return true;
-	print_hop_sets(netlink, &kernel, text[0], sizeof(text[0]));
-	print_hop_sets(netlink, &workers, text[1], sizeof(text[1]));
-	snprintf(comparison->differs, COMPARE_TEXT, "Linux sends by %s, workers by %s%s", text[0],
-		text[1], kernel.n > 1 && kernel.n == workers.n ? " (other ones)" : "");
+	print_next_hops(netlink, &kernel, text[0], sizeof(text[0]));
+	print_next_hops(netlink, &workers, text[1], sizeof(text[1]));
+	snprintf(comparison->differs, COMPARE_TEXT, "Linux sends via %s, workers via %s%s", text[0],
+		text[1], kernel.n > 1 && kernel.n == workers.n ? " (others)" : "");
 	return false;
+}
+
+static bool is_to_router(unsigned type)
+{
+	return type == RTN_LOCAL || type == RTN_BROADCAST || type == RTN_ANYCAST;
 }
 
 bool compare_hop(struct netlink *netlink, struct comparison *comparison)
@@ -252,7 +237,10 @@ bool compare_hop(struct netlink *netlink, struct comparison *comparison)
 	case FIB_PEER:
 	case FIB_GROUP:
 		return compare_type(comparison, RTN_UNICAST) &&
-		       compare_hop_sets(netlink, comparison);
+		       compare_next_hops(netlink, comparison);
+	case FIB_LOCAL:
+		return is_to_router(comparison->kernel->type) ||
+		       compare_type(comparison, RTN_LOCAL);
 	case FIB_BLACKHOLE:
 		return compare_type(comparison, RTN_BLACKHOLE);
 	case FIB_UNREACHABLE:
@@ -279,56 +267,121 @@ static unsigned type_of_error(int err)
 	return RTN_UNSPEC;
 }
 
-static void fill(struct netlink *netlink, const struct event_route *route,
+static void fill(struct netlink *netlink, const struct comparison *comparison,
 	struct netlink_route_check *out)
 {
+	const struct event_route *route = comparison->kernel;
+	struct compare_hops hops;
+
 	out->answered = true;
 	out->prefix = route->prefix;
 	out->table = route->table;
 	out->metric = route->metric;
 	out->type = route->type;
-	if (!route->n_hops)
+	compare_hops_of(netlink, route, comparison->nexthops, &hops);
+	if (!hops.n)
 		return;
-	out->via = route->hop[0].via;
-	out->ifindex = route->hop[0].ifindex;
+	out->via = hops.hop[0].via;
+	out->ifindex = hops.hop[0].ifindex;
 	snprintf(out->interface, sizeof(out->interface), "%s",
 		ifaces_name(netlink->mirror, out->ifindex));
 }
 
-// If workers do not forward but have a punt class for the packet, they leave it to Linux, whatever
-// Linux does.
-static bool leaves_it_to_linux(const struct fib_answer *answer)
+// Whether Linux's answer to a lookup by destination alone shows what becomes of the packet: it does
+// not for destinations with built-in results, and with rules or routes for some packets only.
+static bool is_comparable(struct netlink *netlink, uint8_t vrf, const struct fib_answer *answer)
 {
-	return answer->verdict != VERDICT_FORWARD && verdict_class(answer->verdict) != CLASS_NONE;
+	const struct fib_route *route = &answer->route;
+
+	if (!answer->found || ifaces_has_own_rules(netlink->mirror, route->prefix.addr.family, vrf))
+		return false;
+	switch (route->hop.kind) {
+	case FIB_MARTIAN:
+	case FIB_LINK_LOCAL:
+	case FIB_MULTICAST:
+		return false;
+	case FIB_LINUX:
+		return routes_is_by_destination(netlink->mirror->routes, vrf, &route->prefix);
+	}
+	return true;
+}
+
+// Both have found a route: of the same prefix, in the same VRF.
+static bool compare_prefix(struct netlink *netlink, const struct fib_route *workers,
+	struct comparison *comparison)
+{
+	const struct event_route *kernel = comparison->kernel;
+	char text[WIRE_PREFIX_TEXT];
+
+	if (ifaces_vrf_of_table(netlink->mirror, kernel->table) == workers->vrf &&
+		kernel->prefix.len == workers->prefix.len &&
+		wire_addr_equal(&kernel->prefix.addr, &workers->prefix.addr))
+		return true;
+	snprintf(comparison->differs, COMPARE_TEXT,
+		"workers have a route to %s that Linux does not have",
+		wire_prefix_print(&workers->prefix, text));
+	return false;
+}
+
+// Linux has found none, or one that rejects the packet, of which it only returns the error.
+static bool compare_error(struct netlink *netlink, int err, struct comparison *comparison)
+{
+	if (comparison->kernel->type != RTN_UNSPEC && comparison->hop->kind != FIB_LINUX)
+		return compare_hop(netlink, comparison);
+	snprintf(comparison->differs, COMPARE_TEXT, "Linux returns %s, workers have a route",
+		strerror(-err));
+	return false;
+}
+
+// The kernel's route, with its next-hop objects. Returns 0 or the kernel's error.
+static int ask_route(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
+	struct event_route *route, struct nexthops *nexthops)
+{
+	int err = compare_ask(netlink, vrf, addr, route);
+
+	if (err)
+		route->type = type_of_error(err);
+	else if (route->nh_id)
+		err = compare_ask_nexthop(netlink, route->nh_id, nexthops);
+	return err == -ENOENT ? 0 : err; // an object was deleted meanwhile: its hops are missing
+}
+
+static int explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
+	struct nexthops *nexthops, struct netlink_route_check *out)
+{
+	struct event_route route = {.prefix = {*addr, 0}};
+	struct fib_answer answer;
+	struct comparison comparison = {&route, nexthops, &answer.hop, addr, ""};
+	int err = ask_route(netlink, vrf, addr, &route, nexthops);
+
+	*out = (struct netlink_route_check){.error = err};
+	if (err == -ETIMEDOUT || err == -ENOBUFS)
+		return err;
+	if (!err)
+		fill(netlink, &comparison, out);
+	rib_lookup(netlink->ctx.fib, vrf, addr, &answer);
+	if (!is_comparable(netlink, vrf, &answer))
+		out->agrees = true;
+	else if (err)
+		out->agrees = compare_error(netlink, err, &comparison);
+	else
+		out->agrees = compare_prefix(netlink, &answer.route, &comparison) &&
+		              compare_hop(netlink, &comparison);
+	snprintf(out->differs, sizeof(out->differs), "%s", comparison.differs);
+	return 0;
 }
 
 int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
 	struct netlink_route_check *out, struct error *error)
 {
-	struct event_route route = {.prefix = {*addr, 0}};
-	struct fib_answer answer;
-	struct comparison comparison = {&route, &answer.hop, addr, ""};
-	int err = compare_ask(netlink, vrf, addr, &route);
+	struct nexthops nexthops;
+	int err;
 
-	*out = (struct netlink_route_check){.error = err};
-	if (err == -ETIMEDOUT || err == -ENOBUFS)
-		return error_set(error, err, "Linux does not say where it would send: %s",
-			strerror(-err));
-	if (!err)
-		fill(netlink, &route, out);
-	else
-		route.type = type_of_error(err);
-	rib_lookup(netlink->ctx.fib, vrf, addr, &answer);
-	if (leaves_it_to_linux(&answer) || (err && !answer.found)) {
-		out->agrees = true;
-		return 0;
-	}
-	if (err && route.type == RTN_UNSPEC)
-		snprintf(out->differs, sizeof(out->differs), "Linux says %s, workers have a route",
-			strerror(-err));
-	else
-		out->agrees = compare_hop(netlink, &comparison);
-	if (comparison.differs[0])
-		snprintf(out->differs, sizeof(out->differs), "%s", comparison.differs);
-	return 0;
+	if (nexthops_open(&nexthops))
+		return error_set(error, -ENOBUFS, "out of memory for a route lookup in Linux");
+	err = explain(netlink, vrf, addr, &nexthops, out);
+	nexthops_close(&nexthops);
+	if (err)
+		error_set(error, err, "cannot query the route lookup of Linux: %s", strerror(-err));
+	return err;
 }

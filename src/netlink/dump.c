@@ -26,7 +26,9 @@
 
 #define NFT(message) (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_##message)
 
-// Everything that may prevent workers from forwarding comes before the routes.
+// Everything that may prevent workers from forwarding comes before the routes, and the largest
+// table comes last. The routes of table local, which the kernel dumps after those of main, come
+// first: until workers have them, packets for us are not told apart from others.
 const struct section sections[] = {
 	{"interfaces", PROTO_ROUTE, AF_UNSPEC, RTM_GETLINK, sizeof(struct ifinfomsg), EVENT_LINK,
 		0},
@@ -55,13 +57,17 @@ const struct section sections[] = {
 		SECTION_FRAGILE},
 	{"next hops", PROTO_ROUTE, AF_UNSPEC, RTM_GETNEXTHOP, sizeof(struct nhmsg), EVENT_NEXTHOP,
 		0},
-	{"IPv4 routes", PROTO_ROUTE, AF_INET, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE, 0},
-	{"IPv6 routes", PROTO_ROUTE, AF_INET6, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE,
-		SECTION_FRAGILE | SECTION_MAY_LACK},
 	{"IPv4 multicast routes", PROTO_ROUTE, RTNL_FAMILY_IPMR, RTM_GETROUTE, sizeof(struct rtmsg),
 		EVENT_MROUTE, SECTION_MAY_LACK},
 	{"IPv6 multicast routes", PROTO_ROUTE, RTNL_FAMILY_IP6MR, RTM_GETROUTE,
 		sizeof(struct rtmsg), EVENT_MROUTE, SECTION_MAY_LACK},
+	{"IPv4 local routes", PROTO_ROUTE, AF_INET, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE,
+		SECTION_MAY_LACK | SECTION_LOCAL},
+	{"IPv6 local routes", PROTO_ROUTE, AF_INET6, RTM_GETROUTE, sizeof(struct rtmsg),
+		EVENT_ROUTE, SECTION_MAY_LACK | SECTION_LOCAL},
+	{"IPv6 routes", PROTO_ROUTE, AF_INET6, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE,
+		SECTION_FRAGILE | SECTION_MAY_LACK},
+	{"IPv4 routes", PROTO_ROUTE, AF_INET, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE, 0},
 };
 static_assert(sizeof(sections) / sizeof(sections[0]) <= 32, "a bit each");
 const unsigned n_sections = sizeof(sections) / sizeof(sections[0]);
@@ -90,6 +96,8 @@ size_t section_request(const struct section *section, uint32_t sequence,
 	// All these headers start with the family, except that of xfrm, which has none.
 	if (section->protocol != PROTO_XFRM)
 		out[NLMSG_HDRLEN] = section->family;
+	if (section->flags & SECTION_LOCAL)
+		out[NLMSG_HDRLEN + offsetof(struct rtmsg, rtm_table)] = RT_TABLE_LOCAL;
 	if (section->kind == EVENT_LINK)
 		head.nlmsg_len += add_iface_filter(out + head.nlmsg_len);
 	memcpy(out, &head, sizeof(head));
@@ -179,8 +187,8 @@ static void give_up_section(struct listen *listen, const char *reason)
 	const struct section *section = &sections[listen->section];
 
 	if (!(listen->failing & 1u << listen->section))
-		log_warn("Linux's %s could not be read (%s): what is known of them stays, and "
-			 "they are asked for again until they are told whole",
+		log_warn("cannot dump Linux's %s completely (%s): known entries stay, and the dump "
+			 "is repeated until it is complete",
 			section->name, reason);
 	listen->failing |= 1u << listen->section;
 	listen->partial |= 1u << section->kind;
@@ -227,7 +235,7 @@ static void end_section(struct listen *listen, int error)
 	const struct section *section = &sections[listen->section];
 
 	if (listen->is_interrupted || error == -EINTR || error == -EAGAIN) {
-		repeat_section(listen, "they change while they are told");
+		repeat_section(listen, "changed during the dump");
 		return;
 	}
 	if (error && !is_lack(section, error)) {
@@ -235,7 +243,7 @@ static void end_section(struct listen *listen, int error)
 		return;
 	}
 	if (listen->is_unsound) {
-		give_up_section(listen, "a message is malformed");
+		give_up_section(listen, "malformed message");
 		return;
 	}
 	listen->failing &= ~(1u << listen->section);
@@ -283,7 +291,7 @@ static void take_torn_piece(struct listen *listen)
 {
 	listen->info.malformed++;
 	dump_stop(listen);
-	repeat_section(listen, "a message is cut");
+	repeat_section(listen, "truncated message");
 }
 
 void dump_take_piece(struct listen *listen)

@@ -111,6 +111,13 @@ struct event_hop {
 // - An IPv6 route with a lifetime (router advertisements; `expires`) is no longer used once it has
 //   expired. The kernel reports it up to a minute later, when it garbage-collects the route, and
 //   sends nothing when an advertisement extends the lifetime.
+// - Sysctls change what is reported. nexthop_compat_mode 0: a route by nh_id carries no hops, is
+// not
+//   reported again when its object changes, nor (IPv6) when it is removed with its object.
+//   ipv6.route.skip_notify_on_dev_down 1: no IPv6 route removed with an interface is reported: set
+//   down, deleted, moved into or out of a VRF, MTU below 1280, disable_ipv6.
+//   fib_notify_on_flag_change (both families): a route is repeated, without nl_flags, when a driver
+//   has offloaded it; such a message may be older than the deletion received before it.
 // - During a dump, no message (dumped or not) is older than the messages received before it.
 struct event_route {
 	struct wire_prefix prefix;

@@ -45,6 +45,7 @@ void fake_open(void)
 	memset(&fake, 0, sizeof(fake));
 	fake.fib = fib_create(NULL);
 	assert_non_null(fake.fib);
+	fib_follow_linux(fake.fib);
 	for (int i = 1; i < FAKE_IFACES; i++) {
 		struct fib_iface iface = {.port = i - 1, .mtu = 1500, .mac = {{2, 0, 0, 0, 0, i}}};
 		fake.iface[i] = (struct ifaces_state){.is_known = true,
@@ -197,13 +198,14 @@ static bool take_noun(struct event *event, const char *word, char **rest)
 
 void fake_event(const char *words, struct event *out)
 {
+	const bool is_repeat = !strncmp(words, "repeat ", strlen("repeat "));
 	char text[4096], *rest, *word;
 
 	memset(out, 0, sizeof(*out));
 	out->kind = EVENT_ROUTE;
 	out->route.type = RTN_UNICAST;
 	out->route.table = RT_TABLE_MAIN;
-	snprintf(text, sizeof(text), "%s", words);
+	snprintf(text, sizeof(text), "%s", words + (is_repeat ? strlen("repeat ") : 0));
 	for (word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
 		if (take_noun(out, word, &rest) || take_mark(out, word) || take_type(out, word))
 			continue;
@@ -211,6 +213,8 @@ void fake_event(const char *words, struct event *out)
 		assert_non_null(value);
 		take_pair(out, word, value);
 	}
+	if (!out->is_dump && !out->is_delete && !is_repeat)
+		out->nl_flags |= NLM_F_CREATE;
 	if (out->kind == EVENT_ROUTE && out->route.prefix.addr.family == 6 && !out->route.metric)
 		out->route.metric = 1024;
 }

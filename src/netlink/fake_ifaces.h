@@ -26,8 +26,9 @@ int fake_teardown(void **state);
 
 // Delivers one event given as text in the syntax of `ip monitor`: "20.0.0.0/8 via 10.1.0.2 dev 1
 // metric 5 replace", "local 10.0.0.1/32 dev 1 table 255", "20.0.0.0/8 nexthop via 10.1.0.2 dev 1
-// weight 2 nexthop ...", "deleted 20.0.0.0/8 ...", "dump 20.0.0.0/8 ...", "id 1 via 10.1.0.2 dev
-// 1", "id 10 group 1,5/2", "id 3 blackhole", "deleted id 1".
+// weight 2 nexthop ...", "deleted 20.0.0.0/8 ...", "repeat 20.0.0.0/8 ..." (flags changed),
+// "dump 20.0.0.0/8 ...", "id 1 via 10.1.0.2 dev 1", "id 10 group 1,5/2", "id 3 blackhole", "deleted
+// id 1".
 void fake_say(const char *words);
 void fake_event(const char *words, struct event *out);
 // Flushes until no work is left.

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/fib_rules.h>
+#include <linux/netlink.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,6 +84,11 @@ static uint8_t tcx(void *ops, int ifindex)
 	return ifindex < FAKE_TAP + 2 ? ((struct fake_linux *)ops)->tcx[ifindex] : 0;
 }
 
+static bool hides_lost_routes(void *ops)
+{
+	return ((struct fake_linux *)ops)->hides_lost_routes;
+}
+
 static bool has_old_tables(void *ops, uint8_t family)
 {
 	return ((struct fake_linux *)ops)->old_tables == family;
@@ -105,6 +111,7 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 	*fake = (struct fake_linux){.mtu_max = 9600};
 	fake->fib = fib_create(NULL);
 	assert_non_null(fake->fib);
+	fib_follow_linux(fake->fib);
 	for (unsigned port = 0; port < n_ports; port++) {
 		fake->port[port] = (struct mirror_port){.mac = fake_mac((uint8_t)port),
 			.mtu = 1500,
@@ -122,6 +129,7 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 		.disables_ipv6 = disables_ipv6,
 		.mtu6 = mtu6,
 		.tcx = tcx,
+		.hides_lost_routes = hides_lost_routes,
 		.has_old_tables = has_old_tables,
 		.dump_again = dump_again,
 		.ops = fake};
@@ -334,7 +342,10 @@ void fake_neighbour_gone(struct fake_linux *fake, int ifindex, const char *addr)
 
 void fake_route(struct fake_linux *fake, const struct event_route *route, bool is_delete)
 {
-	struct event event = {.kind = EVENT_ROUTE, .is_delete = is_delete, .route = *route};
+	struct event event = {.kind = EVENT_ROUTE,
+		.is_delete = is_delete,
+		.nl_flags = is_delete ? 0 : NLM_F_CREATE,
+		.route = *route};
 
 	tell(fake, &event);
 }

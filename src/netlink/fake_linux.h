@@ -27,6 +27,7 @@ struct fake_linux {
 	char has_mtu6[16];                  // the interface whose IPv6 MTU is mtu6
 	unsigned mtu6;
 	uint8_t tcx[FAKE_TAP + 2]; // by ifindex
+	bool hides_lost_routes;    // sysctl
 	uint8_t old_tables;        // the family with legacy iptables tables; 0: none
 	unsigned n_dumps_requested;
 	bool in_dump;

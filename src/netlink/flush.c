@@ -14,39 +14,38 @@ struct builtin {
 	uint8_t addr[2];
 };
 
-// Linux routes the rest of 0/8, and 240/4. Listed: 0.0.0.0; loopback, link-local, multicast; :: and
-// ::1.
+// Linux forwards by its routes to all addresses but these: loopback, multicast, link-local of IPv6,
+// and is_one_address.
 static const struct builtin builtins[] = {
-	{4, 32, {0}},
 	{4, 8, {127}},
-	{4, 16, {169, 254}},
 	{4, 4, {224}},
 	{6, 10, {0xfe, 0x80}},
 	{6, 8, {0xff}},
-	{6, 127, {0}},
 };
 
 static bool is_within(const struct store_place *place, const struct builtin *builtin)
 {
-	static const uint8_t zero[16];
-	unsigned known = MIN_OF(builtin->len, 16u);
-	uint16_t mask = known ? 0xffff << (16 - known) : 0;
+	uint16_t mask = 0xffff << (16 - builtin->len);
 	uint16_t differs =
 		(place->addr[0] ^ builtin->addr[0]) << 8 | (place->addr[1] ^ builtin->addr[1]);
 
-	if (place->is_ipv6 != (builtin->family == 6) || place->len < builtin->len || differs & mask)
-		return false;
-	return builtin->len <= 16 || (!memcmp(place->addr, zero, 15) && place->addr[15] < 2);
+	return place->is_ipv6 == (builtin->family == 6) && place->len >= builtin->len &&
+	       !(differs & mask);
 }
 
-static bool is_limited_broadcast(const struct store_place *place)
+// 0.0.0.0, the limited broadcast address, ::1.
+static bool is_one_address(const struct store_place *place)
 {
-	return !place->is_ipv6 && place->len == 32 && load32(place->addr) == UINT32_MAX;
+	static const uint8_t loopback[16] = {[15] = 1};
+
+	if (place->is_ipv6)
+		return place->len == 128 && !memcmp(place->addr, loopback, sizeof(loopback));
+	return place->len == 32 && load32(place->addr) + 1 <= 1;
 }
 
 bool routes_is_builtin(const struct store_place *place)
 {
-	if (is_limited_broadcast(place))
+	if (is_one_address(place))
 		return true;
 	for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
 		if (is_within(place, &builtins[i]))
@@ -241,7 +240,7 @@ static void leave_to_linux(struct routes *routes, size_t n, size_t bad, bool all
 static size_t refuse(struct routes *routes, size_t n, size_t bad, const struct error *error)
 {
 	if (!routes->n_refused++)
-		log_warn("a route of Linux is not in the workers' table: %s", error->text);
+		log_warn("cannot add a route of Linux to the workers' table: %s", error->text);
 	n--;
 	routes->changes[bad] = routes->changes[n];
 	routes->changed[bad] = routes->changed[n];

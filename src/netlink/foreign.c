@@ -252,6 +252,20 @@ unsigned foreign_usual_rules(const struct foreign *foreign, uint8_t family)
 	return found;
 }
 
+bool foreign_has_own_rules(const struct foreign *foreign, uint8_t family, bool in_vrf)
+{
+	const unsigned needed = RULE_LOCAL | RULE_MAIN | (in_vrf ? RULE_L3MDEV : 0);
+
+	for (uint32_t i = 0; i < foreign->n; i++) {
+		const struct foreign_thing *thing = &foreign->thing[i];
+
+		if (thing->kind == EVENT_RULE && thing->what.family == family &&
+			!is_usual_rule(&thing->rule))
+			return true;
+	}
+	return (foreign_usual_rules(foreign, family) & needed) != needed;
+}
+
 static void check_rules(struct foreign *foreign, uint8_t family)
 {
 	unsigned rules = foreign_usual_rules(foreign, family);

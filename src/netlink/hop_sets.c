@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_HOP_SETS = 1024, FIRST_NEXTHOPS = 256 };
+enum { FIRST_HOP_SETS = 1024, FIRST_NEXTHOPS = 256, MOST_WEIGHT = 255 };
 
 static_assert(offsetof(struct hop_set, node) == 0, "the table returns nodes as entries");
 
@@ -140,6 +140,19 @@ void hop_sets_free(struct hop_sets *hop_sets, uint32_t number)
 	hop_sets->hop_set[number] = NULL;
 	hop_sets->idle[number] = hop_sets->free;
 	hop_sets->free = number;
+}
+
+void hop_sets_scale_weights(uint32_t weight[], unsigned n)
+{
+	uint32_t most = 1;
+
+	for (unsigned i = 0; i < n; i++)
+		most = MAX_OF(most, weight[i]);
+	for (unsigned i = 0; i < n; i++) {
+		if (most > MOST_WEIGHT)
+			weight[i] = (weight[i] * MOST_WEIGHT + most / 2) / most;
+		weight[i] = MAX_OF(weight[i], 1u);
+	}
 }
 
 // The table of next-hop objects.

@@ -103,6 +103,9 @@ static inline struct hop_set *hop_sets_at(const struct hop_sets *hop_sets, uint3
 uint32_t hop_sets_find(const struct hop_sets *hop_sets, const struct hop_set_request *request);
 // Same, creating it if needed; 0: out of memory.
 uint32_t hop_sets_get(struct hop_sets *hop_sets, const struct hop_set_request *request);
+// Scales the weights of the next hops of a group (in Linux up to 65536) to 1 to 255, the weights of
+// the fib.
+void hop_sets_scale_weights(uint32_t weight[], unsigned n);
 // Frees a set that no route uses.
 void hop_sets_free(struct hop_sets *hop_sets, uint32_t number);
 

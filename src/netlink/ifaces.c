@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONF_ALL = -1 };
+enum { CONF_ALL = -1, IP6_LEAST_MTU = 1280 };
 
 int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *error)
 {
@@ -17,7 +17,7 @@ int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *erro
 	if (!ifaces || interfaces_open(&ifaces->all) || addresses_open(&ifaces->addresses)) {
 		if (ifaces)
 			ifaces_destroy(ifaces);
-		return error_set(error, -ENOMEM, "no memory for Linux's interfaces");
+		return error_set(error, -ENOMEM, "not enough memory for Linux's interfaces");
 	}
 	ifaces->mirror = mirror;
 	ifaces->is_dirty = true;
@@ -94,6 +94,20 @@ void ifaces_forget(struct ifaces *ifaces, struct interface *one)
 	routes_iface_gone(ifaces->mirror->routes, ifindex);
 }
 
+// Whether Linux removes all IPv6 routes of an interface that stays up.
+static bool loses_ip6(const struct event_link *before, const struct event_link *now)
+{
+	return before->mtu >= IP6_LEAST_MTU && now->mtu < IP6_LEAST_MTU;
+}
+
+static void doubt_ip6(struct ifaces *ifaces)
+{
+	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
+
+	if (ops->hides_lost_routes && ops->hides_lost_routes(ops->ops))
+		ops->dump_again(ops->ops);
+}
+
 static void link_event(struct ifaces *ifaces, const struct event *event)
 {
 	struct interface *one = event->is_delete
@@ -107,6 +121,7 @@ static void link_event(struct ifaces *ifaces, const struct event *event)
 		return;
 	}
 	const struct interface *vrf_before = vrfs_master(ifaces, one);
+	bool loses_routes6 = one->is_known && loses_ip6(&one->iface, &event->iface);
 	one->sysctls_read &= one->is_known && !strcmp(one->iface.name, event->iface.name) &&
 	                     one->iface.mtu == event->iface.mtu; // Linux sets the IPv6 MTU to it
 	one->iface = event->iface;
@@ -116,8 +131,12 @@ static void link_event(struct ifaces *ifaces, const struct event *event)
 	if (!strcmp(one->iface.kind, "vrf"))
 		vrfs_follow(ifaces); // subsequent events may refer to its table
 	// Its addresses stay, and Linux adds their routes to the other table when it comes up.
-	if (!event->is_dump && vrfs_master(ifaces, one) != vrf_before)
+	if (!event->is_dump && vrfs_master(ifaces, one) != vrf_before) {
 		routes_ip4_gone(ifaces->mirror->routes, one->ifindex);
+		loses_routes6 = true;
+	}
+	if (!event->is_dump && loses_routes6)
+		doubt_ip6(ifaces);
 	ifaces_tell(ifaces, one);
 }
 
@@ -257,6 +276,11 @@ void ifaces_dump_ends(struct ifaces *ifaces, uint32_t partial)
 struct ifaces_state ifaces_state(const struct mirror *mirror, int ifindex)
 {
 	return state_of(mirror->ifaces, interfaces_find(&mirror->ifaces->all, ifindex));
+}
+
+bool ifaces_has_own_rules(const struct mirror *mirror, uint8_t family, uint8_t vrf)
+{
+	return foreign_has_own_rules(&mirror->ifaces->foreign, family, vrf != 0);
 }
 
 const char *ifaces_name(const struct mirror *mirror, int ifindex)

@@ -122,6 +122,8 @@ uint8_t foreign_flags(const struct foreign_thing *thing);
 // Which of the default rules are present.
 enum usual_rule { RULE_LOCAL = 1, RULE_MAIN = 2, RULE_L3MDEV = 4 };
 unsigned foreign_usual_rules(const struct foreign *foreign, uint8_t family);
+// Whether there are other rules than these, or one of these is missing.
+bool foreign_has_own_rules(const struct foreign *foreign, uint8_t family, bool in_vrf);
 // Lists the objects. Returns false if `cb` stopped the iteration.
 bool foreign_unsupported(const struct ifaces *ifaces,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);

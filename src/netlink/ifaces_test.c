@@ -230,8 +230,8 @@ static void leaves_what_is_in_a_ring_to_linux(void **state)
 	assert_int_equal(flags_of(10), 0);
 	assert_int_equal(flags_of(11), FIB_IFACE_LINUX);
 	assert_int_equal(way_out(11), FIB_NO_IFACE);
-	assert_int_equal(fake_unsupported(&fake,
-				 "interface under one of a kind that workers do not know", where),
+	assert_int_equal(fake_unsupported(&fake, "interface below one of an unsupported type",
+				 where),
 		1);
 	assert_string_equal(where, "p1");
 	remove_iface(40);
@@ -246,7 +246,8 @@ static void treats_a_master_not_yet_told_of_as_unknown(void **state)
 	tap.master = 50;
 	add(tap);
 	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
-	assert_int_equal(fake_unsupported(&fake, "interface in a bridge, bond or the like", where),
+	assert_int_equal(fake_unsupported(&fake, "interface in a bridge, bond or similar device",
+				 where),
 		1);
 	assert_string_equal(where, "p0");
 	add(fake_vrf(50, "red", 10));
@@ -450,6 +451,30 @@ static void leaves_packets_to_linux_under_rp_filter(void **state)
 	fake_rp_filter(&fake, -1, 0);
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10) | flags_of(11), 0);
+}
+
+static void ipv6_routes_that_go_without_a_notification_are_dumped_again(void **state)
+{
+	struct event_link tap = fake_tap(0), red = fake_vrf(50, "red", 10);
+	unsigned n;
+
+	fake_router(&fake, &red);
+	for (unsigned hides = 0; hides < 2; hides++) {
+		fake.hides_lost_routes = hides;
+		n = fake.n_dumps_requested;
+		tap.master = 50;
+		fake_iface(&fake, &tap);
+		assert_int_equal(fake.n_dumps_requested - n, hides);
+		tap.mtu = 1200; // the least for IPv6 is 1280
+		fake_iface(&fake, &tap);
+		assert_int_equal(fake.n_dumps_requested - n, 2 * hides);
+		tap.mtu = 1500;
+		fake_iface(&fake, &tap);
+		assert_int_equal(fake.n_dumps_requested - n, 2 * hides);
+		tap.master = 0;
+		fake_iface(&fake, &tap);
+		assert_int_equal(fake.n_dumps_requested - n, 3 * hides);
+	}
 }
 
 static void routes_without_carrier_do_not_count_where_all_say_so(void **state)
@@ -701,7 +726,7 @@ static void leaves_packets_to_linux_until_it_has_told_what_acts_on_them(void **s
 	} row[] = {{EVENT_RULE, "policy rules"}, {EVENT_QDISC, "tc qdiscs"},
 		{EVENT_CHAIN, "nftables hooks"}, {EVENT_POLICY, "xfrm policies"},
 		{EVENT_POLICY_DEFAULT, "default xfrm policy"}};
-	static const char *const what = "what Linux could not tell";
+	static const char *const what = "failed query";
 	char where[64];
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -725,7 +750,7 @@ static void leaves_packets_to_linux_until_it_has_told_what_acts_on_them(void **s
 
 static void leaves_packets_to_linux_under_old_iptables(void **state)
 {
-	static const char *const what = "iptables of the old kind (legacy)";
+	static const char *const what = "iptables-legacy";
 	char where[64];
 
 	for (uint8_t family = 4; family <= 6; family += 2) {
@@ -783,67 +808,6 @@ static void takes_the_usual_rules_in_another_order(void **state)
 	assert_int_equal(flags_of(10), 0);
 }
 
-static void follows_the_tap_with_the_port(void **state)
-{
-	struct event_link tap = fake_tap(1);
-
-	tap.mtu = 9000;
-	tap.mac = fake_mac(0x77);
-	tap.flags = 0;
-	add(tap);
-	assert_int_equal(fake.n_asked, 3);
-	assert_int_equal(fake.port[1].mtu, 9000);
-	assert_int_equal(fake.port[1].mac.bytes[5], 0x77);
-	assert_false(fake.port[1].up);
-	assert_int_equal(fake_fib_iface(&fake, 11)->mtu, 9000);
-	add(tap);
-	assert_int_equal(fake.n_asked, 3);
-}
-
-static void sets_the_tap_back_when_the_port_refuses_its_mtu(void **state)
-{
-	struct event_link tap = fake_tap(0);
-
-	fake.mtu_max = 2000;
-	tap.mtu = 65521;
-	add(tap);
-	assert_int_equal(fake.n_asked, 1);
-	assert_int_equal(fake.refused_mtu[0], 65521);
-	assert_int_equal(fake.restored_mtu[0], 1500);
-	assert_int_equal(fake_fib_iface(&fake, 10)->mtu, 1500);
-	tap.mtu = 1500; // the event that this causes
-	add(tap);
-	assert_int_equal(fake.n_asked, 1);
-	assert_int_equal(fake_unsupported(&fake, "MTU that the port refuses", NULL), 0);
-	tap.mtu = 9000; // again
-	add(tap);
-	assert_int_equal(fake.n_asked, 2);
-	assert_int_equal(fake.refused_mtu[0], 9000);
-}
-
-static void goes_by_the_ports_mtu_when_it_refuses_the_taps(void **state)
-{
-	struct event_link tap = fake_tap(0), vlan = fake_vlan(20, 10, 5);
-
-	fake.mtu_max = 2000;
-	fake.keeps_mtu = true;
-	tap.mtu = vlan.mtu = 9000;
-	vlan.mac = tap.mac;
-	add(tap);
-	add(vlan);
-	assert_int_equal(fake.n_asked, 1);
-	assert_int_equal(fake_fib_iface(&fake, 10)->mtu, 1500);
-	assert_int_equal(fake_fib_iface(&fake, 20)->mtu, 1500);
-	assert_int_equal(fake_unsupported(&fake, "MTU that the port refuses", NULL), 2);
-	fake_flush(&fake);
-	add(tap);
-	assert_int_equal(fake.n_asked, 1); // requested once only
-	tap.mtu = 1800;
-	add(tap);
-	assert_int_equal(fake_fib_iface(&fake, 10)->mtu, 1800);
-	assert_int_equal(fake_fib_iface(&fake, 20)->mtu, 1800);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
@@ -871,6 +835,7 @@ int main(void)
 		TEST(leaves_a_macvlan_that_goes_its_own_way_to_linux),
 		TEST(leaves_packets_to_linux_where_forwarding_is_off),
 		TEST(leaves_packets_to_linux_under_rp_filter),
+		TEST(ipv6_routes_that_go_without_a_notification_are_dumped_again),
 		TEST(routes_without_carrier_do_not_count_where_all_say_so),
 		TEST(leaves_ipv6_to_linux_where_it_is_disabled),
 		TEST(leaves_ipv6_to_linux_where_its_settings_are_gone),
@@ -887,9 +852,6 @@ int main(void)
 		TEST(leaves_packets_to_linux_under_old_iptables),
 		TEST(leaves_packets_to_linux_under_policy_rules),
 		TEST(takes_the_usual_rules_in_another_order),
-		TEST(follows_the_tap_with_the_port),
-		TEST(sets_the_tap_back_when_the_port_refuses_its_mtu),
-		TEST(goes_by_the_ports_mtu_when_it_refuses_the_taps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

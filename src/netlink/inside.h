@@ -20,6 +20,7 @@ struct netlink {
 	struct audit *audit;
 	int epoll, timer;
 	uint64_t n_changes; // number of events that affect routes
+	bool is_flushing;   // not all changes are in the fib yet
 };
 
 // Neighbour refresh: keeps neighbours used by workers resolved, by marking them managed in the
@@ -52,6 +53,8 @@ void sysctl_unsupported(struct tap_table *taps,
 
 // Whether Linux would send redirects for packets forwarded out of their input interface.
 bool sysctl_sends_redirects(struct tap_table *taps, const char *interface, uint8_t family);
+// Whether Linux does not report the IPv6 routes that it removes together with an interface.
+bool sysctl_hides_lost_routes(struct tap_table *taps);
 bool sysctl_disables_ipv6(struct tap_table *taps, const char *interface);
 unsigned sysctl_mtu6(struct tap_table *taps, const char *interface); // 0: IPv6 is not available
 
@@ -71,18 +74,38 @@ enum { COMPARE_TEXT = 120 };
 int compare_ask(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
 	struct event_route *out);
 
+// Linux's next-hop objects, as it has them now: the object `id` and the members of a group, or all.
+// Returns 0 or -errno.
+struct nexthops;
+int compare_ask_nexthop(struct netlink *netlink, uint32_t id, struct nexthops *out);
+int compare_dump_nexthops(struct netlink *netlink, struct nexthops *out);
+
+// The next hops of a kernel route that are not dead, with the weights that workers use for them.
+struct compare_hop {
+	struct wire_addr via; // family 0: on link
+	int ifindex;
+	uint32_t weight; // 1 to 255
+};
+struct compare_hops {
+	uint8_t family; // of the route
+	unsigned n;
+	struct compare_hop hop[EVENT_MAX_HOPS];
+};
+// `nexthops` has the objects of a route by nh_id; not used for others.
+void compare_hops_of(const struct netlink *netlink, const struct event_route *route,
+	const struct nexthops *nexthops, struct compare_hops *out);
+
 // Whether a fib hop forwards as the kernel route does, or leaves the packet to Linux. `addr` is the
 // destination for which a CONNECTED route was resolved, NULL if none was. If false, `differs`
 // describes the difference.
 struct comparison {
 	const struct event_route *kernel;
+	const struct nexthops *nexthops; // as for compare_hops_of
 	const struct fib_hop *hop;
 	const struct wire_addr *addr;
 	char differs[COMPARE_TEXT];
 };
 bool compare_hop(struct netlink *netlink, struct comparison *comparison);
-// Whether a next hop of a kernel route is not dead.
-bool compare_is_alive(struct netlink *netlink, const struct event_hop *hop, uint8_t family);
 
 // The parts of a verification.
 

@@ -107,13 +107,13 @@ int listen_check(struct error *error)
 
 	shut(&namespace);
 	if (fd < 0)
-		return error_set(error, err, "cannot ask Linux over netlink: %s", strerror(-err));
+		return error_set(error, err, "cannot query Linux over netlink: %s", strerror(-err));
 	err = ask_for_nexthops(fd);
 	close(fd);
 	if (err)
 		return error_set(error, err,
-			"this kernel has no next-hop objects (%s): Linux as control plane wants "
-			"Linux 5.3 or newer",
+			"this kernel has no next-hop objects (%s): \"linux:\" requires Linux 5.3 "
+			"or newer",
 			strerror(-err));
 	return 0;
 }
@@ -126,7 +126,7 @@ int listen_open(struct listen **out, const struct listen_ops *ops, uint32_t rece
 
 	*out = NULL;
 	if (!listen)
-		return error_set(error, err, "no memory for listening to Linux");
+		return error_set(error, err, "not enough memory for netlink");
 	listen->ops = *ops;
 	listen->namespace = listen->epoll = listen->ask = -1;
 	for (unsigned i = 0; i < N_PROTOS; i++)
@@ -136,13 +136,14 @@ int listen_open(struct listen **out, const struct listen_ops *ops, uint32_t rece
 	if (listen->held.bytes && listen->piece)
 		err = open_sockets(listen, receive_buffer);
 	if (err) {
-		error_set(error, err, "cannot listen to Linux over netlink: %s", strerror(-err));
+		error_set(error, err, "cannot subscribe to netlink notifications: %s",
+			strerror(-err));
 		listen_close(listen);
 		return err;
 	}
 	if (listen->info.receive_buffer < receive_buffer)
-		log_warn("netlink may hold %u KiB only of %u unread: raise net.core.rmem_max, or "
-			 "bursts of changes will have to be dumped anew",
+		log_warn("the netlink receive buffer has %u KiB instead of %u: raise "
+			 "net.core.rmem_max, or bursts of changes will overflow it and cause dumps",
 			listen->info.receive_buffer >> 10, receive_buffer >> 10);
 	listen_dump_again(listen);
 	*out = listen;
@@ -201,7 +202,7 @@ static void begin_gap(struct listen *listen)
 	listen->stage = STAGE_GAP;
 	listen->info.overruns++;
 	if (!listen->warned_ns || now - listen->warned_ns > 10000000000) {
-		log_warn("Linux changed faster than it could be followed: all is read again");
+		log_warn("netlink notifications were lost: dumping all tables again");
 		listen->warned_ns = now;
 	}
 }

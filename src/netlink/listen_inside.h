@@ -89,6 +89,7 @@ enum section_flag {
 	SECTION_FRAGILE = 1,
 	SECTION_MAY_LACK = 2, // not supported by every kernel
 	SECTION_ONE = 4,      // not a table: one reply, then an acknowledgement
+	SECTION_LOCAL = 8,    // routes: of table local only
 };
 
 struct section {

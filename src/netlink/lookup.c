@@ -43,16 +43,44 @@ static bool find_domain(const struct store *store, uint32_t table, uint16_t *out
 	return false;
 }
 
+// The place of a prefix in a VRF's table; 0: none.
+static uint32_t find_place(const struct routes *routes, uint8_t vrf,
+	const struct wire_prefix *prefix)
+{
+	uint16_t domain;
+
+	if (!find_domain(&routes->store, ifaces_table_of_vrf(routes->mirror, vrf), &domain))
+		return 0;
+	return store_find(&routes->store, domain, prefix);
+}
+
+bool routes_is_by_destination(struct routes *routes, uint8_t vrf, const struct wire_prefix *prefix)
+{
+	uint32_t number = find_place(routes, vrf, prefix);
+	struct routes_choice choice = {.is_nothing = true};
+
+	if (number)
+		routes_choose(routes, number, &choice);
+	if (choice.is_nothing)
+		return true;
+	switch (choice.reason) {
+	case HOP_SET_SOURCE:
+	case HOP_SET_TYPE: // of `throw`, after which Linux continues with the next table
+	case HOP_SET_TOS:
+	case HOP_SET_UNDER_LOCAL:
+	case HOP_SET_LAST_TABLE:
+	case HOP_SET_SAME_METRIC: // of which one may reject the packet: Linux then only says so
+		return false;
+	}
+	return true;
+}
+
 bool netlink_route_origin(const struct netlink *netlink, uint8_t vrf,
 	const struct wire_prefix *prefix, struct netlink_origin *out)
 {
-	const struct mirror *mirror = netlink->mirror;
-	struct routes *routes = mirror->routes;
-	uint16_t domain;
+	struct routes *routes = netlink->mirror->routes;
+	uint32_t number = find_place(routes, vrf, prefix);
 
-	if (!find_domain(&routes->store, ifaces_table_of_vrf(mirror, vrf), &domain))
-		return false;
-	uint32_t number = store_find(&routes->store, domain, prefix);
 	if (!number)
 		return false;
 	struct routes_choice choice;

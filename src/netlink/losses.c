@@ -64,12 +64,11 @@ static void kill_hop_set(struct routes *routes, uint32_t number, int ifindex)
 		routes_drop_hop_set(routes, number);
 }
 
-// Local addresses remain when their interface is down (IPv4: routes of scope host; IPv6: the kernel
-// reports each one that is removed).
+// IPv4 addresses remain local when their interface is down (routes of scope host). All IPv6 routes
+// are removed, and not reported with skip_notify_on_dev_down.
 static bool outlives_down(const struct hop_set *hop_set)
 {
-	return hop_set->key.family == 4 ? hop_set->key.scope == RT_SCOPE_HOST
-	                                : hop_set->key.type != RTN_UNICAST;
+	return hop_set->key.family == 4 && hop_set->key.scope == RT_SCOPE_HOST;
 }
 
 static void lose_iface(struct routes *routes, int ifindex)

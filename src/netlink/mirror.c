@@ -23,7 +23,7 @@ int mirror_open(struct mirror **out, const struct mirror_settings *settings, str
 	struct mirror *mirror = calloc(1, sizeof(*mirror));
 
 	if (!mirror)
-		return error_set(error, -ENOMEM, "no memory for the mirror of Linux's tables");
+		return error_set(error, -ENOMEM, "not enough memory for the mirror");
 	mirror->settings = *settings;
 	int err = open_parts(mirror, error);
 	if (err) {
@@ -90,13 +90,18 @@ void mirror_dump_ends(struct mirror *mirror, uint32_t partial)
 	if (!event_kinds_have(partial, EVENT_NEIGHBOUR))
 		neighbours_dump_ends(mirror->neighbours);
 	routes_dump_ends(mirror->routes, partial);
+	mirror->has_all_routes |= !event_kinds_have(partial, EVENT_ROUTE) &&
+	                          !event_kinds_have(partial, EVENT_NEXTHOP);
 }
 
 bool mirror_flush(struct mirror *mirror)
 {
 	ifaces_flush(mirror->ifaces);
 	neighbours_flush(mirror->neighbours);
-	return routes_flush(mirror->routes) || ifaces_settled(mirror->ifaces);
+	bool has_more = routes_flush(mirror->routes) || ifaces_settled(mirror->ifaces);
+	if (mirror->has_all_routes && !has_more && !fib_is_synced(mirror->settings.fib))
+		fib_set_synced(mirror->settings.fib, true);
+	return has_more;
 }
 
 void mirror_poll(struct mirror *mirror)
@@ -136,4 +141,5 @@ void mirror_info(const struct mirror *mirror, struct netlink_info *out)
 	ifaces_info(mirror->ifaces, out);
 	neighbours_info(mirror->neighbours, out);
 	routes_info(mirror->routes, out);
+	out->is_synced = fib_is_synced(mirror->settings.fib);
 }

@@ -1,4 +1,4 @@
-// Policy: derives the forwarding state of workers from kernel state. Stores the kernel's
+// Derives the forwarding state of the workers from kernel state. Stores the kernel's
 // interfaces, addresses, neighbours, next hops and routes of all metrics, and keeps the fib
 // consistent with them. Uses no sockets: events come in, changes go out through mirror_ops. Control
 // thread.
@@ -24,14 +24,15 @@ struct mirror_ops {
 	unsigned (*mtu6)(void *ops, const char *interface);      // sysctl; 0, NULL: same as the
 	                                                         // interface's
 	uint8_t (*tcx)(void *ops, int ifindex);                  // enum event_side; NULL: 0
-	bool (*has_old_tables)(void *ops, uint8_t family);       // legacy iptables; NULL: none
-	void (*dump_again)(void *ops);                           // the mirror's state may be
-	                                                         // inconsistent
+	bool (*hides_lost_routes)(void *ops); // sysctl skip_notify_on_dev_down; NULL: no
+	bool (*has_old_tables)(void *ops, uint8_t family); // legacy iptables; NULL: none
+	void (*dump_again)(void *ops);                     // the mirror's state may be
+	                                                   // inconsistent
 	void *ops;
 };
 
-// Settings of a port as last applied: the state of the TAP interface is passed on only if it
-// differs.
+// Settings of a port as last applied. Changes of the TAP interface are applied to the port only if
+// they differ from these.
 struct mirror_port {
 	struct wire_mac mac;
 	uint16_t mtu; // 0: unknown
@@ -42,7 +43,7 @@ struct mirror;
 struct mirror_settings {
 	struct fib *fib;
 	unsigned n_ports;
-	int tap[PORT_MAX]; // ifindex of each port's TAP interface, 0: currently none
+	int tap[PORT_MAX]; // ifindex of each port's TAP interface; 0: none at present
 	struct mirror_port port[PORT_MAX];
 	struct mirror_ops ops;
 };
@@ -53,20 +54,22 @@ void mirror_close(struct mirror *mirror);
 void mirror_tap_changed(struct mirror *mirror, unsigned port, int ifindex);
 // Handles one kernel event.
 void mirror_event(struct mirror *mirror, const struct event *event);
-// Mark and sweep around a dump; forwarding continues meanwhile. Kinds that were dumped partially
-// (event_kinds_have) are not swept.
+// Mark and sweep around a dump: entries that the dump does not return are removed at its end,
+// except those of kinds that were dumped only partially (event_kinds_have). Forwarding continues
+// meanwhile.
 void mirror_dump_begins(struct mirror *mirror);
 void mirror_dump_lacks(struct mirror *mirror, enum event_kind kind); // during a dump
 void mirror_dump_ends(struct mirror *mirror, uint32_t partial);
-// Applies the changes since the last call to the fib, one batch. Call after each round of events.
-// Returns true if there is more to do.
+// Applies one batch of the pending changes to the fib. Call after processing events. Returns true
+// if changes are still pending. Sets the fib synced (fib_set_synced) once it has all routes of a
+// dump that contained all of them.
 bool mirror_flush(struct mirror *mirror);
 
 // Re-reads state for which there are no notifications: some sysctls, a few interfaces at a time,
 // and expired routes. Call about ten times a second.
 void mirror_poll(struct mirror *mirror);
-// Lists what workers cannot represent; stops when `cb` returns false.
+// Lists the kernel objects that workers do not support; stops when `cb` returns false.
 void mirror_unsupported(const struct mirror *mirror,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
-// Fills in the fields of the mirror: interfaces, neighbours, routes, memory.
+// Fills in the mirror's fields of *out: interfaces, neighbours, routes, memory.
 void mirror_info(const struct mirror *mirror, struct netlink_info *out);

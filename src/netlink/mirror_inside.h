@@ -11,8 +11,10 @@ struct routes;
 struct mirror {
 	struct mirror_settings settings;
 	struct ifaces *ifaces; // interfaces, VRFs, addresses, settings, rules, foreign objects
-	struct neighbours *neighbours; // including those that the kernel keeps resolved for us
-	struct routes *routes;         // and next hops
+	struct neighbours
+		*neighbours;   // including those kept resolved by the kernel (NTF_EXT_MANAGED)
+	struct routes *routes; // and next hops
+	bool has_all_routes;   // a dump has contained all of them
 };
 
 // Kernel interfaces as far as the mirror needs them: which ones are ours (TAP interfaces and VLANs
@@ -58,6 +60,10 @@ const char *ifaces_name(const struct mirror *mirror, int ifindex); // "?": unkno
 // workers have no such table. When a VRF is removed it becomes IFACES_NO_VRF at once, but its fib
 // table stays open until routes have been flushed.
 uint8_t ifaces_vrf_of_table(const struct mirror *mirror, uint32_t table);
+
+// Whether Linux looks routes up by rules other than the default ones, or lacks one of these: then
+// its answer for a destination may come from another table.
+bool ifaces_has_own_rules(const struct mirror *mirror, uint8_t family, uint8_t vrf);
 
 // For display and for neighbour refresh.
 int ifaces_ifindex(const struct mirror *mirror, uint16_t iface);        // 0: no such interface
@@ -133,6 +139,10 @@ void routes_address_came(struct routes *routes, int ifindex);
 // deleted, as fib_vrf_close leaves it.
 void routes_vrf_changed(struct routes *routes, uint32_t table);
 
+// Whether the route that workers use for a prefix, if any, is chosen by the destination alone, as
+// Linux chooses it for one destination: not if there are routes for a TOS or a source only, if
+// another table decides, or if Linux may use either of two.
+bool routes_is_by_destination(struct routes *routes, uint8_t vrf, const struct wire_prefix *prefix);
 // Routes that cannot be represented, summarised by reason and interface.
 void routes_unsupported(struct routes *routes,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);

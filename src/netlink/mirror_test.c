@@ -98,7 +98,7 @@ static void names_vrfs_beyond_what_workers_hold(void **state)
 	assert_true(fake_fib_iface(&fake, 10)->flags & FIB_IFACE_LINUX);
 	assert_false(fake_fib_iface(&fake, 11)->flags & FIB_IFACE_LINUX);
 	assert_int_equal(fake_unsupported(&fake,
-				 "interface in a VRF beyond the 63 that workers hold", NULL),
+				 "interface in a VRF beyond the 63 that workers support", NULL),
 		1);
 	fake_iface_gone(&fake, 102); // frees an id
 	fake_flush(&fake);
@@ -111,7 +111,7 @@ static void names_rules_that_stand_in_the_way_of_vrfs(void **state)
 	struct event_rule l3mdev = {.family = 4, .priority = 1000, .is_l3mdev = true, .action = 1};
 	struct event_rule local = {.family = 4, .table = 255, .action = 1};
 	struct event_rule later = {.family = 4, .priority = 32765, .table = 255, .action = 1};
-	static const char *const before = "rule for table local before that for VRFs";
+	static const char *const before = "rule for table local before the rule for VRFs";
 	static const char *const missing = "rule for VRFs (l3mdev) is missing";
 
 	assert_int_equal(fake_unsupported(&fake, before, NULL), 0); // no VRF, no effect
@@ -177,13 +177,13 @@ static void holds_thousands_of_vlans(void **state)
 		n_without += ifaces_state(fake.mirror, 1000 + i).iface == FIB_NO_IFACE;
 	assert_int_equal(n_without, 3);
 	assert_int_equal(fake_unsupported(&fake,
-				 "VLAN interface beyond the links that workers hold", NULL),
+				 "VLAN interface beyond the number that workers support", NULL),
 		3);
 	for (int i = 0; i < VLANS; i += 100)
 		fake_iface_gone(&fake, 1000 + i);
 	fake_flush(&fake);
 	assert_int_equal(fake_unsupported(&fake,
-				 "VLAN interface beyond the links that workers hold", NULL),
+				 "VLAN interface beyond the number that workers support", NULL),
 		0);
 }
 

@@ -45,7 +45,7 @@ int neigh_refresh_open(struct neigh_refresh **out, struct netlink *netlink, stru
 	struct neigh_refresh *refresh = calloc(1, sizeof(*refresh));
 
 	if (!refresh)
-		return error_set(error, -ENOMEM, "no memory for keeping neighbours alive");
+		return error_set(error, -ENOMEM, "not enough memory for neighbour refresh");
 	refresh->netlink = netlink;
 	refresh->hop = 1;
 	*out = refresh;

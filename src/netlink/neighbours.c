@@ -43,7 +43,7 @@ int neighbours_open(struct neighbours **out, struct mirror *mirror, struct error
 
 	if (!all || hash_table_init(&all->table, FIRST_BUCKETS)) {
 		free(all);
-		return error_set(error, -ENOMEM, "no memory for Linux's neighbours");
+		return error_set(error, -ENOMEM, "not enough memory for Linux's neighbours");
 	}
 	all->mirror = mirror;
 	*out = all;
@@ -203,7 +203,7 @@ static void publish(struct neighbours *all, struct entry *one)
 		return;
 	if (fib_neighbour_set(fib, iface, &reported->addr, &reported->mac, &error)) {
 		if (!all->is_full)
-			log_warn("%s; packets to it go to Linux", error.text);
+			log_warn("%s; packets to it are punted to Linux", error.text);
 		all->is_full = true;
 		return;
 	}
@@ -249,9 +249,9 @@ void neighbours_unsupported(const struct neighbours *all,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	struct netlink_unsupported reported = {
-		.what = "neighbours beyond the room that workers have",
+		.what = "neighbours beyond the capacity of the workers' table",
 		.where = "all interfaces",
-		.effect = "packets to them go to Linux, which forwards them"};
+		.effect = "packets to them are punted to Linux, which forwards them"};
 
 	for (uint32_t i = 0; i < all->n; i++) {
 		const struct entry *one = all->list[i];

@@ -62,6 +62,11 @@ static unsigned mtu6(void *ops, const char *interface)
 	return sysctl_mtu6(((struct netlink *)ops)->ctx.taps, interface);
 }
 
+static bool hides_lost_routes(void *ops)
+{
+	return sysctl_hides_lost_routes(((struct netlink *)ops)->ctx.taps);
+}
+
 static uint8_t tcx(void *ops, int ifindex)
 {
 	return tcx_sides(((struct netlink *)ops)->ctx.taps, ifindex);
@@ -107,7 +112,8 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 	struct mirror_settings settings = {.fib = netlink->ctx.fib,
 		.n_ports = netlink->ctx.n_ports,
 		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, sends_redirects,
-			disables_ipv6, mtu6, tcx, has_old_tables, dump_again, netlink}};
+			disables_ipv6, mtu6, tcx, hides_lost_routes, has_old_tables, dump_again,
+			netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		struct port_info info;
@@ -147,7 +153,7 @@ static int open_clock(struct netlink *netlink, struct error *error)
 		timerfd_settime(netlink->timer, 0, &tick, NULL) ||
 		epoll_ctl(netlink->epoll, EPOLL_CTL_ADD, netlink->timer, &wake) ||
 		epoll_ctl(netlink->epoll, EPOLL_CTL_ADD, listen_fd(netlink->listen), &wake))
-		return error_set(error, -errno, "cannot wait for Linux's messages: %s",
+		return error_set(error, -errno, "cannot wait for netlink messages: %s",
 			strerror(errno));
 	return 0;
 }
@@ -182,7 +188,7 @@ int netlink_open(struct netlink **out, const struct netlink_ctx *ctx, struct err
 
 	*out = NULL;
 	if (!netlink)
-		return error_set(error, -ENOMEM, "no memory for the mirror of Linux");
+		return error_set(error, -ENOMEM, "not enough memory for the mirror");
 	netlink->ctx = *ctx;
 	netlink->epoll = netlink->timer = -1;
 	err = open_all(netlink, error);
@@ -242,7 +248,8 @@ bool netlink_poll(struct netlink *netlink)
 	uint64_t ticks;
 	bool more = listen_poll(netlink->listen, BUDGET_NS);
 
-	more |= mirror_flush(netlink->mirror);
+	netlink->is_flushing = mirror_flush(netlink->mirror);
+	more |= netlink->is_flushing;
 	if (read(netlink->timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		look_at_taps(netlink);
 		if (tap_run_in_netns(netlink->ctx.taps, poll_mirror, netlink, NULL) != 0)
@@ -261,7 +268,8 @@ void netlink_info(const struct netlink *netlink, struct netlink_info *out)
 	mirror_info(netlink->mirror, out);
 	audit_info(netlink->audit, out);
 	listen_info(netlink->listen, &received);
-	out->state = listen_is_dumping(netlink->listen) ? NETLINK_DUMPING : NETLINK_FOLLOWING;
+	out->state = listen_is_dumping(netlink->listen) || !out->is_synced ? NETLINK_DUMPING
+	                                                                   : NETLINK_FOLLOWING;
 	out->messages = received.messages;
 	out->ignored += received.ignored;
 	out->malformed = received.malformed;

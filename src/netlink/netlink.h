@@ -44,6 +44,7 @@ bool netlink_poll(struct netlink *netlink);
 enum netlink_state { NETLINK_DUMPING, NETLINK_FOLLOWING };
 struct netlink_info {
 	uint8_t state;
+	bool is_synced;                  // workers have had all routes; see fib_set_synced
 	uint64_t messages;               // processed
 	uint64_t ignored;                // message types or interfaces not relevant to dl3d
 	uint64_t malformed;              // truncated, oversized or not from the kernel; no effect
@@ -55,6 +56,7 @@ struct netlink_info {
 	                                                         // mirror
 	uint64_t control_bytes;                                  // memory used by the mirror
 	uint64_t audited, drifted; // routes checked in the background; mismatches found
+	uint64_t drift_lasting;    // of these, those that outlasted the last dump of all tables
 	uint64_t managed;          // neighbours with NTF_EXT_MANAGED set by dl3d
 	uint32_t receive_buffer;   // bytes
 };
@@ -97,7 +99,7 @@ struct netlink_route_check {
 	struct wire_addr via; // family 0: on link
 	int ifindex;
 	char interface[16];
-	bool agrees;       // same next hop in the fast path, or the packet is punted
+	bool agrees; // the fast path has the same route, whether it forwards or punts the packet
 	char differs[120]; // if not: description of the mismatch
 };
 // -ETIMEDOUT or -ENOBUFS with `error` set if the kernel did not reply.

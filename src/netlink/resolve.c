@@ -5,7 +5,7 @@
 #include <linux/rtnetlink.h>
 #include <string.h>
 
-enum { MOST_WEIGHT = 255, GROUP_MAX = 64 };
+enum { GROUP_MAX = 64 };
 
 // Collects the live next hops of a set.
 struct members {
@@ -110,19 +110,11 @@ static void collect_nexthop(struct routes *routes, struct hop_set *hop_set, stru
 		collect_hop(routes, hop_set, &nexthop->hop, members);
 }
 
-// Weights are up to 65536 in Linux, up to 255 in the fib.
 static void scale_weights(struct members *members)
 {
-	uint32_t most = 1;
-
+	hop_sets_scale_weights(members->weight, members->n);
 	for (unsigned i = 0; i < members->n; i++)
-		most = MAX_OF(most, members->weight[i]);
-	for (unsigned i = 0; i < members->n; i++) {
-		uint32_t weight = members->weight[i];
-		if (most > MOST_WEIGHT)
-			weight = (weight * MOST_WEIGHT + most / 2) / most;
-		members->member[i].weight = MAX_OF(weight, 1u);
-	}
+		members->member[i].weight = members->weight[i];
 }
 
 static void join(struct routes *routes, struct hop_set *hop_set, struct members *members)

@@ -14,7 +14,7 @@ int routes_open(struct routes **out, struct mirror *mirror, struct error *error)
 	struct routes *routes = calloc(1, sizeof(*routes));
 
 	if (!routes)
-		return error_set(error, -ENOMEM, "no memory for Linux's routes; free some");
+		return error_set(error, -ENOMEM, "not enough memory for Linux's routes; free some");
 	routes->mirror = mirror;
 	routes->changes = malloc(ROUTES_BATCH * sizeof(*routes->changes));
 	routes->changed = malloc(ROUTES_BATCH * sizeof(*routes->changed));
@@ -26,7 +26,7 @@ int routes_open(struct routes **out, struct mirror *mirror, struct error *error)
 		return 0;
 	}
 	routes_close(routes);
-	return error_set(error, -ENOMEM, "no memory for Linux's routes; free some");
+	return error_set(error, -ENOMEM, "not enough memory for Linux's routes; free some");
 }
 
 void routes_close(struct routes *routes)
@@ -201,20 +201,20 @@ void routes_info(const struct routes *routes, struct netlink_info *out)
 enum { MOST_SUMS = 64 };
 
 static const char *const what_of[N_HOP_SET_REASONS] = {
-	[HOP_SET_UNKNOWN_LINK] = "route via an interface that Linux has not told of yet",
-	[HOP_SET_UNKNOWN_NEXTHOP] = "route via a next-hop object not told of yet",
-	[HOP_SET_FOREIGN_LINK] = "route via an interface that is no port",
-	[HOP_SET_ENCAP] = "route with an encapsulation",
-	[HOP_SET_SOURCE] = "route for one source prefix",
-	[HOP_SET_TYPE] = "route of a type that workers do not know",
-	[HOP_SET_MTU] = "route with an MTU below its interface's",
+	[HOP_SET_UNKNOWN_LINK] = "route via an interface not yet reported by Linux",
+	[HOP_SET_UNKNOWN_NEXTHOP] = "route via a next-hop object not yet reported by Linux",
+	[HOP_SET_FOREIGN_LINK] = "route via an interface that is not a port",
+	[HOP_SET_ENCAP] = "route with lwtunnel encapsulation",
+	[HOP_SET_SOURCE] = "source-specific route",
+	[HOP_SET_TYPE] = "route of an unsupported type",
+	[HOP_SET_MTU] = "route with an MTU below that of its interface",
 	[HOP_SET_MANY] = "route with more than 64 next hops",
-	[HOP_SET_MIXED] = "multipath route with a next hop on link",
-	[HOP_SET_FULL] = "route without room in the tables of next hops",
-	[HOP_SET_TOS] = "route for one TOS",
-	[HOP_SET_UNDER_LOCAL] = "route under a shorter local one",
+	[HOP_SET_MIXED] = "multipath route with an on-link next hop",
+	[HOP_SET_FULL] = "route beyond the capacity of the next-hop tables",
+	[HOP_SET_TOS] = "TOS-specific route",
+	[HOP_SET_UNDER_LOCAL] = "route within a shorter local route",
 	[HOP_SET_LAST_TABLE] = "route in the table \"default\"",
-	[HOP_SET_SAME_METRIC] = "several IPv6 routes of one metric",
+	[HOP_SET_SAME_METRIC] = "several IPv6 routes with the same metric",
 	[HOP_SET_LEAKED] = "on-link route into another VRF",
 };
 
@@ -280,11 +280,11 @@ static void print(struct routes *routes, const struct sum *sum, struct netlink_u
 static void print_lost(const struct routes *routes, struct netlink_unsupported *out)
 {
 	*out = (struct netlink_unsupported){.n = routes->n_refused + routes->n_lost};
-	snprintf(out->what, sizeof(out->what), "route that found no room");
+	snprintf(out->what, sizeof(out->what), "route beyond the capacity of the table");
 	snprintf(out->where, sizeof(out->where), "more than %u routes, or no memory",
 		STORE_MAX - 1);
 	snprintf(out->effect, sizeof(out->effect),
-		"workers do not know it and take the next shorter prefix");
+		"workers do not have it and use the next shorter prefix");
 }
 
 void routes_unsupported(struct routes *routes,

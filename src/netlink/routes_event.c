@@ -172,6 +172,8 @@ void routes_poll(struct routes *routes)
 	ops->dump_again(ops->ops);
 }
 
+static void repeat(struct routes *routes, const struct peers *peers);
+
 void routes_event(struct routes *routes, const struct event *event)
 {
 	const struct event_route *reported = &event->route;
@@ -189,6 +191,11 @@ void routes_event(struct routes *routes, const struct event *event)
 	if (event->is_delete) {
 		peers.place = store_find(&routes->store, domain, &reported->prefix);
 		forget(routes, &peers, is_ipv4);
+		return;
+	}
+	if (!event->is_dump && !event->nl_flags) {
+		peers.place = store_find(&routes->store, domain, &reported->prefix);
+		repeat(routes, &peers);
 		return;
 	}
 	uint32_t hop_set = read_hop_set(routes, &routes->request);
@@ -242,12 +249,17 @@ void handle_add4(struct routes *routes, const struct peers *peers, uint32_t hop_
 	}
 }
 
-void handle_delete4(struct routes *routes, const struct peers *peers)
+// The route with the requested next-hop set.
+static uint32_t find_equal(struct routes *routes, uint32_t first, const struct peers *peers)
 {
 	uint32_t hop_set = hop_sets_find(&routes->hop_sets, &routes->request);
-	uint32_t old =
-		hop_set ? peers_find_hop_set(routes, *peers_first(routes, peers), peers, hop_set)
-			: 0;
+
+	return hop_set ? peers_find_hop_set(routes, first, peers, hop_set) : 0;
+}
+
+void handle_delete4(struct routes *routes, const struct peers *peers)
+{
+	uint32_t old = find_equal(routes, *peers_first(routes, peers), peers);
 
 	if (old)
 		routes_drop(routes, old);
@@ -373,13 +385,20 @@ static uint32_t find_alone(struct routes *routes, uint32_t first, const struct p
 	return 0;
 }
 
+// The route that the request is, or is a part of.
+static uint32_t find_like6(struct routes *routes, uint32_t first, const struct peers *peers)
+{
+	const struct hop_set_request *request = &routes->request;
+
+	return joins(&request->key, request->hops) ? find_joined(routes, first, peers, request)
+	                                           : find_alone(routes, first, peers);
+}
+
 void handle_delete6(struct routes *routes, const struct peers *peers)
 {
 	const struct hop_set_request *request = &routes->request;
-	uint32_t first = *peers_first(routes, peers);
 	bool is_joined = joins(&request->key, request->hops);
-	uint32_t old = is_joined ? find_joined(routes, first, peers, request)
-	                         : find_alone(routes, first, peers);
+	uint32_t old = find_like6(routes, *peers_first(routes, peers), peers);
 
 	if (!old)
 		peers_missed(routes, peers);
@@ -387,4 +406,20 @@ void handle_delete6(struct routes *routes, const struct peers *peers)
 		subtract(routes, old, peers);
 	else
 		routes_drop(routes, old);
+}
+
+// With fib_notify_on_flag_change the kernel repeats a route, without flags, when a driver has
+// offloaded it. If it is unknown here, either its deletion has overtaken the message or our state
+// is wrong.
+static void repeat(struct routes *routes, const struct peers *peers)
+{
+	const struct mirror_ops *ops = &routes->mirror->settings.ops;
+	uint32_t first = peers->place ? *peers_first(routes, peers) : 0;
+	uint32_t known = routes->request.key.family == 4 ? find_equal(routes, first, peers)
+	                                                 : find_like6(routes, first, peers);
+
+	if (known)
+		peers_seen(routes, known);
+	else if (!routes->is_dumping) // the dump contains it, if it exists
+		ops->dump_again(ops->ops);
 }

@@ -78,17 +78,44 @@ static void the_built_in_ranges_stay_as_they_are(void **state)
 	fake_say("255.255.255.255/32 via 10.1.0.2 dev 1");
 	ASK("255.255.255.255", "martian");
 	fake_say("0.0.0.0/0 via 10.1.0.2 dev 1");
-	ASK("0.1.2.3", "martian");
 	ASK("1.2.3.4", "via 10.1.0.2 dev 1");
-	fake_say("0.0.0.0/8 via 10.1.0.2 dev 1");
-	ASK("0.1.2.3", "via 10.1.0.2 dev 1");
 	ASK("0.0.0.0", "martian");
+	ASK("127.0.0.1", "martian");
+	ASK("224.0.0.5", "multicast");
+	ASK("255.255.255.255", "martian");
 	fake_say("0.0.0.0/32 via 10.1.0.2 dev 1");
 	ASK("0.0.0.0", "martian");
-	fake_say("deleted 0.0.0.0/8 via 10.1.0.2 dev 1");
-	ASK("0.1.2.3", "martian");
 	fake_say("::/0 via fe80::2 dev 1");
 	ASK("4000::1", "via fe80::2 dev 1");
+	ASK("::1", "martian");
+	ASK("fe80::1", "link-local");
+	ASK("ff02::1", "multicast");
+}
+
+static void ranges_that_linux_routes_follow_its_routes(void **state)
+{
+	static const char *const addresses4[] = {"0.0.0.1", "0.1.2.3", "169.254.1.1", "240.0.0.1",
+		"255.255.255.254"};
+
+	for (unsigned i = 0; i < sizeof(addresses4) / sizeof(addresses4[0]); i++)
+		ASK(addresses4[i], "nothing");
+	ASK("::", "nothing");
+	fake_say("0.0.0.0/0 via 10.1.0.2 dev 1");
+	fake_say("::/0 via fe80::2 dev 1");
+	for (unsigned i = 0; i < sizeof(addresses4) / sizeof(addresses4[0]); i++)
+		ASK(addresses4[i], "via 10.1.0.2 dev 1");
+	ASK("::", "via fe80::2 dev 1");
+	fake_say("0.0.0.0/8 via 10.2.0.2 dev 2");
+	ASK("0.1.2.3", "via 10.2.0.2 dev 2");
+	fake_say("169.254.0.0/16 dev 2 scope 253");
+	ASK("169.254.1.1", "dev 2");
+	fake_say("::/127 via fe80::3 dev 1");
+	ASK("::", "via fe80::3 dev 1");
+	ASK("::1", "martian");
+	fake_say("::/128 via fe80::4 dev 1");
+	ASK("::", "via fe80::4 dev 1");
+	fake_say("deleted 0.0.0.0/8 via 10.2.0.2 dev 2");
+	ASK("0.1.2.3", "via 10.1.0.2 dev 1");
 }
 
 static void the_lowest_metric_wins_and_the_next_one_follows(void **state)
@@ -178,6 +205,62 @@ static void routes_over_a_iface_that_goes_down_are_gone(void **state)
 	ASK("21.0.0.1", "nothing");
 	fake_set_up(2, true);
 	ASK("21.0.0.1", "nothing");
+}
+
+// With skip_notify_on_dev_down the kernel does not report them.
+static void ipv6_routes_go_with_their_iface_those_of_its_addresses_too(void **state)
+{
+	fake_say("local 2001:db8::1/128 dev 1 table 255");
+	fake_say("anycast 2001:db8::/128 dev 1 table 255");
+	fake_say("2001:db8::/64 dev 1 metric 256");
+	fake_say("local 2001:db8::2/128 dev 2 table 255");
+	ASK("2001:db8::1", "local");
+	fake_set_up(1, false);
+	ASK("2001:db8::1", "nothing");
+	ASK("2001:db8::", "nothing");
+	ASK("2001:db8::9", "nothing");
+	ASK("2001:db8::2", "local");
+	fake_say("deleted local 2001:db8::1/128 dev 1 table 255"); // reported nevertheless
+	assert_int_equal(fake.n_dumps, 0);
+}
+
+// With nexthop_compat_mode 0 routes carry no hops, and only the objects are reported.
+static void routes_follow_their_objects_without_being_reported_again(void **state)
+{
+	fake_say("id 1 via 10.1.0.2 dev 1");
+	fake_say("id 2 via 10.2.0.2 dev 2");
+	fake_say("id 10 group 1,1000/2,3000");
+	fake_say("20.0.0.0/8 nhid 10");
+	ASK("20.0.0.1", "10.1.0.2 dev 1 weight 85, 10.2.0.2 dev 2 weight 255");
+	fake_say("id 10 group 2");
+	ASK("20.0.0.1", "via 10.2.0.2 dev 2");
+	fake_say("id 2 via 10.3.0.2 dev 3");
+	ASK("20.0.0.1", "via 10.3.0.2 dev 3");
+	fake_say("id 20 via fe80::2 dev 1");
+	fake_say("2001:db8::/48 nhid 20");
+	ASK("2001:db8::1", "via fe80::2 dev 1");
+	fake_say("deleted id 20");
+	fake_say("deleted id 10");
+	ASK("2001:db8::1", "nothing");
+	ASK("20.0.0.1", "nothing");
+}
+
+// With fib_notify_on_flag_change the kernel repeats a route when a driver has offloaded it.
+static void a_repeated_route_is_not_added_again(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("2001:db8::/48 nexthop via fe80::2 dev 1 nexthop via fe80::3 dev 1");
+	fake_say("repeat 20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("repeat 2001:db8::/48 nexthop via fe80::3 dev 1 nexthop via fe80::2 dev 1");
+	assert_int_equal(fake.n_dumps, 0);
+	fake_say("deleted 20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("deleted 2001:db8::/48 nexthop via fe80::2 dev 1 nexthop via fe80::3 dev 1");
+	fake_say("repeat 20.0.0.0/8 via 10.1.0.2 dev 1"); // has overtaken the repetition
+	ASK("20.0.0.1", "nothing");
+	assert_int_equal(fake.n_dumps, 1);
+	fake_say("repeat 2001:db8::/48 nexthop via fe80::2 dev 1 nexthop via fe80::3 dev 1");
+	ASK("2001:db8::1", "nothing");
+	assert_int_equal(fake.n_dumps, 2);
 }
 
 static void without_carrier_routes_stay_unless_told_otherwise(void **state)
@@ -609,7 +692,7 @@ static void names_what_is_left_to_linux(void **state)
 	fake_flush();
 	routes_unsupported(fake.routes, remember, reported);
 	assert_string_equal(reported,
-		"route via an interface that is no port, 24.0.0.0/8 dev wg0, 2");
+		"route via an interface that is not a port, 24.0.0.0/8 dev wg0, 2");
 }
 
 // IPv6 routes with a lifetime: they are unused after it ends, even if the kernel still has them.
@@ -695,11 +778,15 @@ int main(void)
 		TEST(a_route_comes_and_goes),
 		TEST(each_type_has_its_kind),
 		TEST(the_built_in_ranges_stay_as_they_are),
+		TEST(ranges_that_linux_routes_follow_its_routes),
 		TEST(the_lowest_metric_wins_and_the_next_one_follows),
 		TEST(ipv4_routes_of_one_metric_stand_in_a_list),
 		TEST(ipv6_gateways_of_one_metric_are_one_route),
 		TEST(weights_are_scaled_into_what_groups_know),
 		TEST(routes_over_a_iface_that_goes_down_are_gone),
+		TEST(ipv6_routes_go_with_their_iface_those_of_its_addresses_too),
+		TEST(routes_follow_their_objects_without_being_reported_again),
+		TEST(a_repeated_route_is_not_added_again),
 		TEST(without_carrier_routes_stay_unless_told_otherwise),
 		TEST(ipv6_next_hops_of_a_iface_set_up_without_carrier_wait_for_it),
 		TEST(ipv4_routes_that_differ_in_a_metric_of_tcp_are_two),

@@ -143,6 +143,11 @@ unsigned sysctl_mtu6(struct tap_table *taps, const char *interface)
 	return (unsigned)value_of(taps, of_interface("ipv6", interface, "mtu"));
 }
 
+bool sysctl_hides_lost_routes(struct tap_table *taps)
+{
+	return value_of(taps, (struct sysctl){"ipv6/route/skip_notify_on_dev_down", 0});
+}
+
 // Either name is sufficient.
 static int read_old_tables(void *arg)
 {
@@ -170,14 +175,16 @@ struct habit {
 	const char *what, *effect;
 };
 
-static const char hash_policy[] = "multipath hash policy",
-		  hash_effect[] = "workers spread flows by addresses and ports, as policy 1 does; "
-				  "Linux by what it is set to";
+static const char
+	hash_policy[] = "multipath hash policy",
+	hash_effect[] =
+		"workers hash addresses and ports (policy 1); Linux uses the configured policy";
 static const struct habit habits[] = {
 	{{"ipv4/fib_multipath_hash_policy", 1}, hash_policy, hash_effect},
 	{{"ipv6/fib_multipath_hash_policy", 1}, hash_policy, hash_effect},
-	{{"ipv4/fib_multipath_use_neigh", 0}, "choice of next hops by their neighbours",
-		"flows whose next hop does not answer go to Linux, which chooses another one"},
+	{{"ipv4/fib_multipath_use_neigh", 0}, "next-hop selection by neighbour state",
+		"flows whose next hop is unresolved are punted to Linux, which selects another "
+		"one"},
 };
 
 void sysctl_unsupported(struct tap_table *taps,

@@ -42,8 +42,8 @@ static void follow_admin(struct ifaces *ifaces, unsigned port, const struct inte
 		return;
 	ifaces->taps.asked[port].up = up;
 	if (ops->port_set_admin && ops->port_set_admin(ops->ops, port, up))
-		log_warn("port %s cannot be set %s as its TAP interface is; workers treat it so "
-			 "all the same",
+		log_warn("cannot set port %s %s to match its TAP interface; workers apply this "
+			 "state anyway",
 			tap->iface.name, up ? "up" : "down");
 	else
 		ifaces->taps.has[port].up = up;
@@ -61,14 +61,14 @@ static void refuse_mtu(struct ifaces *ifaces, unsigned port, const struct interf
 
 	if (!err) {
 		taps->asked[port].mtu = mtu;
-		log_warn("port %s refuses the MTU %u of its TAP interface, which has MTU %u again: "
-			 "%s",
+		log_warn("port %s does not support the MTU %u of its TAP interface, which is set "
+			 "back to %u: %s",
 			tap->iface.name, tap->iface.mtu, mtu, error->text);
 		return;
 	}
-	log_warn("port %s refuses the MTU %u of its TAP interface and keeps %u: %s; the TAP "
-		 "interface cannot be set back (%s): give it an MTU that the port takes (ip link "
-		 "set %s mtu N)",
+	log_warn("port %s does not support the MTU %u of its TAP interface and keeps %u: %s; "
+		 "cannot set the TAP interface back: %s; set a supported MTU (ip link set %s mtu "
+		 "N)",
 		tap->iface.name, tap->iface.mtu, mtu, error->text, strerror(-err), tap->iface.name);
 }
 
@@ -98,9 +98,8 @@ static void follow_mac(struct ifaces *ifaces, unsigned port, const struct interf
 		return;
 	ifaces->taps.asked[port].mac = *mac;
 	if (ops->port_set_mac && ops->port_set_mac(ops->ops, port, mac))
-		log_warn("port %s refuses the MAC address %s of its TAP interface; frames to it "
-			 "may not "
-			 "arrive, give the TAP interface the port's",
+		log_warn("port %s rejected the MAC address %s of its TAP interface; frames to it "
+			 "may not arrive: set the TAP interface to the port's MAC address",
 			tap->iface.name, wire_mac_print(mac, text));
 	else
 		ifaces->taps.has[port].mac = *mac;
@@ -139,9 +138,10 @@ static void follow_filter(struct ifaces *ifaces, unsigned port, bool promiscuous
 		return;
 	ifaces->taps.asked[port].promiscuous = promiscuous;
 	if (ops->port_set_promiscuous && ops->port_set_promiscuous(ops->ops, port, promiscuous))
-		log_warn("port %s does not become %s; frames to MAC addresses other than its own, "
-			 "as of macvlans and bridges on its TAP interface, %s",
-			tap ? tap->iface.name : "?", promiscuous ? "promiscuous" : "selective",
+		log_warn("cannot set port %s %s; frames to MAC addresses other than its own, such "
+			 "as those of macvlans and bridges on its TAP interface, %s",
+			tap ? tap->iface.name : "?",
+			promiscuous ? "promiscuous" : "non-promiscuous",
 			promiscuous ? "may not arrive" : "still arrive");
 	else
 		ifaces->taps.has[port].promiscuous = promiscuous;

@@ -45,14 +45,15 @@ static bool tell_vrf_rules(const struct ifaces *ifaces, uint8_t family,
 	if (vrfs == UINT32_MAX) {
 		snprintf(one.what, sizeof(one.what), "rule for VRFs (l3mdev) is missing");
 		snprintf(one.effect, sizeof(one.effect),
-			"IPv%u packets in VRFs go to Linux, which does not look into their tables",
+			"IPv%u packets in VRFs are punted to Linux, which does not use the VRFs' "
+			"tables",
 			family);
 	} else {
-		snprintf(one.what, sizeof(one.what), "rule for table local before that for VRFs");
+		snprintf(one.what, sizeof(one.what),
+			"rule for table local before the rule for VRFs");
 		snprintf(one.effect, sizeof(one.effect),
-			"Linux takes packets in a VRF to its addresses outside for its own, "
-			"workers "
-			"forward them; give table local a priority after %u",
+			"in a VRF, Linux accepts packets to its addresses outside that VRF, "
+			"workers forward them; give the rule for table local a priority above %u",
 			vrfs);
 	}
 	return cb(arg, &one);
@@ -68,7 +69,7 @@ static bool tell_missing(const struct foreign *foreign, uint8_t family,
 	if (rules & RULE_LOCAL && rules & RULE_MAIN)
 		return true;
 	snprintf(one.where, sizeof(one.where), "IPv%u", family);
-	snprintf(one.effect, sizeof(one.effect), "all IPv%u packets go to Linux", family);
+	snprintf(one.effect, sizeof(one.effect), "all IPv%u packets are punted to Linux", family);
 	return cb(arg, &one);
 }
 
@@ -88,7 +89,7 @@ static void describe(const struct foreign_thing *thing, struct netlink_unsupport
 	else
 		snprintf(one->where, sizeof(one->where), "%.63s", thing->what.name);
 	snprintf(one->effect, sizeof(one->effect),
-		"all %s packets go to Linux, which forwards them under it",
+		"all %s packets are punted to Linux, which applies it",
 		flags == FIB_IFACE_LINUX4   ? "IPv4"
 		: flags == FIB_IFACE_LINUX6 ? "IPv6"
 					    : "IP");
@@ -104,8 +105,8 @@ static bool tell_lacking(const struct foreign *foreign,
 	} rows[] = {{EVENT_RULE, "policy rules"}, {EVENT_QDISC, "tc qdiscs"},
 		{EVENT_CHAIN, "nftables hooks"}, {EVENT_POLICY, "xfrm policies"},
 		{EVENT_POLICY_DEFAULT, "default xfrm policy"}};
-	struct netlink_unsupported one = {.what = "what Linux could not tell",
-		.effect = "all IP packets go to Linux until it has told whether there are any",
+	struct netlink_unsupported one = {.what = "failed query",
+		.effect = "all IP packets are punted to Linux until the query succeeds",
 		.n = 1};
 
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
@@ -121,13 +122,13 @@ static bool tell_lacking(const struct foreign *foreign,
 static bool tell_old_tables(const struct foreign *foreign, uint8_t family,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
-	struct netlink_unsupported one = {.what = "iptables of the old kind (legacy)", .n = 1};
+	struct netlink_unsupported one = {.what = "iptables-legacy", .n = 1};
 
 	if (!(foreign->old_tables & (family == 4 ? FIB_IFACE_LINUX4 : FIB_IFACE_LINUX6)))
 		return true;
 	snprintf(one.where, sizeof(one.where), "IPv%u", family);
 	snprintf(one.effect, sizeof(one.effect),
-		"all IPv%u packets go to Linux, which forwards them under its rules", family);
+		"all IPv%u packets are punted to Linux, which applies its rules", family);
 	return cb(arg, &one);
 }
 
@@ -135,7 +136,7 @@ static bool tell_mroutes(const struct foreign *foreign, uint8_t family,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	struct netlink_unsupported one = {.what = "multicast routes",
-		.effect = "multicast packets go to Linux, which forwards them"};
+		.effect = "multicast packets are punted to Linux, which forwards them"};
 
 	for (uint32_t i = 0; i < foreign->n; i++)
 		one.n += foreign->thing[i].kind == EVENT_MROUTE &&
@@ -194,7 +195,7 @@ static bool tell_hidden_addresses(const struct interface *one,
 {
 	struct netlink_unsupported reported = {.n = one->n_addresses4,
 		.what = "IPv4 address on an interface that is set down",
-		.effect = "workers forward packets that say they come from it; Linux drops them"};
+		.effect = "workers forward packets with this source address; Linux drops them"};
 
 	if (!one->is_known || !one->n_addresses4 || one->iface.flags & IFF_UP)
 		return true;

@@ -4,6 +4,7 @@
 // The expected result is computed from the dump alone, not from the mirror's state: for each prefix
 // the routes of the lowest metric, of these the first that is neither dead nor expired. A route for
 // a TOS or a source prefix is used if there is no other: workers leave all its packets to Linux.
+#include "netlink/hop_sets.h"
 #include "netlink/inside.h"
 #include "netlink/mirror_inside.h"
 
@@ -18,14 +19,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { TRIES = 3, TABLE_LOCAL = 255, SETTLE_NS = 2000000000 };
+enum { TRIES = 3, SETTLE_NS = 2000000000 };
 
-static const char MISSING[] = "Linux has a route that workers have not";
+static const char MISSING[] = "Linux has a route that workers do not have";
 
 // A kernel route that may be the best of its prefix; its full event is stored separately.
 struct wanted {
 	struct wire_prefix prefix;
-	uint8_t vrf, rank; // rank of its table: `local` is looked up first
+	uint8_t vrf, rank; // rank of its table
 	bool is_narrow;    // for one TOS or source prefix only
 	uint32_t metric;
 	uint32_t order; // position in the dump
@@ -39,6 +40,7 @@ struct look {
 	size_t n, capacity;
 	uint8_t *words; // truncated events, packed
 	size_t n_words, words_capacity;
+	struct nexthops nexthops; // as dumped before the routes
 	bool is_out_of_memory;
 	bool has_expired; // the kernel still has an expired route
 	bool has_asked;   // the mirror was asked to look for expired routes
@@ -59,14 +61,20 @@ static bool is_built_in(const struct wire_prefix *prefix)
 		       (prefix->len == 128 && !memcmp(b, (uint8_t[15]){0}, 15) && b[15] <= 1));
 }
 
-static bool leads_somewhere(struct look *look, const struct event_route *route)
+static bool leads_somewhere(const struct look *look, const struct event_route *route)
 {
-	if (route->type != RTN_UNICAST || !route->n_hops)
+	struct compare_hops hops;
+
+	if (route->type != RTN_UNICAST || !(route->n_hops || route->nh_id))
 		return true;
-	for (unsigned i = 0; i < route->n_hops; i++)
-		if (compare_is_alive(look->netlink, &route->hop[i], route->prefix.addr.family))
-			return true;
-	return false;
+	compare_hops_of(look->netlink, route, &look->nexthops, &hops);
+	return hops.n > 0;
+}
+
+// The tables of the default rules, in the order in which Linux looks them up.
+static uint8_t rank_of(uint32_t table)
+{
+	return table == RT_TABLE_LOCAL ? 0 : table == RT_TABLE_DEFAULT ? 2 : 1;
 }
 
 static void take_wanted(void *arg, const struct event *event)
@@ -92,7 +100,7 @@ static void take_wanted(void *arg, const struct event *event)
 	}
 	memcpy(look->words + look->n_words, route,
 		offsetof(struct event_route, hop[route->n_hops]));
-	look->wanted[look->n] = (struct wanted){route->prefix, vrf, route->table != TABLE_LOCAL,
+	look->wanted[look->n] = (struct wanted){route->prefix, vrf, rank_of(route->table),
 		route->tos || route->src_len, route->metric, look->n, look->n_words / 8};
 	look->n++;
 	look->n_words += bytes;
@@ -183,15 +191,17 @@ static bool workers_read_it(struct look *look, const struct wanted *wanted)
 static void compare_one(struct look *look, const struct wanted *wanted, const struct fib_hop *hop)
 {
 	struct event_route *route = (void *)(look->words + (size_t)wanted->said * 8);
-	struct comparison comparison = {route, hop, NULL, ""};
+	struct comparison comparison = {route, &look->nexthops, hop, NULL, ""};
 
 	look->how->compared++;
 	if (wanted->is_narrow && hop->kind != FIB_LINUX)
-		report(look, wanted, "Linux has it for one TOS or source only, workers for all");
+		report(look, wanted,
+			"Linux has it for one TOS or source only, workers for all packets");
 	else if (!compare_hop(look->netlink, &comparison))
 		report(look, wanted, comparison.differs);
 	else if (!workers_read_it(look, wanted))
-		report(look, wanted, "workers read another next hop than the table has");
+		report(look, wanted,
+			"the workers' lookup returns a different next hop than the table");
 }
 
 // Iterates over the fib's routes of one family and VRF in parallel with the kernel's, in the same
@@ -232,7 +242,8 @@ static void compare_side(struct look *look, struct side *side, size_t *at)
 		if (order < 0)
 			report(look, linux_has, MISSING);
 		else if (order > 0)
-			report(look, &workers_have, "workers have a route that Linux has not");
+			report(look, &workers_have,
+				"workers have a route that Linux does not have");
 		else
 			compare_one(look, linux_has, &side->route.hop);
 		*at += order <= 0;
@@ -301,8 +312,10 @@ static int look_once(struct look *look)
 {
 	struct netlink *netlink = look->netlink;
 	uint64_t changes = netlink->n_changes;
-	int err = dump(look, AF_INET);
+	int err = compare_dump_nexthops(netlink, &look->nexthops);
 
+	if (!err)
+		err = dump(look, AF_INET);
 	if (!err)
 		err = dump(look, AF_INET6);
 	if (err && err != -EINTR)
@@ -323,6 +336,18 @@ static int look_once(struct look *look)
 	else
 		compare_all(look);
 	return 0;
+}
+
+static int look_afresh(struct look *look)
+{
+	int err;
+
+	look->n = look->n_words = 0;
+	if (nexthops_open(&look->nexthops))
+		return -ENOMEM;
+	err = look_once(look);
+	nexthops_close(&look->nexthops);
+	return err;
 }
 
 // Transient differences do not count.
@@ -347,18 +372,16 @@ int netlink_verify(struct netlink *netlink, struct netlink_verification *how, st
 	int err = 1;
 
 	how->compared = 0;
-	for (unsigned i = 0; i < TRIES && err == 1; i++) {
-		look.n = look.n_words = 0;
-		err = settle(netlink) ? look_once(&look) : 1;
-	}
+	for (unsigned i = 0; i < TRIES && err == 1; i++)
+		err = settle(netlink) ? look_afresh(&look) : 1;
 	if (!err)
 		err = look_at_neighbours(&look);
 	free(look.wanted);
 	free(look.words);
 	if (err == 1)
 		return error_set(error, -EBUSY,
-			"Linux's tables are read or changed all the time; verify when they rest");
+			"Linux's tables keep changing or are being dumped; verify again later");
 	if (err)
-		return error_set(error, err, "Linux's tables cannot be dumped: %s", strerror(-err));
+		return error_set(error, err, "cannot dump Linux's tables: %s", strerror(-err));
 	return look.differences > INT32_MAX ? INT32_MAX : (int)look.differences;
 }

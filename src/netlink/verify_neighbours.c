@@ -76,8 +76,8 @@ static bool is_right(const struct crowd *crowd, const struct met *wanted, char t
 	if (found && wire_mac_equal(&found->mac, &wanted->mac))
 		return true;
 	snprintf(text, 64, "%s",
-		found ? "workers send to another MAC address than Linux"
-		      : "workers have a neighbour that Linux has not");
+		found ? "workers and Linux send to different MAC addresses"
+		      : "workers have a neighbour that Linux does not have");
 	return false;
 }
 

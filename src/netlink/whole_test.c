@@ -2,6 +2,9 @@
 // Synthetic events, a real fib. Tests only.
 #include "netlink/fake_linux.h"
 
+#include "base/bits.h"
+#include "netlink/routes_inside.h"
+
 #include <linux/neighbour.h>
 #include <linux/netfilter.h>
 #include <linux/netlink.h>
@@ -229,6 +232,72 @@ static void forwards_by_no_route_of_a_tap_that_is_gone(void **state)
 	assert_int_equal(verdict("20.1.1.1"), VERDICT_FORWARD);
 }
 
+static void dump_begins(void)
+{
+	fib_set_synced(fake.fib, false); // as before the first dump
+	mirror_dump_begins(fake.mirror);
+	fake.in_dump = true;
+	fake_basics(&fake);
+	fake_taps(&fake, 2);
+}
+
+static bool reports_synced(void)
+{
+	struct netlink_info info = {0};
+
+	mirror_info(fake.mirror, &info);
+	return info.is_synced;
+}
+
+static void names_packets_without_a_route_while_the_first_dump_runs(void **state)
+{
+	dump_begins();
+	furnish(10, RT_TABLE_MAIN);
+	assert_int_equal(verdict("20.1.1.1"), VERDICT_FORWARD);
+	assert_int_equal(verdict("30.1.1.1"), VERDICT_NOT_SYNCED);
+	assert_int_equal(look(1, "30.1.1.1").verdict, VERDICT_NOT_SYNCED); // VRFs as well
+	assert_false(reports_synced());
+	mirror_dump_ends(fake.mirror, 1 << EVENT_NEIGHBOUR);
+	assert_int_equal(verdict("30.1.1.1"), VERDICT_NO_ROUTE);
+	assert_true(reports_synced());
+	mirror_dump_begins(fake.mirror);
+	assert_int_equal(verdict("30.1.1.1"), VERDICT_NO_ROUTE); // the tables stay complete
+}
+
+static void is_synced_once_the_routes_of_the_dump_are_in_the_tables(void **state)
+{
+	enum { N = 3 * ROUTES_BATCH };
+	char prefix[WIRE_PREFIX_TEXT];
+
+	dump_begins();
+	furnish(10, RT_TABLE_MAIN);
+	for (unsigned i = 0; i < N; i++) {
+		snprintf(prefix, sizeof(prefix), "40.%u.%u.0/24", i >> 8, i & 255);
+		add_route(to(prefix, "10.0.0.2", 10));
+	}
+	mirror_dump_ends(fake.mirror, 0);
+	for (unsigned flushes = 1; mirror_flush(fake.mirror); flushes++) {
+		assert_true(flushes < N);
+		assert_false(fib_is_synced(fake.fib));
+	}
+	assert_true(fib_is_synced(fake.fib));
+	assert_int_equal(verdict("40.95.255.1"), VERDICT_FORWARD);
+}
+
+static void is_not_synced_by_a_dump_without_all_routes(void **state)
+{
+	const enum event_kind kinds[] = {EVENT_ROUTE, EVENT_NEXTHOP};
+
+	for (unsigned i = 0; i < ARRAY_LEN(kinds); i++) {
+		dump_begins();
+		mirror_dump_ends(fake.mirror, 1u << kinds[i]);
+		assert_int_equal(verdict("30.1.1.1"), VERDICT_NOT_SYNCED);
+	}
+	mirror_dump_begins(fake.mirror);
+	mirror_dump_ends(fake.mirror, 0);
+	assert_int_equal(verdict("30.1.1.1"), VERDICT_NO_ROUTE);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
@@ -243,6 +312,9 @@ int main(void)
 		TEST(leaves_routes_over_a_iface_of_another_vrf_to_linux),
 		TEST(looks_again_at_routes_when_a_ifaces_mtu_changes),
 		TEST(forwards_by_no_route_of_a_tap_that_is_gone),
+		TEST(names_packets_without_a_route_while_the_first_dump_runs),
+		TEST(is_synced_once_the_routes_of_the_dump_are_in_the_tables),
+		TEST(is_not_synced_by_a_dump_without_all_routes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,7 +242,7 @@ static int load(const char *path)
 	}
 	int error = table_load(&table, path, text ? mac.addr_bytes : NULL);
 	if (error == -EINVAL)
-		fprintf(stderr, "onecore: %s is no table of destinations\n", path);
+		fprintf(stderr, "onecore: %s is not a table of destinations\n", path);
 	else if (error)
 		fprintf(stderr, "onecore: cannot read %s: %s\n", path, strerror(-error));
 	return error;
@@ -253,7 +253,8 @@ static int prepare_stamps(const char *path)
 	if (!getenv("ONECORE_STAMP"))
 		return 0;
 	if (stamped_prepare(&stamped, &table)) {
-		fprintf(stderr, "onecore: %s is a table of IPv6, stamps need one of IPv4\n", path);
+		fprintf(stderr, "onecore: %s is an IPv6 table; stamps require an IPv4 table\n",
+			path);
 		return -EINVAL;
 	}
 	is_stamped = true;
@@ -267,8 +268,7 @@ __attribute__((constructor)) static void start(void)
 	pthread_t thread;
 
 	if (!path) {
-		fprintf(stderr,
-			"onecore: ONECORE_TABLE names no table; the ports stay as they are\n");
+		fprintf(stderr, "onecore: ONECORE_TABLE is not set; the ports remain unchanged\n");
 		return;
 	}
 	if (load(path) || prepare_stamps(path))
@@ -277,8 +277,7 @@ __attribute__((constructor)) static void start(void)
 	ring = RTE_MAX(0, RTE_MIN(number_from("ONECORE_RING", 0), MOST_DESCRIPTORS));
 	stats_path = getenv("ONECORE_STATS");
 	if (pthread_create(&thread, NULL, watch, NULL))
-		fprintf(stderr,
-			"onecore: no thread could be started; the ports stay as they are\n");
+		fprintf(stderr, "onecore: cannot start a thread; the ports remain unchanged\n");
 	else
 		pthread_detach(thread);
 }

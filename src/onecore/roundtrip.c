@@ -79,7 +79,7 @@ static double measure(void)
 
 static int core_error(int core, int error)
 {
-	fprintf(stderr, "roundtrip: core %d cannot be used: %s\n", core, strerror(error));
+	fprintf(stderr, "roundtrip: cannot use core %d: %s\n", core, strerror(error));
 	return 1;
 }
 

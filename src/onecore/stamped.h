@@ -7,8 +7,6 @@
 #include "wire/headers.h"
 #include "wire/stamp.h"
 
-#include <errno.h>
-
 enum {
 	STAMPED_UDP_AT = WIRE_ETHER_BYTES + WIRE_IP4_BYTES,
 	STAMPED_AT = STAMPED_UDP_AT + WIRE_UDP_BYTES,
@@ -21,26 +19,7 @@ struct stamped {
 
 // Modifies `table` so that its frames have that length and the header checksums in its records are
 // still valid. 0, or -EINVAL for an IPv6 table: there a stamp requires a frame of 84 bytes.
-static inline int stamped_prepare(struct stamped *stamped, struct table *table)
-{
-	if (table->is_ip6)
-		return -EINVAL;
-	struct wire_ip4 *ip = (struct wire_ip4 *)(table->frame + WIRE_ETHER_BYTES);
-	struct wire_udp *udp = (struct wire_udp *)(table->frame + STAMPED_UDP_AT);
-	uint16_t length = be16toh(ip->total_length_be);
-	uint16_t shorter = STAMPED_FRAME_BYTES - WIRE_ETHER_BYTES;
-
-	// The identification is increased by as much as the length is reduced, so that their sum
-	// does not change.
-	ip->id_be = htobe16(be16toh(ip->id_be) + length - shorter);
-	ip->total_length_be = htobe16(shorter);
-	udp->length_be = htobe16(WIRE_UDP_BYTES + STAMP_BYTES);
-	udp->checksum_be = 0;
-	memset(ip->dst, 0, sizeof(ip->dst));
-	stamped->sum = wire_sum_pseudo4(ip, WIRE_PROTO_UDP, WIRE_UDP_BYTES + STAMP_BYTES);
-	stamped->sum = wire_sum(stamped->sum, udp, WIRE_UDP_BYTES);
-	return 0;
-}
+int stamped_prepare(struct stamped *stamped, struct table *table);
 
 static inline uint64_t stamped_fold(uint64_t sum)
 {

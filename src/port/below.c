@@ -21,6 +21,19 @@ enum { MAX_SOCKETS = 512 };
 static int sockets[MAX_SOCKETS];
 static unsigned n_sockets;
 
+// A number that was noted before belongs to a device that has been closed.
+static void note_socket(int socket)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < n_sockets; i++)
+		if (sockets[i] != socket)
+			sockets[n++] = sockets[i];
+	if (n < MAX_SOCKETS)
+		sockets[n++] = socket;
+	n_sockets = n;
+}
+
 // net_af_packet makes Linux reassemble IPv4 fragments before it delivers them, and the driver has
 // no argument to turn that off. A forwarder must forward each fragment separately (RFC 791; RFC
 // 1812, 4.2.2.7): a reassembled packet may be too long for the port, and a single fragment would
@@ -32,8 +45,8 @@ int setsockopt(int socket, int level, int name, const void *value, socklen_t len
 		(__typeof__(&setsockopt))dlsym(RTLD_NEXT, "setsockopt");
 	uint32_t fanout;
 
-	if (level == SOL_PACKET && name == PACKET_RX_RING && n_sockets < MAX_SOCKETS)
-		sockets[n_sockets++] = socket;
+	if (level == SOL_PACKET && name == PACKET_RX_RING)
+		note_socket(socket);
 	if (level != SOL_PACKET || name != PACKET_FANOUT || length != sizeof(fanout))
 		return next(socket, level, name, value, length);
 	memcpy(&fanout, value, sizeof(fanout));
@@ -41,20 +54,53 @@ int setsockopt(int socket, int level, int name, const void *value, socklen_t len
 	return next(socket, level, name, &fanout, length);
 }
 
-// Sockets that were closed, or whose number is reused, are bound to no interface.
+// net_af_packet creates its sockets with a protocol, so until it binds them to its interface they
+// receive what arrives on all others, too. With protocol 0 they receive nothing before; bind() sets
+// the protocol (packet(7)).
+int socket(int domain, int type, int protocol)
+{
+	int (*const next)(int, int, int) = (__typeof__(&socket))dlsym(RTLD_NEXT, "socket");
+
+	return next(domain, type, domain == AF_PACKET ? 0 : protocol);
+}
+
+// Linux unbinds a socket when its interface is deleted. Sockets that were closed, or whose number
+// is reused by another kind of file, are bound to no interface.
+static bool is_bound(int socket, int index)
+{
+	struct sockaddr_ll address = {0};
+	socklen_t n = sizeof(address);
+
+	return !getsockname(socket, (struct sockaddr *)&address, &n) &&
+	       address.sll_family == AF_PACKET && address.sll_ifindex == index;
+}
+
 int below_socket(const char *netdev, unsigned queue)
 {
 	int index = if_nametoindex(netdev);
 
-	for (unsigned i = 0; i < n_sockets; i++) {
-		struct sockaddr_ll address = {0};
-		socklen_t n = sizeof(address);
-
-		if (!getsockname(sockets[i], (struct sockaddr *)&address, &n) &&
-			address.sll_family == AF_PACKET && address.sll_ifindex == index && !queue--)
+	for (unsigned i = 0; i < n_sockets; i++)
+		if (is_bound(sockets[i], index) && !queue--)
 			return sockets[i];
-	}
 	return -1;
+}
+
+unsigned below_count_sockets(int index)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < n_sockets; i++)
+		n += is_bound(sockets[i], index);
+	return n;
+}
+
+int below_runs(int socket, int index)
+{
+	struct ifreq request = {.ifr_ifindex = index}; // its name may have changed
+
+	if (ioctl(socket, SIOCGIFNAME, &request) || ioctl(socket, SIOCGIFFLAGS, &request))
+		return -errno;
+	return (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
 static struct ifreq named(const char *netdev)
@@ -86,9 +132,8 @@ void below_warn_of_merging(const struct port_table *ports, unsigned port)
 	if (!ask(ports->link_socket, kind->netdev, ETHTOOL_GGRO) &&
 		!(ask(ports->link_socket, kind->netdev, ETHTOOL_GFLAGS) & ETH_FLAG_LRO))
 		return;
-	log_warn(
-		"%s: Linux may merge frames that come in on %s, and what is longer than a frame is "
-		"cut; switch that off: ethtool -K %s gro off lro off",
+	log_warn("%s: GRO or LRO is enabled on %s, and merged frames are truncated; disable both: "
+		 "ethtool -K %s gro off lro off",
 		plan_port_label(ports->settings, port, label), kind->netdev, kind->netdev);
 }
 
@@ -104,7 +149,7 @@ static int raise_mtu(int socket, const char *netdev, int mtu)
 	request.ifr_mtu = mtu;
 	if (ioctl(socket, SIOCSIFMTU, &request))
 		return -errno;
-	log_info("interface %s: its MTU was %d and is %d now, as its port's", netdev, now, mtu);
+	log_info("interface %s: MTU raised from %d to %d, the MTU of its port", netdev, now, mtu);
 	return 0;
 }
 

@@ -29,9 +29,8 @@ static int check_owner_only(const char *plugin, char *path, struct error *error)
 	for (;;) {
 		if (stat(path, &st) == 0 && (st.st_mode & S_IWOTH))
 			return error_set(error, -EPERM,
-				"plugin %s: %s is world-writable, and DPDK loads no plugin "
-				"from there; move it to a folder "
-				"that only its owner can write to",
+				"plugin %s: %s is world-writable, and DPDK does not load plugins "
+				"from there; move it to a folder that only its owner can write to",
 				plugin, path);
 		char *slash = strrchr(path, '/');
 
@@ -55,7 +54,7 @@ static int check_library(const char *plugin, struct error *error)
 	if (is_folder || (n == sizeof(magic) && !memcmp(begin, magic, sizeof(magic))))
 		return 0;
 	return error_set(error, -ENOEXEC,
-		"plugin %s: not a shared library; name one, or a folder of them", plugin);
+		"plugin %s: not a shared library; expected one, or a folder of them", plugin);
 }
 
 static int check_plugin(const char *plugin, struct error *error)
@@ -91,7 +90,8 @@ static int check_folder(const char *label, const char *device, const char *socke
 	if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
 		return 0;
 	return error_set(error, -ENOENT,
-		"%s: %s needs its socket in %s, which is not a folder; create it or name another",
+		"%s: %s needs its socket in %s, which is not a folder; create it or specify "
+		"another",
 		label, device, folder);
 }
 
@@ -102,7 +102,7 @@ static int check_socket(const char *label, const struct kind *kind, struct error
 
 	if (stat(kind->socket, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
 		return error_set(error, -ENOTSOCK,
-			"%s: %s needs its socket at %s, where a file or folder exists; name "
+			"%s: %s needs its socket at %s, where a file or folder exists; specify "
 			"another path",
 			label, kind->name, kind->socket);
 	return check_folder(label, kind->name, kind->socket, error);
@@ -119,13 +119,12 @@ static int check_slots(const char *label, const struct port_settings *port, cons
 		return 0;
 	if (kind->netdev[0])
 		return error_set(error, -EINVAL,
-			"%s: frames of its mtu of %u do not fit into net_af_packet's slots, which "
-			"hold %u bytes; add \"framesz=%u,blocksz=%u\" to the device, or lower the "
-			"mtu",
+			"%s: frames with mtu %u do not fit into the slots of net_af_packet, %u "
+			"bytes; add \"framesz=%u,blocksz=%u\" to the device, or lower the mtu",
 			label, mtu, kind->slot_bytes, pages, pages);
 	return error_set(error, -EINVAL,
-		"%s: frames of its mtu of %u do not fit into memif's buffers of %u bytes; add "
-		"\"bsize=%u\" to the device here and at its other end, or lower the mtu",
+		"%s: frames with mtu %u do not fit into memif's buffers of %u bytes; add "
+		"\"bsize=%u\" to the device here and at the other end, or lower the mtu",
 		label, mtu, kind->slot_bytes, wanted);
 }
 
@@ -149,8 +148,8 @@ static void warn_of_driver(const char *label, const struct kind *kind)
 	snprintf(path, sizeof(path), "%s/librte_%s.so", RTE_EAL_PMD_PATH, driver);
 	if (stat(RTE_EAL_PMD_PATH, &st) != 0 || stat(path, &st) == 0)
 		return;
-	log_warn("%s: DPDK has no driver (PMD) for %s (there is no %s); check its name, or load a "
-		 "plugin that has one (eal: plugins)",
+	log_warn("%s: DPDK has no driver (PMD) for %s (%s does not exist); check the name, or load "
+		 "a plugin that provides it (eal: plugins)",
 		label, kind->name, path);
 }
 
@@ -202,7 +201,8 @@ int check_served(const struct port_table_settings *settings, struct error *error
 		kind_read(settings->ports[i].device, &kind);
 		if (kind.serves && is_served(kind.socket))
 			return error_set(error, -EADDRINUSE,
-				"%s: another program serves %s; stop it or name another path",
+				"%s: another program is listening on %s; stop it or specify "
+				"another path",
 				plan_port_label(settings, i, label), kind.socket);
 	}
 	return 0;
@@ -231,13 +231,12 @@ int check_eal_args(const struct port_table_settings *settings, struct error *err
 
 		if (wants_help(arg))
 			return error_set(error, -EINVAL,
-				"eal: args: with \"%s\" DPDK ends instead of starting; leave it "
-				"out",
+				"eal: args: with \"%s\" DPDK exits instead of starting; remove it",
 				arg);
 		if (names_process_type(arg))
 			return error_set(error, -EINVAL,
 				"eal: args: \"%s\": this program is always a primary process; "
-				"leave it out",
+				"remove it",
 				arg);
 	}
 	return 0;

@@ -83,7 +83,7 @@ static void leaves_the_socket_of_another_program_alone(void **state)
 	assert_int_equal(check_served(&settings, &error), 0);
 	int server = serve(path);
 	assert_int_equal(check_served(&settings, &error), -EADDRINUSE);
-	assert_non_null(strstr(error.text, "another program serves"));
+	assert_non_null(strstr(error.text, "another program is listening on"));
 	snprintf(settings.ports[0].device, PORT_DEVICE_MAX, "net_vhost0,iface=%s,client=1", path);
 	assert_int_equal(check_served(&settings, &error), 0);
 	close(server);
@@ -101,7 +101,7 @@ static void wants_slots_that_hold_a_frame_of_the_mtu(void **state)
 	} ports[] = {
 		{"net_memif0", 2026, NULL},
 		{"net_memif0", 2027,
-			"ports[0] (a): frames of its mtu of 2027 do not fit into memif's buffers "
+			"ports[0] (a): frames with mtu 2027 do not fit into memif's buffers "
 			"of 2048 bytes; add \"bsize=2112\" to the device"},
 		{"net_memif0,bsize=9664", 9600, NULL},
 		{"net_memif0,bsize=1024", 0, "buffers of 1024 bytes; add \"bsize=1536\""},
@@ -109,12 +109,12 @@ static void wants_slots_that_hold_a_frame_of_the_mtu(void **state)
 		{"net_ring0", 9600, NULL},
 		{"net_af_packet0,iface=lo", 1960, NULL},
 		{"net_af_packet0,iface=lo", 1961,
-			"ports[0] (a): frames of its mtu of 1961 do not fit into net_af_packet's "
-			"slots, which hold 1982 bytes; add \"framesz=4096,blocksz=4096\""},
+			"ports[0] (a): frames with mtu 1961 do not fit into the slots of "
+			"net_af_packet, 1982 bytes; add \"framesz=4096,blocksz=4096\""},
 		{"net_af_packet0,iface=lo", 9000, "add \"framesz=12288,blocksz=12288\""},
 		{"net_af_packet0,iface=lo,framesz=12288,blocksz=12288", 9600, NULL},
-		{"net_af_packet0,iface=lo,framesz=0", 0, "which hold 1 bytes"},
-		{"net_af_packet0,iface=lo,framesz=-1", 0, "which hold 1 bytes"},
+		{"net_af_packet0,iface=lo,framesz=0", 0, "net_af_packet, 1 bytes"},
+		{"net_af_packet0,iface=lo,framesz=-1", 0, "net_af_packet, 1 bytes"},
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {
@@ -180,7 +180,7 @@ static void wants_a_library_or_a_folder_of_them(void **state)
 
 	assert_true(check_plugin("/etc/passwd", &error) < 0);
 	assert_string_equal(error.text,
-		"plugin /etc/passwd: not a shared library; name one, or a folder of them");
+		"plugin /etc/passwd: not a shared library; expected one, or a folder of them");
 	assert_int_equal(check_plugin("/bin/sh", &error), 0);
 	assert_int_equal(check_plugin("/usr/lib", &error), 0);
 }

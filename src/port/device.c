@@ -5,14 +5,15 @@
 #include "port/table.h"
 
 #include <errno.h>
+#include <rte_dev.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { FRAME_HEADER = 14, PEER_MS = 2000 };
 
-// The kernel driver bound to a PCI device, "none" if there is none.
-static void read_kernel_driver(const char *address, char *driver, size_t size)
+void device_kernel_driver(const char *address, char *driver, size_t size)
 {
 	char path[128], target[256];
 
@@ -33,20 +34,19 @@ static int missing_error(const struct port_table *ports, unsigned port, struct e
 	plan_port_label(ports->settings, port, label);
 	if (kind->socket[0] && access(kind->socket, F_OK) == 0)
 		return error_set(error, -ENODEV,
-			"%s: DPDK made no port of %s%s%s; where no other program uses %s, remove "
+			"%s: DPDK created no port for %s%s%s; if no other program uses %s, remove "
 			"that file",
 			label, kind->name, eal_words()[0] ? ": " : "", eal_words(), kind->socket);
 	if (kind->bus != KIND_PCI)
 		return error_set(error, -ENODEV,
-			"%s: DPDK made no port of %s%s%s%s; correct the device's arguments, or "
-			"what they name",
-			label, kind->name, eal_words()[0] ? " (it said first: " : "", eal_words(),
+			"%s: DPDK created no port for %s%s%s%s; check the arguments of the device, "
+			"and whether what they refer to exists",
+			label, kind->name, eal_words()[0] ? " (first error: " : "", eal_words(),
 			eal_words()[0] ? ")" : "");
-	read_kernel_driver(kind->name, driver, sizeof(driver));
+	device_kernel_driver(kind->name, driver, sizeof(driver));
 	return error_set(error, -ENODEV,
-		"%s: DPDK has no driver for %s as it is now (kernel driver: %s); bind it to "
-		"vfio-pci (dpdk-devbind.py -b "
-		"vfio-pci %s)",
+		"%s: DPDK cannot use %s with its current kernel driver (%s); bind it to vfio-pci "
+		"(dpdk-devbind.py -b vfio-pci %s)",
 		label, kind->name, driver, kind->name);
 }
 
@@ -79,7 +79,7 @@ int device_find(struct port_table *ports, unsigned port, struct error *error)
 	device->is_found = true;
 	int err = rte_eth_dev_info_get(device->id, &device->info);
 	if (err)
-		return error_set(error, err, "%s: cannot read the capabilities of its device: %s",
+		return error_set(error, err, "%s: cannot read the capabilities of the device: %s",
 			plan_port_label(ports->settings, port, label), strerror(-err));
 	facts->n_rx_most = device->info.max_rx_queues;
 	facts->n_tx_most = device->info.max_tx_queues;
@@ -161,7 +161,8 @@ static int configure(struct port_table *ports, unsigned port, const struct offlo
 	conf.txmode.offloads = offload->tx;
 	conf.intr_conf.rxq = device->has_interrupts;
 	if (!conf.rxmode.mtu && device->kind.bus != KIND_VIRTUAL)
-		return error_set(error, -ERANGE, "%s: mtu %u; its device takes %u to %u", label,
+		return error_set(error, -ERANGE,
+			"%s: mtu %u is out of range; the device supports %u to %u", label,
 			device->mtu, device->info.min_mtu,
 			MIN_OF(device->info.max_mtu, device->info.max_rx_pktlen));
 	if (device->kind.bus != KIND_VIRTUAL)
@@ -177,7 +178,7 @@ static int configure(struct port_table *ports, unsigned port, const struct offlo
 	int err = rte_eth_dev_configure(device->id, plan->n_rx, plan->n_tx, &conf);
 	if (err)
 		return error_set(error, err,
-			"%s: its device refuses %u receive and %u transmit queues: %s", label,
+			"%s: the device rejected %u receive and %u transmit queues: %s", label,
 			plan->n_rx, plan->n_tx, eal_words()[0] ? eal_words() : strerror(-err));
 	return 0;
 }
@@ -206,7 +207,7 @@ static int set_up_queues(struct port_table *ports, unsigned port, const struct o
 	char label[48];
 
 	return error_set(error, err,
-		"%s: its device refuses queues with %u receive and %u transmit descriptors: %s",
+		"%s: the device rejected queues with %u receive and %u transmit descriptors: %s",
 		plan_port_label(ports->settings, port, label), rings->n_rx_descriptors,
 		rings->n_tx_descriptors, eal_words()[0] ? eal_words() : strerror(-err));
 }
@@ -229,11 +230,12 @@ static int make_locks(struct port_table *ports, unsigned port, struct error *err
 	const struct plan_port *plan = &ports->plan.ports[port];
 	struct port_device *device = &ports->devices[port];
 
-	if (!plan->shared_tx)
+	if (!plan->shared_tx || device->locks)
 		return 0;
 	device->locks = aligned_alloc(CACHE_LINE_BYTES, plan->n_tx * sizeof(*device->locks));
 	if (!device->locks)
-		return error_set(error, -ENOMEM, "ports[%u]: no memory for its locks", port);
+		return error_set(error, -ENOMEM, "ports[%u]: not enough memory for its locks",
+			port);
 	for (unsigned q = 0; q < plan->n_tx; q++)
 		rte_spinlock_init(&device->locks[q].lock);
 	return 0;
@@ -248,14 +250,39 @@ static int on_gone(uint16_t id, enum rte_eth_event_type event, void *arg, void *
 	return 0;
 }
 
+// Linux wants to remove a device that is bound to vfio-pci, and waits until it is closed. Runs on
+// EAL's interrupt thread.
+static void on_request(const char *name, enum rte_dev_event_type event, void *arg)
+{
+	struct port_device *device = arg;
+
+	if (event == RTE_DEV_EVENT_REMOVE)
+		__atomic_store_n(&device->is_gone, true, __ATOMIC_RELAXED);
+}
+
 // After any of these events the device receives and sends no more packets.
 static const enum rte_eth_event_type gone_events[] = {RTE_ETH_EVENT_INTR_RMV,
 	RTE_ETH_EVENT_INTR_RESET};
 
 static void listen_for_end(struct port_device *device)
 {
+	__atomic_store_n(&device->is_gone, false, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < ARRAY_LEN(gone_events); i++)
 		rte_eth_dev_callback_register(device->id, gone_events[i], on_gone, device);
+	if (device->kind.bus == KIND_PCI)
+		rte_dev_event_callback_register(device->kind.name, on_request, device);
+}
+
+// A callback that is running cannot be unregistered.
+static void listen_no_more(struct port_device *device)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(gone_events); i++)
+		while (rte_eth_dev_callback_unregister(device->id, gone_events[i], on_gone,
+			       device) == -EAGAIN)
+			sched_yield();
+	while (device->kind.bus == KIND_PCI &&
+		rte_dev_event_callback_unregister(device->kind.name, on_request, device) == -EAGAIN)
+		sched_yield();
 }
 
 // The only virtual device with interrupts is net_tap, and it has them as soon as it is started.
@@ -292,7 +319,8 @@ int device_set_up(struct port_table *ports, unsigned port, struct error *error)
 	struct offload offload;
 
 	eal_words_forget();
-	device->mtu = settings->mtu ? settings->mtu : PORT_DEFAULT_MTU;
+	if (!device->mtu)
+		device->mtu = settings->mtu ? settings->mtu : PORT_DEFAULT_MTU;
 	device->has_interrupts = may_have_interrupts(ports, port);
 	choose_offloads(ports, port, &offload);
 	int err = configure_queues(ports, port, &offload, error);
@@ -303,7 +331,8 @@ int device_set_up(struct port_table *ports, unsigned port, struct error *error)
 	if (err)
 		return err;
 	read_back_rings(ports, port);
-	ports->states[port].tx_multi_segment = offload.tx_multi_segment;
+	__atomic_store_n(&ports->states[port].tx_multi_segment, offload.tx_multi_segment,
+		__ATOMIC_RELAXED);
 	listen_for_end(device);
 	device->is_set_up = true;
 	return 0;
@@ -348,7 +377,7 @@ int device_start(struct port_table *ports, unsigned port, struct error *error)
 	if (err && device->has_interrupts)
 		err = start_without_interrupts(ports, port, error);
 	if (err)
-		return error_set(error, err, "%s: its device does not start: %s",
+		return error_set(error, err, "%s: cannot start the device: %s",
 			plan_port_label(ports->settings, port, label),
 			eal_words()[0] ? eal_words() : strerror(-err));
 	device->is_started = true;
@@ -363,11 +392,22 @@ void device_close(struct port_table *ports, unsigned port)
 
 	if (device->is_started)
 		rte_eth_dev_stop(device->id);
-	for (unsigned i = 0; device->is_set_up && i < ARRAY_LEN(gone_events); i++)
-		rte_eth_dev_callback_unregister(device->id, gone_events[i], on_gone, device);
+	if (device->is_set_up)
+		listen_no_more(device);
 	if (device->is_found)
 		rte_eth_dev_close(device->id);
-	free(device->locks);
-	device->locks = NULL;
 	device->is_started = device->is_found = device->is_set_up = false;
+}
+
+bool device_add_errors(const struct port_device *device, struct device_errors *errors)
+{
+	struct rte_eth_stats stats;
+
+	if (!device->is_started || rte_eth_stats_get(device->id, &stats) != 0)
+		return false;
+	errors->rx_missed += stats.imissed;
+	errors->rx_no_mbuf += stats.rx_nombuf;
+	errors->rx_errors += stats.ierrors;
+	errors->tx_errors += stats.oerrors;
+	return true;
 }

@@ -83,6 +83,11 @@ void eal_speak(void)
 	speaks = true;
 }
 
+void eal_hush(void)
+{
+	speaks = false;
+}
+
 const char *eal_words(void)
 {
 	return words;
@@ -192,12 +197,11 @@ static void note_refused(const char *program)
 	}
 }
 
-#define ADVICE                                                                                     \
-	"correct it or leave it out (what there is, DPDK's guide lists under \"EAL parameters\")"
+#define ADVICE "correct or remove it (see \"EAL parameters\" in the DPDK guides)"
 
 static int argument_error(struct error *error)
 {
-	return error_set(error, -EINVAL, "eal: args: DPDK does not take \"%s%s%s\"%s%s; " ADVICE,
+	return error_set(error, -EINVAL, "eal: args: DPDK rejected \"%s%s%s\"%s%s; " ADVICE,
 		refused.option, refused.value ? " " : "", refused.value ? refused.value : "",
 		refused.has_reason ? ": " : "", refused.has_reason ? words : "");
 }
@@ -212,7 +216,8 @@ static int start_error(const struct eal_args *args, struct error *error)
 		return argument_error(error);
 	if (!refused.option && refused.has_reason && has_theirs)
 		return error_set(error, -EINVAL,
-			"eal: args: one does not go with DPDK's other arguments: %s; " ADVICE,
+			"eal: args: DPDK rejected an argument in combination with others: "
+			"%s; " ADVICE,
 			words);
 	return error_set(error, rte_errno ? -rte_errno : -EIO, "DPDK did not start: %s",
 		words[0]      ? words
@@ -253,10 +258,10 @@ static void tell_the_end(void)
 	if (!is_starting)
 		return;
 	remove_own_folder();
-	dprintf(STDERR_FILENO, "dl3d: DPDK ended the process at its start: %s\n",
+	dprintf(STDERR_FILENO, "dl3d: DPDK terminated the process during its start: %s\n",
 		words[0]      ? words
 		: deferred[0] ? deferred
-			      : "it did not say why");
+			      : "no reason given");
 	_exit(1);
 }
 
@@ -367,7 +372,7 @@ int eal_start(struct eal_args *args, struct error *error)
 	if (rte_get_main_lcore() != 0) {
 		eal_stop();
 		return error_set(error, -EINVAL,
-			"eal: args: lcore 0 has to be the main one; leave --main-lcore out");
+			"eal: args: lcore 0 must be the main lcore; remove --main-lcore");
 	}
 	if (deferred[0])
 		log_warn("DPDK: %s", deferred);

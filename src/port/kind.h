@@ -7,8 +7,8 @@
 
 enum { KIND_BUS_NAME_MAX = 64, KIND_PATH_MAX = 108 };
 
-// Bytes around an IP packet in a slot: Ethernet header, two VLAN tags. / Bytes of a net_af_packet
-// slot that are not available to the frame.
+// KIND_FRAME_AROUND: bytes around an IP packet in a slot (Ethernet header, two VLAN tags).
+// KIND_PACKET_IN_FRONT: bytes of a net_af_packet slot that are not available to the frame.
 enum { KIND_FRAME_AROUND = 14 + 8, KIND_PACKET_IN_FRONT = 66 };
 
 enum kind_bus {

@@ -23,8 +23,9 @@ int memory_check(unsigned mib, const struct facts_ram *ram, const struct facts_p
 	if (!ram->mib || mib <= ram->mib || mib <= pages->total_mib)
 		return 0;
 	return error_set(error, -ENOMEM,
-		"memory: mib asks for %u MiB, and %s %u MiB; ask for less, or leave mib out: then "
-		"it is what queues and descriptors need",
+		"memory: mib requests %u MiB, but %s %u MiB; use less, or remove mib: it is then "
+		"computed "
+		"from queues and descriptors",
 		mib,
 		ram->is_limited ? "the memory limit of this container (cgroup) is"
 				: "this machine has",
@@ -57,8 +58,8 @@ int memory_check_ordinary(unsigned mib, const struct facts_ram *ram, struct erro
 	if (!ram->mib || mib <= ram->available_mib)
 		return 0;
 	return error_set(error, -ENOMEM,
-		"memory: %u MiB of ordinary pages are needed and %u MiB are available%s; end other "
-		"programs, or ask for less (memory: {mib: ...}, fewer queues or descriptors)",
+		"memory: %u MiB of ordinary pages are needed and %u MiB are available%s; stop "
+		"other programs, or use less (memory: {mib: ...}, fewer queues or descriptors)",
 		mib, ram->available_mib,
 		ram->is_limited ? " within the memory limit of this container (cgroup)" : "");
 }

@@ -65,12 +65,12 @@ static void refuses_more_than_the_machine_has(void **state)
 	assert_int_equal(memory_check(2001, &unknown, &none, &error), 0);
 	assert_int_equal(memory_check(2001, &ram, &many, &error), 0);
 	assert_int_equal(memory_check(2001, &ram, &none, &error), -ENOMEM);
-	assert_string_equal(error.text,
-		"memory: mib asks for 2001 MiB, and this machine has 2000 MiB; ask for less, or "
-		"leave mib out: then it is what queues and descriptors need");
+	assert_string_equal(error.text, "memory: mib requests 2001 MiB, but this machine has 2000 "
+					"MiB; use less, or remove mib: it "
+					"is then computed from queues and descriptors");
 	assert_int_equal(memory_check(2001, &limited, &none, &error), -ENOMEM);
 	assert_non_null(strstr(error.text,
-		"and the memory limit of this container (cgroup) is 2000 MiB; ask for less"));
+		"but the memory limit of this container (cgroup) is 2000 MiB; use less"));
 }
 
 static void takes_no_more_ordinary_pages_than_are_available(void **state)
@@ -82,10 +82,10 @@ static void takes_no_more_ordinary_pages_than_are_available(void **state)
 	assert_int_equal(memory_check_ordinary(501, &unknown, &error), 0);
 	assert_int_equal(memory_check_ordinary(501, &ram, &error), -ENOMEM);
 	assert_non_null(strstr(error.text,
-		"501 MiB of ordinary pages are needed and 500 MiB are available; end other"));
+		"501 MiB of ordinary pages are needed and 500 MiB are available; stop other"));
 	assert_int_equal(memory_check_ordinary(501, &limited, &error), -ENOMEM);
 	assert_non_null(strstr(error.text,
-		"500 MiB are available within the memory limit of this container (cgroup); end"));
+		"500 MiB are available within the memory limit of this container (cgroup); stop"));
 }
 
 static void reads_what_this_machine_has(void **state)

@@ -83,7 +83,7 @@ static int check_port(const struct port_table_settings *settings, unsigned port,
 		return error_set(error, -ERANGE, "%s: mtu %u is out of range; expected %d to %d",
 			label, p->mtu, MTU_MIN, MTU_MAX);
 	if (p->n_queues > PORT_MAX_QUEUES)
-		return error_set(error, -ERANGE, "%s: %u queues; a port has at most %d", label,
+		return error_set(error, -ERANGE, "%s: %u queues; a port can have at most %d", label,
 			p->n_queues, PORT_MAX_QUEUES);
 	if (check_taps(settings, port, error))
 		return -EEXIST;
@@ -93,10 +93,10 @@ static int check_port(const struct port_table_settings *settings, unsigned port,
 int plan_check_ports(const struct port_table_settings *settings, struct error *error)
 {
 	if (settings->n_ports == 0)
-		return error_set(error, -EINVAL, "ports: none is given; name at least one port");
+		return error_set(error, -EINVAL, "ports: none configured; add at least one");
 	if (settings->n_ports > RTE_MAX_ETHPORTS)
 		return error_set(error, -ERANGE,
-			"ports: %u are given, and this build of DPDK holds %d; leave some out",
+			"ports: %u configured, but this build of DPDK supports %d; remove some",
 			settings->n_ports, RTE_MAX_ETHPORTS);
 	if (settings->burst > BURST_MAX)
 		return error_set(error, -ERANGE, "burst %u is out of range; expected 1 to %d",
@@ -138,7 +138,7 @@ static int take_workers(const struct port_table_settings *settings, const struct
 {
 	if (settings->n_workers > WORKERS_MOST)
 		return error_set(error, -ERANGE,
-			"workers: %u are more than the %d that DPDK was built for",
+			"workers: %u configured, but this build of DPDK supports %d",
 			settings->n_workers, WORKERS_MOST);
 	for (unsigned i = 0; i < settings->n_workers; i++) {
 		int core = settings->workers[i].core, err = check_core(i, core, facts, error);
@@ -220,7 +220,7 @@ static int choose_workers(const struct port_table_settings *settings,
 
 	if (n_cores == 0)
 		return error_set(error, -ENODEV,
-			"workers: there is no core that is online and that this process may use");
+			"workers: this process may not use any core that is online");
 	plan->n_workers = count_useful_workers(settings, facts, n_cores);
 	for (unsigned i = 0; i < plan->n_workers; i++) {
 		plan->workers[i].core = cores[i];

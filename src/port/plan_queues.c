@@ -102,23 +102,22 @@ static int count_queues(struct deal *deal, unsigned port)
 	plan_port_label(deal->settings, port, label);
 	if (named > n)
 		return error_set(deal->error, -ERANGE,
-			"%s: workers name queue %u, but the port has %u queues (0 to %u); set "
-			"queues: %u or name another",
+			"%s: workers refer to queue %u, but the port has %u queues (0 to %u); set "
+			"queues: %u or use another",
 			label, named - 1, n, n - 1, named);
 	if (device->n_rx_most && n > device->n_rx_most)
 		return error_set(deal->error, -ERANGE,
-			"%s: %u queues are more than the %u that its device has; use at most %u",
-			label, n, device->n_rx_most, device->n_rx_most);
+			"%s: %u queues, but the device supports %u; use at most %u", label, n,
+			device->n_rx_most, device->n_rx_most);
 	if (asked && device->n_rx_own && asked < device->n_rx_own)
 		warn(deal,
-			"%s: its device has %u queues and only %u are polled: frames on the others "
-			"are lost; set "
-			"queues: %u",
+			"%s: the device has %u queues, but only %u are polled: frames on the "
+			"others are lost; set queues: %u",
 			label, device->n_rx_own, n, device->n_rx_own);
 	if (n > 1 && device->n_rx_most && !device->hashes && n > device->n_rx_own)
 		warn(deal,
-			"%s: its device does not spread frames over queues; all but the first may "
-			"stay empty",
+			"%s: the device does not distribute frames over queues; all but the first "
+			"may stay empty",
 			label);
 	deal->plan->ports[port].n_rx = n;
 	return 0;
@@ -130,7 +129,7 @@ static int give_queue(struct deal *deal, unsigned worker, unsigned port, unsigne
 
 	if (l->n_queues == PORT_WORKER_QUEUES)
 		return error_set(deal->error, -E2BIG,
-			"workers[%u]: more than %d queues on one worker; name more workers", worker,
+			"workers[%u]: more than %d queues on one worker; add workers", worker,
 			PORT_WORKER_QUEUES);
 	l->queues[l->n_queues].port = port;
 	l->queues[l->n_queues++].queue = queue;
@@ -188,7 +187,8 @@ static int share_queues(struct deal *deal, unsigned port)
 
 		if (worker < 0)
 			return error_set(deal->error, -EINVAL,
-				"%s: queue %u is bound to no worker; add it to a worker's queues",
+				"%s: queue %u is not bound to any worker; add it to a worker's "
+				"queues",
 				plan_port_label(deal->settings, port, label), queue);
 		int err = give_queue(deal, worker, port, queue);
 		if (err)
@@ -211,7 +211,7 @@ static int count_transmit_queues(struct deal *deal, unsigned port)
 		n = p->n_rx;
 	if (device->n_tx_most && n > device->n_tx_most)
 		return error_set(deal->error, -ERANGE,
-			"%s: its device has %u transmit queues; set queues: %u",
+			"%s: the device has %u transmit queues; set queues: %u",
 			plan_port_label(deal->settings, port, label), device->n_tx_most,
 			device->n_tx_most);
 	p->n_tx = n;
@@ -236,9 +236,7 @@ static void place_port(struct deal *deal, unsigned port)
 		if (!is_near(deal, worker, port))
 			warn(deal,
 				"workers[%u]: core %d is on NUMA node %d, %s on node %d: each "
-				"packet "
-				"crosses between them; "
-				"choose a core of node %d",
+				"packet crosses nodes; choose a core on node %d",
 				worker, deal->plan->workers[worker].core,
 				deal->plan->workers[worker].numa,
 				plan_port_label(deal->settings, port, label), p->numa, p->numa);
@@ -256,8 +254,7 @@ static int drop_idle_workers(struct deal *deal)
 		if (plan->workers[i].n_queues || deal->settings->n_workers) {
 			if (!plan->workers[i].n_queues)
 				warn(deal,
-					"workers[%u]: there is no queue left for core %d; remove "
-					"the "
+					"workers[%u]: no queue is left for core %d; remove the "
 					"worker or give a port more queues",
 					i, plan->workers[i].core);
 			plan->workers[n++] = plan->workers[i];

@@ -42,7 +42,7 @@ static const struct row rows[] = {
 	{"keeps_each_port_on_workers_of_its_node", "001100", "0/64/64@1 0/64/64@0", "",
 		.plan = "1:b.0 2:a.0 3:a.1 4:b.1 5:b.2 | a 2/5 b 3/5"},
 	{"takes_far_cores_when_none_is_near", "00", "0/64/64@1", "", .plan = "1:a.0 | a 1/1",
-		.warning = "choose a core of node 1"},
+		.warning = "choose a core on node 1"},
 	{"shares_queues_evenly_among_workers_without_a_list", "000", "2/2/2 2/2/2", "1 2",
 		.plan = "1:a.0,b.0 2:a.1,b.1 | a 2/2 b 2/2"},
 	{"polls_as_many_queues_as_the_file_says", "000", "0/64/64*3", "1 2",
@@ -58,11 +58,11 @@ static const struct row rows[] = {
 	{"refuses_a_queue_bound_twice", "000", "0/64/64", "1:a.0 2:a.0",
 		.error = "workers[1]: queue 0 of port a is already bound to workers[0]"},
 	{"refuses_a_queue_bound_to_no_worker", "000", "0/64/64*2", "1:a.0",
-		.error = "ports[0] (a): queue 1 is bound to no worker"},
+		.error = "ports[0] (a): queue 1 is not bound to any worker"},
 	{"refuses_a_port_bound_to_no_worker", "000", "1/1/1 1/1/1", "1:a.0",
-		.error = "ports[1] (b): queue 0 is bound to no worker"},
+		.error = "ports[1] (b): queue 0 is not bound to any worker"},
 	{"refuses_a_queue_that_the_port_has_not", "000", "1/1/1", "1:a.0,a.1",
-		.error = "more than the 1 that its"},
+		.error = "2 queues, but the device supports 1"},
 	{"refuses_a_queue_beyond_the_files_number", "000", "0/64/64*1", "1:a.0,a.1",
 		.error = "set queues: 2"},
 	{"refuses_a_queue_of_an_unknown_port", "000", "1/1/1", "1:z.0",
@@ -79,11 +79,11 @@ static const struct row rows[] = {
 		.error = "this process may not use core 1"},
 	{"refuses_a_core_used_twice", "00", "1/1/1", "1 1",
 		.error = "core 1 already runs workers[0]"},
-	{"refuses_a_process_without_cores", "nx", "1/1/1", "", .error = "no core that is online"},
+	{"refuses_a_process_without_cores", "nx", "1/1/1", "", .error = "any core that is online"},
 	{"warns_of_a_worker_far_from_its_port", "01", "1/1/1@0", "1", .plan = "1:a.0 | a 1/1",
 		.warning = "workers[0]: core 1 is on NUMA node 1, ports[0] (a) on node 0"},
 	{"warns_of_a_worker_without_a_queue", "000", "1/1/1", "1 2", .plan = "1:a.0 2: | a 1/1s",
-		.warning = "workers[1]: there is no queue left for core 2"},
+		.warning = "workers[1]: no queue is left for core 2"},
 	{"warns_of_queues_that_nobody_polls", "000", "4/4/4*2", "1", .plan = "1:a.0,a.1 | a 2/1",
 		.warning = "set queues: 4"},
 	{"warns_of_queues_that_stay_empty", "000", "1/4/4!*2", "1", .plan = "1:a.0,a.1 | a 2/1",
@@ -245,7 +245,7 @@ static const struct {
 		0, "xconnect names port \"z\", which is not in ports"},
 	{{{.name = "a", .device = "net_null0", .n_queues = 65},
 		 {.name = "b", .device = "net_null1"}},
-		0, "65 queues; a port has at most 64"},
+		0, "65 queues; a port can have at most 64"},
 };
 
 // Debian's DPDK supports 32, fewer than a file may contain.
@@ -256,7 +256,7 @@ static void complains_of_more_ports_than_dpdk_holds(void **state)
 	memset(&settings, 0, sizeof(settings));
 	settings.n_ports = RTE_MAX_ETHPORTS + 1;
 	assert_true(plan_check_ports(&settings, &error) < 0);
-	assert_non_null(strstr(error.text, "this build of DPDK holds"));
+	assert_non_null(strstr(error.text, "this build of DPDK supports"));
 }
 
 static void complains_of_ports_that_cannot_be(void **state)

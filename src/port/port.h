@@ -1,6 +1,6 @@
 // Devices, queues, mempools, offloads and workers: first computes a resource plan from the settings
-// (no side effects), then configures and starts the DPDK ports. The only caller of rte_ethdev
-// (except onecore). Control thread.
+// (no side effects), then configures and starts the DPDK ports. The only module that calls
+// rte_ethdev (except onecore). Control thread.
 #pragma once
 
 #include "base/error.h"
@@ -24,7 +24,7 @@ enum {
 };
 
 enum port_mode { PORT_ROUTE, PORT_XCONNECT };
-// Behaviour while no frames arrive.
+// What a worker does while no frames arrive.
 enum port_idle { PORT_IDLE_SLEEP, PORT_IDLE_POLL };
 enum port_huge { PORT_HUGE_AUTO, PORT_HUGE_REQUIRE, PORT_HUGE_NEVER };
 
@@ -38,10 +38,10 @@ struct port_settings {
 	struct wire_mac peer; // if has_peer: MAC address of the directly connected (only) neighbour
 	bool has_mac, has_peer;
 	bool pass_martians;           // key `martians: pass`: do not check source addresses
-	bool mac_update;              // PORT_XCONNECT only: rewrite MACs as l2fwd does
+	bool mac_update;              // PORT_XCONNECT only: rewrite MAC addresses as l2fwd does
 	uint8_t mode;                 // enum port_mode; key `mode`, per port
 	char xconnect[PORT_NAME_MAX]; // key `to`: name of the output port
-	uint16_t mtu;                 // of the IP packet in bytes, 68 to 9600; default 1500
+	uint16_t mtu;                 // maximum IP packet in bytes, 68 to 9600; default 1500
 	uint16_t n_queues;            // receive queues
 	uint16_t n_rx_descriptors, n_tx_descriptors;
 	double line_bps; // line rate in bit/s, including preamble and inter-frame gap
@@ -82,17 +82,18 @@ struct port_table_settings {
 
 struct port_table;
 
-// Checks everything that can be checked without touching a device (names, cores, duplicate queues,
-// devices on the bus). --check stops here. 0, or -errno with `error` set; warnings go to the log.
+// Checks everything that can be checked without opening a device (names, cores, duplicate queues,
+// devices on the bus). --check ends after this. 0, or -errno with `error` set; warnings go to the
+// log.
 int port_check(const struct port_table_settings *settings, struct error *error);
 
 // For --check: warns about virtual devices without an installed PMD. Touches no device.
 void port_warn_of_drivers(const struct port_table_settings *settings);
 
-// Starts EAL, creates pools, opens and configures all devices; nothing is received yet. If it
-// fails, everything is undone, and `error` says what failed, where, and what to do. The caller
-// keeps `settings` valid until port_close. May be called only once per process, because EAL cannot
-// be initialised again.
+// Starts EAL, creates the mempools, opens and configures all devices; nothing is received yet. On
+// failure everything is undone, and `error` describes what failed, where, and what to do. The
+// caller keeps `settings` valid until port_close. May be called only once per process, because EAL
+// cannot be initialised again.
 int port_open(struct port_table **out, const struct port_table_settings *settings,
 	struct error *error);
 
@@ -107,15 +108,34 @@ unsigned port_n_ports(const struct port_table *ports);
 unsigned port_n_workers(const struct port_table *ports);
 struct port_worker *port_worker(struct port_table *ports, unsigned worker);
 // Runs `loop(args[worker])` on each worker's core; returns at once. port_workers_join waits until
-// all have returned.
+// all have returned; a deadline (base/deadline.h) counts their CPU time meanwhile.
 int port_workers_launch(struct port_table *ports, int (*loop)(void *arg), void *args[],
 	struct error *error);
 void port_workers_join(struct port_table *ports);
 // True if all workers are still in their loop; one that returned without being stopped has failed.
 bool port_workers_alive(const struct port_table *ports);
-// Reads the link states into port_state.up; the control thread calls it about every 100 ms. -ENODEV
-// with `error` set if a device has been removed.
-int port_poll(struct port_table *ports, struct error *error);
+
+// The workers' grace periods: `start` returns the token of a new one, and `has_passed` whether all
+// workers have since left the queues that were closed before it.
+struct port_grace {
+	uint64_t (*start)(void *arg);
+	bool (*has_passed)(void *arg, uint64_t token);
+	void *arg;
+};
+// `grace` is copied; it must be valid as long as port_poll is called. Without it a device that
+// vanishes is closed only by port_close, so it does not return. Control thread.
+void port_set_grace(struct port_table *ports, const struct port_grace *grace);
+
+// Reads the link states into port_state.up, and follows devices that vanish and return; the control
+// thread calls it about every 50 ms. A port whose device has vanished is down, and its queues are
+// closed. The device itself is closed after a grace period, and opened again once it exists, with
+// the MAC address, MTU and filters of the port; what happens is logged.
+void port_poll(struct port_table *ports);
+// Tries at once to open the devices that have vanished, including those that only return this way:
+// those whose interface in Linux is made by DPDK (net_tap). Logs those that cannot be opened.
+void port_restore(struct port_table *ports);
+// -ENODEV with `error` set if a device has vanished.
+int port_check_devices(const struct port_table *ports, struct error *error);
 
 // Port state read by workers; same index as in the settings.
 const struct port_state *port_states(const struct port_table *ports);
@@ -155,14 +175,16 @@ struct port_info {
 	uint16_t device_id, mtu, n_rx_queues, n_tx_queues, n_rx_descriptors, n_tx_descriptors;
 	struct wire_mac mac;
 	bool link_up, rss;
-	uint32_t link_mbps; // 0: unknown
+	bool device_present; // false: the device has vanished
+	unsigned n_losses;   // times that it has vanished
+	uint32_t link_mbps;  // 0: unknown
 	double line_bps; // line rate: from the settings, or of the link; 0: unknown, as for virtual
 	                 // devices
 	bool has_backpressure;  // tx_burst returns fewer frames only if the peer's ring is full
 	uint32_t rx_ring_slots; // actual capacity of the receive ring in frames
 	int numa;               // -1: unknown
 	uint64_t rx_missed, rx_no_mbuf, rx_errors,
-		tx_errors; // device-level drops, not in the packet accounting
+		tx_errors; // counted by the device, not part of the packet accounting
 	uint8_t uncounted; // enum port_loss: 0 in their fields means that the driver does not
 	                   // count them
 };

@@ -13,22 +13,25 @@
 
 enum { PORT_WORKER_QUEUES = 128 };
 
-// A receive queue that a worker polls.
+// A receive queue that a worker polls. While it is closed, because its device has vanished, the
+// worker does not poll it, and the control thread may change `device`.
 struct port_queue {
 	uint16_t device; // DPDK port id
 	uint16_t queue;
-	uint16_t port; // index in settings and counters
+	uint16_t port;  // index in settings and counters
+	bool is_closed; // atomic, acquire; partner: workers_open
 };
 
-// How a worker sends on a port. `shared` is NULL unless the device has fewer transmit queues than
-// there are workers.
+// How a worker sends on a port, which must be up. `shared` is NULL unless the device has fewer
+// transmit queues than there are workers.
 struct port_out {
 	uint16_t device;
 	uint16_t queue;
 	rte_spinlock_t *shared;
 };
 
-// One core and the queues that it polls. Read-only while the worker runs.
+// One core and the queues that it polls. Read-only while the worker runs, except for the queues of
+// a device that vanishes and returns.
 struct port_worker {
 	unsigned id;
 	int core, numa;
@@ -42,22 +45,23 @@ struct port_worker {
 
 // Sleeping: port_wait_begin checks that no frame has arrived since the worker's last poll; if it
 // returns false, the worker keeps polling. port_wait_for then returns when a frame arrives or the
-// time is over, and port_wait_end must follow. NULL: only time ends the sleep. Worker. / Whether
-// each of the worker's queues can wake it, so that the sleep need not be short. Worker and control
-// thread.
+// time is over, and port_wait_end must follow. NULL: only time ends the sleep. The worker may be
+// offline for RCU during port_wait_for only: the other two use devices. Worker.
 bool port_wait_begin(struct port_wait *wait);
 void port_wait_for(struct port_wait *wait, uint64_t ns);
 void port_wait_end(struct port_wait *wait);
+// Whether each of the worker's open queues can wake it, so that the sleep need not be short. Worker
+// and control thread.
 bool port_wait_is_woken(const struct port_wait *wait);
 // Wakes a worker after something was queued for it; NULL: does nothing. One system call if the
 // worker sleeps. Any thread.
 void port_wake(struct port_wait *wait);
 
 // State of a port that the datapath reads. `pass_martians`, `peer` with `has_peer` (one aligned
-// word) and `up` may change while workers run (relaxed).
+// word) and `up` may change while workers run (relaxed; `up`: acquire).
 struct port_state {
 	uint8_t mac[6];
-	bool up; // link is up, or the device reports none
+	bool up; // link is up, or the device reports none; otherwise workers transmit nothing
 	bool pass_martians;
 	uint8_t peer[6];
 	bool has_peer;
@@ -80,14 +84,24 @@ static inline bool port_fills_slot(const struct port_state *state, const uint8_t
 	return state->cut_bytes && bytes == state->cut_bytes + (is_tagged ? WIRE_VLAN_BYTES : 0u);
 }
 
-// Receives up to n frames from a queue.
+static inline bool port_is_closed(const struct port_queue *queue)
+{
+	return __atomic_load_n(&queue->is_closed, __ATOMIC_ACQUIRE);
+}
+
+static inline bool port_is_up(const struct port_state *state)
+{
+	return __atomic_load_n(&state->up, __ATOMIC_ACQUIRE);
+}
+
+// Receives up to n frames from a queue that is open.
 static inline uint16_t port_rx(const struct port_queue *queue, struct rte_mbuf *mbuf[], uint16_t n)
 {
 	return rte_eth_rx_burst(queue->device, queue->queue, mbuf, n);
 }
 
-// Passes frames to the device; those from the returned index on were refused and still belong to
-// the caller.
+// Passes frames to the device of a port that is up; those from the returned index on were refused
+// and still belong to the caller.
 static inline uint16_t port_tx(const struct port_out *out, struct rte_mbuf *mbuf[], uint16_t n)
 {
 	if (likely(!out->shared))

@@ -133,7 +133,7 @@ static void run_workers(void)
 	while (clock_now_ns() - start_ns < RUN_NS_MAX &&
 		(count_sent(FILE_PORT) < N_FRAMES || !count_sent(NULL_PORT)))
 		usleep(10000);
-	assert_int_equal(port_poll(port_table, &error), 0);
+	port_poll(port_table);
 	assert_true(port_workers_alive(port_table));
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	port_workers_join(port_table);
@@ -230,7 +230,7 @@ static void changes_what_may_change_while_running(void **state)
 	assert_memory_equal(port_state->peer, next.peer.bytes, 6);
 	next.mtu = 9000;
 	assert_true(port_change(port_table, NULL_PORT, &next, &error) < 0);
-	assert_non_null(strstr(error.text, "needs a restart"));
+	assert_non_null(strstr(error.text, "restart to apply it"));
 	port_info(port_table, NULL_PORT, &info);
 	assert_int_equal(info.mtu, 1400);
 }
@@ -245,10 +245,10 @@ static void is_down_where_it_was_set_down_whatever_its_link(void **state)
 
 		assert_int_equal(port_set_admin(port_table, ports[i], false, &error), 0);
 		assert_false(port_state->up);
-		assert_int_equal(port_poll(port_table, &error), 0);
+		port_poll(port_table);
 		assert_false(port_state->up);
 		assert_int_equal(port_set_admin(port_table, ports[i], true, &error), 0);
-		assert_int_equal(port_poll(port_table, &error), 0);
+		port_poll(port_table);
 		assert_true(port_state->up && port_has_carrier(port_table, ports[i]));
 	}
 }

@@ -33,7 +33,7 @@ int segments_keep(struct segments *segments, struct error *error)
 {
 	if (rte_memseg_walk(keep_one, segments) == 0)
 		return 0;
-	return error_set(error, -errno, "DPDK's memory files cannot be kept open: %s",
+	return error_set(error, -errno, "cannot keep DPDK's memory files open: %s",
 		strerror(errno));
 }
 
@@ -53,8 +53,8 @@ static void put_back(struct segments_file *file)
 		(found.st_dev == wanted.st_dev && found.st_ino == wanted.st_ino))
 		return;
 	file->is_lost = true;
-	log_warn("memif has closed a file of DPDK's memory (descriptor %d): ports that connect "
-		 "from now on may get no link; start again",
+	log_warn("memif closed a file of DPDK's memory (descriptor %d): ports that connect from "
+		 "now on may not get a link; restart",
 		file->number);
 }
 

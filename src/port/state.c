@@ -6,10 +6,8 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <net/if.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 static_assert(offsetof(struct port_state, mac) % 8 == 0 &&
 		      offsetof(struct port_state, up) == offsetof(struct port_state, mac) + 6 &&
@@ -34,56 +32,34 @@ static bool read_link(struct port_device *device)
 }
 
 // net_af_packet and net_af_xdp always report "up"; the state of the underlying interface is
-// correct. -errno if it is not available.
-static int interface_runs(int socket, const char *name)
+// correct, unless it is not available.
+bool port_read_carrier(const struct port_table *ports, struct port_device *device)
 {
-	struct ifreq request = {0};
+	bool up = read_link(device);
 
-	strncpy(request.ifr_name, name, IFNAMSIZ - 1);
-	if (ioctl(socket, SIOCGIFFLAGS, &request) != 0)
-		return -errno;
-	return (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+	if (up && device->kind.netdev[0] && device->netdev_index && ports->link_socket >= 0)
+		up = below_runs(ports->link_socket, device->netdev_index) != 0;
+	return up;
 }
 
-// Logs changes, including the first one after the start.
-static void note_carrier(struct port_table *ports, unsigned port, bool has_carrier)
+void port_set_carrier(struct port_table *ports, unsigned port, bool has_carrier)
 {
 	struct port_device *device = &ports->devices[port];
 
-	if (device->has_carrier != has_carrier && device->is_started)
+	if (device->has_carrier != has_carrier && device->is_set_up)
 		log_info("port %s: link %s", ports->settings->ports[port].name,
 			has_carrier ? "up" : "down");
 	device->has_carrier = has_carrier;
+	__atomic_store_n(&ports->states[port].up, has_carrier && !device->is_set_down,
+		__ATOMIC_RELEASE);
 }
 
-static int poll_port(struct port_table *ports, unsigned port, struct error *error)
+void port_poll(struct port_table *ports)
 {
-	struct port_device *device = &ports->devices[port];
-	bool is_gone = __atomic_load_n(&device->is_gone, __ATOMIC_RELAXED);
-	int up = !is_gone && device->is_started && read_link(device);
-	char label[48];
-
-	if (up && device->kind.netdev[0] && ports->link_socket >= 0)
-		up = interface_runs(ports->link_socket, device->kind.netdev);
-	is_gone |= up == -ENODEV;
-	note_carrier(ports, port, up && !is_gone);
-	__atomic_store_n(&ports->states[port].up, device->has_carrier && !device->is_set_down,
-		__ATOMIC_RELAXED);
-	if (!is_gone)
-		return 0;
-	return error_set(error, -ENODEV,
-		"%s: its device %s is gone (removed or reset); bring it back and start again",
-		plan_port_label(ports->settings, port, label), device->kind.name);
-}
-
-int port_poll(struct port_table *ports, struct error *error)
-{
-	int err = 0;
-
 	segments_mend(&ports->segments);
-	for (unsigned i = 0; i < ports->settings->n_ports && !err; i++)
-		err = poll_port(ports, i, error);
-	return err;
+	for (unsigned i = 0; i < ports->settings->n_ports; i++)
+		if (hotplug_follow(ports, i))
+			port_set_carrier(ports, i, port_read_carrier(ports, &ports->devices[i]));
 }
 
 const struct port_state *port_states(const struct port_table *ports)
@@ -174,7 +150,7 @@ static uint8_t find_uncounted(const struct port_device *device)
 	for (unsigned i = 0; device->info.driver_name && i < ARRAY_LEN(silent_drivers); i++)
 		if (!strcmp(device->info.driver_name, silent_drivers[i].driver))
 			return silent_drivers[i].uncounted;
-	// Nobody knows what a driver of a plugin counts.
+	// What the driver of a plugin counts is unknown.
 	return is_virtual ? PORT_RX_MISSED | PORT_RX_NO_MBUF | PORT_RX_ERRORS | PORT_TX_ERRORS : 0;
 }
 
@@ -185,20 +161,18 @@ static uint8_t only_if(uint64_t n, uint8_t loss)
 
 static void read_errors(const struct port_device *device, struct port_info *out)
 {
-	struct rte_eth_stats stats = {0};
+	struct device_errors sum = device->errors;
 
 	out->uncounted = PORT_RX_MISSED | PORT_RX_NO_MBUF | PORT_RX_ERRORS | PORT_TX_ERRORS;
-	if (rte_eth_stats_get(device->id, &stats) != 0)
-		return;
-	out->uncounted =
-		find_uncounted(device) & (only_if(stats.imissed, PORT_RX_MISSED) |
-						 only_if(stats.rx_nombuf, PORT_RX_NO_MBUF) |
-						 only_if(stats.ierrors, PORT_RX_ERRORS) |
-						 only_if(stats.oerrors, PORT_TX_ERRORS));
-	out->rx_missed = stats.imissed;
-	out->rx_no_mbuf = stats.rx_nombuf;
-	out->rx_errors = stats.ierrors;
-	out->tx_errors = stats.oerrors;
+	if (device_add_errors(device, &sum))
+		out->uncounted = find_uncounted(device);
+	out->uncounted &=
+		only_if(sum.rx_missed, PORT_RX_MISSED) | only_if(sum.rx_no_mbuf, PORT_RX_NO_MBUF) |
+		only_if(sum.rx_errors, PORT_RX_ERRORS) | only_if(sum.tx_errors, PORT_TX_ERRORS);
+	out->rx_missed = sum.rx_missed;
+	out->rx_no_mbuf = sum.rx_no_mbuf;
+	out->rx_errors = sum.rx_errors;
+	out->tx_errors = sum.tx_errors;
 }
 
 void port_info(const struct port_table *ports, unsigned port, struct port_info *out)
@@ -220,8 +194,10 @@ void port_info(const struct port_table *ports, unsigned port, struct port_info *
 	out->rss = device->rss.on;
 	out->numa = ports->facts.devices[port].numa;
 	out->link_up = __atomic_load_n(&ports->states[port].up, __ATOMIC_RELAXED);
-	if (rte_eth_link_get_nowait(device->id, &link) == 0 && link.link_status &&
-		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
+	out->device_present = device->phase == DEVICE_PRESENT;
+	out->n_losses = device->n_losses;
+	if (device->is_started && rte_eth_link_get_nowait(device->id, &link) == 0 &&
+		link.link_status && link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		out->link_mbps = link.link_speed;
 	out->line_bps = ports->settings->ports[port].line_bps;
 	if (!out->line_bps && device->kind.bus != KIND_VIRTUAL) // those make up a speed

@@ -110,9 +110,8 @@ static int make_pools(struct port_table *ports, struct error *error)
 			node->data_room, numa);
 		if (!ports->pool[i])
 			return error_set(error, -rte_errno,
-				"memory: %u buffers of %u bytes on NUMA node %d do not fit: %s; "
-				"give more memory (memory: {mib: "
-				"%u}) or fewer descriptors",
+				"memory: cannot allocate %u buffers of %u bytes on NUMA node %d: "
+				"%s; raise the memory (memory: {mib: %u}) or use fewer descriptors",
 				node->n_mbufs, node->object_bytes, node->numa,
 				rte_strerror(rte_errno), ports->memory.mib * 2);
 	}
@@ -158,7 +157,7 @@ int port_check(const struct port_table_settings *settings, struct error *error)
 {
 	struct port_table *ports = make_room(settings);
 	int err = ports ? make_first_plan(ports, error)
-	                : error_set(error, -ENOMEM, "no memory for the plan of the ports");
+	                : error_set(error, -ENOMEM, "not enough memory for the resource plan");
 
 	if (!err)
 		say_warnings(&ports->plan);
@@ -180,8 +179,8 @@ static int complain_of_driver(const struct port_table_settings *settings, int er
 			continue;
 		plan_port_label(settings, i, label);
 		return error_set(error, err,
-			"%s: DPDK has no driver for device \"%s\": correct its name, or name its "
-			"driver under eal: plugins",
+			"%s: DPDK has no driver for device \"%s\"; correct the name, or add the "
+			"driver to eal: plugins",
 			label, kind.name);
 	}
 	return err;
@@ -193,7 +192,7 @@ int port_open(struct port_table **out, const struct port_table_settings *setting
 	struct port_table *ports = make_room(settings);
 
 	if (!ports)
-		return error_set(error, -ENOMEM, "no memory for the plan of the ports");
+		return error_set(error, -ENOMEM, "not enough memory for the resource plan");
 	int err = make_first_plan(ports, error);
 
 	if (!err)
@@ -228,9 +227,21 @@ int port_start(struct port_table *ports, struct error *error)
 	wait_add_interrupts(ports);
 	ports->link_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	eal_speak();
-	for (unsigned i = 0; i < ports->settings->n_ports; i++)
+	for (unsigned i = 0; i < ports->settings->n_ports; i++) {
+		hotplug_note(ports, i);
 		below_warn_of_merging(ports, i);
-	return port_poll(ports, error);
+	}
+	port_poll(ports);
+	return 0;
+}
+
+static void close_port(struct port_table *ports, unsigned port)
+{
+	struct port_device *device = &ports->devices[port];
+
+	device_close(ports, port);
+	free(device->locks);
+	device->locks = NULL;
 }
 
 void port_close(struct port_table *ports)
@@ -239,7 +250,7 @@ void port_close(struct port_table *ports)
 		return;
 	wait_close(ports);
 	for (unsigned i = 0; i < ports->settings->n_ports; i++)
-		device_close(ports, i);
+		close_port(ports, i);
 	for (unsigned i = 0; i < ports->pools.n_nodes; i++)
 		rte_mempool_free(ports->pool[i]);
 	segments_close(&ports->segments);

@@ -25,13 +25,15 @@ struct wait_queue {
 	enum hop_set hop_set; // atomic, relaxed: the worker may disable a method that fails
 	const struct port_queue *io;
 	struct memif_ring *ring; // HOP_SET_MEMIF
+	unsigned slot;           // in `polled`, reserved for its socket; 0: none
 };
 
 struct port_wait {
 	unsigned n_queues;
 	struct wait_queue queues[PORT_WORKER_QUEUES];
 	// An edge-triggered epoll descriptor (nothing has to be read), then sockets, which report
-	// what is still unread.
+	// what is still unread. The control thread replaces the descriptors of sockets (atomic,
+	// relaxed; -1: none) when a device vanishes or returns.
 	unsigned n_polled;
 	struct pollfd polled[1 + PORT_WORKER_QUEUES];
 	int wakeup;     // an eventfd
@@ -45,22 +47,44 @@ static int add_event(const struct port_wait *wait, int fd)
 	return epoll_ctl(wait->polled[0].fd, EPOLL_CTL_ADD, fd, &request) ? -errno : 0;
 }
 
+static void set_method(struct wait_queue *queue, enum hop_set hop_set)
+{
+	__atomic_store_n(&queue->hop_set, hop_set, __ATOMIC_RELAXED);
+}
+
+static void set_socket(struct port_wait *wait, const struct wait_queue *queue, int socket)
+{
+	if (queue->slot)
+		__atomic_store_n(&wait->polled[queue->slot].fd, socket, __ATOMIC_RELAXED);
+}
+
+// How the driver of an open device notifies the worker, interrupts apart.
+static void find_method(struct port_table *ports, struct port_wait *wait, struct wait_queue *queue)
+{
+	const char *device = ports->settings->ports[queue->io->port].device;
+	const struct kind *kind = &ports->devices[queue->io->port].kind;
+	int socket = queue->slot ? below_socket(kind->netdev, queue->io->queue) : -1;
+
+	if (socket >= 0) {
+		set_socket(wait, queue, socket);
+		set_method(queue, HOP_SET_SOCKET);
+	} else if (strncmp(device, "net_memif", strlen("net_memif")) == 0) {
+		if (!queue->ring)
+			queue->ring = memif_ring_make(device, queue->io->queue, wait->polled[0].fd);
+		set_method(queue, queue->ring ? HOP_SET_MEMIF : HOP_SET_NONE);
+	}
+}
+
 static void add_queue(struct port_table *ports, struct port_wait *wait, const struct port_queue *io)
 {
-	const char *device = ports->settings->ports[io->port].device;
-	const struct kind *kind = &ports->devices[io->port].kind;
 	struct wait_queue *queue = &wait->queues[wait->n_queues++];
 
 	*queue = (struct wait_queue){.io = io};
-	int socket = kind->netdev[0] ? below_socket(kind->netdev, io->queue) : -1;
-
-	if (socket >= 0) {
-		queue->hop_set = HOP_SET_SOCKET;
-		wait->polled[wait->n_polled++] = (struct pollfd){socket, POLLIN, 0};
-	} else if (strncmp(device, "net_memif", strlen("net_memif")) == 0) {
-		queue->ring = memif_ring_make(device, io->queue, wait->polled[0].fd);
-		queue->hop_set = queue->ring ? HOP_SET_MEMIF : HOP_SET_NONE;
+	if (ports->devices[io->port].kind.netdev[0]) {
+		queue->slot = wait->n_polled++;
+		wait->polled[queue->slot] = (struct pollfd){-1, POLLIN, 0};
 	}
+	find_method(ports, wait, queue);
 }
 
 static int open_one(struct port_table *ports, struct port_worker *worker, struct error *error)
@@ -68,8 +92,8 @@ static int open_one(struct port_table *ports, struct port_worker *worker, struct
 	struct port_wait *wait = aligned_alloc(_Alignof(struct port_wait), sizeof(*wait));
 
 	if (!wait)
-		return error_set(error, -ENOMEM, "workers[%u]: no memory to wait for frames",
-			worker->id);
+		return error_set(error, -ENOMEM,
+			"workers[%u]: not enough memory for its wakeup sources", worker->id);
 	memset(wait, 0, sizeof(*wait));
 	worker->wait = wait;
 	wait->n_polled = 1;
@@ -78,8 +102,7 @@ static int open_one(struct port_table *ports, struct port_worker *worker, struct
 	if (wait->polled[0].fd < 0 || wait->wakeup < 0 || add_event(wait, wait->wakeup))
 		return error_set(error, -errno,
 			"workers[%u]: cannot wait for frames: %s; allow more open files (ulimit "
-			"-n), "
-			"or set its idle: poll",
+			"-n), or set \"idle: poll\" for it",
 			worker->id, strerror(errno));
 	for (unsigned q = 0; q < worker->n_queues; q++)
 		add_queue(ports, wait, &worker->queues[q]);
@@ -96,26 +119,61 @@ int wait_open(struct port_table *ports, struct error *error)
 	return err;
 }
 
-static void add_interrupts(struct port_table *ports, struct port_wait *wait)
+static void add_interrupt(struct port_table *ports, struct port_wait *wait,
+	struct wait_queue *queue)
 {
-	for (unsigned q = 0; q < wait->n_queues; q++) {
-		struct wait_queue *queue = &wait->queues[q];
+	const struct port_device *device = &ports->devices[queue->io->port];
 
-		if (queue->hop_set != HOP_SET_NONE ||
-			!ports->devices[queue->io->port].has_interrupts)
-			continue;
-		int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(queue->io->device, queue->io->queue);
+	if (__atomic_load_n(&queue->hop_set, __ATOMIC_RELAXED) != HOP_SET_NONE ||
+		!device->has_interrupts)
+		return;
+	int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(device->id, queue->io->queue);
 
-		if (fd >= 0 && !add_event(wait, fd))
-			queue->hop_set = HOP_SET_INTERRUPT;
-	}
+	if (fd >= 0 && !add_event(wait, fd))
+		set_method(queue, HOP_SET_INTERRUPT);
+}
+
+// Whether the worker waits, and for a queue of this number.
+static bool waits(const struct port_table *ports, unsigned worker, unsigned queue)
+{
+	const struct port_wait *wait = ports->workers[worker].wait;
+
+	return wait && queue < wait->n_queues;
 }
 
 void wait_add_interrupts(struct port_table *ports)
 {
 	for (unsigned i = 0; i < ports->plan.n_workers; i++)
-		if (ports->workers[i].wait)
-			add_interrupts(ports, ports->workers[i].wait);
+		for (unsigned q = 0; waits(ports, i, q); q++)
+			add_interrupt(ports, ports->workers[i].wait,
+				&ports->workers[i].wait->queues[q]);
+}
+
+// Closing a device takes its interrupts out of the epoll descriptor.
+void wait_leave(struct port_table *ports, unsigned port)
+{
+	for (unsigned i = 0; i < ports->plan.n_workers; i++)
+		for (unsigned q = 0; waits(ports, i, q); q++) {
+			struct port_wait *wait = ports->workers[i].wait;
+
+			if (wait->queues[q].io->port != port)
+				continue;
+			set_method(&wait->queues[q], HOP_SET_NONE);
+			set_socket(wait, &wait->queues[q], -1);
+		}
+}
+
+void wait_return(struct port_table *ports, unsigned port)
+{
+	for (unsigned i = 0; i < ports->plan.n_workers; i++)
+		for (unsigned q = 0; waits(ports, i, q); q++) {
+			struct port_wait *wait = ports->workers[i].wait;
+
+			if (wait->queues[q].io->port != port)
+				continue;
+			find_method(ports, wait, &wait->queues[q]);
+			add_interrupt(ports, wait, &wait->queues[q]);
+		}
 }
 
 void wait_close(struct port_table *ports)
@@ -144,6 +202,8 @@ bool port_wait_is_woken(const struct port_wait *wait)
 	for (unsigned q = 0; q < wait->n_queues; q++) {
 		enum hop_set hop_set = __atomic_load_n(&wait->queues[q].hop_set, __ATOMIC_RELAXED);
 
+		if (port_is_closed(wait->queues[q].io))
+			continue;
 		if (hop_set == HOP_SET_NONE ||
 			(hop_set == HOP_SET_MEMIF && !memif_ring_is_reported(wait->queues[q].ring)))
 			return false;
@@ -154,22 +214,26 @@ bool port_wait_is_woken(const struct port_wait *wait)
 // If a driver's interrupts cannot be enabled on demand, they are always on.
 static bool ask(struct wait_queue *queue)
 {
-	if (queue->hop_set == HOP_SET_MEMIF)
+	enum hop_set hop_set = __atomic_load_n(&queue->hop_set, __ATOMIC_RELAXED);
+
+	if (hop_set == HOP_SET_MEMIF)
 		return memif_ring_ask(queue->ring);
-	if (queue->hop_set == HOP_SET_INTERRUPT) {
+	if (hop_set == HOP_SET_INTERRUPT && !port_is_closed(queue->io)) {
 		int err = rte_eth_dev_rx_intr_enable(queue->io->device, queue->io->queue);
 
 		if (err && err != -ENOTSUP)
-			__atomic_store_n(&queue->hop_set, HOP_SET_NONE, __ATOMIC_RELAXED);
+			set_method(queue, HOP_SET_NONE);
 	}
 	return true;
 }
 
 static void ask_no_more(const struct wait_queue *queue)
 {
-	if (queue->hop_set == HOP_SET_MEMIF)
+	enum hop_set hop_set = __atomic_load_n(&queue->hop_set, __ATOMIC_RELAXED);
+
+	if (hop_set == HOP_SET_MEMIF)
 		memif_ring_ask_no_more(queue->ring);
-	else if (queue->hop_set == HOP_SET_INTERRUPT)
+	else if (hop_set == HOP_SET_INTERRUPT && !port_is_closed(queue->io))
 		rte_eth_dev_rx_intr_disable(queue->io->device, queue->io->queue);
 }
 
@@ -190,13 +254,14 @@ bool port_wait_begin(struct port_wait *wait)
 }
 
 // A socket error (its interface went down) is a single event; reading it clears it.
-static void read_error(const struct pollfd *polled)
+static void read_error(struct pollfd *polled)
 {
-	int error;
+	int error, fd = __atomic_load_n(&polled->fd, __ATOMIC_RELAXED);
 	socklen_t n = sizeof(error);
 
-	if (polled->revents & POLLERR)
-		getsockopt(polled->fd, SOL_SOCKET, SO_ERROR, &error, &n);
+	if (polled->revents & POLLERR && fd >= 0)
+		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n);
+	polled->revents = 0;
 }
 
 void port_wait_for(struct port_wait *wait, uint64_t ns)
@@ -212,8 +277,6 @@ void port_wait_for(struct port_wait *wait, uint64_t ns)
 		return;
 	if (wait->polled[0].revents)
 		epoll_wait(wait->polled[0].fd, events, MAX_EVENTS, 0);
-	for (unsigned i = 1; i < wait->n_polled; i++)
-		read_error(&wait->polled[i]);
 }
 
 void port_wait_end(struct port_wait *wait)
@@ -223,6 +286,8 @@ void port_wait_end(struct port_wait *wait)
 	__atomic_store_n(&wait->is_asleep, false, __ATOMIC_RELAXED);
 	for (unsigned q = 0; q < wait->n_queues; q++)
 		ask_no_more(&wait->queues[q]);
+	for (unsigned i = 1; i < wait->n_polled; i++)
+		read_error(&wait->polled[i]);
 }
 
 // The fence ensures that what the caller has written is visible before it checks whether the worker

@@ -10,10 +10,15 @@
 struct port_table;
 
 // wait.c: creates the wakeup sources of each worker that may sleep; workers[] must be filled.
-// -errno with `error` set. / Adds the interrupts of devices that have started. / Frees everything.
-// Control thread.
+// -errno with `error` set.
 int wait_open(struct port_table *ports, struct error *error);
+// Adds the interrupts of devices that have started.
 void wait_add_interrupts(struct port_table *ports);
+// Takes away the sources of a port whose device has vanished.
+void wait_leave(struct port_table *ports, unsigned port);
+// Adds those of a device that has returned.
+void wait_return(struct port_table *ports, unsigned port);
+// Frees everything. Control thread.
 void wait_close(struct port_table *ports);
 
 // memif.c: a ring that a memif port receives on, found by inspecting the messages between the
@@ -23,10 +28,12 @@ void wait_close(struct port_table *ports);
 struct memif_ring;
 struct memif_ring *memif_ring_make(const char *device, uint16_t queue, int epoll);
 void memif_ring_free(struct memif_ring *ring);
-// False: frames may arrive without an event. / Enables events from the peer; false: frames have
-// arrived since the last call but one, and events stay disabled. / Disables events. Worker.
+// False: frames may arrive without an event.
 bool memif_ring_is_reported(struct memif_ring *ring);
+// Enables events from the peer; false: frames have arrived since the last call but one, and events
+// stay disabled.
 bool memif_ring_ask(struct memif_ring *ring);
+// Disables events. Worker.
 void memif_ring_ask_no_more(struct memif_ring *ring);
 
 // below.c: the socket that queue `queue` of a net_af_packet device on `netdev` reads; -1: none.

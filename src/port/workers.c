@@ -1,9 +1,15 @@
 // Workers: which queues they poll, and starting and stopping them on their cores. Control thread.
 #include "port/table.h"
 
+#include "base/deadline.h"
+
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { JOIN_PAUSE_NS = 1000000 };
 
 static void fill_outputs(struct port_table *ports, struct port_worker *worker)
 {
@@ -41,6 +47,35 @@ void workers_fill(struct port_table *ports)
 	}
 }
 
+void workers_close(struct port_table *ports, unsigned port)
+{
+	for (unsigned i = 0; i < ports->plan.n_workers; i++)
+		for (unsigned q = 0; q < ports->workers[i].n_queues; q++)
+			if (ports->workers[i].queues[q].port == port)
+				__atomic_store_n(&ports->workers[i].queues[q].is_closed, true,
+					__ATOMIC_RELAXED);
+}
+
+// What a worker reads of a queue or an output it reads after it has seen the queue open, or the
+// port up, which is set later.
+void workers_open(struct port_table *ports, unsigned port)
+{
+	uint16_t id = ports->devices[port].id;
+
+	for (unsigned i = 0; i < ports->plan.n_workers; i++) {
+		struct port_worker *worker = &ports->workers[i];
+
+		worker->out[port].device = id;
+		for (unsigned q = 0; q < worker->n_queues; q++) {
+			if (worker->queues[q].port != port)
+				continue;
+			worker->queues[q].device = id;
+			__atomic_store_n(&worker->queues[q].is_closed, false, __ATOMIC_RELEASE);
+		}
+		port_wake(worker->wait);
+	}
+}
+
 unsigned port_n_ports(const struct port_table *ports)
 {
 	return ports->settings->n_ports;
@@ -56,6 +91,14 @@ struct port_worker *port_worker(struct port_table *ports, unsigned worker)
 	return &ports->workers[worker];
 }
 
+static int run_worker(void *arg)
+{
+	struct worker_start *start = arg;
+
+	__atomic_store_n(&start->tid, gettid(), __ATOMIC_RELAXED);
+	return start->loop(start->arg);
+}
+
 int port_workers_launch(struct port_table *ports, int (*loop)(void *arg), void *args[],
 	struct error *error)
 {
@@ -67,11 +110,14 @@ int port_workers_launch(struct port_table *ports, int (*loop)(void *arg), void *
 				ports->plan.workers[i].core);
 	}
 	for (unsigned i = 0; i < ports->plan.n_workers; i++) {
-		int err = rte_eal_remote_launch(loop, args[i], ports->plan.workers[i].lcore);
+		struct worker_start *start = &ports->starts[i];
+
+		*start = (struct worker_start){loop, args[i], 0};
+		int err = rte_eal_remote_launch(run_worker, start, ports->plan.workers[i].lcore);
 
 		if (err)
-			return error_set(error, err, "workers[%u]: does not start on core %d: %s",
-				i, ports->plan.workers[i].core, strerror(-err));
+			return error_set(error, err, "workers[%u]: cannot start on core %d: %s", i,
+				ports->plan.workers[i].core, strerror(-err));
 	}
 	return 0;
 }
@@ -84,8 +130,22 @@ bool port_workers_alive(const struct port_table *ports)
 	return true;
 }
 
+// rte_eal_wait_lcore alone would take the CPU time that the worker may need to end.
+static void join_worker(struct port_table *ports, unsigned worker)
+{
+	const struct timespec pause = {.tv_nsec = JOIN_PAUSE_NS};
+	unsigned lcore = ports->plan.workers[worker].lcore;
+
+	while (rte_eal_get_lcore_state(lcore) == RUNNING) {
+		deadline_watch(__atomic_load_n(&ports->starts[worker].tid, __ATOMIC_RELAXED));
+		nanosleep(&pause, NULL);
+	}
+	rte_eal_wait_lcore(lcore);
+}
+
 void port_workers_join(struct port_table *ports)
 {
 	for (unsigned i = 0; i < ports->plan.n_workers; i++)
-		rte_eal_wait_lcore(ports->plan.workers[i].lcore);
+		join_worker(ports, i);
+	deadline_watch(gettid());
 }

@@ -76,12 +76,10 @@ static int read_id(const json_t *message, struct request *request, struct error 
 	json_t *id = json_object_get(message, "id");
 
 	if (id && !json_is_string(id) && !json_is_number(id) && !json_is_null(id))
-		return error_set(error, RPC_INVALID_REQUEST, "'id' has to be a string or a number");
+		return error_set(error, RPC_INVALID_REQUEST, "'id' must be a string or a number");
 	if (json_string_length(id) > MOST_ID_BYTES) // it is returned in a line of limited length
 		return error_set(error, RPC_INVALID_REQUEST,
-			"'id' has more than %d bytes; choose "
-			"a shorter one",
-			MOST_ID_BYTES);
+			"'id' has more than %d bytes; use a shorter one", MOST_ID_BYTES);
 	request->id = json_incref(id);
 	return 0;
 }
@@ -92,9 +90,9 @@ static int read_params(const json_t *message, struct request *request, struct er
 
 	if (json_is_array(params))
 		return error_set(error, RPC_INVALID_PARAMS,
-			"'params' has to be an object: parameters have names here");
+			"'params' must be an object: positional parameters are not supported");
 	if (params && !json_is_object(params))
-		return error_set(error, RPC_INVALID_REQUEST, "'params' has to be an object");
+		return error_set(error, RPC_INVALID_REQUEST, "'params' must be an object");
 	request->params = params ? json_incref(params) : json_object();
 	return request->params ? 0 : error_set(error, RPC_INTERNAL_ERROR, "out of memory");
 }
@@ -107,17 +105,18 @@ static int read_request(const json_t *message, struct request *request, struct e
 
 	if (json_is_array(message))
 		return error_set(error, RPC_INVALID_REQUEST,
-			"batches are not taken; send each request on a line of its own");
+			"batches are not supported; send each request on a line of its own");
 	if (!json_is_object(message))
-		return error_set(error, RPC_INVALID_REQUEST, "a request has to be an object");
+		return error_set(error, RPC_INVALID_REQUEST, "a request must be an object");
 	code = read_id(message, request, error);
 	if (code)
 		return code;
 	if (!version || strcmp(version, "2.0"))
-		return error_set(error, RPC_INVALID_REQUEST, "'jsonrpc' has to be \"2.0\"");
+		return error_set(error, RPC_INVALID_REQUEST, "'jsonrpc' must be \"2.0\"");
 	request->method = json_string_value(json_object_get(message, "method"));
 	if (!request->method)
-		return error_set(error, RPC_INVALID_REQUEST, "'method' has to name a method");
+		return error_set(error, RPC_INVALID_REQUEST,
+			"'method' must be a string, the name of a method");
 	return read_params(message, request, error);
 }
 
@@ -172,7 +171,7 @@ char *rpc_answer(const struct rpc_methods *methods, const char *line, size_t byt
 		method = find_method(methods, request.method);
 		if (!method)
 			code = error_set(&error, RPC_METHOD_NOT_FOUND,
-				"there is no method '%s'; 'help' lists them", request.method);
+				"unknown method '%s'; 'help' lists all methods", request.method);
 	}
 	if (method)
 		answer = run_method(method, methods->ctx, &request);

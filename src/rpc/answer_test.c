@@ -86,7 +86,7 @@ static void answers_each_request_with_the_right_line(void **state)
 			"\"cut here: ?\"}}"},
 		{"{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"nope\"}",
 			"{\"jsonrpc\":\"2.0\",\"id\":4,\"error\":{\"code\":-32601,\"message\":"
-			"\"there is no method 'nope'; 'help' lists them\"}}"},
+			"\"unknown method 'nope'; 'help' lists all methods\"}}"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -35,8 +35,9 @@ struct rpc_client {
 
 enum rpc_line { RPC_LINE_NONE, RPC_LINE_WHOLE, RPC_LINE_TOO_LONG };
 
-// Takes ownership of the non-blocking descriptor. / Closes it and frees the buffers.
+// Takes ownership of the non-blocking descriptor.
 void rpc_client_start(struct rpc_client *client, int fd, uint64_t now_ns);
+// Closes it and frees the buffers.
 void rpc_client_close(struct rpc_client *client);
 
 // Events to poll for.
@@ -54,6 +55,7 @@ void rpc_client_read(struct rpc_client *client);
 // The next line without its newline, borrowed until the next read. An overlong line is reported
 // once and skipped.
 enum rpc_line rpc_client_next_line(struct rpc_client *client, const char **line, size_t *bytes);
-// Queues a response and its newline. / Writes as much as the peer accepts.
+// Queues a response and its newline.
 void rpc_client_add(struct rpc_client *client, const char *answer, uint64_t now_ns);
+// Writes as much as the peer accepts.
 void rpc_client_write(struct rpc_client *client, uint64_t now_ns);

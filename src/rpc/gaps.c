@@ -73,7 +73,8 @@ json_t *rpc_gaps_json(const struct rpc_gaps *gaps, const json_t *params, struct 
 		return NULL;
 	rows.row = malloc(gaps->n_workers * STALLS_KNOWN * sizeof(*rows.row));
 	if (!rows.row) {
-		error_set(error, -ENOMEM, "no memory for the gaps of %u workers", gaps->n_workers);
+		error_set(error, -ENOMEM, "not enough memory for the gaps of %u workers",
+			gaps->n_workers);
 		return NULL;
 	}
 	for (unsigned i = 0; i < gaps->n_workers; i++)

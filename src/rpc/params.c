@@ -95,8 +95,8 @@ int rpc_params_read(const json_t *params, const struct rpc_param rows[], size_t 
 
 		if (!row)
 			return error_set(error, -EINVAL,
-				"unknown parameter \"%.60s\"; the method help tells which there "
-				"are",
+				"unknown parameter \"%.60s\"; the method 'help' lists the "
+				"parameters",
 				name);
 		int err = take(value, row, error);
 		if (err)

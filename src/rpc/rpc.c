@@ -69,13 +69,12 @@ static void take_in(struct rpc *rpc, int fd, uint64_t now_ns)
 	} else {
 		place = rpc_client_find_idle(rpc->clients, MAX_CLIENTS, now_ns);
 		if (!place) {
-			tell(fd, "32 clients are connected already; close one and try again");
+			tell(fd, "32 clients are already connected; close one and try again");
 			close(fd);
 			return;
 		}
-		tell(place->fd,
-			"32 clients are connected and this one was idle for longest, so a new one "
-			"got its place; connect again");
+		tell(place->fd, "disconnected: 32 clients are connected, this one was idle for "
+				"longest, and a new one replaces it; connect again");
 		rpc_client_close(place);
 	}
 	rpc_client_start(place, fd, now_ns);

@@ -27,10 +27,11 @@ static int set_path(struct rpc_socket *s, const char *path, struct error *error)
 	size_t most = sizeof(s->addr.sun_path) - 1;
 
 	if (!*path)
-		return error_set(error, -EINVAL, "control socket: the path is empty; name a file");
+		return error_set(error, -EINVAL,
+			"control socket: the path is empty; specify a file");
 	if (strlen(path) > most)
 		return error_set(error, -ENAMETOOLONG,
-			"control socket %s: the path has %zu bytes, a socket's may have %zu; "
+			"control socket %s: the path has %zu bytes, at most %zu are allowed; "
 			"choose a shorter one",
 			path, strlen(path), most);
 	s->addr.sun_family = AF_UNIX;
@@ -84,7 +85,7 @@ static int lock_folder(struct rpc_socket *s, struct error *error)
 			                            // access
 		else if (errno != EEXIST)
 			return error_set(error, -errno,
-				"control socket %s: cannot make folder %s: %s; make it first",
+				"control socket %s: cannot create folder %s: %s; create it first",
 				s->addr.sun_path, folder, strerror(errno));
 		fd = open_and_lock(folder);
 	}
@@ -179,8 +180,8 @@ static int look_at(const char *path, struct error *error)
 						 strerror(errno));
 	if (!S_ISSOCK(file.st_mode))
 		return error_set(error, -EEXIST,
-			"control socket %s: there is a file that is no socket; remove it or choose "
-			"another path",
+			"control socket %s: a file exists that is not a socket; remove it or "
+			"choose another path",
 			path);
 	return 1;
 }
@@ -194,12 +195,12 @@ static int remove_dead(const struct rpc_socket *s, struct error *error)
 		return found;
 	if (answers(s))
 		return error_set(error, -EADDRINUSE,
-			"control socket %s is in use: a program answers there; stop it or choose "
+			"control socket %s is in use by a running program; stop it or choose "
 			"another path",
 			path);
 	if (unlink(path) < 0 && errno != ENOENT)
 		return error_set(error, -errno,
-			"control socket %s: cannot remove the file of a dead program: %s", path,
+			"control socket %s: cannot remove the stale socket: %s", path,
 			strerror(errno));
 	return 0;
 }
@@ -210,7 +211,8 @@ static int find_group(const char *name, gid_t *gid, struct error *error)
 
 	if (name && !group)
 		return error_set(error, -ENOENT,
-			"control socket: there is no group '%s'; make it or name another", name);
+			"control socket: group '%s' does not exist; create it or specify another",
+			name);
 	*gid = group ? group->gr_gid : (gid_t)-1;
 	return 0;
 }
@@ -231,8 +233,8 @@ static int check_folder(const struct rpc_socket *s, struct error *error)
 			: !slash || (stat(above, &found) == 0 && S_ISDIR(found.st_mode)))
 		return 0;
 	return error_set(error, -ENOTDIR,
-		"control socket %s: cannot make folder %s: it is no folder, or what it is in is "
-		"missing; make it first",
+		"control socket %s: cannot create folder %s: it is not a folder, or its parent "
+		"does not exist; create it first",
 		s->addr.sun_path, folder);
 }
 
@@ -258,18 +260,17 @@ static int bind_and_listen(struct rpc_socket *s, gid_t gid, struct error *error)
 
 	if (fchmod(s->fd, 0600) < 0 ||
 		bind(s->fd, (struct sockaddr *)&s->addr, sizeof(s->addr)) < 0)
-		return error_set(error, -errno, "control socket %s: cannot make it: %s", path,
+		return error_set(error, -errno, "control socket %s: cannot create it: %s", path,
 			strerror(errno));
 	if (lstat(path, &file) < 0)
 		return error_set(error, -errno, "control socket %s: %s", path, strerror(errno));
 	s->device = file.st_dev;
 	s->inode = file.st_ino;
 	if (gid != (gid_t)-1 && lchown(path, -1, gid) < 0)
-		return error_set(error, -errno,
-			"control socket %s: cannot give it to its group: %s", path,
+		return error_set(error, -errno, "control socket %s: cannot set its group: %s", path,
 			strerror(errno));
 	if (chmod(path, FILE_MODE) < 0 || listen(s->fd, BACKLOG) < 0)
-		return error_set(error, -errno, "control socket %s: cannot open it: %s", path,
+		return error_set(error, -errno, "control socket %s: cannot listen on it: %s", path,
 			strerror(errno));
 	return 0;
 }

@@ -175,7 +175,7 @@ static void leaves_a_file_that_is_no_socket_alone(void **state)
 
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(rpc_socket_open(&s, path, NULL, &error), -EEXIST);
-	assert_non_null(strstr(error.text, "no socket"));
+	assert_non_null(strstr(error.text, "not a socket"));
 	assert_int_equal(access(path, F_OK), 0);
 }
 
@@ -203,7 +203,7 @@ static void makes_one_missing_folder_but_not_two(void **state)
 	rpc_socket_close(&s);
 	snprintf(deeper, sizeof(deeper), "%s/a/b/sock", folder);
 	assert_int_equal(rpc_socket_open(&s, deeper, NULL, &error), -ENOENT);
-	assert_non_null(strstr(error.text, "make it first"));
+	assert_non_null(strstr(error.text, "create it first"));
 }
 
 static bool is_folder_there(void)
@@ -253,7 +253,7 @@ static void says_what_is_wrong_with_the_path_or_group(void **state)
 	long_path[0] = '/';
 	long_path[108] = 0;
 	assert_int_equal(rpc_socket_open(&s, long_path, NULL, &error), -ENAMETOOLONG);
-	assert_non_null(strstr(error.text, "the path has 108 bytes, a socket's may have 107"));
+	assert_non_null(strstr(error.text, "the path has 108 bytes, at most 107 are allowed"));
 	assert_int_equal(rpc_socket_open(&s, "", NULL, &error), -EINVAL);
 	assert_int_equal(rpc_socket_open(&s, path, "no-such-group", &error), -ENOENT);
 	assert_non_null(strstr(error.text, "no-such-group"));
@@ -273,7 +273,7 @@ static void checks_what_opening_would_find_and_touches_nothing(void **state)
 	snprintf(deeper, sizeof(deeper), "%s/a/b/sock", folder);
 	assert_int_equal(rpc_check(deeper, NULL, &error), -ENOTDIR);
 	assert_int_equal(rpc_check("/dev/null/sock", NULL, &error), -ENOTDIR);
-	assert_non_null(strstr(error.text, "make it first"));
+	assert_non_null(strstr(error.text, "create it first"));
 	assert_int_equal(rpc_check(folder, NULL, &error), -EEXIST);
 	assert_int_equal(rpc_socket_open(&s, path, NULL, &error), 0);
 	assert_int_equal(rpc_check(path, NULL, &error), 0); // it may be our own

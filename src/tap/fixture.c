@@ -260,10 +260,20 @@ void settle(void)
 	assert_int_equal(settled(), count_handed());
 }
 
+// Linux drops frames to a TAP interface until it has seen the carrier, which takes it a moment.
+static void wait_until_up(const char *name)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	while (run("ip -n %s link show dev %s | grep -q 'state UP'", namespace_name, name) != 0) {
+		assert_true(clock_now_ns() - start_ns < wait_ns);
+		usleep(1000);
+	}
+}
+
 void bring_carrier(void)
 {
-	struct error error;
-
-	assert_int_equal(port_poll(ports, &error), 0);
+	port_poll(ports);
 	tap_poll(taps);
+	wait_until_up("tw0");
 }

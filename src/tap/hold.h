@@ -21,9 +21,9 @@ int hold_address(const char *path, struct sockaddr_un *out);
 int hold_connect(const char *path);
 // Same, but starts a holder if there is none. -errno with `error` set.
 int hold_start(const char *path, struct error *error);
-// Passes a descriptor to the holder; the caller may then close it. / Makes the holder close it. 0
-// or -errno.
+// Passes a descriptor to the holder; the caller may then close it.
 int hold_give(int holder, const char *key, int fd);
+// Makes the holder close it. 0 or -errno.
 int hold_release(int holder, const char *key);
 // Whether the holder has closed the connection.
 bool hold_has_ended(int holder);

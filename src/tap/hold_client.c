@@ -96,9 +96,8 @@ int hold_start(const char *path, struct error *error)
 		err = fd;
 	}
 	return error_set(error, err,
-		"linux: the process that is to hold the TAP interfaces does not start on %s: %s; "
-		"free that "
-		"path, or do without (linux: {keep: false})",
+		"linux: cannot start dl3d-hold on %s: %s; free that path, or set linux: {keep: "
+		"false}",
 		path, strerror(-err));
 }
 

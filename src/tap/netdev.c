@@ -185,9 +185,9 @@ const char *netdev_name_mistake(const char *name)
 		return "is longer than 15 bytes";
 	if (strcmp(name, "lo") == 0 || strcmp(name, "all") == 0 || strcmp(name, "default") == 0 ||
 		strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return "means something else to Linux";
+		return "is reserved by Linux";
 	for (const char *c = name; *c; c++)
 		if (*c == '/' || *c == ':' || *c == '%' || isspace((unsigned char)*c))
-			return "has a '/', ':', '%' or space in it";
+			return "contains '/', ':', '%' or a space";
 	return NULL;
 }

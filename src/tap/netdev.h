@@ -23,9 +23,9 @@ struct netdev {
 	struct wire_mac mac;
 };
 
-// Opens both in the namespace of the calling thread. 0 or -errno. / Closes those that are open (-1:
-// not open).
+// Opens both in the namespace of the calling thread. 0 or -errno.
 int netdev_open(struct netdev_sockets *sockets);
+// Closes those that are open (-1: not open).
 void netdev_close(struct netdev_sockets *sockets);
 
 // Reads the interface of this name. 0, -ENODEV if it does not exist, or -errno.

@@ -50,21 +50,21 @@ int netns_open(const char *name, struct error *error)
 	if (err == -ENOENT)
 		return error_set(error, err,
 			"linux: network namespace '%s' does not exist; create it (ip netns add %s) "
-			"or leave namespace out",
+			"or remove namespace",
 			name, name);
 	if (err == -EPERM)
 		return error_set(error, err,
-			"linux: no right to enter the network namespace '%s'; start as root or "
+			"linux: no permission to enter network namespace '%s'; start as root or "
 			"with CAP_SYS_ADMIN and CAP_NET_ADMIN",
 			name);
 	return error_set(error, err,
-		"linux: '%s' is no network namespace: %s; give one that `ip netns` lists", name,
-		strerror(-err));
+		"linux: '%s' is not a network namespace: %s; specify one that `ip netns` lists",
+		name, strerror(-err));
 }
 
 static int entry_error(int err, struct error *error)
 {
-	return error_set(error, err, "linux: the network namespace cannot be entered: %s",
+	return error_set(error, err, "linux: cannot enter the network namespace: %s",
 		strerror(-err));
 }
 
@@ -195,8 +195,8 @@ int netns_make(const char *name, struct error *error)
 		err = make_named(&m);
 	if (err)
 		return error_set(error, err,
-			"linux: the network namespace '%s' cannot be made: %s; make one (ip netns "
-			"add) and name it (linux: {namespace: ...})",
+			"linux: cannot create network namespace '%s': %s; create one (ip netns "
+			"add) and specify it (linux: {namespace: ...})",
 			name, strerror(-err));
 	return netns_open(name, error);
 }

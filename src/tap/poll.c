@@ -24,10 +24,9 @@ static void say_gone(struct tap_table *taps, unsigned port)
 {
 	struct tap_entry *tap = &taps->taps[port];
 
-	log_warn("port '%s': its TAP interface '%s' in namespace '%s' has been deleted or moved "
-		 "away, and "
-		 "with it all that Linux had on it; the port's packets are dropped until `dl3 "
-		 "reload` makes a new one",
+	log_warn("port '%s': its TAP interface '%s' in namespace '%s' was deleted or moved to "
+		 "another namespace, and its addresses and routes are gone; packets of the port "
+		 "are dropped until `dl3 reload` recreates it",
 		name_of(taps, port), tap->tap.name, taps->namespace_name);
 	taps_blank(taps, port);
 	taps_release(taps, port);
@@ -44,9 +43,8 @@ static void follow_name(struct tap_table *taps, unsigned port)
 	if (err || strcmp(now, tap->name) == 0)
 		return;
 	log_warn(
-		"port '%s': its TAP interface in namespace '%s' is now called '%s'; it goes on "
-		"under that "
-		"name, but the next start makes a new TAP interface unless it is called '%s' again",
+		"port '%s': its TAP interface in namespace '%s' was renamed to '%s'; it remains in "
+		"use, but the next start creates a new TAP interface unless it is renamed to '%s'",
 		name_of(taps, port), taps->namespace_name, now, name_of(taps, port));
 	memcpy(tap->name, now, sizeof(tap->name));
 }
@@ -76,9 +74,9 @@ static void say_too_long(struct tap_table *taps, unsigned port)
 	if (tap->said_too_long || !__atomic_load_n(&tap->n_too_long, __ATOMIC_RELAXED))
 		return;
 	tap->said_too_long = true;
-	log_warn("port '%s': Linux sends frames longer than the buffers made at start, which are "
-		 "dropped; lower the MTU of '%s' in namespace '%s', or give the port a larger mtu "
-		 "in the file and start again",
+	log_warn("port '%s': Linux sends frames longer than the buffers allocated at start, which "
+		 "are dropped; lower the MTU of '%s' in namespace '%s', or raise the port's mtu in "
+		 "the configuration file and restart",
 		name_of(taps, port), tap->tap.name, taps->namespace_name);
 }
 
@@ -87,10 +85,10 @@ static void look_at_namespace(struct tap_table *taps)
 	bool is_named = netns_is_named(taps->netns, taps->namespace_name);
 
 	if (!is_named && !taps->said_unnamed)
-		log_warn("linux: the network namespace '%s' has been deleted; its TAP interfaces "
-			 "work on, "
-			 "but no new command reaches them, and the next start finds none: stop, "
-			 "make it again if it is not dl3d's own, and start",
+		log_warn("linux: network namespace '%s' was deleted; its TAP interfaces still "
+			 "work, but new commands cannot reach them, and the next start will not "
+			 "find them: stop dl3d, recreate the namespace if dl3d did not create it, "
+			 "and restart",
 			taps->namespace_name);
 	taps->said_unnamed = !is_named;
 }
@@ -108,7 +106,7 @@ static int hold_again(void *arg)
 // The holder may have been killed; a new one then takes over its queues.
 static void look_at_holder(struct tap_table *taps)
 {
-	struct error error = {"the TAP interfaces cannot be opened a second time"};
+	struct error error = {"cannot open the TAP interfaces again"};
 
 	if (!taps->settings->keep || !hold_has_ended(taps->holder))
 		return;
@@ -119,10 +117,9 @@ static void look_at_holder(struct tap_table *taps)
 	if (!err)
 		err = taps_hold(taps, &error);
 	if (!err)
-		log_warn("linux: the process that holds the TAP interfaces had ended; a new one "
-			 "does");
+		log_warn("linux: dl3d-hold had exited; started a new one");
 	else if (!taps->said_unheld)
-		log_error("%s; the TAP interfaces do not outlast a crash", error.text);
+		log_error("%s; the TAP interfaces will not survive a crash", error.text);
 	taps->said_unheld = err;
 }
 

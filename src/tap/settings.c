@@ -32,9 +32,8 @@ static int check_rights(struct error *error)
 	if (syscall(SYS_capget, &header, data) == 0 && (data[0].effective & wanted) == wanted)
 		return 0;
 	return error_set(error, -EPERM,
-		"linux: making the ports' TAP interfaces needs %s; start as root, or give the "
-		"program that "
-		"capability",
+		"linux: creating the ports' TAP interfaces requires %s; start as root, or give the "
+		"program that capability",
 		data[0].effective & 1u << CAP_NET_ADMIN ? "CAP_SYS_ADMIN (to enter their namespace)"
 							: "CAP_NET_ADMIN");
 }
@@ -52,8 +51,9 @@ static int look_at_names(void *arg)
 	int err = netdev_open(&sockets);
 
 	if (err)
-		return error_set(look->error, err, "linux: no socket in namespace '%s': %s",
-			look->namespace_name, strerror(-err));
+		return error_set(look->error, err,
+			"linux: cannot create a socket in namespace '%s': %s", look->namespace_name,
+			strerror(-err));
 	for (unsigned p = 0; p < look->ports->n_ports && !err; p++) {
 		struct tap_request request = {.name = look->ports->ports[p].name,
 			.namespace_name = look->namespace_name,

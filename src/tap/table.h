@@ -40,6 +40,7 @@ struct tap_table {
 
 	struct tap_wakeup wakeup;
 	pthread_t thread;
+	pid_t tid;              // of the thread, once it runs; atomic, relaxed
 	bool thread_runs, stop; // stop: atomic, relaxed
 	bool is_beside_workers; // the thread may run on a worker's core
 	struct bucket buckets[N_CLASSES];
@@ -47,9 +48,10 @@ struct tap_table {
 	unsigned turn;                             // worker to be served first
 } LINE_ALIGNED;
 
-// taps.c: creates or adopts all TAP interfaces, or none. / Recreates deleted ones. Call inside the
-// namespace. 0, or -errno with `error` set.
+// taps.c: creates or adopts all TAP interfaces, or none.
 int taps_make(struct tap_table *taps, struct error *error);
+// Recreates deleted ones, as many as possible. Call inside the namespace. 0, or -errno with `error`
+// set for the first that failed.
 int taps_restore(struct tap_table *taps, struct error *error);
 // Passes the held queues to the holder, which is started if needed; with keep off, makes it release
 // those it has. Call outside the namespace. 0, or -errno with `error` set.

@@ -75,9 +75,9 @@ static int find_namespace(struct tap_table *taps, struct error *error)
 	taps->netns = netns_make(taps->namespace_name, error);
 	taps->namespace_is_new = taps->netns >= 0;
 	if (taps->namespace_is_new && !netns_is_seen_by_others())
-		log_warn("linux: only dl3d sees the network namespace '%s' that it made, because "
-			 "it runs among mounts of its own (as by ip netns exec, or systemd's "
-			 "PrivateMounts and ProtectSystem): make it outside before the start (ip "
+		log_warn("linux: network namespace '%s' is only visible to dl3d, which created it "
+			 "with private mounts (under ip netns exec, or systemd's PrivateMounts or "
+			 "ProtectSystem): create it before starting dl3d, outside of these (ip "
 			 "netns add %s)",
 			taps->namespace_name, taps->namespace_name);
 	return taps->netns < 0 ? taps->netns : 0;
@@ -94,7 +94,8 @@ static int make_inside(void *arg)
 	int err = netdev_open(&call->taps->sockets);
 
 	if (err)
-		return error_set(call->error, err, "linux: no socket in namespace '%s': %s",
+		return error_set(call->error, err,
+			"linux: cannot create a socket in namespace '%s': %s",
 			call->taps->namespace_name, strerror(-err));
 	return taps_make(call->taps, call->error);
 }
@@ -119,19 +120,20 @@ static int open_all(struct tap_table *taps, struct error *error)
 	err = make_workers(taps);
 	if (err)
 		return error_set(error, err,
-			"linux: no memory for the rings of the TAP interfaces");
+			"linux: not enough memory for the rings of the TAP interfaces");
 	taps->wakeup.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (taps->wakeup.fd < 0)
-		return error_set(error, -errno, "linux: no event file for the TAP interfaces: %s",
+		return error_set(error, -errno,
+			"linux: cannot create an eventfd for the TAP interfaces: %s",
 			strerror(errno));
 	err = netns_inside(taps->netns, make_inside, &call, error);
 	if (err)
 		return err;
 	taps->blank = tap_device_open_blank();
-	return taps->blank < 0
-	               ? error_set(error, taps->blank, "linux: no file for a TAP interface: %s",
-				 strerror(-taps->blank))
-	               : taps_hold(taps, error);
+	return taps->blank < 0 ? error_set(error, taps->blank,
+					 "linux: cannot open a file for a TAP interface: %s",
+					 strerror(-taps->blank))
+	                       : taps_hold(taps, error);
 }
 
 static void free_room(struct tap_table *taps)
@@ -156,7 +158,7 @@ int tap_open(struct tap_table **out, const struct tap_settings *settings, struct
 	struct tap_table *taps = aligned_alloc(_Alignof(struct tap_table), sizeof(*taps));
 
 	if (!taps)
-		return error_set(error, -ENOMEM, "linux: no memory for the TAP interfaces");
+		return error_set(error, -ENOMEM, "linux: not enough memory for the TAP interfaces");
 	memset(taps, 0, sizeof(*taps));
 	taps->settings = settings;
 	taps->ports = ports;
@@ -221,7 +223,9 @@ int tap_restore(struct tap_table *taps, struct error *error)
 	int err = netns_inside(taps->netns, restore_inside, &call, error);
 
 	// Outside the namespace: a holder inside would keep it alive forever.
-	return err ? err : taps_hold(taps, error);
+	int held = taps_hold(taps, err ? NULL : error);
+
+	return err ? err : held;
 }
 
 int tap_restore_mtu(struct tap_table *taps, unsigned port, unsigned refused, unsigned mtu)

@@ -1,8 +1,8 @@
-// The Linux TAP interface of each port: a TAP with the port's name, MAC address and MTU in a
-// network namespace. Workers punt packets to it by class; frames that Linux sends on it are
+// The TAP interface of each port in Linux, with the port's name, MAC address and MTU, in a network
+// namespace. Workers punt packets to it by class; frames that Linux sends on it are
 // transmitted on the port (injected). A dedicated thread, the tap thread, moves frames between the
 // workers' rings and the TAP interfaces. A helper process, dl3d-hold (dl3d --hold), keeps the TAP
-// interfaces while dl3d does not run.
+// interfaces open while dl3d is not running.
 #pragma once
 
 #include "base/error.h"
@@ -16,7 +16,7 @@
 enum { TAP_NAME_MAX = 64, TAP_PATH_MAX = 108 };
 
 struct tap_class_settings {
-	uint32_t rate;  // frames/s, at most 10,000,000; 0: no frame of this class passes
+	uint32_t rate;  // frames/s, at most 10,000,000; 0: all frames of this class are dropped
 	uint32_t burst; // frames, 1 to 65536
 	bool forwards;  // on overflow, forward in the fast path instead of dropping; class
 	                // `redirect` only
@@ -31,13 +31,14 @@ struct tap_settings {
 	char hold_socket[TAP_PATH_MAX];    // socket path of dl3d-hold
 	struct tap_class_settings class[N_CLASSES];
 };
-// The defaults of schema/classes.toml, keep on, dl3d's own namespace. Pure.
+// Sets the defaults: the limits of schema/classes.toml, keep on, dl3d's own namespace. Pure.
 void tap_settings_default(struct tap_settings *out);
 
 struct tap_table;
 
-// Checks everything that can be checked without creating anything: the namespace exists,
-// /dev/net/tun, CAP_NET_ADMIN, no other interface uses the name of a TAP interface. TAP interfaces
+// Checks everything that can be checked without creating anything: that the namespace exists,
+// /dev/net/tun can be opened, CAP_NET_ADMIN is present, and no other interface has the name of a
+// TAP interface. TAP interfaces
 // in use by another dl3d are accepted here, because --check may run against the configuration of a
 // running dl3d. 0, or -errno with `error` set.
 int tap_check(const struct tap_settings *settings, const struct port_table_settings *ports,
@@ -67,8 +68,8 @@ void tap_change(struct tap_table *taps, const struct tap_settings *settings);
 // `tap_refused`, until netlink sets FIB_IFACE_DOWN on its port; then all received packets are
 // dropped as `port_disabled`. Control thread.
 void tap_poll(struct tap_table *taps);
-// Recreates deleted TAP interfaces; called by the RPC method `reload`. 0, or -errno with `error`
-// set.
+// Recreates deleted TAP interfaces, as many as possible; called by the RPC method `reload`. 0, or
+// -errno with `error` set for the first that failed.
 int tap_restore(struct tap_table *taps, struct error *error);
 
 // Sets the MTU of the port's TAP interface to `mtu`, unless it is no longer `refused`. 0 or -errno.

@@ -23,9 +23,11 @@ int tap_device_open_blank(void)
 static int device_error(int err, struct error *error)
 {
 	if (err == -EACCES || err == -EPERM)
-		return error_set(error, err, "linux: no right to open /dev/net/tun; start as root");
+		return error_set(error, err,
+			"linux: no permission to open /dev/net/tun; start as root");
 	return error_set(error, err,
-		"linux: no /dev/net/tun: %s; load the module tun, and give a container the device",
+		"linux: cannot open /dev/net/tun: %s; load the module tun, and give a container "
+		"the device",
 		strerror(-err));
 }
 
@@ -33,15 +35,13 @@ static int device_error(int err, struct error *error)
 static const char *find_obstacle(const struct tap_request *request, const struct netdev *found)
 {
 	if (!found->is_tap)
-		return "another interface has its TAP interface's name; rename that one, or the "
-		       "port";
+		return "another interface has the name of its TAP interface; rename that interface "
+		       "or the port";
 	if (!found->has_queues)
-		return "a TAP without multi_queue has its TAP interface's name; delete it, or "
-		       "rename the "
-		       "port";
+		return "a TAP interface without multi_queue already has this name; delete it or "
+		       "rename the port";
 	if (found->n_attached && !request->may_be_used)
-		return "another program uses the TAP of its TAP interface's name; stop that "
-		       "program, or "
+		return "another program uses the TAP interface of this name; stop that program or "
 		       "rename the port";
 	return NULL;
 }
@@ -53,7 +53,7 @@ int tap_device_check_name(const char *name, struct error *error)
 	if (!mistake)
 		return 0;
 	return error_set(error, -EINVAL,
-		"port '%s': its name %s, so its TAP interface in Linux cannot have it; rename the "
+		"port '%s': its name %s, so the TAP interface cannot have this name; rename the "
 		"port",
 		name, mistake);
 }
@@ -70,7 +70,7 @@ static int look(const struct tap_request *request, const struct netdev_sockets *
 	if (err == -ENODEV)
 		return err;
 	if (err)
-		return error_set(error, err, "port '%s': Linux does not tell of interfaces: %s",
+		return error_set(error, err, "port '%s': cannot query interfaces: %s",
 			request->name, strerror(-err));
 	const char *obstacle = find_obstacle(request, found);
 
@@ -162,12 +162,11 @@ static int making_error(const struct tap_request *request, int err, struct error
 {
 	if (err == -EPERM)
 		return error_set(error, err,
-			"port '%s': no right to make its TAP interface in namespace '%s'; start as "
-			"root or "
-			"with CAP_NET_ADMIN",
+			"port '%s': no permission to create its TAP interface in namespace '%s'; "
+			"start as root or with CAP_NET_ADMIN",
 			request->name, request->namespace_name);
 	return error_set(error, err,
-		"port '%s': its TAP interface in namespace '%s' cannot be made: %s", request->name,
+		"port '%s': cannot create its TAP interface in namespace '%s': %s", request->name,
 		request->namespace_name, strerror(-err));
 }
 

@@ -10,15 +10,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Wakes the tap thread if it is asleep. After one wakeup it polls the rings by itself for a while.
+// Wakes the tap thread if it is asleep. After a wakeup the thread polls the rings for a while, so
+// that no further wakeups are needed.
 struct tap_wakeup {
 	int fd;         // an eventfd
 	bool is_asleep; // set by the tap thread, cleared by it and by the waker; atomic
 } LINE_ALIGNED;
 
 // A worker's rings. All are single producer, single consumer, between this worker and the tap
-// thread. The tap thread may be preempted at any time, so it never touches a mempool (a worker
-// would have to wait for it): the worker frees punted mbufs and lends the mbufs that frames are
+// thread. The tap thread may be preempted at any time, so it never uses a mempool (a worker
+// could have to wait for it): the worker frees punted mbufs and lends the mbufs that frames are
 // read into.
 struct tap_worker {
 	struct rte_ring *punt[N_CLASSES]; // mbuf->port is the index of the input port
@@ -36,20 +37,21 @@ struct tap_worker {
 	uint32_t redirect_burst; // both written by the control thread (relaxed)
 } LINE_ALIGNED;
 
-// Selects the class of a frame from its headers. `frame` may hold arbitrary bytes, of which `n` are
-// contiguous. Pure.
+// Selects the class of a frame by its headers. `frame` may contain arbitrary bytes; the first `n`
+// are contiguous. Pure.
 enum punt_class tap_classify(const uint8_t *frame, unsigned n);
 
-// Passes a packet with this verdict to Linux, unmodified as received, and counts it. If the tap
-// thread is asleep, this makes the worker's only system call: at most one in a few ms. False: the
+// Passes a packet with this verdict to Linux, exactly as received, and counts it. If the tap thread
+// is asleep, wakes it with a system call, at most once in a few ms. False: the
 // ring of its class is full (counted as punt_ring_full) or the verdict has no class; the packet
 // then still belongs to the caller, who frees it. `port`: index of the input port.
 bool tap_punt(struct tap_worker *worker, struct stats_worker *stat, struct rte_mbuf *mbuf,
 	unsigned verdict_and_port);
 enum { TAP_PORT_SHIFT = 16 }; // verdict_and_port: verdict | port << 16
 
-// Takes frames sent by Linux, oldest first; they belong to the caller. Cheap if there are none.
-// Each worker calls it once per loop: it also supplies the tap thread with buffers.
+// Returns frames sent by Linux, oldest first; the caller then owns them. Also supplies the tap
+// thread with buffers. Each worker calls tap_take once per loop; it is cheap if there is nothing to
+// do.
 unsigned tap_exchange(struct tap_worker *worker, struct rte_mbuf *mbufs[], unsigned n);
 static inline unsigned tap_take(struct tap_worker *worker, struct rte_mbuf *mbufs[], unsigned n)
 {

@@ -65,9 +65,8 @@ static int hold_one(struct tap_table *taps, unsigned port, struct error *error)
 	int err = hold_give(taps->holder, key, tap->tap.held);
 	if (err)
 		return error_set(error, err,
-			"linux: the process that holds the TAP interfaces does not take %s: %s; "
-			"end it "
-			"(dl3d --hold %s) and try again",
+			"linux: dl3d-hold did not accept %s: %s; stop that process (dl3d --hold "
+			"%s) and try again",
 			key, strerror(-err), taps->settings->hold_socket);
 	close(tap->tap.held);
 	tap->tap.held = -1;
@@ -132,8 +131,9 @@ static int restore_one(struct tap_table *taps, unsigned port, struct error *erro
 	if (dup3(made.fd, tap->tap.fd, O_CLOEXEC) < 0) {
 		err = -errno;
 		tap_device_close(&made, true);
-		return error_set(error, err, "port '%s': no file for its TAP interface: %s",
-			request.name, strerror(-err));
+		return error_set(error, err,
+			"port '%s': cannot open a file for its TAP interface: %s", request.name,
+			strerror(-err));
 	}
 	close(made.fd);
 	// Everything except the descriptor, which the thread may read at any time and which stays
@@ -144,19 +144,24 @@ static int restore_one(struct tap_table *taps, unsigned port, struct error *erro
 	tap->tap.adopted = made.adopted;
 	tap->tap.has_carrier = made.has_carrier;
 	__atomic_store_n(&tap->n_files, tap->n_files + 1, __ATOMIC_RELAXED);
-	log_info("port '%s': its TAP interface is back in namespace '%s'", request.name,
+	log_info("port '%s': TAP interface recreated in namespace '%s'", request.name,
 		request.namespace_name);
 	return 0;
 }
 
 int taps_restore(struct tap_table *taps, struct error *error)
 {
-	int err = 0;
+	int first = 0;
 
-	for (unsigned p = 0; p < taps->n_taps && !err; p++)
-		if (!taps->taps[p].tap.index)
-			err = restore_one(taps, p, error);
-	return err;
+	for (unsigned p = 0; p < taps->n_taps; p++) {
+		if (taps->taps[p].tap.index)
+			continue;
+		int err = restore_one(taps, p, first ? NULL : error);
+
+		if (!first)
+			first = err;
+	}
+	return first;
 }
 
 void taps_close(struct tap_table *taps, bool undo)

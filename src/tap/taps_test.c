@@ -48,11 +48,9 @@ static void leaves_a_namespace_that_others_use(void **state)
 
 static void follows_the_ports_carrier(void **state)
 {
-	struct error error;
-
 	open_module();
 	assert_false(read_tap(0).has_carrier);
-	assert_int_equal(port_poll(ports, &error), 0);
+	port_poll(ports);
 	assert_true(port_has_carrier(ports, 0));
 	tap_poll(taps);
 	assert_true(read_tap(0).has_carrier);
@@ -81,6 +79,24 @@ static void names_a_deleted_tap_and_makes_it_again(void **state)
 	assert_true(punt(0, VERDICT_LOCAL, 77));
 	assert_int_equal(receive_mark(fd), 77);
 	close(fd);
+}
+
+static void makes_again_what_it_can(void **state)
+{
+	struct error error = {""};
+
+	open_module();
+	assert_int_equal(run("ip -n %s link del tw0", namespace_name), 0);
+	assert_int_equal(run("ip -n %s link del tw1", namespace_name), 0);
+	tap_poll(taps);
+	assert_int_equal(run("ip -n %s link add tw0 type veth peer name other", namespace_name), 0);
+	assert_int_equal(tap_restore(taps, &error), -EEXIST);
+	assert_non_null(strstr(error.text, "tw0"));
+	assert_int_equal(tap_ifindex(taps, 0), 0);
+	assert_int_equal(tap_ifindex(taps, 1), read_tap(1).index);
+	assert_int_equal(run("ip -n %s link del tw0", namespace_name), 0);
+	assert_int_equal(tap_restore(taps, &error), 0);
+	assert_int_equal(tap_ifindex(taps, 0), read_tap(0).index);
 }
 
 static void goes_on_with_a_renamed_tap(void **state)
@@ -261,11 +277,11 @@ static void refuses_a_name_that_another_interface_has(void **state)
 		const char *command, *words;
 	} rows[] = {
 		{"link add tw1 type veth peer name other",
-			"another interface has its TAP interface's name"},
+			"another interface has the name of its TAP interface"},
 		{"tuntap add tw1 mode tun multi_queue",
-			"another interface has its TAP interface's name"},
+			"another interface has the name of its TAP interface"},
 		{"tuntap add tw1 mode tap",
-			"a TAP without multi_queue has its TAP interface's name"},
+			"a TAP interface without multi_queue already has this name"},
 	};
 
 	strcpy(settings.namespace_name, namespace_name);
@@ -295,7 +311,7 @@ static void refuses_a_namespace_that_is_missing_or_none(void **state)
 	strcpy(settings.namespace_name, "tap-test-none");
 	expect_refusal("network namespace 'tap-test-none' does not exist; create it");
 	strcpy(settings.namespace_name, "../../etc/passwd");
-	expect_refusal("is no network namespace");
+	expect_refusal("is not a network namespace");
 }
 
 static void refuses_a_port_whose_name_linux_does_not_take(void **state)
@@ -329,6 +345,7 @@ int main(int argc, char **argv)
 		ROOM_TEST(leaves_a_namespace_that_others_use),
 		ROOM_TEST(follows_the_ports_carrier),
 		ROOM_TEST(names_a_deleted_tap_and_makes_it_again),
+		ROOM_TEST(makes_again_what_it_can),
 		ROOM_TEST(goes_on_with_a_renamed_tap),
 		ROOM_TEST(keeps_taps_with_carrier_and_adopts_them),
 		ROOM_TEST(starts_the_holder_again_when_it_was_killed),

@@ -4,6 +4,7 @@
 #include "tap/table.h"
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/log.h"
 #include "base/priority.h"
 
@@ -103,6 +104,7 @@ static void *run(void *arg)
 	struct rounds r = {.moved_ns = clock_now_ns()};
 	struct priority priority;
 
+	__atomic_store_n(&taps->tid, gettid(), __ATOMIC_RELAXED);
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
 	priority_real_time(&priority); // BFD sessions count on it, whatever else runs on the core
 	while (!__atomic_load_n(&taps->stop, __ATOMIC_RELAXED)) {
@@ -146,7 +148,7 @@ int thread_start(struct tap_table *taps, struct error *error)
 	taps->is_beside_workers = is_beside_workers(taps);
 	int err = -pthread_create(&taps->thread, NULL, run, taps);
 	if (err)
-		return error_set(error, err, "linux: no thread for the TAP interfaces: %s",
+		return error_set(error, err, "linux: cannot create the TAP thread: %s",
 			strerror(-err));
 	pthread_setname_np(taps->thread, "dl3d-taps");
 	taps->thread_runs = true;
@@ -161,8 +163,9 @@ void thread_stop(struct tap_table *taps)
 
 	__atomic_store_n(&taps->stop, true, __ATOMIC_RELAXED);
 	if (write(taps->wakeup.fd, &one, sizeof(one)) < 0)
-		log_warn("linux: the thread of the TAP interfaces is not woken: %s",
-			strerror(errno));
+		log_warn("linux: cannot wake the TAP thread: %s", strerror(errno));
+	deadline_watch(__atomic_load_n(&taps->tid, __ATOMIC_RELAXED));
 	pthread_join(taps->thread, NULL);
+	deadline_watch(gettid());
 	taps->thread_runs = false;
 }

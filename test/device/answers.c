@@ -202,7 +202,7 @@ static void *watch(void *arg)
 	close(file);
 	return NULL;
 failed:
-	fprintf(stderr, "answers: %s: %s; the ports stay as they are\n", path, strerror(errno));
+	fprintf(stderr, "answers: %s: %s; the ports remain unchanged\n", path, strerror(errno));
 	if (file >= 0)
 		close(file);
 	return NULL;

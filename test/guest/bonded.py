@@ -21,7 +21,7 @@ from harness.wire import wait_until
 from dl3.lab.namespace import Lab, Namespace
 
 DEVICE = "net_pcap{index},iface={name}"  # see tagged.py
-MASTER = "interface in a bridge, bond or the like"
+MASTER = "interface in a bridge, bond or similar device"
 BONDED = (1, 2)
 MOMENT_S = 0.5
 LACP = "802.3ad lacp_rate fast"
@@ -199,7 +199,7 @@ def a_port_that_leaves_its_bond_is_forwarded_by_workers_again(bonded: Bonded) ->
     assert bonded.names(set())
 
 
-def a_port_under_a_master_that_nobody_knows_is_named(bonded: Bonded) -> None:
+def a_port_under_an_unknown_master_is_named(bonded: Bonded) -> None:
     bonded.ip("link add team0 type team", "link set p1 down", "link set p1 master team0")
     assert bonded.names({1})
     bonded.ip("link delete team0", "link set p1 up")

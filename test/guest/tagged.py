@@ -152,7 +152,7 @@ def vrfs_with_the_same_prefixes_do_not_meet(tagged: Tagged, vrf: str, family: in
     assert ping(tagged.members[vrf][0], target[other]).received == 0, "the other one's is not seen"
 
 
-def the_main_table_does_not_know_what_vrfs_have(tagged: Tagged) -> None:
+def the_main_table_does_not_contain_routes_of_vrfs(tagged: Tagged) -> None:
     tagged.hosts[0].ip("route", "replace", "10.50.0.0/16", "via", "10.1.0.1")
     assert ping(tagged.hosts[0], "10.50.1.2").received == 0
 
@@ -177,7 +177,7 @@ def _priorities(frames: list[bytes], vlan: int) -> set[int]:
     return {tag >> 13 for tag in tags if tag & 0xFFF == vlan}
 
 
-def a_vlan_sends_with_the_priority_that_its_map_says(tagged: Tagged) -> None:
+def a_vlan_sends_with_the_priority_of_its_map(tagged: Tagged) -> None:
     target = addresses(5, 1, 2)[0].split("/")[0]
     device = f"{port_name(1)}.5"
     router = tagged.router.namespace

@@ -7,7 +7,9 @@ from dataclasses import replace
 from dl3.campaign.machine import Machine
 from dl3.campaign.plan import jobs_of, planned
 from dl3.cli.campaign_file import read_campaign
-from dl3.model.answers import (
+from dl3.model.campaign import Job, Skipped
+from dl3.model.evidence import Event, Evidence, Gap, Timeline
+from dl3.model.results import (
     BackToBack,
     Forwarding,
     FrameLoss,
@@ -18,8 +20,6 @@ from dl3.model.answers import (
     Reset,
     Versus,
 )
-from dl3.model.campaign import Job, Skipped
-from dl3.model.evidence import Event, Evidence, Gap, Timeline
 from dl3.model.trial import Throughput, Trial
 from dl3.report.results import Record
 from harness.records import FRAMES, MEANS, Maker, spread
@@ -33,7 +33,7 @@ HERE = Machine(
 )
 AT = "2026-11-21T23:10:00+00:00"
 PLACES = {"rx ring full": 0.9, "no_mbuf": 0.1}
-REASON = "late: the generator left out 65,012 frames (0.40%) that were due"
+REASON = "late: the generator skipped 65,012 frames (0.40%) that were due"
 LAB = {"lab": {"wire": "memif", "dut": "dl3d", "cores": {"dl3d": 1, "dl3gen": 0}, "ring_frames": 16384}}
 
 
@@ -53,7 +53,7 @@ def searching(maker: Maker, job: Job, pps: float, dice: random.Random) -> list[T
     for goal in (0.0, 0.005):
         middle = pps * (1 + goal) * dice.uniform(0.99, 1.01)
         is_noisy = dice.random() < 0.05
-        answer = own.answer(
+        result = own.result(
             job.frame,
             middle,
             job=job.key,
@@ -66,7 +66,7 @@ def searching(maker: Maker, job: Job, pps: float, dice: random.Random) -> list[T
             line_bps=0,
             n_trials=len(shares),
         )
-        found.append(answer)
+        found.append(result)
     return found
 
 

@@ -46,15 +46,15 @@ class Chromium:
     def say(self, method: str, **params: Any) -> dict[str, Any]:
         """One command and its reply; events in between are dropped."""
         self.number += 1
-        said: dict[str, Any] = {"id": self.number, "method": method, "params": params}
+        request: dict[str, Any] = {"id": self.number, "method": method, "params": params}
         if self.session:
-            said["sessionId"] = self.session
-        os.write(self.write_to, json.dumps(said).encode() + b"\0")
+            request["sessionId"] = self.session
+        os.write(self.write_to, json.dumps(request).encode() + b"\0")
         while True:
-            heard = self.report()
-            if heard.get("id") == self.number:
-                assert "error" not in heard, heard
-                result: dict[str, Any] = heard["result"]
+            received = self.report()
+            if received.get("id") == self.number:
+                assert "error" not in received, received
+                result: dict[str, Any] = received["result"]
                 return result
 
     def report(self) -> dict[str, Any]:
@@ -64,8 +64,8 @@ class Chromium:
             assert more, "chromium has gone away"
             self.reply += more
         message, _, self.reply = self.reply.partition(b"\0")
-        heard: dict[str, Any] = json.loads(message)
-        return heard
+        received: dict[str, Any] = json.loads(message)
+        return received
 
     def open(self, page: Path) -> None:
         """Show a page, and wait until it is loaded."""

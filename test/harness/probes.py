@@ -12,13 +12,17 @@ from harness.shell import ping
 from harness.wire import Wire, wait_until
 
 ETHERNET_BYTES = 14
-PATIENCE_S = 2.0
+PATIENCE_S = 10.0
+ECHO_S, N_ECHOES = 2.0, 5
+ICMP = {4: 1, 6: 58}
+IP_TYPES = {4: b"\x08\x00", 6: b"\x86\xdd"}
 MOMENT_S = 0.25
 
 
 def reaches(network: Network, target: str, source: str = "h0") -> bool:
-    """Whether an echo comes back."""
-    return ping(network[source].namespace, target, "-W", str(PATIENCE_S), count=1).received == 1
+    """Whether an echo comes back: a new address, link or neighbour may need a moment."""
+    namespace = network[source].namespace
+    return any(ping(namespace, target, "-W", str(ECHO_S), count=1).received for _ in range(N_ECHOES))
 
 
 def misses(network: Network, target: str, source: str = "h0") -> bool:
@@ -46,15 +50,29 @@ def carries(frame: bytes, target: str) -> bool:
     return frame[first : first + len(address)] == address
 
 
+def kind_of(frame: bytes) -> tuple[int, int]:
+    """Protocol and, of ICMP, type of an IP packet without options; (0, 0) for other frames, tagged ones among them."""
+    packet = frame[ETHERNET_BYTES:]
+    version = packet[0] >> 4
+    if frame[12:14] != IP_TYPES.get(version):
+        return (0, 0)
+    protocol, at = (packet[6], 40) if version == 6 else (packet[9], 20)
+    return (protocol, packet[at] if protocol == ICMP[version] else 0)
+
+
 def arrives(source: Host, frame: bytes, sink: Host, target: str, within_s: float = PATIENCE_S) -> bool:
-    """Whether a packet for `target` that `source` sends in a frame comes out at `sink`."""
+    """Whether a packet for `target` that `source` sends in a frame comes out at `sink`.
+
+    Packets of another kind are not it: late echoes of an earlier step, or a neighbour solicitation.
+    """
+    kind = kind_of(frame)
     with listening(sink) as out, listening(source) as into:
         with contextlib.suppress(OSError):  # a cable without carrier accepts nothing
             into.send(frame)
         deadline = time.monotonic() + within_s
         while (left := deadline - time.monotonic()) > 0:
             got = out.receive(left)
-            if got and carries(got, target):
+            if got and carries(got, target) and kind in ((0, 0), kind_of(got)):
                 return True
     return False
 

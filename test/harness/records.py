@@ -91,7 +91,7 @@ class Maker:
         }
         return Trial.model_validate({**fields, **changes})
 
-    def answer(self, frame: str, pps: float, **changes: object) -> Throughput:
+    def result(self, frame: str, pps: float, **changes: object) -> Throughput:
         """The result of a search."""
         fields: dict[str, object] = {
             "at": "2026-11-21T23:14:40+00:00",
@@ -139,13 +139,13 @@ def campaign(maker: Maker) -> list[Trial | Throughput]:
         records += [maker.trial(frame, pps * share) for share in (1.4, 1.0, 1.1, 1.005)]
         limit = {"imix": "generator"}.get(frame, "line" if pps == line_pps else "dut")
         upper = pps * 1.005 if limit == "dut" else pps
-        records.append(maker.answer(frame, pps, limited_by=limit, upper_pps=upper))
+        records.append(maker.result(frame, pps, limited_by=limit, upper_pps=upper))
     for frame in ("64", "512", "imix"):
         for share in (0.1, 0.3, 0.5, 0.7, 0.9, 1.0):
             made = maker.trial(frame, maker.ceiling_pps * share, test="latency", load=share)
             scale = 1 / (1.06 - share)
             records.append(made.model_copy(update={"latency": spread(made.latency.n, made.latency.p50 * scale)}))
-    reason = "late: the generator left out 65,012 frames (0.40%) that were due"
+    reason = "late: the generator skipped 65,012 frames (0.40%) that were due"
     records.append(maker.trial("64", maker.ceiling_pps * 1.2, invalid=(reason,), at="2026-11-21T23:12:40+00:00"))
     return records
 

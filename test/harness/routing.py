@@ -16,6 +16,7 @@ from dl3.lab.namespace import End, Lab, Namespace
 from harness.router import port_name
 
 N_NEIGHBOURS = 2
+OSPF_DEAD_S = 8.0  # also in OSPFD and BIRD below; the BGP hold time is 9 s
 LOOPBACK = {4: "10.9.9.1{}", 6: "2001:db8:99::1{}"}
 
 ZEBRA = "ip nht resolve-via-default"
@@ -47,12 +48,12 @@ OSPFD = """
 interface p0
  ip ospf area 0
  ip ospf hello-interval 1
- ip ospf dead-interval 4
+ ip ospf dead-interval 8
  ip ospf network point-to-point
 interface p1
  ip ospf area 0
  ip ospf hello-interval 1
- ip ospf dead-interval 4
+ ip ospf dead-interval 8
  ip ospf network point-to-point
 router ospf
  ospf router-id 10.9.9.100
@@ -78,9 +79,9 @@ template bgp up {{
 protocol bgp b4 from up {{ neighbor 10.0.{n}.1; ipv4 {{ import all; export where source = RTS_STATIC; }}; }}
 protocol bgp b6 from up {{ neighbor 2001:db8:a{n}::1; ipv6 {{ import all; export where source = RTS_STATIC; }}; }}
 protocol ospf v2 o4 {{ ipv4 {{ import all; export none; }}; area 0 {{
-  interface "eth0" {{ type pointopoint; hello 1; dead 4; }}; interface "lo" {{ stub; }}; }}; }}
+  interface "eth0" {{ type pointopoint; hello 1; dead 8; }}; interface "lo" {{ stub; }}; }}; }}
 protocol ospf v3 o6 {{ ipv6 {{ import all; export where source = RTS_DEVICE; }}; area 0 {{
-  interface "eth0" {{ type pointopoint; hello 1; dead 4; }}; }}; }}
+  interface "eth0" {{ type pointopoint; hello 1; dead 8; }}; }}; }}
 """
 
 

@@ -76,6 +76,16 @@ class WiredForwarder:
             self.close()
             raise
 
+    def cut(self, name: str) -> None:
+        """Delete the cable of a port, and with it the port's device."""
+        self.wires.pop(name).close()
+        self.namespace.ip("link", "delete", "dev", name)
+
+    def lay_again(self, name: str) -> None:
+        """Lay a new cable in place of the one that was cut: other interfaces of the same names."""
+        index = [port.name for port in self.ports].index(name)
+        self._lay(self.namespace, index, self.ports[index])
+
     def _lay(self, namespace: Namespace, index: int, port: Port) -> None:
         far = End(self._hosts, port.name, host_mac(index))
         self.lab.cable(End(namespace, port.name, port_mac(index)), far, mtu=port.mtu)

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from dl3.model.answers import BackToBack
-from dl3.report.answer_bars import Height, Quantity, draw, height_of
+from dl3.model.results import BackToBack
 from dl3.report.chart import Chart, Drawing, Scene
+from dl3.report.result_bars import Height, Quantity, draw, height_of
 from dl3.report.results import Other
 from dl3.report.words import Words
 
@@ -23,12 +23,12 @@ WORDS = {
 }
 
 
-def burst_of(answer: Other) -> Height | None:
+def burst_of(result: Other) -> Height | None:
     """Frames of the burst."""
-    if not isinstance(answer, BackToBack):
+    if not isinstance(result, BackToBack):
         return None
-    found = height_of(answer.bursts) or height_of([answer.frames])
-    return replace(found, is_at_least=answer.is_at_least) if found else None
+    found = height_of(result.bursts) or height_of([result.frames])
+    return replace(found, is_at_least=result.is_at_least) if found else None
 
 
 def draw_bursts(scene: Scene, words: Words) -> Drawing | None:

@@ -18,5 +18,5 @@ def draws_the_mean_of_the_bursts_between_the_least_and_the_greatest() -> None:
     assert [line for line in drawing.pictures[0].iter("line") if line.get("class") == "whisker"]
 
 
-def draws_nothing_without_an_answer() -> None:
+def draws_nothing_without_a_result() -> None:
     assert CHART.draw(scene([Maker().trial("64", 1e6)]), EN) is None

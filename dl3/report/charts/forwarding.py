@@ -1,6 +1,6 @@
 """Forwarding rate over the intended load (RFC 2889, 5.1 and 5.2)."""
 
-from dl3.model.answers import Forwarding, LossPoint
+from dl3.model.results import Forwarding, LossPoint
 from dl3.report.chart import Chart, Drawing, Scene
 from dl3.report.over_load import View, draw
 from dl3.report.results import Results
@@ -21,9 +21,9 @@ WORDS = {
 }
 
 
-def answers_of(results: Results) -> list[Forwarding]:
-    """The answers of this test."""
-    return [answer for answer in results.others if isinstance(answer, Forwarding)]
+def results_of(results: Results) -> list[Forwarding]:
+    """The results of this test."""
+    return [result for result in results.others if isinstance(result, Forwarding)]
 
 
 def place(at: LossPoint) -> tuple[float, float]:
@@ -33,7 +33,7 @@ def place(at: LossPoint) -> tuple[float, float]:
 
 def draw_forwarding(scene: Scene, words: Words) -> Drawing | None:
     """A line for each frame size."""
-    view = View("forwarding", words("forwarding.axis"), place, answers_of, top=0.0)
+    view = View("forwarding", words("forwarding.axis"), place, results_of, top=0.0)
     return draw(scene, words, view)
 
 

@@ -18,5 +18,5 @@ def draws_what_comes_out_of_what_goes_in() -> None:
     assert round(float(dots[-1]["data-value"]), 6) == 7.0
 
 
-def draws_nothing_without_an_answer() -> None:
+def draws_nothing_without_a_result() -> None:
     assert CHART.draw(scene([Maker().trial("64", 1e6)]), EN) is None

@@ -1,6 +1,6 @@
 """Frame loss over the offered load (RFC 2544, 26.3)."""
 
-from dl3.model.answers import FrameLoss, LossPoint
+from dl3.model.results import FrameLoss, LossPoint
 from dl3.report.chart import Chart, Drawing, Scene
 from dl3.report.over_load import View, draw
 from dl3.report.results import Results
@@ -22,9 +22,9 @@ WORDS = {
 }
 
 
-def answers_of(results: Results) -> list[FrameLoss]:
-    """The answers of this test."""
-    return [answer for answer in results.others if isinstance(answer, FrameLoss)]
+def results_of(results: Results) -> list[FrameLoss]:
+    """The results of this test."""
+    return [result for result in results.others if isinstance(result, FrameLoss)]
 
 
 def place(at: LossPoint) -> tuple[float, float]:
@@ -34,7 +34,7 @@ def place(at: LossPoint) -> tuple[float, float]:
 
 def draw_loss(scene: Scene, words: Words) -> Drawing | None:
     """A line for each frame size."""
-    view = View("frame_loss", words("frame_loss.axis"), place, answers_of, top=1.0)
+    view = View("frame_loss", words("frame_loss.axis"), place, results_of, top=1.0)
     return draw(scene, words, view)
 
 

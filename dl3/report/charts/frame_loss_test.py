@@ -19,5 +19,5 @@ def draws_loss_in_percent_over_the_offered_load() -> None:
     assert float(dots[0]["data-value"]) == 0
 
 
-def draws_nothing_without_an_answer() -> None:
+def draws_nothing_without_a_result() -> None:
     assert CHART.draw(scene([Maker().trial("64", 1e6)]), EN) is None

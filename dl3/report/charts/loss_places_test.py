@@ -26,7 +26,7 @@ def adds_up_places_the_greatest_first() -> None:
     assert list(_bars(trials).items()) == [("corrupted", "9"), ("no_route", "4")]
 
 
-def calls_unknown_what_no_place_explains() -> None:
+def counts_as_unknown_what_no_place_explains() -> None:
     assert _bars([_trial({"no_route": 3}, 10)]) == {"unknown": "7", "no_route": "3"}
 
 

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
-from dl3.model.answers import Proof, ProofPoint
+from dl3.model.results import Proof, ProofPoint
 from dl3.report.bars import Bar, BarChart, Group, bar_entry, draw_bars
 from dl3.report.by_frame import plausible
 from dl3.report.chart import Chart, Drawing, Scene
 from dl3.report.plot import Entry
-from dl3.report.proofs import best_answer, is_short, points_of
+from dl3.report.proofs import best_result, is_short, points_of
 from dl3.report.results import Results
 from dl3.report.words import Words
 
@@ -31,7 +31,7 @@ WORDS = {
 
 def bars_of(proof: Proof, point: ProofPoint, results: Results) -> list[Bar]:
     """The ceiling, and the highest result with the same frames over the same wire."""
-    best = best_answer(proof, point, results)
+    best = best_result(proof, point, results)
     values = [plausible(point.ceiling_pps / 1e6), plausible(best.pps / 1e6) if best else None]
     bars = [Bar(series, point.frame, value) for series, value in enumerate(values) if value is not None]
     return [replace(bar, is_at_least=bar.series == 0 and is_short(proof, point, results)) for bar in bars]

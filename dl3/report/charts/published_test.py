@@ -33,7 +33,7 @@ def draws_published_bars_alone_where_nothing_can_be_measured() -> None:
     assert drawing.title == "Published; not measured here"
 
 
-def tells_the_figure_as_it_was_published() -> None:
+def reports_the_figure_as_it_was_published() -> None:
     drawing = _drawn("1.1")
     assert drawing
     tips = [text.text or "" for text in drawing.pictures[0].iter("text") if text.get("class") == "tip"]

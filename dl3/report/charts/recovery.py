@@ -1,8 +1,8 @@
 """How long a device keeps losing frames after an overload (RFC 2544, 26.5)."""
 
-from dl3.model.answers import Recovery
-from dl3.report.answer_bars import Height, Quantity, draw, height_of
+from dl3.model.results import Recovery
 from dl3.report.chart import Chart, Drawing, Scene
+from dl3.report.result_bars import Height, Quantity, draw, height_of
 from dl3.report.results import Other
 from dl3.report.words import Words
 
@@ -22,9 +22,9 @@ WORDS = {
 }
 
 
-def time_of(answer: Other) -> Height | None:
+def time_of(result: Other) -> Height | None:
     """Milliseconds."""
-    return height_of(answer.seconds, 1e3) if isinstance(answer, Recovery) else None
+    return height_of(result.seconds, 1e3) if isinstance(result, Recovery) else None
 
 
 def draw_recovery(scene: Scene, words: Words) -> Drawing | None:

@@ -17,5 +17,5 @@ def draws_the_mean_in_milliseconds() -> None:
     assert round(float(bar["data-value"]), 6) == 2.5
 
 
-def draws_nothing_without_an_answer() -> None:
+def draws_nothing_without_a_result() -> None:
     assert CHART.draw(scene([Maker().trial("64", 1e6)]), EN) is None

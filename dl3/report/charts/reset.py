@@ -1,8 +1,8 @@
 """How long a device does not forward after a reset (RFC 2544, 26.6)."""
 
-from dl3.model.answers import Reset
-from dl3.report.answer_bars import Height, Quantity, draw, height_of
+from dl3.model.results import Reset
 from dl3.report.chart import Chart, Drawing, Scene
+from dl3.report.result_bars import Height, Quantity, draw, height_of
 from dl3.report.results import Other
 from dl3.report.words import Words
 
@@ -25,14 +25,14 @@ WORDS = {
 }
 
 
-def time_of(answer: Other) -> Height | None:
+def time_of(result: Other) -> Height | None:
     """Milliseconds."""
-    return height_of(answer.seconds, 1e3) if isinstance(answer, Reset) else None
+    return height_of(result.seconds, 1e3) if isinstance(result, Reset) else None
 
 
-def kind(answer: Other, words: Words) -> str:
+def kind(result: Other, words: Words) -> str:
     """What was reset."""
-    return words(f"reset.{answer.what}") if isinstance(answer, Reset) else ""
+    return words(f"reset.{result.what}") if isinstance(result, Reset) else ""
 
 
 def draw_reset(scene: Scene, words: Words) -> Drawing | None:

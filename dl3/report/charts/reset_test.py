@@ -10,7 +10,7 @@ from dl3.report.words import Language
 EN = words_in(Language.EN)
 
 
-def tells_resets_of_the_process_from_those_of_the_port() -> None:
+def distinguishes_resets_of_the_process_from_those_of_the_port() -> None:
     drawing = CHART.draw(scene(others(Maker(), "64")), EN)
     assert drawing
     bars = [rect.attrib for rect in drawing.pictures[0].iter("rect") if "data-value" in rect.attrib]
@@ -20,5 +20,5 @@ def tells_resets_of_the_process_from_those_of_the_port() -> None:
     ]
 
 
-def draws_nothing_without_an_answer() -> None:
+def draws_nothing_without_a_result() -> None:
     assert CHART.draw(scene([Maker().trial("64", 1e6)]), EN) is None

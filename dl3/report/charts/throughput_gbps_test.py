@@ -11,7 +11,7 @@ EN = words_in(Language.EN)
 
 
 def counts_preamble_and_gap() -> None:
-    drawing = CHART.draw(scene([Maker().answer("64", 1e6)]), EN)
+    drawing = CHART.draw(scene([Maker().result("64", 1e6)]), EN)
     assert drawing
     bars = [rect.attrib for rect in drawing.pictures[0].iter("rect") if "data-value" in rect.attrib]
     assert [float(bar["data-value"]) for bar in bars] == [pytest.approx(0.672)]
@@ -19,6 +19,6 @@ def counts_preamble_and_gap() -> None:
 
 @pytest.mark.parametrize(("line_bps", "is_drawn"), [(0, False), (1e9, True), (100e9, False)])
 def draws_the_line_rate_unless_it_is_far_above(line_bps: float, is_drawn: bool) -> None:
-    drawing = CHART.draw(scene([Maker(line_bps=line_bps).answer("64", 1e6)]), EN)
+    drawing = CHART.draw(scene([Maker(line_bps=line_bps).result("64", 1e6)]), EN)
     assert drawing
     assert any(line.get("class") == "limit" for line in drawing.pictures[0].iter("line")) == is_drawn

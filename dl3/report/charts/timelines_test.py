@@ -25,7 +25,7 @@ def draws_loss_gaps_and_events_on_one_axis() -> None:
     assert len([bar for bar in rects if bar["class"] == "event"]) == 3
 
 
-def tells_of_linux_messages_in_the_words_of_the_page() -> None:
+def reports_linux_messages_in_the_words_of_the_page() -> None:
     for language, reported in (
         (Language.EN, "1,200 netlink messages from Linux"),
         (Language.ZH, "来自 Linux 的 1,200 条 netlink 消息"),
@@ -35,5 +35,5 @@ def tells_of_linux_messages_in_the_words_of_the_page() -> None:
         assert any(reported in "".join(one.itertext()) for one in drawing.pictures[0].iter())
 
 
-def draws_nothing_without_an_answer() -> None:
+def draws_nothing_without_a_result() -> None:
     assert CHART.draw(scene([Maker().trial("64", 1e6)]), EN) is None

@@ -1,6 +1,6 @@
 """Two devices measured in turn: the ratio of their rates, with its interval."""
 
-from dl3.model.answers import Versus
+from dl3.model.results import Versus
 from dl3.report.chart import Chart, Drawing, Scene
 from dl3.report.groups import Groups
 from dl3.report.ratios import Ratio, draw_ratios
@@ -27,17 +27,17 @@ WORDS = {
 
 
 def ratios_of(results: Results, groups: Groups, words: Words) -> list[Ratio]:
-    """A row for each answer."""
+    """A row for each result."""
     return [
         Ratio(
-            name=words("versus.row", dut=answer.dut, peer=answer.peer, frame=words.short_frame(answer.frame)),
-            value=answer.ratio,
-            low=answer.interval[0],
-            high=answer.interval[1],
-            link=groups.link(answer),
+            name=words("versus.row", dut=result.dut, peer=result.peer, frame=words.short_frame(result.frame)),
+            value=result.ratio,
+            low=result.interval[0],
+            high=result.interval[1],
+            link=groups.link(result),
         )
-        for answer in results.others
-        if isinstance(answer, Versus)
+        for result in results.others
+        if isinstance(result, Versus)
     ]
 
 

@@ -18,5 +18,5 @@ def draws_the_ratio_with_one_on_the_axis() -> None:
     assert "1" in [text.text for text in drawing.pictures[0].iter("text") if text.get("class") == "tick"]
 
 
-def draws_nothing_without_an_answer() -> None:
+def draws_nothing_without_a_result() -> None:
     assert CHART.draw(scene([Maker().trial("64", 1e6)]), EN) is None

@@ -29,7 +29,7 @@ def reported(totals: dict[str, float], language: Language = Language.EN) -> list
     return [text for finding, text in texts if finding.topic == "counters"]
 
 
-def tells_what_came_over_each_workers_core() -> None:
+def reports_what_came_over_each_workers_core() -> None:
     assert reported(TOTALS) == [HERE]
     assert reported(TOTALS, Language.ZH) == [
         "整个试验期间，dl3d 所在的核 3：切换到其他线程 98 次，中断 464 次，软中断 84 次，"
@@ -37,7 +37,7 @@ def tells_what_came_over_each_workers_core() -> None:
     ]
 
 
-def tells_of_the_messages_of_linux_and_of_frequency_where_they_are_known() -> None:
+def reports_the_messages_of_linux_and_of_frequency_where_they_are_known() -> None:
     more = {"netlink messages": 1200.0, "MHz before core 3": 2100.0, "MHz core 3": 3400.0}
     assert reported({**TOTALS, **more}) == [
         f"{HERE[:-1]}, 2,100 MHz before and 3,400 MHz after.",
@@ -57,7 +57,7 @@ def keeps_cores_of_two_machines_apart() -> None:
     assert "196 switches to other threads, 928 interrupts, 168 softirqs and 14 page faults" in there
 
 
-def says_nothing_of_a_reset_on_purpose_and_without_loss() -> None:
+def reports_nothing_about_a_reset_on_purpose_and_without_loss() -> None:
     for places, losses in (({RESET: 500}, [loss(200, 500)]), ({}, [])):
         made = trial(places, losses, seen(totals=TOTALS))
         assert "counters" not in [finding.topic for finding in findings(made)]

@@ -47,21 +47,21 @@ EXPLAIN_ENGLISH = {
     "explain.place": "{frames:,} packets, {share:.1%} of those lost: {place}",
     "explain.reset": "{frames:,} packets, {share:.1%} of those lost, while the device was out of service because of "
     "the deliberate reset: the length of this outage is what the test measures",
-    "explain.more": "{frames:,} packets were lost in {n:,} other pauses",
+    "explain.more": "{frames:,} packets were lost in {n:,} other stalls",
     "explain.full": "dl3d's worker {worker} on core {core} was fully loaded: at {cycles:,.0f} cycles per packet ("
     "{steps}) and {ghz:.2f} GHz it can forward {most:.4g} Mpps; its offered load was {mpps:.4g} Mpps, and packet "
     "processing took {busy:.0%} of its time",
-    "explain.overrun": "{frames:,} packets were lost outside of pauses, while a worker was fully loaded",
+    "explain.overrun": "{frames:,} packets were lost outside of stalls, while a worker was fully loaded",
     "explain.no_timeline": "It is not known when the {frames:,} packets were lost, so no cause can be named",
     "explain.silent": "{frames:,} packets were lost while the generator's workers were polling; the device reports "
     "nothing about itself, so no cause can be named",
     "explain.silent.steady": "{frames:,} packets were lost evenly over {share:.0%} of the time, while the generator's "
     "workers were polling; the device reports nothing about itself, so no cause can be named",
-    "explain.unexplained": "{frames:,} packets were lost outside of any known pause, and no worker was fully loaded: "
+    "explain.unexplained": "{frames:,} packets were lost outside of any known stall, and no worker was fully loaded: "
     "there is not enough evidence to name a cause",
     "explain.unexplained.steady": "{frames:,} packets were lost evenly over {share:.0%} of the time, outside of any "
-    "known pause, and no worker was fully loaded: there is not enough evidence to name a cause",
-    "explain.unexplained.full": "{frames:,} packets were lost outside of any known pause, more than a fully loaded "
+    "known stall, and no worker was fully loaded: there is not enough evidence to name a cause",
+    "explain.unexplained.full": "{frames:,} packets were lost outside of any known stall, more than a fully loaded "
     "worker explains: there is not enough evidence to name a cause",
     "explain.counters": COUNTERS,
     "explain.counters.mhz": COUNTERS + ", {before:,.0f} MHz before and {mhz:,.0f} MHz after",
@@ -74,8 +74,8 @@ EXPLAIN_ENGLISH = {
     "explain.headroom.worker": "dl3d's worker {worker} on core {core} was {fill:.0%} loaded: {cycles:,.0f} cycles per "
     "packet ({steps}) in bursts of {burst:.1f}, at {ghz:.2f} GHz; it is fully loaded at about {limit:.4g} Mpps, or "
     "later if larger bursts make packets cheaper",
-    "explain.headroom.pause": "The longest pause of dl3d's worker {worker} on core {core} was {us:,.0f} µs; a ring of "
-    "{ring:,} descriptors overflows in such a pause from {limit:.4g} Mpps on",
+    "explain.headroom.pause": "The longest stall of dl3d's worker {worker} on core {core} was {us:,.0f} µs; a ring of "
+    "{ring:,} descriptors overflows in such a stall from {limit:.4g} Mpps on",
     "advice.isolate.device": "isolate core {core} (isolcpus, or move {who} away) or deepen the ring",
     "advice.isolate.generator": "isolate core {core} (isolcpus, or move {who} away), which belongs to the generator",
     "advice.interrupts.device": "move the interrupt {who} to another core (/proc/irq, irqaffinity=) or deepen the ring",
@@ -88,13 +88,14 @@ EXPLAIN_ENGLISH = {
     "advice.memory": "give dl3d more buffers (memory in its configuration file)",
     "advice.cable": "check the cable and both of its ends",
     "advice.streams": "the generator sends packets that the device must not forward; change its streams",
-    "advice.routes": "run 'dl3 route ADDRESS' for a destination of the streams, and add the missing route",
+    "advice.routes": "run 'dl3 show route ADDRESS' for a destination of the streams, and add the missing route",
+    "advice.unsynced": "start the traffic when 'dl3 show status' reports that dl3d is ready",
     "advice.neighbour": "make the next hop answer ARP or ND, or set its MAC address in the configuration file",
     "advice.mac": "set dst_mac of the streams to the port's MAC, see 'dl3 show ports'",
     "advice.mtu": "send smaller frames or raise the MTU",
-    "advice.ttl": "send a larger TTL",
+    "advice.ttl": "send packets with a higher TTL",
     "advice.up": "set the port up and check its link",
-    "advice.taps": "create TAP interfaces for the ports (control: linux), so that Linux handles such packets",
-    "advice.unsupported": "'dl3 show unsupported' lists what workers cannot express",
+    "advice.taps": "make Linux the control plane (key 'linux' in the configuration file), so that it handles such packets",
+    "advice.unsupported": "'dl3 show unsupported' lists what workers do not support",
     "advice.punt": "such packets go through Linux, which is slower; 'dl3 show classes' shows the limits",
 }

@@ -43,7 +43,7 @@ def names_who_took_the_core_when_and_what_that_cost() -> None:
     )
 
 
-def says_the_same_in_chinese() -> None:
+def reports_the_same_in_chinese() -> None:
     assert "\n".join(explain(taken(), ZH)) == (
         "1,072 个包，占丢包总数的 100.0%：被测设备接收环满。\n"
         "核 3 被其他线程占用（kworker/3:1），dl3d 的工作线程 0 无法运行，始于 0.200 s，持续 312 µs；"
@@ -52,7 +52,7 @@ def says_the_same_in_chinese() -> None:
     )
 
 
-def puts_pauses_of_one_cause_together_and_tells_the_worst() -> None:
+def puts_stalls_of_one_cause_together_and_reports_the_worst() -> None:
     evidence = seen([gap(200, 300), gap(500, 900)], [event(200, 300), event(500, 700), event(500.7, 200, "sshd")])
     made = trial({FULL: 7904}, [loss(200, 952), loss(500, 6952)], evidence)
     assert "Core 3 was taken from dl3d's worker 0 2 times, at worst for 900 µs at 0.500 s by kworker/3:1 and 1 " in (
@@ -62,7 +62,7 @@ def puts_pauses_of_one_cause_together_and_tells_the_worst() -> None:
     assert (cause.frames, cause.values["n"], cause.values["expected"]) == (7904, 2, 7904)
 
 
-def tells_different_thieves_apart() -> None:
+def distinguishes_different_threads_that_took_the_core() -> None:
     evidence = seen([gap(200, 300), gap(500, 900)], [event(200, 300, "sshd"), event(500, 900)])
     made = trial({FULL: 7904}, [loss(200, 952), loss(500, 6952)], evidence)
     causes = [(one.values["who"], one.frames) for one in findings(made) if one.topic == "time"]
@@ -74,7 +74,7 @@ def sums_up_what_is_more_than_one_reads() -> None:
     events = [event(100 * i, 300, f"thief{i}") for i in range(1, 9)]
     made = trial({FULL: 8 * 952}, [loss(100 * i, 952) for i in range(1, 9)], seen(gaps, events))
     assert keys(made)[1:] == ["taken.ring"] * 5 + ["more"]
-    assert "2,856 packets were lost in 3 other pauses." in reported(made)
+    assert "2,856 packets were lost in 3 other stalls." in reported(made)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def a_pause_has_the_owner_that_evidence_gives_it_and_no_other(evidence: Evidence
     assert ("kworker" in reported(made)) is (key == "taken.device")
 
 
-def takes_the_ring_from_the_laboratory_when_the_device_does_not_tell() -> None:
+def takes_the_ring_from_the_lab_when_the_device_does_not_report_it() -> None:
     evidence = seen([gap(200, 312)], [event(200, 312)], ring_frames=0)
     made = trial({FULL: 1072}, [loss(200, 1072)], evidence, facts={"lab": {"ring_frames": 1024}})
     assert "a ring of 1,024 descriptors fills in 102 µs" in reported(made)
@@ -184,9 +184,9 @@ def a_generator_that_stood_still_may_have_polled_later() -> None:
     assert "dl3gen 的工作线程 0 停顿" in "".join(explain(made, ZH))
 
 
-def tells_why_a_generator_fell_behind() -> None:
+def reports_why_a_generator_fell_behind() -> None:
     evidence = seen([gap(200, 9000, "dl3gen", 0)], [event(200, 9000, "stress", 0)])
-    invalid = ("late: the generator left out 90,000 frames (0.90%) that were due",)
+    invalid = ("late: the generator skipped 90,000 frames (0.90%) that were due",)
     made = trial({}, (), evidence, invalid=invalid, is_behind=True)
     assert reported(made) == (
         "This trial is INVALID and says nothing about the device; generator late: "
@@ -196,7 +196,7 @@ def tells_why_a_generator_fell_behind() -> None:
     )
 
 
-def knows_nothing_of_a_device_that_says_nothing() -> None:
+def has_no_data_on_a_device_that_reports_none() -> None:
     evidence = Evidence(missing=("frequency of the cores: this kernel has no cpufreq for them",))
     once = trial({"unknown": 500}, [loss(200, 500)], evidence)
     always = trial({"unknown": 5000}, [loss(0, 5000, ms=1000)], evidence)
@@ -207,7 +207,7 @@ def knows_nothing_of_a_device_that_says_nothing() -> None:
 
 
 def a_reset_on_purpose_is_no_fault() -> None:
-    text = "dl3gen paused more often than it can remember: pauses from before 5000000210000 ns are missing"
+    text = "dl3gen stalled more often than it records: stalls before 5000000210000 ns are missing"
     made = trial({"unknown": 5000, "corrupted": 7}, [loss(0, 5007, ms=3)], Evidence(missing=(text,)), test="reset")
     assert keys(made) == ["reset", "place", "missing"]
     assert reported(made).startswith(
@@ -219,24 +219,24 @@ def a_reset_on_purpose_is_no_fault() -> None:
     assert "中断时长正是此项测试的测量对象" in explain(only, ZH)[0]
 
 
-def tells_from_the_start_of_the_trial_since_when_pauses_are_known() -> None:
-    text = "dl3gen paused more often than it can remember: pauses from before 5000210000000 ns are missing"
+def reports_from_the_start_of_the_trial_since_when_pauses_are_known() -> None:
+    text = "dl3gen stalled more often than it records: stalls before 5000210000000 ns are missing"
     made = trial({"unknown": 500}, [loss(300, 500)], Evidence(missing=(text,)))
-    assert reported(made).endswith("than it can remember: pauses of the first 0.210 s are missing.")
+    assert reported(made).endswith("than it records: stalls of the first 0.210 s are missing.")
     assert "最初 0.210 s 内的停顿缺失" in explain(made, ZH)[-1]
     assert "5000210000000 ns" in reported(trial({"unknown": 500}, (), Evidence(missing=(text,))))
 
 
-def knows_no_cause_without_times() -> None:
+def names_no_cause_without_times() -> None:
     assert keys(trial({FULL: 500})) == ["place", "no_timeline"]
 
 
 def verdicts_need_no_times() -> None:
     made = trial({"no_route": 100, "ttl_expired": 7}, [loss(200, 107)], seen([gap(200, 312)], [event(200, 312)]))
     assert reported(made) == (
-        "100 packets, 93.5% of those lost: no route to the destination (no_route): run 'dl3 route ADDRESS' for a "
+        "100 packets, 93.5% of those lost: no route to the destination (no_route): run 'dl3 show route ADDRESS' for a "
         "destination of the streams, and add the missing route.\n"
-        "7 packets, 6.5% of those lost: TTL or hop limit expired (ttl_expired): send a larger TTL."
+        "7 packets, 6.5% of those lost: TTL or hop limit expired (ttl_expired): send packets with a higher TTL."
     )
 
 
@@ -257,10 +257,10 @@ def names_each_place_in_both_languages(place: str) -> None:
     assert "advice" not in english + chinese
 
 
-def without_loss_tells_what_limits_next() -> None:
+def without_loss_reports_what_limits_next() -> None:
     assert reported(trial({}, (), seen(gaps=[gap(200, 150)]))) == (
         "None of 10,000,000 packets were lost at 10 Mpps.\n"
-        "The longest pause of dl3d's worker 0 on core 3 was 150 µs; a ring of 2,048 descriptors overflows in such a pause from "
+        "The longest stall of dl3d's worker 0 on core 3 was 150 µs; a ring of 2,048 descriptors overflows in such a stall from "
         "13.65 Mpps on: this is the next limit, at 13.65 Mpps; isolate core 3 or deepen the ring.\n"
         "dl3d's worker 0 on core 3 was 69% loaded: 180 cycles per packet (lookup 62, send 40, rx 30, rewrite 28, "
         "parse 20) in bursts of 20.0, at 2.60 GHz; it is fully loaded at about 14.44 Mpps, or later if larger bursts make packets "
@@ -279,7 +279,7 @@ def headroom_is_that_of_the_fullest_worker() -> None:
     assert "dl3d's worker 1 on core 4 was 55% loaded" in reported(trial({}, (), seen(work=workers)))
 
 
-def knows_no_headroom_of_a_device_that_says_nothing() -> None:
+def reports_no_headroom_of_a_device_without_data() -> None:
     assert keys(trial({})) == ["headroom.unknown"]
     assert keys(trial({}, (), Evidence())) == ["headroom.unknown"]
     assert keys(trial({}, (), seen(gaps=[gap(200, 0)]))) == ["headroom.none_lost", "headroom.worker"]

@@ -29,7 +29,7 @@ def overrun(lost: int, *works: Work) -> Trial:
     return trial({FULL: lost}, [loss(0, lost, ms=265)], seen(work=works), pps=2_787_000, ms=265)
 
 
-def a_full_worker_is_told_by_its_cycles() -> None:
+def a_full_worker_is_recognised_by_its_cycles() -> None:
     evidence = seen(work=(work(cycles=270, empty=0.001, packets=9_630_000),))
     made = trial({FULL: 370_000}, [loss(0, 370_000, ms=1000)], evidence)
     assert keys(made) == ["place", "full", "overrun"]
@@ -47,7 +47,7 @@ def a_worker_is_full_by_its_price_whatever_it_did_before_and_after() -> None:
         "dl3d's worker 0 on core 3 was fully loaded: at 1,181 cycles per packet (lookup 407, send 262, rx 197, rewrite "
         "184, parse 131) and 2.60 GHz it can forward 2.202 Mpps; its offered load was 2.787 Mpps, and packet processing "
         "took 100% of its time: give the port more queues and workers, or remove the most expensive step.\n"
-        "155,270 packets were lost outside of pauses, while a worker was fully loaded."
+        "155,270 packets were lost outside of stalls, while a worker was fully loaded."
     )
     assert "\n".join(explain(made, ZH)) == (
         "155,270 个包，占丢包总数的 100.0%：被测设备接收环满。\n"
@@ -64,7 +64,7 @@ def a_full_worker_is_not_to_blame_for_more_than_it_could_not_do() -> None:
     assert (full.key, over.key, rest.key) == ("full", "overrun", "unexplained.full")
     assert over.frames == pytest.approx(738_555 - 0.95 * 265e-3 * 2.6e9 / 1181, abs=2)
     assert over.frames + rest.frames == 400_000
-    assert f"{rest.frames:,} packets were lost outside of any known pause, more than a fully loaded worker" in reported(
+    assert f"{rest.frames:,} packets were lost outside of any known stall, more than a fully loaded worker" in reported(
         made
     )
     assert f"{rest.frames:,} 个包丢失于任何已知停顿之外，且数量超出工作线程" in "\n".join(explain(made, ZH))

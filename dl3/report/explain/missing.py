@@ -8,7 +8,7 @@ from dl3.report.explain.finding import Finding
 from dl3.report.places import RESET, places_of
 
 # The format of dl3/trial/seen.py; its clock is the machine's, which means nothing to a reader.
-FORGOTTEN = re.compile(r"pauses from before (\d+) ns are missing")
+FORGOTTEN = re.compile(r"stalls before (\d+) ns are missing")
 
 
 def missing_findings(trial: Trial) -> Iterator[Finding]:
@@ -25,5 +25,5 @@ def since_start(text: str, trial: Trial) -> str:
         return text
     start_ns = trial.timeline.start_ns
     return FORGOTTEN.sub(
-        lambda found: f"pauses of the first {(int(found[1]) - start_ns) / 1e9:.3f} s are missing", text
+        lambda found: f"stalls of the first {(int(found[1]) - start_ns) / 1e9:.3f} s are missing", text
     )

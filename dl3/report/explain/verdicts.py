@@ -27,6 +27,7 @@ PLACES: dict[str, tuple[str, str, str]] = {
     "martian_source": ("invalid source address", "非法的源地址", "streams"),
     "link_local_source": ("link-local source address", "链路本地源地址", "streams"),
     "no_route": ("no route to the destination", "没有到目的地址的路由", "routes"),
+    "not_synced": ("before all routes of Linux were read", "尚未读完 Linux 的全部路由", "unsynced"),
     "local": ("for one of the device's own addresses", "发往被测设备自身的地址", "streams"),
     "blackhole": ("blackhole route", "命中 blackhole 路由", "routes"),
     "unreachable": ("unreachable route", "命中 unreachable 路由", "routes"),

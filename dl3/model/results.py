@@ -5,7 +5,7 @@ from typing import Literal
 from dl3.model.noun import Noun
 
 
-class Answer(Noun):
+class Result(Noun):
     """Fields common to all results."""
 
     at: str
@@ -26,7 +26,7 @@ class LossPoint(Noun):
     loss_ratio: float
 
 
-class OverLoads(Answer):
+class OverLoads(Result):
     """A result with one point per load, from the highest load down."""
 
     points: tuple[LossPoint, ...]  # one per load that has a valid trial
@@ -40,7 +40,7 @@ class FrameLoss(OverLoads):
     trial_seconds: float
 
 
-class BackToBack(Answer):
+class BackToBack(Result):
     """RFC 2544, 26.4, with RFC 9004: the longest lossless burst at the maximum rate of the line or the tester."""
 
     kind: Literal["back_to_back"] = "back_to_back"
@@ -53,7 +53,7 @@ class BackToBack(Answer):
     is_at_least: bool = False  # the longest burst that was tried passed as well
 
 
-class Recovery(Answer):
+class Recovery(Result):
     """RFC 2544, 26.5: time from the drop of the load from 110 % to 50 % of the throughput to the last lost frame."""
 
     kind: Literal["recovery"] = "recovery"
@@ -63,7 +63,7 @@ class Recovery(Answer):
     is_at_most: bool = False  # upper bound: the generator skipped frames and their time was added
 
 
-class Reset(Answer):
+class Reset(Result):
     """RFC 2544, 26.6: time from the last frame before a reset to the first frame after it."""
 
     kind: Literal["reset"] = "reset"
@@ -141,7 +141,7 @@ class Idle(Noun):
     facts: dict[str, object]
 
 
-class Versus(Answer):
+class Versus(Result):
     """Two devices under test, measured alternately (ABAB); the ratio is that of the medians."""
 
     kind: Literal["versus"] = "versus"

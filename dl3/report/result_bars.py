@@ -30,7 +30,7 @@ class Quantity:
     y_name: str
     unit: str
     of: Callable[[Other], Height | None]
-    more: Callable[[Other, Words], str] = lambda _answer, _words: ""  # what else distinguishes the series
+    more: Callable[[Other, Words], str] = lambda _result, _words: ""  # what else distinguishes the series
 
 
 def height_of(values: Sequence[float], factor: float = 1.0) -> Height | None:
@@ -41,35 +41,35 @@ def height_of(values: Sequence[float], factor: float = 1.0) -> Height | None:
     return Height(sum(found) / len(found), min(found), max(found))
 
 
-def draw(scene: Scene, words: Words, answers: Sequence[Other], quantity: Quantity) -> Drawing | None:
+def draw(scene: Scene, words: Words, shown: Sequence[Other], quantity: Quantity) -> Drawing | None:
     """The figure; None if there is no bar."""
     results = scene.part.results
-    heights = [(answer, height) for answer in answers if (height := quantity.of(answer)) is not None]
+    heights = [(result, height) for result in shown if (height := quantity.of(result)) is not None]
     if not heights:
         return None
-    names = names_of((results.series_of(answer) for answer, _ in heights), words)
+    names = names_of((results.series_of(result) for result, _ in heights), words)
 
-    def series(answer: Other) -> tuple[Series, str]:
-        return results.series_of(answer), quantity.more(answer, words)
+    def series(result: Other) -> tuple[Series, str]:
+        return results.series_of(result), quantity.more(result, words)
 
-    order = list(dict.fromkeys(series(answer) for answer, _ in heights))
+    order = list(dict.fromkeys(series(result) for result, _ in heights))
     entries = [
         bar_entry(n, words("list.parts").join(filter(None, (names[one], more)))) for n, (one, more) in enumerate(order)
     ]
     bars = [
         Bar(
-            series=order.index(series(answer)),
-            group=answer.frame,
+            series=order.index(series(result)),
+            group=result.frame,
             value=height.value,
             is_at_least=height.is_at_least,
             span=(height.low, height.high) if height.high > height.low else None,
-            link=scene.groups.link(answer),
+            link=scene.groups.link(result),
         )
-        for answer, height in heights
+        for result, height in heights
     ]
     title = words(f"{quantity.name}.title")
-    groups = [Group(frame, words.short_frame(frame)) for frame in frames_of(answer for answer, _ in heights)]
-    everything = [height for answer in scene.groups.results.others if (height := quantity.of(answer)) is not None]
+    groups = [Group(frame, words.short_frame(frame)) for frame in frames_of(result for result, _ in heights)]
+    everything = [height for result in scene.groups.results.others if (height := quantity.of(result)) is not None]
     top = max(height.high for height in everything)  # one axis for all such charts of the page
     chart = BarChart(title, words("axis.frame"), quantity.y_name, entries, groups, bars, top=top, unit=quantity.unit)
     return Drawing(title, [draw_bars(chart)], words(f"{quantity.name}.note"), entries)

@@ -28,48 +28,48 @@ def microseconds(*times_ns: float) -> tuple[str, ...]:
     return tuple(f"{ns / 1000:,.1f}" for ns in times_ns)
 
 
-def rate(answer: Throughput, factor: float) -> str:
+def rate(result: Throughput, factor: float) -> str:
     """A number, or a range if the machine was noisy; `factor` converts packets/s to the printed unit."""
-    at_least = ">= " if is_at_least(answer) else ""
-    low, high = answer.range_pps or (answer.pps, None)
+    at_least = ">= " if is_at_least(result) else ""
+    low, high = result.range_pps or (result.pps, None)
     return f"{at_least}{low * factor:.3f}" + (f" to {high * factor:.3f}" if high else "")
 
 
 def row(found: Found) -> tuple[object, ...]:
     """One result; times are those of the trial at that rate."""
-    answer, best = found.answer, found.best
-    share = f"{answer.line_share:.1%}" if answer.line_share is not None else None
-    bits = answer.l1_bps / answer.pps if answer.pps else 0.0
-    rates = (f"{answer.goal_loss_ratio:.6g}", rate(answer, 1e-6), rate(answer, bits / 1e9), share, limit_words(answer))
+    result, best = found.result, found.best
+    share = f"{result.line_share:.1%}" if result.line_share is not None else None
+    bits = result.l1_bps / result.pps if result.pps else 0.0
+    rates = (f"{result.goal_loss_ratio:.6g}", rate(result, 1e-6), rate(result, bits / 1e9), share, limit_words(result))
     times = microseconds(best.latency.p50, best.latency.p99, best.latency.max) if best else (None,) * 3
-    invalid = f", {answer.n_invalid} INVALID" if answer.n_invalid else ""
-    return (answer.frame, *rates, *times, f"{answer.n_trials}{invalid}")
+    invalid = f", {result.n_invalid} INVALID" if result.n_invalid else ""
+    return (result.frame, *rates, *times, f"{result.n_trials}{invalid}")
 
 
-def notes(answer: Throughput) -> Iterator[str]:
+def notes(result: Throughput) -> Iterator[str]:
     """Remarks on the row."""
-    words = f"{words_for(answer.frame)}, loss ratio {answer.goal_loss_ratio:.6g}"
-    if answer.interval_pps:
-        low, high = answer.interval_pps
+    words = f"{words_for(result.frame)}, loss ratio {result.goal_loss_ratio:.6g}"
+    if result.interval_pps:
+        low, high = result.interval_pps
         yield (
-            f"{words}: {len(answer.repeats_pps)} searches, median {answer.pps / 1e6:.3f} Mpps, with 95 % confidence "
+            f"{words}: {len(result.repeats_pps)} searches, median {result.pps / 1e6:.3f} Mpps, with 95 % confidence "
             f"between {low / 1e6:.3f} and {high / 1e6:.3f}"
         )
-    if answer.exceed_ratio:
-        yield f"{words}: up to {answer.exceed_ratio:.0%} of the trial time at that rate may have exceeded it"
-    if answer.noise and not answer.repeats_pps:
+    if result.exceed_ratio:
+        yield f"{words}: up to {result.exceed_ratio:.0%} of the trial time at that rate may have exceeded it"
+    if result.noise and not result.repeats_pps:
         yield f"{words}: one search on a noisy machine; use --repeat 5 to see the spread of five searches"
-    yield from (f"{words}: noisy, {reason}" for reason in answer.noise)
+    yield from (f"{words}: noisy, {reason}" for reason in result.noise)
 
 
 def show(heading: str, found: Sequence[Found], is_brief: bool = False) -> None:
     """The table and remarks; the brief form only says that the machine was noisy."""
     say(heading)
     out.print(table("", COLUMNS, [row(one) for one in found]))
-    if is_brief and any(one.answer.noise for one in found):
+    if is_brief and any(one.result.noise for one in found):
         say("results are ranges where the machine was noisy: other programs used the two cores")
     for one in found if not is_brief else ():
-        for note in notes(one.answer):
+        for note in notes(one.result):
             say(note)
 
 
@@ -80,6 +80,6 @@ def say(text: str) -> None:
 
 def as_plain(found: Found) -> dict[str, object]:
     """A result in machine-readable form, with the remarks that people see."""
-    answer, best = found.answer, found.best
-    more = {"l1_bps": answer.l1_bps, "line_share": answer.line_share, "range_pps": answer.range_pps}
-    return {**answer.model_dump(), **more, "latency": best.latency.model_dump() if best else None}
+    result, best = found.result, found.best
+    more = {"l1_bps": result.l1_bps, "line_share": result.line_share, "range_pps": result.range_pps}
+    return {**result.model_dump(), **more, "latency": best.latency.model_dump() if best else None}
