@@ -3,8 +3,10 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,11 +24,11 @@ static uint64_t cpu_now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-static bool set_policy(pid_t thread, int policy, int level)
+static int set_policy(pid_t thread, int policy, int level)
 {
 	struct sched_param param = {.sched_priority = level};
 
-	return sched_setscheduler(thread, policy | SCHED_RESET_ON_FORK, &param) == 0;
+	return sched_setscheduler(thread, policy | SCHED_RESET_ON_FORK, &param) ? -errno : 0;
 }
 
 // Any thread: Linux sends the signal to the process. Only async-signal-safe calls.
@@ -56,14 +58,20 @@ void priority_raise(void)
 	setpriority(PRIO_PROCESS, gettid(), NICE);
 }
 
-void priority_real_time(struct priority *priority)
+int priority_real_time(struct priority *priority, struct error *error)
 {
 	*priority = (struct priority){.window_ns = clock_now_ns(), .cpu_ns = cpu_now_ns()};
 	priority_raise();
 	limit_runaway();
 	__atomic_store_n(&real_time_thread, gettid(), __ATOMIC_RELAXED);
-	priority->is_real_time = set_policy(0, SCHED_RR, LOWEST);
-	priority->may_be_real_time = priority->is_real_time;
+	int err = set_policy(0, SCHED_RR, LOWEST);
+
+	priority->is_real_time = priority->may_be_real_time = !err;
+	return err ? error_set(error, err,
+			     "Linux refuses real-time priority (%s): it requires CAP_SYS_NICE and, "
+			     "in a control group, cpu.rt_runtime_us; nice %d is used instead",
+			     strerror(-err), getpriority(PRIO_PROCESS, gettid()))
+	           : 0;
 }
 
 // The nap restarts the kernel's count for RLIMIT_RTTIME, which would otherwise add up over windows.
@@ -87,7 +95,7 @@ void priority_check(struct priority *priority)
 		priority->cpu_ns = cpu_ns;
 		if (!priority->is_real_time &&
 			__atomic_load_n(&real_time_thread, __ATOMIC_RELAXED) == gettid())
-			priority->is_real_time = set_policy(0, SCHED_RR, LOWEST);
+			priority->is_real_time = set_policy(0, SCHED_RR, LOWEST) == 0;
 	} else if (priority->is_real_time && cpu_ns - priority->cpu_ns > PRIORITY_BUDGET_NS) {
 		step_back(priority);
 	}

@@ -1,6 +1,8 @@
 // Priority of a thread that handles packets for others on a shared core. Each thread for itself.
 #pragma once
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,10 +20,11 @@ void priority_raise(void);
 
 // Gives the calling thread SCHED_RR, so that it runs as soon as it wakes, also beside a thread that
 // never sleeps. If the system refuses (no CAP_SYS_NICE, or a control group without real-time
-// runtime), the weight of priority_raise. At most one thread of a process: if it runs for
-// PRIORITY_RUNAWAY_NS without sleeping, as only a fault can make it, the kernel sends SIGXCPU
-// (RLIMIT_RTTIME), and the handler takes the priority away for good.
+// runtime): -errno with `error` set, and the thread has the weight of priority_raise. At most one
+// thread of a process: if it runs for PRIORITY_RUNAWAY_NS without sleeping, as only a fault can
+// make it, the kernel sends SIGXCPU (RLIMIT_RTTIME), and the handler takes the priority away for
+// good.
 enum { PRIORITY_RUNAWAY_NS = 200000000 };
-void priority_real_time(struct priority *priority);
+int priority_real_time(struct priority *priority, struct error *error);
 // Applies the limit; call it at least every few milliseconds of work. Same thread.
 void priority_check(struct priority *priority);

@@ -103,10 +103,13 @@ static void *run(void *arg)
 	struct tap_table *taps = arg;
 	struct rounds r = {.moved_ns = clock_now_ns()};
 	struct priority priority;
+	struct error error;
 
 	__atomic_store_n(&taps->tid, gettid(), __ATOMIC_RELAXED);
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
-	priority_real_time(&priority); // BFD sessions count on it, whatever else runs on the core
+	// BFD sessions count on it, whatever else runs on the core.
+	if (priority_real_time(&priority, &error))
+		log_warn("linux: TAP thread: %s", error.text);
 	while (!__atomic_load_n(&taps->stop, __ATOMIC_RELAXED)) {
 		priority_check(&priority);
 		bool is_quiet = clock_now_ns() - r.moved_ns > AWAKE_NS;
