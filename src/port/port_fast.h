@@ -78,10 +78,12 @@ struct port_state {
 static inline bool port_fills_slot(const struct port_state *state, const uint8_t *frame,
 	uint32_t bytes)
 {
+	if (!state->cut_bytes || bytes < state->cut_bytes)
+		return false;
 	uint16_t tpid = frame[12] << 8 | frame[13];
 	bool is_tagged = tpid == WIRE_ETHERTYPE_VLAN || tpid == WIRE_ETHERTYPE_QINQ;
 
-	return state->cut_bytes && bytes == state->cut_bytes + (is_tagged ? WIRE_VLAN_BYTES : 0u);
+	return bytes == state->cut_bytes + (is_tagged ? WIRE_VLAN_BYTES : 0u);
 }
 
 static inline bool port_is_closed(const struct port_queue *queue)
