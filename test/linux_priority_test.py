@@ -15,12 +15,12 @@ import pytest
 from harness.busy import busy
 from harness.frames import IP, TCP, on
 from harness.wire import Wire
-from harness.wired import DL3D, Port, WiredForwarder, host_mac
+from harness.wired import DL3D, Port, WiredForwarder, host_mac, port_mac
 
 from dl3.lab.namespace import End
 
 CORES = sorted(os.sched_getaffinity(0))
-N = 10_000
+N, N_SOME, N_FEW = 10_000, 1_000, 100
 LATE_S = 0.02
 MORE = N // 10_000  # late answers more than the kernel's: 99.99 % are in time
 LONGEST_PAUSE_S = 0.006  # between two packets: the TAP thread sleeps after 2 ms
@@ -32,6 +32,7 @@ HOG = (
     "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nos.setpriority(os.PRIO_PROCESS, 0, -20)\n"
     "print(flush=True)\nwhile True: pass"
 )
+TAP_MAC = port_mac(0)
 KERNEL_MAC, CLIENT_MAC = "02:00:00:00:02:01", "02:00:00:00:02:02"
 
 
@@ -48,6 +49,24 @@ def wired() -> Iterator[WiredForwarder]:
     """A router with the priority that this control group permits."""
     with _router() as made:
         yield made
+
+
+@pytest.fixture
+def ordinary(tmp_path: Path) -> Iterator[WiredForwarder]:
+    """A router without CAP_SYS_NICE."""
+    program = tmp_path / "dl3d"
+    program.write_text(f'#!/bin/sh\nexec setpriv --bounding-set=-sys_nice {shlex.quote(str(DL3D))} "$@"\n')
+    program.chmod(0o755)
+    with _router(program) as made:
+        yield made
+
+
+@pytest.fixture
+def may_be_real_time() -> None:
+    """Skip where nothing can have real-time priority."""
+    assert len(CORES) > 1, "the worker and the TAP thread need a core each"
+    if not _may_be_real_time():
+        pytest.skip("this control group has no real-time runtime: the TAP thread has only more weight than others")
 
 
 @pytest.fixture
@@ -118,17 +137,13 @@ def only_the_tap_thread_has_real_time_priority(wired: WiredForwarder) -> None:
     assert wired.dl3d.stderr.count(REFUSED) == (not may)
 
 
-def a_refused_priority_is_reported_once_and_packets_pass(tmp_path: Path) -> None:
-    program = tmp_path / "dl3d"
-    program.write_text(f'#!/bin/sh\nexec setpriv --bounding-set=-sys_nice {shlex.quote(str(DL3D))} "$@"\n')
-    program.chmod(0o755)
-    with _router(program) as wired:
-        for _ in range(100):
-            _answer_s(wired.wires["a"], _syn("02:00:00:00:00:01"))
-        ours = os.getpriority(os.PRIO_PROCESS, 0)
-        assert set(_policies(wired).values()) == {(os.SCHED_OTHER, 0, ours)}
-        assert wired.dl3d.stderr.count(REFUSED) == 1
-        assert f"nice {ours} is used instead" in wired.dl3d.stderr
+def a_refused_priority_is_reported_once_and_packets_pass(ordinary: WiredForwarder) -> None:
+    for _ in range(N_FEW):
+        _answer_s(ordinary.wires["a"], _syn(TAP_MAC))
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    assert set(_policies(ordinary).values()) == {(os.SCHED_OTHER, 0, ours)}
+    assert ordinary.dl3d.stderr.count(REFUSED) == 1
+    assert f"nice {ours} is used instead" in ordinary.dl3d.stderr
 
 
 def _waited_s(*threads: int) -> float:
@@ -152,7 +167,7 @@ def _answers(wired: WiredForwarder, kernel: Wire) -> tuple[list[_Answer], list[f
     """Through the TAP and from the kernel, in turn."""
     threads = _threads(wired)
     tap, others = threads["dl3d-taps"], (next(threads[name] for name in threads if "worker" in name), os.getpid())
-    to_tap, to_kernel = _syn("02:00:00:00:00:01"), _syn(KERNEL_MAC)
+    to_tap, to_kernel = _syn(TAP_MAC), _syn(KERNEL_MAC)
     dice = random.Random(7)
     answers, plain = [], []
     for _ in range(N):
@@ -164,14 +179,32 @@ def _answers(wired: WiredForwarder, kernel: Wire) -> tuple[list[_Answer], list[f
     return answers, plain
 
 
+def _total_wait_s(router: WiredForwarder) -> float:
+    """Of the TAP thread while packets come often enough for it to be awake for most of the time."""
+    tap = _threads(router)["dl3d-taps"]
+    dice = random.Random(7)
+    before_s = _waited_s(tap)
+    for _ in range(N_SOME):
+        _answer_s(router.wires["a"], _syn(TAP_MAC))
+        time.sleep(dice.uniform(0, LONGEST_PAUSE_S))
+    return _waited_s(tap) - before_s
+
+
+@pytest.mark.alone  # the hog would keep other tests off that core, too
+@pytest.mark.usefixtures("may_be_real_time", "on_the_workers_core")
+def the_tap_thread_waits_a_tenth_of_what_an_ordinary_one_waits(wired: WiredForwarder, ordinary: WiredForwarder) -> None:
+    """Costs 12 s: at first Linux lets a thread that slept before run at once, ordinary ones too."""
+    with busy(CORES[-1], HOG):
+        real_time_s, ordinary_s = _total_wait_s(wired), _total_wait_s(ordinary)
+    print(f"waits for the core: real-time {real_time_s:.4f} s, ordinary {ordinary_s:.4f} s")
+    assert real_time_s < ordinary_s / 10
+
+
 @pytest.mark.long
 @pytest.mark.alone
-@pytest.mark.usefixtures("on_the_workers_core")
+@pytest.mark.usefixtures("may_be_real_time", "on_the_workers_core")
 def one_of_ten_thousand_more_than_in_the_kernel_is_20_ms_late(wired: WiredForwarder, kernel: Wire) -> None:
     """Costs 40 s: ten thousand packets to each of the two."""
-    assert len(CORES) > 1, "the worker and the TAP thread need a core each"
-    if not _may_be_real_time():
-        pytest.skip("this control group has no real-time runtime: the TAP thread has only more weight than others")
     with busy(CORES[-1], HOG):
         answers, plain = _answers(wired, kernel)
     late, late_plain = sum(answer.is_late for answer in answers), sum(took_s > LATE_S for took_s in plain)

@@ -1,6 +1,7 @@
-// The tap thread: an ordinary thread on a core shared with others. It sleeps in poll on the TAP
-// interfaces and the eventfd, so that frames from Linux and the first frame punted by a worker wake
-// it. After a frame it polls the workers' rings by itself for a while.
+// The tap thread: on a core shared with others, with real-time priority as far as permitted. It
+// sleeps in poll on the TAP interfaces and the eventfd, so that frames from Linux and the first
+// frame punted by a worker wake it. After a frame it polls the workers' rings by itself for a
+// while.
 #include "tap/table.h"
 
 #include "base/clock.h"
