@@ -267,6 +267,13 @@ static unsigned type_of_error(int err)
 	return RTN_UNSPEC;
 }
 
+// IPv6 routes via the same next-hop object share its cached entry, from which Linux takes prefix,
+// table and metric: they may be those of another route.
+static bool is_route_known(const struct event_route *route)
+{
+	return route->prefix.addr.family == 4 || !route->nh_id;
+}
+
 static void fill(struct netlink *netlink, const struct comparison *comparison,
 	struct netlink_route_check *out)
 {
@@ -274,9 +281,11 @@ static void fill(struct netlink *netlink, const struct comparison *comparison,
 	struct compare_hops hops;
 
 	out->answered = true;
-	out->prefix = route->prefix;
-	out->table = route->table;
-	out->metric = route->metric;
+	if (is_route_known(route)) {
+		out->prefix = route->prefix;
+		out->table = route->table;
+		out->metric = route->metric;
+	}
 	out->type = route->type;
 	compare_hops_of(netlink, route, comparison->nexthops, &hops);
 	if (!hops.n)
@@ -306,13 +315,15 @@ static bool is_comparable(struct netlink *netlink, uint8_t vrf, const struct fib
 	return true;
 }
 
-// Both have found a route: of the same prefix, in the same VRF.
+// Both have found a route: of the same prefix, in the same VRF, as far as Linux says.
 static bool compare_prefix(struct netlink *netlink, const struct fib_route *workers,
 	struct comparison *comparison)
 {
 	const struct event_route *kernel = comparison->kernel;
 	char text[WIRE_PREFIX_TEXT];
 
+	if (!is_route_known(kernel))
+		return true;
 	if (ifaces_vrf_of_table(netlink->mirror, kernel->table) == workers->vrf &&
 		kernel->prefix.len == workers->prefix.len &&
 		wire_addr_equal(&kernel->prefix.addr, &workers->prefix.addr))
@@ -321,6 +332,17 @@ static bool compare_prefix(struct netlink *netlink, const struct fib_route *work
 		"workers have a route to %s that Linux does not have",
 		wire_prefix_print(&workers->prefix, text));
 	return false;
+}
+
+// Both have found a route.
+static bool compare_routes(struct netlink *netlink, const struct fib_route *workers,
+	struct comparison *comparison)
+{
+	if (!compare_prefix(netlink, workers, comparison))
+		return false;
+	return routes_is_default_of_several(netlink->mirror->routes, workers->vrf,
+		       &workers->prefix) ||
+	       compare_hop(netlink, comparison);
 }
 
 // Linux has found none, or one that rejects the packet, of which it only returns the error.
@@ -365,8 +387,7 @@ static int explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr 
 	else if (err)
 		out->agrees = compare_error(netlink, err, &comparison);
 	else
-		out->agrees = compare_prefix(netlink, &answer.route, &comparison) &&
-		              compare_hop(netlink, &comparison);
+		out->agrees = compare_routes(netlink, &answer.route, &comparison);
 	snprintf(out->differs, sizeof(out->differs), "%s", comparison.differs);
 	return 0;
 }

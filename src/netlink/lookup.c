@@ -75,6 +75,30 @@ bool routes_is_by_destination(struct routes *routes, uint8_t vrf, const struct w
 	return true;
 }
 
+bool routes_is_default_of_several(struct routes *routes, uint8_t vrf,
+	const struct wire_prefix *prefix)
+{
+	uint32_t number =
+		!prefix->len && prefix->addr.family == 4 ? find_place(routes, vrf, prefix) : 0;
+	const struct store_route *best = NULL;
+	struct routes_choice choice;
+	unsigned n = 0;
+
+	if (!number)
+		return false;
+	routes_choose(routes, number, &choice);
+	if (choice.is_nothing)
+		return false;
+	for (uint32_t i = routes->store.place[number].first; i; i = routes->store.route[i].next) {
+		const struct store_route *route = &routes->store.route[i];
+
+		if (!best && route->hop_set == choice.hop_set)
+			best = route;
+		n += best && route->rank == best->rank && route->metric == best->metric;
+	}
+	return n > 1;
+}
+
 bool netlink_route_origin(const struct netlink *netlink, uint8_t vrf,
 	const struct wire_prefix *prefix, struct netlink_origin *out)
 {

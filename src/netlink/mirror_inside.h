@@ -143,6 +143,11 @@ void routes_vrf_changed(struct routes *routes, uint32_t table);
 // Linux chooses it for one destination: not if there are routes for a TOS or a source only, if
 // another table decides, or if Linux may use either of two.
 bool routes_is_by_destination(struct routes *routes, uint8_t vrf, const struct wire_prefix *prefix);
+// Whether it is one of several IPv4 default routes with the same metric. Packets that Linux
+// forwards take the first, as those of workers do. A lookup without an input interface is one for
+// packets of its own: Linux takes one with a reachable neighbour (fib_select_default, net/ipv4).
+bool routes_is_default_of_several(struct routes *routes, uint8_t vrf,
+	const struct wire_prefix *prefix);
 // Routes that cannot be represented, summarised by reason and interface.
 void routes_unsupported(struct routes *routes,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);

@@ -93,7 +93,8 @@ void netlink_unsupported(struct netlink *netlink,
 struct netlink_route_check {
 	bool answered; // false: `error` is the kernel's error (-ENETUNREACH...)
 	int error;
-	struct wire_prefix prefix; // of the route selected by the kernel (fib match)
+	struct wire_prefix prefix; // of the route selected by the kernel (fib match); family 0:
+	                           // unknown, as table and metric are (IPv6, via an object)
 	uint32_t table, metric;
 	uint8_t type;         // RTN_UNICAST...: netlink_type_name
 	struct wire_addr via; // family 0: on link
