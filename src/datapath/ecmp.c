@@ -91,11 +91,11 @@ static uint64_t hash_hosts6(const uint8_t *frame, uint16_t length)
 	if (ip->next_header == WIRE_PROTO_ICMP6 && length >= quoted_at + WIRE_IP6_BYTES &&
 		is_error6(frame[icmp_at]))
 		ip = (const void *)(frame + quoted_at);
-	const bool is_ordered = memcmp(ip->src, ip->dst, sizeof(ip->src)) < 0;
-	const uint8_t *lower = is_ordered ? ip->src : ip->dst;
-	const uint8_t *upper = is_ordered ? ip->dst : ip->src;
-	uint64_t hash = mix(mix(0, load64(lower)), load64(lower + 8));
-	hash = mix(mix(hash, load64(upper)), load64(upper + 8));
+	const uint64_t src[2] = {load64(ip->src), load64(ip->src + 8)};
+	const uint64_t dst[2] = {load64(ip->dst), load64(ip->dst + 8)};
+	const bool is_ordered = src[0] != dst[0] ? src[0] < dst[0] : src[1] < dst[1];
+	const uint64_t *lower = is_ordered ? src : dst, *upper = is_ordered ? dst : src;
+	const uint64_t hash = mix(mix(mix(mix(0, lower[0]), lower[1]), upper[0]), upper[1]);
 	const uint32_t label = ip->version_class_flow_be & htobe32(WIRE_IP6_FLOW_LABEL);
 	return mix(hash, label | (uint64_t)ip->next_header << 32);
 }
