@@ -38,6 +38,7 @@ static void show_to_workers(struct fib *fib)
 		.iface_in = fib->ifaces.in,
 		.ifaces = &fib->ifaces,
 		.sources = &fib->sources.shown,
+		.layer3_hash = &fib->groups.layer3_hash,
 		.vrfs = fib->vrf_view,
 	};
 }

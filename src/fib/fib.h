@@ -183,6 +183,12 @@ int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, str
 unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out,
 	unsigned max);
 
+// Whether flows of a family (4 or 6) are distributed over the members of groups by layer 3 alone
+// (IPv4: addresses; IPv6: addresses, flow label and next header; both of an ICMP error: those of
+// the packet that it quotes), or by layer 4 (protocol and ports too), as in a new fib. Workers use
+// it from their next burst on. Control thread.
+void fib_set_layer3_hash(struct fib *fib, uint8_t family, bool is_layer3);
+
 // Sets the MAC address of a neighbour on an interface. All next hops via it are resolved at once;
 // if a CONNECTED route of that interface in the interface's VRF covers it, a host route to it is
 // installed. -EINVAL, -ENOSPC with `error` set. Control thread.

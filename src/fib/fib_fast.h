@@ -59,6 +59,10 @@ struct fib_hop_entry {
 // % FIB_GROUP_BUCKETS], which is not a group. TAGGED: forwarded with the VLAN tags in tags[hop].
 enum { FIB_VERDICT_GROUP = 255, FIB_VERDICT_TAGGED = 254, FIB_GROUP_BUCKETS = 1024 };
 
+// Families whose packets are distributed over the members of a group by a hash of layer 3 instead
+// of layer 4 (fib_set_layer3_hash).
+enum { FIB_LAYER3_IP4 = 1, FIB_LAYER3_IP6 = 2 };
+
 // Summary table of the first hops, with which check can process a whole burst at once: the port of
 // each hop that forwards without tags, FIB_NOT_PLAIN for all others; and the least frame_max of
 // those hops, or less. Each element is written separately: a port after its entry and after a lower
@@ -193,6 +197,7 @@ struct fib_view {
 	                             // hop 0 for all addresses
 	const struct fib_ifaces *ifaces;
 	const struct fib_sources *sources;
+	const uint8_t *layer3_hash; // FIB_LAYER3_*; atomic, relaxed
 } LINE_ALIGNED;
 
 // How to handle received frames of an interface; the tags of a tagged next hop. Worker.

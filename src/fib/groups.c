@@ -205,6 +205,15 @@ int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, str
 		"no space for another next-hop set; the table holds %u hops", FIB_MAX_HOPS);
 }
 
+void fib_set_layer3_hash(struct fib *fib, uint8_t family, bool is_layer3)
+{
+	const uint8_t flag = family == 4 ? FIB_LAYER3_IP4 : FIB_LAYER3_IP6;
+	const uint8_t others = fib->groups.layer3_hash & ~flag;
+
+	__atomic_store_n(&fib->groups.layer3_hash, is_layer3 ? others | flag : others,
+		__ATOMIC_RELAXED);
+}
+
 unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out,
 	unsigned max)
 {

@@ -18,6 +18,7 @@ struct groups {
 	struct group *group;
 	uint16_t first[GROUPS_MAX]; // number + 1 of the first group, by hash
 	uint16_t n_groups;          // highest number ever used, plus one
+	uint8_t layer3_hash;        // FIB_LAYER3_*; atomic, relaxed: workers read it
 };
 
 int groups_open(struct groups *groups);

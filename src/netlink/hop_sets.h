@@ -45,6 +45,7 @@ enum hop_set_reason {
 	HOP_SET_MTU,
 	HOP_SET_MANY,        // more next hops than fit in a group
 	HOP_SET_MIXED,       // several next hops, one of them on link
+	HOP_SET_HASH,        // several next hops, and a hash policy that workers do not support
 	HOP_SET_FULL,        // table of hops or groups is full
 	HOP_SET_TOS,         // from here on: reasons of a prefix, not of a set
 	HOP_SET_UNDER_LOCAL, // covered by a broad local route

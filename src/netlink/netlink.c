@@ -77,6 +77,11 @@ static bool has_old_tables(void *ops, uint8_t family)
 	return sysctl_has_old_tables(((struct netlink *)ops)->ctx.taps, family);
 }
 
+static int hash_policy(void *ops, uint8_t family)
+{
+	return sysctl_hash_policy(((struct netlink *)ops)->ctx.taps, family);
+}
+
 static void dump_again(void *ops)
 {
 	listen_dump_again(((struct netlink *)ops)->listen);
@@ -112,8 +117,8 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 	struct mirror_settings settings = {.fib = netlink->ctx.fib,
 		.n_ports = netlink->ctx.n_ports,
 		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, sends_redirects,
-			disables_ipv6, mtu6, tcx, hides_lost_routes, has_old_tables, dump_again,
-			netlink}};
+			disables_ipv6, mtu6, tcx, hides_lost_routes, has_old_tables, hash_policy,
+			dump_again, netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		struct port_info info;

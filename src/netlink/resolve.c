@@ -122,6 +122,8 @@ static void join(struct routes *routes, struct hop_set *hop_set, struct members 
 	for (unsigned i = 0; i < members->n; i++)
 		if (members->member[i].hop.kind != FIB_VIA)
 			leave_to_linux(hop_set, HOP_SET_MIXED, 0);
+	if (routes->hash_policy[hop_set->key.family == 6] > HASH_LAYER4)
+		leave_to_linux(hop_set, HOP_SET_HASH, 0);
 	if (hop_set->reason != HOP_SET_OK)
 		return;
 	scale_weights(members);
@@ -199,6 +201,37 @@ const struct hop_set *routes_resolve(struct routes *routes, uint32_t number)
 	if (hop_set->reason == HOP_SET_FULL)
 		routes_defer(routes, number);
 	return hop_set;
+}
+
+// The sets with several next hops are resolved again.
+static void hash_policy_changed(struct routes *routes, uint8_t family)
+{
+	for (uint32_t i = 1; i < routes->hop_sets.n; i++) {
+		const struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, i);
+
+		if (hop_set && hop_set->key.family == family &&
+			(hop_set->is_group || hop_set->reason == HOP_SET_HASH))
+			routes_stale(routes, i);
+	}
+}
+
+void routes_follow_hash_policy(struct routes *routes)
+{
+	const struct mirror_ops *ops = &routes->mirror->settings.ops;
+
+	for (uint8_t family = 4; ops->hash_policy && family <= 6; family += 2) {
+		int policy = ops->hash_policy(ops->ops, family);
+		uint8_t *known = &routes->hash_policy[family == 6], before = *known;
+
+		if (policy < 0 || policy == before)
+			continue;
+		*known = policy;
+		if (policy <= HASH_LAYER4)
+			fib_set_layer3_hash(routes->mirror->settings.fib, family,
+				policy == HASH_LAYER3);
+		if (policy > HASH_LAYER4 || before > HASH_LAYER4)
+			hash_policy_changed(routes, family);
+	}
 }
 
 static bool covers(const struct store_place *broad, const struct store_place *place)

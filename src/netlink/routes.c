@@ -22,6 +22,8 @@ int routes_open(struct routes **out, struct mirror *mirror, struct error *error)
 	if (routes->changes && routes->changed && routes->changed_hop_set &&
 		!store_open(&routes->store) && !hop_sets_open(&routes->hop_sets) &&
 		!nexthops_open(&routes->nexthops)) {
+		routes->hash_policy[0] = routes->hash_policy[1] = HASH_LAYER4;
+		routes_follow_hash_policy(routes);
 		*out = routes;
 		return 0;
 	}
@@ -210,6 +212,7 @@ static const char *const what_of[N_HOP_SET_REASONS] = {
 	[HOP_SET_MTU] = "route with an MTU below that of its interface",
 	[HOP_SET_MANY] = "route with more than 64 next hops",
 	[HOP_SET_MIXED] = "multipath route with an on-link next hop",
+	[HOP_SET_HASH] = "multipath route by hash policy 2 or 3",
 	[HOP_SET_FULL] = "route beyond the capacity of the next-hop tables",
 	[HOP_SET_TOS] = "TOS-specific route",
 	[HOP_SET_UNDER_LOCAL] = "route within a shorter local route",

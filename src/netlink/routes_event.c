@@ -166,6 +166,7 @@ void routes_poll(struct routes *routes)
 {
 	const struct mirror_ops *ops = &routes->mirror->settings.ops;
 
+	routes_follow_hash_policy(routes);
 	if (!routes->look_again_ns || routes->is_dumping || clock_now_ns() < routes->look_again_ns)
 		return;
 	routes->look_again_ns = 0; // the dump sets the next time

@@ -95,6 +95,9 @@ uint32_t store_next_dirty(struct store *store);
 
 enum { ROUTES_BATCH = 8192 };
 
+// Linux's multipath hash policies that workers follow.
+enum { HASH_LAYER3, HASH_LAYER4 };
+
 // The state of an interface as last reported to routes.
 struct routes_seen {
 	int ifindex;
@@ -114,10 +117,11 @@ struct routes {
 	bool is_dumping;
 	uint32_t first_stale;
 	uint32_t first_deferred, last_deferred;
-	uint32_t batch;     // number of the current flush
-	uint64_t n_refused; // changes rejected by the fib
-	uint64_t n_lost;    // routes dropped here for lack of space
-	uint32_t *broad;    // places with is_broad
+	uint32_t batch;         // number of the current flush
+	uint8_t hash_policy[2]; // IPv4, IPv6; see routes_follow_hash_policy
+	uint64_t n_refused;     // changes rejected by the fib
+	uint64_t n_lost;        // routes dropped here for lack of space
+	uint32_t *broad;        // places with is_broad
 	uint32_t n_broad;
 	size_t broad_capacity;
 	struct routes_seen *seen;
@@ -152,6 +156,10 @@ void routes_nexthop_lost(struct routes *routes, struct nexthop *nexthop);
 // there is.
 void routes_defer(struct routes *routes, uint32_t hop_set);
 void routes_retry(struct routes *routes); // retries
+
+// Reads Linux's multipath hash policies: workers follow 0 and 1, and routes with several next hops
+// are left to Linux under all others. Re-resolves the sets for which this makes a difference.
+void routes_follow_hash_policy(struct routes *routes);
 
 // Resolves a set to a fib hop; valid for this batch.
 const struct hop_set *routes_resolve(struct routes *routes, uint32_t hop_set);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -679,6 +680,47 @@ static void groups_without_room_are_left_to_linux_until_there_is_some(void **sta
 	assert_int_equal(fake.routes->first_deferred, 0);
 }
 
+static int hash_policy(void *ops, uint8_t family)
+{
+	const int *policies = ops;
+
+	return policies[family == 6];
+}
+
+// Only the routes with several next hops of the family whose policy workers do not support.
+static void hash_policies_2_and_3_are_left_to_linux(void **state)
+{
+	static const char *const four = "10.1.0.2 dev 1 weight 1, 10.2.0.2 dev 2 weight 1",
+				 *const six = "fe80::2 dev 1 weight 1, fe80::2 dev 2 weight 1";
+	struct mirror_ops *ops = &fake.mirror.settings.ops;
+	int policies[] = {HASH_LAYER4, HASH_LAYER4};
+
+	ops->hash_policy = hash_policy;
+	ops->ops = policies;
+	fake_say("20.0.0.0/8 nexthop via 10.1.0.2 dev 1 nexthop via 10.2.0.2 dev 2");
+	fake_say("2001:db8::/32 nexthop via fe80::2 dev 1 nexthop via fe80::2 dev 2");
+	fake_say("21.0.0.0/8 via 10.1.0.2 dev 1");
+	for (int policy = 0; policy < 4; policy++)
+		for (unsigned is_ip6 = 0; is_ip6 < 2; is_ip6++) {
+			policies[is_ip6] = policy;
+			routes_poll(fake.routes);
+			ASK("20.0.0.1", policies[0] > HASH_LAYER4 ? "linux" : four);
+			ASK("2001:db8::1", policies[1] > HASH_LAYER4 ? "linux" : six);
+			ASK("21.0.0.1", "via 10.1.0.2 dev 1");
+		}
+	fake_say("22.0.0.0/8 nexthop via 10.1.0.2 dev 1 nexthop via 10.2.0.2 dev 2");
+	ASK("22.0.0.1", "linux");
+	policies[0] = -EIO;
+	policies[1] = HASH_LAYER3;
+	routes_poll(fake.routes);
+	ASK("20.0.0.1", "linux");
+	ASK("2001:db8::1", six);
+	policies[0] = HASH_LAYER3;
+	routes_poll(fake.routes);
+	ASK("20.0.0.1", four);
+	ASK("22.0.0.1", four);
+}
+
 static void next_hops_without_room_are_left_to_linux_until_there_is_some(void **state)
 {
 	char words[200];
@@ -841,6 +883,7 @@ int main(void)
 		TEST(next_hop_objects_change_under_their_routes),
 		TEST(a_next_hop_object_takes_its_routes_along),
 		TEST(next_hop_objects_need_a_carrier),
+		TEST(hash_policies_2_and_3_are_left_to_linux),
 		TEST(groups_without_room_are_left_to_linux_until_there_is_some),
 		TEST(next_hops_without_room_are_left_to_linux_until_there_is_some),
 		TEST(names_what_is_left_to_linux),
