@@ -148,8 +148,11 @@ const struct fib_iface *fib_iface(const struct fib *fib, uint16_t iface);
 
 // Applies a batch of changes, all or nothing: on error nothing is changed, `error` names the prefix
 // and *bad (may be NULL) is its index. A batch may contain a prefix several times; changes apply in
-// order. -EINVAL, -EEXIST, -ENOENT, -ENOSPC (hops or memory). Workers see either the old or the new
-// state of each route. Fast for one change and for millions. Control thread.
+// order. -EINVAL, -EEXIST, -ENOENT, -ENOSPC (the table is full); -ENOMEM (not with up to
+// FIB_SMALL_BATCH changes, which need no memory; groups made for the batch stay valid). Workers see
+// either the old or the new state of each route. Fast for one change and for millions. Control
+// thread.
+enum { FIB_SMALL_BATCH = 16 };
 int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad,
 	struct error *error);
 

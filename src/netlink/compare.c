@@ -392,7 +392,7 @@ static int explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr 
 	int err = ask_route(netlink, vrf, addr, &route, nexthops);
 
 	*out = (struct netlink_route_check){.error = err};
-	if (err == -ETIMEDOUT || err == -ENOBUFS)
+	if (err == -ETIMEDOUT || err == -ENOBUFS || err == -ENOMEM)
 		return err;
 	if (!err)
 		fill(netlink, &comparison, out);

@@ -40,6 +40,11 @@ static void dump_again(void *ops)
 	fake.n_dumps++;
 }
 
+static void lost(void *ops, enum event_kind kind)
+{
+	fake.lost |= 1u << kind;
+}
+
 void fake_open(void)
 {
 	memset(&fake, 0, sizeof(fake));
@@ -57,7 +62,7 @@ void fake_open(void)
 	}
 	fake.mirror.settings = (struct mirror_settings){.fib = fake.fib,
 		.n_ports = FAKE_FOREIGN - 1,
-		.ops = {.dump_again = dump_again}};
+		.ops = {.dump_again = dump_again, .lost = lost}};
 	assert_int_equal(routes_open(&fake.routes, &fake.mirror, NULL), 0);
 }
 

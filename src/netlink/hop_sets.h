@@ -136,6 +136,7 @@ struct nexthops {
 	struct hash_table by_id;
 	uint32_t n_known;
 	size_t bytes;
+	bool is_short; // there was no memory for one of them, or for the members of a group
 };
 
 int nexthops_open(struct nexthops *nexthops);
@@ -143,9 +144,9 @@ void nexthops_close(struct nexthops *nexthops);
 // NULL: never referenced. / Same, created (not known) if needed; NULL: out of memory.
 struct nexthop *nexthops_find(const struct nexthops *nexthops, uint32_t id);
 struct nexthop *nexthops_get(struct nexthops *nexthops, uint32_t id);
-// Stores what was reported; if there is no memory for the members, the object is treated as having
-// too many.
-void nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
+// Stores what was reported. 0, or -ENOMEM if there is no memory for all members: the object is then
+// treated as having too many.
+int nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
 	const struct event_nexthop *reported);
 // Marks it unknown and removes it from the group counts of its members.
 void nexthops_forget(struct nexthops *nexthops, struct nexthop *nexthop);

@@ -29,6 +29,9 @@ struct mirror_ops {
 	int (*hash_policy)(void *ops, uint8_t family);     // sysctl; -errno: unknown; NULL: 1
 	void (*dump_again)(void *ops);                     // the mirror's state may be
 	                                                   // inconsistent
+	// There was no memory to store an object of this kind, which is now missing: the state is
+	// incomplete until a dump without such a loss.
+	void (*lost)(void *ops, enum event_kind kind);
 	void *ops;
 };
 

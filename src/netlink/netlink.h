@@ -41,7 +41,12 @@ int netlink_fd(const struct netlink *netlink);
 // neighbours, and runs the background check. Returns true if there is more work to do now.
 bool netlink_poll(struct netlink *netlink);
 
-enum netlink_state { NETLINK_DUMPING, NETLINK_FOLLOWING };
+enum netlink_state {
+	NETLINK_DUMPING,
+	NETLINK_FOLLOWING,
+	NETLINK_INCOMPLETE, // something is missing: Linux could not dump it, or there was no memory
+	                    // for it; all tables will be dumped again
+};
 struct netlink_info {
 	uint8_t state;
 	bool is_synced;                  // workers have had all routes; see fib_set_synced

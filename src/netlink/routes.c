@@ -44,6 +44,13 @@ void routes_close(struct routes *routes)
 	free(routes);
 }
 
+void routes_lost(const struct routes *routes, enum event_kind kind)
+{
+	const struct mirror_ops *ops = &routes->mirror->settings.ops;
+
+	ops->lost(ops->ops, kind);
+}
+
 void routes_stale(struct routes *routes, uint32_t number)
 {
 	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
@@ -161,11 +168,23 @@ static void sweep_nexthops(struct routes *routes)
 	}
 }
 
+static void list_all_broad(struct routes *routes)
+{
+	routes->lacks_broad = false;
+	for (uint32_t i = 1; i < routes->store.top_place; i++)
+		if (routes->store.place[i].is_used)
+			routes_poll_broad(routes, i);
+}
+
 void routes_dump_ends(struct routes *routes, uint32_t partial)
 {
 	if (!routes->is_dumping)
 		return;
 	routes->is_dumping = false;
+	if (routes->lacks_broad)
+		list_all_broad(routes);
+	if (routes->lacks_seen)
+		routes_see_all(routes);
 	if (!event_kinds_have(partial, EVENT_ROUTE))
 		sweep_routes(routes);
 	if (!event_kinds_have(partial, EVENT_NEXTHOP))
@@ -284,8 +303,7 @@ static void print_lost(const struct routes *routes, struct netlink_unsupported *
 {
 	*out = (struct netlink_unsupported){.n = routes->n_refused + routes->n_lost};
 	snprintf(out->what, sizeof(out->what), "route beyond the capacity of the table");
-	snprintf(out->where, sizeof(out->where), "more than %u routes, or no memory",
-		STORE_MAX - 1);
+	snprintf(out->where, sizeof(out->where), "more than %u routes", STORE_MAX - 1);
 	snprintf(out->effect, sizeof(out->effect),
 		"workers do not have it and use the next shorter prefix");
 }

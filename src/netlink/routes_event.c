@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 
+#include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
@@ -106,14 +107,17 @@ uint32_t read_hop_set(struct routes *routes, const struct hop_set_request *reque
 {
 	uint32_t number = hop_sets_get(&routes->hop_sets, request);
 
-	if (!number)
+	if (!number) {
+		routes_lost(routes, EVENT_ROUTE);
 		return 0;
+	}
 	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
 	if (!hop_set->n_routes && !hop_set->is_stale && !hop_set->is_deferred &&
 		request->key.nh_id) {
 		struct nexthop *nexthop = nexthops_get(&routes->nexthops, request->key.nh_id);
 		if (!nexthop) {
 			hop_sets_free(&routes->hop_sets, number);
+			routes_lost(routes, EVENT_ROUTE);
 			return 0;
 		}
 		hop_set->next_of_nexthop = nexthop->first_hop_set;
@@ -181,6 +185,8 @@ void routes_event(struct routes *routes, const struct event *event)
 	bool is_ipv4 = reported->prefix.addr.family == 4;
 	int domain = domain_of(routes, reported->table);
 
+	if (domain == -ENOMEM)
+		routes_lost(routes, EVENT_ROUTE);
 	if (reported->flags & RTM_F_CLONED || domain < 0)
 		return;
 	if (!event->is_delete && has_expired(routes, reported))
@@ -200,11 +206,12 @@ void routes_event(struct routes *routes, const struct event *event)
 		return;
 	}
 	uint32_t hop_set = read_hop_set(routes, &routes->request);
-	peers.place = hop_set ? store_place(&routes->store, domain, &reported->prefix) : 0;
+	if (!hop_set)
+		return;
+	peers.place = store_place(&routes->store, domain, &reported->prefix);
 	if (!peers.place) {
 		routes->n_lost++;
-		if (hop_set)
-			routes_free_hop_set(routes, hop_set);
+		routes_free_hop_set(routes, hop_set);
 	} else if (is_ipv4) {
 		handle_add4(routes, &peers, hop_set, event);
 	} else {
@@ -372,6 +379,15 @@ static bool is_reported(const struct hop_set_request *request, const struct hop_
 	return false;
 }
 
+// Without memory for what is left, the route stays as it is until the next dump.
+static void lead_to_rest(struct routes *routes, uint32_t route)
+{
+	uint32_t hop_set = read_hop_set(routes, &routes->rest);
+
+	if (hop_set)
+		routes_lead(routes, route, hop_set);
+}
+
 // Removes the reported hops from a route; with the last hop the route is removed.
 static void subtract(struct routes *routes, uint32_t route, const struct peers *peers)
 {
@@ -388,7 +404,7 @@ static void subtract(struct routes *routes, uint32_t route, const struct peers *
 	else if (!rest->key.n_hops)
 		routes_drop(routes, route);
 	else
-		routes_lead(routes, route, read_hop_set(routes, rest));
+		lead_to_rest(routes, route);
 }
 
 // For a route that is not merged: the one with the same next-hop set.

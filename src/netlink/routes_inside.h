@@ -73,7 +73,8 @@ int store_open(struct store *store);
 void store_close(struct store *store);
 size_t store_bytes(const struct store *store);
 
-// The domain of a kernel table; created with vrf IFACES_NO_VRF if needed. -ENOSPC.
+// The domain of a kernel table; created with vrf IFACES_NO_VRF if needed. -ENOSPC,
+// -ENOMEM.
 int store_domain(struct store *store, uint32_t table);
 
 // The place of a prefix (host bits clear), 0: none. / Same, created if needed; 0: no space.
@@ -115,12 +116,15 @@ struct routes {
 	uint8_t pass; // through Linux's IPv6 routes; a dump that is interrupted begins another
 	uint32_t pass_sequence; // of its request
 	bool is_dumping;
+	bool lacks_broad; // there was no memory to list a broad local route
+	bool lacks_seen;  // the same for an interface in `seen`
+	bool is_short; // there was no memory for a batch of changes: they are applied in small ones
 	uint32_t first_stale;
 	uint32_t first_deferred, last_deferred;
 	uint32_t batch;         // number of the current flush
 	uint8_t hash_policy[2]; // IPv4, IPv6; see routes_follow_hash_policy
 	uint64_t n_refused;     // changes rejected by the fib
-	uint64_t n_lost;        // routes dropped here for lack of space
+	uint64_t n_lost;        // routes dropped here because the store is full
 	uint32_t *broad;        // places with is_broad
 	uint32_t n_broad;
 	size_t broad_capacity;
@@ -134,6 +138,9 @@ struct routes {
 	struct hop_set_request request, rest; // scratch space
 };
 
+// There was no memory for a route or a next-hop object: another dump will cure that.
+void routes_lost(const struct routes *routes, enum event_kind kind);
+
 // Makes a route use a next-hop set instead of its current one (0: none).
 void routes_lead(struct routes *routes, uint32_t route, uint32_t hop_set);
 // Removes a route that the kernel has deleted.
@@ -145,6 +152,9 @@ void routes_stale(struct routes *routes, uint32_t hop_set);
 void routes_free_hop_set(struct routes *routes, uint32_t hop_set);
 // Updates the list of broad local routes after a place has changed.
 void routes_poll_broad(struct routes *routes, uint32_t place);
+
+// After a dump: records the current state of all interfaces of routes that are not in `seen`.
+void routes_see_all(struct routes *routes);
 
 // The object has changed: updates its next-hop sets and those of the groups that contain it. / The
 // object was deleted, together with the routes that refer to it and the groups of which it was the
@@ -214,7 +224,7 @@ void peers_missed(struct routes *routes, const struct peers *peers);
 
 // Route event handlers per address family.
 
-// The requested next-hop set, created if needed; 0: no space, or its next-hop object is unknown.
+// The requested next-hop set, created if needed; 0: out of memory (routes_lost).
 uint32_t read_hop_set(struct routes *routes, const struct hop_set_request *request);
 
 // routes->request was added with next-hop set `hop_set`, or was deleted.
