@@ -282,7 +282,7 @@ static enum hop_set_reason find_reason(struct routes *routes, const struct store
 	const struct store_route *best, const struct hop_set *hop_set)
 {
 	if (hop_set->reason != HOP_SET_OK) // Linux may use another route, which workers support
-		return place->is_ipv6 && has_rival(routes, best, &hop_set->hop)
+		return place->is_ipv6 && !best->narrow && has_rival(routes, best, &hop_set->hop)
 		               ? HOP_SET_SAME_METRIC
 		               : hop_set->reason;
 	if (best->narrow)
