@@ -1,5 +1,6 @@
 // ECMP groups: maps each flow to one member, which stays the same as long as the group does not
-// change. Called only for bursts in which a route leads to a group. Worker.
+// change, or its bucket is in use (resilient groups). Called only for bursts in which a route leads
+// to a group. Worker.
 #include "datapath/steps.h"
 
 #include "wire/headers.h"
@@ -136,7 +137,9 @@ static inline __attribute__((always_inline)) bool select_members(const struct fi
 		if (entry.verdict != FIB_VERDICT_GROUP)
 			continue;
 		uint32_t slot = (hash(b, i) >> 20) % FIB_GROUP_BUCKETS;
-		b->hop[i] = view->bucket[fib_entry_group(&entry) + slot];
+		slot += fib_entry_group(&entry);
+		b->hop[i] = unlikely(fib_entry_is_resilient(&entry)) ? fib_bucket_use(view, slot)
+		                                                     : view->bucket[slot];
 		has_group = true;
 	}
 	return has_group;

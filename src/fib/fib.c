@@ -24,6 +24,8 @@ static void show_to_workers(struct fib *fib)
 		.hops = fib->hops.entry,
 		.plain = fib->hops.plain,
 		.bucket = fib->groups.bucket,
+		.used = fib->groups.used,
+		.epoch = &fib->groups.epoch,
 		.lookup4 = fib->lookups->near4,
 		.lookup6 = fib->lookups->six,
 		.begin4 = fib->lookups->begin4,

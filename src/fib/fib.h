@@ -176,11 +176,29 @@ struct fib_member {
 // ECMP: creates the hop for a route with n next hops (1 to 64). Each gets its share of flows by
 // weight, with a resolution of 1/1024. The mapping of flows to members is stable as long as the
 // group is unchanged. It is not resilient: a route with other members has another group, in which
-// some flows of the remaining members are moved as well. Groups are deduplicated; the order of
-// members does not matter. `out` is valid until the end of the next fib_change, even if that fails
-// or has no changes. -EINVAL, -ENOSPC (4096 groups) with `error` set. Control thread.
+// some flows of the remaining members are moved as well (see fib_resilient_group). Groups are
+// deduplicated; the order of members does not matter. `out` is valid until the end of the next
+// fib_change, even if that fails or has no changes. -EINVAL, -ENOSPC (4096 groups) with `error`
+// set. Control thread.
 int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, struct fib_hop *out,
 	struct error *error);
+// What makes a group resilient.
+struct fib_resilience {
+	uint64_t key;           // identifies the group, whatever its members; not 0
+	uint32_t idle_ms;       // a bucket without packets for so long may be moved
+	uint32_t unbalanced_ms; // after so long, buckets in use are moved too; 0: never
+};
+// The same for a resilient group: the first call with a key creates it; later ones change its
+// members in place, so its hop stays the same. A changed group moves buckets as Linux does
+// (nh_res_table_upkeep in net/ipv4/nexthop.c): those of removed members at once, and from members
+// with too many buckets to those with too few only idle ones. Control thread.
+int fib_resilient_group(struct fib *fib, const struct fib_resilience *resilience,
+	const struct fib_member *members, unsigned n, struct fib_hop *out, struct error *error);
+// Advances the clock of workers by which uses of buckets are noted, and moves those that have
+// become idle, or whose group was unbalanced for too long. `now_ns` never decreases and counts from
+// any start. Call it about 10 times a second. Control thread.
+void fib_groups_poll(struct fib *fib, uint64_t now_ns);
+
 // Writes at most `max` members of a hop of kind FIB_GROUP; returns the number of members. Control
 // thread.
 unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out,

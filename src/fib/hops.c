@@ -236,11 +236,12 @@ static bool find_mac(const struct hop *hop, const struct fib_iface *iface, struc
 	return hop->key.kind == FIB_PEER ? iface->has_peer : hop->is_neighbour;
 }
 
-static void write_group(struct fib_hop_entry *entry, uint32_t number)
+static void write_group(const struct groups *groups, struct fib_hop_entry *entry, uint32_t number)
 {
 	uint32_t first = number * FIB_GROUP_BUCKETS;
 
 	memcpy(entry->macs, &first, sizeof(first));
+	entry->macs[FIB_ENTRY_RESILIENT] = groups->group[number].resilience.key != 0;
 }
 
 // Both families may use the same hop (RFC 8950).
@@ -287,7 +288,7 @@ void hops_rewrite(struct hops *hops, uint16_t id)
 	bool leads_out = key->kind == FIB_VIA || key->kind == FIB_PEER;
 
 	if (key->kind == FIB_GROUP)
-		write_group(&entry, groups_number(key));
+		write_group(hops->groups, &entry, groups_number(key));
 	if (leads_out && hops->ifaces->iface[key->iface].was_reported)
 		write_way_out(hops, id, &entry);
 	write_entry(hops, id, &entry);
