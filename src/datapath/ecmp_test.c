@@ -229,10 +229,43 @@ static void errors_that_quote_too_little_take_the_bucket_of_their_addresses(void
 		}
 }
 
+// The bucket is marked with the epoch of its last packet; other groups have no marks.
+static void the_use_of_a_resilient_groups_bucket_is_noted(void **state)
+{
+	static uint32_t used[FIB_GROUP_BUCKETS];
+	static const uint32_t epochs[] = {7, 8};
+	static struct burst b;
+	struct fib_hop_entry entry[2] = {[GROUP] = {.verdict = FIB_VERDICT_GROUP}};
+	const struct wire_recipe recipe = random_packet(4);
+	const struct frame packet = build(&recipe);
+	struct rte_mbuf mbuf = {.buf_addr = (void *)(uintptr_t)packet.at, .data_len = packet.n};
+
+	for (unsigned i = 0; i < 4; i++) {
+		const bool is_resilient = i & 1;
+		const struct fib_view own = {.hops = entry,
+			.bucket = buckets,
+			.layer3_hash = &layer3,
+			.used = used,
+			.epoch = &epochs[i / 2]};
+		entry[GROUP].macs[FIB_ENTRY_RESILIENT] = is_resilient;
+		memset(used, 0, sizeof(used));
+		b = (struct burst){.n = 1};
+		b.mbuf[0] = &mbuf;
+		b.frame[0] = mbuf.buf_addr;
+		b.length[0] = packet.n;
+		b.hop[0] = GROUP;
+		assert_true(datapath_ecmp(&own, &b));
+		for (unsigned at = 0; at < FIB_GROUP_BUCKETS; at++)
+			assert_int_equal(used[at],
+				is_resilient && at == b.hop[0] ? epochs[i / 2] : 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(layer_3_of_ip4_is_the_addresses),
+		cmocka_unit_test(the_use_of_a_resilient_groups_bucket_is_noted),
 		cmocka_unit_test(layer_3_of_ip6_has_the_flow_label_and_the_next_header),
 		cmocka_unit_test(layer_4_of_one_family_is_not_affected_by_the_other),
 		cmocka_unit_test(many_hosts_spread_evenly),

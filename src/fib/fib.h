@@ -185,8 +185,8 @@ int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, str
 // What makes a group resilient.
 struct fib_resilience {
 	uint64_t key;           // identifies the group, whatever its members; not 0
-	uint32_t idle_ms;       // a bucket without packets for so long may be moved
-	uint32_t unbalanced_ms; // after so long, buckets in use are moved too; 0: never
+	uint64_t idle_ms;       // a bucket without packets for so long may be moved
+	uint64_t unbalanced_ms; // after so long, buckets in use are moved too; 0: never
 };
 // The same for a resilient group: the first call with a key creates it; later ones change its
 // members in place, so its hop stays the same. A changed group moves buckets as Linux does

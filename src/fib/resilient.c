@@ -70,7 +70,7 @@ static bool is_idle(const struct groups *groups, const struct fib_resilience *re
 	const uint32_t used = __atomic_load_n(&groups->used[bucket], __ATOMIC_RELAXED);
 
 	return !used || !resilience->idle_ms ||
-	       age_ms(groups, used) >= (uint64_t)resilience->idle_ms + GROUPS_EPOCH_MS;
+	       age_ms(groups, used) >= resilience->idle_ms + GROUPS_EPOCH_MS;
 }
 
 // The use is cleared first: see fib_bucket_use.

@@ -181,6 +181,12 @@ static void take_pair(struct event *event, const char *word, char *value)
 		event->sequence = atoi(value);
 	} else if (!strcmp(word, "group")) {
 		take_group(&event->nexthop, value);
+	} else if (!strcmp(word, "type")) {
+		event->nexthop.is_resilient = !strcmp(value, "resilient");
+	} else if (!strcmp(word, "idle_timer")) {
+		event->nexthop.resilient.idle_cs = atoi(value) * 100;
+	} else if (!strcmp(word, "unbalanced_timer")) {
+		event->nexthop.resilient.unbalanced_cs = atoi(value) * 100;
 	} else {
 		fail_msg("nobody says \"%s\"", word);
 	}

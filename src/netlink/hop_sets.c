@@ -261,6 +261,9 @@ int nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
 	drop_members(nexthops, nexthop);
 	nexthop->is_blackhole = reported->is_blackhole;
 	nexthop->is_group = reported->is_group;
+	nexthop->is_resilient = reported->is_resilient;
+	nexthop->idle_ms = reported->resilient.idle_cs * 10ull;
+	nexthop->unbalanced_ms = reported->resilient.unbalanced_cs * 10ull;
 	nexthop->is_fdb = reported->is_fdb;
 	nexthop->has_too_many_members = reported->too_many_members;
 	nexthop->hop = (struct hop_set_hop){.via = reported->hop.via,

@@ -126,8 +126,9 @@ struct nexthop {
 	uint32_t n_groups;      // number of groups that contain it
 	uint8_t generation;
 	bool is_known; // false: referenced by a set or a group, but not reported yet
-	bool is_blackhole, is_group, is_fdb, has_too_many_members;
-	struct hop_set_hop hop; // if not a group
+	bool is_blackhole, is_group, is_resilient, is_fdb, has_too_many_members;
+	uint64_t idle_ms, unbalanced_ms; // if resilient
+	struct hop_set_hop hop;          // if not a group
 	uint16_t n_members;
 	struct nexthop_member *member; // owned
 };

@@ -117,6 +117,33 @@ static void scale_weights(struct members *members)
 		members->member[i].weight = members->weight[i];
 }
 
+// The object of a set if it is a resilient group; NULL: any other set.
+static const struct nexthop *resilient_of(const struct routes *routes,
+	const struct hop_set *hop_set)
+{
+	const struct nexthop *nexthop =
+		hop_set->key.nh_id ? nexthops_find(&routes->nexthops, hop_set->key.nh_id) : NULL;
+
+	return nexthop && nexthop->is_group && nexthop->is_resilient ? nexthop : NULL;
+}
+
+// Families may differ in which members are usable, so each has its own buckets.
+static int make_group(struct routes *routes, struct hop_set *hop_set, const struct members *members)
+{
+	struct fib *fib = routes->mirror->settings.fib;
+	const struct nexthop *resilient = resilient_of(routes, hop_set);
+
+	if (!resilient)
+		return fib_group(fib, members->member, members->n, &hop_set->hop, NULL);
+	const struct fib_resilience resilience = {
+		.key = (uint64_t)hop_set->key.family << 32 | resilient->id,
+		.idle_ms = resilient->idle_ms,
+		.unbalanced_ms = resilient->unbalanced_ms,
+	};
+	return fib_resilient_group(fib, &resilience, members->member, members->n, &hop_set->hop,
+		NULL);
+}
+
 static void join(struct routes *routes, struct hop_set *hop_set, struct members *members)
 {
 	for (unsigned i = 0; i < members->n; i++)
@@ -129,9 +156,18 @@ static void join(struct routes *routes, struct hop_set *hop_set, struct members 
 	scale_weights(members);
 	hop_set->is_usable = hop_set->is_group = true;
 	hop_set->batch = routes->batch;
-	if (fib_group(routes->mirror->settings.fib, members->member, members->n, &hop_set->hop,
-		    NULL))
+	if (make_group(routes, hop_set, members))
 		leave_to_linux(hop_set, HOP_SET_FULL, 0);
+}
+
+// A resilient group with one member, too: when it gets further ones, buckets in use must not move.
+static bool needs_group(const struct routes *routes, const struct hop_set *hop_set,
+	const struct members *members)
+{
+	if (members->n > 1)
+		return true;
+	return resilient_of(routes, hop_set) && members->member[0].hop.kind == FIB_VIA &&
+	       routes->hash_policy[hop_set->key.family == 6] <= HASH_LAYER4;
 }
 
 static void resolve_unicast(struct routes *routes, struct hop_set *hop_set)
@@ -149,7 +185,7 @@ static void resolve_unicast(struct routes *routes, struct hop_set *hop_set)
 		collect_hop(routes, hop_set, &hop_set->hops[i], &members);
 	if (hop_set->reason != HOP_SET_OK || !members.n)
 		return;
-	if (members.n > 1) {
+	if (needs_group(routes, hop_set, &members)) {
 		join(routes, hop_set, &members);
 		return;
 	}
