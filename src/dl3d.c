@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
+#include "base/priority.h"
 #include "base/signals.h"
 #include "base/wake.h"
 #include "config/config.h"
@@ -28,6 +29,7 @@ static void announce(const struct api_ctx *h)
 
 static int serve(struct api_ctx *h, struct rpc *rpc, int signals, struct error *error)
 {
+	priority_raise(); // the workers run already and keep theirs
 	while (!h->stop) {
 		if (api_has_become_ready(h))
 			announce(h);

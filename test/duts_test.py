@@ -159,7 +159,7 @@ def takes_a_box_and_a_generator_that_run_already() -> None:
         with open_bed(setup, traffic, BUILD) as box:
             assert _passes(box)
             assert "dl3d" in str(box.facts["dut"])
-            with pytest.raises(Fault, match="by hand"):
+            with pytest.raises(Fault, match="manually"):
                 box.reset_process()
         astray = Traffic(streams=tuple(stream.written() | {"dst_ip": "192.0.2.1"} for stream in bed.streams))
         with (

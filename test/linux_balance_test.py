@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from harness.flows import TARGETS, Book, flow_frame, send_flows
+from harness.flows import EACH_ONCE, TARGETS, Book, flow_frame, hop_words, send_flows, spread
 from harness.frames import IP, Ether, IPv6, Raw
 from harness.network import BENCHMARK, FAMILIES, Network
 from harness.probes import carries, listening, wait_reached
@@ -32,26 +32,12 @@ def n_flows(is_long: bool) -> int:
     return MANY if is_long else FEW
 
 
-def _hop(network: Network, family: int, name: str) -> str:
-    return f"via {network[name].address(family)} dev p{network[name].link}"
-
-
-def _spread(network: Network, family: int, names: Sequence[str], weights: Sequence[int]) -> None:
-    """A route with several next hops; the router has resolved its neighbours."""
-    for name in names:
-        wait_reached(network, network[name].address(family))
-    hops = [
-        f"nexthop {_hop(network, family, name)} weight {weight}" for name, weight in zip(names, weights, strict=True)
-    ]
-    network.ip(f"route add {BENCHMARK[family]} {' '.join(hops)}")
-
-
 def _spread_by_objects(network: Network, family: int, names: Sequence[str], weights: Sequence[int], kind: str) -> None:
     for name in names:
         wait_reached(network, network[name].address(family))
     members = "/".join(f"{i},{weight}" for i, weight in enumerate(weights, 1))
     network.ip(
-        *(f"nexthop add id {i} {_hop(network, family, name)}" for i, name in enumerate(names, 1)),
+        *(f"nexthop add id {i} {hop_words(network, family, name)}" for i, name in enumerate(names, 1)),
         f"nexthop add id 10 group {members} type {kind}",
         f"route add {BENCHMARK[family]} nhid 10",
     )
@@ -70,7 +56,7 @@ def _assert_shares(book: Book, names: Sequence[str], weights: Sequence[int]) -> 
 def flows_are_shared_by_weight(
     network: Network, family: int, names: Sequence[str], weights: Sequence[int], n_flows: int
 ) -> None:
-    _spread(network, family, names, weights)
+    spread(network, family, names, weights)
     _assert_shares(send_flows(network, family, names, n_flows), names, weights)
 
 
@@ -87,19 +73,21 @@ def a_resilient_group_keeps_flows_together(network: Network, family: int, n_flow
 
 
 def routes_elsewhere_move_no_flow(network: Network, family: int) -> None:
-    _spread(network, family, NEIGHBOURS, WEIGHTS)
+    spread(network, family, NEIGHBOURS, WEIGHTS)
     n_flows = 1000
-    before = send_flows(network, family, NEIGHBOURS, n_flows, times=1)
+    before = send_flows(network, family, NEIGHBOURS, n_flows, EACH_ONCE)
     other = "198.19.{}.0/24" if family == 4 else "2001:db8:f9:{}::/64"
-    network.ip(*(f"route add {other.format(i)} {_hop(network, family, 'h2')}" for i in range(50)))
-    network.ip(f"nexthop add id 77 {_hop(network, family, 'h2')}")
-    after = send_flows(network, family, NEIGHBOURS, n_flows, times=1)
+    network.ip(*(f"route add {other.format(i)} {hop_words(network, family, 'h2')}" for i in range(50)))
+    network.ip(f"nexthop add id 77 {hop_words(network, family, 'h2')}")
+    after = send_flows(network, family, NEIGHBOURS, n_flows, EACH_ONCE)
     assert before == after
 
 
 def a_weight_that_changes_counts(network: Network, family: int, n_flows: int) -> None:
-    _spread(network, family, NEIGHBOURS, EVEN)
-    hops = [f"nexthop {_hop(network, family, name)} weight {w}" for name, w in zip(NEIGHBOURS, WEIGHTS, strict=True)]
+    spread(network, family, NEIGHBOURS, EVEN)
+    hops = [
+        f"nexthop {hop_words(network, family, name)} weight {w}" for name, w in zip(NEIGHBOURS, WEIGHTS, strict=True)
+    ]
     network.ip(f"route replace {BENCHMARK[family]} {' '.join(hops)}")
     _assert_shares(send_flows(network, family, NEIGHBOURS, n_flows), NEIGHBOURS, WEIGHTS)
 
@@ -127,7 +115,7 @@ def _n_out(wires: dict[str, Wire], target: str) -> dict[str, int]:
 
 
 def all_fragments_go_the_same_way(network: Network, family: int) -> None:
-    _spread(network, family, NEIGHBOURS, EVEN)
+    spread(network, family, NEIGHBOURS, EVEN)
     wires = {name: network[name].wire() for name in NEIGHBOURS}
     counted = dict.fromkeys(NEIGHBOURS, 0)
     with listening(network["h0"]) as source:

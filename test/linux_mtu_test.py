@@ -71,6 +71,29 @@ def a_frame_longer_than_its_slot_is_cut(wired: WiredForwarder, name: str) -> Non
     assert after.drops == {"frame_cut": 1, "ip4_length": 1}
 
 
+@pytest.fixture(scope="module")
+def tied() -> Iterator[WiredForwarder]:
+    """Two ports that pass frames on to each other without routing them."""
+    ports = [Port(name, keys={"mode": "xconnect", "to": other}) for name, other in ("ab", "ba")]
+    with WiredForwarder(ports) as made:
+        for name in "ab":
+            far = made.wires[name].end
+            made.namespace.ip("link", "set", "dev", name, "mtu", "9000")
+            far.namespace.ip("link", "set", "dev", far.device, "mtu", "9000")
+        yield made
+
+
+@pytest.mark.parametrize("name", LONG)
+def a_cut_frame_is_not_passed_on(tied: WiredForwarder, name: str) -> None:
+    whole = on(0, ip4("10.2.0.1", payload=SLOT_BYTES - 14 - 28))
+    before = tied.account()
+    for frame in (LONG[name], whole, LYING):
+        tied.wires["a"].send(frame)
+    after = tied.settle(before.received + 3).since(before)
+    assert after.drops == {"frame_cut": 1}
+    assert [tied.wires["b"].receive(10.0) for _ in range(2)] == [whole, LYING]
+
+
 def a_frame_as_long_as_its_slot_is_whole(wired: WiredForwarder) -> None:
     before = wired.account()
     wired.wires["a"].send(on(0, ip4("10.2.0.1", payload=SLOT_BYTES - 14 - 28)))

@@ -12,7 +12,7 @@ from dl3.campaign.duration import Pace, total_s
 from dl3.model.campaign import Effort, Job, Text
 from dl3.model.fault import UsageFault
 
-FLOOR_S = 0.2  # minimum trial duration; in shorter trials a pause of the machine is too large a share
+FLOOR_S = 0.2  # minimum trial duration; in shorter trials a stall of the machine is too large a share
 RESERVE = 0.3  # fraction of a budget kept for repeating INVALID trials, up to half of them on virtual cores
 LEAST_RESERVE = 0.15  # a budget that leaves less is rejected
 RESOLUTIONS = (0.01, 0.02, 0.05)

@@ -44,11 +44,13 @@ def run(
 
 def by_linux(said: Opinion) -> str:
     """What Linux would do, on one line."""
-    if said.agrees is None or not said.prefix:
+    if said.agrees is None or said.error:
         return said.error or "no reply"
-    words = [said.type or "route", "to", said.prefix, *(("via", said.via) if said.via else ())]
+    words = [said.type or "route", *(("to", said.prefix) if said.prefix else ())]
+    words += ["via", said.via] if said.via else []
     words += ["dev", said.interface] if said.interface else []
-    return " ".join([*words, f"(table {said.table}, metric {said.metric})"])
+    words += [f"(table {said.table}, metric {said.metric})"] if said.prefix else []
+    return " ".join(words)
 
 
 def next_hops(decision: Decision) -> list[tuple[str, object]]:

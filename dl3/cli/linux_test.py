@@ -188,6 +188,13 @@ def route_reports_what_linux_would_do_otherwise(tmp_path: Path) -> None:
     assert "unicast to 10.0.0.0/8 via 192.0.2.9 dev right (table 254, metric 20)" in done.stdout
 
 
+def route_names_no_route_that_linux_does_not_tell(tmp_path: Path) -> None:
+    said = {**SAID, "agrees": True, "differs": None, "prefix": None, "table": None, "metric": None}
+    done, _ = ask(tmp_path, {**DECISION, "linux": said}, "show", "route", "2001:db8::1")
+    assert "unicast via 192.0.2.9 dev right" in done.stdout
+    assert "table" not in done.stdout
+
+
 def route_reports_that_linux_could_not_be_asked(tmp_path: Path) -> None:
     done, _ = ask(tmp_path, {**DECISION, "linux": {"agrees": None, "error": "still dumping"}}, "route", "10.1.2.3")
     assert "still dumping" in done.stdout

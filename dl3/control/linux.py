@@ -67,7 +67,7 @@ class Burst(Reply):
 class Mirror(Reply):
     """Method 'mirror'. The numbers of routes, neighbours and next hops are those of Linux."""
 
-    state: str  # 'dumping' or 'following'
+    state: str  # 'dumping', 'following' or 'incomplete'
     messages: int
     ignored: int
     malformed: int

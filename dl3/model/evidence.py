@@ -34,7 +34,7 @@ class Gap(Noun):
     program: Literal["dl3d", "dl3gen"]
     worker: int
     core: int
-    at_ns: int  # CLOCK_MONOTONIC, end of the pause
+    at_ns: int  # CLOCK_MONOTONIC, end of the stall
     us: float  # total length, including the time that its frames explain
     is_elsewhere: bool = False  # on the other machine of the testbed; converted to the local clock
 
@@ -77,7 +77,7 @@ class Work(Noun):
 class Evidence(Noun):
     """Evidence of one trial, from before the first frame to after the last."""
 
-    gaps: tuple[Gap, ...] = ()  # the longest pauses, in time order
+    gaps: tuple[Gap, ...] = ()  # the longest stalls, in time order
     events: tuple[Event, ...] = ()  # on the workers' cores; the longest ones, in time order
     totals: dict[str, float] = Field(
         default_factory=dict

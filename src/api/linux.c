@@ -79,7 +79,9 @@ const char *mirror_word(const struct netlink *netlink)
 	struct netlink_info info;
 
 	netlink_info(netlink, &info);
-	return info.state == NETLINK_DUMPING ? "dumping" : "following";
+	return info.state == NETLINK_DUMPING      ? "dumping"
+	       : info.state == NETLINK_INCOMPLETE ? "incomplete"
+	                                          : "following";
 }
 
 static json_t *iface_json(const struct api_ctx *ctx, unsigned id, const struct fib_iface *iface)

@@ -241,6 +241,18 @@ static void explains_a_packet_that_workers_forward(void **state)
 		});
 }
 
+static void names_no_route_that_linux_does_not_tell(void **state)
+{
+	fake.route_check = (struct netlink_route_check){.answered = true,
+		.type = RTN_UNICAST,
+		.interface = "left",
+		.agrees = true};
+	check("route", "{\"address\": \"10.1.2.3\"}", "linux",
+		"{\"agrees\": true, \"differs\": null, \"error\": null, \"prefix\": null, "
+		"\"table\": null, \"metric\": null, \"type\": \"unicast\", \"via\": null, "
+		"\"interface\": \"left\"}");
+}
+
 static void explains_a_packet_that_is_left_to_linux(void **state)
 {
 	fake.route_check = (struct netlink_route_check){.error = -ENETUNREACH,
@@ -376,6 +388,7 @@ int main(void)
 		TEST(unsupported_is_a_list_with_an_end),
 		TEST(verify_lists_differences_up_to_its_limit),
 		TEST(explains_a_packet_that_workers_forward),
+		TEST(names_no_route_that_linux_does_not_tell),
 		TEST(explains_a_packet_that_is_left_to_linux),
 		TEST(a_vrf_is_one_that_linux_has),
 		TEST(routes_are_changed_in_linux),

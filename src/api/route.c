@@ -9,15 +9,16 @@
 
 static json_t *answer_json(const struct netlink_route_check *said)
 {
+	bool is_known = said->answered && said->prefix.addr.family;
 	json_t *json = json_pack("{s:b, s:o, s:o, s:o}", "agrees", said->agrees, "differs",
 		rpc_text_json(said->agrees ? NULL : said->differs), "error",
 		rpc_text_json(said->answered ? NULL : strerror(-said->error)), "prefix",
-		said->answered ? prefix_json(&said->prefix) : json_null());
+		is_known ? prefix_json(&said->prefix) : json_null());
 
 	if (!said->answered)
 		return json;
-	json_object_set_new(json, "table", number_json(said->table));
-	json_object_set_new(json, "metric", number_json(said->metric));
+	json_object_set_new(json, "table", is_known ? number_json(said->table) : json_null());
+	json_object_set_new(json, "metric", is_known ? number_json(said->metric) : json_null());
 	json_object_set_new(json, "type", rpc_text_json(netlink_type_name(said->type)));
 	json_object_set_new(json, "via", addr_json(&said->via));
 	json_object_set_new(json, "interface",

@@ -145,7 +145,7 @@ static void turns_streams_into_json(void **state)
 	config_free(config);
 }
 
-static void places_a_error_about_a_stream_at_its_line(void **state)
+static void places_an_error_about_a_stream_at_its_line(void **state)
 {
 	static const struct {
 		const char *said, *placed;
@@ -262,7 +262,7 @@ int main(void)
 		cmocka_unit_test(gives_ports_addresses_and_gateways_of_both_families),
 		cmocka_unit_test(gives_each_port_one_queue_and_its_line_rate),
 		cmocka_unit_test(turns_streams_into_json),
-		cmocka_unit_test(places_a_error_about_a_stream_at_its_line),
+		cmocka_unit_test(places_an_error_about_a_stream_at_its_line),
 		cmocka_unit_test(takes_no_streams_from_aliases_of_aliases),
 		cmocka_unit_test(takes_no_endless_list_of_sizes),
 		cmocka_unit_test(accepts_its_own_example),

@@ -34,11 +34,13 @@ static uint16_t frame_max4[8] = {0, 1514, 1514, 1514, 1514};
 static struct fib_plain_hops none_plain;
 static uint16_t buckets[2 * FIB_GROUP_BUCKETS];
 static struct fib_sources own;
+static const uint8_t layer3_hash;
 static const struct fib_view view = {.hops = hops,
 	.plain = &none_plain,
 	.frame_max4 = frame_max4,
 	.bucket = buckets,
-	.sources = &own};
+	.sources = &own,
+	.layer3_hash = &layer3_hash};
 static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
 
 static int set_up(void **state)

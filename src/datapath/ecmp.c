@@ -1,5 +1,6 @@
 // ECMP groups: maps each flow to one member, which stays the same as long as the group does not
-// change. Called only for bursts in which a route leads to a group. Worker.
+// change, or its bucket is in use (resilient groups). Called only for bursts in which a route leads
+// to a group. Worker.
 #include "datapath/steps.h"
 
 #include "wire/headers.h"
@@ -49,16 +50,84 @@ static uint64_t hash_flow6(const uint8_t *frame, uint16_t length)
 	return mix(hash, ports);
 }
 
-static uint64_t hash_flow(const struct burst *b, unsigned i)
-{
-	uint16_t contiguous =
-		b->has_segments ? b->mbuf[i]->data_len - burst_tag_bytes(b, i) : b->length[i];
+// Layer 3, Linux's policy 0 (fib_multipath_hash in net/ipv4/route.c, rt6_multipath_hash in
+// net/ipv6/route.c). An ICMP error is hashed as the packet that it quotes, and both directions of a
+// flow have the same hash: the error takes the path of the packets that its receiver gets from the
+// other end of that flow.
 
-	return b->frame[i][12] == 0x08 ? hash_flow4(b->frame[i], contiguous)
-	                               : hash_flow6(b->frame[i], contiguous);
+static bool is_error4(uint8_t type)
+{
+	static const uint32_t errors = 1u << WIRE_ICMP4_UNREACHABLE | 1u << WIRE_ICMP4_QUENCH |
+	                               1u << WIRE_ICMP4_REDIRECT | 1u << WIRE_ICMP4_TIME_EXCEEDED |
+	                               1u << WIRE_ICMP4_PARAMETER;
+
+	return type < 32 && errors >> type & 1;
 }
 
-bool datapath_ecmp(const struct fib_view *view, struct burst *b)
+static bool is_error6(uint8_t type)
+{
+	return type >= WIRE_ICMP6_UNREACHABLE && type <= WIRE_ICMP6_PARAMETER;
+}
+
+static uint64_t hash_hosts4(const uint8_t *frame, uint16_t length)
+{
+	const struct wire_ip4 *ip = (const void *)(frame + WIRE_ETHER_BYTES);
+	unsigned icmp_at = WIRE_ETHER_BYTES + WIRE_IP4_BYTES;
+	unsigned quoted_at = icmp_at + WIRE_ICMP_BYTES;
+
+	if (ip->protocol == WIRE_PROTO_ICMP4 &&
+		!(ip->fragment_be & htobe16(WIRE_IP4_FRAGMENT_OFFSET)) &&
+		length >= quoted_at + WIRE_IP4_BYTES && is_error4(frame[icmp_at]))
+		ip = (const void *)(frame + quoted_at);
+	const uint32_t src = load32(ip->src), dst = load32(ip->dst);
+	return mix(mix(0, MIN_OF(src, dst)), MAX_OF(src, dst));
+}
+
+static uint64_t hash_hosts6(const uint8_t *frame, uint16_t length)
+{
+	const struct wire_ip6 *ip = (const void *)(frame + WIRE_ETHER_BYTES);
+	unsigned icmp_at = WIRE_ETHER_BYTES + WIRE_IP6_BYTES;
+	unsigned quoted_at = icmp_at + WIRE_ICMP_BYTES;
+
+	if (ip->next_header == WIRE_PROTO_ICMP6 && length >= quoted_at + WIRE_IP6_BYTES &&
+		is_error6(frame[icmp_at]))
+		ip = (const void *)(frame + quoted_at);
+	const uint64_t src[2] = {load64(ip->src), load64(ip->src + 8)};
+	const uint64_t dst[2] = {load64(ip->dst), load64(ip->dst + 8)};
+	const bool is_ordered = src[0] != dst[0] ? src[0] < dst[0] : src[1] < dst[1];
+	const uint64_t *lower = is_ordered ? src : dst, *upper = is_ordered ? dst : src;
+	const uint64_t hash = mix(mix(mix(mix(0, lower[0]), lower[1]), upper[0]), upper[1]);
+	const uint32_t label = ip->version_class_flow_be & htobe32(WIRE_IP6_FLOW_LABEL);
+	return mix(hash, label | (uint64_t)ip->next_header << 32);
+}
+
+static uint16_t contiguous_bytes(const struct burst *b, unsigned i)
+{
+	return b->has_segments ? b->mbuf[i]->data_len - burst_tag_bytes(b, i) : b->length[i];
+}
+
+static bool is_ip4(const struct burst *b, unsigned i)
+{
+	return b->frame[i][12] == 0x08;
+}
+
+static uint64_t hash_flow(const struct burst *b, unsigned i)
+{
+	uint16_t length = contiguous_bytes(b, i);
+
+	return is_ip4(b, i) ? hash_flow4(b->frame[i], length) : hash_flow6(b->frame[i], length);
+}
+
+static uint64_t hash_hosts(const struct burst *b, unsigned i)
+{
+	uint16_t length = contiguous_bytes(b, i);
+
+	return is_ip4(b, i) ? hash_hosts4(b->frame[i], length) : hash_hosts6(b->frame[i], length);
+}
+
+// Compiled once for each hash.
+static inline __attribute__((always_inline)) bool select_members(const struct fib_view *view,
+	struct burst *b, uint64_t (*hash)(const struct burst *b, unsigned i))
 {
 	bool has_group = false;
 
@@ -67,9 +136,20 @@ bool datapath_ecmp(const struct fib_view *view, struct burst *b)
 
 		if (entry.verdict != FIB_VERDICT_GROUP)
 			continue;
-		uint32_t slot = (hash_flow(b, i) >> 20) % FIB_GROUP_BUCKETS;
-		b->hop[i] = view->bucket[fib_entry_group(&entry) + slot];
+		uint32_t slot = (hash(b, i) >> 20) % FIB_GROUP_BUCKETS;
+		slot += fib_entry_group(&entry);
+		b->hop[i] = unlikely(fib_entry_is_resilient(&entry)) ? fib_bucket_use(view, slot)
+		                                                     : view->bucket[slot];
 		has_group = true;
 	}
 	return has_group;
+}
+
+bool datapath_ecmp(const struct fib_view *view, struct burst *b)
+{
+	uint8_t layer3 = __atomic_load_n(view->layer3_hash, __ATOMIC_RELAXED);
+
+	if (unlikely(layer3) && b->n && layer3 & (is_ip4(b, 0) ? FIB_LAYER3_IP4 : FIB_LAYER3_IP6))
+		return select_members(view, b, hash_hosts);
+	return select_members(view, b, hash_flow);
 }

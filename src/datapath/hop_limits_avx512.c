@@ -25,17 +25,25 @@ static inline __m512i ports_of(const uint8_t port[FIB_PLAIN_HOPS], __m512i id, _
 }
 _Static_assert(FIB_PLAIN_HOPS == 512, "nine bits");
 
-// Read before and after the ports: the control thread lowers it before it adds a port that needs
-// the lower value, and raises it after it has removed such a port.
-static inline uint16_t frame_max_of(const struct fib_view *view)
+// Read before and after the ports.
+static inline uint32_t limit_of(const struct fib_view *view)
 {
 	rte_compiler_barrier(); // x86 keeps loads in order
-	return __atomic_load_n(&view->plain->frame_max, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&view->plain->limit, __ATOMIC_ACQUIRE);
+}
+
+// If the limit has changed meanwhile, each packet is checked by itself: 0.
+static inline uint16_t frame_max_of(uint32_t before, uint32_t after)
+{
+	struct fib_plain_hops plain;
+
+	plain.limit = after;
+	return before == after ? plain.frame_max : 0;
 }
 
 bool all_plain_avx512(const struct fib_view *view, struct burst *b)
 {
-	const uint16_t before = frame_max_of(view);
+	const uint32_t before = limit_of(view);
 	const __m512i end = _mm512_set1_epi16(FIB_PLAIN_HOPS), bit8 = _mm512_set1_epi16(0x100);
 	const __mmask64 valid = _bzhi_u64(UINT64_MAX, b->n);
 	const __m512i low = _mm512_maskz_loadu_epi16((__mmask32)valid, b->hop);
@@ -46,8 +54,8 @@ bool all_plain_avx512(const struct fib_view *view, struct burst *b)
 	                        (uint64_t)_mm512_test_epi16_mask(high, bit8) << 32;
 	const __m512i ttl = _mm512_load_si512(b->ttl);
 	const __m512i port = ports_of(view->plain->port, id, ninth);
-	const uint16_t after = frame_max_of(view);
-	const __m512i most = _mm512_set1_epi16((short)MIN_OF(before, after));
+	const uint32_t after = limit_of(view);
+	const __m512i most = _mm512_set1_epi16((short)frame_max_of(before, after));
 	__mmask64 odd = _mm512_cmple_epu8_mask(ttl, _mm512_set1_epi8(TTL_LAST)) |
 	                _mm512_cmpeq_epi8_mask(port, _mm512_set1_epi8((char)FIB_NOT_PLAIN));
 

@@ -82,8 +82,15 @@ static void hops_in_brief_are_no_shortcut(void **state)
 	static uint16_t most[SOME_HOPS];
 	static struct fib_plain_hops plain, none;
 	static struct burst dealt, long_way, short_way;
-	const struct fib_view brief = {.hops = all, .plain = &plain, .frame_max4 = most};
-	const struct fib_view whole = {.hops = all, .plain = &none, .frame_max4 = most};
+	const uint8_t layer3 = 0;
+	const struct fib_view brief = {.hops = all,
+		.plain = &plain,
+		.frame_max4 = most,
+		.layer3_hash = &layer3};
+	const struct fib_view whole = {.hops = all,
+		.plain = &none,
+		.frame_max4 = most,
+		.layer3_hash = &layer3};
 	unsigned n_passed = 0;
 
 	memset(none.port, FIB_NOT_PLAIN, sizeof(none.port));

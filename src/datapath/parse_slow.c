@@ -118,17 +118,12 @@ static enum verdict check_martian(const struct parse *p, const struct arrival *a
 }
 
 // The IP length is beyond the end of the frame. The ring of a packet socket keeps as much of a
-// frame as fits a slot and does not mark it as cut, so that the length is the only evidence. Linux
-// takes one tag out before, and the driver puts it back.
+// frame as fits a slot and does not mark it as cut, so that the length is the only evidence.
 static enum verdict check_length(const struct parse *p, const struct arrival *a,
 	enum wire_fault fault)
 {
-	uint16_t tpid = load16_be(a->start + 12);
-	bool is_tagged = tpid == WIRE_ETHERTYPE_VLAN || tpid == WIRE_ETHERTYPE_QINQ;
-	uint32_t cut_bytes = p->port_state->cut_bytes + (is_tagged ? WIRE_VLAN_BYTES : 0);
-
-	return p->port_state->cut_bytes && a->mbuf->pkt_len == cut_bytes ? VERDICT_FRAME_CUT
-	                                                                 : verdict_of_fault[fault];
+	return port_fills_slot(p->port_state, a->start, a->mbuf->pkt_len) ? VERDICT_FRAME_CUT
+	                                                                  : verdict_of_fault[fault];
 }
 
 static enum verdict check_mac(const struct parse *p, const struct arrival *a, enum wire_fault fault)

@@ -2,6 +2,7 @@
 // rewritten as l2fwd does. Worker.
 #include "datapath/steps.h"
 
+#include "wire/check.h"
 #include "wire/headers.h"
 
 #include <string.h>
@@ -33,10 +34,28 @@ static void update_macs(const struct port_state *out, uint8_t port, const struct
 		memcpy(rte_pktmbuf_mtod(mbuf[i], uint8_t *), macs, sizeof(macs));
 }
 
-// Drops frames without a whole Ethernet header or with more segments than the output device
-// supports.
-static __attribute__((noinline)) void keep_sendable(struct worker *w, const struct port_state *out,
-	struct outgoing *frames)
+// A frame as long as a slot of its device, with an IP length beyond it.
+static bool is_cut(const struct port_state *from, const struct rte_mbuf *m)
+{
+	const struct wire_check_rules rules = {.pass_martians = true};
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	uint16_t left = m->data_len;
+
+	if (!port_fills_slot(from, frame, m->pkt_len) || m->nb_segs > 1)
+		return false;
+	while (left >= WIRE_ETHER_BYTES + WIRE_VLAN_BYTES &&
+		wire_check(frame, left, left, &rules) == WIRE_VLAN) {
+		frame += WIRE_VLAN_BYTES;
+		left -= WIRE_VLAN_BYTES;
+	}
+	enum wire_fault fault = wire_check(frame, left, left, &rules);
+	return fault == WIRE_IP4_LENGTH || fault == WIRE_IP6_LENGTH;
+}
+
+// Drops frames without a whole Ethernet header, cut ones, and those with more segments than the
+// output device supports.
+static __attribute__((noinline)) void keep_sendable(struct worker *w, const struct port_state *from,
+	const struct port_state *out, struct outgoing *frames)
 {
 	uint16_t alive = 0;
 
@@ -48,6 +67,8 @@ static __attribute__((noinline)) void keep_sendable(struct worker *w, const stru
 			burst_drop(w, m, VERDICT_RUNT);
 		} else if (m->nb_segs > 1 && !out->tx_multi_segment) {
 			burst_drop(w, m, VERDICT_MULTI_SEGMENT);
+		} else if (is_cut(from, m)) {
+			burst_drop(w, m, VERDICT_FRAME_CUT);
 		} else {
 			frames->bytes += m->pkt_len;
 			frames->mbuf[alive++] = m;
@@ -92,8 +113,8 @@ void datapath_xconnect(struct worker *w, const struct received *r)
 
 	stats_add(&w->stat->port[r->from->port].rx_bytes, bytes);
 	// No first segment is longer than its packet.
-	if (unlikely(lengths.sum >> 32 != bytes || lengths.runt >> 63))
-		keep_sendable(w, out, &frames);
+	if (unlikely(lengths.sum >> 32 != bytes || lengths.runt >> 63 || port_state->cut_bytes))
+		keep_sendable(w, port_state, out, &frames);
 	if (port_state->mac_update)
 		update_macs(out, port_state->xconnect, &frames);
 	if (frames.n)

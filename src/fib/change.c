@@ -8,7 +8,6 @@
 #include <string.h>
 
 enum {
-	SMALL_BATCH = 16,
 	CLEAR_BATCH = 256,
 	HUGE_PAGES_FROM_ROUTES = 16384,
 	FAR_FROM_ROUTES = 8192,
@@ -337,7 +336,7 @@ static int explain(const struct batch *batch, size_t *bad, struct error *error)
 int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad,
 	struct error *error)
 {
-	struct edit few[SMALL_BATCH];
+	struct edit few[FIB_SMALL_BATCH];
 	struct batch batch = {.fib = fib, .changes = changes, .n = n, .edits = few};
 	struct edit *many = NULL;
 
@@ -345,12 +344,12 @@ int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size
 		change_publish(fib, NULL, 0);
 		return 0;
 	}
-	if (n > SMALL_BATCH) {
+	if (n > FIB_SMALL_BATCH) {
 		many = batch.edits = n <= UINT32_MAX ? malloc(2 * n * sizeof(*many)) : NULL;
 		if (!many && bad)
 			*bad = 0;
 		if (!many)
-			return error_set(error, -ENOSPC,
+			return error_set(error, -ENOMEM,
 				"not enough memory for a batch of %zu changes; send smaller "
 				"batches",
 				n);

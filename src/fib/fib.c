@@ -24,6 +24,8 @@ static void show_to_workers(struct fib *fib)
 		.hops = fib->hops.entry,
 		.plain = fib->hops.plain,
 		.bucket = fib->groups.bucket,
+		.used = fib->groups.used,
+		.epoch = &fib->groups.epoch,
 		.lookup4 = fib->lookups->near4,
 		.lookup6 = fib->lookups->six,
 		.begin4 = fib->lookups->begin4,
@@ -38,6 +40,7 @@ static void show_to_workers(struct fib *fib)
 		.iface_in = fib->ifaces.in,
 		.ifaces = &fib->ifaces,
 		.sources = &fib->sources.shown,
+		.layer3_hash = &fib->groups.layer3_hash,
 		.vrfs = fib->vrf_view,
 	};
 }

@@ -148,8 +148,11 @@ const struct fib_iface *fib_iface(const struct fib *fib, uint16_t iface);
 
 // Applies a batch of changes, all or nothing: on error nothing is changed, `error` names the prefix
 // and *bad (may be NULL) is its index. A batch may contain a prefix several times; changes apply in
-// order. -EINVAL, -EEXIST, -ENOENT, -ENOSPC (hops or memory). Workers see either the old or the new
-// state of each route. Fast for one change and for millions. Control thread.
+// order. -EINVAL, -EEXIST, -ENOENT, -ENOSPC (the table is full); -ENOMEM (not with up to
+// FIB_SMALL_BATCH changes, which need no memory; groups made for the batch stay valid). Workers see
+// either the old or the new state of each route. Fast for one change and for millions. Control
+// thread.
+enum { FIB_SMALL_BATCH = 16 };
 int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad,
 	struct error *error);
 
@@ -173,15 +176,39 @@ struct fib_member {
 // ECMP: creates the hop for a route with n next hops (1 to 64). Each gets its share of flows by
 // weight, with a resolution of 1/1024. The mapping of flows to members is stable as long as the
 // group is unchanged. It is not resilient: a route with other members has another group, in which
-// some flows of the remaining members are moved as well. Groups are deduplicated; the order of
-// members does not matter. `out` is valid until the end of the next fib_change, even if that fails
-// or has no changes. -EINVAL, -ENOSPC (4096 groups) with `error` set. Control thread.
+// some flows of the remaining members are moved as well (see fib_resilient_group). Groups are
+// deduplicated; the order of members does not matter. `out` is valid until the end of the next
+// fib_change, even if that fails or has no changes. -EINVAL, -ENOSPC (4096 groups) with `error`
+// set. Control thread.
 int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, struct fib_hop *out,
 	struct error *error);
+// What makes a group resilient.
+struct fib_resilience {
+	uint64_t key;           // identifies the group, whatever its members; not 0
+	uint64_t idle_ms;       // a bucket without packets for so long may be moved
+	uint64_t unbalanced_ms; // after so long, buckets in use are moved too; 0: never
+};
+// The same for a resilient group: the first call with a key creates it; later ones change its
+// members in place, so its hop stays the same. A changed group moves buckets as Linux does
+// (nh_res_table_upkeep in net/ipv4/nexthop.c): those of removed members at once, and from members
+// with too many buckets to those with too few only idle ones. Control thread.
+int fib_resilient_group(struct fib *fib, const struct fib_resilience *resilience,
+	const struct fib_member *members, unsigned n, struct fib_hop *out, struct error *error);
+// Advances the clock of workers by which uses of buckets are noted, and moves those that have
+// become idle, or whose group was unbalanced for too long. `now_ns` never decreases and counts from
+// any start. Call it about 10 times a second. Control thread.
+void fib_groups_poll(struct fib *fib, uint64_t now_ns);
+
 // Writes at most `max` members of a hop of kind FIB_GROUP; returns the number of members. Control
 // thread.
 unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out,
 	unsigned max);
+
+// Whether flows of a family (4 or 6) are distributed over the members of groups by layer 3 alone
+// (IPv4: addresses; IPv6: addresses, flow label and next header; both of an ICMP error: those of
+// the packet that it quotes), or by layer 4 (protocol and ports too), as in a new fib. Workers use
+// it from their next burst on. Control thread.
+void fib_set_layer3_hash(struct fib *fib, uint8_t family, bool is_layer3);
 
 // Sets the MAC address of a neighbour on an interface. All next hops via it are resolved at once;
 // if a CONNECTED route of that interface in the interface's VRF covers it, a host route to it is

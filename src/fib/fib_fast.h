@@ -59,14 +59,25 @@ struct fib_hop_entry {
 // % FIB_GROUP_BUCKETS], which is not a group. TAGGED: forwarded with the VLAN tags in tags[hop].
 enum { FIB_VERDICT_GROUP = 255, FIB_VERDICT_TAGGED = 254, FIB_GROUP_BUCKETS = 1024 };
 
+// Families whose packets are distributed over the members of a group by a hash of layer 3 instead
+// of layer 4 (fib_set_layer3_hash).
+enum { FIB_LAYER3_IP4 = 1, FIB_LAYER3_IP6 = 2 };
+
 // Summary table of the first hops, with which check can process a whole burst at once: the port of
 // each hop that forwards without tags, FIB_NOT_PLAIN for all others; and the least frame_max of
 // those hops, or less. Each element is written separately: a port after its entry and after a lower
-// frame_max, and a higher frame_max last.
+// frame_max, and a higher frame_max last. If `limit` is the same before and after the ports are
+// read, none of them has a lower frame_max.
 enum { FIB_PLAIN_HOPS = 512, FIB_NOT_PLAIN = 255 };
 struct fib_plain_hops {
 	uint8_t port[FIB_PLAIN_HOPS];
-	uint16_t frame_max;
+	union {
+		struct {
+			uint16_t frame_max;
+			uint16_t n_changes; // of frame_max
+		};
+		uint32_t limit; // both, in one access
+	};
 } LINE_ALIGNED;
 
 // VLAN tags as on the wire, outer one first: TPID and TCI of each. One aligned word.
@@ -87,13 +98,20 @@ struct fib_iface_in {
 	uint16_t unused;
 } __attribute__((aligned(8)));
 
-// First bucket of a group; the entry holds it in place of MACs.
+// First bucket of a group, and whether the group is resilient; the entry holds them in place of
+// MACs.
+enum { FIB_ENTRY_RESILIENT = 4 };
 static inline uint32_t fib_entry_group(const struct fib_hop_entry *entry)
 {
 	uint32_t first;
 
 	memcpy(&first, entry->macs, sizeof(first));
 	return first;
+}
+
+static inline bool fib_entry_is_resilient(const struct fib_hop_entry *entry)
+{
+	return entry->macs[FIB_ENTRY_RESILIENT];
 }
 
 static inline struct fib_node6 fib_node6_load(const struct fib_node6 *from)
@@ -171,6 +189,8 @@ struct fib_view {
 	const struct fib_hop_entry *hops;
 	const struct fib_plain_hops *plain;
 	const uint16_t *bucket; // of groups
+	uint32_t *used;         // by bucket, of resilient groups: see fib_bucket_use
+	const uint32_t *epoch;  // atomic, relaxed
 	void (*lookup4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 		unsigned n);
 	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
@@ -193,6 +213,7 @@ struct fib_view {
 	                             // hop 0 for all addresses
 	const struct fib_ifaces *ifaces;
 	const struct fib_sources *sources;
+	const uint8_t *layer3_hash; // FIB_LAYER3_*; atomic, relaxed
 } LINE_ALIGNED;
 
 // How to handle received frames of an interface; the tags of a tagged next hop. Worker.
@@ -204,6 +225,19 @@ static inline struct fib_iface_in fib_iface_in_load(const struct fib_view *view,
 
 	memcpy(&in, &word, sizeof(in));
 	return in;
+}
+
+// The hop of a bucket of a resilient group, which is marked as used now: one store per bucket and
+// epoch (100 ms). The use is noted after the hop was read; the control thread clears it before it
+// writes another hop, so that no use of the new hop is lost. Worker.
+static inline uint16_t fib_bucket_use(const struct fib_view *view, uint32_t bucket)
+{
+	const uint16_t hop = __atomic_load_n(&view->bucket[bucket], __ATOMIC_ACQUIRE);
+	const uint32_t epoch = __atomic_load_n(view->epoch, __ATOMIC_RELAXED);
+
+	if (__atomic_load_n(&view->used[bucket], __ATOMIC_RELAXED) != epoch)
+		__atomic_store_n(&view->used[bucket], epoch, __ATOMIC_RELAXED);
+	return hop;
 }
 
 // The longest IPv4 frame that may be sent to a hop: at least frame_max. Worker.

@@ -150,7 +150,7 @@ static void names_a_change_of_a_batch_that_finds_no_memory(void **state)
 	struct error error = {""};
 	size_t bad = 77;
 
-	assert_int_equal(fib_change(fib, &change, 1ul << 33, &bad, &error), -ENOSPC);
+	assert_int_equal(fib_change(fib, &change, 1ul << 33, &bad, &error), -ENOMEM);
 	assert_int_equal(bad, 0);
 	fib_destroy(fib);
 }

@@ -9,13 +9,16 @@
 #include <string.h>
 
 static const size_t BUCKET_BYTES = GROUPS_MAX * FIB_GROUP_BUCKETS * sizeof(uint16_t);
+static const size_t USED_BYTES = GROUPS_MAX * FIB_GROUP_BUCKETS * sizeof(uint32_t);
 
 int groups_open(struct groups *groups)
 {
 	groups->n_groups = 0;
+	groups->epoch = 1;
+	groups->used = pages_alloc(USED_BYTES);
 	groups->bucket = pages_alloc(BUCKET_BYTES);
 	groups->group = pages_alloc(GROUPS_MAX * sizeof(*groups->group));
-	if (groups->bucket && groups->group)
+	if (groups->bucket && groups->used && groups->group)
 		return 0;
 	groups_close(groups);
 	return -ENOMEM;
@@ -24,6 +27,7 @@ int groups_open(struct groups *groups)
 void groups_close(struct groups *groups)
 {
 	pages_free(groups->bucket, BUCKET_BYTES);
+	pages_free(groups->used, USED_BYTES);
 	pages_free(groups->group, GROUPS_MAX * sizeof(*groups->group));
 }
 
@@ -43,8 +47,10 @@ uint16_t groups_number(const struct fib_hop *hop)
 	return number;
 }
 
-static bool same_members(const struct group *a, const struct group *b)
+static bool same_group(const struct group *a, const struct group *b)
 {
+	if (a->resilience.key || b->resilience.key)
+		return a->resilience.key == b->resilience.key;
 	return a->n_members == b->n_members &&
 	       !memcmp(a->member, b->member, a->n_members * sizeof(a->member[0])) &&
 	       !memcmp(a->weight, b->weight, a->n_members);
@@ -68,9 +74,9 @@ static void fill_buckets(uint16_t *bucket, const struct group *group)
 
 static uint16_t *first_of(struct groups *groups, const struct group *group)
 {
-	uint64_t hash = group->n_members;
+	uint64_t hash = group->resilience.key ? group->resilience.key : group->n_members;
 
-	for (unsigned i = 0; i < group->n_members; i++)
+	for (unsigned i = 0; i < group->n_members && !group->resilience.key; i++)
 		hash = (hash ^ (uint32_t)group->member[i] << 8 ^ group->weight[i]) *
 		       1099511628211ull; // FNV-1a's prime
 	return &groups->first[(hash ^ hash >> 29) % GROUPS_MAX];
@@ -90,7 +96,7 @@ int groups_get(struct groups *groups, const struct group *wanted, bool *is_new)
 
 	*is_new = false;
 	for (unsigned i = *first; i; i = groups->group[i - 1].chain)
-		if (same_members(&groups->group[i - 1], wanted))
+		if (same_group(&groups->group[i - 1], wanted))
 			return i - 1;
 	int number = take_number(groups);
 	if (number < 0)
@@ -99,6 +105,9 @@ int groups_get(struct groups *groups, const struct group *wanted, bool *is_new)
 	groups->group[number].chain = *first;
 	*first = number + 1;
 	fill_buckets(&groups->bucket[number * FIB_GROUP_BUCKETS], wanted);
+	if (wanted->resilience.key)
+		memset(&groups->used[number * FIB_GROUP_BUCKETS], 0,
+			FIB_GROUP_BUCKETS * sizeof(*groups->used));
 	*is_new = true;
 	return number;
 }
@@ -167,11 +176,11 @@ static int acquire_members(struct fib *fib, const struct fib_member *members, un
 	return 0;
 }
 
-int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, struct fib_hop *out,
-	struct error *error)
+static int find_or_create(struct fib *fib, const struct fib_resilience *resilience,
+	const struct fib_member *members, unsigned n, struct fib_hop *out, struct error *error)
 {
 	struct fib_member sorted[GROUP_MAX_MEMBERS];
-	struct group group = {0};
+	struct group group = {.resilience = *resilience};
 	bool is_new;
 	int err = check_members(members, n, error);
 
@@ -186,8 +195,11 @@ int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, str
 			"no space for a route with %u next hops; the table holds %u", n,
 			FIB_MAX_HOPS);
 	int number = groups_get(&fib->groups, &group, &is_new);
-	for (unsigned i = 0; i < n && !is_new; i++)
-		hops_release(&fib->hops, group.member[i]);
+	if (number >= 0 && !is_new && resilience->key)
+		resilient_change(&fib->groups, &fib->hops, number, &group);
+	else
+		for (unsigned i = 0; i < n && !is_new; i++)
+			hops_release(&fib->hops, group.member[i]);
 	if (number < 0)
 		return error_set(error, -ENOSPC,
 			"no space for another next-hop set; the table holds %u", GROUPS_MAX);
@@ -203,6 +215,27 @@ int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, str
 	}
 	return error_set(error, -ENOSPC,
 		"no space for another next-hop set; the table holds %u hops", FIB_MAX_HOPS);
+}
+
+int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, struct fib_hop *out,
+	struct error *error)
+{
+	return find_or_create(fib, &(struct fib_resilience){0}, members, n, out, error);
+}
+
+int fib_resilient_group(struct fib *fib, const struct fib_resilience *resilience,
+	const struct fib_member *members, unsigned n, struct fib_hop *out, struct error *error)
+{
+	return find_or_create(fib, resilience, members, n, out, error);
+}
+
+void fib_set_layer3_hash(struct fib *fib, uint8_t family, bool is_layer3)
+{
+	const uint8_t flag = family == 4 ? FIB_LAYER3_IP4 : FIB_LAYER3_IP6;
+	const uint8_t others = fib->groups.layer3_hash & ~flag;
+
+	__atomic_store_n(&fib->groups.layer3_hash, is_layer3 ? others | flag : others,
+		__ATOMIC_RELAXED);
 }
 
 unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out,

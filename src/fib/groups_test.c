@@ -53,6 +53,21 @@ static void each_member_gets_its_share_of_the_buckets(void **state)
 	fib_destroy(fib);
 }
 
+static void each_family_has_its_hash_in_all_vrfs(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+
+	assert_int_equal(*fib->view.layer3_hash, 0);
+	fib_set_layer3_hash(fib, 6, true);
+	assert_int_equal(*fib->view.layer3_hash, FIB_LAYER3_IP6);
+	fib_set_layer3_hash(fib, 4, true);
+	for (unsigned vrf = 0; vrf < FIB_MAX_VRFS; vrf++)
+		assert_int_equal(*fib->view.vrfs[vrf].layer3_hash, FIB_LAYER3_IP4 | FIB_LAYER3_IP6);
+	fib_set_layer3_hash(fib, 6, false);
+	assert_int_equal(*fib->view.layer3_hash, FIB_LAYER3_IP4);
+	fib_destroy(fib);
+}
+
 static void the_same_members_in_any_order_are_one_group(void **state)
 {
 	struct fib *fib = fib_create(NULL);
@@ -144,6 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_member_gets_its_share_of_the_buckets),
+		cmocka_unit_test(each_family_has_its_hash_in_all_vrfs),
 		cmocka_unit_test(the_same_members_in_any_order_are_one_group),
 		cmocka_unit_test(workers_see_a_group_and_then_nothing),
 		cmocka_unit_test(groups_that_come_and_go_leave_nothing_behind),

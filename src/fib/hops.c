@@ -35,12 +35,23 @@ static void write_port(struct hops *hops, uint16_t id, uint8_t port)
 	hops->may_widen |= port == FIB_NOT_PLAIN;
 }
 
+static void write_frame_max(struct hops *hops, uint16_t frame_max)
+{
+	struct fib_plain_hops limit = {
+		.frame_max = frame_max,
+		.n_changes = hops->plain->n_changes + 1,
+	};
+
+	if (hops->plain->frame_max != frame_max)
+		__atomic_store_n(&hops->plain->limit, limit.limit, __ATOMIC_RELEASE);
+}
+
 static void write_plain(struct hops *hops, uint16_t id, const struct fib_hop_entry *entry)
 {
 	bool is_plain = entry->verdict == VERDICT_FORWARD;
 
-	if (is_plain && entry->frame_max < hops->plain->frame_max)
-		__atomic_store_n(&hops->plain->frame_max, entry->frame_max, __ATOMIC_RELEASE);
+	if (is_plain)
+		write_frame_max(hops, MIN_OF(entry->frame_max, hops->plain->frame_max));
 	write_port(hops, id, is_plain ? entry->port : FIB_NOT_PLAIN);
 }
 
@@ -53,8 +64,7 @@ static void widen_plain(struct hops *hops)
 	for (uint32_t id = 0; id < FIB_PLAIN_HOPS; id++)
 		if (hops->plain->port[id] != FIB_NOT_PLAIN)
 			least = MIN_OF(least, hops->entry[id].frame_max);
-	if (hops->plain->frame_max != least)
-		__atomic_store_n(&hops->plain->frame_max, least, __ATOMIC_RELEASE);
+	write_frame_max(hops, least);
 	hops->may_widen = false;
 }
 
@@ -226,11 +236,12 @@ static bool find_mac(const struct hop *hop, const struct fib_iface *iface, struc
 	return hop->key.kind == FIB_PEER ? iface->has_peer : hop->is_neighbour;
 }
 
-static void write_group(struct fib_hop_entry *entry, uint32_t number)
+static void write_group(const struct groups *groups, struct fib_hop_entry *entry, uint32_t number)
 {
 	uint32_t first = number * FIB_GROUP_BUCKETS;
 
 	memcpy(entry->macs, &first, sizeof(first));
+	entry->macs[FIB_ENTRY_RESILIENT] = groups->group[number].resilience.key != 0;
 }
 
 // Both families may use the same hop (RFC 8950).
@@ -277,7 +288,7 @@ void hops_rewrite(struct hops *hops, uint16_t id)
 	bool leads_out = key->kind == FIB_VIA || key->kind == FIB_PEER;
 
 	if (key->kind == FIB_GROUP)
-		write_group(&entry, groups_number(key));
+		write_group(hops->groups, &entry, groups_number(key));
 	if (leads_out && hops->ifaces->iface[key->iface].was_reported)
 		write_way_out(hops, id, &entry);
 	write_entry(hops, id, &entry);

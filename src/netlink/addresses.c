@@ -85,8 +85,10 @@ static void add(struct ifaces *ifaces, const struct address *wanted)
 	struct interface *interface = interfaces_get(&ifaces->all, wanted->ifindex);
 	struct address *one = interface ? malloc(sizeof(*one)) : NULL;
 
-	if (!one)
+	if (!one) {
+		ifaces_lost(ifaces, EVENT_ADDRESS);
 		return;
+	}
 	interface->n_addresses4 += wanted->local.family == 4;
 	*one = *wanted;
 	hash_table_insert(&ifaces->addresses.by_local, &one->node,

@@ -18,6 +18,7 @@ enum { MOST = 80, PORT = FAKE_TAP, OTHER_PORT = FAKE_TAP + 1, A_SECOND = 10 };
 static struct event_route kernel_route[MOST];
 static struct event_nexthop kernel_nexthop[MOST];
 static unsigned n_kernel_routes, n_kernel_nexthops, n_dumps;
+static struct event_route cached6; // the answer to a lookup for IPv6; no next hop: no route
 
 static struct netlink checked;
 static struct audit *audit;
@@ -38,6 +39,13 @@ static int answer_route(const struct listen_request *request)
 	const struct event_route *best = NULL;
 	struct wire_addr addr = {.family = 4};
 
+	if (question->rtm_family == AF_INET6) {
+		if (!cached6.n_hops)
+			return -ENETUNREACH;
+		event.route = cached6;
+		request->take(request->arg, &event);
+		return 0;
+	}
 	memcpy(addr.bytes, RTA_DATA(RTM_RTA(question)), 4);
 	for (unsigned i = 0; i < n_kernel_routes; i++)
 		if (covers(&kernel_route[i], &addr) &&
@@ -158,6 +166,16 @@ static struct event_route local(const char *addr)
 static void tell_route(const struct event_route *route)
 {
 	struct event event = {.kind = EVENT_ROUTE, .nl_flags = NLM_F_CREATE};
+
+	event.route = *route;
+	mirror_event(fake.mirror, &event);
+	fake_flush(&fake);
+}
+
+// As `ip route append` does.
+static void tell_route_after(const struct event_route *route)
+{
+	struct event event = {.kind = EVENT_ROUTE, .nl_flags = NLM_F_CREATE | NLM_F_APPEND};
 
 	event.route = *route;
 	mirror_event(fake.mirror, &event);
@@ -382,6 +400,53 @@ static void routes_for_some_packets_are_no_difference(void **state)
 	assert_int_equal(audited().drifted, 0);
 }
 
+// Linux answers for a packet of its own, and workers use the first route, as forwarded packets do.
+static void any_of_several_default_routes_is_no_difference(void **state)
+{
+	struct event_route first = to("0.0.0.0/0", "10.0.0.3", PORT);
+	struct event_route next = to("0.0.0.0/0", "10.0.0.2", PORT);
+
+	tell_route(&first);
+	kernel_has(next);
+	assert_false(agrees_on("20.1.1.1"));
+	tell_route_after(&next);
+	assert_true(agrees_on("20.1.1.1"));
+	n_kernel_routes = 0;
+	assert_false(agrees_on("20.1.1.1"));
+}
+
+// Linux answers with the cached entry of another route via the same object.
+static void routes_via_one_nexthop_object_may_share_their_answer(void **state)
+{
+	static const uint16_t weight[] = {1, 3};
+	struct event_route ours = to("2001:db8:1::/48", NULL, 0);
+	struct wire_addr addr = fake_addr("2001:db8:1::1");
+	struct netlink_route_check check;
+
+	both_have_nexthop(1, "fe80::2", PORT);
+	both_have_nexthop(2, "fe80::3", PORT);
+	both_have_nexthop(3, "fe80::4", PORT);
+	both_have_group(100, 2, weight);
+	ours.nh_id = 1;
+	ours.n_hops = 0;
+	tell_route(&ours);
+	cached6 = to("2001:db8:2::/48", "fe80::2", PORT);
+	assert_false(agrees_on("2001:db8:1::1")); // not by an object
+	cached6.nh_id = 1;
+	assert_int_equal(netlink_explain(&checked, 0, &addr, &check, NULL), 0);
+	assert_true(check.agrees);
+	assert_int_equal(check.prefix.addr.family, 0);
+	cached6.nh_id = 100;
+	assert_true(agrees_on("2001:db8:1::1"));
+	cached6.nh_id = 3;
+	assert_false(agrees_on("2001:db8:1::1"));
+	cached6.n_hops = 0; // its route was deleted
+	assert_true(agrees_on("2001:db8:1::1"));
+	ours = to("2001:db8:3::/48", "fe80::2", PORT);
+	tell_route(&ours);
+	assert_false(agrees_on("2001:db8:3::1")); // has no object
+}
+
 static void routes_chosen_by_other_rules_are_no_difference(void **state)
 {
 	struct event_rule rule = {.family = 4,
@@ -476,6 +541,8 @@ int main(void)
 		TEST(a_local_route_in_place_of_another_is_a_difference),
 		TEST(finds_routes_left_to_linux_that_it_has_not),
 		TEST(routes_for_some_packets_are_no_difference),
+		TEST(any_of_several_default_routes_is_no_difference),
+		TEST(routes_via_one_nexthop_object_may_share_their_answer),
 		TEST(routes_chosen_by_other_rules_are_no_difference),
 		TEST(a_dump_that_cures_nothing_is_repeated_ever_more_rarely),
 		TEST(a_difference_ends_with_its_route),

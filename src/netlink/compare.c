@@ -178,6 +178,17 @@ static bool same_next_hops(const struct next_hops *a, const struct next_hops *b)
 	return true;
 }
 
+static bool share_next_hop(const struct next_hops *a, const struct next_hops *b)
+{
+	for (unsigned i = 0; i < a->n * b->n; i++) {
+		const struct next_hop *one = &a->hop[i / b->n], *other = &b->hop[i % b->n];
+
+		if (one->ifindex == other->ifindex && wire_addr_equal(&one->via, &other->via))
+			return true;
+	}
+	return false;
+}
+
 static void print_next_hops(struct netlink *netlink, const struct next_hops *hops, char *text,
 	size_t room)
 {
@@ -215,7 +226,8 @@ static bool compare_next_hops(struct netlink *netlink, struct comparison *compar
 
 	next_hops_of_linux(netlink, comparison, &kernel);
 	next_hops_of_workers(netlink, comparison, &workers);
-	if (same_next_hops(&kernel, &workers))
+	if (comparison->is_cached ? share_next_hop(&kernel, &workers)
+				  : same_next_hops(&kernel, &workers))
 		return true;
 	print_next_hops(netlink, &kernel, text[0], sizeof(text[0]));
 	print_next_hops(netlink, &workers, text[1], sizeof(text[1]));
@@ -267,6 +279,12 @@ static unsigned type_of_error(int err)
 	return RTN_UNSPEC;
 }
 
+// See LOOKUP_NEXT_HOP.
+static bool is_cached(const struct event_route *route)
+{
+	return route->prefix.addr.family == 6 && route->nh_id;
+}
+
 static void fill(struct netlink *netlink, const struct comparison *comparison,
 	struct netlink_route_check *out)
 {
@@ -274,9 +292,11 @@ static void fill(struct netlink *netlink, const struct comparison *comparison,
 	struct compare_hops hops;
 
 	out->answered = true;
-	out->prefix = route->prefix;
-	out->table = route->table;
-	out->metric = route->metric;
+	if (!is_cached(route)) {
+		out->prefix = route->prefix;
+		out->table = route->table;
+		out->metric = route->metric;
+	}
 	out->type = route->type;
 	compare_hops_of(netlink, route, comparison->nexthops, &hops);
 	if (!hops.n)
@@ -287,32 +307,33 @@ static void fill(struct netlink *netlink, const struct comparison *comparison,
 		ifaces_name(netlink->mirror, out->ifindex));
 }
 
-// Whether Linux's answer to a lookup by destination alone shows what becomes of the packet: it does
-// not for destinations with built-in results, and with rules or routes for some packets only.
-static bool is_comparable(struct netlink *netlink, uint8_t vrf, const struct fib_answer *answer)
+// What Linux's answer to a lookup by destination alone says: nothing for destinations with built-in
+// results, and with rules for some packets only.
+static enum lookup_worth worth_of(struct netlink *netlink, const struct fib_answer *answer)
 {
 	const struct fib_route *route = &answer->route;
 
-	if (!answer->found || ifaces_has_own_rules(netlink->mirror, route->prefix.addr.family, vrf))
-		return false;
+	if (!answer->found ||
+		ifaces_has_own_rules(netlink->mirror, route->prefix.addr.family, route->vrf))
+		return LOOKUP_NOTHING;
 	switch (route->hop.kind) {
 	case FIB_MARTIAN:
 	case FIB_LINK_LOCAL:
 	case FIB_MULTICAST:
-		return false;
-	case FIB_LINUX:
-		return routes_is_by_destination(netlink->mirror->routes, vrf, &route->prefix);
+		return LOOKUP_NOTHING;
 	}
-	return true;
+	return routes_lookup_worth(netlink->mirror->routes, route->vrf, &route->prefix);
 }
 
-// Both have found a route: of the same prefix, in the same VRF.
+// Both have found a route: of the same prefix, in the same VRF, as far as Linux says.
 static bool compare_prefix(struct netlink *netlink, const struct fib_route *workers,
 	struct comparison *comparison)
 {
 	const struct event_route *kernel = comparison->kernel;
 	char text[WIRE_PREFIX_TEXT];
 
+	if (comparison->is_cached)
+		return true;
 	if (ifaces_vrf_of_table(netlink->mirror, kernel->table) == workers->vrf &&
 		kernel->prefix.len == workers->prefix.len &&
 		wire_addr_equal(&kernel->prefix.addr, &workers->prefix.addr))
@@ -333,6 +354,19 @@ static bool compare_error(struct netlink *netlink, int err, struct comparison *c
 	return false;
 }
 
+static bool compare(struct netlink *netlink, const struct fib_answer *workers, int err,
+	struct comparison *comparison)
+{
+	enum lookup_worth worth = worth_of(netlink, workers);
+
+	if (worth == LOOKUP_NOTHING || (worth == LOOKUP_NEXT_HOP && err == -ENETUNREACH))
+		return true;
+	if (err)
+		return compare_error(netlink, err, comparison);
+	return compare_prefix(netlink, &workers->route, comparison) &&
+	       (worth == LOOKUP_PREFIX || compare_hop(netlink, comparison));
+}
+
 // The kernel's route, with its next-hop objects. Returns 0 or the kernel's error.
 static int ask_route(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
 	struct event_route *route, struct nexthops *nexthops)
@@ -351,22 +385,20 @@ static int explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr 
 {
 	struct event_route route = {.prefix = {*addr, 0}};
 	struct fib_answer answer;
-	struct comparison comparison = {&route, nexthops, &answer.hop, addr, ""};
+	struct comparison comparison = {.kernel = &route,
+		.nexthops = nexthops,
+		.hop = &answer.hop,
+		.addr = addr};
 	int err = ask_route(netlink, vrf, addr, &route, nexthops);
 
 	*out = (struct netlink_route_check){.error = err};
-	if (err == -ETIMEDOUT || err == -ENOBUFS)
+	if (err == -ETIMEDOUT || err == -ENOBUFS || err == -ENOMEM)
 		return err;
 	if (!err)
 		fill(netlink, &comparison, out);
 	rib_lookup(netlink->ctx.fib, vrf, addr, &answer);
-	if (!is_comparable(netlink, vrf, &answer))
-		out->agrees = true;
-	else if (err)
-		out->agrees = compare_error(netlink, err, &comparison);
-	else
-		out->agrees = compare_prefix(netlink, &answer.route, &comparison) &&
-		              compare_hop(netlink, &comparison);
+	comparison.is_cached = is_cached(&route);
+	out->agrees = compare(netlink, &answer, err, &comparison);
 	snprintf(out->differs, sizeof(out->differs), "%s", comparison.differs);
 	return 0;
 }

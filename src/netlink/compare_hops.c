@@ -35,8 +35,9 @@ static int ask_one(struct netlink *netlink, uint32_t id, struct nexthops *out)
 		.attr = {RTA_LENGTH(sizeof(id)), NHA_ID},
 		.id = id};
 	struct listen_request request = {&message, sizeof(message), take_nexthop, out};
+	int err = listen_ask(netlink->listen, &request);
 
-	return listen_ask(netlink->listen, &request);
+	return out->is_short ? -ENOMEM : err;
 }
 
 int compare_ask_nexthop(struct netlink *netlink, uint32_t id, struct nexthops *out)
@@ -58,8 +59,9 @@ int compare_dump_nexthops(struct netlink *netlink, struct nexthops *out)
 			     .nlmsg_type = RTM_GETNEXTHOP,
 			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
 	struct listen_request request = {&message, sizeof(message), take_nexthop, out};
+	int err = listen_ask(netlink->listen, &request);
 
-	return listen_ask(netlink->listen, &request);
+	return out->is_short ? -ENOMEM : err;
 }
 
 static bool ignores_linkdown(const struct ifaces_state *state, uint8_t family)

@@ -229,6 +229,13 @@ static bool take_group_type(void *out, const struct piece *value)
 	return true;
 }
 
+static const struct want want_resilient[] = {
+	[NHA_RES_GROUP_BUCKETS] = {WANT_U16, .at = AT(nexthop, resilient.n_buckets)},
+	[NHA_RES_GROUP_IDLE_TIMER] = {WANT_U32, .at = AT(nexthop, resilient.idle_cs)},
+	[NHA_RES_GROUP_UNBALANCED_TIMER] = {WANT_U32, .at = AT(nexthop, resilient.unbalanced_cs)},
+};
+static const struct wants wants_resilient = WANTS(want_resilient);
+
 static const struct want want_nexthop[] = {
 	[NHA_ID] = {WANT_U32, .at = AT(nexthop, id)},
 	[NHA_GROUP] = {WANT_TAKE, .take = take_group},
@@ -238,6 +245,7 @@ static const struct want want_nexthop[] = {
 	[NHA_GATEWAY] = {WANT_ADDR, .at = AT(nexthop, hop.via)},
 	[NHA_ENCAP_TYPE] = {WANT_THERE, .at = AT(nexthop, hop.has_encap)},
 	[NHA_FDB] = {WANT_THERE, .at = AT(nexthop, is_fdb)},
+	[NHA_RES_GROUP] = {WANT_INSIDE, .inside = &wants_resilient},
 };
 static const struct wants wants_nexthop = WANTS(want_nexthop);
 

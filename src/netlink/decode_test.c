@@ -183,7 +183,11 @@ static void reads_next_hops_and_groups(void **state)
 	last[5] = 1; // high byte of the weight
 	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_EVENT);
 	assert_int_equal(event.nexthop.member[1].weight, 256 + 250);
-	assert_true(decoded(decode_route, "nexthop_resilient").nexthop.is_resilient);
+	event = decoded(decode_route, "nexthop_resilient");
+	assert_true(event.nexthop.is_resilient);
+	assert_int_equal(event.nexthop.resilient.n_buckets, 8);
+	assert_int_equal(event.nexthop.resilient.idle_cs, 12000);
+	assert_int_equal(event.nexthop.resilient.unbalanced_cs, 0);
 	assert_true(decoded(decode_route, "nexthop_delete").is_delete);
 }
 

@@ -151,12 +151,19 @@ void dump_stop(struct listen *listen)
 }
 
 // Exponential backoff, so that a dump that never succeeds costs almost nothing.
-static uint64_t next_retry_ns(const struct listen *listen)
+uint64_t dump_next_retry_ns(const struct listen *listen)
 {
 	uint64_t longer = listen->retry_ns ? listen->retry_ns * 2 : SECOND_NS;
 	uint64_t longest = LONGEST_RETRY_S * (uint64_t)SECOND_NS;
 
 	return longer < longest ? longer : longest;
+}
+
+static void tell_complete(struct listen *listen)
+{
+	if (listen->is_short && !listen->partial)
+		log_info("there is memory for Linux's state again: all of it is known");
+	listen->is_short &= listen->partial != 0;
 }
 
 static void end_dump(struct listen *listen)
@@ -168,7 +175,8 @@ static void end_dump(struct listen *listen)
 		listen->info.dumps_partial++;
 	else
 		listen->info.dumps++;
-	listen->retry_ns = listen->partial ? next_retry_ns(listen) : 0;
+	tell_complete(listen);
+	listen->retry_ns = listen->partial ? dump_next_retry_ns(listen) : 0;
 	listen->ops.dump_ends(listen->ops.arg, listen->partial);
 }
 

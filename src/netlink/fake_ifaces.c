@@ -40,6 +40,11 @@ static void dump_again(void *ops)
 	fake.n_dumps++;
 }
 
+static void lost(void *ops, enum event_kind kind)
+{
+	fake.lost |= 1u << kind;
+}
+
 void fake_open(void)
 {
 	memset(&fake, 0, sizeof(fake));
@@ -57,7 +62,7 @@ void fake_open(void)
 	}
 	fake.mirror.settings = (struct mirror_settings){.fib = fake.fib,
 		.n_ports = FAKE_FOREIGN - 1,
-		.ops = {.dump_again = dump_again}};
+		.ops = {.dump_again = dump_again, .lost = lost}};
 	assert_int_equal(routes_open(&fake.routes, &fake.mirror, NULL), 0);
 }
 
@@ -176,6 +181,12 @@ static void take_pair(struct event *event, const char *word, char *value)
 		event->sequence = atoi(value);
 	} else if (!strcmp(word, "group")) {
 		take_group(&event->nexthop, value);
+	} else if (!strcmp(word, "type")) {
+		event->nexthop.is_resilient = !strcmp(value, "resilient");
+	} else if (!strcmp(word, "idle_timer")) {
+		event->nexthop.resilient.idle_cs = atoi(value) * 100;
+	} else if (!strcmp(word, "unbalanced_timer")) {
+		event->nexthop.resilient.unbalanced_cs = atoi(value) * 100;
 	} else {
 		fail_msg("nobody says \"%s\"", word);
 	}

@@ -12,6 +12,7 @@ struct fake {
 	struct ifaces_state iface[FAKE_IFACES];
 	bool has_vrf;
 	unsigned n_dumps; // requested
+	uint32_t lost;    // kinds (event_kinds_have) for which there was no memory
 	struct mirror mirror;
 	struct fib *fib;
 	struct routes *routes;

@@ -104,6 +104,11 @@ struct wire_mac fake_mac(uint8_t last)
 	return (struct wire_mac){{2, 0, 0, 0, 0, last}};
 }
 
+static void lost(void *ops, enum event_kind kind)
+{
+	((struct fake_linux *)ops)->lost |= 1u << kind;
+}
+
 void fake_open(struct fake_linux *fake, unsigned n_ports)
 {
 	struct mirror_settings settings = {.n_ports = n_ports};
@@ -132,6 +137,7 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 		.hides_lost_routes = hides_lost_routes,
 		.has_old_tables = has_old_tables,
 		.dump_again = dump_again,
+		.lost = lost,
 		.ops = fake};
 	assert_int_equal(mirror_open(&fake->mirror, &settings, NULL), 0);
 }

@@ -30,6 +30,7 @@ struct fake_linux {
 	bool hides_lost_routes;    // sysctl
 	uint8_t old_tables;        // the family with legacy iptables tables; 0: none
 	unsigned n_dumps_requested;
+	uint32_t lost; // kinds (event_kinds_have) for which there was no memory
 	bool in_dump;
 	bool is_deaf; // discards all events
 };

@@ -71,8 +71,11 @@ static void touch_all(struct routes *routes, uint16_t domain)
 static bool add_broad(struct routes *routes, uint32_t number)
 {
 	if (vector_reserve(&routes->broad, &routes->broad_capacity, routes->n_broad + 1,
-		    sizeof(*routes->broad)))
+		    sizeof(*routes->broad))) {
+		routes->lacks_broad = true;
+		routes_lost(routes, EVENT_ROUTE);
 		return false;
+	}
 	routes->broad[routes->n_broad++] = number;
 	return true;
 }
@@ -200,10 +203,11 @@ static bool make_change(struct routes *routes, uint32_t number, size_t at)
 
 static size_t collect(struct routes *routes)
 {
+	const size_t most = routes->is_short ? FIB_SMALL_BATCH : ROUTES_BATCH;
 	size_t n = 0;
 	uint32_t number;
 
-	for (unsigned looked = 0; looked < 4 * ROUTES_BATCH && n < ROUTES_BATCH; looked++) {
+	for (unsigned looked = 0; looked < 4 * ROUTES_BATCH && n < most; looked++) {
 		number = store_next_dirty(&routes->store);
 		if (!number)
 			break;
@@ -248,6 +252,16 @@ static size_t refuse(struct routes *routes, size_t n, size_t bad, const struct e
 	return n;
 }
 
+// Nothing is lost: the places are updated in batches that need no memory, and in large ones again
+// once all of them are.
+static size_t put_back(struct routes *routes, size_t n)
+{
+	routes->is_short = true;
+	for (size_t i = 0; i < n; i++)
+		store_touch(&routes->store, routes->changed[i]);
+	return 0;
+}
+
 static size_t apply(struct routes *routes, size_t n)
 {
 	struct error error;
@@ -258,6 +272,8 @@ static size_t apply(struct routes *routes, size_t n)
 			fib_change(routes->mirror->settings.fib, routes->changes, n, &bad, &error);
 		if (!err)
 			break;
+		if (err == -ENOMEM)
+			return put_back(routes, n);
 		const struct fib_change *change = &routes->changes[bad];
 		bool leads_out = change->op != FIB_DELETE && change->route.hop.kind <= FIB_GROUP;
 		if (err == -ENOSPC && leads_out)
@@ -281,5 +297,6 @@ bool routes_flush(struct routes *routes)
 			place->is_in_fib && routes->changes[i].route.hop.kind == FIB_LINUX;
 		free_if_empty(routes, routes->changed[i]);
 	}
+	routes->is_short &= routes->store.n_dirty > 0;
 	return routes->store.n_dirty || routes->first_stale;
 }

@@ -65,10 +65,25 @@ static void remove_thing(struct foreign *foreign, struct foreign_thing *thing)
 	*thing = foreign->thing[--foreign->n];
 }
 
-static void add(struct foreign *foreign, const struct foreign_thing *thing)
+// Kinds of objects that prevent workers from forwarding as soon as one exists.
+static bool keeps_from_forwarding(enum event_kind kind)
 {
-	if (!vector_reserve(&foreign->thing, &foreign->capacity, foreign->n + 1, sizeof(*thing)))
+	return kind == EVENT_RULE || kind == EVENT_QDISC || kind == EVENT_CHAIN ||
+	       kind == EVENT_POLICY || kind == EVENT_POLICY_DEFAULT;
+}
+
+// Without memory for it, all is left to Linux until a dump has contained its whole kind.
+static void add(struct ifaces *ifaces, const struct foreign_thing *thing)
+{
+	struct foreign *foreign = &ifaces->foreign;
+
+	if (!vector_reserve(&foreign->thing, &foreign->capacity, foreign->n + 1, sizeof(*thing))) {
 		foreign->thing[foreign->n++] = *thing;
+		return;
+	}
+	foreign->reported &= ~(1u << thing->kind);
+	foreign_lacks(ifaces, thing->kind);
+	ifaces_lost(ifaces, thing->kind);
 }
 
 // The kernel deletes all policies at once.
@@ -134,7 +149,7 @@ void foreign_event(struct ifaces *ifaces, const struct event *event)
 	if (known)
 		*known = reported;
 	else if (reported.kind == EVENT_MROUTE || !reported.what.is_harmless)
-		add(foreign, &reported);
+		add(ifaces, &reported);
 }
 
 void foreign_iface_gone(struct ifaces *ifaces, int ifindex)
@@ -151,13 +166,6 @@ static uint8_t flags_of_family(uint8_t family)
 	static const uint8_t both = FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6;
 
 	return family == 4 ? FIB_IFACE_LINUX4 : family == 6 ? FIB_IFACE_LINUX6 : both;
-}
-
-// Kinds of objects that prevent workers from forwarding as soon as one exists.
-static bool keeps_from_forwarding(enum event_kind kind)
-{
-	return kind == EVENT_RULE || kind == EVENT_QDISC || kind == EVENT_CHAIN ||
-	       kind == EVENT_POLICY || kind == EVENT_POLICY_DEFAULT;
 }
 
 void foreign_lacks(struct ifaces *ifaces, enum event_kind kind)

@@ -201,6 +201,7 @@ struct nexthop *nexthops_get(struct nexthops *nexthops, uint32_t id)
 	if (nexthop)
 		return nexthop;
 	nexthop = calloc(1, sizeof(*nexthop));
+	nexthops->is_short |= !nexthop;
 	if (!nexthop)
 		return NULL;
 	nexthop->id = id;
@@ -235,6 +236,7 @@ static int take_members(struct nexthops *nexthops, struct nexthop *nexthop,
 	struct nexthop_member *member =
 		realloc(nexthop->member, reported->n_members * sizeof(*member));
 
+	nexthops->is_short |= !member;
 	if (!member)
 		return -ENOMEM;
 	nexthop->member = member;
@@ -250,7 +252,7 @@ static int take_members(struct nexthops *nexthops, struct nexthop *nexthop,
 	return 0;
 }
 
-void nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
+int nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
 	const struct event_nexthop *reported)
 {
 	nexthops->n_known += !nexthop->is_known;
@@ -259,14 +261,19 @@ void nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
 	drop_members(nexthops, nexthop);
 	nexthop->is_blackhole = reported->is_blackhole;
 	nexthop->is_group = reported->is_group;
+	nexthop->is_resilient = reported->is_resilient;
+	nexthop->idle_ms = reported->resilient.idle_cs * 10ull;
+	nexthop->unbalanced_ms = reported->resilient.unbalanced_cs * 10ull;
 	nexthop->is_fdb = reported->is_fdb;
 	nexthop->has_too_many_members = reported->too_many_members;
 	nexthop->hop = (struct hop_set_hop){.via = reported->hop.via,
 		.has_encap = reported->hop.has_encap,
 		.ifindex = reported->hop.ifindex,
 		.weight = 1};
-	if (reported->n_members && take_members(nexthops, nexthop, reported))
-		nexthop->has_too_many_members = true;
+	if (!reported->n_members || !take_members(nexthops, nexthop, reported))
+		return 0;
+	nexthop->has_too_many_members = true;
+	return -ENOMEM;
 }
 
 void nexthops_forget(struct nexthops *nexthops, struct nexthop *nexthop)

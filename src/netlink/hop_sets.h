@@ -45,6 +45,7 @@ enum hop_set_reason {
 	HOP_SET_MTU,
 	HOP_SET_MANY,        // more next hops than fit in a group
 	HOP_SET_MIXED,       // several next hops, one of them on link
+	HOP_SET_HASH,        // several next hops, and a hash policy that workers do not support
 	HOP_SET_FULL,        // table of hops or groups is full
 	HOP_SET_TOS,         // from here on: reasons of a prefix, not of a set
 	HOP_SET_UNDER_LOCAL, // covered by a broad local route
@@ -125,8 +126,9 @@ struct nexthop {
 	uint32_t n_groups;      // number of groups that contain it
 	uint8_t generation;
 	bool is_known; // false: referenced by a set or a group, but not reported yet
-	bool is_blackhole, is_group, is_fdb, has_too_many_members;
-	struct hop_set_hop hop; // if not a group
+	bool is_blackhole, is_group, is_resilient, is_fdb, has_too_many_members;
+	uint64_t idle_ms, unbalanced_ms; // if resilient
+	struct hop_set_hop hop;          // if not a group
 	uint16_t n_members;
 	struct nexthop_member *member; // owned
 };
@@ -135,6 +137,7 @@ struct nexthops {
 	struct hash_table by_id;
 	uint32_t n_known;
 	size_t bytes;
+	bool is_short; // there was no memory for one of them, or for the members of a group
 };
 
 int nexthops_open(struct nexthops *nexthops);
@@ -142,9 +145,9 @@ void nexthops_close(struct nexthops *nexthops);
 // NULL: never referenced. / Same, created (not known) if needed; NULL: out of memory.
 struct nexthop *nexthops_find(const struct nexthops *nexthops, uint32_t id);
 struct nexthop *nexthops_get(struct nexthops *nexthops, uint32_t id);
-// Stores what was reported; if there is no memory for the members, the object is treated as having
-// too many.
-void nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
+// Stores what was reported. 0, or -ENOMEM if there is no memory for all members: the object is then
+// treated as having too many.
+int nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
 	const struct event_nexthop *reported);
 // Marks it unknown and removes it from the group counts of its members.
 void nexthops_forget(struct nexthops *nexthops, struct nexthop *nexthop);

@@ -36,6 +36,13 @@ void ifaces_destroy(struct ifaces *ifaces)
 	free(ifaces);
 }
 
+void ifaces_lost(const struct ifaces *ifaces, enum event_kind kind)
+{
+	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
+
+	ops->lost(ops->ops, kind);
+}
+
 // IPv4: the setting applies if it is set for the interface or for all (Linux 5.11). IPv6: the value
 // of "all" is copied to each interface.
 static struct ifaces_state state_of(const struct ifaces *ifaces, const struct interface *one)
@@ -114,6 +121,8 @@ static void link_event(struct ifaces *ifaces, const struct event *event)
 	                                ? interfaces_find(&ifaces->all, event->iface.ifindex)
 	                                : interfaces_get(&ifaces->all, event->iface.ifindex);
 
+	if (!one && !event->is_delete)
+		ifaces_lost(ifaces, EVENT_LINK);
 	if (!one)
 		return;
 	if (event->is_delete) {
@@ -177,6 +186,8 @@ static void conf_event(struct ifaces *ifaces, const struct event *event)
 		one = event->is_delete ? interfaces_find(&ifaces->all, reported->ifindex)
 		                       : interfaces_get(&ifaces->all, reported->ifindex);
 		conf = one ? &one->conf[family] : NULL;
+		if (!one && !event->is_delete)
+			ifaces_lost(ifaces, EVENT_NETCONF);
 	}
 	if (!conf)
 		return;

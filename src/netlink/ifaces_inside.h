@@ -191,6 +191,8 @@ struct ifaces {
 	bool is_dirty;   // an input of the verdict has changed
 };
 
+// There was no memory for an object of this kind: another dump will cure that.
+void ifaces_lost(const struct ifaces *ifaces, enum event_kind kind);
 // Notifies routes if the state they use has changed. Returns false if it has not.
 bool ifaces_tell(struct ifaces *ifaces, struct interface *one);
 // Drops all state of an interface.

@@ -55,6 +55,10 @@ void sysctl_unsupported(struct tap_table *taps,
 bool sysctl_sends_redirects(struct tap_table *taps, const char *interface, uint8_t family);
 // Whether Linux does not report the IPv6 routes that it removes together with an interface.
 bool sysctl_hides_lost_routes(struct tap_table *taps);
+// fib_multipath_hash_policy: the fields by which Linux distributes the packets of a family over
+// several next hops: 0 layer 3, 1 layer 4, 2 layer 3 of the innermost packet, 3
+// fib_multipath_hash_fields. -errno if it cannot be read.
+int sysctl_hash_policy(struct tap_table *taps, uint8_t family);
 bool sysctl_disables_ipv6(struct tap_table *taps, const char *interface);
 unsigned sysctl_mtu6(struct tap_table *taps, const char *interface); // 0: IPv6 is not available
 
@@ -103,6 +107,7 @@ struct comparison {
 	const struct nexthops *nexthops; // as for compare_hops_of
 	const struct fib_hop *hop;
 	const struct wire_addr *addr;
+	bool is_cached; // only one next hop of the kernel's is certain: see LOOKUP_NEXT_HOP
 	char differs[COMPARE_TEXT];
 };
 bool compare_hop(struct netlink *netlink, struct comparison *comparison);

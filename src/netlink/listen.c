@@ -174,6 +174,18 @@ void listen_dump_again(struct listen *listen)
 	listen->wants_dump = true;
 }
 
+void listen_lost(struct listen *listen, enum event_kind kind)
+{
+	listen->partial |= 1u << kind;
+	if (listen->stage == STAGE_FOLLOWING && !listen->retry_ns)
+		listen->retry_ns = dump_next_retry_ns(listen);
+	if (!listen->is_short)
+		log_warn("not enough memory for Linux's state: part of it is missing, known "
+			 "entries stay, and all tables are dumped again at growing intervals, up "
+			 "to 64 s, until they are complete; free some memory");
+	listen->is_short = true;
+}
+
 bool listen_is_dumping(const struct listen *listen)
 {
 	return listen->stage != STAGE_FOLLOWING ||
@@ -183,6 +195,7 @@ bool listen_is_dumping(const struct listen *listen)
 void listen_info(const struct listen *listen, struct listen_info *out)
 {
 	*out = listen->info;
+	out->is_incomplete = listen->partial;
 }
 
 unsigned listen_bursts(const struct listen *listen, struct netlink_burst *out)

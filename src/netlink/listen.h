@@ -42,12 +42,16 @@ bool listen_poll(struct listen *listen, uint64_t budget_ns);
 // interfaces, addresses, neighbours, next hops, routes, netconf, rules and foreign objects, in an
 // order in which each kind finds what it refers to.
 void listen_dump_again(struct listen *listen);
+// There was no memory for an object of this kind: everything is dumped again after 1, 2, 4, up to
+// 64 seconds, until a dump has passed without such a loss. Logged once until then.
+void listen_lost(struct listen *listen, enum event_kind kind);
 bool listen_is_dumping(const struct listen *listen);
 
 struct listen_info {
 	uint64_t messages, ignored, malformed, overruns, last_dump_ns;
 	uint64_t dumps, dumps_restarted, dumps_partial;
 	uint32_t receive_buffer;
+	bool is_incomplete; // something is missing: since the last dump, or in it
 };
 void listen_info(const struct listen *listen, struct listen_info *out);
 // See netlink_bursts.

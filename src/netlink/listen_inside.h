@@ -131,9 +131,11 @@ struct listen {
 	// changed during the dump; one of its messages was malformed.
 	bool is_disturbed, is_interrupted, is_unsound;
 	bool wants_dump;
-	uint32_t partial;  // kinds that this dump could not return completely
+	uint32_t partial;  // kinds that this dump could not return completely, or that have had no
+	                   // memory since
+	bool is_short;     // that was logged
 	uint32_t failing;  // sections (1 << number) for which that was logged
-	uint64_t retry_ns; // delay before a partial dump is repeated; 0: the dump was not partial
+	uint64_t retry_ns; // delay before a partial dump is repeated; 0: nothing is missing
 	uint32_t sequence, asked; // of dumps; of requests, which may be sent during a dump
 	uint64_t dump_since_ns, dump_end_ns, warned_ns;
 	struct listen_info info;
@@ -151,6 +153,8 @@ extern const struct listen_protocol listen_protocols[N_PROTOS];
 // A dump runs through all sections and then ends by itself.
 bool dump_is_due(const struct listen *listen);
 void dump_begin(struct listen *listen);
+// The time until the next attempt, longer each time.
+uint64_t dump_next_retry_ns(const struct listen *listen);
 void dump_stop(struct listen *listen); // may be called in the middle of a section
 // Requests the next section (STAGE_ASK). / Processes one part of it (STAGE_ANSWER).
 void dump_ask(struct listen *listen);

@@ -153,6 +153,7 @@ struct received {
 	unsigned begins, ends;
 	uint32_t partial, lacking;               // of the latest dump
 	bool known[N_ROUTES], doubted[N_ROUTES]; // blackhole routes 10.0.x.y/32
+	struct listen *short_of;                 // there is no memory for any route; NULL: there is
 };
 
 static int number_of(const struct event *event)
@@ -171,6 +172,11 @@ static void take(void *arg, const struct event *event)
 
 	if (number < 0)
 		return;
+	if (received->short_of) {
+		received->lacking |= 1u << EVENT_ROUTE;
+		listen_lost(received->short_of, EVENT_ROUTE);
+		return;
+	}
 	received->known[number] = !event->is_delete;
 	received->doubted[number] = false;
 }
@@ -540,6 +546,47 @@ static void a_failed_dump_is_repeated_ever_later_and_said_once(void **state)
 	listen_close(listen);
 }
 
+static bool is_incomplete(const struct listen *listen)
+{
+	struct listen_info info;
+
+	listen_info(listen, &info);
+	return info.is_incomplete;
+}
+
+// What there was no memory for comes with the first dump that has some: after the loss, a dump that
+// loses it again, and one two seconds later.
+static void what_there_was_no_memory_for_comes_with_a_later_dump(void **state)
+{
+	struct received received;
+	struct listen *listen = listen_to_routes(&received);
+	FILE *said = tmpfile();
+	int stderr_fd = dup(STDERR_FILENO);
+
+	assert_non_null(said);
+	assert_false(is_incomplete(listen));
+	dup2(fileno(said), STDERR_FILENO);
+	received.short_of = listen;
+	change_routes("add", 100, 110);
+	poll_until_dumps_ended(listen, &received, 2);
+	received.short_of = NULL;
+	dup2(stderr_fd, STDERR_FILENO);
+	close(stderr_fd);
+	assert_int_equal(received.partial, 1 << EVENT_ROUTE);
+	assert_int_equal(count(&received), 100); // nothing is swept
+	assert_true(is_incomplete(listen));
+	assert_false(listen_is_dumping(listen));
+	uint64_t since = clock_now_ns();
+	poll_until_dumps_ended(listen, &received, 3);
+	assert_true(clock_now_ns() - since >= 1500000000);
+	assert_false(is_incomplete(listen));
+	assert_int_equal(received.partial, 0);
+	assert_int_equal(count(&received), 110);
+	assert_int_equal(lines_with(said, "not enough memory for Linux's state"), 1);
+	fclose(said);
+	listen_close(listen);
+}
+
 static void take_type(void *arg, const struct event *event)
 {
 	if (event->kind == EVENT_ROUTE)
@@ -664,6 +711,8 @@ int main(void)
 		cmocka_unit_test_teardown(what_a_kernel_lacks_is_told_from_what_it_cannot_tell,
 			without_routes),
 		cmocka_unit_test_teardown(a_failed_dump_is_repeated_ever_later_and_said_once,
+			without_routes),
+		cmocka_unit_test_teardown(what_there_was_no_memory_for_comes_with_a_later_dump,
 			without_routes),
 		cmocka_unit_test_teardown(asks_and_gets_the_kernels_word, without_routes),
 		cmocka_unit_test_teardown(a_question_in_the_middle_of_a_dump_does_not_end_it,

@@ -54,7 +54,25 @@ static uint32_t find_place(const struct routes *routes, uint8_t vrf,
 	return store_find(&routes->store, domain, prefix);
 }
 
-bool routes_is_by_destination(struct routes *routes, uint8_t vrf, const struct wire_prefix *prefix)
+// Whether other routes of the prefix have the metric of the one chosen.
+static bool has_equals(const struct routes *routes, uint32_t number,
+	const struct routes_choice *choice)
+{
+	const struct store_route *best = NULL;
+	unsigned n = 0;
+
+	for (uint32_t i = routes->store.place[number].first; i; i = routes->store.route[i].next) {
+		const struct store_route *route = &routes->store.route[i];
+
+		if (!best && route->hop_set == choice->hop_set)
+			best = route;
+		n += best && route->rank == best->rank && route->metric == best->metric;
+	}
+	return n > 1;
+}
+
+enum lookup_worth routes_lookup_worth(struct routes *routes, uint8_t vrf,
+	const struct wire_prefix *prefix)
 {
 	uint32_t number = find_place(routes, vrf, prefix);
 	struct routes_choice choice = {.is_nothing = true};
@@ -62,7 +80,7 @@ bool routes_is_by_destination(struct routes *routes, uint8_t vrf, const struct w
 	if (number)
 		routes_choose(routes, number, &choice);
 	if (choice.is_nothing)
-		return true;
+		return LOOKUP_ROUTE;
 	switch (choice.reason) {
 	case HOP_SET_SOURCE:
 	case HOP_SET_TYPE: // of `throw`, after which Linux continues with the next table
@@ -70,9 +88,12 @@ bool routes_is_by_destination(struct routes *routes, uint8_t vrf, const struct w
 	case HOP_SET_UNDER_LOCAL:
 	case HOP_SET_LAST_TABLE:
 	case HOP_SET_SAME_METRIC: // of which one may reject the packet: Linux then only says so
-		return false;
+		return LOOKUP_NOTHING;
 	}
-	return true;
+	if (prefix->addr.family == 6)
+		return hop_sets_at(&routes->hop_sets, choice.hop_set)->key.nh_id ? LOOKUP_NEXT_HOP
+		                                                                 : LOOKUP_ROUTE;
+	return !prefix->len && has_equals(routes, number, &choice) ? LOOKUP_PREFIX : LOOKUP_ROUTE;
 }
 
 bool netlink_route_origin(const struct netlink *netlink, uint8_t vrf,

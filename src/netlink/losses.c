@@ -103,18 +103,55 @@ static void refresh(struct routes *routes, int ifindex)
 	refresh_nexthops(routes, ifindex);
 }
 
-// NULL: out of memory; the interface is then treated as new each time.
-static struct routes_seen *seen_of(struct routes *routes, int ifindex)
+// The state of a new interface.
+static const struct routes_seen unseen = {.is_up = true, .has_carrier = true};
+
+static struct routes_seen *find_seen(struct routes *routes, int ifindex)
 {
 	for (uint32_t i = 0; i < routes->n_seen; i++)
 		if (routes->seen[i].ifindex == ifindex)
 			return &routes->seen[i];
+	return NULL;
+}
+
+// NULL: out of memory; the interface is then treated as new each time, until a dump.
+static struct routes_seen *seen_of(struct routes *routes, int ifindex)
+{
+	struct routes_seen *known = find_seen(routes, ifindex);
+
+	if (known)
+		return known;
 	if (vector_reserve(&routes->seen, &routes->seen_capacity, routes->n_seen + 1,
-		    sizeof(*routes->seen)))
+		    sizeof(*routes->seen))) {
+		routes->lacks_seen = true;
+		routes_lost(routes, EVENT_ROUTE);
 		return NULL;
-	routes->seen[routes->n_seen] =
-		(struct routes_seen){.ifindex = ifindex, .is_up = true, .has_carrier = true};
+	}
+	routes->seen[routes->n_seen] = unseen;
+	routes->seen[routes->n_seen].ifindex = ifindex;
 	return &routes->seen[routes->n_seen++];
+}
+
+static void see_as_it_is(struct routes *routes, int ifindex)
+{
+	const struct ifaces_state now = ifaces_state(routes->mirror, ifindex);
+	struct routes_seen *seen = find_seen(routes, ifindex) ? NULL : seen_of(routes, ifindex);
+
+	if (!seen)
+		return;
+	seen->is_up = now.is_up;
+	seen->has_carrier = now.has_carrier;
+}
+
+void routes_see_all(struct routes *routes)
+{
+	routes->lacks_seen = false;
+	for (uint32_t i = 1; i < routes->hop_sets.n; i++) {
+		const struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, i);
+
+		for (unsigned k = 0; hop_set && k < hop_set->key.n_hops; k++)
+			see_as_it_is(routes, hop_set->hops[k].ifindex);
+	}
 }
 
 // Linux drops next-hop objects shortly after the carrier is lost; if it is back by then, it does
@@ -131,7 +168,7 @@ static void doubt(struct routes *routes, struct routes_seen *seen)
 void routes_iface_changed(struct routes *routes, int ifindex)
 {
 	const struct ifaces_state now = ifaces_state(routes->mirror, ifindex);
-	struct routes_seen none = {0}, *seen = seen_of(routes, ifindex);
+	struct routes_seen none = unseen, *seen = seen_of(routes, ifindex);
 
 	if (!seen)
 		seen = &none;
@@ -276,6 +313,8 @@ void routes_nexthop_event(struct routes *routes, const struct event *event)
 
 	routes->nexthop_sequence = event->sequence;
 	routes->nexthop_port_id = event->port_id;
+	if (!event->is_delete && !nexthop)
+		routes_lost(routes, EVENT_NEXTHOP);
 	if (!nexthop || !reported->id)
 		return;
 	if (event->is_delete) {
@@ -284,6 +323,7 @@ void routes_nexthop_event(struct routes *routes, const struct event *event)
 		return;
 	}
 	nexthop->generation = routes->generation;
-	nexthops_set(&routes->nexthops, nexthop, reported);
+	if (nexthops_set(&routes->nexthops, nexthop, reported))
+		routes_lost(routes, EVENT_NEXTHOP);
 	routes_nexthop_changed(routes, nexthop);
 }

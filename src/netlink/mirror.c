@@ -2,6 +2,7 @@
 // first, because neighbours and routes depend on them. Control thread.
 #include "netlink/mirror.h"
 
+#include "base/clock.h"
 #include "netlink/mirror_inside.h"
 
 #include <errno.h>
@@ -108,6 +109,7 @@ void mirror_poll(struct mirror *mirror)
 {
 	ifaces_poll(mirror->ifaces);
 	routes_poll(mirror->routes);
+	fib_groups_poll(mirror->settings.fib, clock_now_ns());
 }
 
 struct teller {

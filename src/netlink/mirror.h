@@ -26,8 +26,12 @@ struct mirror_ops {
 	uint8_t (*tcx)(void *ops, int ifindex);                  // enum event_side; NULL: 0
 	bool (*hides_lost_routes)(void *ops); // sysctl skip_notify_on_dev_down; NULL: no
 	bool (*has_old_tables)(void *ops, uint8_t family); // legacy iptables; NULL: none
+	int (*hash_policy)(void *ops, uint8_t family);     // sysctl; -errno: unknown; NULL: 1
 	void (*dump_again)(void *ops);                     // the mirror's state may be
 	                                                   // inconsistent
+	// There was no memory to store an object of this kind, which is now missing: the state is
+	// incomplete until a dump without such a loss.
+	void (*lost)(void *ops, enum event_kind kind);
 	void *ops;
 };
 

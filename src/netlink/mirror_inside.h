@@ -139,10 +139,25 @@ void routes_address_came(struct routes *routes, int ifindex);
 // deleted, as fib_vrf_close leaves it.
 void routes_vrf_changed(struct routes *routes, uint32_t table);
 
-// Whether the route that workers use for a prefix, if any, is chosen by the destination alone, as
-// Linux chooses it for one destination: not if there are routes for a TOS or a source only, if
-// another table decides, or if Linux may use either of two.
-bool routes_is_by_destination(struct routes *routes, uint8_t vrf, const struct wire_prefix *prefix);
+// What Linux's answer to a lookup for a destination of a prefix says about the route that workers
+// use for it.
+enum lookup_worth {
+	LOOKUP_ROUTE, // what becomes of the packet
+	// IPv6 via a next-hop object: the object's entry in the route cache answers, and all its
+	// routes share it. One next hop of the answer is right; its prefix, table, metric and other
+	// next hops may be those of another route. "Network is unreachable" (-ENETUNREACH) also
+	// means that the entry's own route was deleted.
+	LOOKUP_NEXT_HOP,
+	// Only the prefix: of several IPv4 default routes with the same metric, packets that Linux
+	// forwards take the first, as those of workers do, but the lookup, as for packets of
+	// Linux's own, takes one with a reachable neighbour (fib_select_default, net/ipv4).
+	LOOKUP_PREFIX,
+	// Nothing: there are routes for a TOS or a source only, another table decides, or Linux may
+	// use either of two.
+	LOOKUP_NOTHING,
+};
+enum lookup_worth routes_lookup_worth(struct routes *routes, uint8_t vrf,
+	const struct wire_prefix *prefix);
 // Routes that cannot be represented, summarised by reason and interface.
 void routes_unsupported(struct routes *routes,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);

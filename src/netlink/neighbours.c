@@ -72,7 +72,7 @@ static struct entry *find(const struct neighbours *all, int ifindex, const struc
 	return one;
 }
 
-// NULL: out of memory; packets to it go to Linux.
+// NULL: out of memory.
 static struct entry *add(struct neighbours *all, int ifindex, const struct wire_addr *addr)
 {
 	if (vector_reserve(&all->list, &all->capacity, all->n + 1, sizeof(struct entry *)))
@@ -85,6 +85,17 @@ static struct entry *add(struct neighbours *all, int ifindex, const struct wire_
 	one->at = all->n;
 	all->list[all->n++] = one;
 	hash_table_insert(&all->table, &one->node, hash_of(ifindex, addr));
+	return one;
+}
+
+// NULL: out of memory; packets to it go to Linux until a dump.
+static struct entry *add_or_lose(struct neighbours *all, int ifindex, const struct wire_addr *addr)
+{
+	const struct mirror_ops *ops = &all->mirror->settings.ops;
+	struct entry *one = add(all, ifindex, addr);
+
+	if (!one)
+		ops->lost(ops->ops, EVENT_NEIGHBOUR);
 	return one;
 }
 
@@ -110,7 +121,7 @@ void neighbours_event(struct neighbours *all, const struct event *event)
 		return;
 	struct entry *one = find(all, reported->ifindex, &reported->addr);
 	if (!one && !event->is_delete)
-		one = add(all, reported->ifindex, &reported->addr);
+		one = add_or_lose(all, reported->ifindex, &reported->addr);
 	if (!one)
 		return;
 	one->is_gone = event->is_delete;

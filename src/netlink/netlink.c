@@ -77,9 +77,22 @@ static bool has_old_tables(void *ops, uint8_t family)
 	return sysctl_has_old_tables(((struct netlink *)ops)->ctx.taps, family);
 }
 
+static int hash_policy(void *ops, uint8_t family)
+{
+	return sysctl_hash_policy(((struct netlink *)ops)->ctx.taps, family);
+}
+
 static void dump_again(void *ops)
 {
 	listen_dump_again(((struct netlink *)ops)->listen);
+}
+
+static void lost(void *ops, enum event_kind kind)
+{
+	struct netlink *netlink = ops;
+
+	if (netlink->listen) // else the first dump is still to come
+		listen_lost(netlink->listen, kind);
 }
 
 // Callbacks of the listener.
@@ -112,8 +125,8 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 	struct mirror_settings settings = {.fib = netlink->ctx.fib,
 		.n_ports = netlink->ctx.n_ports,
 		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, sends_redirects,
-			disables_ipv6, mtu6, tcx, hides_lost_routes, has_old_tables, dump_again,
-			netlink}};
+			disables_ipv6, mtu6, tcx, hides_lost_routes, has_old_tables, hash_policy,
+			dump_again, lost, netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		struct port_info info;
@@ -260,6 +273,16 @@ bool netlink_poll(struct netlink *netlink)
 	return more;
 }
 
+static enum netlink_state state_of(const struct netlink *netlink,
+	const struct listen_info *received, bool is_synced)
+{
+	if (listen_is_dumping(netlink->listen))
+		return NETLINK_DUMPING;
+	if (received->is_incomplete)
+		return NETLINK_INCOMPLETE;
+	return is_synced ? NETLINK_FOLLOWING : NETLINK_DUMPING;
+}
+
 void netlink_info(const struct netlink *netlink, struct netlink_info *out)
 {
 	struct listen_info received;
@@ -268,8 +291,7 @@ void netlink_info(const struct netlink *netlink, struct netlink_info *out)
 	mirror_info(netlink->mirror, out);
 	audit_info(netlink->audit, out);
 	listen_info(netlink->listen, &received);
-	out->state = listen_is_dumping(netlink->listen) || !out->is_synced ? NETLINK_DUMPING
-	                                                                   : NETLINK_FOLLOWING;
+	out->state = state_of(netlink, &received, out->is_synced);
 	out->messages = received.messages;
 	out->ignored += received.ignored;
 	out->malformed = received.malformed;

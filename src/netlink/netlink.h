@@ -41,7 +41,12 @@ int netlink_fd(const struct netlink *netlink);
 // neighbours, and runs the background check. Returns true if there is more work to do now.
 bool netlink_poll(struct netlink *netlink);
 
-enum netlink_state { NETLINK_DUMPING, NETLINK_FOLLOWING };
+enum netlink_state {
+	NETLINK_DUMPING,
+	NETLINK_FOLLOWING,
+	NETLINK_INCOMPLETE, // something is missing: Linux could not dump it, or there was no memory
+	                    // for it; all tables will be dumped again
+};
 struct netlink_info {
 	uint8_t state;
 	bool is_synced;                  // workers have had all routes; see fib_set_synced
@@ -93,7 +98,8 @@ void netlink_unsupported(struct netlink *netlink,
 struct netlink_route_check {
 	bool answered; // false: `error` is the kernel's error (-ENETUNREACH...)
 	int error;
-	struct wire_prefix prefix; // of the route selected by the kernel (fib match)
+	struct wire_prefix prefix; // of the route selected by the kernel (fib match); family 0:
+	                           // unknown, as table and metric are (IPv6, via an object)
 	uint32_t table, metric;
 	uint8_t type;         // RTN_UNICAST...: netlink_type_name
 	struct wire_addr via; // family 0: on link

@@ -117,19 +117,57 @@ static void scale_weights(struct members *members)
 		members->member[i].weight = members->weight[i];
 }
 
+// The object of a set if it is a resilient group; NULL: any other set.
+static const struct nexthop *resilient_of(const struct routes *routes,
+	const struct hop_set *hop_set)
+{
+	const struct nexthop *nexthop =
+		hop_set->key.nh_id ? nexthops_find(&routes->nexthops, hop_set->key.nh_id) : NULL;
+
+	return nexthop && nexthop->is_group && nexthop->is_resilient ? nexthop : NULL;
+}
+
+// Families may differ in which members are usable, so each has its own buckets.
+static int make_group(struct routes *routes, struct hop_set *hop_set, const struct members *members)
+{
+	struct fib *fib = routes->mirror->settings.fib;
+	const struct nexthop *resilient = resilient_of(routes, hop_set);
+
+	if (!resilient)
+		return fib_group(fib, members->member, members->n, &hop_set->hop, NULL);
+	const struct fib_resilience resilience = {
+		.key = (uint64_t)hop_set->key.family << 32 | resilient->id,
+		.idle_ms = resilient->idle_ms,
+		.unbalanced_ms = resilient->unbalanced_ms,
+	};
+	return fib_resilient_group(fib, &resilience, members->member, members->n, &hop_set->hop,
+		NULL);
+}
+
 static void join(struct routes *routes, struct hop_set *hop_set, struct members *members)
 {
 	for (unsigned i = 0; i < members->n; i++)
 		if (members->member[i].hop.kind != FIB_VIA)
 			leave_to_linux(hop_set, HOP_SET_MIXED, 0);
+	if (routes->hash_policy[hop_set->key.family == 6] > HASH_LAYER4)
+		leave_to_linux(hop_set, HOP_SET_HASH, 0);
 	if (hop_set->reason != HOP_SET_OK)
 		return;
 	scale_weights(members);
 	hop_set->is_usable = hop_set->is_group = true;
 	hop_set->batch = routes->batch;
-	if (fib_group(routes->mirror->settings.fib, members->member, members->n, &hop_set->hop,
-		    NULL))
+	if (make_group(routes, hop_set, members))
 		leave_to_linux(hop_set, HOP_SET_FULL, 0);
+}
+
+// A resilient group with one member, too: when it gets further ones, buckets in use must not move.
+static bool needs_group(const struct routes *routes, const struct hop_set *hop_set,
+	const struct members *members)
+{
+	if (members->n > 1)
+		return true;
+	return resilient_of(routes, hop_set) && members->member[0].hop.kind == FIB_VIA &&
+	       routes->hash_policy[hop_set->key.family == 6] <= HASH_LAYER4;
 }
 
 static void resolve_unicast(struct routes *routes, struct hop_set *hop_set)
@@ -147,7 +185,7 @@ static void resolve_unicast(struct routes *routes, struct hop_set *hop_set)
 		collect_hop(routes, hop_set, &hop_set->hops[i], &members);
 	if (hop_set->reason != HOP_SET_OK || !members.n)
 		return;
-	if (members.n > 1) {
+	if (needs_group(routes, hop_set, &members)) {
 		join(routes, hop_set, &members);
 		return;
 	}
@@ -201,6 +239,37 @@ const struct hop_set *routes_resolve(struct routes *routes, uint32_t number)
 	return hop_set;
 }
 
+// The sets with several next hops are resolved again.
+static void hash_policy_changed(struct routes *routes, uint8_t family)
+{
+	for (uint32_t i = 1; i < routes->hop_sets.n; i++) {
+		const struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, i);
+
+		if (hop_set && hop_set->key.family == family &&
+			(hop_set->is_group || hop_set->reason == HOP_SET_HASH))
+			routes_stale(routes, i);
+	}
+}
+
+void routes_follow_hash_policy(struct routes *routes)
+{
+	const struct mirror_ops *ops = &routes->mirror->settings.ops;
+
+	for (uint8_t family = 4; ops->hash_policy && family <= 6; family += 2) {
+		int policy = ops->hash_policy(ops->ops, family);
+		uint8_t *known = &routes->hash_policy[family == 6], before = *known;
+
+		if (policy < 0 || policy == before)
+			continue;
+		*known = policy;
+		if (policy <= HASH_LAYER4)
+			fib_set_layer3_hash(routes->mirror->settings.fib, family,
+				policy == HASH_LAYER3);
+		if (policy > HASH_LAYER4 || before > HASH_LAYER4)
+			hash_policy_changed(routes, family);
+	}
+}
+
 static bool covers(const struct store_place *broad, const struct store_place *place)
 {
 	unsigned whole = broad->len / 8, rest = broad->len % 8;
@@ -248,8 +317,10 @@ static bool is_leaked(const struct routes *routes, const struct store_place *pla
 static enum hop_set_reason find_reason(struct routes *routes, const struct store_place *place,
 	const struct store_route *best, const struct hop_set *hop_set)
 {
-	if (hop_set->reason != HOP_SET_OK)
-		return hop_set->reason;
+	if (hop_set->reason != HOP_SET_OK) // Linux may use another route, which workers support
+		return place->is_ipv6 && !best->narrow && has_rival(routes, best, &hop_set->hop)
+		               ? HOP_SET_SAME_METRIC
+		               : hop_set->reason;
 	if (best->narrow)
 		return place->is_ipv6 ? HOP_SET_SOURCE : HOP_SET_TOS;
 	if (best->rank == RANK_DEFAULT)
@@ -324,7 +395,8 @@ void peers_seen(struct routes *routes, uint32_t route)
 	peers_at(routes, route)->generation = routes->generation;
 }
 
-void peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_set, uint32_t *iface)
+uint32_t peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_set,
+	uint32_t *iface)
 {
 	uint32_t number = store_insert(&routes->store, peers->place, iface);
 
@@ -332,7 +404,7 @@ void peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_se
 		routes->n_lost++;
 		store_touch(&routes->store, peers->place);
 		routes_free_hop_set(routes, hop_set);
-		return;
+		return 0;
 	}
 	peers_at(routes, number)->rank = peers->rank;
 	peers_at(routes, number)->narrow = peers->narrow;
@@ -340,6 +412,7 @@ void peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_se
 	peers_seen(routes, number);
 	routes_lead(routes, number, hop_set);
 	routes_poll_broad(routes, peers->place);
+	return number;
 }
 
 // The deleted route used interfaces that are down: it was removed when Linux reported them down.

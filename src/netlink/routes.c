@@ -22,6 +22,8 @@ int routes_open(struct routes **out, struct mirror *mirror, struct error *error)
 	if (routes->changes && routes->changed && routes->changed_hop_set &&
 		!store_open(&routes->store) && !hop_sets_open(&routes->hop_sets) &&
 		!nexthops_open(&routes->nexthops)) {
+		routes->hash_policy[0] = routes->hash_policy[1] = HASH_LAYER4;
+		routes_follow_hash_policy(routes);
 		*out = routes;
 		return 0;
 	}
@@ -40,6 +42,13 @@ void routes_close(struct routes *routes)
 	free(routes->changed);
 	free(routes->changed_hop_set);
 	free(routes);
+}
+
+void routes_lost(const struct routes *routes, enum event_kind kind)
+{
+	const struct mirror_ops *ops = &routes->mirror->settings.ops;
+
+	ops->lost(ops->ops, kind);
 }
 
 void routes_stale(struct routes *routes, uint32_t number)
@@ -159,11 +168,23 @@ static void sweep_nexthops(struct routes *routes)
 	}
 }
 
+static void list_all_broad(struct routes *routes)
+{
+	routes->lacks_broad = false;
+	for (uint32_t i = 1; i < routes->store.top_place; i++)
+		if (routes->store.place[i].is_used)
+			routes_poll_broad(routes, i);
+}
+
 void routes_dump_ends(struct routes *routes, uint32_t partial)
 {
 	if (!routes->is_dumping)
 		return;
 	routes->is_dumping = false;
+	if (routes->lacks_broad)
+		list_all_broad(routes);
+	if (routes->lacks_seen)
+		routes_see_all(routes);
 	if (!event_kinds_have(partial, EVENT_ROUTE))
 		sweep_routes(routes);
 	if (!event_kinds_have(partial, EVENT_NEXTHOP))
@@ -210,6 +231,7 @@ static const char *const what_of[N_HOP_SET_REASONS] = {
 	[HOP_SET_MTU] = "route with an MTU below that of its interface",
 	[HOP_SET_MANY] = "route with more than 64 next hops",
 	[HOP_SET_MIXED] = "multipath route with an on-link next hop",
+	[HOP_SET_HASH] = "multipath route by hash policy 2 or 3",
 	[HOP_SET_FULL] = "route beyond the capacity of the next-hop tables",
 	[HOP_SET_TOS] = "TOS-specific route",
 	[HOP_SET_UNDER_LOCAL] = "route within a shorter local route",
@@ -281,8 +303,7 @@ static void print_lost(const struct routes *routes, struct netlink_unsupported *
 {
 	*out = (struct netlink_unsupported){.n = routes->n_refused + routes->n_lost};
 	snprintf(out->what, sizeof(out->what), "route beyond the capacity of the table");
-	snprintf(out->where, sizeof(out->where), "more than %u routes, or no memory",
-		STORE_MAX - 1);
+	snprintf(out->where, sizeof(out->where), "more than %u routes", STORE_MAX - 1);
 	snprintf(out->effect, sizeof(out->effect),
 		"workers do not have it and use the next shorter prefix");
 }

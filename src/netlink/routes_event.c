@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 
+#include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
@@ -106,14 +107,17 @@ uint32_t read_hop_set(struct routes *routes, const struct hop_set_request *reque
 {
 	uint32_t number = hop_sets_get(&routes->hop_sets, request);
 
-	if (!number)
+	if (!number) {
+		routes_lost(routes, EVENT_ROUTE);
 		return 0;
+	}
 	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
 	if (!hop_set->n_routes && !hop_set->is_stale && !hop_set->is_deferred &&
 		request->key.nh_id) {
 		struct nexthop *nexthop = nexthops_get(&routes->nexthops, request->key.nh_id);
 		if (!nexthop) {
 			hop_sets_free(&routes->hop_sets, number);
+			routes_lost(routes, EVENT_ROUTE);
 			return 0;
 		}
 		hop_set->next_of_nexthop = nexthop->first_hop_set;
@@ -166,6 +170,7 @@ void routes_poll(struct routes *routes)
 {
 	const struct mirror_ops *ops = &routes->mirror->settings.ops;
 
+	routes_follow_hash_policy(routes);
 	if (!routes->look_again_ns || routes->is_dumping || clock_now_ns() < routes->look_again_ns)
 		return;
 	routes->look_again_ns = 0; // the dump sets the next time
@@ -180,6 +185,8 @@ void routes_event(struct routes *routes, const struct event *event)
 	bool is_ipv4 = reported->prefix.addr.family == 4;
 	int domain = domain_of(routes, reported->table);
 
+	if (domain == -ENOMEM)
+		routes_lost(routes, EVENT_ROUTE);
 	if (reported->flags & RTM_F_CLONED || domain < 0)
 		return;
 	if (!event->is_delete && has_expired(routes, reported))
@@ -199,11 +206,12 @@ void routes_event(struct routes *routes, const struct event *event)
 		return;
 	}
 	uint32_t hop_set = read_hop_set(routes, &routes->request);
-	peers.place = hop_set ? store_place(&routes->store, domain, &reported->prefix) : 0;
+	if (!hop_set)
+		return;
+	peers.place = store_place(&routes->store, domain, &reported->prefix);
 	if (!peers.place) {
 		routes->n_lost++;
-		if (hop_set)
-			routes_free_hop_set(routes, hop_set);
+		routes_free_hop_set(routes, hop_set);
 	} else if (is_ipv4) {
 		handle_add4(routes, &peers, hop_set, event);
 	} else {
@@ -310,12 +318,32 @@ static bool is_nexthop_change(const struct routes *routes, const struct event *e
 	       event->port_id == routes->nexthop_port_id;
 }
 
+// The route with this next-hop set. There may be several (see an event with NLM_F_REPLACE), of
+// which a dump reports one after another.
+static uint32_t find_same6(struct routes *routes, const struct peers *peers, uint32_t hop_set,
+	const struct event *event)
+{
+	uint32_t same = *peers_first(routes, peers);
+
+	if (!event->is_dump)
+		return peers_find_hop_set(routes, same, peers, hop_set);
+	if (event->sequence != routes->pass_sequence)
+		routes->pass++;
+	routes->pass_sequence = event->sequence;
+	while ((same = peers_find_hop_set(routes, same, peers, hop_set)) &&
+		peers_at(routes, same)->pass == routes->pass)
+		same = peers_at(routes, same)->next;
+	if (same)
+		peers_at(routes, same)->pass = routes->pass;
+	return same;
+}
+
 void handle_add6(struct routes *routes, const struct peers *peers, uint32_t hop_set,
 	const struct event *event)
 {
 	const struct hop_set_request *request = &routes->request;
 	uint32_t *first = peers_first(routes, peers);
-	uint32_t old = peers_find_hop_set(routes, *first, peers, hop_set);
+	uint32_t old = find_same6(routes, peers, hop_set, event);
 
 	if (event->nl_flags & NLM_F_REPLACE && !(old && is_nexthop_change(routes, event))) {
 		// The first route of its kind is replaced, even if an equal route already exists:
@@ -328,7 +356,9 @@ void handle_add6(struct routes *routes, const struct peers *peers, uint32_t hop_
 		                                                   // reported
 	}
 	if (!old) {
-		peers_put(routes, peers, hop_set, peers_end(routes, first, peers));
+		old = peers_put(routes, peers, hop_set, peers_end(routes, first, peers));
+		if (old)
+			peers_at(routes, old)->pass = routes->pass - !event->is_dump;
 		return;
 	}
 	peers_seen(routes, old);
@@ -349,6 +379,15 @@ static bool is_reported(const struct hop_set_request *request, const struct hop_
 	return false;
 }
 
+// Without memory for what is left, the route stays as it is until the next dump.
+static void lead_to_rest(struct routes *routes, uint32_t route)
+{
+	uint32_t hop_set = read_hop_set(routes, &routes->rest);
+
+	if (hop_set)
+		routes_lead(routes, route, hop_set);
+}
+
 // Removes the reported hops from a route; with the last hop the route is removed.
 static void subtract(struct routes *routes, uint32_t route, const struct peers *peers)
 {
@@ -365,7 +404,7 @@ static void subtract(struct routes *routes, uint32_t route, const struct peers *
 	else if (!rest->key.n_hops)
 		routes_drop(routes, route);
 	else
-		routes_lead(routes, route, read_hop_set(routes, rest));
+		lead_to_rest(routes, route);
 }
 
 // For a route that is not merged: the one with the same next-hop set.

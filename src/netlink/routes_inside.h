@@ -27,7 +27,7 @@ struct store_route {
 	uint8_t rank;       // enum store_rank
 	uint8_t narrow;     // TOS (IPv4) or length of the source prefix (IPv6)
 	uint8_t generation; // of the last dump, or event since, that reported it
-	uint8_t unused;
+	uint8_t pass;       // IPv6: of the last dump that reported it
 };
 static_assert(sizeof(struct store_route) == 28, "a million of them fit in 28 MB");
 
@@ -73,7 +73,8 @@ int store_open(struct store *store);
 void store_close(struct store *store);
 size_t store_bytes(const struct store *store);
 
-// The domain of a kernel table; created with vrf IFACES_NO_VRF if needed. -ENOSPC.
+// The domain of a kernel table; created with vrf IFACES_NO_VRF if needed. -ENOSPC,
+// -ENOMEM.
 int store_domain(struct store *store, uint32_t table);
 
 // The place of a prefix (host bits clear), 0: none. / Same, created if needed; 0: no space.
@@ -95,6 +96,9 @@ uint32_t store_next_dirty(struct store *store);
 
 enum { ROUTES_BATCH = 8192 };
 
+// Linux's multipath hash policies that workers follow.
+enum { HASH_LAYER3, HASH_LAYER4 };
+
 // The state of an interface as last reported to routes.
 struct routes_seen {
 	int ifindex;
@@ -109,13 +113,19 @@ struct routes {
 	struct nexthops nexthops;
 	uint32_t nexthop_sequence, nexthop_port_id; // of the last next-hop object event
 	uint8_t generation;
+	uint8_t pass; // through Linux's IPv6 routes; a dump that is interrupted begins another
+	uint32_t pass_sequence; // of its request
 	bool is_dumping;
+	bool lacks_broad; // there was no memory to list a broad local route
+	bool lacks_seen;  // the same for an interface in `seen`
+	bool is_short; // there was no memory for a batch of changes: they are applied in small ones
 	uint32_t first_stale;
 	uint32_t first_deferred, last_deferred;
-	uint32_t batch;     // number of the current flush
-	uint64_t n_refused; // changes rejected by the fib
-	uint64_t n_lost;    // routes dropped here for lack of space
-	uint32_t *broad;    // places with is_broad
+	uint32_t batch;         // number of the current flush
+	uint8_t hash_policy[2]; // IPv4, IPv6; see routes_follow_hash_policy
+	uint64_t n_refused;     // changes rejected by the fib
+	uint64_t n_lost;        // routes dropped here because the store is full
+	uint32_t *broad;        // places with is_broad
 	uint32_t n_broad;
 	size_t broad_capacity;
 	struct routes_seen *seen;
@@ -127,6 +137,9 @@ struct routes {
 	uint32_t *changed, *changed_hop_set;  // their places and next-hop sets
 	struct hop_set_request request, rest; // scratch space
 };
+
+// There was no memory for a route or a next-hop object: another dump will cure that.
+void routes_lost(const struct routes *routes, enum event_kind kind);
 
 // Makes a route use a next-hop set instead of its current one (0: none).
 void routes_lead(struct routes *routes, uint32_t route, uint32_t hop_set);
@@ -140,6 +153,9 @@ void routes_free_hop_set(struct routes *routes, uint32_t hop_set);
 // Updates the list of broad local routes after a place has changed.
 void routes_poll_broad(struct routes *routes, uint32_t place);
 
+// After a dump: records the current state of all interfaces of routes that are not in `seen`.
+void routes_see_all(struct routes *routes);
+
 // The object has changed: updates its next-hop sets and those of the groups that contain it. / The
 // object was deleted, together with the routes that refer to it and the groups of which it was the
 // last member.
@@ -150,6 +166,10 @@ void routes_nexthop_lost(struct routes *routes, struct nexthop *nexthop);
 // there is.
 void routes_defer(struct routes *routes, uint32_t hop_set);
 void routes_retry(struct routes *routes); // retries
+
+// Reads Linux's multipath hash policies: workers follow 0 and 1, and routes with several next hops
+// are left to Linux under all others. Re-resolves the sets for which this makes a difference.
+void routes_follow_hash_policy(struct routes *routes);
 
 // Resolves a set to a fib hop; valid for this batch.
 const struct hop_set *routes_resolve(struct routes *routes, uint32_t hop_set);
@@ -195,15 +215,16 @@ uint32_t peers_find_hop_set(struct routes *routes, uint32_t first, const struct 
 // Marks the route as reported by the kernel: the sweep after a dump keeps it.
 void peers_seen(struct routes *routes, uint32_t route);
 // Inserts a new route at `iface` that uses `hop_set`. If there is no space for it, the set is freed
-// unless another route uses it.
-void peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_set, uint32_t *iface);
+// unless another route uses it. Returns the route, or 0.
+uint32_t peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_set,
+	uint32_t *iface);
 // The kernel deleted a route that we do not have, while another one is in its place: either the
 // route was lost earlier without a notification, or our state is wrong.
 void peers_missed(struct routes *routes, const struct peers *peers);
 
 // Route event handlers per address family.
 
-// The requested next-hop set, created if needed; 0: no space, or its next-hop object is unknown.
+// The requested next-hop set, created if needed; 0: out of memory (routes_lost).
 uint32_t read_hop_set(struct routes *routes, const struct hop_set_request *request);
 
 // routes->request was added with next-hop set `hop_set`, or was deleted.

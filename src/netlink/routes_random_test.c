@@ -1,7 +1,9 @@
 // Random changes of routes, next-hop objects, interfaces and addresses. A simple model of the
-// kernel applies and reports them; some events are lost and recovered by a dump. Workers must
-// forward as the model does.
+// kernel applies and reports them; some events are lost and recovered by a dump, as is what there
+// was no memory for. Workers must forward as the model does.
 #include "netlink/fake_ifaces.h"
+
+#include "base/fail_alloc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +14,15 @@
 
 #include <cmocka.h>
 
-enum { DEVS = 4, MOST_ROUTES = 256, OBJECTS = 5, GROUP = 10, ROUNDS = 60, STEPS = 40 };
+enum {
+	DEVS = 4,
+	MOST_ROUTES = 256,
+	OBJECTS = 5,
+	GROUP = 10,
+	ROUNDS = 60,
+	SHORT_ROUNDS = 90,
+	STEPS = 40
+};
 
 struct hop {
 	int dev, gateway; // dev 0: none
@@ -152,6 +162,15 @@ static int find_peers(const struct route *route)
 	return at;
 }
 
+// fib_find_info(): IPv4 routes of one metric with equal hops share them, including dead ones
+static void share_hops(struct route *route)
+{
+	for (int i = 0; i < model.n; i++)
+		if (places[model.route[i].prefix].family == 4 &&
+			model.route[i].metric == route->metric && same_hops(&model.route[i], route))
+			memcpy(route->hop, model.route[i].hop, sizeof(route->hop));
+}
+
 // fib_table_insert()
 static void change4(int prefix)
 {
@@ -160,6 +179,7 @@ static void change4(int prefix)
 
 	if (!draw_route(&route, prefix, 3))
 		return;
+	share_hops(&route);
 	int first = find_peers(&route), end = first;
 	bool exists = is_peer(first, &route);
 	for (; is_peer(end, &route); end++)
@@ -345,6 +365,7 @@ static void change(void)
 static void dump(void)
 {
 	model.is_deaf = false;
+	fake.lost = 0;
 	routes_dump_begins(fake.routes);
 	for (int dev = 1; dev <= DEVS; dev++)
 		if (fake.iface[dev].is_up != model.is_up[dev])
@@ -355,7 +376,7 @@ static void dump(void)
 	say_group();
 	for (int i = 0; i < model.n; i++)
 		say("dump ", &model.route[i], "");
-	routes_dump_ends(fake.routes, 0);
+	routes_dump_ends(fake.routes, fake.lost);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -434,13 +455,18 @@ static void compare(unsigned seed, int step)
 	}
 }
 
+static void open_all(unsigned seed)
+{
+	fake_open();
+	memset(&model, 0, sizeof(model));
+	model.seed = seed * 7919;
+	memset(model.is_up, 1, sizeof(model.is_up));
+}
+
 static void workers_answer_as_the_kernel_does_whatever_changes(void **state)
 {
 	for (unsigned seed = 1; seed <= ROUNDS; seed++) {
-		fake_open();
-		memset(&model, 0, sizeof(model));
-		model.seed = seed * 7919;
-		memset(model.is_up, 1, sizeof(model.is_up));
+		open_all(seed);
 		for (int step = 0; step < STEPS; step++) {
 			model.is_deaf = draw(5) == 0;
 			for (int i = draw(6); i >= 0 && model.n < MOST_ROUTES - 8; i--)
@@ -453,10 +479,65 @@ static void workers_answer_as_the_kernel_does_whatever_changes(void **state)
 	}
 }
 
+// Changes while allocations fail. Whatever was lost, the mirror has said so, and a dump cures it; a
+// dump that loses something itself removes nothing of that kind.
+static void change_without_memory(void)
+{
+	for (int i = draw(6); i >= 0 && model.n < MOST_ROUTES - 8; i--)
+		change();
+	fake_flush();
+	if (fake.lost && draw(2))
+		dump();
+	fake_flush();
+}
+
+static void what_is_lost_without_memory_comes_with_a_dump(void **state)
+{
+	uint64_t n_failed = 0, n_losses = 0;
+
+	for (unsigned seed = 1; seed <= SHORT_ROUNDS; seed++) {
+		open_all(seed);
+		for (int step = 0; step < STEPS; step++) {
+			fail_alloc_often(1 + seed % 5, model.seed);
+			change_without_memory();
+			n_failed += fail_alloc_n_failed();
+			fail_alloc_at(0);
+			n_losses += fake.lost != 0;
+			if (fake.lost)
+				dump();
+			assert_int_equal(fake.lost, 0);
+			compare(seed, step);
+		}
+		fake_close();
+	}
+	assert_true(n_failed > 1000 && n_losses > 1000);
+}
+
+// The allocations of a run of changes, each failing in turn.
+static void each_allocation_may_fail_once(void **state)
+{
+	for (uint64_t n = 1, has_failed = 1; has_failed; n++) {
+		open_all(1);
+		fail_alloc_at(n);
+		for (int step = 0; step < STEPS; step++) {
+			change();
+			fake_flush();
+		}
+		has_failed = fail_alloc_n_failed();
+		fail_alloc_at(0);
+		if (fake.lost)
+			dump();
+		compare((unsigned)n, STEPS);
+		fake_close();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(workers_answer_as_the_kernel_does_whatever_changes),
+		cmocka_unit_test(what_is_lost_without_memory_comes_with_a_dump),
+		cmocka_unit_test(each_allocation_may_fail_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -336,6 +337,37 @@ static void an_ipv6_route_replaces_the_first_one_though_its_equal_is_there(void 
 	assert_int_equal(fake.n_dumps, 0);
 }
 
+static void a_dump_reports_equal_ipv6_routes_one_after_another(void **state)
+{
+	static const char *const words[] = {"2001:db8::/48 dev 1 metric 30 dump request 1",
+		"2001:db8::/48 dev 1 metric 30 dump request 2",
+		"2001:db8::/48 dev 1 metric 30 dump request 3"};
+
+	for (unsigned i = 0; i < 3; i++) {
+		routes_dump_begins(fake.routes);
+		fake_say(words[i]);
+		if (i != 2)
+			fake_say(words[i]);
+		routes_dump_ends(fake.routes, 0);
+		assert_int_equal(fake.routes->store.n_routes[1], i != 2 ? 2 : 1);
+	}
+	fake_say("deleted 2001:db8::/48 dev 1 metric 30");
+	ASK("2001:db8::1", "nothing");
+	assert_int_equal(fake.n_dumps, 0);
+}
+
+// A notification during a dump, and a dump that begins anew after an interruption.
+static void an_ipv6_route_reported_again_is_no_second_one(void **state)
+{
+	routes_dump_begins(fake.routes);
+	fake_say("2001:db8::/48 dev 1 metric 30");
+	fake_say("2001:db8::/48 dev 1 metric 30 dump request 4");
+	fake_say("2001:db8::/48 dev 1 metric 30 append");
+	fake_say("2001:db8::/48 dev 1 metric 30 dump request 5");
+	routes_dump_ends(fake.routes, 0);
+	assert_int_equal(fake.routes->store.n_routes[1], 1);
+}
+
 // When the next-hop object of a route changes, the route is reported as replaced, with the sequence
 // number of the object's request.
 static void an_ipv6_route_stays_in_its_place_when_its_next_hop_object_changes(void **state)
@@ -648,6 +680,47 @@ static void groups_without_room_are_left_to_linux_until_there_is_some(void **sta
 	assert_int_equal(fake.routes->first_deferred, 0);
 }
 
+static int hash_policy(void *ops, uint8_t family)
+{
+	const int *policies = ops;
+
+	return policies[family == 6];
+}
+
+// Only the routes with several next hops of the family whose policy workers do not support.
+static void hash_policies_2_and_3_are_left_to_linux(void **state)
+{
+	static const char *const four = "10.1.0.2 dev 1 weight 1, 10.2.0.2 dev 2 weight 1",
+				 *const six = "fe80::2 dev 1 weight 1, fe80::2 dev 2 weight 1";
+	struct mirror_ops *ops = &fake.mirror.settings.ops;
+	int policies[] = {HASH_LAYER4, HASH_LAYER4};
+
+	ops->hash_policy = hash_policy;
+	ops->ops = policies;
+	fake_say("20.0.0.0/8 nexthop via 10.1.0.2 dev 1 nexthop via 10.2.0.2 dev 2");
+	fake_say("2001:db8::/32 nexthop via fe80::2 dev 1 nexthop via fe80::2 dev 2");
+	fake_say("21.0.0.0/8 via 10.1.0.2 dev 1");
+	for (int policy = 0; policy < 4; policy++)
+		for (unsigned is_ip6 = 0; is_ip6 < 2; is_ip6++) {
+			policies[is_ip6] = policy;
+			routes_poll(fake.routes);
+			ASK("20.0.0.1", policies[0] > HASH_LAYER4 ? "linux" : four);
+			ASK("2001:db8::1", policies[1] > HASH_LAYER4 ? "linux" : six);
+			ASK("21.0.0.1", "via 10.1.0.2 dev 1");
+		}
+	fake_say("22.0.0.0/8 nexthop via 10.1.0.2 dev 1 nexthop via 10.2.0.2 dev 2");
+	ASK("22.0.0.1", "linux");
+	policies[0] = -EIO;
+	policies[1] = HASH_LAYER3;
+	routes_poll(fake.routes);
+	ASK("20.0.0.1", "linux");
+	ASK("2001:db8::1", six);
+	policies[0] = HASH_LAYER3;
+	routes_poll(fake.routes);
+	ASK("20.0.0.1", four);
+	ASK("22.0.0.1", four);
+}
+
 static void next_hops_without_room_are_left_to_linux_until_there_is_some(void **state)
 {
 	char words[200];
@@ -792,6 +865,8 @@ int main(void)
 		TEST(ipv4_routes_that_differ_in_a_metric_of_tcp_are_two),
 		TEST(a_iface_that_goes_down_leaves_no_doubt),
 		TEST(an_ipv6_route_replaces_the_first_one_though_its_equal_is_there),
+		TEST(a_dump_reports_equal_ipv6_routes_one_after_another),
+		TEST(an_ipv6_route_reported_again_is_no_second_one),
 		TEST(an_ipv6_route_stays_in_its_place_when_its_next_hop_object_changes),
 		TEST(routes_told_without_carrier_come_back_with_it),
 		TEST(a_hop_that_is_dead_though_the_carrier_is_there_stays_dead),
@@ -808,6 +883,7 @@ int main(void)
 		TEST(next_hop_objects_change_under_their_routes),
 		TEST(a_next_hop_object_takes_its_routes_along),
 		TEST(next_hop_objects_need_a_carrier),
+		TEST(hash_policies_2_and_3_are_left_to_linux),
 		TEST(groups_without_room_are_left_to_linux_until_there_is_some),
 		TEST(next_hops_without_room_are_left_to_linux_until_there_is_some),
 		TEST(names_what_is_left_to_linux),

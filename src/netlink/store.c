@@ -32,6 +32,7 @@ void store_close(struct store *store)
 	pages_free(store->place, STORE_MAX * sizeof(*store->place));
 	pages_free(store->route, STORE_MAX * sizeof(*store->route));
 	free(store->domain);
+	memset(store, 0, sizeof(*store)); // may be closed again, by who opened what it is part of
 }
 
 size_t store_bytes(const struct store *store)
@@ -43,10 +44,11 @@ size_t store_bytes(const struct store *store)
 
 static int add_domain(struct store *store, uint32_t table)
 {
-	if (store->n_domains == STORE_MAX_DOMAINS ||
-		vector_reserve(&store->domain, &store->domain_capacity, store->n_domains + 1,
-			sizeof(*store->domain)))
+	if (store->n_domains == STORE_MAX_DOMAINS)
 		return -ENOSPC;
+	if (vector_reserve(&store->domain, &store->domain_capacity, store->n_domains + 1,
+		    sizeof(*store->domain)))
+		return -ENOMEM;
 	store->domain[store->n_domains] = (struct store_domain){table, 0, IFACES_NO_VRF};
 	return store->last_domain = store->n_domains++;
 }

@@ -148,6 +148,15 @@ bool sysctl_hides_lost_routes(struct tap_table *taps)
 	return value_of(taps, (struct sysctl){"ipv6/route/skip_notify_on_dev_down", 0});
 }
 
+int sysctl_hash_policy(struct tap_table *taps, uint8_t family)
+{
+	struct sysctl sysctl = {.value = 0};
+
+	snprintf(sysctl.path, sizeof(sysctl.path), "ipv%u/fib_multipath_hash_policy", family);
+	int err = tap_run_in_netns(taps, read_here, &sysctl, NULL);
+	return err ? err : (int)sysctl.value;
+}
+
 // Either name is sufficient.
 static int read_old_tables(void *arg)
 {
@@ -175,13 +184,7 @@ struct habit {
 	const char *what, *effect;
 };
 
-static const char
-	hash_policy[] = "multipath hash policy",
-	hash_effect[] =
-		"workers hash addresses and ports (policy 1); Linux uses the configured policy";
 static const struct habit habits[] = {
-	{{"ipv4/fib_multipath_hash_policy", 1}, hash_policy, hash_effect},
-	{{"ipv6/fib_multipath_hash_policy", 1}, hash_policy, hash_effect},
 	{{"ipv4/fib_multipath_use_neigh", 0}, "next-hop selection by neighbour state",
 		"flows whose next hop is unresolved are punted to Linux, which selects another "
 		"one"},

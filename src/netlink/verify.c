@@ -191,7 +191,7 @@ static bool workers_read_it(struct look *look, const struct wanted *wanted)
 static void compare_one(struct look *look, const struct wanted *wanted, const struct fib_hop *hop)
 {
 	struct event_route *route = (void *)(look->words + (size_t)wanted->said * 8);
-	struct comparison comparison = {route, &look->nexthops, hop, NULL, ""};
+	struct comparison comparison = {.kernel = route, .nexthops = &look->nexthops, .hop = hop};
 
 	look->how->compared++;
 	if (wanted->is_narrow && hop->kind != FIB_LINUX)

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "stats/stats.h"
 #include "wire/addr.h"
+#include "wire/headers.h"
 
 #include <rte_ethdev.h>
 #include <rte_spinlock.h>
@@ -71,6 +72,19 @@ struct port_state {
 	uint16_t cut_bytes;    // the device cuts longer frames to this length; 0: it cuts none. No
 	                       // frame within the port's MTU has it
 } LINE_ALIGNED;
+
+// Whether a frame has the length to which the device cuts longer ones. The slot does not include
+// the tag that Linux takes out and the driver puts back.
+static inline bool port_fills_slot(const struct port_state *state, const uint8_t *frame,
+	uint32_t bytes)
+{
+	if (!state->cut_bytes || bytes < state->cut_bytes)
+		return false;
+	uint16_t tpid = frame[12] << 8 | frame[13];
+	bool is_tagged = tpid == WIRE_ETHERTYPE_VLAN || tpid == WIRE_ETHERTYPE_QINQ;
+
+	return bytes == state->cut_bytes + (is_tagged ? WIRE_VLAN_BYTES : 0u);
+}
 
 static inline bool port_is_closed(const struct port_queue *queue)
 {

@@ -1,11 +1,13 @@
-// The tap thread: an ordinary thread on a core shared with others. It sleeps in poll on the TAP
-// interfaces and the eventfd, so that frames from Linux and the first frame punted by a worker wake
-// it. After a frame it polls the workers' rings by itself for a while.
+// The tap thread: on a core shared with others, with real-time priority as far as permitted. It
+// sleeps in poll on the TAP interfaces and the eventfd, so that frames from Linux and the first
+// frame punted by a worker wake it. After a frame it polls the workers' rings by itself for a
+// while.
 #include "tap/table.h"
 
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
+#include "base/priority.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +15,6 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -24,7 +25,6 @@ enum {
 	SLEEP_NS = 50000000,  // no frames
 	SHUN_NS = 100000000,  // before a failed TAP interface is tried again
 	TIMER_SLACK_NS = 1000,
-	NICE = -10,
 };
 
 // State of the loop.
@@ -103,11 +103,16 @@ static void *run(void *arg)
 {
 	struct tap_table *taps = arg;
 	struct rounds r = {.moved_ns = clock_now_ns()};
+	struct priority priority;
+	struct error error;
 
 	__atomic_store_n(&taps->tid, gettid(), __ATOMIC_RELAXED);
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
-	setpriority(PRIO_PROCESS, gettid(), NICE); // as far as permitted
+	// BFD sessions count on it, whatever else runs on the core.
+	if (priority_real_time(&priority, &error))
+		log_warn("linux: TAP thread: %s", error.text);
 	while (!__atomic_load_n(&taps->stop, __ATOMIC_RELAXED)) {
+		priority_check(&priority);
 		bool is_quiet = clock_now_ns() - r.moved_ns > AWAKE_NS;
 
 		if (is_quiet)

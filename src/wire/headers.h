@@ -43,6 +43,8 @@ enum {
 	WIRE_IP4_FRAGMENT_OFFSET = 0x1fff
 };
 
+enum { WIRE_IP6_FLOW_LABEL = 0xfffff }; // of version_class_flow_be
+
 #define WIRE_PACKED __attribute__((packed))
 
 struct wire_ether {
@@ -125,7 +127,16 @@ static_assert(sizeof(struct wire_icmp) == WIRE_ICMP_BYTES, "ICMP header");
 
 enum {
 	WIRE_ICMP4_ECHO_REPLY = 0,
+	WIRE_ICMP4_UNREACHABLE = 3,
+	WIRE_ICMP4_QUENCH = 4,
+	WIRE_ICMP4_REDIRECT = 5,
 	WIRE_ICMP4_ECHO = 8,
+	WIRE_ICMP4_TIME_EXCEEDED = 11,
+	WIRE_ICMP4_PARAMETER = 12,
+	WIRE_ICMP6_UNREACHABLE = 1,
+	WIRE_ICMP6_TOO_BIG = 2,
+	WIRE_ICMP6_TIME_EXCEEDED = 3,
+	WIRE_ICMP6_PARAMETER = 4,
 	WIRE_ICMP6_ECHO = 128,
 	WIRE_ICMP6_ECHO_REPLY = 129,
 	WIRE_ICMP6_SOLICITATION = 135,

@@ -27,11 +27,16 @@ OURS = ("local", "broadcast", "anycast")
 
 @dataclass(frozen=True)
 class Decision:
-    """`kind` is unicast, local, or why it is dropped; "linux": left to Linux. No prefix: not reported."""
+    """`kind` is unicast, local, or why it is dropped; "linux": left to Linux. No prefix: not reported.
+
+    `is_cached`: Linux answered from the cache entry of an IPv6 next-hop object, which all routes via the object share:
+    one of the ways is right, the prefix and the others may be those of another route.
+    """
 
     kind: str
     prefix: str | None = None
     ways: frozenset[Way] = frozenset()
+    is_cached: bool = False
 
 
 def _prefix(text: str, family: int) -> str:
@@ -59,9 +64,19 @@ def _linux_decision(route: dict[str, Any], family: int) -> Decision:
     if kind in OURS:
         return Decision("local", _prefix(route["dst"], family))
     hops = [hop for hop in route.get("nexthops", [route]) if "dead" not in hop["flags"]]
-    # IPv6 routes via the same next-hop object share a cache: the kernel may report another route's prefix.
-    prefix = None if family == 6 and "nhid" in route else _prefix(route["dst"], family)
-    return Decision(kind, prefix, _shares(_way(hop) for hop in hops))
+    is_cached = family == 6 and "nhid" in route
+    prefix = None if is_cached else _prefix(route["dst"], family)
+    return Decision(kind, prefix, _shares(_way(hop) for hop in hops), is_cached)
+
+
+def prefixes_of_objects(namespace: Namespace) -> frozenset[str]:
+    """IPv6 prefixes routed via next-hop objects.
+
+    For them, Linux also answers that the network is unreachable when the route of the object's cache entry was deleted.
+    """
+    words = ["ip", "-j", "-n", namespace.name, "-6", "route", "show", "table", "all"]
+    routes = json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=True, timeout=60).stdout)
+    return frozenset(_prefix(route["dst"], 6) for route in routes if "nhid" in route)
 
 
 def ask_linux(namespace: Namespace, addresses: Iterable[str], source: str, port: str) -> list[Decision]:
@@ -102,10 +117,13 @@ def is_left(workers: Decision) -> bool:
 
 def is_same(linux: Decision, workers: Decision, ports: Iterable[str]) -> bool:
     """Whether a packet is handled as by Linux alone; packets that leave on no port must be left to Linux."""
-    if linux.kind == "unicast" and not {way[1] for way in linux.ways} <= set(ports):
+    if linux.kind == "unicast" and not linux.is_cached and not {way[1] for way in linux.ways} <= set(ports):
         return is_left(workers) and linux.prefix in (None, workers.prefix)
     if is_left(workers):
         return True
+    if linux.is_cached:
+        same = {way[:2] for way in linux.ways} & {way[:2] for way in workers.ways}
+        return workers.kind == linux.kind and bool(same)
     if linux.kind in ERRORS.values():
         return workers.kind == linux.kind
     return (workers.kind, workers.ways) == (linux.kind, linux.ways) and linux.prefix in (None, workers.prefix)

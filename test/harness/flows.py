@@ -1,20 +1,24 @@
 """Many flows through a router, and which next hop each of them takes."""
 
+import contextlib
 import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.network import Network
-from harness.probes import carries, listening, packet_from
+from harness.network import BENCHMARK, Network
+from harness.probes import ETHERNET_BYTES, carries, listening, packet_from, wait_reached
 from harness.wire import Wire
 
 TARGETS = {4: "198.18.0.1", 6: "2001:db8:f8::1"}
 NUMBER = struct.Struct("!I")
 AT_ONCE = 200
 PORTS_AT = {4: 34, 6: 54}  # offset of the UDP source port in a frame
+HOSTS_AT = {4: 27, 6: 36}  # offset of two bytes of the source address
+SUM_AT, IP4_WORDS = 24, struct.Struct("!10H")
 QUIET_S = 0.3
+Vary = Callable[[bytes, int, int], bytes]  # the packet of a flow, from any packet, the family and the flow's number
 
 
 @dataclass(frozen=True)
@@ -35,14 +39,49 @@ class Book:
 
 def flow_frame(network: Network, family: int, number: int) -> bytes:
     """A UDP packet of flow `number` from h0, with the number in its last four bytes; the ports identify the flow."""
-    return _numbered(packet_from(network["h0"], TARGETS[family]), family, number)
+    return by_ports(packet_from(network["h0"], TARGETS[family]), family, number)
 
 
-def _numbered(plain: bytes, family: int, number: int) -> bytes:
+def by_ports(plain: bytes, family: int, number: int) -> bytes:
+    """Flows between one pair of hosts, which differ in their ports."""
     frame = bytearray(plain)
     struct.pack_into("!HH", frame, PORTS_AT[family], 1024 + number % 50_000, 2000 + number // 50_000)
     struct.pack_into("!H", frame, PORTS_AT[family] + 6, 0)  # no checksum
     return bytes(frame[:-4]) + NUMBER.pack(number)
+
+
+def by_hosts(plain: bytes, family: int, number: int) -> bytes:
+    """Flows from different hosts, with the same ports."""
+    frame = bytearray(plain)
+    struct.pack_into("!H", frame, HOSTS_AT[family], number)
+    if family == 4:
+        struct.pack_into("!H", frame, SUM_AT, 0)
+        total = sum(IP4_WORDS.unpack_from(frame, ETHERNET_BYTES))
+        struct.pack_into("!H", frame, SUM_AT, 0xFFFF - (total - 1) % 0xFFFF - 1)
+    return bytes(frame[:-4]) + NUMBER.pack(number)
+
+
+def by_labels(plain: bytes, _family: int, number: int) -> bytes:
+    """Flows between one pair of hosts, which differ in their IPv6 flow labels."""
+    frame = bytearray(plain)
+    struct.pack_into("!H", frame, ETHERNET_BYTES + 2, number)
+    return bytes(frame[:-4]) + NUMBER.pack(number)
+
+
+def hop_words(network: Network, family: int, name: str) -> str:
+    """The next hop to a host, as in `ip route`."""
+    return f"via {network[name].address(family)} dev p{network[name].link}"
+
+
+def spread(network: Network, family: int, names: Sequence[str], weights: Sequence[int]) -> None:
+    """A route with several next hops; the router has resolved its neighbours."""
+    for name in names:
+        wait_reached(network, network[name].address(family))
+    hops = [
+        f"nexthop {hop_words(network, family, name)} weight {weight}"
+        for name, weight in zip(names, weights, strict=True)
+    ]
+    network.ip(f"route add {BENCHMARK[family]} {' '.join(hops)}")
 
 
 def _collect(book: dict[int, set[str]], wires: dict[str, Wire], family: int) -> int:
@@ -65,19 +104,35 @@ def _wait(collect: Callable[[], int], wanted: int) -> int:
     return came
 
 
-def send_flows(network: Network, family: int, names: Sequence[str], n_flows: int, times: int = 2) -> Book:
-    """Send each flow `times` times and record at which hosts its packets come out; all must come out."""
+@dataclass(frozen=True)
+class Traffic:
+    """How flows are sent: each `times` times, through workers or through Linux."""
+
+    times: int = 2
+    vary: Vary = by_ports
+    by_workers: bool = True
+
+
+EACH_TWICE = Traffic()
+EACH_ONCE = Traffic(times=1)
+
+
+def send_flows(
+    network: Network, family: int, names: Sequence[str], n_flows: int, traffic: Traffic = EACH_TWICE
+) -> Book:
+    """Send flows and record at which hosts their packets come out; all must come out."""
     plain = packet_from(network["h0"], TARGETS[family])
-    frames = [_numbered(plain, family, number) for number in range(n_flows)]
+    frames = [traffic.vary(plain, family, number) for number in range(n_flows)]
     book: dict[int, set[str]] = {}
-    wires = {name: network[name].wire() for name in names}
+    n_packets = n_flows * traffic.times
     came = 0
-    with listening(network["h0"]) as source, network.through_workers(n_flows * times):
-        for first in [*range(0, n_flows, AT_ONCE)] * times:
+    with contextlib.ExitStack() as stack:
+        wires: dict[str, Wire] = {name: stack.enter_context(listening(network[name])) for name in names}
+        source = stack.enter_context(listening(network["h0"]))
+        stack.enter_context(network.through_workers(n_packets if traffic.by_workers else 0))
+        for first in [*range(0, n_flows, AT_ONCE)] * traffic.times:
             for frame in frames[first : first + AT_ONCE]:
                 source.send(frame)
             came += _wait(lambda: _collect(book, wires, family), min(AT_ONCE, n_flows - first))
-    for wire in wires.values():
-        wire.close()
-    assert came == n_flows * times, "packets lost on their way"
+    assert came == n_packets, "packets lost on their way"
     return Book(book)

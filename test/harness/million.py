@@ -1,13 +1,11 @@
 """A million routes from BIRD by BGP through FRR into the kernel, and their effects."""
 
 import re
-import socket
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
 
+from dl3.bench.restart import Datagrams, Plan, prefix
 from dl3.lab.daemons import Bird, Frr
 from dl3.lab.namespace import End, Lab, Namespace
 from harness.router import Router, port_name
@@ -33,14 +31,6 @@ protocol bgp up {
 }
 """
 POLL_S = 0.05
-MARK = b"dl3"
-IPV4, UDP = 0x0800, 17
-SO_RCVBUFFORCE = 33
-
-
-def prefix(number: int) -> str:
-    """The prefix with this number: /24s starting at 20.0.0.0."""
-    return f"{20 + (number >> 16)}.{number >> 8 & 255}.{number & 255}.0/24"
 
 
 def _prefixes_of(namespace: Namespace) -> int:
@@ -103,55 +93,9 @@ class Million:
                 daemons.close()
 
 
-class Datagrams:
+def datagrams(million: Million, pps: float) -> Datagrams:
     """Datagrams at a known rate to addresses across all routes, counted where they leave the router."""
-
-    def __init__(self, million: Million, pps: float) -> None:
-        self.sent = self.came = 0
-        self._million, self._pps, self._stop = million, pps, threading.Event()
-        with million.teller.entered():
-            self._arrives = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(IPV4))
-        self._arrives.bind(("eth0", IPV4))
-        self._arrives.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
-        self._arrives.settimeout(0.2)
-        with million.sender.entered():
-            self._leaves = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._threads = [threading.Thread(target=work) for work in (self._send, self._count)]
-
-    @property
-    def lost(self) -> int:
-        """Sent but not received."""
-        return self.sent - self.came
-
-    def _send(self) -> None:
-        start, step = time.monotonic(), max(1, self._million.number // 10007)
-        while not self._stop.is_set():
-            number = self.sent * step % self._million.number
-            self._leaves.sendto(MARK, (prefix(number).replace("0/24", "7"), 9))
-            self.sent += 1
-            time.sleep(max(0.0, start + self.sent / self._pps - time.monotonic()))
-
-    def _count(self) -> None:
-        while True:
-            try:
-                packet = self._arrives.recv(256)
-            except TimeoutError:
-                if self._stop.is_set():
-                    return
-                continue
-            self.came += packet[9] == UDP and packet[28 : 28 + len(MARK)] == MARK
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
-        self._arrives.close()
-        self._leaves.close()
+    return Datagrams((million.sender, million.teller), Plan(routes4=million.number, routes6=0, pps=pps))
 
 
 def resident_mb(pid: int) -> float:

@@ -55,7 +55,7 @@ def config_text(ports: Sequence[Port], **keys: Any) -> str:
 class WiredForwarder:
     """A lab with one cable per port and dl3d between them. Close it, or use it in a with statement.
 
-    `keys` are those of the file's top level; `linux` is passed to Forwarder.
+    `keys` are those of the file's top level; `linux` is passed to Forwarder, and so is `program`.
     """
 
     def __init__(self, ports: Sequence[Port], **keys: Any) -> None:
@@ -69,7 +69,8 @@ class WiredForwarder:
             for index, port in enumerate(self.ports):
                 self._lay(self.namespace, index, port)
             linux = keys.pop("linux", None)
-            self.dl3d = Forwarder(DL3D, config_text(self.ports, **keys), self.namespace, linux=linux)
+            program = keys.pop("program", DL3D)
+            self.dl3d = Forwarder(program, config_text(self.ports, **keys), self.namespace, linux=linux)
             self.forwarder = self.dl3d
             self.dl3d.wait_ready()
         except BaseException:

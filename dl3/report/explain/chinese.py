@@ -3,10 +3,10 @@
 WORKER = "{program} 的工作线程 {worker} "
 WHEN = "{times}，始于 {at_s:.3f} s，持续 {us:,.0f} µs"
 TAKEN = "核 {core} 被其他线程占用（{who}{also}），" + WORKER + "无法运行" + WHEN
-PAUSED = "核 {core} 上 " + WORKER + "{did}" + WHEN
-INTERRUPTED = PAUSED + "，原因是处理中断 {who}"
-STOLEN = PAUSED + "，内核并未将该核分配给其他线程；整个试验期间宿主机共占用该核 {steal_ms:,.0f} ms"
-OWN = PAUSED + "，但该核并未被其他线程占用：工作线程自身阻塞，或宿主机不上报 steal 时间"
+STALLED = "核 {core} 上 " + WORKER + "{did}" + WHEN
+INTERRUPTED = STALLED + "，原因是处理中断 {who}"
+STOLEN = STALLED + "，内核并未将该核分配给其他线程；整个试验期间宿主机共占用该核 {steal_ms:,.0f} ms"
+OWN = STALLED + "，但该核并未被其他线程占用：工作线程自身阻塞，或宿主机不上报 steal 时间"
 RING = (
     "；在 {mpps:.4g} Mpps 下，深度为 {ring:,} 的接收环 {holds_us:,.0f} µs 即满；丢失 {frames:,} 个包"
     "（若环起初为空，预计丢失 {expected:,} 个）"
@@ -18,7 +18,7 @@ COUNTERS = (
     "整个试验期间，{program} 所在的核 {core}：切换到其他线程 {switches:,.0f} 次，中断 {interrupts:,.0f} 次，软中断 "
     "{softirqs:,.0f} 次，被宿主机占用 {steal_ms:,.0f} ms；{program} 缺页 {faults:,.0f} 次"
 )
-STARTS = {"taken": TAKEN, "interrupted": INTERRUPTED, "paused": PAUSED, "stolen": STOLEN, "own": OWN}
+STARTS = {"taken": TAKEN, "interrupted": INTERRUPTED, "stalled": STALLED, "stolen": STOLEN, "own": OWN}
 DID = {"ring": "停止轮询", "device": "停止轮询", "generator": "停顿"}
 ENDS = {"ring": RING, "device": DEVICE, "generator": GENERATOR}
 
@@ -65,7 +65,7 @@ EXPLAIN_CHINESE = {
     "explain.headroom.worker": "核 {core} 上 dl3d 的工作线程 {worker} 负荷为 {fill:.0%}：每批 {burst:.1f} 个包时，"
     "每个包耗费 {cycles:,.0f} 个周期（{steps}），主频 {ghz:.2f} GHz；约在 {limit:.4g} Mpps 时达到满负荷，"
     "若批量增大能降低每包开销，则更高",
-    "explain.headroom.pause": "核 {core} 上 dl3d 的工作线程 {worker} 最长停顿 {us:,.0f} µs；速率达到 {limit:.4g} Mpps "
+    "explain.headroom.stall": "核 {core} 上 dl3d 的工作线程 {worker} 最长停顿 {us:,.0f} µs；速率达到 {limit:.4g} Mpps "
     "时，深度为 {ring:,} 的接收环会在同样的停顿中溢出",
     "advice.isolate.device": "隔离核 {core}（isolcpus，或将 {who} 移走），或加深接收环",
     "advice.isolate.generator": "隔离核 {core}（isolcpus，或将 {who} 移走），该核属于发生器",
@@ -75,7 +75,7 @@ EXPLAIN_CHINESE = {
     "advice.full": "为端口增加队列和工作线程，或去掉开销最大的步骤",
     "advice.silent": "改测提供计数器的设备，或查看该设备自身的计数器",
     "advice.worker_next": "这是下一个瓶颈，出现在 {least:.4g} Mpps；步骤“{step}”开销最大",
-    "advice.pause_next": "这是下一个瓶颈，出现在 {least:.4g} Mpps；隔离核 {core} 或加深接收环",
+    "advice.stall_next": "这是下一个瓶颈，出现在 {least:.4g} Mpps；隔离核 {core} 或加深接收环",
     "advice.memory": "为 dl3d 增加缓冲区（配置文件中的 memory）",
     "advice.cable": "检查链路及其两端",
     "advice.streams": "发生器发送了被测设备不应转发的包，请修改测试流的配置",

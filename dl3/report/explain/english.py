@@ -3,13 +3,13 @@
 WORKER = "{program}'s worker {worker}"
 WHEN = "{times} for {us:,.0f} µs at {at_s:.3f} s"
 TAKEN = "Core {core} was taken from " + WORKER + WHEN + " by {who}{also}"
-PAUSED = WORKER + " on core {core} {did}" + WHEN
-INTERRUPTED = PAUSED + " because of the interrupt {who}"
+STALLED = WORKER + " on core {core} {did}" + WHEN
+INTERRUPTED = STALLED + " because of the interrupt {who}"
 STOLEN = (
-    PAUSED + ", and the kernel gave the core to no other thread; the hypervisor took {steal_ms:,.0f} ms of it in total"
+    STALLED + ", and the kernel gave the core to no other thread; the hypervisor took {steal_ms:,.0f} ms of it in total"
 )
 OWN = (
-    PAUSED + ", although no other thread had the core: the worker itself was blocked, or the hypervisor does not "
+    STALLED + ", although no other thread had the core: the worker itself was blocked, or the hypervisor does not "
     "report steal time"
 )
 RING = (
@@ -23,7 +23,7 @@ COUNTERS = (
     "Over the whole trial, core {core} of {program} had {switches:,.0f} switches to other threads, {interrupts:,.0f} "
     "interrupts, {softirqs:,.0f} softirqs and {faults:,.0f} page faults; the hypervisor took {steal_ms:,.0f} ms"
 )
-STARTS = {"taken": TAKEN, "interrupted": INTERRUPTED, "paused": PAUSED, "stolen": STOLEN, "own": OWN}
+STARTS = {"taken": TAKEN, "interrupted": INTERRUPTED, "stalled": STALLED, "stolen": STOLEN, "own": OWN}
 DID = {"ring": "did not poll", "device": "did not poll", "generator": "stalled"}
 ENDS = {"ring": RING, "device": DEVICE, "generator": GENERATOR}
 
@@ -74,7 +74,7 @@ EXPLAIN_ENGLISH = {
     "explain.headroom.worker": "dl3d's worker {worker} on core {core} was {fill:.0%} loaded: {cycles:,.0f} cycles per "
     "packet ({steps}) in bursts of {burst:.1f}, at {ghz:.2f} GHz; it is fully loaded at about {limit:.4g} Mpps, or "
     "later if larger bursts make packets cheaper",
-    "explain.headroom.pause": "The longest stall of dl3d's worker {worker} on core {core} was {us:,.0f} µs; a ring of "
+    "explain.headroom.stall": "The longest stall of dl3d's worker {worker} on core {core} was {us:,.0f} µs; a ring of "
     "{ring:,} descriptors overflows in such a stall from {limit:.4g} Mpps on",
     "advice.isolate.device": "isolate core {core} (isolcpus, or move {who} away) or deepen the ring",
     "advice.isolate.generator": "isolate core {core} (isolcpus, or move {who} away), which belongs to the generator",
@@ -84,7 +84,7 @@ EXPLAIN_ENGLISH = {
     "advice.full": "give the port more queues and workers, or remove the most expensive step",
     "advice.silent": "measure a device that exports its counters, or check the device's own counters",
     "advice.worker_next": "this is the next limit, at {least:.4g} Mpps; the step '{step}' costs most",
-    "advice.pause_next": "this is the next limit, at {least:.4g} Mpps; isolate core {core} or deepen the ring",
+    "advice.stall_next": "this is the next limit, at {least:.4g} Mpps; isolate core {core} or deepen the ring",
     "advice.memory": "give dl3d more buffers (memory in its configuration file)",
     "advice.cable": "check the cable and both of its ends",
     "advice.streams": "the generator sends packets that the device must not forward; change its streams",

@@ -29,7 +29,7 @@ def keys(made: Trial) -> list[str]:
 
 
 def taken(**more: object) -> Trial:
-    """A kworker had the core for the whole pause of 312 µs: 3,120 frames arrived, 2,048 fitted into the ring."""
+    """A kworker had the core for the whole stall of 312 µs: 3,120 frames arrived, 2,048 fitted into the ring."""
     evidence = seen([gap(200, 312)], [event(200, 310)], **more)
     return trial({FULL: 1072}, [loss(200, 1072)], evidence)
 
@@ -85,8 +85,8 @@ def sums_up_what_is_more_than_one_reads() -> None:
             "interrupted.ring",
             "because of the interrupt virtio0-rx",
         ),
-        (seen([gap(200, 312)], [event(300, 9)]), "paused.ring", "did not poll for 312 µs at 0.200 s; at 10 Mpps"),
-        (seen([gap(200, 312)], totals={}), "paused.ring", "did not poll for 312 µs at 0.200 s; at 10 Mpps"),
+        (seen([gap(200, 312)], [event(300, 9)]), "stalled.ring", "did not poll for 312 µs at 0.200 s; at 10 Mpps"),
+        (seen([gap(200, 312)], totals={}), "stalled.ring", "did not poll for 312 µs at 0.200 s; at 10 Mpps"),
         (
             seen([gap(200, 312)], totals={"switches core 3": 0, "steal ms core 3": 40}),
             "stolen.ring",
@@ -114,7 +114,7 @@ def sums_up_what_is_more_than_one_reads() -> None:
         ),
     ],
 )
-def a_pause_has_the_owner_that_evidence_gives_it_and_no_other(evidence: Evidence, key: str, words: str) -> None:
+def a_stall_has_the_owner_that_evidence_gives_it_and_no_other(evidence: Evidence, key: str, words: str) -> None:
     made = trial({FULL: 1072}, [loss(200, 1072)], evidence)
     assert keys(made)[1] == key
     assert words in reported(made)
@@ -128,7 +128,7 @@ def takes_the_ring_from_the_lab_when_the_device_does_not_report_it() -> None:
 
 
 def what_a_worker_is_offered_is_its_share() -> None:
-    # Each worker gets half of 10 Mpps, so its ring lasts twice as long; a pause of 312 µs loses nothing.
+    # Each worker gets half of 10 Mpps, so its ring lasts twice as long; a stall of 312 µs loses nothing.
     two = (work(packets=5_000_000), work(packets=5_000_000, worker=1))
     made = trial({FULL: 1072}, [loss(200, 1072)], seen([gap(200, 500)], [event(200, 500)], work=two))
     assert (
@@ -137,23 +137,23 @@ def what_a_worker_is_offered_is_its_share() -> None:
     )
 
 
-def a_pause_that_fits_into_the_ring_is_no_cause() -> None:
+def a_stall_that_fits_into_the_ring_is_no_cause() -> None:
     made = trial({FULL: 1072}, [loss(200, 1072)], seen([gap(200, 50)], [event(200, 50)]))
     assert keys(made) == ["place", "unexplained"]
     assert "not enough evidence to name a cause" in reported(made)
 
 
-def a_pause_at_another_time_is_no_cause() -> None:
+def a_stall_at_another_time_is_no_cause() -> None:
     made = trial({FULL: 1072}, [loss(700, 1072)], seen([gap(200, 312)], [event(200, 312)]))
     assert keys(made) == ["place", "unexplained"]
 
 
-def loss_far_longer_than_a_pause_is_not_its() -> None:
+def loss_far_longer_than_a_stall_is_not_its() -> None:
     made = trial({FULL: 100_000}, [loss(100, 100_000, ms=800)], seen([gap(200, 312)], [event(200, 312)]))
     assert keys(made) == ["place", "unexplained"]
 
 
-def several_pauses_may_share_one_loss() -> None:
+def several_stalls_may_share_one_loss() -> None:
     evidence = seen([gap(100, 3000), gap(103.2, 1000)], [event(100, 3000), event(103.2, 1000, "sshd")])
     made = trial({FULL: 40_000}, [loss(100, 40_000, ms=5)], evidence)
     causes = {one.values["who"]: one.frames for one in findings(made) if one.topic == "time"}
@@ -162,7 +162,7 @@ def several_pauses_may_share_one_loss() -> None:
 
 
 @pytest.mark.parametrize("place", ["tx_refused", FULL])
-def the_generator_s_own_pauses_are_its_own(place: str) -> None:
+def the_generator_s_own_stalls_are_its_own(place: str) -> None:
     evidence = seen([gap(200, 900, "dl3gen", 0)], [event(200, 900, "stress", 0)])
     text = reported(trial({place: 500}, [loss(200, 500)], evidence))
     assert "Core 0 was taken from dl3gen's worker 0 for 900 µs at 0.200 s by stress; 500 packets " in text
@@ -170,10 +170,10 @@ def the_generator_s_own_pauses_are_its_own(place: str) -> None:
 
 
 def a_refused_frame_is_laid_beside_the_generator_first() -> None:
-    pauses = [gap(200, 900), gap(200, 900, "dl3gen", 0)]
+    stalls = [gap(200, 900), gap(200, 900, "dl3gen", 0)]
     events = [event(200, 900), event(200, 900, "stress", 0)]
-    refused = trial({"tx_refused": 500}, [loss(200, 500)], seen(pauses, events))
-    full = trial({FULL: 500}, [loss(200, 500)], seen(pauses, events))
+    refused = trial({"tx_refused": 500}, [loss(200, 500)], seen(stalls, events))
+    full = trial({FULL: 500}, [loss(200, 500)], seen(stalls, events))
     assert "stress" in reported(refused)
     assert "stress" not in reported(full)
 
@@ -219,7 +219,7 @@ def a_reset_on_purpose_is_no_fault() -> None:
     assert "中断时长正是此项测试的测量对象" in explain(only, ZH)[0]
 
 
-def reports_from_the_start_of_the_trial_since_when_pauses_are_known() -> None:
+def reports_from_the_start_of_the_trial_since_when_stalls_are_known() -> None:
     text = "dl3gen stalled more often than it records: stalls before 5000210000000 ns are missing"
     made = trial({"unknown": 500}, [loss(300, 500)], Evidence(missing=(text,)))
     assert reported(made).endswith("than it records: stalls of the first 0.210 s are missing.")
@@ -268,9 +268,9 @@ def without_loss_reports_what_limits_next() -> None:
     )
 
 
-def a_worker_limits_where_pauses_are_short() -> None:
+def a_worker_limits_where_stalls_are_short() -> None:
     made = trial({}, (), seen(gaps=[gap(200, 30)]))
-    assert keys(made) == ["headroom.none_lost", "headroom.worker", "headroom.pause"]
+    assert keys(made) == ["headroom.none_lost", "headroom.worker", "headroom.stall"]
     assert "this is the next limit, at 14.44 Mpps; the step 'lookup' costs most" in reported(made)
 
 

@@ -14,7 +14,7 @@ SWITCHES = {"switches core 3": 4.0, "switches core 0": 4.0}
 
 
 def gap(at_ms: float, us: float, program: str = "dl3d", core: int = 3) -> Gap:
-    """A pause that begins this many milliseconds after the start."""
+    """A stall that begins this many milliseconds after the start."""
     at_ns = START_NS + round(at_ms * 1e6 + us * 1e3)
     return Gap.model_validate({"program": program, "worker": 0, "core": core, "at_ns": at_ns, "us": us})
 

@@ -35,7 +35,7 @@ def value_text(name: str, value: Value, words: Words) -> Value:
 
 
 def derived(values: Mapping[str, Value], words: Words) -> dict[str, str]:
-    """The parts of a sentence for more than one pause and more than one thread."""
+    """The parts of a sentence for more than one stall and more than one thread."""
     found = {"times": "", "also": ""}
     if values.get("n", 1) != 1:
         found["times"] = words("explain.times", n=values["n"])

@@ -30,8 +30,8 @@ def worker_limit(trial: Trial) -> tuple[float, Finding] | None:
     return None
 
 
-def pause_limit(trial: Trial) -> tuple[float, Finding] | None:
-    """The rate from which a pause like the longest one overflows a ring, all streams together."""
+def stall_limit(trial: Trial) -> tuple[float, Finding] | None:
+    """The rate from which a stall like the longest one overflows a ring, all streams together."""
     gaps: list[Gap] = [gap for gap in trial.evidence.gaps if gap.program == "dl3d" and gap.us] if trial.evidence else []
     if not gaps:
         return None
@@ -48,12 +48,12 @@ def pause_limit(trial: Trial) -> tuple[float, Finding] | None:
         "limit": limit_pps / 1e6,
         "mpps": trial.offered_pps / 1e6,
     }
-    return limit_pps, Finding("headroom", "headroom.pause", values)
+    return limit_pps, Finding("headroom", "headroom.stall", values)
 
 
 def headroom_findings(trial: Trial) -> Iterator[Finding]:
     """The nearest limit first."""
-    found = [limit for limit in (worker_limit(trial), pause_limit(trial)) if limit]
+    found = [limit for limit in (worker_limit(trial), stall_limit(trial)) if limit]
     values: dict[str, Value] = {"mpps": trial.offered_pps / 1e6, "sent": trial.account.sent}
     if not found:
         yield Finding("headroom", "headroom.unknown", values)
@@ -61,6 +61,6 @@ def headroom_findings(trial: Trial) -> Iterator[Finding]:
     yield Finding("headroom", "headroom.none_lost", values)
     ordered = sorted(found, key=lambda limit: limit[0])
     least_pps, first = ordered[0]
-    advice = "worker_next" if first.key == "headroom.worker" else "pause_next"
+    advice = "worker_next" if first.key == "headroom.worker" else "stall_next"
     yield Finding(first.topic, first.key, {**first.values, "least": least_pps / 1e6}, 0, advice)
     yield from (limit[1] for limit in ordered[1:])

@@ -1,4 +1,4 @@
-"""Arithmetic of a worker under load: the rate of each ring, how long a ring lasts, the cost of a pause. Pure."""
+"""Arithmetic of a worker under load: the rate of each ring, how long a ring lasts, the cost of a stall. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ class Load:
 
     @property
     def holds_us(self) -> float:
-        """How long a pause may last before the first ring overflows; 0: unknown."""
+        """How long a stall may last before the first ring overflows; 0: unknown."""
         return self.ring_frames / self.busiest_pps * 1e6 if self.busiest_pps else 0.0
 
-    def lost_in(self, pause_us: float) -> int:
-        """Frames that do not fit into the rings during a pause, if all rings were empty at its start."""
-        return round(sum(max(0.0, pps * pause_us / 1e6 - self.ring_frames) for pps in self.rates_pps))
+    def lost_in(self, stall_us: float) -> int:
+        """Frames that do not fit into the rings during a stall, if all rings were empty at its start."""
+        return round(sum(max(0.0, pps * stall_us / 1e6 - self.ring_frames) for pps in self.rates_pps))
 
 
 def load_of(trial: Trial, worker: int) -> Load:
@@ -60,7 +60,7 @@ class Strain:
     cycles: float  # per packet; 0: not measured
     most_pps: float  # the worker's capacity at that cost; 0: unknown
     empty: float  # share of empty polls, including those before and after the trial
-    seconds: float  # of the trial without pauses
+    seconds: float  # of the trial without stalls
     is_alone: bool  # it received all that was offered; otherwise its share is the share of what workers received
 
     @property
@@ -114,10 +114,10 @@ class Strain:
 
 
 def polled_s(trial: Trial, worker: int) -> float:
-    """How long a dl3d worker polled while frames were sent: all but its known pauses."""
+    """How long a dl3d worker polled while frames were sent: all but its known stalls."""
     gaps = trial.evidence.gaps if trial.evidence else ()
-    paused_us = sum(gap.us for gap in gaps if (gap.program, gap.worker) == ("dl3d", worker))
-    return max(0.0, trial.seconds - paused_us / 1e6)
+    stalled_us = sum(gap.us for gap in gaps if (gap.program, gap.worker) == ("dl3d", worker))
+    return max(0.0, trial.seconds - stalled_us / 1e6)
 
 
 def strain_of(trial: Trial, work: Work) -> Strain:

@@ -81,13 +81,13 @@ def a_full_worker_is_not_to_blame_for_what_the_generator_refused() -> None:
     ]
 
 
-def a_full_worker_may_pause_as_well() -> None:
-    # It ran at capacity for 200 of 265 ms; frames that arrived during its pauses belong to the pauses.
-    paused = [gap(100, 65_000)]
+def a_full_worker_may_stall_as_well() -> None:
+    # It ran at capacity for 200 of 265 ms; frames that arrived during its stalls belong to the stalls.
+    stalled = [gap(100, 65_000)]
     made = trial(
         {FULL: 298_000},
         [loss(0, 100_000, ms=100), loss(100, 150_000, ms=65), loss(165, 48_000, ms=100)],
-        seen(paused, [event(100, 65_000)], work=(work(packets=440_555, **BIG),)),
+        seen(stalled, [event(100, 65_000)], work=(work(packets=440_555, **BIG),)),
         pps=2_787_000,
         ms=265,
     )

@@ -1,12 +1,12 @@
-"""Causes by time: pauses of workers, owners of their cores, fully loaded workers. Pure."""
+"""Causes by time: stalls of workers, owners of their cores, fully loaded workers. Pure."""
 
 from collections.abc import Iterable, Iterator
 
 from dl3.model.evidence import Evidence, Timeline
 from dl3.model.trial import Trial
+from dl3.report.explain.causes import Cause, Stall, causes_of, losses_of, named, stalls_beside
 from dl3.report.explain.finding import Finding, Value
 from dl3.report.explain.load import Strain, load_of, strains
-from dl3.report.explain.pauses import Cause, Pause, causes_of, losses_of, named, pauses_beside
 from dl3.report.explain.places import waited_for, waiting
 
 MOST_CAUSES = 5
@@ -25,7 +25,7 @@ def cause_values(trial: Trial, cause: Cause) -> dict[str, Value]:
     gap = worst.gap
     head: dict[str, Value] = {"program": cause.program, "worker": cause.worker, "core": cause.core}
     return head | {
-        "n": len(cause.pauses),
+        "n": len(cause.stalls),
         "frames": cause.frames,
         "us": gap.us,
         "at_s": at_s(trial, gap.at_ns - gap.us * 1e3),
@@ -36,7 +36,7 @@ def cause_values(trial: Trial, cause: Cause) -> dict[str, Value]:
         "ring": load.ring_frames,
         "holds_us": load.holds_us,
         "mpps": load.busiest_pps / 1e6,
-        "expected": sum(load.lost_in(pause.gap.us) for pause in cause.pauses),
+        "expected": sum(load.lost_in(stall.gap.us) for stall in cause.stalls),
         "steal_ms": steal_ms(trial, cause),
     }
 
@@ -60,7 +60,7 @@ def owner_key(trial: Trial, cause: Cause) -> str:
     if cause.owner:
         return "interrupted" if cause.owner[0] == "interrupt" else "taken"
     if not sees_all(trial, cause):
-        return "paused"
+        return "stalled"
     return "stolen" if steal_ms(trial, cause) > 0 else "own"
 
 
@@ -74,13 +74,13 @@ def cause_finding(trial: Trial, cause: Cause) -> Finding:
 
 
 def starved(trial: Trial) -> Iterator[Finding]:
-    """For a trial in which the generator fell behind: its longest pause, and who had its core."""
+    """For a trial in which the generator fell behind: its longest stall, and who had its core."""
     evidence = trial.evidence
     gaps = [gap for gap in evidence.gaps if gap.program == "dl3gen"] if evidence else []
     if not evidence or not gaps or not trial.is_behind:
         return
-    causes = causes_of(named(Pause(gap), evidence.events) for gap in gaps)
-    longest = max(causes, key=lambda cause: sum(pause.gap.us for pause in cause.pauses))
+    causes = causes_of(named(Stall(gap), evidence.events) for gap in gaps)
+    longest = max(causes, key=lambda cause: sum(stall.gap.us for stall in cause.stalls))
     found = cause_finding(trial, longest)
     yield Finding(found.topic, f"{found.key}.behind", found.values, 0, found.advice)
 
@@ -109,12 +109,12 @@ def share_of_time(line: Timeline | None) -> float:
 
 
 def overrun(trial: Trial, frames: int, full: Iterable[Strain]) -> int:
-    """How many frames outside of pauses were lost because workers of the device were fully loaded."""
+    """How many frames outside of stalls were lost because workers of the device were fully loaded."""
     return min(frames, waited_for(trial, "dl3d"), sum(strain.excess for strain in full))
 
 
 def unexplained(trial: Trial, frames: int, is_full: bool) -> Iterator[Finding]:
-    """The loss that is explained neither by pauses nor by a fully loaded worker."""
+    """The loss that is explained neither by stalls nor by a fully loaded worker."""
     share = share_of_time(trial.timeline)
     values: dict[str, Value] = {"frames": frames, "share": share}
     if is_full:
@@ -132,18 +132,18 @@ def time_findings(trial: Trial) -> Iterator[Finding]:
     waited, program = waiting(trial)
     if not waited:
         return
-    pauses, n_left = pauses_beside(trial, program)
-    causes = causes_of(pauses)
+    stalls, n_left = stalls_beside(trial, program)
+    causes = causes_of(stalls)
     yield from (cause_finding(trial, cause) for cause in causes[:MOST_CAUSES])
     if rest := causes[MOST_CAUSES:]:
         frames = sum(cause.frames for cause in rest)
-        yield Finding("time", "more", {"n": sum(len(cause.pauses) for cause in rest), "frames": frames}, frames)
+        yield Finding("time", "more", {"n": sum(len(cause.stalls) for cause in rest), "frames": frames}, frames)
     known = sum(cause.frames for cause in causes)
     yield from left_findings(trial, waited, min(waited, max(n_left, waited - known)))
 
 
 def left_findings(trial: Trial, waited: int, left: int) -> Iterator[Finding]:
-    """Fully loaded workers, and their part of the loss outside of pauses."""
+    """Fully loaded workers, and their part of the loss outside of stalls."""
     full = [strain for strain in strains(trial.evidence, trial) if strain.is_full]
     yield from (full_finding(strain) for strain in full)
     if left <= SMALL * waited:

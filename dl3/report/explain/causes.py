@@ -1,4 +1,4 @@
-"""Correlates loss with pauses of workers, and pauses with activity on their cores. Pure."""
+"""Correlates loss with stalls of workers, and stalls with activity on their cores. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from dl3.model.evidence import Event, Gap, Loss, Timeline, What
 from dl3.model.trial import Trial
 from dl3.report.explain.load import load_of
 
-COVERS = 0.5  # of a pause: a thread that had the core for less did not cause it
-LEAST_US = 100.0  # minimum length of a pause that may have lost frames if the ring size is unknown
+COVERS = 0.5  # of a stall: a thread that had the core for less did not cause it
+LEAST_US = 100.0  # minimum length of a stall that may have lost frames if the ring size is unknown
 NO_WORKER = -1  # all that was offered
 Owner = tuple[What, str]
 
@@ -24,7 +24,7 @@ def overlap_us(a: tuple[float, float], b: tuple[float, float]) -> float:
 
 
 @dataclass
-class Pause:
+class Stall:
     """A worker that did not poll, the frames lost meanwhile, and the owner of its core."""
 
     gap: Gap
@@ -36,28 +36,28 @@ class Pause:
 
 @dataclass
 class Cause:
-    """All pauses of one worker that have the same owner of the core."""
+    """All stalls of one worker that have the same owner of the core."""
 
     program: str
     worker: int
     core: int
     owner: Owner | None
-    pauses: list[Pause] = field(default_factory=list)
+    stalls: list[Stall] = field(default_factory=list)
 
     @property
     def is_elsewhere(self) -> bool:
         """On the other machine of the testbed; all workers of a program run on one machine."""
-        return any(pause.gap.is_elsewhere for pause in self.pauses)
+        return any(stall.gap.is_elsewhere for stall in self.stalls)
 
     @property
     def frames(self) -> int:
         """Frames lost in all of them."""
-        return sum(pause.frames for pause in self.pauses)
+        return sum(stall.frames for stall in self.stalls)
 
     @property
-    def worst(self) -> Pause:
+    def worst(self) -> Stall:
         """The one that lost most frames, the longest of those."""
-        return max(self.pauses, key=lambda pause: (pause.frames, pause.gap.us))
+        return max(self.stalls, key=lambda stall: (stall.frames, stall.gap.us))
 
 
 def losses_of(line: Timeline | None) -> tuple[Loss, ...]:
@@ -72,15 +72,15 @@ def losses_of(line: Timeline | None) -> tuple[Loss, ...]:
 
 
 def can_lose(trial: Trial, gap: Gap) -> bool:
-    """Whether a pause can overflow a ring: its own for the device, the generator's burst after the pause otherwise."""
+    """Whether a stall can overflow a ring: its own for the device, the generator's burst after the stall otherwise."""
     load = load_of(trial, gap.worker if gap.program == "dl3d" else NO_WORKER)
     return gap.us >= (load.holds_us * COVERS if load.ring_frames else LEAST_US)
 
 
 def shares(loss: Loss, gaps: Iterable[Gap]) -> dict[Gap, float]:
-    """How long each of the pauses overlaps a loss.
+    """How long each of the stalls overlaps a loss.
 
-    The ring may still overflow while a worker catches up, for at most as long as the pause.
+    The ring may still overflow while a worker catches up, for at most as long as the stall.
     """
     found = {}
     for gap in gaps:
@@ -92,9 +92,9 @@ def shares(loss: Loss, gaps: Iterable[Gap]) -> dict[Gap, float]:
 
 
 def gaps_beside(loss: Loss, gaps: Sequence[Gap], first: str, bucket_us: float) -> dict[Gap, int]:
-    """How many of the frames were lost in each pause; none if pauses cover less than most of the time.
+    """How many of the frames were lost in each stall; none if stalls cover less than most of the time.
 
-    Pauses of the program `first` are preferred; those of the other one count only if there are none.
+    Stalls of the program `first` are preferred; those of the other one count only if there are none.
     """
     for is_first in (True, False):
         found = shares(loss, [gap for gap in gaps if (gap.program == first) is is_first])
@@ -115,7 +115,7 @@ def parted(frames: int, weights: dict[Gap, float]) -> dict[Gap, int]:
 
 
 def owners_of(gap: Gap, events: Iterable[Event]) -> dict[Owner, float]:
-    """The owners of a worker's core during a pause with their microseconds, the longest first."""
+    """The owners of a worker's core during a stall with their microseconds, the longest first."""
     times: dict[Owner, float] = {}
     for event in events:
         shared_us = overlap_us(span_of(gap), span_of(event))
@@ -125,42 +125,42 @@ def owners_of(gap: Gap, events: Iterable[Event]) -> dict[Owner, float]:
     return dict(sorted(times.items(), key=lambda one: -one[1]))
 
 
-def named(pause: Pause, events: Iterable[Event]) -> Pause:
-    """The pause with the owner of the core: other threads if they had most of it together, else one interrupt."""
-    owners = owners_of(pause.gap, events)
+def named(stall: Stall, events: Iterable[Event]) -> Stall:
+    """The stall with the owner of the core: other threads if they had most of it together, else one interrupt."""
+    owners = owners_of(stall.gap, events)
     threads = {owner: us for owner, us in owners.items() if owner[0] == "switch"}
-    least_us = COVERS * pause.gap.us
+    least_us = COVERS * stall.gap.us
     if threads and sum(threads.values()) >= least_us:
-        pause.owner, pause.n_others = next(iter(threads)), len(threads) - 1
-        pause.owners_us = sum(threads.values())
+        stall.owner, stall.n_others = next(iter(threads)), len(threads) - 1
+        stall.owners_us = sum(threads.values())
     elif owners and next(iter(owners.values())) >= least_us:
-        pause.owner, pause.owners_us = next(iter(owners.items()))
-    return pause
+        stall.owner, stall.owners_us = next(iter(owners.items()))
+    return stall
 
 
-def pauses_beside(trial: Trial, first: str) -> tuple[list[Pause], int]:
-    """The pauses in which frames were lost, and the number lost outside of any known pause."""
+def stalls_beside(trial: Trial, first: str) -> tuple[list[Stall], int]:
+    """The stalls in which frames were lost, and the number lost outside of any known stall."""
     evidence = trial.evidence
     gaps = [gap for gap in evidence.gaps if can_lose(trial, gap)] if evidence else []
     losses = losses_of(trial.timeline)
     finest_us = min((loss.us for loss in losses), default=0.0)
     bucket_us = min(finest_us, trial.timeline.bucket_ns / 1e3) if trial.timeline else finest_us
-    found: dict[Gap, Pause] = {}
+    found: dict[Gap, Stall] = {}
     n_left = 0
     for loss in losses:
         parts = gaps_beside(loss, gaps, first, bucket_us)
         n_left += loss.frames - sum(parts.values())
         for gap, frames in parts.items():
-            found.setdefault(gap, Pause(gap)).frames += frames
+            found.setdefault(gap, Stall(gap)).frames += frames
     events = evidence.events if evidence else ()
-    return [named(pause, events) for pause in found.values()], n_left
+    return [named(stall, events) for stall in found.values()], n_left
 
 
-def causes_of(pauses: Iterable[Pause]) -> list[Cause]:
-    """Pauses grouped by worker and owner, those with the most loss first."""
+def causes_of(stalls: Iterable[Stall]) -> list[Cause]:
+    """Stalls grouped by worker and owner, those with the most loss first."""
     found: dict[tuple[object, ...], Cause] = {}
-    for pause in pauses:
-        gap = pause.gap
-        key = (gap.program, gap.worker, gap.core, pause.owner)
-        found.setdefault(key, Cause(gap.program, gap.worker, gap.core, pause.owner)).pauses.append(pause)
+    for stall in stalls:
+        gap = stall.gap
+        key = (gap.program, gap.worker, gap.core, stall.owner)
+        found.setdefault(key, Cause(gap.program, gap.worker, gap.core, stall.owner)).stalls.append(stall)
     return sorted(found.values(), key=lambda cause: (-cause.frames, -cause.worst.gap.us))
