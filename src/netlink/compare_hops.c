@@ -52,13 +52,7 @@ int compare_ask_nexthop(struct netlink *netlink, uint32_t id, struct nexthops *o
 
 int compare_dump_nexthops(struct netlink *netlink, struct nexthops *out)
 {
-	struct {
-		struct nlmsghdr head;
-		struct nhmsg nexthop;
-	} message = {.head = {.nlmsg_len = sizeof(message),
-			     .nlmsg_type = RTM_GETNEXTHOP,
-			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
-	struct listen_request request = {&message, sizeof(message), take_nexthop, out};
+	const struct listen_request request = listen_all_nexthops(take_nexthop, out);
 	int err = listen_ask(netlink->listen, &request);
 
 	return out->is_short ? -ENOMEM : err;

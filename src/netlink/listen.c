@@ -87,28 +87,29 @@ static void take_nothing(void *arg, const struct event *event)
 {
 }
 
-static int ask_for_nexthops(int fd)
+struct listen_request listen_all_nexthops(void (*take)(void *arg, const struct event *event),
+	void *arg)
 {
-	struct {
+	static const struct {
 		struct nlmsghdr head;
 		struct nhmsg nexthop;
 	} message = {.head = {.nlmsg_len = sizeof(message),
 			     .nlmsg_type = RTM_GETNEXTHOP,
 			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
-	struct listen_request request = {&message, sizeof(message), take_nothing, NULL};
 
-	return ask(fd, 1, &request);
+	return (struct listen_request){&message, sizeof(message), take, arg};
 }
 
 int listen_check(struct error *error)
 {
+	const struct listen_request request = listen_all_nexthops(take_nothing, NULL);
 	int namespace = netlink_namespace();
 	int fd = namespace < 0 ? namespace : ask_open(namespace), err = fd;
 
 	shut(&namespace);
 	if (fd < 0)
 		return error_set(error, err, "cannot query Linux over netlink: %s", strerror(-err));
-	err = ask_for_nexthops(fd);
+	err = ask(fd, 1, &request);
 	close(fd);
 	if (err)
 		return error_set(error, err,

@@ -66,3 +66,6 @@ struct listen_request {
 	void *arg;
 };
 int listen_ask(struct listen *listen, const struct listen_request *request);
+// The request for all next-hop objects.
+struct listen_request listen_all_nexthops(void (*take)(void *arg, const struct event *event),
+	void *arg);
