@@ -14,7 +14,7 @@ static const size_t USED_BYTES = GROUPS_MAX * FIB_GROUP_BUCKETS * sizeof(uint32_
 int groups_open(struct groups *groups)
 {
 	groups->n_groups = 0;
-	groups->epoch = 1;
+	groups->epoch = GROUPS_FIRST_EPOCH;
 	groups->used = pages_alloc(USED_BYTES);
 	groups->bucket = pages_alloc(BUCKET_BYTES);
 	groups->group = pages_alloc(GROUPS_MAX * sizeof(*groups->group));

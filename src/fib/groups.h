@@ -5,7 +5,7 @@
 #include "fib/hops.h"
 
 enum { GROUPS_MAX = 4096, GROUP_MAX_MEMBERS = 64 };
-enum { GROUPS_EPOCH_MS = 100 };
+enum { GROUPS_EPOCH_MS = 100, GROUPS_FIRST_EPOCH = 1 };
 
 struct group {
 	uint16_t n_members; // 0: unused
@@ -27,6 +27,8 @@ struct groups {
 	uint16_t next_to_poll;
 	uint8_t layer3_hash; // FIB_LAYER3_*; atomic, relaxed: workers read it
 	uint32_t epoch;      // now, in GROUPS_EPOCH_MS; atomic, relaxed: workers read it
+	bool was_polled;
+	uint64_t first_poll_ns; // when epochs began to be counted
 };
 
 int groups_open(struct groups *groups);

@@ -142,8 +142,13 @@ void resilient_change(struct groups *groups, struct hops *hops, uint16_t number,
 void fib_groups_poll(struct fib *fib, uint64_t now_ns)
 {
 	struct groups *groups = &fib->groups;
-	const uint32_t epoch = now_ns / ((uint64_t)GROUPS_EPOCH_MS * MS_NS) + 1;
 	unsigned n_moved = 0;
+
+	if (!groups->was_polled)
+		groups->first_poll_ns = now_ns;
+	groups->was_polled = true;
+	const uint64_t passed_ns = now_ns - groups->first_poll_ns;
+	const uint32_t epoch = GROUPS_FIRST_EPOCH + passed_ns / ((uint64_t)GROUPS_EPOCH_MS * MS_NS);
 
 	if (epoch != groups->epoch)
 		__atomic_store_n(&groups->epoch, epoch, __ATOMIC_RELAXED);

@@ -48,12 +48,21 @@ static void set_group(struct lab *lab, const struct fib_resilience *resilience, 
 	set_route(lab);
 }
 
-static struct lab open_lab(const struct fib_resilience *resilience)
+static struct lab open_unpolled_lab(const struct fib_resilience *resilience)
 {
-	struct lab lab = {.fib = fib_create(NULL), .member = {via(1, 1), via(2, 1), via(3, 2)}};
+	struct lab lab = {.fib = fib_create(NULL),
+		.now_ns = 40000 * SECOND, // of a machine that has been up for some hours
+		.member = {via(1, 1), via(2, 1), via(3, 2)}};
 
 	assert_non_null(lab.fib);
 	set_group(&lab, resilience, 2);
+	return lab;
+}
+
+static struct lab open_lab(const struct fib_resilience *resilience)
+{
+	struct lab lab = open_unpolled_lab(resilience);
+
 	fib_groups_poll(lab.fib, lab.now_ns);
 	return lab;
 }
@@ -117,6 +126,19 @@ static void no_bucket_in_use_moves_when_weights_change(void **state)
 	lab.member[1].weight = 9;
 	set_group(&lab, &HOUR, 2);
 	pass(&lab, 3000);
+	assert_int_equal(count_moved(&lab, 1), 0);
+	fib_destroy(lab.fib);
+}
+
+static void a_use_before_the_first_poll_is_a_recent_one(void **state)
+{
+	struct lab lab = open_unpolled_lab(&HOUR);
+
+	use(&lab, 1);
+	remember(&lab);
+	pass(&lab, 0);
+	lab.member[1].weight = 9;
+	set_group(&lab, &HOUR, 2);
 	assert_int_equal(count_moved(&lab, 1), 0);
 	fib_destroy(lab.fib);
 }
@@ -282,6 +304,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_bucket_in_use_moves_when_weights_change),
+		cmocka_unit_test(a_use_before_the_first_poll_is_a_recent_one),
 		cmocka_unit_test(idle_buckets_move_at_once_up_to_the_new_share),
 		cmocka_unit_test(a_third_member_gets_the_buckets_that_become_idle),
 		cmocka_unit_test(an_idle_timer_of_zero_moves_all_buckets_at_once),

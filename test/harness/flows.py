@@ -17,7 +17,7 @@ AT_ONCE = 200
 PORTS_AT = {4: 34, 6: 54}  # offset of the UDP source port in a frame
 HOSTS_AT = {4: 27, 6: 36}  # offset of two bytes of the source address
 SUM_AT, IP4_WORDS = 24, struct.Struct("!10H")
-QUIET_S = 0.3
+PATIENCE_S = 20.0  # of a machine whose cores are taken
 Vary = Callable[[bytes, int, int], bytes]  # the packet of a flow, from any packet, the family and the flow's number
 
 
@@ -96,9 +96,9 @@ def _collect(book: dict[int, set[str]], wires: dict[str, Wire], family: int) -> 
 
 
 def _wait(collect: Callable[[], int], wanted: int) -> int:
-    """Collect until this many packets came out, or none for a while; returns how many did."""
+    """Collect until this many packets came out, or none for so long that the rest is lost; returns how many did."""
     came, quiet_since = 0, time.monotonic()
-    while came < wanted and time.monotonic() - quiet_since < QUIET_S:
+    while came < wanted and time.monotonic() - quiet_since < PATIENCE_S:
         if more := collect():
             came, quiet_since = came + more, time.monotonic()
     return came
