@@ -185,11 +185,10 @@ class Network:
     @contextlib.contextmanager
     def through_workers(self, n_packets: int) -> Iterator[None]:
         """In the block, dl3d's workers forward at least this many packets, as opposed to Linux on their behalf."""
-        before = self.dl3d.account() if self.dl3d else None
+        before = self.dl3d.closed_account() if self.dl3d else None
         yield
         if self.dl3d and before:
-            self.dl3d.check()
-            since = self.dl3d.account().since(before)
+            since = self.dl3d.closed_account().since(before)
             assert since.sent - since.injected >= n_packets, since
 
     def names_unsupported(self, word: str) -> bool:

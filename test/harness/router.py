@@ -151,12 +151,17 @@ class Dl3dRouter:
         """The accounting of all packets."""
         return Account.of(self.call("drops"))
 
-    def check(self) -> None:
-        """Received + injected = sent + punted + dropped, once no packets are in flight."""
+    def closed_account(self) -> Account:
+        """A reading in which received + injected = sent + punted + dropped: no packets were in flight."""
         deadline = time.monotonic() + PATIENCE_S
         while not (account := self.account()).is_closed and time.monotonic() < deadline:
             time.sleep(0.01)  # and judge the reading from that moment: neighbour discovery never rests
         assert account.is_closed, f"{account}; {self.call('taps')}; {self.call('workers')}; {self.call('ports')}"
+        return account
+
+    def check(self) -> None:
+        """Every packet is in the accounting once no packets are in flight."""
+        self.closed_account()
 
     def close(self) -> None:
         """Stop dl3d."""
