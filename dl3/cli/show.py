@@ -256,10 +256,9 @@ def drops(reply: Drops) -> RenderableType:
     dropped = [verdict for verdict in reply.verdicts if verdict.name != "forward" and verdict.packets]
     rows = [(verdict.name, verdict.packets, verdict.step, verdict.text) for verdict in dropped]
     handed = [(v.name, v.handed, v.step, v.text) for v in reply.verdicts if v.handed]
-    sums = (("received", reply.received), ("injected", reply.injected), ("sent", reply.sent), ("punted", reply.punted))
-    account = table(
-        "", ("packet accounting", ">packets"), [*sums, ("dropped", reply.dropped), ("in flight", reply.in_flight)]
-    )
+    fields = ("received", "injected", "copied", "sent", "punted", "dropped", "in_flight")
+    sums = [(field.replace("_", " "), getattr(reply, field)) for field in fields]
+    account = table("", ("packet accounting", ">packets"), sums)
     wire = sum(n or 0 for n in (reply.wire.rx_missed, reply.wire.rx_no_mbuf, reply.wire.rx_errors))
     lines: list[RenderableType] = [account, ""]
     lines.append(table("", ("dropped as", ">packets", "step", "~meaning"), rows) if rows else "Nothing was dropped.")

@@ -122,6 +122,7 @@ class Drops(Reply):
 
     received: int
     injected: int
+    copied: int = 0  # frames made in addition to those received, such as fragments
     sent: int
     punted: int
     dropped: int

@@ -296,7 +296,7 @@ static void expect_accounting(void)
 	for (unsigned v = 0; v < N_VERDICTS; v++)
 		punted += fake.stat.handed[v];
 	assert_int_equal(account.received + account.injected, fake.n_made);
-	assert_int_equal(fake.n_made, account.sent + punted + account.dropped);
+	assert_int_equal(fake.n_made + account.copied, account.sent + punted + account.dropped);
 	assert_int_equal(account.sent, account.verdict[VERDICT_FORWARD]);
 	assert_int_equal(account.dropped, count_freed());
 }

@@ -71,10 +71,10 @@ static inline uint64_t stats_read(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-// The packet account over `n` workers: received + injected = sent + punted + dropped, once nothing
-// is in flight.
+// The packet account over `n` workers: received + injected + copied = sent + punted + dropped, once
+// nothing is in flight.
 struct stats_account {
-	uint64_t received, injected, sent, punted, dropped;
+	uint64_t received, injected, copied, sent, punted, dropped;
 	uint64_t verdict[N_VERDICTS];
 };
 void stats_sum(struct stats_account *account, struct stats_worker *const workers[], unsigned n);

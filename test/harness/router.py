@@ -152,7 +152,7 @@ class Dl3dRouter:
         return Account.of(self.call("drops"))
 
     def check(self) -> None:
-        """Received + injected = sent + punted + dropped, once no packets are in flight."""
+        """Received + injected + copied = sent + punted + dropped, once no packets are in flight."""
         deadline = time.monotonic() + PATIENCE_S
         while not (account := self.account()).is_closed and time.monotonic() < deadline:
             time.sleep(0.01)  # and judge the reading from that moment: neighbour discovery never rests
