@@ -14,11 +14,13 @@
 enum { BURST_MAX = 64 };
 _Static_assert((int)BURST_MAX <= (int)FIB_BURST4, "a burst must fit into one lookup call");
 
-// Structure of arrays: element i of each array belongs to packet i. A step that drops or punts
-// packets compacts the arrays. Written by parse: mbuf, frame, dst, length, ttl, own_source_mask and
-// the flags up to has_trailers; by lookup: hop; by check: port, has_one_hop, has_one_port.
+// Structure of arrays: element i of each array belongs to packet i. burst_keep removes packets.
+// Written by parse: mbuf, frame, dst, length, ttl, own_source_mask, in_port and the flags up to
+// has_trailers; by lookup: hop; by check: port, has_one_hop, has_one_port.
 struct burst {
 	uint16_t n;
+	uint16_t in_port; // index of the input port of all packets
+	bool is_ip6;
 	bool has_segments; // at least one mbuf is multi-segment
 	bool for_linux;    // Linux forwards these packets; local delivery is unchanged
 	bool may_redirect; // some packets whose output interface is their input interface are
@@ -94,7 +96,6 @@ struct worker {
 	const bool *stop;                       // atomic, relaxed
 	const struct datapath_variant *variant; // of the steps, chosen for the CPU
 	struct tap_worker *tap;                 // NULL if ports have no TAP interfaces
-	uint16_t from;                          // index of the burst's input port
 	struct poll *poll;                      // the poll being processed
 	uint16_t n_dropped;
 	struct rte_mbuf
@@ -116,18 +117,33 @@ struct worker {
 	struct poll polls[PIPELINE_DEPTH];
 } LINE_ALIGNED;
 
-// Drops or punts a packet. If ports have TAP interfaces and the verdict belongs to a punt class,
-// the packet is punted to Linux unmodified (such verdicts are only given before the rewrite step),
-// and the tap thread counts it as punted, punt_over_limit or tap_refused; if the ring of its class
-// is full, it is counted here as punt_ring_full. In all other cases its own verdict is counted.
-// Dropped packets are freed at the end of the burst.
-static inline void burst_drop(struct worker *w, struct rte_mbuf *mbuf, enum verdict verdict)
+// Counts a packet that is not to be punted, and drops it. Dropped packets are freed at the end of
+// the burst.
+static inline void worker_drop(struct worker *w, struct rte_mbuf *mbuf, enum verdict verdict)
+{
+	stats_add(&w->stat->verdict[verdict], 1);
+	w->dropped[w->n_dropped++] = mbuf;
+}
+
+// Drops or punts a packet that is not in a burst. If ports have TAP interfaces and the verdict
+// belongs to a punt class, the packet is punted to Linux unmodified (such verdicts are only given
+// before the rewrite step), and the tap thread counts it as punted, punt_over_limit or tap_refused;
+// if the ring of its class is full, it is counted here as punt_ring_full. In all other cases its
+// own verdict is counted.
+static inline void worker_stop(struct worker *w, struct rte_mbuf *mbuf, uint16_t in_port,
+	enum verdict verdict)
 {
 	if (!w->tap || w->tap->class_of[verdict] == CLASS_NONE)
-		stats_add(&w->stat->verdict[verdict], 1);
-	else if (tap_punt(w->tap, w->stat, mbuf, verdict | (unsigned)w->from << TAP_PORT_SHIFT))
-		return;
-	w->dropped[w->n_dropped++] = mbuf;
+		worker_drop(w, mbuf, verdict);
+	else if (!tap_punt(w->tap, w->stat, mbuf, verdict | (unsigned)in_port << TAP_PORT_SHIFT))
+		w->dropped[w->n_dropped++] = mbuf;
+}
+
+// Drops or punts packet i. The caller removes it from the burst by burst_keep.
+static inline void burst_drop(struct worker *w, const struct burst *b, uint16_t i,
+	enum verdict verdict)
+{
+	worker_stop(w, b->mbuf[i], b->in_port, verdict);
 }
 
 static inline void burst_free_dropped(struct worker *w)
@@ -143,15 +159,15 @@ static inline uint8_t burst_port(const struct burst *b, uint16_t i)
 	return b->port[b->has_one_port ? 0 : i];
 }
 
-// Compacts the burst after check: moves entry `from` to index `to`.
-static inline void burst_move(struct burst *b, uint16_t to, uint16_t from)
+// One bit for each packet.
+static inline uint64_t burst_all(const struct burst *b)
 {
-	b->mbuf[to] = b->mbuf[from];
-	b->frame[to] = b->frame[from];
-	b->length[to] = b->length[from];
-	b->port[to] = burst_port(b, from);
-	b->hop[to] = b->hop[from];
+	return b->n == 64 ? UINT64_MAX : (1ull << b->n) - 1;
 }
+
+// Removes all packets but those with a bit in `mask`, in all arrays; order is kept. The caller has
+// dropped, punted or sent the others.
+void burst_keep(struct burst *b, uint64_t mask);
 
 // Length of the VLAN tags that the packet arrived with. Valid until the tag step.
 static inline uint16_t burst_tag_bytes(const struct burst *b, uint16_t i)

@@ -33,16 +33,14 @@ static enum verdict decide_for_linux(const struct tap_worker *tap, enum verdict 
 static uint16_t longest(const struct fib_view *view, const struct burst *b, uint16_t i,
 	uint32_t limits)
 {
-	bool is_ip4 = b->frame[i][12] == 0x08;
-
-	return is_ip4 ? fib_frame_max4_load(view, b->hop[i]) : limits_frame_max(limits);
+	return b->is_ip6 ? limits_frame_max(limits) : fib_frame_max4_load(view, b->hop[i]);
 }
 
-// Drops or punts packets that cannot be forwarded and closes the gaps; order is kept.
+// Drops or punts packets that cannot be forwarded.
 static __attribute__((noinline)) void drop_slow(struct worker *w, const struct fib_view *view,
 	const uint32_t limits[], struct burst *b)
 {
-	uint16_t alive = 0;
+	uint64_t kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
 		uint16_t most = longest(view, b, i, limits[i]);
@@ -51,13 +49,13 @@ static __attribute__((noinline)) void drop_slow(struct worker *w, const struct f
 		if (b->for_linux)
 			verdict = decide_for_linux(w->tap, verdict);
 		if (verdict != VERDICT_FORWARD) {
-			burst_drop(w, b->mbuf[i], verdict);
+			burst_drop(w, b, i, verdict);
 			continue;
 		}
 		b->has_tags |= is_tagged(limits[i]);
-		burst_move(b, alive++, i);
+		kept |= 1ull << i;
 	}
-	b->n = alive;
+	burst_keep(b, kept);
 }
 
 static inline bool has_one_hop(const struct burst *b, unsigned n)
@@ -146,14 +144,14 @@ static bool check_all(const struct worker *w, const struct fib_view *view, struc
 }
 
 // Whether some packet leaves through its input port.
-static bool some_return(const struct burst *b, uint8_t from)
+static bool some_return(const struct burst *b)
 {
 	bool found = false;
 
 	if (b->has_one_port)
-		return b->n && b->port[0] == from;
+		return b->n && b->port[0] == b->in_port;
 	for (uint16_t i = 0; i < b->n; i++)
-		found |= b->port[i] == from;
+		found |= b->port[i] == b->in_port;
 	return found;
 }
 
@@ -173,17 +171,15 @@ static bool is_discovery(const struct burst *b, uint16_t i)
 // Called only for bursts with punt_nd set.
 static __attribute__((noinline)) void punt_discovery(struct worker *w, struct burst *b)
 {
-	uint16_t alive = 0;
+	uint64_t kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		if (is_discovery(b, i)) {
-			burst_drop(w, b->mbuf[i], VERDICT_LOCAL);
-			continue;
-		}
-		b->ttl[alive] = b->ttl[i];
-		burst_move(b, alive++, i);
+		if (is_discovery(b, i))
+			burst_drop(w, b, i, VERDICT_LOCAL);
+		else
+			kept |= 1ull << i;
 	}
-	b->n = alive;
+	burst_keep(b, kept);
 }
 
 void datapath_check(struct worker *w, const struct fib_view *view, struct burst *b)
@@ -199,6 +195,6 @@ void datapath_check(struct worker *w, const struct fib_view *view, struct burst 
 		all_pass = check_all(w, view, b, limits);
 	if (unlikely(!all_pass))
 		drop_slow(w, view, limits, b);
-	if (b->may_redirect && unlikely(some_return(b, w->from)))
+	if (b->may_redirect && unlikely(some_return(b)))
 		datapath_redirect(w, view, b);
 }

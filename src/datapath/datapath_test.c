@@ -256,6 +256,7 @@ static struct burst *one_packet(uint16_t hop, uint8_t ttl, uint16_t length)
 	recipe.frame_bytes = length;
 	place(0, &recipe, 0);
 	b->n = 1;
+	b->is_ip6 = false;
 	b->has_segments = false;
 	b->mbuf[0] = mbufs[0];
 	b->frame[0] = packets[0].room + 128;
@@ -399,7 +400,8 @@ static uint16_t member_of(const struct wire_recipe *recipe, uint16_t fragment)
 	struct burst *b = one_packet(5, 64, 60);
 
 	place(0, recipe, 0);
-	if (recipe->src.family == 4)
+	b->is_ip6 = recipe->src.family == 6;
+	if (!b->is_ip6)
 		((struct wire_ip4 *)(b->frame[0] + 14))->fragment_be = htobe16(fragment);
 	b->length[0] = recipe->frame_bytes;
 	assert_true(datapath_ecmp(&view, b));

@@ -106,23 +106,18 @@ static uint16_t contiguous_bytes(const struct burst *b, unsigned i)
 	return b->has_segments ? b->mbuf[i]->data_len - burst_tag_bytes(b, i) : b->length[i];
 }
 
-static bool is_ip4(const struct burst *b, unsigned i)
-{
-	return b->frame[i][12] == 0x08;
-}
-
 static uint64_t hash_flow(const struct burst *b, unsigned i)
 {
 	uint16_t length = contiguous_bytes(b, i);
 
-	return is_ip4(b, i) ? hash_flow4(b->frame[i], length) : hash_flow6(b->frame[i], length);
+	return b->is_ip6 ? hash_flow6(b->frame[i], length) : hash_flow4(b->frame[i], length);
 }
 
 static uint64_t hash_hosts(const struct burst *b, unsigned i)
 {
 	uint16_t length = contiguous_bytes(b, i);
 
-	return is_ip4(b, i) ? hash_hosts4(b->frame[i], length) : hash_hosts6(b->frame[i], length);
+	return b->is_ip6 ? hash_hosts6(b->frame[i], length) : hash_hosts4(b->frame[i], length);
 }
 
 // Compiled once for each hash.
@@ -149,7 +144,7 @@ bool datapath_ecmp(const struct fib_view *view, struct burst *b)
 {
 	uint8_t layer3 = __atomic_load_n(view->layer3_hash, __ATOMIC_RELAXED);
 
-	if (unlikely(layer3) && b->n && layer3 & (is_ip4(b, 0) ? FIB_LAYER3_IP4 : FIB_LAYER3_IP6))
+	if (unlikely(layer3 & (b->is_ip6 ? FIB_LAYER3_IP6 : FIB_LAYER3_IP4)))
 		return select_members(view, b, hash_hosts);
 	return select_members(view, b, hash_flow);
 }

@@ -38,7 +38,9 @@ static uint16_t bucket_in(const struct frame *frame, uint16_t contiguous)
 	static struct burst b;
 	struct rte_mbuf mbuf = {.buf_addr = (void *)(uintptr_t)frame->at, .data_len = contiguous};
 
-	b = (struct burst){.n = 1, .has_segments = contiguous < frame->n};
+	b = (struct burst){.n = 1,
+		.is_ip6 = frame->at[12] == 0x86,
+		.has_segments = contiguous < frame->n};
 	b.mbuf[0] = &mbuf;
 	b.frame[0] = mbuf.buf_addr;
 	b.length[0] = frame->n;

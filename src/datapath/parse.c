@@ -84,26 +84,35 @@ static void drop_all(struct parse *p)
 
 	for (uint16_t i = 0; i < p->n; i++) {
 		bytes += p->mbuf[i]->pkt_len;
-		burst_drop(p->w, p->mbuf[i], VERDICT_PORT_DISABLED);
+		worker_drop(p->w, p->mbuf[i], VERDICT_PORT_DISABLED);
 	}
 	stats_add(p->rx_bytes, bytes);
 }
 
-// Clears the bursts and sets the flags of the input interface.
-static inline void begin(struct worker *w, const struct fib_view *view, struct fib_iface_in iface)
+static inline void begin_family(struct burst *b, bool is_ip6, uint16_t in_port)
+{
+	b->n = 0;
+	b->in_port = in_port;
+	b->is_ip6 = is_ip6;
+	b->has_segments = b->has_tags = b->has_trailers = false;
+	b->has_one_hop = b->has_one_port = false;
+	b->own_source_mask = 0;
+}
+
+// Empties the bursts and sets the flags of the input interface.
+static inline void begin(struct worker *w, const struct fib_view *view, uint16_t in_port,
+	struct fib_iface_in iface)
 {
 	uint8_t all = iface.flags & FIB_IFACE_LINUX;
 
-	w->poll->ip4.n = w->poll->ip6.n = 0;
-	w->poll->ip4.own_source_mask = 0;
+	begin_family(&w->poll->ip4, false, in_port);
+	begin_family(&w->poll->ip6, true, in_port);
 	w->poll->ip4.sources = view->sources;
-	w->poll->ip4.has_segments = w->poll->ip6.has_segments = false;
-	w->poll->ip4.has_tags = w->poll->ip6.has_tags = false;
-	w->poll->ip4.has_trailers = w->poll->ip6.has_trailers = false;
 	w->poll->ip4.for_linux = all | (iface.flags & FIB_IFACE_LINUX4);
 	w->poll->ip6.for_linux = all | (iface.flags & FIB_IFACE_LINUX6);
 	w->poll->ip4.may_redirect = iface.flags & FIB_IFACE_REDIRECTS4;
 	w->poll->ip6.may_redirect = iface.flags & FIB_IFACE_REDIRECTS6;
+	w->poll->ip4.punt_nd = false;
 	w->poll->ip6.punt_nd = iface.flags & FIB_IFACE_DISCOVERY6;
 }
 
@@ -119,16 +128,16 @@ const struct fib_view *datapath_parse(struct worker *w, const struct fib_view *v
 		.w = w,
 		.view = view,
 		.port_state = &w->states[r->from->port],
+		.in_port = r->from->port,
 		.mac = load64(w->states[r->from->port].mac) << 16,
 		.rx_bytes = &w->stat->port[r->from->port].rx_bytes,
 		.mbuf = r->mbuf,
 		.n = r->n,
 	};
 
-	w->from = r->from->port;
 	if (w->tap)
-		p.iface = fib_iface_in_load(view, w->from);
-	begin(w, view, p.iface);
+		p.iface = fib_iface_in_load(view, p.in_port);
+	begin(w, view, p.in_port, p.iface);
 	if (unlikely(p.iface.flags & FIB_IFACE_DOWN))
 		drop_all(&p);
 	else
@@ -142,7 +151,7 @@ const struct fib_view *datapath_parse_deferred(struct worker *w, const struct fi
 	struct fib_iface_in iface = a->iface[0];
 	uint16_t n = a->n;
 
-	begin(w, view, iface);
+	begin(w, view, w->poll->ip4.in_port, iface);
 	a->n = 0;
 	for (uint16_t i = 0; i < n; i++) {
 		if (parse_same_rules(a->iface[i], iface))

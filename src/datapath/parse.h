@@ -19,6 +19,7 @@ struct parse {
 	struct worker *w;
 	const struct fib_view *view;
 	const struct port_state *port_state;
+	uint16_t in_port;
 	struct fib_iface_in iface; // the port's; all 0 without TAP interfaces
 	uint64_t *rx_bytes;
 	uint64_t mac; // the port's MAC, shifted left by 16, to compare with the first 8 bytes of a

@@ -71,7 +71,7 @@ static void find_vlan(const struct parse *p, struct arrival *a)
 	if (!load64(tags.bytes))
 		return;
 	uint16_t id =
-		p->iface.n_tags ? fib_iface_tagged(p->view, p->w->from, &tags) : FIB_NO_IFACE_IN;
+		p->iface.n_tags ? fib_iface_tagged(p->view, p->in_port, &tags) : FIB_NO_IFACE_IN;
 	if (id == FIB_NO_IFACE_IN) {
 		a->frame = a->start;
 		return;
@@ -83,7 +83,7 @@ static void find_vlan(const struct parse *p, struct arrival *a)
 
 static bool is_our_mac(const struct parse *p, const struct arrival *a)
 {
-	bool is_vlan = a->id != p->w->from;
+	bool is_vlan = a->id != p->in_port;
 
 	if (!is_vlan && memcmp(a->start, p->port_state->mac, sizeof(p->port_state->mac)) == 0)
 		return true;
@@ -205,13 +205,13 @@ void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame)
 __attribute__((noinline)) void parse_slow(struct parse *p, struct rte_mbuf *m)
 {
 	uint8_t *start = rte_pktmbuf_mtod(m, uint8_t *);
-	struct arrival a = {m, start, start, p->w->from, p->iface};
+	struct arrival a = {m, start, start, p->in_port, p->iface};
 
 	if (m->data_len >= WIRE_ETHER_BYTES)
 		find_vlan(p, &a);
 	enum verdict verdict = decide(p, &a);
 	if (verdict != VERDICT_FORWARD)
-		burst_drop(p->w, m, verdict);
+		worker_stop(p->w, m, p->in_port, verdict);
 	else if (likely(parse_same_rules(a.iface, p->iface)))
 		parse_take(p->w, m, a.frame);
 	else

@@ -54,15 +54,15 @@ static bool has_same_tags(const struct fib_view *view, const struct burst *b, ui
 void datapath_redirect(struct worker *w, const struct fib_view *view, struct burst *b)
 {
 	uint64_t now = rte_rdtsc();
-	uint16_t alive = 0;
+	uint64_t kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		bool returns = burst_port(b, i) == w->from && has_same_tags(view, b, i);
+		bool returns = burst_port(b, i) == b->in_port && has_same_tags(view, b, i);
 
 		if (returns && may_punt(w, now))
-			burst_drop(w, b->mbuf[i], VERDICT_REDIRECT);
+			burst_drop(w, b, i, VERDICT_REDIRECT);
 		else
-			burst_move(b, alive++, i);
+			kept |= 1ull << i;
 	}
-	b->n = alive;
+	burst_keep(b, kept);
 }

@@ -66,23 +66,23 @@ static bool would_leave(const struct fib_view *view, uint16_t hop)
 static void drop(struct worker *w, const struct fib_view *view, struct burst *b, uint64_t ours)
 {
 	const enum verdict verdict = w->tap ? VERDICT_OWN_SOURCE : VERDICT_MARTIAN_SOURCE;
-	uint16_t alive = 0;
+	uint64_t kept = burst_all(b);
 
-	for (uint16_t i = 0; i < b->n; i++) {
-		if (ours >> i & 1 && would_leave(view, b->hop[i])) {
-			burst_drop(w, b->mbuf[i], verdict);
+	for (; ours; ours &= ours - 1) {
+		uint16_t i = __builtin_ctzll(ours);
+
+		if (!would_leave(view, b->hop[i]))
 			continue;
-		}
-		b->ttl[alive] = b->ttl[i];
-		burst_move(b, alive++, i);
+		burst_drop(w, b, i, verdict);
+		kept &= ~(1ull << i);
 	}
-	b->n = alive;
+	burst_keep(b, kept);
 }
 
 __attribute__((noinline)) void datapath_source(struct worker *w, const struct fib_view *view,
 	struct burst *b)
 {
-	bool passes = __atomic_load_n(&w->states[w->from].pass_martians, __ATOMIC_RELAXED);
+	bool passes = __atomic_load_n(&w->states[b->in_port].pass_martians, __ATOMIC_RELAXED);
 
 	if (passes || b->for_linux)
 		return;
