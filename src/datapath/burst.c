@@ -16,6 +16,10 @@ static void move(struct burst *b, uint16_t to, uint16_t from)
 	b->hop[to] = b->hop[from];
 	if (!b->has_one_port)
 		b->port[to] = b->port[from];
+	if (!b->has_one_iif)
+		b->iif[to] = b->iif[from];
+	if (!b->has_one_vrf)
+		b->vrf[to] = b->vrf[from];
 }
 
 // Moves the bits of `bits` that are set in `mask` to the lowest positions.
@@ -38,5 +42,8 @@ void burst_keep(struct burst *b, uint64_t mask)
 	for (uint64_t rest = kept; rest; rest &= rest - 1)
 		move(b, n++, __builtin_ctzll(rest));
 	b->own_source_mask = squeeze(b->own_source_mask, kept);
+	b->linux_mask = squeeze(b->linux_mask, kept);
+	b->redirect_mask = squeeze(b->redirect_mask, kept);
+	b->discovery_mask = squeeze(b->discovery_mask, kept);
 	b->n = n;
 }

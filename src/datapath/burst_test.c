@@ -27,10 +27,17 @@ static void deal(struct burst *b)
 	fill(b->ttl, sizeof(b->ttl));
 	fill(b->hop, sizeof(b->hop));
 	fill(b->port, sizeof(b->port));
+	fill(b->iif, sizeof(b->iif));
+	fill(b->vrf, sizeof(b->vrf));
 	fill(&b->own_source_mask, sizeof(b->own_source_mask));
+	fill(&b->linux_mask, sizeof(b->linux_mask));
+	fill(&b->redirect_mask, sizeof(b->redirect_mask));
+	fill(&b->discovery_mask, sizeof(b->discovery_mask));
 	b->n = dice(BURST_MAX + 1);
 	b->is_ip6 = dice(2);
 	b->has_one_port = dice(2);
+	b->has_one_iif = dice(2);
+	b->has_one_vrf = dice(2);
 }
 
 static uint64_t any_mask(void)
@@ -60,7 +67,12 @@ static void expect_packet(const struct burst *b, unsigned at, const struct burst
 	assert_int_equal(b->ttl[at], from->ttl[i]);
 	assert_int_equal(b->hop[at], from->hop[i]);
 	assert_int_equal(burst_port(b, at), burst_port(from, i));
+	assert_int_equal(burst_iif(b, at), burst_iif(from, i));
+	assert_int_equal(burst_vrf(b, at), burst_vrf(from, i));
 	assert_int_equal(b->own_source_mask >> at & 1, from->own_source_mask >> i & 1);
+	assert_int_equal(b->linux_mask >> at & 1, from->linux_mask >> i & 1);
+	assert_int_equal(b->redirect_mask >> at & 1, from->redirect_mask >> i & 1);
+	assert_int_equal(b->discovery_mask >> at & 1, from->discovery_mask >> i & 1);
 }
 
 static void packets_keep_what_belongs_to_them(void **state)

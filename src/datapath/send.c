@@ -86,7 +86,7 @@ static uint64_t sum_lengths(const struct burst *b)
 
 void datapath_send(struct worker *w, struct burst *b)
 {
-	if (unlikely(b->has_segments))
+	if (unlikely(b->has & BURST_SEGMENTS))
 		drop_segmented(w, b);
 	if (b->has_one_port && b->n)
 		datapath_send_port(w, b->port[0],
