@@ -1,5 +1,15 @@
-// Removes packets from a burst. Worker.
+// Removes packets from a burst; poisons bursts. Worker.
 #include "datapath/burst.h"
+
+#include <string.h>
+
+// As a pointer it is not canonical; as a hop id it is beyond the last one.
+enum { POISON = 0xa5 };
+
+void burst_poison(struct burst *b)
+{
+	memset(b, POISON, sizeof(*b));
+}
 
 // Moves packet `from` to index `to`, in each array. Values that are the same for all packets stay
 // where they are.

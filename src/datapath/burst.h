@@ -101,6 +101,7 @@ struct worker {
 	const struct datapath_variant *variant; // of the steps, chosen for the CPU
 	struct tap_worker *tap;                 // NULL if ports have no TAP interfaces
 	struct poll *poll;                      // the poll being processed
+	bool poisons; // debugging: each burst is poisoned before it is used again
 	uint16_t n_dropped;
 	struct rte_mbuf
 		*dropped[PIPELINE_DEPTH * BURST_MAX] LINE_ALIGNED; // includes injected frames
@@ -183,6 +184,15 @@ static inline uint64_t burst_all(const struct burst *b)
 {
 	return b->n == 64 ? UINT64_MAX : (1ull << b->n) - 1;
 }
+
+// Debugging: overwrites the whole burst with a pattern, so that a step that reads what an earlier
+// burst left behind gives wrong results. On in unit tests and wherever ASan is.
+void burst_poison(struct burst *b);
+#if defined(__SANITIZE_ADDRESS__)
+enum { BURST_POISONS = true };
+#else
+enum { BURST_POISONS = false };
+#endif
 
 // Removes all packets but those with a bit in `mask`, in all arrays; order is kept. The caller has
 // dropped, punted or sent the others.

@@ -49,6 +49,7 @@ static int set_up(void **state)
 	worker = (struct worker){.states = states,
 		.stat = &stat,
 		.poll = worker.polls,
+		.poisons = true,
 		.variant = &datapath_scalar};
 	memset(none_plain.port, FIB_NOT_PLAIN, sizeof(none_plain.port));
 	for (unsigned i = 0; i < FIB_SOURCE_WORDS; i++)
@@ -245,6 +246,27 @@ static void pass_martians_lets_martian_sources_through(void **state)
 	datapath_parse(&worker, &view, &r);
 	states[0].pass_martians = false;
 	assert_int_equal(worker.poll->ip4.n, 1);
+}
+
+static void nothing_is_left_of_an_earlier_burst(void **state)
+{
+	struct wire_recipe recipe = to_us(4);
+	struct received r = {&queue, mbufs, 1};
+	struct burst *b = &worker.poll->ip4;
+
+	place(0, &recipe, 0);
+	worker.variant = datapath_choose_variant();
+	for (unsigned i = 0; i < BURST_MAX; i++) {
+		b->mbuf[i] = mbufs[0];
+		b->hop[i] = b->port[i] = b->vrf[i] = 1;
+	}
+	datapath_parse(&worker, &view, &r);
+	assert_int_equal(b->n, 1);
+	for (unsigned i = 0; i < BURST_MAX; i++) {
+		assert_true(i == 0 || b->mbuf[i] != mbufs[0]);
+		assert_true(i == 0 || b->vrf[i] != 1);
+		assert_true(b->hop[i] != 1 && b->port[i] != 1);
+	}
 }
 
 static struct burst *one_packet(uint16_t hop, uint8_t ttl, uint16_t length)
@@ -496,6 +518,7 @@ int main(void)
 		cmocka_unit_test(the_scalar_parser_says_what_wire_check_says),
 		cmocka_unit_test(the_parser_of_this_cpu_says_what_wire_check_says),
 		cmocka_unit_test(pass_martians_lets_martian_sources_through),
+		cmocka_unit_test(nothing_is_left_of_an_earlier_burst),
 		cmocka_unit_test(check_names_what_stops_a_packet),
 		cmocka_unit_test(check_closes_gaps_and_keeps_order),
 		cmocka_unit_test(rewriting_changes_nothing_but_what_it_should),

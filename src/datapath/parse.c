@@ -94,6 +94,8 @@ static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 {
 	const struct burst_flags flags = burst_flags(p->iface.flags, is_ip6);
 
+	if (unlikely(p->w->poisons))
+		burst_poison(b);
 	b->n = 0;
 	b->has = BURST_PACKETS | (flags.may_redirect ? BURST_REDIRECTS : 0) |
 	         (flags.has_discovery ? BURST_DISCOVERY : 0);
