@@ -131,7 +131,8 @@ void fake_reset(const struct datapath_variant *variant)
 		.stop = &fake.stop,
 		.variant = variant,
 		.poll = fake.worker.polls,
-		.tap = &fake.tap};
+		.tap = &fake.tap,
+		.poisons = true};
 	fake.io.burst = variant == &waiting ? FAKE_SMALL_BURST : BURST_MAX;
 	fake.n_made = 0;
 	fake.loops_least = 0;

@@ -27,8 +27,8 @@ static inline uint32_t limits_read(const struct fib_view *view, uint16_t hop)
 // Returns true if all packets leave through hops in view->plain, untagged, within the TTL and
 // length limits; then port[], has_one_port and has_one_hop are set. False: check each packet. The
 // scalar variant always returns false.
-bool all_plain_scalar(const struct fib_view *view, struct burst *b);
-bool all_plain_avx512(const struct fib_view *view, struct burst *b);
+bool all_plain_scalar(struct burst *b);
+bool all_plain_avx512(struct burst *b);
 
 // Reads the limits of n hops; limits[] has space for BURST_MAX.
 void limits_scalar(const struct fib_view *view, const uint16_t hop[], uint32_t limits[],

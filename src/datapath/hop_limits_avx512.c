@@ -41,8 +41,9 @@ static inline uint16_t frame_max_of(uint32_t before, uint32_t after)
 	return before == after ? plain.frame_max : 0;
 }
 
-bool all_plain_avx512(const struct fib_view *view, struct burst *b)
+bool all_plain_avx512(struct burst *b)
 {
+	const struct fib_view *view = b->view;
 	const uint32_t before = limit_of(view);
 	const __m512i end = _mm512_set1_epi16(FIB_PLAIN_HOPS), bit8 = _mm512_set1_epi16(0x100);
 	const __mmask64 valid = _bzhi_u64(UINT64_MAX, b->n);

@@ -29,76 +29,34 @@ static inline uint64_t add_elapsed(bool is_timed, uint64_t *cycles, uint64_t sin
 	return now;
 }
 
-static inline uint64_t finish_ip4(struct worker *w, const struct fib_view *view, bool is_timed,
-	uint64_t t)
+static inline uint64_t finish_burst(struct worker *w, struct burst *b, bool is_timed, uint64_t t)
 {
 	struct stats_step *step = &w->step;
-	struct burst *b = &w->poll->ip4;
 
-	if (unlikely(b->own_source_mask))
-		datapath_source(w, view, b);
-	datapath_check(w, view, b);
+	if (unlikely(b->has & BURST_OWN_SOURCES))
+		datapath_source(w, b);
+	datapath_check(w, b);
 	t = add_elapsed(is_timed, &step->check, t);
-	w->variant->rewrite4(w->stat, view, b);
-	if (unlikely(b->has_trailers))
+	if (b->is_ip6)
+		w->variant->rewrite6(w->stat, b);
+	else
+		w->variant->rewrite4(w->stat, b);
+	if (unlikely(b->has & BURST_TRAILERS))
 		datapath_trim(b);
-	if (unlikely(b->has_tags))
-		datapath_tag(w, view, b);
+	if (unlikely(b->has & BURST_TAGS))
+		datapath_tag(w, b);
 	t = add_elapsed(is_timed, &step->rewrite, t);
 	datapath_send(w, b);
 	return add_elapsed(is_timed, &step->send, t);
 }
 
-static inline uint64_t finish_ip6(struct worker *w, const struct fib_view *view, bool is_timed,
-	uint64_t t)
-{
-	struct stats_step *step = &w->step;
-	struct burst *b = &w->poll->ip6;
-
-	datapath_check(w, view, b);
-	t = add_elapsed(is_timed, &step->check, t);
-	w->variant->rewrite6(w->stat, view, b);
-	if (unlikely(b->has_trailers))
-		datapath_trim(b);
-	if (unlikely(b->has_tags))
-		datapath_tag(w, view, b);
-	t = add_elapsed(is_timed, &step->rewrite, t);
-	datapath_send(w, b);
-	return add_elapsed(is_timed, &step->send, t);
-}
-
-static inline uint64_t look_up(struct worker *w, const struct fib_view *view, bool is_timed,
-	uint64_t t)
+static inline uint64_t finish(struct worker *w, bool is_timed, uint64_t t)
 {
 	if (w->poll->ip4.n)
-		datapath_lookup4(view, &w->poll->ip4);
+		t = finish_burst(w, &w->poll->ip4, is_timed, t);
 	if (w->poll->ip6.n)
-		datapath_lookup6(view, &w->poll->ip6);
-	return add_elapsed(is_timed, &w->step.lookup, t);
-}
-
-static inline uint64_t finish(struct worker *w, const struct fib_view *view, bool is_timed,
-	uint64_t t)
-{
-	if (w->poll->ip4.n)
-		t = finish_ip4(w, view, is_timed, t);
-	if (w->poll->ip6.n)
-		t = finish_ip6(w, view, is_timed, t);
+		t = finish_burst(w, &w->poll->ip6, is_timed, t);
 	return t;
-}
-
-// Forwards the deferred packets: those received on VLANs whose VRF or flags differ from those of
-// their burst. Runs after the bursts in which they arrived.
-static __attribute__((noinline)) void route_deferred(struct worker *w, const struct fib_view *main,
-	bool is_timed, uint64_t t)
-{
-	while (w->deferred.n) {
-		const struct fib_view *view = datapath_parse_deferred(w, main);
-
-		t = add_elapsed(is_timed, &w->step.parse, t);
-		t = look_up(w, view, is_timed, t);
-		t = finish(w, view, is_timed, t);
-	}
 }
 
 static inline uint16_t receive(struct worker *w, const struct port_queue *from,
@@ -129,48 +87,20 @@ static inline struct poll *poll_slot(struct worker *w, unsigned number)
 	return &w->polls[number % PIPELINE_DEPTH];
 }
 
-// A poll that returned less than a full burst, or that has deferred packets, is the last one of its
-// batch.
+// A poll that returned less than a full burst is the last one of its batch.
 static inline void parse_poll(struct worker *w, struct batch *batch, unsigned number)
 {
 	w->poll = poll_slot(w, number);
-	w->poll->view = datapath_parse(w, batch->main, &batch->newest);
-	if (batch->newest.n < w->io->burst || unlikely(w->deferred.n))
+	datapath_parse(w, batch->main, &batch->newest);
+	if (batch->newest.n < w->io->burst)
 		batch->n = number + 1;
 	batch->t = add_elapsed(batch->is_timed, &w->step.parse, batch->t);
-}
-
-static inline void begin_lookup(struct poll *p, const struct fib_view *main)
-{
-	p->lookup_started = p->view == main && p->ip4.n;
-	if (!p->lookup_started)
-		return;
-	p->lookup.n = p->ip4.n;
-	fib_lookup4_begin(main, p->ip4.dst4, p->ip4.hop, &p->lookup);
-}
-
-static inline void continue_lookup(struct poll *p)
-{
-	if (p->lookup_started)
-		fib_lookup4_continue(p->view, p->ip4.hop, &p->lookup);
-}
-
-static inline void end_lookup(struct poll *p)
-{
-	struct burst *b = &p->ip4;
-
-	if (p->lookup_started)
-		fib_lookup4_end(p->view, b->dst4, b->hop, &p->lookup);
-	else if (b->n)
-		datapath_lookup4(p->view, b);
-	if (p->ip6.n)
-		datapath_lookup6(p->view, &p->ip6);
 }
 
 static inline void finish_poll(struct worker *w, struct batch *batch, unsigned number)
 {
 	w->poll = poll_slot(w, number);
-	batch->t = finish(w, w->poll->view, batch->is_timed, batch->t);
+	batch->t = finish(w, batch->is_timed, batch->t);
 	burst_free_dropped(w);
 	batch->t = add_elapsed(batch->is_timed, &w->step.send, batch->t);
 }
@@ -205,21 +135,19 @@ static __attribute__((noinline)) void route_batch(struct worker *w, struct recei
 		if (i < batch.n)
 			parse_poll(w, &batch, i);
 		if (i >= FINISH_DELAY)
-			end_lookup(poll_slot(w, i - FINISH_DELAY));
+			datapath_lookup_end(w, poll_slot(w, i - FINISH_DELAY));
 		if (i >= 1 && i - 1 < batch.n)
-			begin_lookup(poll_slot(w, i - 1), batch.main);
+			datapath_lookup_begin(poll_slot(w, i - 1));
 		batch.t = add_elapsed(is_timed, &w->step.lookup, batch.t);
 		if (i >= FINISH_DELAY)
 			finish_poll(w, &batch, i - FINISH_DELAY);
 		if (i >= 1 && i - 1 < batch.n)
-			continue_lookup(poll_slot(w, i - 1));
+			datapath_lookup_continue(poll_slot(w, i - 1));
 		batch.t = add_elapsed(is_timed, &w->step.lookup, batch.t);
 		if (i + 1 < batch.n)
 			r->n += receive_next(w, &batch, i + 1);
 	}
 	w->poll = w->polls;
-	if (unlikely(w->deferred.n))
-		route_deferred(w, batch.main, is_timed, batch.t);
 }
 
 // `is_timed` is a constant, so the compiler generates two copies, and the untimed one has no timing
@@ -227,13 +155,14 @@ static __attribute__((noinline)) void route_batch(struct worker *w, struct recei
 static inline __attribute__((always_inline)) void route(struct worker *w, const struct received *r,
 	bool is_timed, uint64_t t)
 {
-	const struct fib_view *main = fib_reader_view(w->rcu), *view = datapath_parse(w, main, r);
-
+	datapath_parse(w, fib_reader_view(w->rcu), r);
 	t = add_elapsed(is_timed, &w->step.parse, t);
-	t = look_up(w, view, is_timed, t);
-	t = finish(w, view, is_timed, t);
-	if (unlikely(w->deferred.n))
-		route_deferred(w, main, is_timed, t);
+	if (w->poll->ip4.n)
+		datapath_lookup(w, &w->poll->ip4);
+	if (w->poll->ip6.n)
+		datapath_lookup(w, &w->poll->ip6);
+	t = add_elapsed(is_timed, &w->step.lookup, t);
+	finish(w, is_timed, t);
 }
 
 static inline void xconnect(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
