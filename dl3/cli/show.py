@@ -141,11 +141,11 @@ def worker_row(worker: Worker) -> tuple[object, ...]:
 
 
 def draw_steps(reply: Workers) -> RenderableType | None:
-    """The cost of each step of the datapath, once some bursts were timed."""
+    """The cost of each step of the datapath that has run, once some bursts were timed."""
     timed = [(worker.worker, worker.cycles_per_packet) for worker in reply.workers if worker.cycles_per_packet]
     if not timed:
         return None
-    steps = list(timed[0][1])
+    steps = [step for step in timed[0][1] if any(cycles.get(step) for _, cycles in timed)]
     rows = [(worker, *(cycles.get(step) for step in steps), sum(cycles.values())) for worker, cycles in timed]
     names = (">worker", *(f">{step}" for step in steps), ">all")
     return table("TSC cycles per packet, by step, in every 64th burst (includes timing overhead)", names, rows)

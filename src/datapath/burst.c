@@ -49,6 +49,8 @@ void burst_keep(struct burst *b, uint64_t mask)
 
 	if (kept == burst_all(b))
 		return;
+	if (!kept)
+		b->has = 0;
 	for (uint64_t rest = kept; rest; rest &= rest - 1)
 		move(b, n++, __builtin_ctzll(rest));
 	b->own_source_mask = squeeze(b->own_source_mask, kept);

@@ -16,7 +16,7 @@ _Static_assert((int)BURST_MAX <= (int)FIB_BURST4, "a burst must fit into one loo
 
 // What some packets of a burst have or need; steps that are only for those do not run otherwise.
 enum burst_has {
-	BURST_PACKETS = 1 << 0,     // always set
+	BURST_PACKETS = 1 << 0,     // any packet; without, all others are clear, too
 	BURST_SEGMENTS = 1 << 1,    // an mbuf with several segments
 	BURST_TRAILERS = 1 << 2,    // bytes after length[i]
 	BURST_TAGS = 1 << 3,        // VLAN tags that a packet arrived with or leaves with
@@ -64,6 +64,7 @@ struct burst {
 };
 
 struct parse;
+struct worker;
 struct datapath_variant;
 
 // The frames that one poll of one queue returned.
@@ -83,6 +84,32 @@ struct poll {
 // A batch is a series of consecutive polls of one queue whose lookups are pipelined (worker.c).
 // BATCH_POLLS: maximum number of polls in a batch. PIPELINE_DEPTH: number of polls in flight.
 enum { BATCH_POLLS = 8, PIPELINE_DEPTH = 3 };
+
+// What happens to a burst, in order. Steps are functions over a burst in the phases before, of and
+// after the lookup; the other phases are the worker's own. Lookups may be pipelined with other
+// bursts.
+enum phase {
+	PHASE_RX,
+	PHASE_XCONNECT, // ports in mode xconnect: all until PHASE_FREE
+	PHASE_PARSE,
+	PHASE_BEFORE,
+	PHASE_LOOKUP,
+	PHASE_AFTER,
+	PHASE_FREE, // of dropped packets
+	N_PHASES,
+};
+
+// A row of the step table (steps.c) that is enabled.
+struct enabled_step {
+	void (*run)(struct worker *w, struct burst *b);
+	uint16_t has; // runs on bursts that have one of these (enum burst_has)
+	uint16_t id;  // index in the table
+};
+
+struct enabled_steps {
+	struct enabled_step step[STATS_MAX_STEPS];
+	uint8_t first[N_PHASES + 1]; // by phase
+};
 
 // Frames from Linux that the device has not accepted yet, oldest first.
 struct injection {
@@ -110,7 +137,9 @@ struct worker {
 	uint64_t redirects_due; // TSC: theoretical arrival time of the redirect limit (GCRA)
 	struct rte_mempool *pool[PORT_WORKER_QUEUES]; // the pool that each queue receives into;
 	                                              // NULL: not checked
-	struct stats_step step;                       // cycles of the burst being timed
+	struct enabled_steps steps[2];                // of IPv4 and of IPv6
+	uint8_t step_of_phase[N_PHASES];              // its first row, enabled or not
+	uint64_t step_cycles[STATS_MAX_STEPS];        // of the burst being timed
 	uint64_t cost_per_packet; // current estimate in cycles (datapath/cost.h); 0: unknown
 	uint64_t long_gap; // a loop iteration that takes this many cycles longer than expected
 	                   // is a stall

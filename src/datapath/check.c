@@ -3,7 +3,6 @@
 #include "datapath/hop_limits.h"
 #include "datapath/steps.h"
 #include "datapath/variant.h"
-#include "wire/headers.h"
 
 static inline bool is_tagged(uint32_t limits)
 {
@@ -139,58 +138,13 @@ static bool check_all(const struct worker *w, struct burst *b, uint32_t limits[]
 	return is_full ? check_first(b, BURST_MAX, limits) : check_first(b, b->n, limits);
 }
 
-// Whether some packet leaves through its input port.
-static bool some_return(const struct burst *b)
-{
-	bool found = false;
-
-	if (b->has_one_port)
-		return b->n && b->port[0] == b->in_port;
-	for (uint16_t i = 0; i < b->n; i++)
-		found |= b->port[i] == b->in_port;
-	return found;
-}
-
-// Neighbour discovery in packets addressed to other hosts, where Linux may answer for them
-// (proxy_ndp): Linux sees all of it and forwards what concerns no address that it proxies
-// (ip6_forward_proxy_check in net/ipv6/ip6_output.c).
-static bool is_discovery(const struct burst *b, uint16_t i)
-{
-	const struct wire_ip6 *ip = (const void *)(b->frame[i] + WIRE_ETHER_BYTES);
-
-	if (ip->next_header == WIRE_PROTO_TCP || ip->next_header == WIRE_PROTO_UDP)
-		return false;
-	return tap_classify(b->frame[i], b->mbuf[i]->data_len - burst_tag_bytes(b, i)) ==
-	       CLASS_NEIGHBOUR;
-}
-
-static __attribute__((noinline)) void punt_discovery(struct worker *w, struct burst *b)
-{
-	uint64_t kept = burst_all(b);
-
-	for (uint64_t rest = kept & b->discovery_mask; rest; rest &= rest - 1) {
-		uint16_t i = __builtin_ctzll(rest);
-
-		if (!is_discovery(b, i))
-			continue;
-		burst_drop(w, b, i, VERDICT_LOCAL);
-		kept &= ~(1ull << i);
-	}
-	burst_keep(b, kept);
-}
-
 void datapath_check(struct worker *w, struct burst *b)
 {
 	uint32_t limits[BURST_MAX] LINE_ALIGNED;
-	bool all_pass;
+	bool all_pass = check_all(w, b, limits);
 
-	if (unlikely(b->has & BURST_DISCOVERY))
-		punt_discovery(w, b);
-	all_pass = check_all(w, b, limits);
 	if (unlikely(!all_pass) && datapath_ecmp(b))
 		all_pass = check_all(w, b, limits);
 	if (unlikely(!all_pass))
 		drop_slow(w, limits, b);
-	if (b->has & BURST_REDIRECTS && unlikely(some_return(b)))
-		datapath_redirect(w, b);
 }

@@ -51,10 +51,21 @@ static bool has_same_tags(const struct burst *b, uint16_t i)
 	return load64(came.bytes) == load64(leaves.bytes);
 }
 
-void datapath_redirect(struct worker *w, struct burst *b)
+// Whether some packet leaves through its input port.
+static bool some_return(const struct burst *b)
 {
-	uint64_t now = rte_rdtsc();
-	uint64_t kept = 0;
+	bool found = false;
+
+	if (b->has_one_port)
+		return b->port[0] == b->in_port;
+	for (uint16_t i = 0; i < b->n; i++)
+		found |= b->port[i] == b->in_port;
+	return found;
+}
+
+static __attribute__((noinline)) void punt_some(struct worker *w, struct burst *b)
+{
+	uint64_t now = rte_rdtsc(), kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
 		bool returns = b->redirect_mask >> i & 1 && burst_port(b, i) == b->in_port &&
@@ -66,4 +77,10 @@ void datapath_redirect(struct worker *w, struct burst *b)
 			kept |= 1ull << i;
 	}
 	burst_keep(b, kept);
+}
+
+void datapath_redirect(struct worker *w, struct burst *b)
+{
+	if (unlikely(some_return(b)))
+		punt_some(w, b);
 }

@@ -83,6 +83,14 @@ void rewrite6_scalar(struct stats_worker *stat, struct burst *b)
 	rewrite(stat, b, true);
 }
 
+void datapath_rewrite(struct worker *w, struct burst *b)
+{
+	if (b->is_ip6)
+		w->variant->rewrite6(w->stat, b);
+	else
+		w->variant->rewrite4(w->stat, b);
+}
+
 const struct datapath_variant datapath_scalar = {
 	.parse = parse_scalar,
 	.all_plain = all_plain_scalar,

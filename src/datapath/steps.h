@@ -1,5 +1,5 @@
-// The steps of the pipeline, in order. Each processes a whole burst; a call per burst costs nothing
-// measurable. Worker.
+// What the worker does with bursts, and the functions of the step table. Each processes a whole
+// burst; a call per burst costs nothing measurable. Worker.
 #pragma once
 
 #include "datapath/burst.h"
@@ -31,25 +31,33 @@ void datapath_lookup4_each(const struct burst *b, uint64_t mask, const uint32_t 
 void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fib_key6 addr[],
 	uint16_t hop[]);
 
-// Punts or drops IPv4 packets from our own addresses that would be forwarded. Called only for
-// bursts with BURST_OWN_SOURCES.
+// The functions of the step table (steps.c). They are called for bursts that have packets.
+//
+// Punts neighbour discovery to other hosts. Only with TAP interfaces.
+void datapath_discovery(struct worker *w, struct burst *b);
+// Punts or drops IPv4 packets from our own addresses that would be forwarded.
 void datapath_source(struct worker *w, struct burst *b);
-// Drops or punts packets that cannot be forwarded: route verdicts, TTL, MTU. Nothing is written to
-// a packet before this step is complete.
+// Drops or punts packets that cannot be forwarded: route verdicts, TTL, MTU.
 void datapath_check(struct worker *w, struct burst *b);
 // ECMP: replaces hops that are groups by a member, per flow. False: no packet of this burst has a
 // group. Part of check.
 bool datapath_ecmp(struct burst *b);
-// Punts a limited number of packets that leave by their input interface to Linux. Part of check.
+// Punts a limited number of packets that leave by their input interface to Linux. Nothing is
+// written to a packet before this step is complete. Only with TAP interfaces.
 void datapath_redirect(struct worker *w, struct burst *b);
-// (rewrite follows here: variant.h)
-// Trims frames to length[i]. Called only for bursts with trailers, before tag.
-void datapath_trim(struct burst *b);
+// Writes what forwarding changes in all frames (variant.h).
+void datapath_rewrite(struct worker *w, struct burst *b);
+// Trims frames to length[i], before tag.
+void datapath_trim(struct worker *w, struct burst *b);
 // Removes the VLAN tags that packets arrived with and inserts those of their next hops.
 void datapath_tag(struct worker *w, struct burst *b);
 // Groups packets by output port and transmits them; those that a device refuses are dropped and
 // counted. The burst is empty afterwards.
 void datapath_send(struct worker *w, struct burst *b);
+
+// Writes the lists of steps that are enabled for this worker.
+void datapath_enable_steps(struct worker *w);
+
 // Frames for one port; `bytes` is their total length.
 struct outgoing {
 	struct rte_mbuf **mbuf;

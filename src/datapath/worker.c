@@ -15,10 +15,8 @@ enum { BURSTS_PER_TIMING = 64, POOL_CHECK_INTERVAL = 64, LONG_GAPS_PER_BURST = 1
 // Calls of rte_power_pause per IDLE_SPIN_US, i.e. 0.5 us each.
 enum { PAUSES_PER_SPIN = 100 };
 
-#define ADD_STEP(name, text) stats_add(&w->stat->step.name, w->step.name);
-
-// Adds the cycles since `since` to a step's counter if the burst is timed. Returns the current TSC;
-// 0 if not timed.
+// Adds the cycles since `since` to a counter if the burst is timed. Returns the current TSC; 0 if
+// not timed.
 static inline uint64_t add_elapsed(bool is_timed, uint64_t *cycles, uint64_t since)
 {
 	if (!is_timed)
@@ -29,33 +27,35 @@ static inline uint64_t add_elapsed(bool is_timed, uint64_t *cycles, uint64_t sin
 	return now;
 }
 
-static inline uint64_t finish_burst(struct worker *w, struct burst *b, bool is_timed, uint64_t t)
+// The same for a phase that the driver runs as a whole.
+static inline uint64_t end_phase(struct worker *w, enum phase phase, bool is_timed, uint64_t t)
 {
-	struct stats_step *step = &w->step;
-
-	if (unlikely(b->has & BURST_OWN_SOURCES))
-		datapath_source(w, b);
-	datapath_check(w, b);
-	t = add_elapsed(is_timed, &step->check, t);
-	if (b->is_ip6)
-		w->variant->rewrite6(w->stat, b);
-	else
-		w->variant->rewrite4(w->stat, b);
-	if (unlikely(b->has & BURST_TRAILERS))
-		datapath_trim(b);
-	if (unlikely(b->has & BURST_TAGS))
-		datapath_tag(w, b);
-	t = add_elapsed(is_timed, &step->rewrite, t);
-	datapath_send(w, b);
-	return add_elapsed(is_timed, &step->send, t);
+	return add_elapsed(is_timed, &w->step_cycles[w->step_of_phase[phase]], t);
 }
 
-static inline uint64_t finish(struct worker *w, bool is_timed, uint64_t t)
+// Runs the steps of a phase that the burst needs.
+static inline uint64_t run_steps(struct worker *w, enum phase phase, struct burst *b, bool is_timed,
+	uint64_t t)
+{
+	const struct enabled_steps *steps = &w->steps[b->is_ip6];
+	const struct enabled_step *step = &steps->step[steps->first[phase]];
+	const struct enabled_step *end = &steps->step[steps->first[phase + 1]];
+
+	for (; step < end; step++) {
+		if (!(b->has & step->has))
+			continue;
+		step->run(w, b);
+		t = add_elapsed(is_timed, &w->step_cycles[step->id], t);
+	}
+	return t;
+}
+
+static inline uint64_t run_phase(struct worker *w, enum phase phase, bool is_timed, uint64_t t)
 {
 	if (w->poll->ip4.n)
-		t = finish_burst(w, &w->poll->ip4, is_timed, t);
+		t = run_steps(w, phase, &w->poll->ip4, is_timed, t);
 	if (w->poll->ip6.n)
-		t = finish_burst(w, &w->poll->ip6, is_timed, t);
+		t = run_steps(w, phase, &w->poll->ip6, is_timed, t);
 	return t;
 }
 
@@ -94,15 +94,16 @@ static inline void parse_poll(struct worker *w, struct batch *batch, unsigned nu
 	datapath_parse(w, batch->main, &batch->newest);
 	if (batch->newest.n < w->io->burst)
 		batch->n = number + 1;
-	batch->t = add_elapsed(batch->is_timed, &w->step.parse, batch->t);
+	batch->t = end_phase(w, PHASE_PARSE, batch->is_timed, batch->t);
+	batch->t = run_phase(w, PHASE_BEFORE, batch->is_timed, batch->t);
 }
 
 static inline void finish_poll(struct worker *w, struct batch *batch, unsigned number)
 {
 	w->poll = poll_slot(w, number);
-	batch->t = finish(w, batch->is_timed, batch->t);
+	batch->t = run_phase(w, PHASE_AFTER, batch->is_timed, batch->t);
 	burst_free_dropped(w);
-	batch->t = add_elapsed(batch->is_timed, &w->step.send, batch->t);
+	batch->t = end_phase(w, PHASE_FREE, batch->is_timed, batch->t);
 }
 
 // Returns the number of frames received. If there are none, the batch ends with the previous poll.
@@ -113,7 +114,7 @@ static inline uint16_t receive_next(struct worker *w, struct batch *batch, unsig
 	r->n = receive(w, r->from, r->mbuf);
 	if (!r->n)
 		batch->n = number;
-	batch->t = add_elapsed(batch->is_timed, &w->step.rx, batch->t);
+	batch->t = end_phase(w, PHASE_RX, batch->is_timed, batch->t);
 	return r->n;
 }
 
@@ -138,12 +139,12 @@ static __attribute__((noinline)) void route_batch(struct worker *w, struct recei
 			datapath_lookup_end(w, poll_slot(w, i - FINISH_DELAY));
 		if (i >= 1 && i - 1 < batch.n)
 			datapath_lookup_begin(poll_slot(w, i - 1));
-		batch.t = add_elapsed(is_timed, &w->step.lookup, batch.t);
+		batch.t = end_phase(w, PHASE_LOOKUP, is_timed, batch.t);
 		if (i >= FINISH_DELAY)
 			finish_poll(w, &batch, i - FINISH_DELAY);
 		if (i >= 1 && i - 1 < batch.n)
 			datapath_lookup_continue(poll_slot(w, i - 1));
-		batch.t = add_elapsed(is_timed, &w->step.lookup, batch.t);
+		batch.t = end_phase(w, PHASE_LOOKUP, is_timed, batch.t);
 		if (i + 1 < batch.n)
 			r->n += receive_next(w, &batch, i + 1);
 	}
@@ -156,19 +157,16 @@ static inline __attribute__((always_inline)) void route(struct worker *w, const 
 	bool is_timed, uint64_t t)
 {
 	datapath_parse(w, fib_reader_view(w->rcu), r);
-	t = add_elapsed(is_timed, &w->step.parse, t);
-	if (w->poll->ip4.n)
-		datapath_lookup(w, &w->poll->ip4);
-	if (w->poll->ip6.n)
-		datapath_lookup(w, &w->poll->ip6);
-	t = add_elapsed(is_timed, &w->step.lookup, t);
-	finish(w, is_timed, t);
+	t = end_phase(w, PHASE_PARSE, is_timed, t);
+	t = run_phase(w, PHASE_BEFORE, is_timed, t);
+	t = run_phase(w, PHASE_LOOKUP, is_timed, t);
+	run_phase(w, PHASE_AFTER, is_timed, t);
 }
 
 static inline void xconnect(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
 {
 	datapath_xconnect(w, r);
-	add_elapsed(is_timed, &w->step.send, t);
+	end_phase(w, PHASE_XCONNECT, is_timed, t);
 }
 
 static inline __attribute__((always_inline)) void process_burst(struct worker *w,
@@ -183,15 +181,15 @@ static inline __attribute__((always_inline)) void process_burst(struct worker *w
 	if (w->n_dropped) {
 		t = is_timed ? rte_rdtsc() : 0;
 		burst_free_dropped(w);
-		add_elapsed(is_timed, &w->step.send, t);
+		end_phase(w, PHASE_FREE, is_timed, t);
 	}
 }
 
 static __attribute__((noinline)) void process_burst_timed(struct worker *w, struct received *r,
 	uint64_t before_rx)
 {
-	w->step = (struct stats_step){.rx = 0};
-	uint64_t first = w->stat->bursts, now = add_elapsed(true, &w->step.rx, before_rx);
+	memset(w->step_cycles, 0, sizeof(w->step_cycles));
+	uint64_t first = w->stat->bursts, now = end_phase(w, PHASE_RX, true, before_rx);
 
 	process_burst(w, r, true, now);
 	w->timed_from = w->stat->bursts + BURSTS_PER_TIMING * (w->stat->bursts - first + 1);
@@ -201,7 +199,8 @@ static __attribute__((noinline)) void process_burst_timed(struct worker *w, stru
 	if (spent > usual + LONG_GAPS_PER_BURST * w->long_gap)
 		return; // the worker was preempted, so the sample is not usable
 	stats_add(&w->stat->timed_packets, r->n);
-	SCHEMA_STEP_COUNTERS(ADD_STEP)
+	for (unsigned i = 0; i < STATS_MAX_STEPS; i++)
+		stats_add(&w->stat->step_cycles[i], w->step_cycles[i]);
 }
 
 static uint16_t poll_queue(struct worker *w, unsigned queue)
@@ -316,6 +315,7 @@ int worker_run(void *arg)
 	uint64_t now = rte_rdtsc(), expected_start = now;
 	bool can_pause = w->io->may_sleep && cpu_can_pause();
 
+	datapath_enable_steps(w);
 	idle_start(&w->idle, w->io->may_sleep, w->tsc_hz, now);
 	fib_reader_online(w->rcu, w->io->id);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
