@@ -57,5 +57,8 @@ void burst_keep(struct burst *b, uint64_t mask)
 	b->linux_mask = squeeze(b->linux_mask, kept);
 	b->redirect_mask = squeeze(b->redirect_mask, kept);
 	b->discovery_mask = squeeze(b->discovery_mask, kept);
+	b->strict_mask = squeeze(b->strict_mask, kept);
+	b->loose_mask = squeeze(b->loose_mask, kept);
+	b->fragment_mask = squeeze(b->fragment_mask, kept);
 	b->n = n;
 }

@@ -23,6 +23,8 @@ enum burst_has {
 	BURST_OWN_SOURCES = 1 << 4, // a bit in own_source_mask
 	BURST_REDIRECTS = 1 << 5,   // a bit in redirect_mask
 	BURST_DISCOVERY = 1 << 6,   // a bit in discovery_mask
+	BURST_RPF = 1 << 7,         // a bit in strict_mask or loose_mask
+	BURST_FRAGMENTS = 1 << 8,   // a bit in fragment_mask
 };
 
 // Structure of arrays: element i of each array, and bit i of each mask, belong to packet i. If all
@@ -45,6 +47,9 @@ struct burst {
 	uint64_t redirect_mask;   // if the packet leaves by its input interface, it may be punted,
 	                          // so that Linux sends an ICMP redirect (rate-limited)
 	uint64_t discovery_mask;  // IPv6: punted if it is neighbour discovery (proxy NDP)
+	uint64_t strict_mask, loose_mask; // the source is checked by its route (rpf)
+	uint64_t fragment_mask; // IPv4: longer than the egress MTU, and to be fragmented; set by
+	                        // check
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	// Start of the Ethernet header. For a tagged packet: where the header would start without
 	// the tags, so that the EtherType is at offset 12 and the packet at 14; the MAC addresses

@@ -33,6 +33,9 @@ static void deal(struct burst *b)
 	fill(&b->linux_mask, sizeof(b->linux_mask));
 	fill(&b->redirect_mask, sizeof(b->redirect_mask));
 	fill(&b->discovery_mask, sizeof(b->discovery_mask));
+	fill(&b->strict_mask, sizeof(b->strict_mask));
+	fill(&b->loose_mask, sizeof(b->loose_mask));
+	fill(&b->fragment_mask, sizeof(b->fragment_mask));
 	b->n = dice(BURST_MAX + 1);
 	b->is_ip6 = dice(2);
 	b->has_one_port = dice(2);
@@ -73,6 +76,9 @@ static void expect_packet(const struct burst *b, unsigned at, const struct burst
 	assert_int_equal(b->linux_mask >> at & 1, from->linux_mask >> i & 1);
 	assert_int_equal(b->redirect_mask >> at & 1, from->redirect_mask >> i & 1);
 	assert_int_equal(b->discovery_mask >> at & 1, from->discovery_mask >> i & 1);
+	assert_int_equal(b->strict_mask >> at & 1, from->strict_mask >> i & 1);
+	assert_int_equal(b->loose_mask >> at & 1, from->loose_mask >> i & 1);
+	assert_int_equal(b->fragment_mask >> at & 1, from->fragment_mask >> i & 1);
 }
 
 static void packets_keep_what_belongs_to_them(void **state)

@@ -34,6 +34,16 @@ static uint16_t longest(const struct burst *b, uint16_t i, uint32_t limits)
 	return b->is_ip6 ? limits_frame_max(limits) : fib_frame_max4_load(b->view, b->hop[i]);
 }
 
+// Whether a packet longer than the MTU will be fragmented.
+static bool keep_long(struct burst *b, uint16_t i, uint16_t most)
+{
+	if (b->is_ip6 || !datapath_may_fragment(b, i, most))
+		return false;
+	b->has |= BURST_FRAGMENTS;
+	b->fragment_mask |= 1ull << i;
+	return true;
+}
+
 // Drops or punts packets that cannot be forwarded.
 static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t limits[],
 	struct burst *b)
@@ -46,6 +56,8 @@ static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t
 
 		if (b->linux_mask >> i & 1)
 			verdict = decide_for_linux(w->tap, verdict);
+		else if (verdict == VERDICT_MTU_EXCEEDED && keep_long(b, i, most))
+			verdict = VERDICT_FORWARD;
 		if (verdict != VERDICT_FORWARD) {
 			burst_drop(w, b, i, verdict);
 			continue;

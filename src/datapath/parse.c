@@ -92,13 +92,14 @@ static void drop_all(struct parse *p)
 // A burst without packets, whose values and flags are those of the port.
 static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 {
-	const struct burst_flags flags = burst_flags(p->iface.flags, is_ip6);
+	const struct burst_flags flags = burst_flags(p->iface, is_ip6);
 
 	if (unlikely(p->w->poisons))
 		burst_poison(b);
 	b->n = 0;
 	b->has = BURST_PACKETS | (flags.may_redirect ? BURST_REDIRECTS : 0) |
-	         (flags.has_discovery ? BURST_DISCOVERY : 0);
+	         (flags.has_discovery ? BURST_DISCOVERY : 0) |
+	         (flags.is_strict | flags.is_loose ? BURST_RPF : 0);
 	b->in_port = p->in_port;
 	b->is_ip6 = is_ip6;
 	b->has_one_iif = b->has_one_vrf = true;
@@ -109,6 +110,9 @@ static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 	b->linux_mask = -(uint64_t)flags.for_linux;
 	b->redirect_mask = -(uint64_t)flags.may_redirect;
 	b->discovery_mask = -(uint64_t)flags.has_discovery;
+	b->strict_mask = -(uint64_t)flags.is_strict;
+	b->loose_mask = -(uint64_t)flags.is_loose;
+	b->fragment_mask = 0;
 	b->iif[0] = p->in_port;
 	b->vrf[0] = p->iface.vrf;
 }

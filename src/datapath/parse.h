@@ -74,11 +74,12 @@ static inline void take6(struct burst *b, struct rte_mbuf *m, uint8_t *frame, ui
 
 // Flags of an interface that hold for packets of a family.
 struct burst_flags {
-	bool for_linux, may_redirect, has_discovery;
+	bool for_linux, may_redirect, has_discovery, is_strict, is_loose;
 };
 
-static inline struct burst_flags burst_flags(uint8_t flags, bool is_ip6)
+static inline struct burst_flags burst_flags(struct fib_iface_in iface, bool is_ip6)
 {
+	const uint8_t flags = iface.flags;
 	const uint8_t linux_flag = is_ip6 ? FIB_IFACE_LINUX6 : FIB_IFACE_LINUX4;
 	const uint8_t redirects = is_ip6 ? FIB_IFACE_REDIRECTS6 : FIB_IFACE_REDIRECTS4;
 
@@ -86,5 +87,7 @@ static inline struct burst_flags burst_flags(uint8_t flags, bool is_ip6)
 		.for_linux = flags & (FIB_IFACE_LINUX | linux_flag),
 		.may_redirect = flags & redirects,
 		.has_discovery = is_ip6 && flags & FIB_IFACE_DISCOVERY6,
+		.is_strict = !is_ip6 && iface.rpf4 == FIB_RPF_STRICT,
+		.is_loose = !is_ip6 && iface.rpf4 == FIB_RPF_LOOSE,
 	};
 }

@@ -202,7 +202,7 @@ static void set_bit(uint64_t *mask, unsigned i, bool is_set)
 // already.
 static void take_vlan(struct burst *b, const struct arrival *a)
 {
-	const struct burst_flags flags = burst_flags(a->iface.flags, b->is_ip6);
+	const struct burst_flags flags = burst_flags(a->iface, b->is_ip6);
 	const uint16_t i = b->n - 1;
 
 	spread(b->iif, &b->has_one_iif);
@@ -214,8 +214,11 @@ static void take_vlan(struct burst *b, const struct arrival *a)
 	set_bit(&b->linux_mask, i, flags.for_linux);
 	set_bit(&b->redirect_mask, i, flags.may_redirect);
 	set_bit(&b->discovery_mask, i, flags.has_discovery);
+	set_bit(&b->strict_mask, i, flags.is_strict);
+	set_bit(&b->loose_mask, i, flags.is_loose);
 	b->has |= (flags.may_redirect ? BURST_REDIRECTS : 0) |
-	          (flags.has_discovery ? BURST_DISCOVERY : 0);
+	          (flags.has_discovery ? BURST_DISCOVERY : 0) |
+	          (flags.is_strict | flags.is_loose ? BURST_RPF : 0);
 }
 
 // Appends a valid packet of any kind: it may have tags, which end at `frame` + 12, several

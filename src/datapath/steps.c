@@ -27,11 +27,13 @@ static const struct step {
 	{"discovery", PHASE_BEFORE, IP6, BURST_DISCOVERY, has_taps, datapath_discovery},
 	{"lookup", PHASE_LOOKUP, BOTH, BURST_PACKETS, NULL, datapath_lookup},
 	{"source", PHASE_AFTER, IP4, BURST_OWN_SOURCES, NULL, datapath_source},
+	{"rpf", PHASE_AFTER, IP4, BURST_RPF, has_taps, datapath_rpf},
 	{"check", PHASE_AFTER, BOTH, BURST_PACKETS, NULL, datapath_check},
 	{"redirect", PHASE_AFTER, BOTH, BURST_REDIRECTS, has_taps, datapath_redirect},
 	{"rewrite", PHASE_AFTER, BOTH, BURST_PACKETS, NULL, datapath_rewrite},
 	{"trim", PHASE_AFTER, BOTH, BURST_TRAILERS, NULL, datapath_trim},
 	{"tag", PHASE_AFTER, BOTH, BURST_TAGS, NULL, datapath_tag},
+	{"fragment", PHASE_AFTER, IP4, BURST_FRAGMENTS, NULL, datapath_fragment},
 	{"send", PHASE_AFTER, BOTH, BURST_PACKETS, NULL, datapath_send},
 	{"free", PHASE_FREE, BOTH, BURST_PACKETS, NULL, NULL},
 };

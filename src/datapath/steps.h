@@ -37,6 +37,8 @@ void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fi
 void datapath_discovery(struct worker *w, struct burst *b);
 // Punts or drops IPv4 packets from our own addresses that would be forwarded.
 void datapath_source(struct worker *w, struct burst *b);
+// Reverse path filter: drops packets whose sources fail. Called only for bursts with BURST_RPF.
+void datapath_rpf(struct worker *w, struct burst *b);
 // Drops or punts packets that cannot be forwarded: route verdicts, TTL, MTU.
 void datapath_check(struct worker *w, struct burst *b);
 // ECMP: replaces hops that are groups by a member, per flow. False: no packet of this burst has a
@@ -51,6 +53,12 @@ void datapath_rewrite(struct worker *w, struct burst *b);
 void datapath_trim(struct worker *w, struct burst *b);
 // Removes the VLAN tags that packets arrived with and inserts those of their next hops.
 void datapath_tag(struct worker *w, struct burst *b);
+// Whether a packet longer than frame_max may be fragmented by this worker; false: it is punted.
+// Part of check.
+bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max);
+// Fragments the packets in fragment_mask and sends all packets; the burst is empty afterwards.
+// Called only for bursts with BURST_FRAGMENTS.
+void datapath_fragment(struct worker *w, struct burst *b);
 // Groups packets by output port and transmits them; those that a device refuses are dropped and
 // counted. The burst is empty afterwards.
 void datapath_send(struct worker *w, struct burst *b);
