@@ -1,25 +1,9 @@
 // Every reason to stop a packet after its lookup and before the first byte is written: the route's
 // own verdict, TTL, MTU. Worker.
 #include "datapath/hop_limits.h"
+#include "datapath/judge.h"
 #include "datapath/steps.h"
 #include "datapath/variant.h"
-
-static inline bool is_tagged(uint32_t limits)
-{
-	return limits_verdict(limits) == FIB_VERDICT_TAGGED;
-}
-
-// Called only when check_one_hop() or check_each_hop() found a packet in the burst that cannot
-// simply be forwarded. Both of them, and all_plain of each variant, have to detect every condition
-// checked here.
-static inline enum verdict decide(uint32_t limits, uint16_t most, uint16_t length, uint8_t ttl)
-{
-	if (limits_verdict(limits) != VERDICT_FORWARD && !is_tagged(limits))
-		return limits_verdict(limits);
-	if (ttl <= TTL_LAST)
-		return VERDICT_TTL_EXPIRED;
-	return length > most ? VERDICT_MTU_EXCEEDED : VERDICT_FORWARD;
-}
 
 // Where Linux forwards, it also checks TTL, MTU and routes. Workers only determine which packets
 // are local, and so their class.
@@ -51,8 +35,9 @@ static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t
 	uint64_t kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
+		const uint8_t hop_verdict = limits_verdict(limits[i]);
 		uint16_t most = longest(b, i, limits[i]);
-		enum verdict verdict = decide(limits[i], most, b->length[i], b->ttl[i]);
+		enum verdict verdict = judge(hop_verdict, most, b->length[i], b->ttl[i]);
 
 		if (b->linux_mask >> i & 1)
 			verdict = decide_for_linux(w->tap, verdict);
@@ -62,7 +47,7 @@ static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t
 			burst_drop(w, b, i, verdict);
 			continue;
 		}
-		b->has |= is_tagged(limits[i]) ? BURST_TAGS : 0;
+		b->has |= judge_is_tagged(hop_verdict) ? BURST_TAGS : 0;
 		kept |= 1ull << i;
 	}
 	burst_keep(b, kept);
@@ -84,10 +69,10 @@ static inline bool check_one_hop(struct burst *b, unsigned n, uint32_t limits[])
 	uint8_t is_slow = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		is_slow |= (b->ttl[i] <= TTL_LAST) | (b->length[i] > longest);
+		is_slow |= judge_is_expired(b->ttl[i]) | judge_is_too_long(b->length[i], longest);
 	b->port[0] = limits_port(same);
 	b->has_one_port = true;
-	if (likely(!is_slow && limits_verdict(same) == VERDICT_FORWARD && !b->linux_mask))
+	if (likely(!is_slow && judge_are_plain(limits_verdict(same)) && !b->linux_mask))
 		return true;
 	for (unsigned i = 0; i < n; i++) {
 		limits[i] = same;
@@ -120,14 +105,14 @@ static inline bool check_each_hop(struct burst *b, unsigned n, const uint32_t *r
 	for (unsigned i = 0; i < n; i++) {
 		all |= limits[i];
 		differ |= limits[i] ^ limits[0];
-		too_long |= length[i] > (limits[i] & 0xffff);
+		too_long |= judge_is_too_long(length[i], limits_frame_max(limits[i]));
 	}
 	for (unsigned i = 0; i < n; i++)
-		expired |= ttl[i] <= TTL_LAST;
+		expired |= judge_is_expired(ttl[i]);
 	for (unsigned i = 0; i < n; i++)
 		port[i] = limits_port(limits[i]);
 	b->has_one_port = !limits_port(differ);
-	return !(limits_verdict(all) | too_long | expired | !!b->linux_mask);
+	return judge_are_plain(limits_verdict(all)) && !(too_long | expired | !!b->linux_mask);
 }
 
 static inline __attribute__((always_inline)) bool check_first(struct burst *b, unsigned n,

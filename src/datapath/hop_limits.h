@@ -14,9 +14,6 @@ _Static_assert(offsetof(struct fib_hop_entry, frame_max) == 12 &&
 	"the order of the words below");
 enum { LIMITS_AT = offsetof(struct fib_hop_entry, frame_max) };
 
-// A packet that arrives with this TTL or hop limit, or less, is not forwarded.
-enum { TTL_LAST = 1 };
-
 static inline uint32_t limits_read(const struct fib_view *view, uint16_t hop)
 {
 	const uint8_t *entry = (const uint8_t *)&view->hops[hop];
