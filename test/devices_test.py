@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from harness.fragments import fragments
 from harness.frames import Ether, Packet, forwarded, ip4, ip6, on
 from harness.wire import wait_until
 from harness.wired import DL3D, Port, WiredForwarder, config_text, host_mac, port_mac, walked
@@ -60,9 +61,17 @@ def frames_in_several_buffers_are_refused_by_a_device_that_cannot_take_them(tmp_
 
 
 def frames_in_several_buffers_are_routed_or_too_long(tmp_path: Path) -> None:
-    frames = [on(0, ip4("10.2.0.1", payload=size), dst=PCAP_MAC) for size in (18, 4000, 1400, 8000)]
+    frames = [on(0, ip4("10.2.0.1", payload=size, flags="DF"), dst=PCAP_MAC) for size in (18, 4000, 1400, 8000)]
     assert walked(config_text(_files(tmp_path, frames), **VIA_B), len(frames)).drops == {"mtu_exceeded": 2}
     assert [len(frame) for frame in _written(tmp_path)] == [len(frames[0]), len(frames[2])]
+
+
+def frames_in_several_buffers_are_fragmented(tmp_path: Path) -> None:
+    frames = [on(0, ip4("10.2.0.1", payload=size), dst=PCAP_MAC) for size in (18, 4000, 1400, 8000)]
+    account = walked(config_text(_files(tmp_path, frames), **VIA_B), len(frames))
+    expected = [piece for frame in frames for piece in fragments(forwarded(frame, 1)[14:], 1500)]
+    assert [frame[14 : 14 + int.from_bytes(frame[16:18], "big")] for frame in _written(tmp_path)] == expected
+    assert (account.drops, account.copied) == ({}, len(expected) - len(frames))
 
 
 def trailers_in_several_buffers_stay_behind(tmp_path: Path) -> None:

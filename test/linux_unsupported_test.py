@@ -97,12 +97,7 @@ THINGS = {
         "left",
     ),
     "plain queue": ("tc qdisc add dev left root pfifo", "tc qdisc delete dev left root", None, ""),
-    "rp_filter": (
-        "sysctl net.ipv4.conf.left.rp_filter=1",
-        "sysctl net.ipv4.conf.left.rp_filter=0",
-        "rp_filter on an interface",
-        "left",
-    ),
+    "rp_filter": ("sysctl net.ipv4.conf.left.rp_filter=1", "sysctl net.ipv4.conf.left.rp_filter=0", None, ""),
     "use_neigh": (
         "sysctl net.ipv4.fib_multipath_use_neigh=1",
         "sysctl net.ipv4.fib_multipath_use_neigh=0",

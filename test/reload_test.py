@@ -175,7 +175,7 @@ def a_neighbour_gets_a_new_mac(wired: WiredForwarder) -> None:
 
 
 def an_mtu_changes_while_running(wired: WiredForwarder) -> None:
-    long_packet = ip4("10.2.0.1", payload=1300)
+    long_packet = ip4("10.2.0.1", payload=1300, flags="DF")
     assert _out(wired, long_packet)
     _write(wired, ports=[PORTS[0], Port("b", keys=PORTS[1].keys | {"mtu": 1300}), PORTS[2]])
     wired.dl3d.call("reload")
@@ -199,7 +199,7 @@ def an_mtu_rises_again_and_so_does_that_of_the_interface_below() -> None:
         wide[1].keys["mtu"] = mtu
         return wide
 
-    long_packet = ip4("10.2.0.1", payload=8900)
+    long_packet = ip4("10.2.0.1", payload=8900, flags="DF")
     with WiredForwarder(ports(1280), **SETTINGS) as wired:
         for mtu, port in ((1280, None), (1500, None), (9000, "b"), (1280, None), (9000, "b")):
             _write(wired, ports=ports(mtu))

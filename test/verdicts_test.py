@@ -156,7 +156,7 @@ CHECK = [
     Row("drops_a_packet_whose_ttl_is_0", on(0, ip4("10.2.0.1", ttl=0)), "ttl_expired"),
     Row("drops_a_packet_whose_hop_limit_expires", on(0, ip6("2001:db8:22::1", hlim=1)), "ttl_expired"),
     Row("drops_ip6_that_is_longer_than_the_mtu", on(0, ip6("2001:db8:33::1", payload=1233)), "mtu_exceeded"),
-    Row("drops_what_is_longer_than_the_mtu", on(0, ip4("10.3.0.1", payload=1253)), "mtu_exceeded"),
+    Row("drops_what_is_longer_than_the_mtu", on(0, ip4("10.3.0.1", payload=1253, flags="DF")), "mtu_exceeded"),
 ]
 SEND = [
     Row("drops_for_a_port_without_link", on(0, ip4("10.4.0.1")), "port_down"),
@@ -171,6 +171,8 @@ ELSEWHERE = {
     "linux": "src/datapath/punt_test.c",
     "not_synced": "test/linux_ready_test.py",
     "own_source": "src/datapath/source_test.c",
+    "rpf_failed": "src/datapath/rpf_test.c",
+    "fragment_failed": "src/datapath/fragment_test.c",
     "redirect": "src/datapath/punt_test.c",
     "no_headroom": "src/datapath/tag_test.c",
     "punt_ring_full": "src/datapath/punt_test.c",

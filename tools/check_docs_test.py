@@ -30,3 +30,34 @@ def checks_links_and_lines(tmp_path: Path, text: str, fault: str | None) -> None
     done = subprocess.run(("python3", str(tool)), capture_output=True, text=True)
     assert done.returncode == (1 if fault else 0), done.stderr
     assert (fault or "") in done.stderr
+
+
+CODE = (
+    '\t{"rx", PHASE_RX, BOTH},\n\t{"one", PHASE_BEFORE, IP4},\n\t{"two", PHASE_AFTER, BOTH},\n\t{"free", PHASE_FREE},\n'
+)
+TEXT = "    rx -> one [-> two] -> port_tx\n\n| step | file |\n|---|---|\n| rx | a |\n| one | b |\n| two | c |\n| free | d |\n\n"
+STEP_ROWS = [
+    ("the_order_of_the_code", TEXT, None),
+    ("a_row_is_missing", TEXT.replace("| two | c |\n", ""), "the table has the steps rx, one, free; "),
+    (
+        "rows_are_swapped",
+        TEXT.replace("two", "@").replace("one", "two").replace("@", "one"),
+        "the table has the steps rx, two",
+    ),
+    ("an_arrow_is_missing", TEXT.replace(" [-> two]", ""), "the line of arrows has the steps one after rx; "),
+]
+
+
+@pytest.mark.parametrize(("text", "fault"), [row[1:] for row in STEP_ROWS], ids=[row[0] for row in STEP_ROWS])
+def compares_steps_with_the_code(tmp_path: Path, text: str, fault: str | None) -> None:
+    for name, content in (
+        ("tools/check_docs", TOOL.read_text(encoding="utf-8")),
+        ("src/datapath/steps.c", CODE),
+        ("docs/internals/packet.md", text),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    subprocess.run(("git", "init", "-q"), cwd=tmp_path, check=True)
+    done = subprocess.run(("python3", str(tmp_path / "tools/check_docs")), capture_output=True, text=True)
+    assert done.returncode == (1 if fault else 0)
+    assert (fault or "") in done.stderr

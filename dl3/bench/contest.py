@@ -13,6 +13,7 @@ from dl3.bench.measure import trial_of
 from dl3.bench.sides import Contestant, Entry, PairSettings, Running
 from dl3.bench.taps import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
 from dl3.bench.twocores import ROW_OF_MEMIF, NoRow
+from dl3.bench.vrfs import ROW_OF_VRFS
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
 from dl3.model.fault import Fault, UsageFault
@@ -73,6 +74,12 @@ ROWS = (
         Entry("dl3d with TAP interfaces", "one", 1, is_zero_loss=True),
         Entry("dl3d", "one", 1, is_zero_loss=True),
         note=ROW_OF_ZERO_LOSS,
+    ),
+    Row(
+        "vlans-16-vrfs",
+        Entry("worker of dl3d", n_vrfs=16),
+        Entry("worker of dl3d", n_vrfs=1),
+        note=ROW_OF_VRFS,
     ),
     Row(
         "generator-multi-flow",

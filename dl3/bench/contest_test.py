@@ -84,7 +84,7 @@ def has_the_rows_that_the_product_promises() -> None:
         *("xconnect", "xconnect-mac", "self-1m-over-1", "ipv4-1m-routes-half-load"),
         *("memif-2-core", "generator-multi-flow", "generator-memif", "sink"),
         *("generator-flowgen", "generator-16m-flows", "generator-memif-flowgen"),
-        *("mirror-ipv4-1-route", "mirror-ipv4-1m-routes", "mirror-zero-loss"),
+        *("mirror-ipv4-1-route", "mirror-ipv4-1m-routes", "mirror-zero-loss", "vlans-16-vrfs"),
     }
     assert {side.program for row in ROWS for side in (row.ours, row.peer)} <= set(MAKERS)
 

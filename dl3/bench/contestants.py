@@ -8,6 +8,7 @@ from dl3.bench.generators import make_dl3gen, make_testpmd_alone
 from dl3.bench.sides import MAKER, Contestant, Entry, PairSettings, eal, job_of, march_of_build, march_of_peer
 from dl3.bench.taps import make_tapped_dl3d
 from dl3.bench.twocores import make_memif_dl3d, make_memif_l3fwd
+from dl3.bench.vrfs import make_worker
 from dl3.bench.workplace import BUILD, PEERS, TABLES, Workplace, built
 from dl3.lab.tables import TableFiles
 from dl3.record.facts import last_march
@@ -63,6 +64,7 @@ MAKERS: dict[str, Maker] = {
     "dl3d": lambda *side: make_dl3d(".", *side),
     "dl3d as built for testpmd": lambda *side: make_dl3d("peers/portable", *side),
     "dl3d with TAP interfaces": make_tapped_dl3d,
+    "worker of dl3d": make_worker,
     "l3fwd": lambda *side: make_l3fwd("program", *side),
     "l3fwd linked alike": lambda *side: make_l3fwd("program-alike", *side),
     "l3fwd-graph": make_graph,

@@ -8,7 +8,7 @@ from dl3.control.replies import Drops
 
 def _drops(received: int, **verdicts: int) -> Drops:
     rows = [{"name": name, "packets": n, "step": "", "text": ""} for name, n in verdicts.items()]
-    sums = {"received": received, "injected": 0, "sent": 0, "punted": 0, "dropped": 0, "in_flight": 0}
+    sums = {"received": received, "injected": 0, "copied": 0, "sent": 0, "punted": 0, "dropped": 0, "in_flight": 0}
     wire = {"rx_missed": 0, "rx_no_mbuf": 0, "rx_errors": 0, "starved_loops": 0}
     return Drops.model_validate({**sums, "verdicts": rows, "wire": wire})
 

@@ -269,7 +269,7 @@ def reports_what_each_step_of_a_worker_costs(tmp_path: Path) -> None:
         "empty_share": 0.25,
         "asleep_share": 0.125,
         "poll_gap": {"longest_us": 1234.5, "ago_s": 9.0},
-        "cycles_per_packet": {"rx": 10.0, "parse": 2.5},
+        "cycles_per_packet": {"rx": 10.0, "parse": 2.5, "tag": 0.0},
         "verdicts": {"forward": 300, "runt": 20},
     }
     thread = _reply_once(tmp_path / "s", {"workers": [worker]})
@@ -277,7 +277,7 @@ def reports_what_each_step_of_a_worker_costs(tmp_path: Path) -> None:
     thread.join(5)
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert lines[1] == "0 3 0 left/0 320 32.00 25.0% 12.5% frames 1,234 us, 9 s ago"
-    assert lines[-1] == "0 10.00 2.50 12.50"
+    assert lines[-1] == "0 10.00 2.50 12.50"  # without the step that never ran
 
 
 def ctrl_c_while_modules_are_imported_exits_with_130(tmp_path: Path) -> None:

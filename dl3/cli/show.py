@@ -141,11 +141,11 @@ def worker_row(worker: Worker) -> tuple[object, ...]:
 
 
 def draw_steps(reply: Workers) -> RenderableType | None:
-    """The cost of each step of the datapath, once some bursts were timed."""
+    """The cost of each step of the datapath that has run, once some bursts were timed."""
     timed = [(worker.worker, worker.cycles_per_packet) for worker in reply.workers if worker.cycles_per_packet]
     if not timed:
         return None
-    steps = list(timed[0][1])
+    steps = [step for step in timed[0][1] if any(cycles.get(step) for _, cycles in timed)]
     rows = [(worker, *(cycles.get(step) for step in steps), sum(cycles.values())) for worker, cycles in timed]
     names = (">worker", *(f">{step}" for step in steps), ">all")
     return table("TSC cycles per packet, by step, in every 64th burst (includes timing overhead)", names, rows)
@@ -256,10 +256,9 @@ def drops(reply: Drops) -> RenderableType:
     dropped = [verdict for verdict in reply.verdicts if verdict.name != "forward" and verdict.packets]
     rows = [(verdict.name, verdict.packets, verdict.step, verdict.text) for verdict in dropped]
     handed = [(v.name, v.handed, v.step, v.text) for v in reply.verdicts if v.handed]
-    sums = (("received", reply.received), ("injected", reply.injected), ("sent", reply.sent), ("punted", reply.punted))
-    account = table(
-        "", ("packet accounting", ">packets"), [*sums, ("dropped", reply.dropped), ("in flight", reply.in_flight)]
-    )
+    fields = ("received", "injected", "copied", "sent", "punted", "dropped", "in_flight")
+    sums = [(field.replace("_", " "), getattr(reply, field)) for field in fields]
+    account = table("", ("packet accounting", ">packets"), sums)
     wire = sum(n or 0 for n in (reply.wire.rx_missed, reply.wire.rx_no_mbuf, reply.wire.rx_errors))
     lines: list[RenderableType] = [account, ""]
     lines.append(table("", ("dropped as", ">packets", "step", "~meaning"), rows) if rows else "Nothing was dropped.")

@@ -75,7 +75,7 @@ class PollGap(Reply):
 
 
 class Worker(Reply):
-    """A worker. Counters and steps are named as in schema/counters.toml; cycles are TSC cycles."""
+    """A worker. Counters are named as in schema/counters.toml, steps as in src/datapath/steps.c; cycles are TSC cycles."""
 
     worker: int
     core: int
@@ -122,6 +122,7 @@ class Drops(Reply):
 
     received: int
     injected: int
+    copied: int = 0  # frames made in addition to those received, such as fragments
     sent: int
     punted: int
     dropped: int

@@ -128,7 +128,7 @@ CHINESE = {
     "why.sum": "测试流“{stream}”发送 {sent} 帧，接收 {received} 帧，丢失 {lost} 帧，三者不符",
     "why.gaps": "测试流“{stream}”丢失 {lost} 帧，但按序号间隙统计为 {gaps} 帧",
     "why.restarted": "dl3d 的计数器数值变小：dl3d 在试验期间重启过",
-    "why.passage": "dl3d 接收 {received} 包、注入 {injected} 包，发送 {sent} 包、上送 Linux {punted} 包、"
+    "why.passage": "dl3d 接收 {received} 包、注入 {injected} 包、复制 {copied} 包，发送 {sent} 包、上送 Linux {punted} 包、"
     "按丢包原因统计丢弃 {dropped} 包，尚有 {missing} 包去向不明",
     # Why the machine was noisy.
     "noise.steal": "核 {core} 有 {share} 的时间被宿主机占用",

@@ -135,8 +135,8 @@ ENGLISH = {
     "why.sum": "stream '{stream}' sent {sent} frames, but received {received} and lost {lost}",
     "why.gaps": "stream '{stream}' lost {lost} frames, but {gaps} by the gaps in its sequence numbers",
     "why.restarted": "dl3d's counters went backwards: it was restarted during the trial",
-    "why.passage": "dl3d received {received} and injected {injected} packets, sent {sent}, punted {punted} and "
-    "dropped {dropped} for a counted reason; {missing} are unaccounted for",
+    "why.passage": "dl3d received {received}, injected {injected} and copied {copied} packets, sent {sent}, "
+    "punted {punted} and dropped {dropped} for a counted reason; {missing} are unaccounted for",
     # Why the machine was noisy.
     "noise.steal": "the hypervisor took {share} of core {core}",
     "noise.share": "a probe got only {share} of core {core}",

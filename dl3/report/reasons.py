@@ -34,8 +34,9 @@ OF_TRIALS = (
     ("why.restarted", r"dl3d's counters decreased: it was restarted during the trial"),
     (
         "why.passage",
-        rf"dl3d received (?P<received>{NUMBER}) and injected (?P<injected>{NUMBER}) packets, sent (?P<sent>{NUMBER}), "
-        rf"punted (?P<punted>{NUMBER}) and dropped (?P<dropped>{NUMBER}) by name; (?P<missing>{NUMBER}) are missing",
+        rf"dl3d received (?P<received>{NUMBER}), injected (?P<injected>{NUMBER}) and copied (?P<copied>{NUMBER}) packets, "
+        rf"sent (?P<sent>{NUMBER}), punted (?P<punted>{NUMBER}) and dropped (?P<dropped>{NUMBER}) by name; "
+        rf"(?P<missing>{NUMBER}) are missing",
     ),
 )
 # The same for dl3/host/noise.py, dl3/bench/stability.py and dl3/bench/throughput.py.

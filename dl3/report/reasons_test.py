@@ -39,8 +39,9 @@ TOLD = (
     ("accounting: stream 'east' lost 11 frames, but 12 by the gaps in its sequence numbers", "east", "11", "12"),
     ("accounting: dl3d's counters decreased: it was restarted during the trial",),
     (
-        "accounting: dl3d received 1,000 and injected 2 packets, sent 900, punted 30 and dropped 4 by name; -5 are missing",
-        *("1,000", "2", "900", "30", "4", "-5"),
+        "accounting: dl3d received 1,000, injected 2 and copied 7 packets, sent 900, punted 30 and dropped 4 by name; "
+        "-5 are missing",
+        *("1,000", "2", "7", "900", "30", "4", "-5"),
     ),
 )
 NOISE = (

@@ -84,15 +84,15 @@ def account_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
 
 
 def passage_reasons(passage: Passage | None) -> Iterator[Reason]:
-    """Check that received + injected = sent + punted + named drops."""
+    """Check that received + injected + copied = sent + punted + named drops."""
     if not passage:
         return
     if not passage.is_whole:
         yield Reason("accounting: dl3d's counters decreased: it was restarted during the trial")
     elif passage.missing or passage.named != passage.dropped:
         yield Reason(
-            f"accounting: dl3d received {passage.received:,} and injected {passage.injected:,} packets, sent {passage.sent:,},"
-            f" punted {passage.punted:,} and dropped {passage.named:,} by name; {passage.missing:,} are missing"
+            f"accounting: dl3d received {passage.received:,}, injected {passage.injected:,} and copied {passage.copied:,} packets,"
+            f" sent {passage.sent:,}, punted {passage.punted:,} and dropped {passage.named:,} by name; {passage.missing:,} are missing"
         )
 
 

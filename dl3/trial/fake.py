@@ -215,6 +215,7 @@ class FakeForwarder(Client):
         drops = {
             "received": received,
             "injected": 0,
+            "copied": 0,
             "sent": sent,
             "punted": 0,
             "in_flight": 0,

@@ -19,6 +19,7 @@ class Passage:
 
     received: int
     injected: int
+    copied: int
     sent: int
     punted: int
     dropped: int
@@ -32,7 +33,7 @@ class Passage:
         """Difference of two readings. `round_s` is the mean duration of a worker's round, 0 if unknown."""
         sums = {
             field: getattr(after, field) - getattr(before, field)
-            for field in ("received", "injected", "sent", "punted", "dropped")
+            for field in ("received", "injected", "copied", "sent", "punted", "dropped")
         }
         old = {verdict.name: verdict.packets for verdict in before.verdicts}
         lost = {v.name: v.packets - old.get(v.name, 0) for v in after.verdicts if v.name != FORWARD}
@@ -52,5 +53,5 @@ class Passage:
 
     @property
     def missing(self) -> int:
-        """received + injected - sent - punted - named drops: 0 if the accounting balances, once no packet is in flight."""
-        return self.received + self.injected - self.sent - self.punted - self.named
+        """received + injected + copied - sent - punted - named drops: 0 once no packet is in flight."""
+        return self.received + self.injected + self.copied - self.sent - self.punted - self.named

@@ -27,7 +27,7 @@ def results(received: int, refused: int = 0, **port: int) -> Results:
 
 def passage(received: int, sent: int, lost: dict[str, int] | None = None, **more: Any) -> Passage:
     """dl3d's accounting of the same trial."""
-    whole = {"injected": 0, "punted": 0, "dropped": 0, "is_whole": True}
+    whole = {"injected": 0, "copied": 0, "punted": 0, "dropped": 0, "is_whole": True}
     return Passage(**(whole | more), received=received, sent=sent, lost=lost or {})
 
 

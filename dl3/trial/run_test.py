@@ -188,7 +188,11 @@ def takes_loss_beside_late_polls_for_the_sink_s_own() -> None:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"received": 1_000_003}, "accounting: dl3d received 1,000,003 and injected 0 packets, sent 1,000,000,"),
+        (
+            {"received": 1_000_003},
+            "accounting: dl3d received 1,000,003, injected 0 and copied 0 packets, sent 1,000,000,",
+        ),
+        ({"copied": 2}, "accounting: dl3d received 1,000,000, injected 0 and copied 2 packets, sent 1,000,000,"),
         ({"dropped": 2}, "accounting: dl3d received"),
         ({"punted": -7}, "accounting: dl3d's counters decreased"),
     ],

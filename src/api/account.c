@@ -1,4 +1,5 @@
-// Packet accounting: received + injected = sent + punted + each named drop. Control thread.
+// Packet accounting: received + injected + copied = sent + punted + each named drop. Control
+// thread.
 #include "api/inside.h"
 
 #include "base/log.h"
@@ -30,15 +31,15 @@ void account_read(const struct api_ctx *ctx, struct stats_account *account)
 // Includes packets in the rings towards Linux.
 static int64_t in_flight(const struct stats_account *a)
 {
-	return (int64_t)(a->received + a->injected - a->sent - a->punted - a->dropped);
+	return (int64_t)(a->received + a->injected + a->copied - a->sent - a->punted - a->dropped);
 }
 
 json_t *account_json(const struct stats_account *a)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "received", (json_int_t)a->received,
-		"injected", (json_int_t)a->injected, "sent", (json_int_t)a->sent, "punted",
-		(json_int_t)a->punted, "dropped", (json_int_t)a->dropped, "in_flight",
-		(json_int_t)in_flight(a));
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "received", (json_int_t)a->received,
+		"injected", (json_int_t)a->injected, "copied", (json_int_t)a->copied, "sent",
+		(json_int_t)a->sent, "punted", (json_int_t)a->punted, "dropped",
+		(json_int_t)a->dropped, "in_flight", (json_int_t)in_flight(a));
 }
 
 // Packets lost by the devices before any worker could receive them; not part of the account. null:
@@ -98,6 +99,8 @@ void api_log_account(const struct api_ctx *ctx)
 	account_read(ctx, &a);
 	if (ctx->taps)
 		log_info("account: injected %" PRIu64 ", punted %" PRIu64, a.injected, a.punted);
+	if (a.copied)
+		log_info("account: copied %" PRIu64, a.copied);
 	log_info("account: received %" PRIu64 ", sent %" PRIu64 ", dropped %" PRIu64
 		 ", in flight %" PRId64,
 		a.received, a.sent, a.dropped, in_flight(&a));

@@ -150,7 +150,7 @@ static void tells_of_ports_and_workers(void **state)
 {
 	fake_stat(0)->queue[0].rx_packets = 9;
 	fake_stat(0)->timed_packets = 64;
-	fake_stat(0)->step.lookup = 160;
+	fake_stat(0)->step_cycles[1] = 160;
 	fake_stat(0)->loops = 8;
 	fake_stat(0)->empty_loops = 2;
 	json_t *ports = call("ports", "{}"), *workers = call("workers", "{}");

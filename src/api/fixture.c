@@ -40,6 +40,13 @@ struct stats_worker *fake_stat(unsigned worker)
 	return &worker_stat[worker];
 }
 
+const char *datapath_step_name(unsigned step)
+{
+	static const char *const names[] = {"rx", "lookup"};
+
+	return step < ARRAY_LEN(names) ? names[step] : NULL;
+}
+
 struct stats_worker *const *datapath_stats(const struct path *path, unsigned *n_workers)
 {
 	*n_workers = 2;

@@ -67,8 +67,9 @@ static int make_ctx(void **state)
 static void the_account_counts_what_taps_took_and_did_not(void **state)
 {
 	fake_stat(0)->port[0].rx_packets = 100;
-	fake_stat(0)->port[1].tx_packets = 60;
+	fake_stat(0)->port[1].tx_packets = 65;
 	fake_stat(0)->port[1].injected_packets = 10;
+	fake_stat(1)->port[1].copied_packets = 5;
 	fake_stat(0)->verdict[VERDICT_PUNT_RING_FULL] = 4;
 	fake_stat(0)->handed[VERDICT_TTL_EXPIRED] = 30;
 	fake_stat(1)->handed[VERDICT_TTL_EXPIRED] = 10;
@@ -80,6 +81,7 @@ static void the_account_counts_what_taps_took_and_did_not(void **state)
 
 	expect(drops, "received", "100");
 	expect(drops, "injected", "10");
+	expect(drops, "copied", "5");
 	expect(drops, "punted", "26");
 	expect(drops, "dropped", "20");
 	expect(drops, "in_flight", "4"); // in the rings: punted by workers, outcome not counted yet

@@ -16,8 +16,6 @@ static json_t *worker_verdicts(const struct stats_worker *stat)
 // Counters of a worker by name.
 #define SET_WORKER_FIELD(name, text)                                                               \
 	json_object_set_new(json, #name, number_json(stats_read(&stat->name)));
-#define SET_STEP_FIELD(name, text)                                                                 \
-	json_object_set_new(json, #name, json_real(stats_read(&stat->step.name) / packets));
 #define SET_QUEUE_FIELD(name, text)                                                                \
 	json_object_set_new(json, #name, number_json(stats_read(&counters->name)));
 
@@ -39,7 +37,9 @@ static json_t *worker_steps(const struct stats_worker *stat)
 		json_decref(json);
 		return json_null();
 	}
-	SCHEMA_STEP_COUNTERS(SET_STEP_FIELD)
+	for (unsigned i = 0; datapath_step_name(i); i++)
+		json_object_set_new(json, datapath_step_name(i),
+			json_real(stats_read(&stat->step_cycles[i]) / packets));
 	return json;
 }
 

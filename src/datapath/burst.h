@@ -14,22 +14,42 @@
 enum { BURST_MAX = 64 };
 _Static_assert((int)BURST_MAX <= (int)FIB_BURST4, "a burst must fit into one lookup call");
 
-// Structure of arrays: element i of each array belongs to packet i. A step that drops or punts
-// packets compacts the arrays. Written by parse: mbuf, frame, dst, length, ttl, own_source_mask and
-// the flags up to has_trailers; by lookup: hop; by check: port, has_one_hop, has_one_port.
+// What some packets of a burst have or need; steps that are only for those do not run otherwise.
+enum burst_has {
+	BURST_PACKETS = 1 << 0,     // any packet; without, all others are clear, too
+	BURST_SEGMENTS = 1 << 1,    // an mbuf with several segments
+	BURST_TRAILERS = 1 << 2,    // bytes after length[i]
+	BURST_TAGS = 1 << 3,        // VLAN tags that a packet arrived with or leaves with
+	BURST_OWN_SOURCES = 1 << 4, // a bit in own_source_mask
+	BURST_REDIRECTS = 1 << 5,   // a bit in redirect_mask
+	BURST_DISCOVERY = 1 << 6,   // a bit in discovery_mask
+	BURST_RPF = 1 << 7,         // a bit in strict_mask or loose_mask
+	BURST_FRAGMENTS = 1 << 8,   // a bit in fragment_mask
+};
+
+// Structure of arrays: element i of each array, and bit i of each mask, belong to packet i. If all
+// packets have the same value and its `has_one` is set, only element 0 counts. burst_keep removes
+// packets. Written by parse: all but hop (by lookup), has_one_hop, port and has_one_port (by
+// check).
 struct burst {
 	uint16_t n;
-	bool has_segments; // at least one mbuf is multi-segment
-	bool for_linux;    // Linux forwards these packets; local delivery is unchanged
-	bool may_redirect; // some packets whose output interface is their input interface are
-	                   // punted, so that Linux sends ICMP redirects (rate-limited)
-	bool punt_nd;      // IPv6: all neighbour discovery is punted (proxy NDP)
-	bool has_tags;     // at least one packet arrived with VLAN tags or leaves with tags
-	bool has_trailers; // at least one frame has bytes after length[i]
-	bool has_one_hop;  // all packets use the same next hop, hop[0]
-	bool has_one_port; // all packets use the same output port, port[0]; port[1] on may be unset
-	uint64_t own_source_mask; // IPv4: bit i is set if the source of packet i matched `sources`
+	uint16_t has;     // enum burst_has
+	uint16_t in_port; // index of the input port of all packets
+	bool is_ip6;
+	bool has_one_iif, has_one_vrf;
+	bool has_one_hop; // the other elements of hop[] are valid, too
+	bool has_one_port;
+	const struct fib_view *view;       // of the main VRF; next hops are those of all tables
 	const struct fib_sources *sources; // Bloom filter of the router's own addresses
+	// Bits from n on have no meaning.
+	uint64_t own_source_mask; // IPv4: the source matched `sources`
+	uint64_t linux_mask;      // Linux forwards the packet; local delivery is unchanged
+	uint64_t redirect_mask;   // if the packet leaves by its input interface, it may be punted,
+	                          // so that Linux sends an ICMP redirect (rate-limited)
+	uint64_t discovery_mask;  // IPv6: punted if it is neighbour discovery (proxy NDP)
+	uint64_t strict_mask, loose_mask; // the source is checked by its route (rpf)
+	uint64_t fragment_mask; // IPv4: longer than the egress MTU, and to be fragmented; set by
+	                        // check
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	// Start of the Ethernet header. For a tagged packet: where the header would start without
 	// the tags, so that the EtherType is at offset 12 and the packet at 14; the MAC addresses
@@ -44,9 +64,12 @@ struct burst {
 	uint16_t hop[BURST_MAX] LINE_ALIGNED;
 	uint8_t ttl[BURST_MAX] LINE_ALIGNED;  // or hop limit
 	uint8_t port[BURST_MAX] LINE_ALIGNED; // output port
+	uint16_t iif[BURST_MAX] LINE_ALIGNED; // input interface: a port or a VLAN
+	uint16_t vrf[BURST_MAX] LINE_ALIGNED; // the table in which the packet is looked up
 };
 
 struct parse;
+struct worker;
 struct datapath_variant;
 
 // The frames that one poll of one queue returned.
@@ -56,11 +79,9 @@ struct received {
 	uint16_t n;
 };
 
-// The valid packets of one poll: a burst for each family, and the VRF table in which they are
-// looked up.
+// The valid packets of one poll: a burst for each family.
 struct poll {
 	struct burst ip4, ip6;
-	const struct fib_view *view;
 	bool lookup_started; // `lookup` is in use: the IPv4 lookup is pipelined
 	struct fib_lookup4_state lookup;
 };
@@ -69,13 +90,30 @@ struct poll {
 // BATCH_POLLS: maximum number of polls in a batch. PIPELINE_DEPTH: number of polls in flight.
 enum { BATCH_POLLS = 8, PIPELINE_DEPTH = 3 };
 
-// Deferred packets: received on a VLAN whose VRF or flags differ from those of the burst. They are
-// processed after it.
-struct deferred {
-	uint16_t n;
-	struct rte_mbuf *mbuf[BURST_MAX];
-	uint8_t *frame[BURST_MAX];
-	struct fib_iface_in iface[BURST_MAX];
+// What happens to a burst, in order. Steps are functions over a burst in the phases before, of and
+// after the lookup; the other phases are the worker's own. Lookups may be pipelined with other
+// bursts.
+enum phase {
+	PHASE_RX,
+	PHASE_XCONNECT, // ports in mode xconnect: all until PHASE_FREE
+	PHASE_PARSE,
+	PHASE_BEFORE,
+	PHASE_LOOKUP,
+	PHASE_AFTER,
+	PHASE_FREE, // of dropped packets
+	N_PHASES,
+};
+
+// A row of the step table (steps.c) that is enabled.
+struct enabled_step {
+	void (*run)(struct worker *w, struct burst *b);
+	uint16_t has; // runs on bursts that have one of these (enum burst_has)
+	uint16_t id;  // index in the table
+};
+
+struct enabled_steps {
+	struct enabled_step step[STATS_MAX_STEPS];
+	uint8_t first[N_PHASES + 1]; // by phase
 };
 
 // Frames from Linux that the device has not accepted yet, oldest first.
@@ -94,18 +132,19 @@ struct worker {
 	const bool *stop;                       // atomic, relaxed
 	const struct datapath_variant *variant; // of the steps, chosen for the CPU
 	struct tap_worker *tap;                 // NULL if ports have no TAP interfaces
-	uint16_t from;                          // index of the burst's input port
 	struct poll *poll;                      // the poll being processed
+	bool poisons; // debugging: each burst is poisoned before it is used again
 	uint16_t n_dropped;
 	struct rte_mbuf
 		*dropped[PIPELINE_DEPTH * BURST_MAX] LINE_ALIGNED; // includes injected frames
-	struct deferred deferred;
 	struct injection injection;
 	uint64_t timed_from;    // when stat->bursts reaches this, the next burst is timed
 	uint64_t redirects_due; // TSC: theoretical arrival time of the redirect limit (GCRA)
 	struct rte_mempool *pool[PORT_WORKER_QUEUES]; // the pool that each queue receives into;
 	                                              // NULL: not checked
-	struct stats_step step;                       // cycles of the burst being timed
+	struct enabled_steps steps[2];                // of IPv4 and of IPv6
+	uint8_t step_of_phase[N_PHASES];              // its first row, enabled or not
+	uint64_t step_cycles[STATS_MAX_STEPS];        // of the burst being timed
 	uint64_t cost_per_packet; // current estimate in cycles (datapath/cost.h); 0: unknown
 	uint64_t long_gap; // a loop iteration that takes this many cycles longer than expected
 	                   // is a stall
@@ -116,18 +155,33 @@ struct worker {
 	struct poll polls[PIPELINE_DEPTH];
 } LINE_ALIGNED;
 
-// Drops or punts a packet. If ports have TAP interfaces and the verdict belongs to a punt class,
-// the packet is punted to Linux unmodified (such verdicts are only given before the rewrite step),
-// and the tap thread counts it as punted, punt_over_limit or tap_refused; if the ring of its class
-// is full, it is counted here as punt_ring_full. In all other cases its own verdict is counted.
-// Dropped packets are freed at the end of the burst.
-static inline void burst_drop(struct worker *w, struct rte_mbuf *mbuf, enum verdict verdict)
+// Counts a packet that is not to be punted, and drops it. Dropped packets are freed at the end of
+// the burst.
+static inline void worker_drop(struct worker *w, struct rte_mbuf *mbuf, enum verdict verdict)
+{
+	stats_add(&w->stat->verdict[verdict], 1);
+	w->dropped[w->n_dropped++] = mbuf;
+}
+
+// Drops or punts a packet that is not in a burst. If ports have TAP interfaces and the verdict
+// belongs to a punt class, the packet is punted to Linux unmodified (such verdicts are only given
+// before the rewrite step), and the tap thread counts it as punted, punt_over_limit or tap_refused;
+// if the ring of its class is full, it is counted here as punt_ring_full. In all other cases its
+// own verdict is counted.
+static inline void worker_stop(struct worker *w, struct rte_mbuf *mbuf, uint16_t in_port,
+	enum verdict verdict)
 {
 	if (!w->tap || w->tap->class_of[verdict] == CLASS_NONE)
-		stats_add(&w->stat->verdict[verdict], 1);
-	else if (tap_punt(w->tap, w->stat, mbuf, verdict | (unsigned)w->from << TAP_PORT_SHIFT))
-		return;
-	w->dropped[w->n_dropped++] = mbuf;
+		worker_drop(w, mbuf, verdict);
+	else if (!tap_punt(w->tap, w->stat, mbuf, verdict | (unsigned)in_port << TAP_PORT_SHIFT))
+		w->dropped[w->n_dropped++] = mbuf;
+}
+
+// Drops or punts packet i. The caller removes it from the burst by burst_keep.
+static inline void burst_drop(struct worker *w, const struct burst *b, uint16_t i,
+	enum verdict verdict)
+{
+	worker_stop(w, b->mbuf[i], b->in_port, verdict);
 }
 
 static inline void burst_free_dropped(struct worker *w)
@@ -143,15 +197,40 @@ static inline uint8_t burst_port(const struct burst *b, uint16_t i)
 	return b->port[b->has_one_port ? 0 : i];
 }
 
-// Compacts the burst after check: moves entry `from` to index `to`.
-static inline void burst_move(struct burst *b, uint16_t to, uint16_t from)
+static inline uint16_t burst_iif(const struct burst *b, uint16_t i)
 {
-	b->mbuf[to] = b->mbuf[from];
-	b->frame[to] = b->frame[from];
-	b->length[to] = b->length[from];
-	b->port[to] = burst_port(b, from);
-	b->hop[to] = b->hop[from];
+	return b->iif[b->has_one_iif ? 0 : i];
 }
+
+static inline uint16_t burst_vrf(const struct burst *b, uint16_t i)
+{
+	return b->vrf[b->has_one_vrf ? 0 : i];
+}
+
+// The table of a VRF.
+static inline const struct fib_view *burst_table(const struct burst *b, uint16_t vrf)
+{
+	return likely(vrf == 0) ? b->view : &b->view->vrfs[vrf];
+}
+
+// One bit for each packet.
+static inline uint64_t burst_all(const struct burst *b)
+{
+	return b->n == 64 ? UINT64_MAX : (1ull << b->n) - 1;
+}
+
+// Debugging: overwrites the whole burst with a pattern, so that a step that reads what an earlier
+// burst left behind gives wrong results. On in unit tests and wherever ASan is.
+void burst_poison(struct burst *b);
+#if defined(__SANITIZE_ADDRESS__)
+enum { BURST_POISONS = true };
+#else
+enum { BURST_POISONS = false };
+#endif
+
+// Removes all packets but those with a bit in `mask`, in all arrays; order is kept. The caller has
+// dropped, punted or sent the others.
+void burst_keep(struct burst *b, uint64_t mask);
 
 // Length of the VLAN tags that the packet arrived with. Valid until the tag step.
 static inline uint16_t burst_tag_bytes(const struct burst *b, uint16_t i)

@@ -1,26 +1,9 @@
 // Every reason to stop a packet after its lookup and before the first byte is written: the route's
 // own verdict, TTL, MTU. Worker.
 #include "datapath/hop_limits.h"
+#include "datapath/judge.h"
 #include "datapath/steps.h"
 #include "datapath/variant.h"
-#include "wire/headers.h"
-
-static inline bool is_tagged(uint32_t limits)
-{
-	return limits_verdict(limits) == FIB_VERDICT_TAGGED;
-}
-
-// Called only when check_one_hop() or check_each_hop() found a packet in the burst that cannot
-// simply be forwarded. Both of them, and all_plain of each variant, have to detect every condition
-// checked here.
-static inline enum verdict decide(uint32_t limits, uint16_t most, uint16_t length, uint8_t ttl)
-{
-	if (limits_verdict(limits) != VERDICT_FORWARD && !is_tagged(limits))
-		return limits_verdict(limits);
-	if (ttl <= TTL_LAST)
-		return VERDICT_TTL_EXPIRED;
-	return length > most ? VERDICT_MTU_EXCEEDED : VERDICT_FORWARD;
-}
 
 // Where Linux forwards, it also checks TTL, MTU and routes. Workers only determine which packets
 // are local, and so their class.
@@ -30,34 +13,44 @@ static enum verdict decide_for_linux(const struct tap_worker *tap, enum verdict 
 }
 
 // An IPv6 next hop may have a smaller MTU than IPv4 has on the same interface.
-static uint16_t longest(const struct fib_view *view, const struct burst *b, uint16_t i,
-	uint32_t limits)
+static uint16_t longest(const struct burst *b, uint16_t i, uint32_t limits)
 {
-	bool is_ip4 = b->frame[i][12] == 0x08;
-
-	return is_ip4 ? fib_frame_max4_load(view, b->hop[i]) : limits_frame_max(limits);
+	return b->is_ip6 ? limits_frame_max(limits) : fib_frame_max4_load(b->view, b->hop[i]);
 }
 
-// Drops or punts packets that cannot be forwarded and closes the gaps; order is kept.
-static __attribute__((noinline)) void drop_slow(struct worker *w, const struct fib_view *view,
-	const uint32_t limits[], struct burst *b)
+// Whether a packet longer than the MTU will be fragmented.
+static bool keep_long(struct burst *b, uint16_t i, uint16_t most)
 {
-	uint16_t alive = 0;
+	if (b->is_ip6 || !datapath_may_fragment(b, i, most))
+		return false;
+	b->has |= BURST_FRAGMENTS;
+	b->fragment_mask |= 1ull << i;
+	return true;
+}
+
+// Drops or punts packets that cannot be forwarded.
+static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t limits[],
+	struct burst *b)
+{
+	uint64_t kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		uint16_t most = longest(view, b, i, limits[i]);
-		enum verdict verdict = decide(limits[i], most, b->length[i], b->ttl[i]);
+		const uint8_t hop_verdict = limits_verdict(limits[i]);
+		uint16_t most = longest(b, i, limits[i]);
+		enum verdict verdict = judge(hop_verdict, most, b->length[i], b->ttl[i]);
 
-		if (b->for_linux)
+		if (b->linux_mask >> i & 1)
 			verdict = decide_for_linux(w->tap, verdict);
+		else if (verdict == VERDICT_MTU_EXCEEDED && keep_long(b, i, most))
+			verdict = VERDICT_FORWARD;
 		if (verdict != VERDICT_FORWARD) {
-			burst_drop(w, b->mbuf[i], verdict);
+			burst_drop(w, b, i, verdict);
 			continue;
 		}
-		b->has_tags |= is_tagged(limits[i]);
-		burst_move(b, alive++, i);
+		b->has |= judge_is_tagged(hop_verdict) ? BURST_TAGS : 0;
+		kept |= 1ull << i;
 	}
-	b->n = alive;
+	burst_keep(b, kept);
 }
 
 static inline bool has_one_hop(const struct burst *b, unsigned n)
@@ -69,18 +62,17 @@ static inline bool has_one_hop(const struct burst *b, unsigned n)
 	return !differ;
 }
 
-static inline bool check_one_hop(const struct fib_view *view, struct burst *b, unsigned n,
-	uint32_t limits[])
+static inline bool check_one_hop(struct burst *b, unsigned n, uint32_t limits[])
 {
-	uint32_t same = limits_read(view, b->hop[0]);
+	uint32_t same = limits_read(b->view, b->hop[0]);
 	uint16_t longest = limits_frame_max(same);
 	uint8_t is_slow = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		is_slow |= (b->ttl[i] <= TTL_LAST) | (b->length[i] > longest);
+		is_slow |= judge_is_expired(b->ttl[i]) | judge_is_too_long(b->length[i], longest);
 	b->port[0] = limits_port(same);
 	b->has_one_port = true;
-	if (likely(!is_slow && limits_verdict(same) == VERDICT_FORWARD && !b->for_linux))
+	if (likely(!is_slow && judge_are_plain(limits_verdict(same)) && !b->linux_mask))
 		return true;
 	for (unsigned i = 0; i < n; i++) {
 		limits[i] = same;
@@ -89,7 +81,7 @@ static inline bool check_one_hop(const struct fib_view *view, struct burst *b, u
 	return false;
 }
 
-bool all_plain_scalar(const struct fib_view *view, struct burst *b)
+bool all_plain_scalar(struct burst *b)
 {
 	return false;
 }
@@ -113,92 +105,43 @@ static inline bool check_each_hop(struct burst *b, unsigned n, const uint32_t *r
 	for (unsigned i = 0; i < n; i++) {
 		all |= limits[i];
 		differ |= limits[i] ^ limits[0];
-		too_long |= length[i] > (limits[i] & 0xffff);
+		too_long |= judge_is_too_long(length[i], limits_frame_max(limits[i]));
 	}
 	for (unsigned i = 0; i < n; i++)
-		expired |= ttl[i] <= TTL_LAST;
+		expired |= judge_is_expired(ttl[i]);
 	for (unsigned i = 0; i < n; i++)
 		port[i] = limits_port(limits[i]);
 	b->has_one_port = !limits_port(differ);
-	return !(limits_verdict(all) | too_long | expired | b->for_linux);
+	return judge_are_plain(limits_verdict(all)) && !(too_long | expired | !!b->linux_mask);
 }
 
-static inline __attribute__((always_inline)) bool check_first(const struct fib_view *view,
-	struct burst *b, unsigned n, uint32_t limits[])
+static inline __attribute__((always_inline)) bool check_first(struct burst *b, unsigned n,
+	uint32_t limits[])
 {
-	return b->has_one_hop ? check_one_hop(view, b, n, limits) : check_each_hop(b, n, limits);
+	return b->has_one_hop ? check_one_hop(b, n, limits) : check_each_hop(b, n, limits);
 }
 
 // Returns whether all packets may be forwarded as they are; if not, limits[] and port[] are filled.
 // The loops of a full burst have a constant length, so they need no scalar remainder.
-static bool check_all(const struct worker *w, const struct fib_view *view, struct burst *b,
-	uint32_t limits[])
+static bool check_all(const struct worker *w, struct burst *b, uint32_t limits[])
 {
 	const bool is_full = b->n == BURST_MAX;
 
-	if (!b->for_linux && w->variant->all_plain(view, b))
+	if (!b->linux_mask && w->variant->all_plain(b))
 		return true;
 	b->has_one_hop = is_full ? has_one_hop(b, BURST_MAX) : has_one_hop(b, b->n);
 	if (!b->has_one_hop)
-		w->variant->limits(view, b->hop, limits, b->n);
-	return is_full ? check_first(view, b, BURST_MAX, limits)
-	               : check_first(view, b, b->n, limits);
+		w->variant->limits(b->view, b->hop, limits, b->n);
+	return is_full ? check_first(b, BURST_MAX, limits) : check_first(b, b->n, limits);
 }
 
-// Whether some packet leaves through its input port.
-static bool some_return(const struct burst *b, uint8_t from)
-{
-	bool found = false;
-
-	if (b->has_one_port)
-		return b->n && b->port[0] == from;
-	for (uint16_t i = 0; i < b->n; i++)
-		found |= b->port[i] == from;
-	return found;
-}
-
-// Neighbour discovery in packets addressed to other hosts, where Linux may answer for them
-// (proxy_ndp): Linux sees all of it and forwards what concerns no address that it proxies
-// (ip6_forward_proxy_check in net/ipv6/ip6_output.c).
-static bool is_discovery(const struct burst *b, uint16_t i)
-{
-	const struct wire_ip6 *ip = (const void *)(b->frame[i] + WIRE_ETHER_BYTES);
-
-	if (ip->next_header == WIRE_PROTO_TCP || ip->next_header == WIRE_PROTO_UDP)
-		return false;
-	return tap_classify(b->frame[i], b->mbuf[i]->data_len - burst_tag_bytes(b, i)) ==
-	       CLASS_NEIGHBOUR;
-}
-
-// Called only for bursts with punt_nd set.
-static __attribute__((noinline)) void punt_discovery(struct worker *w, struct burst *b)
-{
-	uint16_t alive = 0;
-
-	for (uint16_t i = 0; i < b->n; i++) {
-		if (is_discovery(b, i)) {
-			burst_drop(w, b->mbuf[i], VERDICT_LOCAL);
-			continue;
-		}
-		b->ttl[alive] = b->ttl[i];
-		burst_move(b, alive++, i);
-	}
-	b->n = alive;
-}
-
-void datapath_check(struct worker *w, const struct fib_view *view, struct burst *b)
+void datapath_check(struct worker *w, struct burst *b)
 {
 	uint32_t limits[BURST_MAX] LINE_ALIGNED;
-	bool all_pass;
+	bool all_pass = check_all(w, b, limits);
 
-	if (unlikely(b->punt_nd))
-		punt_discovery(w, b);
-	all_pass = check_all(w, view, b, limits);
-
-	if (unlikely(!all_pass) && datapath_ecmp(view, b))
-		all_pass = check_all(w, view, b, limits);
+	if (unlikely(!all_pass) && datapath_ecmp(b))
+		all_pass = check_all(w, b, limits);
 	if (unlikely(!all_pass))
-		drop_slow(w, view, limits, b);
-	if (b->may_redirect && unlikely(some_return(b, w->from)))
-		datapath_redirect(w, view, b);
+		drop_slow(w, limits, b);
 }

@@ -38,6 +38,7 @@ static int add_worker(struct path *path, struct fib_rcu *rcu, struct tap_table *
 	w->stop = &path->stop;
 	w->variant = datapath_choose_variant();
 	w->poll = w->polls;
+	w->poisons = BURST_POISONS;
 	w->tsc_hz = rte_get_tsc_hz();
 	w->long_gap = w->tsc_hz / 1000000 * STALLS_LEAST_US;
 	for (unsigned q = 0; q < w->io->n_queues; q++)

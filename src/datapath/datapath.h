@@ -22,5 +22,8 @@ int datapath_start(struct path *path, struct error *error);
 void datapath_stop(struct path *path);
 void datapath_close(struct path *path);
 
+// Name of a step, by its index in the counters of workers; NULL: there are no more. Any thread.
+const char *datapath_step_name(unsigned step);
+
 // Counters by worker. They may be read while workers run, and are valid until datapath_close.
 struct stats_worker *const *datapath_stats(const struct path *path, unsigned *n_workers);

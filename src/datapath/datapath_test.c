@@ -49,6 +49,7 @@ static int set_up(void **state)
 	worker = (struct worker){.states = states,
 		.stat = &stat,
 		.poll = worker.polls,
+		.poisons = true,
 		.variant = &datapath_scalar};
 	memset(none_plain.port, FIB_NOT_PLAIN, sizeof(none_plain.port));
 	for (unsigned i = 0; i < FIB_SOURCE_WORDS; i++)
@@ -171,7 +172,7 @@ static void expect_taken(const struct burst *b, unsigned at, const struct rte_mb
 	assert_ptr_equal(b->frame[at], frame);
 	unsigned length = length_of(frame, is_ip4, m->pkt_len);
 	assert_int_equal(b->length[at], MIN_OF(length, UINT16_MAX));
-	assert_true(b->has_trailers || length == m->pkt_len);
+	assert_true(b->has & BURST_TRAILERS || length == m->pkt_len);
 	assert_int_equal(b->ttl[at], frame[is_ip4 ? 22 : 21]);
 	if (is_ip4)
 		expect_addresses4(b, at, frame);
@@ -247,6 +248,27 @@ static void pass_martians_lets_martian_sources_through(void **state)
 	assert_int_equal(worker.poll->ip4.n, 1);
 }
 
+static void nothing_is_left_of_an_earlier_burst(void **state)
+{
+	struct wire_recipe recipe = to_us(4);
+	struct received r = {&queue, mbufs, 1};
+	struct burst *b = &worker.poll->ip4;
+
+	place(0, &recipe, 0);
+	worker.variant = datapath_choose_variant();
+	for (unsigned i = 0; i < BURST_MAX; i++) {
+		b->mbuf[i] = mbufs[0];
+		b->hop[i] = b->port[i] = b->vrf[i] = 1;
+	}
+	datapath_parse(&worker, &view, &r);
+	assert_int_equal(b->n, 1);
+	for (unsigned i = 0; i < BURST_MAX; i++) {
+		assert_true(i == 0 || b->mbuf[i] != mbufs[0]);
+		assert_true(i == 0 || b->vrf[i] != 1);
+		assert_true(b->hop[i] != 1 && b->port[i] != 1);
+	}
+}
+
 static struct burst *one_packet(uint16_t hop, uint8_t ttl, uint16_t length)
 {
 	struct burst *b = &worker.poll->ip4;
@@ -256,7 +278,9 @@ static struct burst *one_packet(uint16_t hop, uint8_t ttl, uint16_t length)
 	recipe.frame_bytes = length;
 	place(0, &recipe, 0);
 	b->n = 1;
-	b->has_segments = false;
+	b->is_ip6 = false;
+	b->has = BURST_PACKETS;
+	b->view = &view;
 	b->mbuf[0] = mbufs[0];
 	b->frame[0] = packets[0].room + 128;
 	b->length[0] = length;
@@ -293,10 +317,10 @@ static void check_names_what_stops_a_packet(void **state)
 		uint64_t before = stat.verdict[rows[i].verdict], used = stat.hop[rows[i].hop];
 		bool passes = rows[i].verdict == VERDICT_FORWARD;
 
-		datapath_check(&worker, &view, b);
+		datapath_check(&worker, b);
 		assert_int_equal(b->n, passes);
 		assert_int_equal(stat.verdict[rows[i].verdict] - before, !passes);
-		datapath_scalar.rewrite4(&stat, &view, b);
+		datapath_scalar.rewrite4(&stat, b);
 		assert_int_equal(stat.hop[rows[i].hop] - used, passes);
 	}
 }
@@ -317,7 +341,7 @@ static void check_closes_gaps(const struct datapath_variant *variant)
 		b->length[i] = 100 + i;
 		b->hop[i] = i % 2 ? 1 : 4;
 	}
-	datapath_check(&worker, &view, b);
+	datapath_check(&worker, b);
 	assert_int_equal(b->n, BURST_MAX - 22);
 	assert_int_equal(worker.n_dropped, 22);
 	for (unsigned i = 0, from = 0; i < b->n; i++, from++) {
@@ -355,7 +379,7 @@ static void rewrite4_keeps_every_checksum_good(const struct datapath_variant *va
 		ip->checksum_be = wire_ip4_checksum_be(ip);
 		memcpy(before, b->frame[0], sizeof(before));
 		b->has_one_hop = id & 1;
-		variant->rewrite4(&stat, &view, b);
+		variant->rewrite4(&stat, b);
 		assert_int_equal(stat.hop[1] - used, 1);
 		assert_true(wire_ip4_checksum_good(ip));
 		memcpy(before, hops[1].macs, 12);
@@ -376,7 +400,7 @@ static void rewrite6_changes_macs_and_hop_limit(const struct datapath_variant *v
 		place(0, &recipe, 0);
 		memcpy(before, b->frame[0], sizeof(before));
 		b->has_one_hop = limit & 1;
-		variant->rewrite6(&stat, &view, b);
+		variant->rewrite6(&stat, b);
 		memcpy(before, hops[1].macs, 12);
 		before[21]--;
 		assert_memory_equal(b->frame[0], before, sizeof(before));
@@ -399,10 +423,11 @@ static uint16_t member_of(const struct wire_recipe *recipe, uint16_t fragment)
 	struct burst *b = one_packet(5, 64, 60);
 
 	place(0, recipe, 0);
-	if (recipe->src.family == 4)
+	b->is_ip6 = recipe->src.family == 6;
+	if (!b->is_ip6)
 		((struct wire_ip4 *)(b->frame[0] + 14))->fragment_be = htobe16(fragment);
 	b->length[0] = recipe->frame_bytes;
-	assert_true(datapath_ecmp(&view, b));
+	assert_true(datapath_ecmp(b));
 	return b->hop[0];
 }
 
@@ -468,8 +493,8 @@ static void what_lies_behind_a_segment_chooses_no_member(void **state)
 		place(0, &recipe, 0);
 		packets[0].mbuf.data_off -= WIRE_VLAN_BYTES;
 		packets[0].mbuf.data_len = WIRE_VLAN_BYTES + WIRE_ETHER_BYTES + WIRE_IP4_BYTES;
-		b->has_segments = true;
-		assert_true(datapath_ecmp(&view, b));
+		b->has |= BURST_SEGMENTS;
+		assert_true(datapath_ecmp(b));
 		assert_true(i == 0 || b->hop[0] == member);
 		member = b->hop[0];
 	}
@@ -481,7 +506,7 @@ static void a_route_to_a_group_passes_check_as_its_member(void **state)
 	hops[1] = hops[2] = hops[4] = (struct fib_hop_entry){.frame_max = 1514, .port = 3};
 	struct burst *b = one_packet(5, 64, 60);
 
-	datapath_check(&worker, &view, b);
+	datapath_check(&worker, b);
 	assert_int_equal(b->n, 1);
 	assert_int_not_equal(b->hop[0], 5);
 	assert_int_equal(b->port[0], 3);
@@ -493,6 +518,7 @@ int main(void)
 		cmocka_unit_test(the_scalar_parser_says_what_wire_check_says),
 		cmocka_unit_test(the_parser_of_this_cpu_says_what_wire_check_says),
 		cmocka_unit_test(pass_martians_lets_martian_sources_through),
+		cmocka_unit_test(nothing_is_left_of_an_earlier_burst),
 		cmocka_unit_test(check_names_what_stops_a_packet),
 		cmocka_unit_test(check_closes_gaps_and_keeps_order),
 		cmocka_unit_test(rewriting_changes_nothing_but_what_it_should),

@@ -103,32 +103,29 @@ static uint64_t hash_hosts6(const uint8_t *frame, uint16_t length)
 
 static uint16_t contiguous_bytes(const struct burst *b, unsigned i)
 {
-	return b->has_segments ? b->mbuf[i]->data_len - burst_tag_bytes(b, i) : b->length[i];
-}
-
-static bool is_ip4(const struct burst *b, unsigned i)
-{
-	return b->frame[i][12] == 0x08;
+	return b->has & BURST_SEGMENTS ? b->mbuf[i]->data_len - burst_tag_bytes(b, i)
+	                               : b->length[i];
 }
 
 static uint64_t hash_flow(const struct burst *b, unsigned i)
 {
 	uint16_t length = contiguous_bytes(b, i);
 
-	return is_ip4(b, i) ? hash_flow4(b->frame[i], length) : hash_flow6(b->frame[i], length);
+	return b->is_ip6 ? hash_flow6(b->frame[i], length) : hash_flow4(b->frame[i], length);
 }
 
 static uint64_t hash_hosts(const struct burst *b, unsigned i)
 {
 	uint16_t length = contiguous_bytes(b, i);
 
-	return is_ip4(b, i) ? hash_hosts4(b->frame[i], length) : hash_hosts6(b->frame[i], length);
+	return b->is_ip6 ? hash_hosts6(b->frame[i], length) : hash_hosts4(b->frame[i], length);
 }
 
 // Compiled once for each hash.
-static inline __attribute__((always_inline)) bool select_members(const struct fib_view *view,
-	struct burst *b, uint64_t (*hash)(const struct burst *b, unsigned i))
+static inline __attribute__((always_inline)) bool select_members(struct burst *b,
+	uint64_t (*hash)(const struct burst *b, unsigned i))
 {
+	const struct fib_view *view = b->view;
 	bool has_group = false;
 
 	for (uint16_t i = 0; i < b->n; i++) {
@@ -145,11 +142,11 @@ static inline __attribute__((always_inline)) bool select_members(const struct fi
 	return has_group;
 }
 
-bool datapath_ecmp(const struct fib_view *view, struct burst *b)
+bool datapath_ecmp(struct burst *b)
 {
-	uint8_t layer3 = __atomic_load_n(view->layer3_hash, __ATOMIC_RELAXED);
+	uint8_t layer3 = __atomic_load_n(b->view->layer3_hash, __ATOMIC_RELAXED);
 
-	if (unlikely(layer3) && b->n && layer3 & (is_ip4(b, 0) ? FIB_LAYER3_IP4 : FIB_LAYER3_IP6))
-		return select_members(view, b, hash_hosts);
-	return select_members(view, b, hash_flow);
+	if (unlikely(layer3 & (b->is_ip6 ? FIB_LAYER3_IP6 : FIB_LAYER3_IP4)))
+		return select_members(b, hash_hosts);
+	return select_members(b, hash_flow);
 }

@@ -38,12 +38,15 @@ static uint16_t bucket_in(const struct frame *frame, uint16_t contiguous)
 	static struct burst b;
 	struct rte_mbuf mbuf = {.buf_addr = (void *)(uintptr_t)frame->at, .data_len = contiguous};
 
-	b = (struct burst){.n = 1, .has_segments = contiguous < frame->n};
+	b = (struct burst){.n = 1,
+		.view = &view,
+		.is_ip6 = frame->at[12] == 0x86,
+		.has = contiguous < frame->n ? BURST_SEGMENTS : 0};
 	b.mbuf[0] = &mbuf;
 	b.frame[0] = mbuf.buf_addr;
 	b.length[0] = frame->n;
 	b.hop[0] = GROUP;
-	assert_true(datapath_ecmp(&view, &b));
+	assert_true(datapath_ecmp(&b));
 	return b.hop[0];
 }
 
@@ -249,12 +252,12 @@ static void the_use_of_a_resilient_groups_bucket_is_noted(void **state)
 			.epoch = &epochs[i / 2]};
 		entry[GROUP].macs[FIB_ENTRY_RESILIENT] = is_resilient;
 		memset(used, 0, sizeof(used));
-		b = (struct burst){.n = 1};
+		b = (struct burst){.n = 1, .view = &own};
 		b.mbuf[0] = &mbuf;
 		b.frame[0] = mbuf.buf_addr;
 		b.length[0] = packet.n;
 		b.hop[0] = GROUP;
-		assert_true(datapath_ecmp(&own, &b));
+		assert_true(datapath_ecmp(&b));
 		for (unsigned at = 0; at < FIB_GROUP_BUCKETS; at++)
 			assert_int_equal(used[at],
 				is_resilient && at == b.hop[0] ? epochs[i / 2] : 0);

@@ -48,7 +48,9 @@ struct fake {
 	struct fib_rcu *rcu;
 	bool stop;
 	unsigned n_idle, n_made;
-	uint64_t loops_least; // the worker runs at least this many loops
+	unsigned n_buffers; // that the pool of all mbufs still has; FAKE_FRAMES after a reset
+	unsigned n_taken, n_returned; // buffers that the worker got from it, and those it freed
+	uint64_t loops_least;         // the worker runs at least this many loops
 };
 extern struct fake fake;
 // The scalar variant, the variant chosen for this CPU, and that one again with a table marked as

@@ -38,6 +38,7 @@ static void decide(struct watch *watch, const struct fib_view *view)
 	static struct burst b;
 
 	b.n = BURST_MAX;
+	b.view = view;
 	for (unsigned i = 0; i < BURST_MAX; i++) {
 		mbuf[i].pkt_len = FRAME_BYTES;
 		b.mbuf[i] = &mbuf[i];
@@ -47,7 +48,7 @@ static void decide(struct watch *watch, const struct fib_view *view)
 	}
 	fib_lookup4(view, watch->dst, b.hop, BURST_MAX);
 	worker.n_dropped = 0;
-	datapath_check(&worker, view, &b);
+	datapath_check(&worker, &b);
 	for (unsigned i = 0; i < b.n; i++)
 		watch->n_wrong += burst_port(&b, i) != LONG_WAY;
 	watch->n_passed += b.n;

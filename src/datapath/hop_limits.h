@@ -14,9 +14,6 @@ _Static_assert(offsetof(struct fib_hop_entry, frame_max) == 12 &&
 	"the order of the words below");
 enum { LIMITS_AT = offsetof(struct fib_hop_entry, frame_max) };
 
-// A packet that arrives with this TTL or hop limit, or less, is not forwarded.
-enum { TTL_LAST = 1 };
-
 static inline uint32_t limits_read(const struct fib_view *view, uint16_t hop)
 {
 	const uint8_t *entry = (const uint8_t *)&view->hops[hop];
@@ -27,8 +24,8 @@ static inline uint32_t limits_read(const struct fib_view *view, uint16_t hop)
 // Returns true if all packets leave through hops in view->plain, untagged, within the TTL and
 // length limits; then port[], has_one_port and has_one_hop are set. False: check each packet. The
 // scalar variant always returns false.
-bool all_plain_scalar(const struct fib_view *view, struct burst *b);
-bool all_plain_avx512(const struct fib_view *view, struct burst *b);
+bool all_plain_scalar(struct burst *b);
+bool all_plain_avx512(struct burst *b);
 
 // Reads the limits of n hops; limits[] has space for BURST_MAX.
 void limits_scalar(const struct fib_view *view, const uint16_t hop[], uint32_t limits[],

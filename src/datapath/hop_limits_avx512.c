@@ -1,6 +1,7 @@
 // Next hop checks with AVX-512: a whole burst by the summary table, or each hop's limits, gathered,
 // so that vector loads do not follow a loop of small stores. Worker.
 #include "datapath/hop_limits.h"
+#include "datapath/judge.h"
 
 #include <immintrin.h>
 #include <rte_atomic.h>
@@ -41,8 +42,9 @@ static inline uint16_t frame_max_of(uint32_t before, uint32_t after)
 	return before == after ? plain.frame_max : 0;
 }
 
-bool all_plain_avx512(const struct fib_view *view, struct burst *b)
+bool all_plain_avx512(struct burst *b)
 {
+	const struct fib_view *view = b->view;
 	const uint32_t before = limit_of(view);
 	const __m512i end = _mm512_set1_epi16(FIB_PLAIN_HOPS), bit8 = _mm512_set1_epi16(0x100);
 	const __mmask64 valid = _bzhi_u64(UINT64_MAX, b->n);
@@ -56,13 +58,13 @@ bool all_plain_avx512(const struct fib_view *view, struct burst *b)
 	const __m512i port = ports_of(view->plain->port, id, ninth);
 	const uint32_t after = limit_of(view);
 	const __m512i most = _mm512_set1_epi16((short)frame_max_of(before, after));
-	__mmask64 odd = _mm512_cmple_epu8_mask(ttl, _mm512_set1_epi8(TTL_LAST)) |
+	__mmask64 odd = judge_are_expired(ttl) |
 	                _mm512_cmpeq_epi8_mask(port, _mm512_set1_epi8((char)FIB_NOT_PLAIN));
 
 	odd |= _mm512_cmpge_epu16_mask(low, end) |
-	       _mm512_cmpgt_epu16_mask(_mm512_load_si512(b->length), most);
+	       judge_are_too_long(_mm512_load_si512(b->length), most);
 	odd |= (uint64_t)(_mm512_cmpge_epu16_mask(high, end) |
-			  _mm512_cmpgt_epu16_mask(_mm512_load_si512(b->length + 32), most))
+			  judge_are_too_long(_mm512_load_si512(b->length + 32), most))
 	       << 32;
 	if (odd & valid)
 		return false;

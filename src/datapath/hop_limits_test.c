@@ -2,6 +2,7 @@
 #include "datapath/hop_limits.h"
 
 #include "datapath/dice.h"
+#include "datapath/judge.h"
 #include "datapath/steps.h"
 #include "datapath/variant.h"
 
@@ -99,16 +100,19 @@ static void hops_in_brief_are_no_shortcut(void **state)
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		deal(&dealt, round % 2 ? BURST_MAX : dice(BURST_MAX + 1), dice(2));
 		long_way = short_way = dealt;
-		bool passes = worker.variant->all_plain(&brief, &short_way);
+		long_way.view = &whole;
+		short_way.view = &brief;
+		bool passes = worker.variant->all_plain(&short_way);
 		assert_int_equal(passes,
 			worker.variant != &datapath_scalar && may_pass_at_once(&dealt, &plain));
 		n_passed += passes;
 		short_way = dealt;
+		short_way.view = &brief;
 		worker.n_dropped = 0;
-		datapath_check(&worker, &whole, &long_way);
+		datapath_check(&worker, &long_way);
 		unsigned dropped = worker.n_dropped;
 		worker.n_dropped = 0;
-		datapath_check(&worker, &brief, &short_way);
+		datapath_check(&worker, &short_way);
 		assert_int_equal(worker.n_dropped, dropped);
 		assert_int_equal(short_way.n, long_way.n);
 		assert_int_equal(short_way.has_one_hop, long_way.has_one_hop);
@@ -120,6 +124,126 @@ static void hops_in_brief_are_no_shortcut(void **state)
 		}
 	}
 	assert_true(worker.variant == &datapath_scalar || n_passed > ROUNDS / 4);
+}
+
+// Next hops of every kind. IPv4 packets to some may be longer than their entries say.
+static void make_any_hops(struct fib_hop_entry all[], uint16_t most[], struct fib_plain_hops *plain)
+{
+	static const uint8_t verdicts[] = {VERDICT_FORWARD, VERDICT_FORWARD, FIB_VERDICT_TAGGED,
+		VERDICT_BLACKHOLE, VERDICT_LOCAL, VERDICT_NEIGHBOUR_UNRESOLVED};
+
+	plain->frame_max = LEAST_FRAME;
+	memset(plain->port, FIB_NOT_PLAIN, sizeof(plain->port));
+	for (unsigned id = 0; id < SOME_HOPS; id++) {
+		uint8_t verdict = verdicts[dice(8) ? 0 : dice(ARRAY_LEN(verdicts))];
+
+		all[id] = (struct fib_hop_entry){.frame_max = LEAST_FRAME + dice(3),
+			.port = dice(FIB_NOT_PLAIN),
+			.verdict = verdict};
+		most[id] = all[id].frame_max + dice(3);
+		if (id < FIB_PLAIN_HOPS && verdict == VERDICT_FORWARD)
+			plain->port[id] = all[id].port;
+	}
+}
+
+static uint8_t any_ttl(void)
+{
+	return dice(50) ? 2 + dice(254) : dice(3);
+}
+
+static void deal_any(struct burst *b)
+{
+	unsigned first = dice(SOME_HOPS), n_hops = 1 + (dice(2) ? 0 : dice(SOME_HOPS - first));
+
+	*b = (struct burst){.n = 1 + dice(BURST_MAX), .has = BURST_PACKETS, .is_ip6 = dice(2)};
+	b->linux_mask = dice(4) ? 0 : dice(2) ? UINT64_MAX : 1ull << dice(64);
+	for (unsigned i = 0; i < BURST_MAX; i++) {
+		b->mbuf[i] = &mbuf[i];
+		b->frame[i] = frame;
+		b->length[i] = dice(30) ? 60 + dice(900) : LEAST_FRAME - 1 + dice(7);
+		b->ttl[i] = any_ttl();
+		b->hop[i] = first + dice(n_hops);
+	}
+}
+
+// In the simplest way.
+static enum verdict expected_verdict(const struct burst *b, unsigned i)
+{
+	const struct fib_hop_entry *hop = &b->view->hops[b->hop[i]];
+	const unsigned most = b->is_ip6 ? hop->frame_max : b->view->frame_max4[b->hop[i]];
+	enum verdict verdict = hop->verdict;
+
+	if (verdict == VERDICT_FORWARD || hop->verdict == FIB_VERDICT_TAGGED)
+		verdict = b->ttl[i] < 2         ? VERDICT_TTL_EXPIRED
+		          : b->length[i] > most ? VERDICT_MTU_EXCEEDED
+		                                : VERDICT_FORWARD;
+	assert_int_equal(judge(hop->verdict, most, b->length[i], b->ttl[i]), verdict);
+	return b->linux_mask >> i & 1 ? VERDICT_LINUX : verdict;
+}
+
+static void expect_judged(const struct burst *judged, const struct burst *dealt,
+	const uint64_t before[N_VERDICTS])
+{
+	uint64_t want[N_VERDICTS];
+	unsigned n = 0;
+
+	memcpy(want, before, sizeof(want));
+	for (unsigned i = 0; i < dealt->n; i++) {
+		const struct fib_hop_entry *hop = &dealt->view->hops[dealt->hop[i]];
+		enum verdict verdict = expected_verdict(dealt, i);
+
+		if (verdict != VERDICT_FORWARD) {
+			want[verdict]++;
+			continue;
+		}
+		assert_true(n < judged->n);
+		assert_ptr_equal(judged->mbuf[n], dealt->mbuf[i]);
+		assert_int_equal(judged->hop[n], dealt->hop[i]);
+		assert_true(!judged->has_one_hop || judged->hop[0] == dealt->hop[i]);
+		assert_int_equal(burst_port(judged, n), hop->port);
+		assert_true(hop->verdict == VERDICT_FORWARD || judged->has & BURST_TAGS);
+		n++;
+	}
+	assert_int_equal(judged->n, n);
+	assert_memory_equal(stat.verdict, want, sizeof(want));
+}
+
+// Any hops, TTLs and lengths: each way to check a burst gives each packet the verdict of judge().
+static void all_judge_alike(void **state)
+{
+	static struct fib_hop_entry all[SOME_HOPS];
+	static uint16_t most[SOME_HOPS];
+	static struct fib_plain_hops plain, none;
+	static struct tap_worker tap;
+	const struct datapath_variant *const variants[] = {&datapath_scalar,
+		datapath_choose_variant()};
+	const uint8_t layer3 = 0;
+	const struct fib_view views[] = {
+		{.hops = all, .plain = &plain, .frame_max4 = most, .layer3_hash = &layer3},
+		{.hops = all, .plain = &none, .frame_max4 = most, .layer3_hash = &layer3}};
+	unsigned n_passed = 0;
+
+	memset(none.port, FIB_NOT_PLAIN, sizeof(none.port));
+	memset(tap.class_of, CLASS_NONE, sizeof(tap.class_of));
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		static struct burst dealt, judged;
+		uint64_t before[N_VERDICTS];
+
+		if (round % 50 == 0)
+			make_any_hops(all, most, &plain);
+		deal_any(&dealt);
+		for (unsigned way = 0; way < ARRAY_LEN(variants) * ARRAY_LEN(views); way++) {
+			worker = (struct worker){.stat = &stat, .variant = variants[way % 2]};
+			worker.tap = dealt.linux_mask ? &tap : NULL;
+			dealt.view = &views[way / 2];
+			judged = dealt;
+			memcpy(before, stat.verdict, sizeof(before));
+			datapath_check(&worker, &judged);
+			expect_judged(&judged, &dealt, before);
+			n_passed += judged.n == dealt.n;
+		}
+	}
+	assert_in_range(n_passed, ROUNDS / 4, 4 * ROUNDS - ROUNDS / 4);
 }
 
 static void limits_are_those_of_each_hop(void **state)
@@ -158,6 +282,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hops_in_brief_are_no_shortcut),
+		cmocka_unit_test(all_judge_alike),
 		cmocka_unit_test(limits_are_those_of_each_hop),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // Settings of one interface do not affect another: MAC addresses, flags, redirects, VRFs on one
 // port.
 #include "datapath/dice.h"
+#include "datapath/steps.h"
 #include "datapath/vlans.h"
 
 static void the_mac_of_a_vlan_may_be_its_own(void **state)
@@ -175,8 +176,7 @@ static void walk_vrfs(const char *dst)
 		expect_bytes(fake.device[3].sent[i], &left[3]);
 }
 
-// A poll with deferred packets ends its pipelined batch; packets of the next poll come after them.
-static void two_bursts_of_a_vlan_walk_aside_in_order(void **state)
+static void bursts_of_a_vlan_keep_their_order(void **state)
 {
 	struct bytes frame = frame_on(RED_IN, "10.1.2.3");
 	const unsigned n = 2 * BURST_MAX;
@@ -196,6 +196,97 @@ static void two_bursts_of_a_vlan_walk_aside_in_order(void **state)
 			assert_int_equal(rte_pktmbuf_mtod(m, uint8_t *)[m->data_len - 1], i);
 		}
 	}
+}
+
+// All leave through port 3, numbered in their last byte.
+static void packets_of_several_vrfs_keep_their_order(void **state)
+{
+	static const struct {
+		uint16_t in;
+		const char *dst;
+	} rows[] = {{BLUE_IN, "10.1.2.3"}, {PLAIN_IN, "10.3.2.3"}, {TAGGED_IN, "10.3.2.3"}};
+	const unsigned n = 2 * BURST_MAX;
+
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		fake_reset(fake_variants[v]);
+		fake.io.burst = BURST_MAX;
+		for (unsigned i = 0; i < n; i++) {
+			unsigned row = dice(ARRAY_LEN(rows));
+			struct bytes frame = frame_on(rows[row].in, rows[row].dst);
+
+			frame.at[frame.n - 1] = i;
+			fake_receive(0, &frame);
+		}
+		fake_run();
+		// Untagged frames that the vector parser recognises are taken before the others of
+		// their sixteen.
+		assert_int_equal(fake.device[3].n_sent, n);
+		for (unsigned i = 0; i < n; i++) {
+			const struct rte_mbuf *m = fake.device[3].sent[i];
+			unsigned number = rte_pktmbuf_mtod(m, uint8_t *)[m->data_len - 1];
+
+			if (v == 0)
+				assert_int_equal(number, i);
+			assert_int_equal(number / 16, i / 16);
+		}
+	}
+}
+
+// Which interfaces the frames of a burst come in on, in turns, and the marks of the burst.
+static const struct {
+	uint16_t in[3];
+	bool has_one_iif, has_one_vrf;
+} in_rows[] = {
+	{{PLAIN_IN, PLAIN_IN, PLAIN_IN}, true, true},
+	{{RED_IN, RED_IN, RED_IN}, true, true},
+	{{PLAIN_IN, TAGGED_IN, TAGGED_IN}, false, true},
+	{{TAGGED_IN, SERVICE_IN, QINQ_IN}, false, true},
+	{{PLAIN_IN, RED_IN, BLUE_IN}, false, false},
+	{{BLUE_IN, RED_IN, BLUE_IN}, false, false},
+};
+
+static void expect_iifs(const struct burst *b, const uint16_t in[3])
+{
+	uint64_t linux_mask = 0;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		unsigned number = b->frame[i][b->length[i] - 1];
+		uint16_t iif = in[number % 3];
+
+		assert_int_equal(burst_iif(b, i), iif);
+		assert_int_equal(burst_vrf(b, i), fib_iface(fake.fib, iif)->vrf);
+		linux_mask |= (uint64_t)(iif == BLUE_IN || iif == TAGGED_IN) << i;
+	}
+	assert_int_equal(b->linux_mask & burst_all(b), linux_mask);
+}
+
+static void a_burst_says_where_its_packets_came_in(void **state)
+{
+	struct rte_mbuf *mbufs[BURST_MAX];
+	const struct received r = {fake.io.queues, mbufs, BURST_MAX};
+
+	for (unsigned v = 0; v < 2; v++)
+		for (unsigned row = 0; row < 2 * ARRAY_LEN(in_rows); row++) {
+			const bool is_ip6 = row % 2;
+
+			fake_reset(fake_variants[v]);
+			set_flags(TAGGED_IN, is_ip6 ? FIB_IFACE_LINUX6 : FIB_IFACE_LINUX4);
+			set_flags(BLUE_IN, FIB_IFACE_LINUX);
+			for (unsigned i = 0; i < BURST_MAX; i++) {
+				struct bytes frame = frame_on(in_rows[row / 2].in[i % 3],
+					is_ip6 ? "2001:db8:1::3" : "10.1.2.3");
+				frame.at[frame.n - 1] = i;
+				mbufs[i] = fake_mbuf(&frame);
+			}
+			datapath_parse(&fake.worker, fib_reader_view(fake.worker.rcu), &r);
+			const struct burst *b =
+				is_ip6 ? &fake.worker.poll->ip6 : &fake.worker.poll->ip4;
+			assert_int_equal(b->n, BURST_MAX);
+			assert_int_equal(b->in_port, 0);
+			assert_int_equal(b->has_one_iif, in_rows[row / 2].has_one_iif);
+			assert_int_equal(b->has_one_vrf, in_rows[row / 2].has_one_vrf);
+			expect_iifs(b, in_rows[row / 2].in);
+		}
 }
 
 static void vrfs_with_the_same_prefixes_stay_apart(void **state)
@@ -274,13 +365,15 @@ static void walk_any(const struct bytes frames[], unsigned n, uint32_t flags)
 
 	set_flags(PLAIN_IN, flags & 0x7f);
 	set_flags(TAGGED_IN, flags >> 8 & 0x7f);
-	fake.tap.redirect_cycles = flags & 0x10000 ? 0 : UINT64_MAX;
+	set_flags(RED_IN, flags >> 16 & 0x7f);
+	fake.tap.redirect_cycles = flags & 0x1000000 ? 0 : UINT64_MAX;
 	for (unsigned i = 0; i < n; i++)
 		mbufs[i] = fake_receive(0, &frames[i]);
 	fake_run();
 	expect_punts_as_they_came(frames, mbufs, n);
 }
 
+// Packet by packet or in bursts, which have packets of several VRFs and with several flags.
 // fake_run checks the packet accounting.
 static void whatever_comes_is_accounted_for_and_punted_as_it_came(void **state)
 {
@@ -289,7 +382,7 @@ static void whatever_comes_is_accounted_for_and_punted_as_it_came(void **state)
 	uint64_t n_sent = 0, n_punted = 0;
 
 	for (unsigned round = 0; round < 300; round++) {
-		uint32_t flags = dice(1 << 17) & dice(1 << 17) & dice(1 << 17);
+		uint32_t flags = dice(1 << 25) & dice(1 << 25) & dice(1 << 25);
 
 		for (unsigned i = 0; i < ARRAY_LEN(frames); i++)
 			frames[i] = any_frame();
@@ -319,7 +412,9 @@ int main(void)
 		cmocka_unit_test(a_port_of_linuxs_gives_it_its_vlans_too),
 		cmocka_unit_test(redirects_are_for_the_same_vlan_only),
 		cmocka_unit_test(ip4_through_an_ip6_neighbour_has_the_mtu_of_ip4),
-		cmocka_unit_test(two_bursts_of_a_vlan_walk_aside_in_order),
+		cmocka_unit_test(packets_of_several_vrfs_keep_their_order),
+		cmocka_unit_test(a_burst_says_where_its_packets_came_in),
+		cmocka_unit_test(bursts_of_a_vlan_keep_their_order),
 		cmocka_unit_test(vrfs_with_the_same_prefixes_stay_apart),
 		cmocka_unit_test(an_address_is_local_in_its_own_vrf_only),
 		cmocka_unit_test(a_port_may_be_in_a_vrf_without_its_vlans),

@@ -50,9 +50,9 @@ static bool give_up(struct worker *w, unsigned i, uint64_t patience_loops)
 	struct injection *in = &w->injection;
 
 	if (!port_is_up(&w->states[in->mbuf[i]->port]))
-		burst_drop(w, in->mbuf[i], VERDICT_PORT_DOWN);
+		worker_drop(w, in->mbuf[i], VERDICT_PORT_DOWN);
 	else if (w->stat->loops - in->taken_at[i] >= patience_loops)
-		burst_drop(w, in->mbuf[i], VERDICT_TX_REFUSED);
+		worker_drop(w, in->mbuf[i], VERDICT_TX_REFUSED);
 	else
 		return false;
 	return true;

@@ -84,71 +84,95 @@ static void drop_all(struct parse *p)
 
 	for (uint16_t i = 0; i < p->n; i++) {
 		bytes += p->mbuf[i]->pkt_len;
-		burst_drop(p->w, p->mbuf[i], VERDICT_PORT_DISABLED);
+		worker_drop(p->w, p->mbuf[i], VERDICT_PORT_DISABLED);
 	}
 	stats_add(p->rx_bytes, bytes);
 }
 
-// Clears the bursts and sets the flags of the input interface.
-static inline void begin(struct worker *w, const struct fib_view *view, struct fib_iface_in iface)
+// A burst without packets, whose values and flags are those of the port.
+static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 {
-	uint8_t all = iface.flags & FIB_IFACE_LINUX;
+	const struct burst_flags flags = burst_flags(p->iface, is_ip6);
 
-	w->poll->ip4.n = w->poll->ip6.n = 0;
-	w->poll->ip4.own_source_mask = 0;
-	w->poll->ip4.sources = view->sources;
-	w->poll->ip4.has_segments = w->poll->ip6.has_segments = false;
-	w->poll->ip4.has_tags = w->poll->ip6.has_tags = false;
-	w->poll->ip4.has_trailers = w->poll->ip6.has_trailers = false;
-	w->poll->ip4.for_linux = all | (iface.flags & FIB_IFACE_LINUX4);
-	w->poll->ip6.for_linux = all | (iface.flags & FIB_IFACE_LINUX6);
-	w->poll->ip4.may_redirect = iface.flags & FIB_IFACE_REDIRECTS4;
-	w->poll->ip6.may_redirect = iface.flags & FIB_IFACE_REDIRECTS6;
-	w->poll->ip6.punt_nd = iface.flags & FIB_IFACE_DISCOVERY6;
+	if (unlikely(p->w->poisons))
+		burst_poison(b);
+	b->n = 0;
+	b->has = BURST_PACKETS | (flags.may_redirect ? BURST_REDIRECTS : 0) |
+	         (flags.has_discovery ? BURST_DISCOVERY : 0) |
+	         (flags.is_strict | flags.is_loose ? BURST_RPF : 0);
+	b->in_port = p->in_port;
+	b->is_ip6 = is_ip6;
+	b->has_one_iif = b->has_one_vrf = true;
+	b->has_one_hop = b->has_one_port = false;
+	b->view = p->view;
+	b->sources = p->view->sources;
+	b->own_source_mask = 0;
+	b->linux_mask = -(uint64_t)flags.for_linux;
+	b->redirect_mask = -(uint64_t)flags.may_redirect;
+	b->discovery_mask = -(uint64_t)flags.has_discovery;
+	b->strict_mask = -(uint64_t)flags.is_strict;
+	b->loose_mask = -(uint64_t)flags.is_loose;
+	b->fragment_mask = 0;
+	b->iif[0] = p->in_port;
+	b->vrf[0] = p->iface.vrf;
 }
 
-static inline const struct fib_view *view_of(const struct fib_view *view, uint8_t vrf)
+static bool are_equal(const uint16_t values[], unsigned n)
 {
-	return likely(vrf == 0) ? view : &view->vrfs[vrf];
+	uint16_t differ = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		differ |= values[i] ^ values[0];
+	return !differ;
 }
 
-const struct fib_view *datapath_parse(struct worker *w, const struct fib_view *view,
-	const struct received *r)
+// Some packet came in on a VLAN: all may have come in on the same one.
+static __attribute__((noinline)) void unite(struct burst *b)
+{
+	b->has_one_iif = are_equal(b->iif, b->n);
+	b->has_one_vrf = b->has_one_vrf || are_equal(b->vrf, b->n);
+	b->linux_mask &= burst_all(b);
+}
+
+static __attribute__((noinline)) void keep_own_sources(const struct parse *p, struct burst *b)
+{
+	bool passes = __atomic_load_n(&p->port_state->pass_martians, __ATOMIC_RELAXED);
+
+	b->own_source_mask &= passes ? 0 : ~b->linux_mask;
+	b->has |= b->own_source_mask ? BURST_OWN_SOURCES : 0;
+}
+
+static inline void end(const struct parse *p, struct burst *b)
+{
+	if (!b->n)
+		b->has = 0;
+	if (unlikely(!b->has_one_iif))
+		unite(b);
+	if (unlikely(b->own_source_mask))
+		keep_own_sources(p, b);
+}
+
+void datapath_parse(struct worker *w, const struct fib_view *view, const struct received *r)
 {
 	struct parse p = {
 		.w = w,
 		.view = view,
 		.port_state = &w->states[r->from->port],
+		.in_port = r->from->port,
 		.mac = load64(w->states[r->from->port].mac) << 16,
 		.rx_bytes = &w->stat->port[r->from->port].rx_bytes,
 		.mbuf = r->mbuf,
 		.n = r->n,
 	};
 
-	w->from = r->from->port;
 	if (w->tap)
-		p.iface = fib_iface_in_load(view, w->from);
-	begin(w, view, p.iface);
+		p.iface = fib_iface_in_load(view, p.in_port);
+	begin(&p, &w->poll->ip4, false);
+	begin(&p, &w->poll->ip6, true);
 	if (unlikely(p.iface.flags & FIB_IFACE_DOWN))
 		drop_all(&p);
 	else
 		w->variant->parse(&p);
-	return view_of(view, p.iface.vrf);
-}
-
-const struct fib_view *datapath_parse_deferred(struct worker *w, const struct fib_view *view)
-{
-	struct deferred *a = &w->deferred;
-	struct fib_iface_in iface = a->iface[0];
-	uint16_t n = a->n;
-
-	begin(w, view, iface);
-	a->n = 0;
-	for (uint16_t i = 0; i < n; i++) {
-		if (parse_same_rules(a->iface[i], iface))
-			parse_take(w, a->mbuf[i], a->frame[i]);
-		else
-			parse_defer(a, a->mbuf[i], a->frame[i], a->iface[i]);
-	}
-	return view_of(view, iface.vrf);
+	end(&p, &w->poll->ip4);
+	end(&p, &w->poll->ip6);
 }

@@ -19,6 +19,7 @@ struct parse {
 	struct worker *w;
 	const struct fib_view *view;
 	const struct port_state *port_state;
+	uint16_t in_port;
 	struct fib_iface_in iface; // the port's; all 0 without TAP interfaces
 	uint64_t *rx_bytes;
 	uint64_t mac; // the port's MAC, shifted left by 16, to compare with the first 8 bytes of a
@@ -71,20 +72,22 @@ static inline void take6(struct burst *b, struct rte_mbuf *m, uint8_t *frame, ui
 	b->dst6[i].low = rte_be_to_cpu_64(load64(frame + 46));
 }
 
-// Appends a valid packet of any kind: it may have tags, which end at `frame` + 12, several
-// segments, or a trailer.
-void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame);
+// Flags of an interface that hold for packets of a family.
+struct burst_flags {
+	bool for_linux, may_redirect, has_discovery, is_strict, is_loose;
+};
 
-static inline void parse_defer(struct deferred *a, struct rte_mbuf *m, uint8_t *frame,
-	struct fib_iface_in iface)
+static inline struct burst_flags burst_flags(struct fib_iface_in iface, bool is_ip6)
 {
-	a->mbuf[a->n] = m;
-	a->frame[a->n] = frame;
-	a->iface[a->n++] = iface;
-}
+	const uint8_t flags = iface.flags;
+	const uint8_t linux_flag = is_ip6 ? FIB_IFACE_LINUX6 : FIB_IFACE_LINUX4;
+	const uint8_t redirects = is_ip6 ? FIB_IFACE_REDIRECTS6 : FIB_IFACE_REDIRECTS4;
 
-// Whether packets of both interfaces may share one burst.
-static inline bool parse_same_rules(struct fib_iface_in a, struct fib_iface_in b)
-{
-	return a.vrf == b.vrf && a.flags == b.flags;
+	return (struct burst_flags){
+		.for_linux = flags & (FIB_IFACE_LINUX | linux_flag),
+		.may_redirect = flags & redirects,
+		.has_discovery = is_ip6 && flags & FIB_IFACE_DISCOVERY6,
+		.is_strict = !is_ip6 && iface.rpf4 == FIB_RPF_STRICT,
+		.is_loose = !is_ip6 && iface.rpf4 == FIB_RPF_LOOSE,
+	};
 }

@@ -71,7 +71,7 @@ static void find_vlan(const struct parse *p, struct arrival *a)
 	if (!load64(tags.bytes))
 		return;
 	uint16_t id =
-		p->iface.n_tags ? fib_iface_tagged(p->view, p->w->from, &tags) : FIB_NO_IFACE_IN;
+		p->iface.n_tags ? fib_iface_tagged(p->view, p->in_port, &tags) : FIB_NO_IFACE_IN;
 	if (id == FIB_NO_IFACE_IN) {
 		a->frame = a->start;
 		return;
@@ -83,7 +83,7 @@ static void find_vlan(const struct parse *p, struct arrival *a)
 
 static bool is_our_mac(const struct parse *p, const struct arrival *a)
 {
-	bool is_vlan = a->id != p->w->from;
+	bool is_vlan = a->id != p->in_port;
 
 	if (!is_vlan && memcmp(a->start, p->port_state->mac, sizeof(p->port_state->mac)) == 0)
 		return true;
@@ -185,35 +185,72 @@ static uint32_t reported_length(const uint8_t *frame)
 	return WIRE_ETHER_BYTES + WIRE_IP6_BYTES + be16toh(ip6->payload_length_be);
 }
 
-void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame)
+// Stores the same value for all packets, those still to come included.
+static void spread(uint16_t values[], bool *has_one)
 {
-	uint16_t n_tag_bytes = frame - rte_pktmbuf_mtod(m, uint8_t *);
-	uint32_t longest = MAX_OF(reported_length(frame), (uint32_t)PADDED_BYTES);
-	uint32_t length = MIN_OF(m->pkt_len - n_tag_bytes, longest);
-	bool is_ip4 = frame[12] == 0x08;
-	struct burst *b = is_ip4 ? &w->poll->ip4 : &w->poll->ip6;
+	for (unsigned i = 1; *has_one && i < BURST_MAX; i++)
+		values[i] = values[0];
+	*has_one = false;
+}
 
-	b->has_trailers |= length < m->pkt_len - n_tag_bytes;
-	b->has_segments |= m->nb_segs > 1;
-	b->has_tags |= n_tag_bytes > 0;
+static void set_bit(uint64_t *mask, unsigned i, bool is_set)
+{
+	*mask = (*mask & ~(1ull << i)) | (uint64_t)is_set << i;
+}
+
+// The latest packet came in on a VLAN. Packets of the port itself have the values that are set
+// already.
+static void take_vlan(struct burst *b, const struct arrival *a)
+{
+	const struct burst_flags flags = burst_flags(a->iface, b->is_ip6);
+	const uint16_t i = b->n - 1;
+
+	spread(b->iif, &b->has_one_iif);
+	b->iif[i] = a->id;
+	if (b->has_one_vrf && b->vrf[0] != a->iface.vrf)
+		spread(b->vrf, &b->has_one_vrf);
+	if (!b->has_one_vrf)
+		b->vrf[i] = a->iface.vrf;
+	set_bit(&b->linux_mask, i, flags.for_linux);
+	set_bit(&b->redirect_mask, i, flags.may_redirect);
+	set_bit(&b->discovery_mask, i, flags.has_discovery);
+	set_bit(&b->strict_mask, i, flags.is_strict);
+	set_bit(&b->loose_mask, i, flags.is_loose);
+	b->has |= (flags.may_redirect ? BURST_REDIRECTS : 0) |
+	          (flags.has_discovery ? BURST_DISCOVERY : 0) |
+	          (flags.is_strict | flags.is_loose ? BURST_RPF : 0);
+}
+
+// Appends a valid packet of any kind: it may have tags, which end at `frame` + 12, several
+// segments, or a trailer.
+static void take_any(struct parse *p, const struct arrival *a)
+{
+	const uint32_t longest = MAX_OF(reported_length(a->frame), (uint32_t)PADDED_BYTES);
+	const uint32_t received = a->mbuf->pkt_len - tag_bytes(a);
+	const uint32_t length = MIN_OF(received, longest);
+	const bool is_ip4 = a->frame[12] == 0x08;
+	struct burst *b = is_ip4 ? &p->w->poll->ip4 : &p->w->poll->ip6;
+
+	b->has |= (length < received ? BURST_TRAILERS : 0) |
+	          (a->mbuf->nb_segs > 1 ? BURST_SEGMENTS : 0) | (tag_bytes(a) ? BURST_TAGS : 0);
 	if (is_ip4)
-		take4(b, m, frame, length);
+		take4(b, a->mbuf, a->frame, length);
 	else
-		take6(b, m, frame, length);
+		take6(b, a->mbuf, a->frame, length);
+	if (a->id != p->in_port)
+		take_vlan(b, a);
 }
 
 __attribute__((noinline)) void parse_slow(struct parse *p, struct rte_mbuf *m)
 {
 	uint8_t *start = rte_pktmbuf_mtod(m, uint8_t *);
-	struct arrival a = {m, start, start, p->w->from, p->iface};
+	struct arrival a = {m, start, start, p->in_port, p->iface};
 
 	if (m->data_len >= WIRE_ETHER_BYTES)
 		find_vlan(p, &a);
 	enum verdict verdict = decide(p, &a);
 	if (verdict != VERDICT_FORWARD)
-		burst_drop(p->w, m, verdict);
-	else if (likely(parse_same_rules(a.iface, p->iface)))
-		parse_take(p->w, m, a.frame);
+		worker_stop(p->w, m, p->in_port, verdict);
 	else
-		parse_defer(&p->w->deferred, m, a.frame, a.iface);
+		take_any(p, &a);
 }

@@ -44,25 +44,43 @@ static struct fib_tags tags_in(const struct burst *b, uint16_t i)
 
 // The port is already known to be the same: checks that the packet leaves with the tags that it
 // arrived with.
-static bool has_same_tags(const struct fib_view *view, const struct burst *b, uint16_t i)
+static bool has_same_tags(const struct burst *b, uint16_t i)
 {
-	struct fib_tags came = tags_in(b, i), leaves = fib_tags_load(view, b->hop[i]);
+	struct fib_tags came = tags_in(b, i), leaves = fib_tags_load(b->view, b->hop[i]);
 
 	return load64(came.bytes) == load64(leaves.bytes);
 }
 
-void datapath_redirect(struct worker *w, const struct fib_view *view, struct burst *b)
+// Whether some packet leaves through its input port.
+static bool some_return(const struct burst *b)
 {
-	uint64_t now = rte_rdtsc();
-	uint16_t alive = 0;
+	bool found = false;
+
+	if (b->has_one_port)
+		return b->port[0] == b->in_port;
+	for (uint16_t i = 0; i < b->n; i++)
+		found |= b->port[i] == b->in_port;
+	return found;
+}
+
+static __attribute__((noinline)) void punt_some(struct worker *w, struct burst *b)
+{
+	uint64_t now = rte_rdtsc(), kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		bool returns = burst_port(b, i) == w->from && has_same_tags(view, b, i);
+		bool returns = b->redirect_mask >> i & 1 && burst_port(b, i) == b->in_port &&
+		               has_same_tags(b, i);
 
 		if (returns && may_punt(w, now))
-			burst_drop(w, b->mbuf[i], VERDICT_REDIRECT);
+			burst_drop(w, b, i, VERDICT_REDIRECT);
 		else
-			burst_move(b, alive++, i);
+			kept |= 1ull << i;
 	}
-	b->n = alive;
+	burst_keep(b, kept);
+}
+
+void datapath_redirect(struct worker *w, struct burst *b)
+{
+	if (unlikely(some_return(b)))
+		punt_some(w, b);
 }

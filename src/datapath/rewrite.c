@@ -51,9 +51,9 @@ static inline void decrease_ttl(uint8_t *frame, bool is_ip6)
 		decrease_ttl4(frame);
 }
 
-static inline void rewrite(struct stats_worker *stat, const struct fib_view *view, struct burst *b,
-	bool is_ip6)
+static inline void rewrite(struct stats_worker *stat, struct burst *b, bool is_ip6)
 {
+	const struct fib_view *view = b->view;
 	const unsigned n = b->n; // frames may alias anything
 
 	if (b->has_one_hop) {
@@ -73,14 +73,22 @@ static inline void rewrite(struct stats_worker *stat, const struct fib_view *vie
 	}
 }
 
-void rewrite4_scalar(struct stats_worker *stat, const struct fib_view *view, struct burst *b)
+void rewrite4_scalar(struct stats_worker *stat, struct burst *b)
 {
-	rewrite(stat, view, b, false);
+	rewrite(stat, b, false);
 }
 
-void rewrite6_scalar(struct stats_worker *stat, const struct fib_view *view, struct burst *b)
+void rewrite6_scalar(struct stats_worker *stat, struct burst *b)
 {
-	rewrite(stat, view, b, true);
+	rewrite(stat, b, true);
+}
+
+void datapath_rewrite(struct worker *w, struct burst *b)
+{
+	if (b->is_ip6)
+		w->variant->rewrite6(w->stat, b);
+	else
+		w->variant->rewrite4(w->stat, b);
 }
 
 const struct datapath_variant datapath_scalar = {

@@ -41,11 +41,11 @@ static inline __m256i read_hop(const struct fib_hop_entry *hop)
 }
 
 static inline __attribute__((always_inline)) void rewrite(struct stats_worker *stat,
-	const struct fib_view *view, struct burst *b, bool is_ip6)
+	struct burst *b, bool is_ip6)
 {
 	// Frames may alias anything.
 	const unsigned n = b->n;
-	const struct fib_hop_entry *const hops = view->hops;
+	const struct fib_hop_entry *const hops = b->view->hops;
 	uint64_t *const uses = stat->hop;
 
 	if (b->has_one_hop) {
@@ -65,12 +65,12 @@ static inline __attribute__((always_inline)) void rewrite(struct stats_worker *s
 	}
 }
 
-void rewrite4_avx512(struct stats_worker *stat, const struct fib_view *view, struct burst *b)
+void rewrite4_avx512(struct stats_worker *stat, struct burst *b)
 {
-	rewrite(stat, view, b, false);
+	rewrite(stat, b, false);
 }
 
-void rewrite6_avx512(struct stats_worker *stat, const struct fib_view *view, struct burst *b)
+void rewrite6_avx512(struct stats_worker *stat, struct burst *b)
 {
-	rewrite(stat, view, b, true);
+	rewrite(stat, b, true);
 }

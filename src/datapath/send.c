@@ -6,7 +6,7 @@
 static void drop_all(struct worker *w, struct rte_mbuf *mbuf[], uint16_t n, enum verdict verdict)
 {
 	for (uint16_t i = 0; i < n; i++)
-		burst_drop(w, mbuf[i], verdict);
+		worker_drop(w, mbuf[i], verdict);
 }
 
 uint16_t datapath_transmit(struct worker *w, uint8_t port, const struct outgoing *out)
@@ -36,27 +36,22 @@ void datapath_send_port(struct worker *w, uint8_t port, const struct outgoing *o
 // Drops frames in several mbufs whose output device cannot send them.
 static __attribute__((noinline)) void drop_segmented(struct worker *w, struct burst *b)
 {
-	uint16_t alive = 0;
+	uint64_t kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		uint8_t port = burst_port(b, i);
-
-		if (b->mbuf[i]->nb_segs > 1 && !w->states[port].tx_multi_segment) {
-			burst_drop(w, b->mbuf[i], VERDICT_MULTI_SEGMENT);
-			continue;
-		}
-		b->mbuf[alive] = b->mbuf[i];
-		b->length[alive] = b->length[i];
-		b->port[alive++] = port;
+		if (b->mbuf[i]->nb_segs > 1 && !w->states[burst_port(b, i)].tx_multi_segment)
+			burst_drop(w, b, i, VERDICT_MULTI_SEGMENT);
+		else
+			kept |= 1ull << i;
 	}
-	b->n = alive;
+	burst_keep(b, kept);
 }
 
 // For several ports: each round sends the packets of the first one's port, in order.
 static void send_mixed(struct worker *w, struct burst *b)
 {
 	struct rte_mbuf *group[BURST_MAX];
-	uint64_t left = b->n == 64 ? UINT64_MAX : (1ull << b->n) - 1;
+	uint64_t left = burst_all(b);
 
 	while (left) {
 		uint8_t to = b->port[__builtin_ctzll(left)];
@@ -91,12 +86,12 @@ static uint64_t sum_lengths(const struct burst *b)
 
 void datapath_send(struct worker *w, struct burst *b)
 {
-	if (unlikely(b->has_segments))
+	if (unlikely(b->has & BURST_SEGMENTS))
 		drop_segmented(w, b);
 	if (b->has_one_port && b->n)
 		datapath_send_port(w, b->port[0],
 			&(struct outgoing){.mbuf = b->mbuf, .n = b->n, .bytes = sum_lengths(b)});
 	else
 		send_mixed(w, b);
-	b->n = 0;
+	burst_keep(b, 0);
 }

@@ -3,51 +3,40 @@
 // to it. IPv6 is not checked, since Linux does not check its sources. Worker.
 #include "datapath/parse.h"
 
-// Places of packets in the burst and their sources.
-struct asked {
-	uint16_t n;
-	uint8_t place[BURST_MAX];
-	uint32_t source[BURST_MAX];
-};
-
-static void ask_for(struct asked *asked, const struct burst *b)
-{
-	asked->n = 0;
-	for (uint64_t rest = b->own_source_mask; rest; rest &= rest - 1) {
-		uint8_t i = __builtin_ctzll(rest);
-
-		asked->place[asked->n] = i;
-		asked->source[asked->n++] = source4(b->frame[i]);
-	}
-}
-
 static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
 {
 	return fib_hop_load(&view->hops[hop]).verdict;
 }
 
-// Returns a bit for each packet whose source is local in a table.
-static uint64_t find_local(const struct fib_view *view, const struct asked *asked)
+// Returns a bit for each of the packets in `mask` whose hop is local.
+static uint64_t find_local(const struct fib_view *view, uint64_t mask, const uint16_t hop[])
 {
-	uint16_t hop[BURST_MAX];
 	uint64_t found = 0;
 
-	fib_lookup4(view, asked->source, hop, asked->n);
-	for (uint16_t i = 0; i < asked->n; i++)
-		found |= (uint64_t)(verdict_of(view, hop[i]) == VERDICT_LOCAL) << asked->place[i];
+	for (; mask; mask &= mask - 1) {
+		unsigned i = __builtin_ctzll(mask);
+
+		found |= (uint64_t)(verdict_of(view, hop[i]) == VERDICT_LOCAL) << i;
+	}
 	return found;
 }
 
 // In a VRF, addresses of the main table count too: Linux looks up local addresses before VRFs.
 // (Where that order has been changed, Linux forwards such packets itself.)
-static uint64_t find_ours(const struct fib_view *view, const struct burst *b)
+static uint64_t find_ours(const struct burst *b, uint64_t mask)
 {
-	const bool is_main = !view->root4;
-	struct asked asked;
+	const bool is_main = b->has_one_vrf && !b->vrf[0];
+	uint32_t source[BURST_MAX] = {0};
+	uint16_t hop[BURST_MAX];
 
-	ask_for(&asked, b);
-	uint64_t ours = find_local(view, &asked);
-	return is_main ? ours : ours | find_local(view->vrfs, &asked);
+	for (uint64_t rest = mask; rest; rest &= rest - 1)
+		source[__builtin_ctzll(rest)] = source4(b->frame[__builtin_ctzll(rest)]);
+	datapath_lookup4_each(b, mask, source, hop);
+	uint64_t ours = find_local(b->view, mask, hop);
+	if (is_main)
+		return ours;
+	datapath_lookup4_in(b->view, mask & ~ours, source, hop);
+	return ours | find_local(b->view, mask & ~ours, hop);
 }
 
 // All other verdicts are left to check.
@@ -63,30 +52,18 @@ static bool would_leave(const struct fib_view *view, uint16_t hop)
 	return false;
 }
 
-static void drop(struct worker *w, const struct fib_view *view, struct burst *b, uint64_t ours)
+__attribute__((noinline)) void datapath_source(struct worker *w, struct burst *b)
 {
 	const enum verdict verdict = w->tap ? VERDICT_OWN_SOURCE : VERDICT_MARTIAN_SOURCE;
-	uint16_t alive = 0;
+	uint64_t kept = burst_all(b);
 
-	for (uint16_t i = 0; i < b->n; i++) {
-		if (ours >> i & 1 && would_leave(view, b->hop[i])) {
-			burst_drop(w, b->mbuf[i], verdict);
+	for (uint64_t ours = find_ours(b, b->own_source_mask); ours; ours &= ours - 1) {
+		uint16_t i = __builtin_ctzll(ours);
+
+		if (!would_leave(b->view, b->hop[i]))
 			continue;
-		}
-		b->ttl[alive] = b->ttl[i];
-		burst_move(b, alive++, i);
+		burst_drop(w, b, i, verdict);
+		kept &= ~(1ull << i);
 	}
-	b->n = alive;
-}
-
-__attribute__((noinline)) void datapath_source(struct worker *w, const struct fib_view *view,
-	struct burst *b)
-{
-	bool passes = __atomic_load_n(&w->states[w->from].pass_martians, __ATOMIC_RELAXED);
-
-	if (passes || b->for_linux)
-		return;
-	uint64_t ours = find_ours(view, b);
-	if (ours)
-		drop(w, view, b, ours);
+	burst_keep(b, kept);
 }

@@ -1,5 +1,5 @@
-// The steps of the pipeline, in order. Each processes a whole burst; a call per burst costs nothing
-// measurable. Worker.
+// What the worker does with bursts, and the functions of the step table. Each processes a whole
+// burst; a call per burst costs nothing measurable. Worker.
 #pragma once
 
 #include "datapath/burst.h"
@@ -9,43 +9,63 @@
 unsigned datapath_inject(struct worker *w);
 // Called when the worker ends: sends or drops the rest.
 void datapath_inject_rest(struct worker *w);
-// Sorts received frames into w->poll by family; all others get their verdict. Returns the table (of
-// the main table or a VRF) to look them up in. Packets that need another table or other flags are
-// deferred.
-const struct fib_view *datapath_parse(struct worker *w, const struct fib_view *view,
-	const struct received *r);
-// Does the same for deferred packets, one table and set of flags per call, until none is left.
-const struct fib_view *datapath_parse_deferred(struct worker *w, const struct fib_view *view);
-// Writes hop[] of all packets: one bulk lookup per family.
-static inline void datapath_lookup4(const struct fib_view *view, struct burst *b)
-{
-	fib_lookup4(view, b->dst4, b->hop, b->n);
-}
+// Sorts received frames into the bursts of w->poll, by family; all others get their verdict.
+// `view`: of the main VRF.
+void datapath_parse(struct worker *w, const struct fib_view *view, const struct received *r);
 
-static inline void datapath_lookup6(const struct fib_view *view, struct burst *b)
-{
-	fib_lookup6(view, b->dst6, b->hop, b->n);
-}
+// Writes hop[] of all packets, each from its own table.
+void datapath_lookup(struct worker *w, struct burst *b);
+// The lookups of a poll in three parts, for workers that do other work while memory is prefetched.
+// IPv4 lookups in tables that have no parts, and all of IPv6, are done at the end.
+void datapath_lookup_begin(struct poll *p);
+void datapath_lookup_continue(struct poll *p);
+void datapath_lookup_end(struct worker *w, struct poll *p);
+// Looks up addr[i] of the packets in `mask`, in the given table or each in its own one, and writes
+// hop[i].
+void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint32_t addr[],
+	uint16_t hop[]);
+void datapath_lookup6_in(const struct fib_view *table, uint64_t mask, const struct fib_key6 addr[],
+	uint16_t hop[]);
+void datapath_lookup4_each(const struct burst *b, uint64_t mask, const uint32_t addr[],
+	uint16_t hop[]);
+void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fib_key6 addr[],
+	uint16_t hop[]);
 
-// Punts or drops IPv4 packets from our own addresses that would be forwarded. Called only for
-// bursts with a non-zero own_source_mask.
-void datapath_source(struct worker *w, const struct fib_view *view, struct burst *b);
-// Drops or punts packets that cannot be forwarded: route verdicts, TTL, MTU. Nothing is written to
-// a packet before this step is complete.
-void datapath_check(struct worker *w, const struct fib_view *view, struct burst *b);
+// The functions of the step table (steps.c). They are called for bursts that have packets.
+//
+// Punts neighbour discovery to other hosts. Only with TAP interfaces.
+void datapath_discovery(struct worker *w, struct burst *b);
+// Punts or drops IPv4 packets from our own addresses that would be forwarded.
+void datapath_source(struct worker *w, struct burst *b);
+// Reverse path filter: drops packets whose sources fail. Called only for bursts with BURST_RPF.
+void datapath_rpf(struct worker *w, struct burst *b);
+// Drops or punts packets that cannot be forwarded: route verdicts, TTL, MTU.
+void datapath_check(struct worker *w, struct burst *b);
 // ECMP: replaces hops that are groups by a member, per flow. False: no packet of this burst has a
 // group. Part of check.
-bool datapath_ecmp(const struct fib_view *view, struct burst *b);
-// Punts a limited number of packets that leave by their input interface to Linux. Part of check.
-void datapath_redirect(struct worker *w, const struct fib_view *view, struct burst *b);
-// (rewrite follows here: variant.h)
-// Trims frames to length[i]. Called only for bursts with trailers, before tag.
-void datapath_trim(struct burst *b);
+bool datapath_ecmp(struct burst *b);
+// Punts a limited number of packets that leave by their input interface to Linux. Nothing is
+// written to a packet before this step is complete. Only with TAP interfaces.
+void datapath_redirect(struct worker *w, struct burst *b);
+// Writes what forwarding changes in all frames (variant.h).
+void datapath_rewrite(struct worker *w, struct burst *b);
+// Trims frames to length[i], before tag.
+void datapath_trim(struct worker *w, struct burst *b);
 // Removes the VLAN tags that packets arrived with and inserts those of their next hops.
-void datapath_tag(struct worker *w, const struct fib_view *view, struct burst *b);
+void datapath_tag(struct worker *w, struct burst *b);
+// Whether a packet longer than frame_max may be fragmented by this worker; false: it is punted.
+// Part of check.
+bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max);
+// Fragments the packets in fragment_mask and sends all packets; the burst is empty afterwards.
+// Called only for bursts with BURST_FRAGMENTS.
+void datapath_fragment(struct worker *w, struct burst *b);
 // Groups packets by output port and transmits them; those that a device refuses are dropped and
 // counted. The burst is empty afterwards.
 void datapath_send(struct worker *w, struct burst *b);
+
+// Writes the lists of steps that are enabled for this worker.
+void datapath_enable_steps(struct worker *w);
+
 // Frames for one port; `bytes` is their total length.
 struct outgoing {
 	struct rte_mbuf **mbuf;

@@ -35,16 +35,16 @@ static bool write_tags(struct burst *b, uint16_t i, struct fib_tags tags)
 	return true;
 }
 
-void datapath_tag(struct worker *w, const struct fib_view *view, struct burst *b)
+void datapath_tag(struct worker *w, struct burst *b)
 {
-	uint16_t alive = 0;
+	uint64_t kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
 		rte_pktmbuf_adj(b->mbuf[i], burst_tag_bytes(b, i));
-		if (write_tags(b, i, fib_tags_load(view, b->hop[i])))
-			burst_move(b, alive++, i);
+		if (write_tags(b, i, fib_tags_load(b->view, b->hop[i])))
+			kept |= 1ull << i;
 		else
-			burst_drop(w, b->mbuf[i], VERDICT_NO_HEADROOM);
+			burst_drop(w, b, i, VERDICT_NO_HEADROOM);
 	}
-	b->n = alive;
+	burst_keep(b, kept);
 }

@@ -19,7 +19,7 @@ static void cut(struct rte_mbuf *m, uint32_t length)
 	m->pkt_len = length;
 }
 
-void datapath_trim(struct burst *b)
+void datapath_trim(struct worker *w, struct burst *b)
 {
 	for (uint16_t i = 0; i < b->n; i++) {
 		uint32_t length = b->length[i] + burst_tag_bytes(b, i);

@@ -7,12 +7,12 @@ struct datapath_variant {
 	// Also prefetches what the IPv4 lookups will read.
 	void (*parse)(struct parse *parse);
 	// Used by check; see hop_limits.h.
-	bool (*all_plain)(const struct fib_view *view, struct burst *b);
+	bool (*all_plain)(struct burst *b);
 	void (*limits)(const struct fib_view *view, const uint16_t hop[], uint32_t limits[],
 		unsigned n);
 	// Updates TTL, checksum (RFC 1624) and MAC addresses; counts packets by next hop.
-	void (*rewrite4)(struct stats_worker *stat, const struct fib_view *view, struct burst *b);
-	void (*rewrite6)(struct stats_worker *stat, const struct fib_view *view, struct burst *b);
+	void (*rewrite4)(struct stats_worker *stat, struct burst *b);
+	void (*rewrite6)(struct stats_worker *stat, struct burst *b);
 };
 extern const struct datapath_variant datapath_scalar, datapath_avx512;
 
@@ -20,7 +20,7 @@ extern const struct datapath_variant datapath_scalar, datapath_avx512;
 // thread.
 const struct datapath_variant *datapath_choose_variant(void);
 
-void rewrite4_scalar(struct stats_worker *stat, const struct fib_view *view, struct burst *b);
-void rewrite6_scalar(struct stats_worker *stat, const struct fib_view *view, struct burst *b);
-void rewrite4_avx512(struct stats_worker *stat, const struct fib_view *view, struct burst *b);
-void rewrite6_avx512(struct stats_worker *stat, const struct fib_view *view, struct burst *b);
+void rewrite4_scalar(struct stats_worker *stat, struct burst *b);
+void rewrite6_scalar(struct stats_worker *stat, struct burst *b);
+void rewrite4_avx512(struct stats_worker *stat, struct burst *b);
+void rewrite6_avx512(struct stats_worker *stat, struct burst *b);

@@ -15,10 +15,8 @@ enum { BURSTS_PER_TIMING = 64, POOL_CHECK_INTERVAL = 64, LONG_GAPS_PER_BURST = 1
 // Calls of rte_power_pause per IDLE_SPIN_US, i.e. 0.5 us each.
 enum { PAUSES_PER_SPIN = 100 };
 
-#define ADD_STEP(name, text) stats_add(&w->stat->step.name, w->step.name);
-
-// Adds the cycles since `since` to a step's counter if the burst is timed. Returns the current TSC;
-// 0 if not timed.
+// Adds the cycles since `since` to a counter if the burst is timed. Returns the current TSC; 0 if
+// not timed.
 static inline uint64_t add_elapsed(bool is_timed, uint64_t *cycles, uint64_t since)
 {
 	if (!is_timed)
@@ -29,76 +27,36 @@ static inline uint64_t add_elapsed(bool is_timed, uint64_t *cycles, uint64_t sin
 	return now;
 }
 
-static inline uint64_t finish_ip4(struct worker *w, const struct fib_view *view, bool is_timed,
-	uint64_t t)
+// The same for a phase that the driver runs as a whole.
+static inline uint64_t end_phase(struct worker *w, enum phase phase, bool is_timed, uint64_t t)
 {
-	struct stats_step *step = &w->step;
-	struct burst *b = &w->poll->ip4;
-
-	if (unlikely(b->own_source_mask))
-		datapath_source(w, view, b);
-	datapath_check(w, view, b);
-	t = add_elapsed(is_timed, &step->check, t);
-	w->variant->rewrite4(w->stat, view, b);
-	if (unlikely(b->has_trailers))
-		datapath_trim(b);
-	if (unlikely(b->has_tags))
-		datapath_tag(w, view, b);
-	t = add_elapsed(is_timed, &step->rewrite, t);
-	datapath_send(w, b);
-	return add_elapsed(is_timed, &step->send, t);
+	return add_elapsed(is_timed, &w->step_cycles[w->step_of_phase[phase]], t);
 }
 
-static inline uint64_t finish_ip6(struct worker *w, const struct fib_view *view, bool is_timed,
+// Runs the steps of a phase that the burst needs.
+static inline uint64_t run_steps(struct worker *w, enum phase phase, struct burst *b, bool is_timed,
 	uint64_t t)
 {
-	struct stats_step *step = &w->step;
-	struct burst *b = &w->poll->ip6;
+	const struct enabled_steps *steps = &w->steps[b->is_ip6];
+	const struct enabled_step *step = &steps->step[steps->first[phase]];
+	const struct enabled_step *end = &steps->step[steps->first[phase + 1]];
 
-	datapath_check(w, view, b);
-	t = add_elapsed(is_timed, &step->check, t);
-	w->variant->rewrite6(w->stat, view, b);
-	if (unlikely(b->has_trailers))
-		datapath_trim(b);
-	if (unlikely(b->has_tags))
-		datapath_tag(w, view, b);
-	t = add_elapsed(is_timed, &step->rewrite, t);
-	datapath_send(w, b);
-	return add_elapsed(is_timed, &step->send, t);
-}
-
-static inline uint64_t look_up(struct worker *w, const struct fib_view *view, bool is_timed,
-	uint64_t t)
-{
-	if (w->poll->ip4.n)
-		datapath_lookup4(view, &w->poll->ip4);
-	if (w->poll->ip6.n)
-		datapath_lookup6(view, &w->poll->ip6);
-	return add_elapsed(is_timed, &w->step.lookup, t);
-}
-
-static inline uint64_t finish(struct worker *w, const struct fib_view *view, bool is_timed,
-	uint64_t t)
-{
-	if (w->poll->ip4.n)
-		t = finish_ip4(w, view, is_timed, t);
-	if (w->poll->ip6.n)
-		t = finish_ip6(w, view, is_timed, t);
+	for (; step < end; step++) {
+		if (!(b->has & step->has))
+			continue;
+		step->run(w, b);
+		t = add_elapsed(is_timed, &w->step_cycles[step->id], t);
+	}
 	return t;
 }
 
-// Forwards the deferred packets: those received on VLANs whose VRF or flags differ from those of
-// their burst. Runs after the bursts in which they arrived.
-static __attribute__((noinline)) void route_deferred(struct worker *w, const struct fib_view *main,
-	bool is_timed, uint64_t t)
+static inline uint64_t run_phase(struct worker *w, enum phase phase, bool is_timed, uint64_t t)
 {
-	while (w->deferred.n) {
-		const struct fib_view *view = datapath_parse_deferred(w, main);
-
-		t = add_elapsed(is_timed, &w->step.parse, t);
-		t = look_up(w, view, is_timed, t);
-		t = finish(w, view, is_timed, t);
-	}
+	if (w->poll->ip4.n)
+		t = run_steps(w, phase, &w->poll->ip4, is_timed, t);
+	if (w->poll->ip6.n)
+		t = run_steps(w, phase, &w->poll->ip6, is_timed, t);
+	return t;
 }
 
 static inline uint16_t receive(struct worker *w, const struct port_queue *from,
@@ -129,50 +87,23 @@ static inline struct poll *poll_slot(struct worker *w, unsigned number)
 	return &w->polls[number % PIPELINE_DEPTH];
 }
 
-// A poll that returned less than a full burst, or that has deferred packets, is the last one of its
-// batch.
+// A poll that returned less than a full burst is the last one of its batch.
 static inline void parse_poll(struct worker *w, struct batch *batch, unsigned number)
 {
 	w->poll = poll_slot(w, number);
-	w->poll->view = datapath_parse(w, batch->main, &batch->newest);
-	if (batch->newest.n < w->io->burst || unlikely(w->deferred.n))
+	datapath_parse(w, batch->main, &batch->newest);
+	if (batch->newest.n < w->io->burst)
 		batch->n = number + 1;
-	batch->t = add_elapsed(batch->is_timed, &w->step.parse, batch->t);
-}
-
-static inline void begin_lookup(struct poll *p, const struct fib_view *main)
-{
-	p->lookup_started = p->view == main && p->ip4.n;
-	if (!p->lookup_started)
-		return;
-	p->lookup.n = p->ip4.n;
-	fib_lookup4_begin(main, p->ip4.dst4, p->ip4.hop, &p->lookup);
-}
-
-static inline void continue_lookup(struct poll *p)
-{
-	if (p->lookup_started)
-		fib_lookup4_continue(p->view, p->ip4.hop, &p->lookup);
-}
-
-static inline void end_lookup(struct poll *p)
-{
-	struct burst *b = &p->ip4;
-
-	if (p->lookup_started)
-		fib_lookup4_end(p->view, b->dst4, b->hop, &p->lookup);
-	else if (b->n)
-		datapath_lookup4(p->view, b);
-	if (p->ip6.n)
-		datapath_lookup6(p->view, &p->ip6);
+	batch->t = end_phase(w, PHASE_PARSE, batch->is_timed, batch->t);
+	batch->t = run_phase(w, PHASE_BEFORE, batch->is_timed, batch->t);
 }
 
 static inline void finish_poll(struct worker *w, struct batch *batch, unsigned number)
 {
 	w->poll = poll_slot(w, number);
-	batch->t = finish(w, w->poll->view, batch->is_timed, batch->t);
+	batch->t = run_phase(w, PHASE_AFTER, batch->is_timed, batch->t);
 	burst_free_dropped(w);
-	batch->t = add_elapsed(batch->is_timed, &w->step.send, batch->t);
+	batch->t = end_phase(w, PHASE_FREE, batch->is_timed, batch->t);
 }
 
 // Returns the number of frames received. If there are none, the batch ends with the previous poll.
@@ -183,7 +114,7 @@ static inline uint16_t receive_next(struct worker *w, struct batch *batch, unsig
 	r->n = receive(w, r->from, r->mbuf);
 	if (!r->n)
 		batch->n = number;
-	batch->t = add_elapsed(batch->is_timed, &w->step.rx, batch->t);
+	batch->t = end_phase(w, PHASE_RX, batch->is_timed, batch->t);
 	return r->n;
 }
 
@@ -205,21 +136,19 @@ static __attribute__((noinline)) void route_batch(struct worker *w, struct recei
 		if (i < batch.n)
 			parse_poll(w, &batch, i);
 		if (i >= FINISH_DELAY)
-			end_lookup(poll_slot(w, i - FINISH_DELAY));
+			datapath_lookup_end(w, poll_slot(w, i - FINISH_DELAY));
 		if (i >= 1 && i - 1 < batch.n)
-			begin_lookup(poll_slot(w, i - 1), batch.main);
-		batch.t = add_elapsed(is_timed, &w->step.lookup, batch.t);
+			datapath_lookup_begin(poll_slot(w, i - 1));
+		batch.t = end_phase(w, PHASE_LOOKUP, is_timed, batch.t);
 		if (i >= FINISH_DELAY)
 			finish_poll(w, &batch, i - FINISH_DELAY);
 		if (i >= 1 && i - 1 < batch.n)
-			continue_lookup(poll_slot(w, i - 1));
-		batch.t = add_elapsed(is_timed, &w->step.lookup, batch.t);
+			datapath_lookup_continue(poll_slot(w, i - 1));
+		batch.t = end_phase(w, PHASE_LOOKUP, is_timed, batch.t);
 		if (i + 1 < batch.n)
 			r->n += receive_next(w, &batch, i + 1);
 	}
 	w->poll = w->polls;
-	if (unlikely(w->deferred.n))
-		route_deferred(w, batch.main, is_timed, batch.t);
 }
 
 // `is_timed` is a constant, so the compiler generates two copies, and the untimed one has no timing
@@ -227,19 +156,17 @@ static __attribute__((noinline)) void route_batch(struct worker *w, struct recei
 static inline __attribute__((always_inline)) void route(struct worker *w, const struct received *r,
 	bool is_timed, uint64_t t)
 {
-	const struct fib_view *main = fib_reader_view(w->rcu), *view = datapath_parse(w, main, r);
-
-	t = add_elapsed(is_timed, &w->step.parse, t);
-	t = look_up(w, view, is_timed, t);
-	t = finish(w, view, is_timed, t);
-	if (unlikely(w->deferred.n))
-		route_deferred(w, main, is_timed, t);
+	datapath_parse(w, fib_reader_view(w->rcu), r);
+	t = end_phase(w, PHASE_PARSE, is_timed, t);
+	t = run_phase(w, PHASE_BEFORE, is_timed, t);
+	t = run_phase(w, PHASE_LOOKUP, is_timed, t);
+	run_phase(w, PHASE_AFTER, is_timed, t);
 }
 
 static inline void xconnect(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
 {
 	datapath_xconnect(w, r);
-	add_elapsed(is_timed, &w->step.send, t);
+	end_phase(w, PHASE_XCONNECT, is_timed, t);
 }
 
 static inline __attribute__((always_inline)) void process_burst(struct worker *w,
@@ -254,15 +181,15 @@ static inline __attribute__((always_inline)) void process_burst(struct worker *w
 	if (w->n_dropped) {
 		t = is_timed ? rte_rdtsc() : 0;
 		burst_free_dropped(w);
-		add_elapsed(is_timed, &w->step.send, t);
+		end_phase(w, PHASE_FREE, is_timed, t);
 	}
 }
 
 static __attribute__((noinline)) void process_burst_timed(struct worker *w, struct received *r,
 	uint64_t before_rx)
 {
-	w->step = (struct stats_step){.rx = 0};
-	uint64_t first = w->stat->bursts, now = add_elapsed(true, &w->step.rx, before_rx);
+	memset(w->step_cycles, 0, sizeof(w->step_cycles));
+	uint64_t first = w->stat->bursts, now = end_phase(w, PHASE_RX, true, before_rx);
 
 	process_burst(w, r, true, now);
 	w->timed_from = w->stat->bursts + BURSTS_PER_TIMING * (w->stat->bursts - first + 1);
@@ -272,7 +199,8 @@ static __attribute__((noinline)) void process_burst_timed(struct worker *w, stru
 	if (spent > usual + LONG_GAPS_PER_BURST * w->long_gap)
 		return; // the worker was preempted, so the sample is not usable
 	stats_add(&w->stat->timed_packets, r->n);
-	SCHEMA_STEP_COUNTERS(ADD_STEP)
+	for (unsigned i = 0; i < STATS_MAX_STEPS; i++)
+		stats_add(&w->stat->step_cycles[i], w->step_cycles[i]);
 }
 
 static uint16_t poll_queue(struct worker *w, unsigned queue)
@@ -387,6 +315,7 @@ int worker_run(void *arg)
 	uint64_t now = rte_rdtsc(), expected_start = now;
 	bool can_pause = w->io->may_sleep && cpu_can_pause();
 
+	datapath_enable_steps(w);
 	idle_start(&w->idle, w->io->may_sleep, w->tsc_hz, now);
 	fib_reader_online(w->rcu, w->io->id);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {

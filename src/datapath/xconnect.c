@@ -64,11 +64,11 @@ static __attribute__((noinline)) void keep_sendable(struct worker *w, const stru
 		struct rte_mbuf *m = frames->mbuf[i];
 
 		if (m->data_len < WIRE_ETHER_BYTES) {
-			burst_drop(w, m, VERDICT_RUNT);
+			worker_drop(w, m, VERDICT_RUNT);
 		} else if (m->nb_segs > 1 && !out->tx_multi_segment) {
-			burst_drop(w, m, VERDICT_MULTI_SEGMENT);
+			worker_drop(w, m, VERDICT_MULTI_SEGMENT);
 		} else if (is_cut(from, m)) {
-			burst_drop(w, m, VERDICT_FRAME_CUT);
+			worker_drop(w, m, VERDICT_FRAME_CUT);
 		} else {
 			frames->bytes += m->pkt_len;
 			frames->mbuf[alive++] = m;

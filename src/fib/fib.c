@@ -37,6 +37,8 @@ static void show_to_workers(struct fib *fib)
 		.line6 = blocks_at(&fib->publish6.line, 0),
 		.tags = fib->hops.tags,
 		.frame_max4 = fib->hops.frame_max4,
+		.oif = fib->hops.oif,
+		.oifs = fib->groups.oifs,
 		.iface_in = fib->ifaces.in,
 		.ifaces = &fib->ifaces,
 		.sources = &fib->sources.shown,

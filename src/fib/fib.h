@@ -68,7 +68,7 @@ struct fib_change {
 enum fib_iface_flag {
 	FIB_IFACE_DOWN = 1,   // down in Linux: received frames are dropped
 	FIB_IFACE_LINUX = 2,  // all frames are punted: it has a feature that only Linux supports
-	FIB_IFACE_LINUX4 = 4, // the same, for transit IPv4 packets only (forwarding off, rp_filter)
+	FIB_IFACE_LINUX4 = 4, // the same, for transit IPv4 packets only (forwarding off)
 	FIB_IFACE_LINUX6 = 8, // the same, for transit IPv6 packets only
 	// Linux sends ICMP redirects: packets whose output interface is the input interface are
 	// punted (rate-limited).
@@ -76,6 +76,10 @@ enum fib_iface_flag {
 	FIB_IFACE_REDIRECTS6 = 32,
 	FIB_IFACE_DISCOVERY6 = 64, // proxy NDP: all neighbour discovery is punted
 };
+
+// Reverse path filter (RFC 3704; the values are those of rp_filter in Linux): the route to the
+// source of a packet has to lead to its input interface (strict), or has to exist (loose).
+enum fib_rpf { FIB_RPF_OFF, FIB_RPF_STRICT, FIB_RPF_LOOSE };
 
 // A VLAN tag on the wire, host order.
 struct fib_tag {
@@ -92,6 +96,7 @@ struct fib_iface {
 	uint8_t port;                     // index
 	uint8_t vrf;                      // table for lookups of received packets
 	uint8_t flags;                    // enum fib_iface_flag
+	uint8_t rpf4;                     // enum fib_rpf, of received IPv4 packets
 	uint8_t n_tags;                   // 0: the port itself
 	uint8_t n_macs;                   // number of additional addresses (macvlan, VRRP)
 	uint16_t mtu;                     // bytes of the IP packet, 68 to 9600

@@ -95,7 +95,8 @@ struct fib_iface_in {
 	uint8_t n_tags; // of a port: most tags of any interface on it, 0: tagged frames are
 	                // unknown; of a VLAN: its own
 	uint16_t iface;
-	uint16_t unused;
+	uint8_t rpf4; // enum fib_rpf
+	uint8_t unused;
 } __attribute__((aligned(8)));
 
 // First bucket of a group, and whether the group is resilient; the entry holds them in place of
@@ -108,6 +109,14 @@ static inline uint32_t fib_entry_group(const struct fib_hop_entry *entry)
 	memcpy(&first, entry->macs, sizeof(first));
 	return first;
 }
+
+// The interfaces to which the members of a group lead, each once, in any order; unused elements are
+// FIB_NO_OIF. If there are more, the last element is FIB_MANY_OIFS. Read and written as one aligned
+// 16-byte word.
+enum { FIB_NO_OIF = 0xffff, FIB_MANY_OIFS = 0xfffe, FIB_GROUP_OIFS = 8 };
+struct fib_group_oifs {
+	uint16_t oif[FIB_GROUP_OIFS];
+} __attribute__((aligned(16)));
 
 static inline bool fib_entry_is_resilient(const struct fib_hop_entry *entry)
 {
@@ -208,6 +217,8 @@ struct fib_view {
 	const void *line6;
 	const struct fib_tags *tags;         // by hop
 	const uint16_t *frame_max4;          // by hop
+	const uint16_t *oif;                 // by hop: see fib_oif_load
+	const struct fib_group_oifs *oifs;   // by group
 	const struct fib_iface_in *iface_in; // by interface; the first ones are the ports
 	const struct fib_view *vrfs; // by VRF, including the main one; those that are not open have
 	                             // hop 0 for all addresses
@@ -245,6 +256,18 @@ static inline uint16_t fib_frame_max4_load(const struct fib_view *view, uint16_t
 {
 	return __atomic_load_n(&view->frame_max4[hop], __ATOMIC_RELAXED);
 }
+
+// The interface to which a hop leads, resolved or not; FIB_NO_OIF: to none, or it is a group.
+// Worker.
+static inline uint16_t fib_oif_load(const struct fib_view *view, uint16_t hop)
+{
+	return __atomic_load_n(&view->oif[hop], __ATOMIC_RELAXED);
+}
+
+// Whether a member of a group leads to an interface. *is_known is false if the group's members lead
+// to more interfaces than workers know. Worker.
+bool fib_group_leads_to(const struct fib_view *view, const struct fib_hop_entry *group,
+	uint16_t iface, bool *is_known);
 
 static inline struct fib_tags fib_tags_load(const struct fib_view *view, uint16_t hop)
 {

@@ -1,4 +1,4 @@
-// The table of next-hop groups. Control thread; workers read `bucket`.
+// The table of next-hop groups. Control thread; workers read `bucket` and `oifs`.
 #include "fib/groups.h"
 
 #include "base/pages.h"
@@ -17,8 +17,9 @@ int groups_open(struct groups *groups)
 	groups->epoch = GROUPS_FIRST_EPOCH;
 	groups->used = pages_alloc(USED_BYTES);
 	groups->bucket = pages_alloc(BUCKET_BYTES);
+	groups->oifs = pages_alloc(GROUPS_MAX * sizeof(*groups->oifs));
 	groups->group = pages_alloc(GROUPS_MAX * sizeof(*groups->group));
-	if (groups->bucket && groups->used && groups->group)
+	if (groups->bucket && groups->used && groups->oifs && groups->group)
 		return 0;
 	groups_close(groups);
 	return -ENOMEM;
@@ -28,6 +29,7 @@ void groups_close(struct groups *groups)
 {
 	pages_free(groups->bucket, BUCKET_BYTES);
 	pages_free(groups->used, USED_BYTES);
+	pages_free(groups->oifs, GROUPS_MAX * sizeof(*groups->oifs));
 	pages_free(groups->group, GROUPS_MAX * sizeof(*groups->group));
 }
 
@@ -110,6 +112,48 @@ int groups_get(struct groups *groups, const struct group *wanted, bool *is_new)
 			FIB_GROUP_BUCKETS * sizeof(*groups->used));
 	*is_new = true;
 	return number;
+}
+
+// Adds an interface to the first n, unless it is among them. Returns their number.
+static unsigned add_oif(struct fib_group_oifs *oifs, unsigned n, uint16_t oif)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (oifs->oif[i] == oif)
+			return n;
+	if (n == FIB_GROUP_OIFS) {
+		oifs->oif[n - 1] = FIB_MANY_OIFS;
+		return n;
+	}
+	oifs->oif[n] = oif;
+	return n + 1;
+}
+
+void groups_write_oifs(struct groups *groups, const struct hops *hops, uint16_t number)
+{
+	const struct group *group = &groups->group[number];
+	struct fib_group_oifs oifs;
+	unsigned n = 0;
+	word16 word;
+
+	memset(&oifs, 0xff, sizeof(oifs));
+	for (unsigned i = 0; i < group->n_members; i++)
+		n = add_oif(&oifs, n, hops->hop[group->member[i]].key.iface);
+	memcpy(&word, &oifs, sizeof(word));
+	word16_store(&groups->oifs[number], word);
+}
+
+bool fib_group_leads_to(const struct fib_view *view, const struct fib_hop_entry *group,
+	uint16_t iface, bool *is_known)
+{
+	word16 word = word16_load(&view->oifs[fib_entry_group(group) / FIB_GROUP_BUCKETS]);
+	struct fib_group_oifs oifs;
+
+	memcpy(&oifs, &word, sizeof(oifs));
+	*is_known = oifs.oif[FIB_GROUP_OIFS - 1] != FIB_MANY_OIFS;
+	for (unsigned i = 0; i < FIB_GROUP_OIFS; i++)
+		if (oifs.oif[i] == iface)
+			return true;
+	return false;
 }
 
 void groups_retire(struct groups *groups, uint16_t number)
@@ -203,6 +247,7 @@ static int find_or_create(struct fib *fib, const struct fib_resilience *resilien
 	if (number < 0)
 		return error_set(error, -ENOSPC,
 			"no space for another next-hop set; the table holds %u", GROUPS_MAX);
+	groups_write_oifs(&fib->groups, &fib->hops, number);
 	*out = groups_hop(number);
 	uint16_t id = change_acquire_hop(fib, out);
 	if (id) {

@@ -1,5 +1,5 @@
 // Next-hop groups: a route with several next hops, with each flow mapped to one of them. Control
-// thread; workers read `bucket`.
+// thread; workers read `bucket` and `oifs`.
 #pragma once
 
 #include "fib/hops.h"
@@ -21,6 +21,7 @@ struct groups {
 	uint16_t *bucket; // FIB_GROUP_BUCKETS hop ids per group
 	uint32_t *used;   // by bucket: epoch of its last packet, 0: none since it was moved;
 	                  // atomic, relaxed: workers write it
+	struct fib_group_oifs *oifs; // by group
 	struct group *group;
 	uint16_t first[GROUPS_MAX]; // number + 1 of the first group, by hash
 	uint16_t n_groups;          // highest number ever used, plus one
@@ -37,6 +38,8 @@ void groups_close(struct groups *groups);
 // created if necessary; -1: all are in
 // use. If *is_new, it takes over one reference to each member; otherwise the caller keeps them.
 int groups_get(struct groups *groups, const struct group *wanted, bool *is_new);
+// Tells workers to which interfaces the members of a group lead.
+void groups_write_oifs(struct groups *groups, const struct hops *hops, uint16_t number);
 // No route uses the group any more; it is not found by groups_get again.
 void groups_retire(struct groups *groups, uint16_t number);
 // Releases the group's members after a grace period.

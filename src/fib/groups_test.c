@@ -140,6 +140,80 @@ static void groups_that_come_and_go_leave_nothing_behind(void **state)
 	fib_destroy(fib);
 }
 
+static bool leads_to(const struct fib *fib, const struct fib_hop *group, uint16_t iface,
+	bool is_known)
+{
+	struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[hops_find(&fib->hops, group)]);
+	bool found_known, found = fib_group_leads_to(&fib->view, &entry, iface, &found_known);
+
+	assert_int_equal(found_known, is_known);
+	return found;
+}
+
+static void workers_see_where_the_members_of_a_group_lead(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	struct fib_member members[] = {via("10.0.0.1", 3, 1), via("10.0.0.2", 0, 2),
+		via("10.0.0.3", 3, 1)};
+	struct fib_resilience resilience = {.key = 1};
+	struct fib_hop group, resilient;
+
+	assert_int_equal(fib_group(fib, members, 3, &group, NULL), 0);
+	assert_int_equal(fib_resilient_group(fib, &resilience, members, 1, &resilient, NULL), 0);
+	for (uint16_t iface = 0; iface < 100; iface++) {
+		assert_int_equal(leads_to(fib, &group, iface, true), iface == 0 || iface == 3);
+		assert_int_equal(leads_to(fib, &resilient, iface, true), iface == 3);
+	}
+	assert_int_equal(fib_resilient_group(fib, &resilience, members + 1, 1, &resilient, NULL),
+		0);
+	assert_true(leads_to(fib, &resilient, 0, true));
+	assert_false(leads_to(fib, &resilient, 3, true));
+	fib_destroy(fib);
+}
+
+static void workers_see_that_members_lead_to_more_interfaces_than_they_know(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	struct fib_member members[FIB_GROUP_OIFS + 2];
+	struct fib_hop group, smaller;
+
+	for (uint8_t i = 0; i < ARRAY_LEN(members); i++)
+		members[i] = via("10.0.0.1", i, 1);
+	assert_int_equal(fib_group(fib, members, FIB_GROUP_OIFS, &smaller, NULL), 0);
+	assert_int_equal(fib_group(fib, members, ARRAY_LEN(members), &group, NULL), 0);
+	for (uint16_t i = 0; i < FIB_GROUP_OIFS; i++)
+		assert_true(leads_to(fib, &smaller, i, true));
+	assert_false(leads_to(fib, &smaller, FIB_GROUP_OIFS, true));
+	assert_true(leads_to(fib, &group, 0, false));
+	assert_false(leads_to(fib, &group, FIB_GROUP_OIFS + 1, false));
+	fib_destroy(fib);
+}
+
+static void workers_see_where_a_hop_leads(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	static const struct {
+		struct fib_hop hop;
+		uint16_t oif;
+	} row[] = {
+		{{.kind = FIB_CONNECTED, .iface = 0}, 0},
+		{{.kind = FIB_CONNECTED, .iface = 7}, 7},
+		{{.kind = FIB_PEER, .iface = 9}, 9},
+		{{.kind = FIB_LOCAL, .iface = FIB_NO_IFACE}, FIB_NO_OIF},
+		{{.kind = FIB_LINUX, .iface = FIB_NO_IFACE}, FIB_NO_OIF},
+	};
+
+	assert_int_equal(fib_oif_load(&fib->view, 0), FIB_NO_OIF);
+	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
+		struct fib_change set = change(FIB_REPLACE, "20.0.0.0/24", row[i].hop);
+		assert_int_equal(fib_change(fib, &set, 1, NULL, NULL), 0);
+		uint16_t id = hops_find(&fib->hops, &row[i].hop);
+		assert_int_not_equal(id, 0);
+		assert_int_equal(fib_oif_load(&fib->view, id), row[i].oif);
+	}
+	fib_destroy(fib);
+}
+
 static void refuses_what_is_no_group(void **state)
 {
 	struct fib *fib = fib_create(NULL);
@@ -163,6 +237,9 @@ int main(void)
 		cmocka_unit_test(the_same_members_in_any_order_are_one_group),
 		cmocka_unit_test(workers_see_a_group_and_then_nothing),
 		cmocka_unit_test(groups_that_come_and_go_leave_nothing_behind),
+		cmocka_unit_test(workers_see_where_the_members_of_a_group_lead),
+		cmocka_unit_test(workers_see_that_members_lead_to_more_interfaces_than_they_know),
+		cmocka_unit_test(workers_see_where_a_hop_leads),
 		cmocka_unit_test(refuses_what_is_no_group),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,17 +91,19 @@ int hops_open(struct hops *hops)
 	hops->plain = pages_alloc(sizeof(*hops->plain));
 	hops->tags = pages_alloc(HOP_SLOTS * sizeof(*hops->tags));
 	hops->frame_max4 = pages_alloc(HOP_SLOTS * sizeof(*hops->frame_max4));
+	hops->oif = pages_alloc(HOP_SLOTS * sizeof(*hops->oif));
 	hops->hop = pages_alloc(HOP_SLOTS * sizeof(*hops->hop));
 	hops->bucket = pages_alloc(HOPS_BUCKETS * sizeof(*hops->bucket));
 	hops->idle = pages_alloc(HOP_SLOTS * sizeof(*hops->idle));
 	hops->unused = pages_alloc(HOP_SLOTS * sizeof(*hops->unused));
-	if (!hops->entry || !hops->plain || !hops->tags || !hops->frame_max4 || !hops->hop ||
-		!hops->bucket || !hops->idle || !hops->unused) {
+	if (!hops->entry || !hops->plain || !hops->tags || !hops->frame_max4 || !hops->oif ||
+		!hops->hop || !hops->bucket || !hops->idle || !hops->unused) {
 		hops_close(hops);
 		return -ENOMEM;
 	}
 	memset(hops->plain->port, FIB_NOT_PLAIN, sizeof(hops->plain->port));
 	hops->plain->frame_max = UINT16_MAX;
+	hops->oif[0] = FIB_NO_OIF;
 	hops->hop[0].key = (struct fib_hop){.iface = FIB_NO_IFACE, .kind = N_FIB_KINDS};
 	hops_set_no_route(hops, VERDICT_NO_ROUTE);
 	return 0;
@@ -113,6 +115,7 @@ void hops_close(struct hops *hops)
 	pages_free(hops->plain, sizeof(*hops->plain));
 	pages_free(hops->tags, HOP_SLOTS * sizeof(*hops->tags));
 	pages_free(hops->frame_max4, HOP_SLOTS * sizeof(*hops->frame_max4));
+	pages_free(hops->oif, HOP_SLOTS * sizeof(*hops->oif));
 	pages_free(hops->hop, HOP_SLOTS * sizeof(*hops->hop));
 	pages_free(hops->bucket, HOPS_BUCKETS * sizeof(*hops->bucket));
 	pages_free(hops->idle, HOP_SLOTS * sizeof(*hops->idle));
@@ -281,12 +284,19 @@ static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *
 	write_tags(hops, id, &iface->reported); // clears tags that the id had before, too
 }
 
+static bool leads_to_iface(const struct fib_hop *key)
+{
+	return key->kind == FIB_VIA || key->kind == FIB_PEER || key->kind == FIB_CONNECTED;
+}
+
 void hops_rewrite(struct hops *hops, uint16_t id)
 {
 	const struct fib_hop *key = &hops->hop[id].key;
+	const uint16_t oif = leads_to_iface(key) ? key->iface : FIB_NO_OIF;
 	struct fib_hop_entry entry = {.port = NO_PORT, .verdict = verdict_of_kind[key->kind]};
 	bool leads_out = key->kind == FIB_VIA || key->kind == FIB_PEER;
 
+	__atomic_store_n(&hops->oif[id], oif, __ATOMIC_RELAXED);
 	if (key->kind == FIB_GROUP)
 		write_group(hops->groups, &entry, groups_number(key));
 	if (leads_out && hops->ifaces->iface[key->iface].was_reported)

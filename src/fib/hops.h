@@ -33,6 +33,7 @@ struct hops {
 	bool may_widen;               // one of them is no longer plain: frame_max may rise
 	struct fib_tags *tags;        // of hops on tagged interfaces
 	uint16_t *frame_max4;         // frame limit for IPv4 packets
+	uint16_t *oif;                // output interfaces
 	struct hop *hop;
 	uint16_t *bucket;
 	uint16_t *idle;   // ids that lost their last reference since the last sweep

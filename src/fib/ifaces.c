@@ -181,7 +181,8 @@ static void show_to_workers(struct fib_ifaces *ifaces, uint16_t iface)
 		.vrf = reported->vrf,
 		.n_macs = reported->n_macs + !!reported->n_tags,
 		.n_tags = reported->n_tags ? reported->n_tags : ifaces->in[iface].n_tags,
-		.iface = iface};
+		.iface = iface,
+		.rpf4 = reported->rpf4};
 
 	write_macs(ifaces, iface);
 	write_in(ifaces, iface, &in);

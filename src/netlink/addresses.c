@@ -75,8 +75,11 @@ static void remove_address(struct ifaces *ifaces, struct address *gone, bool is_
 	hash_table_remove(&ifaces->addresses.by_local, &gone->node);
 	if (is_reported && vrf != IFACES_NO_VRF && !is_ours_in(ifaces, vrf, &gone->local))
 		routes_address_gone(routes, vrf, &gone->local);
-	if (one && gone->local.family == 4 && --one->n_addresses4 == 0 && is_reported)
-		routes_ip4_gone(routes, gone->ifindex);
+	if (one && gone->local.family == 4 && --one->n_addresses4 == 0) {
+		ifaces->is_dirty = true; // rp_filter 2 is 1 without an address
+		if (is_reported)
+			routes_ip4_gone(routes, gone->ifindex);
+	}
 	free(gone);
 }
 
@@ -89,7 +92,8 @@ static void add(struct ifaces *ifaces, const struct address *wanted)
 		ifaces_lost(ifaces, EVENT_ADDRESS);
 		return;
 	}
-	interface->n_addresses4 += wanted->local.family == 4;
+	if (wanted->local.family == 4 && interface->n_addresses4++ == 0)
+		ifaces->is_dirty = true; // rp_filter 2 is 1 without an address
 	*one = *wanted;
 	hash_table_insert(&ifaces->addresses.by_local, &one->node,
 		hash_table_hash(wanted->local.bytes, 0));

@@ -43,7 +43,8 @@ static bool same_tags(const struct fib_iface *a, const struct fib_iface *b)
 static bool same_iface(const struct fib_iface *a, const struct fib_iface *b)
 {
 	return same_tags(a, b) && same_macs(a, b) && a->vrf == b->vrf && a->flags == b->flags &&
-	       a->mtu == b->mtu && a->mtu6 == b->mtu6 && a->has_peer == b->has_peer;
+	       a->rpf4 == b->rpf4 && a->mtu == b->mtu && a->mtu6 == b->mtu6 &&
+	       a->has_peer == b->has_peer;
 }
 
 static int set(struct ifaces *ifaces, uint16_t id, const struct fib_iface *iface)

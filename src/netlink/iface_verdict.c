@@ -38,7 +38,7 @@ const struct iface_reason_row iface_reason[N_IFACE_REASONS] = {
 		"IPv4 packets received on it are punted to Linux, which does not forward them"},
 	[REASON_FORWARDING6] = {FIB_IFACE_LINUX6, "IPv6 forwarding is off",
 		"IPv6 packets received on it are punted to Linux, which does not forward them"},
-	[REASON_RP_FILTER] = {FIB_IFACE_LINUX4, "rp_filter on an interface",
+	[REASON_RP_FILTER] = {FIB_IFACE_LINUX4, "rp_filter on an interface with macvlans",
 		"IPv4 packets received on it are punted to Linux, which checks their source"},
 	[REASON_NO_IPV6] = {FIB_IFACE_LINUX6, "IPv6 is disabled on an interface",
 		"IPv6 packets received on it are punted to Linux, which drops them"},
@@ -74,6 +74,17 @@ static bool is_tunnel(const struct interface *one)
 	return false;
 }
 
+// rp_filter as Linux applies it: the higher value counts, and an interface without an IPv4 address
+// is never loose (__fib_validate_source in net/ipv4/fib_frontend.c).
+static enum fib_rpf rpf4_of(const struct ifaces *ifaces, const struct interface *one)
+{
+	const int value = MAX_OF(one->conf[0].rp_filter, ifaces->conf_all[0].rp_filter);
+
+	if (value <= 0)
+		return FIB_RPF_OFF;
+	return value == 1 || !one->n_addresses4 ? FIB_RPF_STRICT : FIB_RPF_LOOSE;
+}
+
 // What Linux does with IP packets received on it.
 static uint32_t check_conf(const struct ifaces *ifaces, const struct interface *one)
 {
@@ -82,8 +93,6 @@ static uint32_t check_conf(const struct ifaces *ifaces, const struct interface *
 
 	if (!own[0].is_known || own[0].forwarding <= 0)
 		reasons |= BIT(REASON_FORWARDING4);
-	if (MAX_OF(own[0].rp_filter, all[0].rp_filter) > 0)
-		reasons |= BIT(REASON_RP_FILTER);
 	if (all[1].forwarding <= 0) // the per-interface value only concerns router advertisements
 		reasons |= BIT(REASON_FORWARDING6);
 	else if (!own[1].is_known || !(one->sysctls & SYSCTL_IPV6))
@@ -125,6 +134,8 @@ static void add_macvlan(const struct ifaces *ifaces, struct interface *lower,
 		above->reasons |= BIT(REASON_ELSEWHERE);
 	if (one->iface.has_xdp || one->tc)
 		own |= BIT(REASON_UPPER);
+	if (rpf4_of(ifaces, one) || rpf4_of(ifaces, lower))
+		own |= BIT(REASON_RP_FILTER);
 	above->reasons |= own;
 	if (above->n_macs < FIB_IFACE_MACS)
 		above->macs[above->n_macs] = one->iface.mac;
@@ -259,6 +270,7 @@ void decide(const struct ifaces *ifaces, const struct interface *one, struct ifa
 	out->is_ours = !(out->reasons & BIT(REASON_TAGS));
 	out->reasons |= check_own(one) | check_conf(ifaces, one) |
 	                check_master(ifaces, one, &out->iface.vrf);
+	out->iface.rpf4 = rpf4_of(ifaces, one);
 	out->iface.mac = one->iface.mac;
 	out->iface.mtu = check_mtu(ifaces, one, out);
 	out->iface.mtu6 = check_mtu6(one, out->iface.mtu);

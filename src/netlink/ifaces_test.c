@@ -47,7 +47,8 @@ static void makes_a_tap_the_iface_of_its_port(void **state)
 	assert_string_equal(ifaces_name(fake.mirror, 11), "p1");
 	assert_string_equal(ifaces_name(fake.mirror, 99), "?");
 	assert_int_equal(fake.n_asked, 0);
-	assert_int_equal(fake_unsupported(&fake, "rp_filter on an interface", NULL), 0);
+	assert_int_equal(fake_unsupported(&fake, "rp_filter on an interface with macvlans", NULL),
+		0);
 }
 
 static void takes_nothing_in_on_a_port_without_its_tap(void **state)
@@ -437,20 +438,66 @@ static void leaves_packets_to_linux_where_forwarding_is_off(void **state)
 	assert_int_equal(fake_unsupported(&fake, "IPv6 forwarding is off", NULL), 2);
 }
 
-static void leaves_packets_to_linux_under_rp_filter(void **state)
+static enum fib_rpf rpf_of(int ifindex)
 {
+	const struct fib_iface *iface = fake_fib_iface(&fake, ifindex);
+
+	assert_non_null(iface);
+	return iface->rpf4;
+}
+
+static void workers_check_sources_as_rp_filter_says(void **state)
+{
+	static const struct {
+		int all, own;
+		enum fib_rpf rpf;
+	} row[] = {{0, 0, FIB_RPF_OFF}, {0, 1, FIB_RPF_STRICT}, {1, 0, FIB_RPF_STRICT},
+		{0, 2, FIB_RPF_LOOSE}, {1, 2, FIB_RPF_LOOSE}, {2, 1, FIB_RPF_LOOSE}};
+
+	fake_address(&fake, 10, "10.0.0.1/24", false);
+	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
+		fake_rp_filter(&fake, -1, row[i].all);
+		fake_rp_filter(&fake, 10, row[i].own);
+		fake_flush(&fake);
+		assert_int_equal(rpf_of(10), row[i].rpf);
+		assert_int_equal(flags_of(10), 0);
+	}
+	assert_int_equal(rpf_of(11), FIB_RPF_STRICT); // by the last `all`: it has no address
+	assert_int_equal(fake_unsupported(&fake, "rp_filter on an interface with macvlans", NULL),
+		0);
+}
+
+static void an_interface_without_an_ipv4_address_is_never_loose(void **state)
+{
+	fake_rp_filter(&fake, 10, 2);
+	fake_address(&fake, 10, "2001:db8::1/64", false);
+	fake_flush(&fake);
+	assert_int_equal(rpf_of(10), FIB_RPF_STRICT);
+	fake_address(&fake, 10, "10.0.0.1/24", false);
+	fake_address(&fake, 10, "10.0.0.2/24", false);
+	fake_flush(&fake);
+	assert_int_equal(rpf_of(10), FIB_RPF_LOOSE);
+	fake_address(&fake, 10, "10.0.0.1/24", true);
+	fake_flush(&fake);
+	assert_int_equal(rpf_of(10), FIB_RPF_LOOSE);
+	fake_address(&fake, 10, "10.0.0.2/24", true);
+	fake_flush(&fake);
+	assert_int_equal(rpf_of(10), FIB_RPF_STRICT);
+}
+
+static void leaves_packets_to_linux_under_rp_filter_beside_macvlans(void **state)
+{
+	add(macvlan(30, 10));
+	assert_int_equal(flags_of(10), 0);
 	fake_rp_filter(&fake, 10, 2);
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
 	assert_int_equal(flags_of(11), 0);
-	fake_rp_filter(&fake, 10, 0);
-	fake_rp_filter(&fake, -1, 1);
+	assert_int_equal(fake_unsupported(&fake, "rp_filter on an interface with macvlans", NULL),
+		1);
+	fake_iface_gone(&fake, 30);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
-	assert_int_equal(flags_of(11), FIB_IFACE_LINUX4);
-	fake_rp_filter(&fake, -1, 0);
-	fake_flush(&fake);
-	assert_int_equal(flags_of(10) | flags_of(11), 0);
+	assert_int_equal(flags_of(10), 0);
 }
 
 static void ipv6_routes_that_go_without_a_notification_are_dumped_again(void **state)
@@ -834,7 +881,9 @@ int main(void)
 		TEST(leaves_a_tap_with_many_macvlans_to_linux),
 		TEST(leaves_a_macvlan_that_goes_its_own_way_to_linux),
 		TEST(leaves_packets_to_linux_where_forwarding_is_off),
-		TEST(leaves_packets_to_linux_under_rp_filter),
+		TEST(workers_check_sources_as_rp_filter_says),
+		TEST(an_interface_without_an_ipv4_address_is_never_loose),
+		TEST(leaves_packets_to_linux_under_rp_filter_beside_macvlans),
 		TEST(ipv6_routes_that_go_without_a_notification_are_dumped_again),
 		TEST(routes_without_carrier_do_not_count_where_all_say_so),
 		TEST(leaves_ipv6_to_linux_where_it_is_disabled),

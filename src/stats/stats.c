@@ -12,6 +12,7 @@ void stats_sum(struct stats_account *account, struct stats_worker *const workers
 		for (unsigned p = 0; p < STATS_MAX_PORTS; p++) {
 			account->received += stats_read(&workers[i]->port[p].rx_packets);
 			account->injected += stats_read(&workers[i]->port[p].injected_packets);
+			account->copied += stats_read(&workers[i]->port[p].copied_packets);
 			account->sent += stats_read(&workers[i]->port[p].tx_packets);
 		}
 	}

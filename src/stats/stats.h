@@ -12,6 +12,7 @@ enum {
 	STATS_MAX_WORKERS = 128,
 	STATS_MAX_PORTS = 255,
 	STATS_MAX_QUEUES = 128,
+	STATS_MAX_STEPS = 24,
 	STATS_MAX_HOPS = 32768
 };
 
@@ -24,16 +25,11 @@ struct stats_queue {
 	SCHEMA_QUEUE_COUNTERS(STATS_FIELD)
 };
 
-// Cycles by step, in the bursts that were timed.
-struct stats_step {
-	SCHEMA_STEP_COUNTERS(STATS_FIELD)
-};
-
 // The counters of a worker, on separate cache lines. Written only by that worker.
 struct stats_worker {
 	uint64_t verdict[N_VERDICTS];
 	SCHEMA_WORKER_COUNTERS(STATS_FIELD)
-	struct stats_step step;
+	uint64_t step_cycles[STATS_MAX_STEPS];      // in the timed bursts, by step (datapath.h)
 	struct stalls stalls;                       // iterations longer than their frames explain
 	uint64_t handed[N_VERDICTS];                // packets passed to Linux, by verdict
 	uint64_t ring_full[N_CLASSES];              // packets of verdict punt_ring_full, by class
@@ -71,10 +67,10 @@ static inline uint64_t stats_read(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-// The packet account over `n` workers: received + injected = sent + punted + dropped, once nothing
-// is in flight.
+// The packet account over `n` workers: received + injected + copied = sent + punted + dropped, once
+// nothing is in flight.
 struct stats_account {
-	uint64_t received, injected, sent, punted, dropped;
+	uint64_t received, injected, copied, sent, punted, dropped;
 	uint64_t verdict[N_VERDICTS];
 };
 void stats_sum(struct stats_account *account, struct stats_worker *const workers[], unsigned n);

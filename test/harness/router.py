@@ -152,7 +152,7 @@ class Dl3dRouter:
         return Account.of(self.call("drops"))
 
     def closed_account(self) -> Account:
-        """A reading in which received + injected = sent + punted + dropped: no packets were in flight."""
+        """A reading in which received + injected + copied = sent + punted + dropped: no packets were in flight."""
         deadline = time.monotonic() + PATIENCE_S
         while not (account := self.account()).is_closed and time.monotonic() < deadline:
             time.sleep(0.01)  # and judge the reading from that moment: neighbour discovery never rests

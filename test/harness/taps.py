@@ -123,8 +123,8 @@ def differences(dut: Client) -> list[str]:
 
 
 def is_closed(account: Drops) -> bool:
-    """Received + injected = sent + punted + dropped."""
-    return account.received + account.injected == account.sent + account.punted + account.dropped
+    """Received + injected + copied = sent + punted + dropped."""
+    return account.received + account.injected + account.copied == account.sent + account.punted + account.dropped
 
 
 def closed_account(dut: Client) -> Drops:

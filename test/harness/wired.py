@@ -117,10 +117,11 @@ class WiredForwarder:
 
 @dataclass(frozen=True)
 class Account:
-    """Received + injected = sent + punted + dropped, and each drop counter that is not zero."""
+    """Received + injected + copied = sent + punted + dropped, and each drop counter that is not zero."""
 
     received: int
     injected: int
+    copied: int
     sent: int
     punted: int
     dropped: int
@@ -129,7 +130,7 @@ class Account:
     @classmethod
     def of(cls, reply: dict[str, Any]) -> "Account":
         """Read the reply of the method drops."""
-        sums = {key: int(reply.get(key, 0)) for key in ("received", "injected", "sent", "punted", "dropped")}
+        sums = {key: int(reply.get(key, 0)) for key in ("received", "injected", "copied", "sent", "punted", "dropped")}
         verdicts = {row["name"]: int(row["packets"]) for row in reply["verdicts"] if row["packets"]}
         drops = {name: n for name, n in verdicts.items() if name != "forward"}
         return cls(**sums, drops=drops)
@@ -137,7 +138,7 @@ class Account:
     @property
     def is_closed(self) -> bool:
         """The accounting balances, and the drop counters add up."""
-        left, right = self.received + self.injected, self.sent + self.punted + self.dropped
+        left, right = self.received + self.injected + self.copied, self.sent + self.punted + self.dropped
         return left == right and self.dropped == sum(self.drops.values())
 
     def since(self, before: "Account") -> "Account":
@@ -146,6 +147,7 @@ class Account:
         return Account(
             self.received - before.received,
             self.injected - before.injected,
+            self.copied - before.copied,
             self.sent - before.sent,
             self.punted - before.punted,
             self.dropped - before.dropped,

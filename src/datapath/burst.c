@@ -1,0 +1,64 @@
+// Removes packets from a burst; poisons bursts. Worker.
+#include "datapath/burst.h"
+
+#include <string.h>
+
+// As a pointer it is not canonical; as a hop id it is beyond the last one.
+enum { POISON = 0xa5 };
+
+void burst_poison(struct burst *b)
+{
+	memset(b, POISON, sizeof(*b));
+}
+
+// Moves packet `from` to index `to`, in each array. Values that are the same for all packets stay
+// where they are.
+static void move(struct burst *b, uint16_t to, uint16_t from)
+{
+	b->mbuf[to] = b->mbuf[from];
+	b->frame[to] = b->frame[from];
+	if (b->is_ip6)
+		b->dst6[to] = b->dst6[from];
+	else
+		b->dst4[to] = b->dst4[from];
+	b->length[to] = b->length[from];
+	b->ttl[to] = b->ttl[from];
+	b->hop[to] = b->hop[from];
+	if (!b->has_one_port)
+		b->port[to] = b->port[from];
+	if (!b->has_one_iif)
+		b->iif[to] = b->iif[from];
+	if (!b->has_one_vrf)
+		b->vrf[to] = b->vrf[from];
+}
+
+// Moves the bits of `bits` that are set in `mask` to the lowest positions.
+static uint64_t squeeze(uint64_t bits, uint64_t mask)
+{
+	uint64_t squeezed = 0;
+
+	for (unsigned to = 0; mask; mask &= mask - 1, to++)
+		squeezed |= (bits >> __builtin_ctzll(mask) & 1) << to;
+	return squeezed;
+}
+
+void burst_keep(struct burst *b, uint64_t mask)
+{
+	const uint64_t kept = mask & burst_all(b);
+	uint16_t n = 0;
+
+	if (kept == burst_all(b))
+		return;
+	if (!kept)
+		b->has = 0;
+	for (uint64_t rest = kept; rest; rest &= rest - 1)
+		move(b, n++, __builtin_ctzll(rest));
+	b->own_source_mask = squeeze(b->own_source_mask, kept);
+	b->linux_mask = squeeze(b->linux_mask, kept);
+	b->redirect_mask = squeeze(b->redirect_mask, kept);
+	b->discovery_mask = squeeze(b->discovery_mask, kept);
+	b->strict_mask = squeeze(b->strict_mask, kept);
+	b->loose_mask = squeeze(b->loose_mask, kept);
+	b->fragment_mask = squeeze(b->fragment_mask, kept);
+	b->n = n;
+}

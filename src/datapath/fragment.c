@@ -1,0 +1,118 @@
+// Fragments IPv4 packets that are longer than the MTU of their next hop (RFC 791; RFC 1812, 5.2.6),
+// as Linux does. Called after the packets are rewritten and tagged, and only for bursts with such
+// packets; the fragments are sent in the packet's place, in order. Worker.
+#include "wire/fragment.h"
+#include "datapath/steps.h"
+
+enum { FRAGMENTS_MAX = BURST_MAX }; // packets of more fragments are left to Linux
+
+static uint16_t room_of(const struct rte_mempool *pool)
+{
+	return rte_pktmbuf_data_room_size((struct rte_mempool *)(uintptr_t)pool) -
+	       RTE_PKTMBUF_HEADROOM;
+}
+
+bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max)
+{
+	const struct wire_ip4 *ip = (const void *)(b->frame[i] + WIRE_ETHER_BYTES);
+	struct wire_fragments plan;
+
+	return wire_fragment_plan(&plan, ip, frame_max - WIRE_ETHER_BYTES) &&
+	       plan.n <= FRAGMENTS_MAX &&
+	       frame_max + sizeof(struct fib_tags) <= room_of(b->mbuf[i]->pool);
+}
+
+// Length of the Ethernet header with its tags.
+static uint16_t header_bytes(const uint8_t *frame)
+{
+	uint16_t n = WIRE_ETHER_BYTES;
+
+	while (frame[n - 2] != WIRE_ETHERTYPE_IP4 >> 8 || frame[n - 1])
+		n += WIRE_VLAN_BYTES;
+	return n;
+}
+
+// Copies n bytes of a frame, which may be in several segments.
+static void copy(const struct rte_mbuf *from, uint32_t at, uint32_t n, uint8_t *to)
+{
+	const void *bytes = rte_pktmbuf_read(from, at, n, to);
+
+	if (bytes != to)
+		memcpy(to, bytes, n);
+}
+
+static void write_fragment(const struct burst *b, uint16_t i, const struct wire_fragments *plan,
+	unsigned number, struct rte_mbuf *to)
+{
+	const uint16_t ether = header_bytes(b->frame[i]), bytes = wire_fragment_bytes(plan, number);
+	const uint16_t headers = ether + plan->header_bytes;
+	const struct wire_ip4 *ip = (const void *)(b->frame[i] + ether);
+	uint8_t *frame = (uint8_t *)rte_pktmbuf_append(to, headers + bytes);
+
+	memcpy(frame, b->frame[i], ether);
+	wire_fragment_header(plan, number, ip, (void *)(frame + ether));
+	copy(b->mbuf[i], headers + wire_fragment_start(plan, number), bytes, frame + headers);
+}
+
+static void flush(struct worker *w, struct burst *out)
+{
+	datapath_send(w, out);
+	burst_free_dropped(w); // there is space for those of one burst
+}
+
+static void add(struct worker *w, struct burst *out, struct rte_mbuf *mbuf, uint8_t port)
+{
+	out->mbuf[out->n] = mbuf;
+	out->length[out->n] = MIN_OF(mbuf->pkt_len, UINT16_MAX);
+	out->port[out->n++] = port;
+	if (out->n == BURST_MAX)
+		flush(w, out);
+}
+
+// The MTU may have changed since the packet was checked: the plan is made again. All fragments get
+// a buffer, or the packet is dropped.
+static void fragment(struct worker *w, const struct burst *b, uint16_t i, struct burst *out)
+{
+	const uint16_t mtu = fib_frame_max4_load(b->view, b->hop[i]) - WIRE_ETHER_BYTES;
+	const uint8_t *frame = b->frame[i], port = burst_port(b, i);
+	const struct wire_ip4 *ip = (const void *)(frame + header_bytes(frame));
+	struct rte_mbuf *made[FRAGMENTS_MAX];
+	struct wire_fragments plan;
+
+	if (be16toh(ip->total_length_be) <= mtu) {
+		add(w, out, b->mbuf[i], port);
+		return;
+	}
+	if (!wire_fragment_plan(&plan, ip, mtu) || plan.n > FRAGMENTS_MAX ||
+		rte_pktmbuf_alloc_bulk(b->mbuf[i]->pool, made, plan.n)) {
+		worker_drop(w, b->mbuf[i], VERDICT_FRAGMENT_FAILED);
+		return;
+	}
+	for (unsigned k = 0; k < plan.n; k++)
+		write_fragment(b, i, &plan, k, made[k]);
+	stats_add(&w->stat->port[port].copied_packets, plan.n - 1);
+	w->dropped[w->n_dropped++] = b->mbuf[i]; // to be freed only: one of its fragments counts
+	for (unsigned k = 0; k < plan.n; k++)
+		add(w, out, made[k], port);
+}
+
+// Sends the whole burst.
+void datapath_fragment(struct worker *w, struct burst *b)
+{
+	struct burst out = {
+		.has = b->has,
+		.in_port = b->in_port,
+		.has_one_iif = true,
+		.has_one_vrf = true,
+		.view = b->view,
+	};
+
+	for (uint16_t i = 0; i < b->n; i++) {
+		if (b->fragment_mask >> i & 1)
+			fragment(w, b, i, &out);
+		else
+			add(w, &out, b->mbuf[i], burst_port(b, i));
+	}
+	flush(w, &out);
+	burst_keep(b, 0);
+}

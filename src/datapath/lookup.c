@@ -1,0 +1,135 @@
+// Lookups of a burst: one bulk lookup if all packets have the same table, otherwise one for each
+// table. Worker.
+#include "datapath/steps.h"
+
+// Packets by table. A VRF may be in several groups.
+struct groups {
+	unsigned n;
+	uint16_t vrf[BURST_MAX];
+	uint64_t mask[BURST_MAX];
+};
+
+// Groups are found by the lowest bits of their VRF; of two VRFs that share them, each replaces the
+// other, which only splits groups.
+static void make_groups(const struct burst *b, uint64_t mask, struct groups *groups)
+{
+	uint8_t known[BURST_MAX] = {0};
+
+	groups->n = 0;
+	for (; mask; mask &= mask - 1) {
+		unsigned i = __builtin_ctzll(mask);
+		uint16_t vrf = burst_vrf(b, i);
+		uint8_t group = known[vrf % BURST_MAX];
+
+		if (group >= groups->n || groups->vrf[group] != vrf) {
+			group = known[vrf % BURST_MAX] = groups->n++;
+			groups->vrf[group] = vrf;
+			groups->mask[group] = 0;
+		}
+		groups->mask[group] |= 1ull << i;
+	}
+}
+
+void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint32_t addr[],
+	uint16_t hop[])
+{
+	uint32_t dense[BURST_MAX];
+	uint16_t found[BURST_MAX];
+	uint64_t rest = mask;
+	unsigned n = 0;
+
+	if (!mask)
+		return;
+	do
+		dense[n++] = addr[__builtin_ctzll(rest)];
+	while (rest &= rest - 1);
+	fib_lookup4(table, dense, found, n);
+	for (n = 0; mask; mask &= mask - 1)
+		hop[__builtin_ctzll(mask)] = found[n++];
+}
+
+void datapath_lookup6_in(const struct fib_view *table, uint64_t mask, const struct fib_key6 addr[],
+	uint16_t hop[])
+{
+	struct fib_key6 dense[BURST_MAX];
+	uint16_t found[BURST_MAX];
+	uint64_t rest = mask;
+	unsigned n = 0;
+
+	if (!mask)
+		return;
+	do
+		dense[n++] = addr[__builtin_ctzll(rest)];
+	while (rest &= rest - 1);
+	fib_lookup6(table, dense, found, n);
+	for (n = 0; mask; mask &= mask - 1)
+		hop[__builtin_ctzll(mask)] = found[n++];
+}
+
+void datapath_lookup4_each(const struct burst *b, uint64_t mask, const uint32_t addr[],
+	uint16_t hop[])
+{
+	struct groups groups;
+
+	make_groups(b, mask, &groups);
+	for (unsigned i = 0; i < groups.n; i++)
+		datapath_lookup4_in(burst_table(b, groups.vrf[i]), groups.mask[i], addr, hop);
+}
+
+void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fib_key6 addr[],
+	uint16_t hop[])
+{
+	struct groups groups;
+
+	make_groups(b, mask, &groups);
+	for (unsigned i = 0; i < groups.n; i++)
+		datapath_lookup6_in(burst_table(b, groups.vrf[i]), groups.mask[i], addr, hop);
+}
+
+static __attribute__((noinline)) void look_up_each(struct burst *b)
+{
+	if (b->is_ip6)
+		datapath_lookup6_each(b, burst_all(b), b->dst6, b->hop);
+	else
+		datapath_lookup4_each(b, burst_all(b), b->dst4, b->hop);
+}
+
+void datapath_lookup(struct worker *w, struct burst *b)
+{
+	if (unlikely(!b->has_one_vrf))
+		look_up_each(b);
+	else if (b->is_ip6)
+		fib_lookup6(burst_table(b, b->vrf[0]), b->dst6, b->hop, b->n);
+	else
+		fib_lookup4(burst_table(b, b->vrf[0]), b->dst4, b->hop, b->n);
+}
+
+void datapath_lookup_begin(struct poll *p)
+{
+	struct burst *b = &p->ip4;
+	const struct fib_view *table = burst_table(b, b->vrf[0]);
+
+	p->lookup_started = b->n && b->has_one_vrf && table->begin4;
+	if (!p->lookup_started)
+		return;
+	p->lookup.n = b->n;
+	fib_lookup4_begin(table, b->dst4, b->hop, &p->lookup);
+}
+
+void datapath_lookup_continue(struct poll *p)
+{
+	if (p->lookup_started)
+		fib_lookup4_continue(burst_table(&p->ip4, p->ip4.vrf[0]), p->ip4.hop, &p->lookup);
+}
+
+void datapath_lookup_end(struct worker *w, struct poll *p)
+{
+	struct burst *b = &p->ip4;
+
+	if (p->lookup_started)
+		fib_lookup4_end(burst_table(b, b->vrf[0]), b->dst4, b->hop, &p->lookup);
+	else if (b->n)
+		datapath_lookup(w, b);
+	if (p->ip6.n)
+		datapath_lookup(w, &p->ip6);
+}
