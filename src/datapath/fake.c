@@ -83,7 +83,7 @@ int fake_open(void **state)
 	tap_settings_default(&taps);
 	assert_int_equal(tap_worker_make(&fake.tap, taps.class), 0);
 	fake.fib = fib_create(NULL);
-	fake.rcu = fib_rcu_create(1, NULL);
+	fake.rcu = rcu_create(1, NULL);
 	assert_non_null(fake.fib);
 	assert_non_null(fake.rcu);
 	for (uint8_t port = 0; port < FAKE_PORTS; port++) {
@@ -91,7 +91,8 @@ int fake_open(void **state)
 		fake_iface(port, port, 0, (uint32_t[FIB_MAX_TAGS]){0});
 	}
 	fake.io.n_queues = FAKE_PORTS;
-	fib_rcu_swap(fake.rcu, fake.fib);
+	fake.live = (struct fib_live){.rcu = fake.rcu};
+	fib_live_swap(&fake.live, fake.fib);
 	return 0;
 }
 
@@ -99,8 +100,8 @@ int fake_close(void **state)
 {
 	fake_reset(&datapath_scalar);
 	tap_worker_free(&fake.tap);
-	fib_rcu_swap(fake.rcu, NULL);
-	fib_rcu_destroy(fake.rcu);
+	fib_live_swap(&fake.live, NULL);
+	rcu_destroy(fake.rcu);
 	fib_destroy(fake.fib);
 	return 0;
 }
@@ -126,7 +127,8 @@ void fake_reset(const struct datapath_variant *variant)
 	fib_set_synced(fake.fib, true);
 	fake.worker = (struct worker){.io = &fake.io,
 		.states = fake.states,
-		.rcu = fib_rcu_readers(fake.rcu),
+		.rcu = rcu_readers(fake.rcu),
+		.live = &fake.live,
 		.stat = &fake.stat,
 		.stop = &fake.stop,
 		.variant = variant,
@@ -304,7 +306,7 @@ static void expect_accounting(void)
 void fake_run(void)
 {
 	// The view itself is small.
-	struct fib_view *view = (struct fib_view *)(uintptr_t)fib_reader_view(fake.worker.rcu);
+	struct fib_view *view = (struct fib_view *)(uintptr_t)fib_live_view(&fake.live);
 
 	view->waits4 = fake.worker.variant == &waiting;
 	fake.stop = false;

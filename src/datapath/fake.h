@@ -4,6 +4,8 @@
 
 #include "datapath/variant.h"
 #include "fib/fib.h"
+#include "fib/fib_fast.h"
+#include "rcu/rcu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +47,8 @@ struct fake {
 	struct port_state states[FAKE_PORTS];
 	struct fake_device device[FAKE_PORTS];
 	struct fib *fib;
-	struct fib_rcu *rcu;
+	struct rcu *rcu;
+	struct fib_live live;
 	bool stop;
 	unsigned n_idle, n_made;
 	uint64_t loops_least; // the worker runs at least this many loops

@@ -45,16 +45,21 @@ static void show_to_workers(struct fib *fib)
 	};
 }
 
-static void prepare_retire(struct fib *fib)
+static void free_block(void *ctx, struct rcu_block block)
 {
-	struct defer *defer = &fib->defer;
+	struct fib *fib = ctx;
+	struct blocks *const pool[] = {
+		[DEFERRED_LEAF4] = &fib->publish4.leaf,
+		[DEFERRED_TAIL4] = &fib->publish4.tail,
+		[DEFERRED_LEAF6] = &fib->publish6.leaf,
+		[DEFERRED_LINE6] = &fib->publish6.line,
+		[DEFERRED_WIDE6] = &fib->publish6.wide,
+	};
 
-	defer->hops = &fib->hops;
-	defer->pool[DEFERRED_LEAF4] = &fib->publish4.leaf;
-	defer->pool[DEFERRED_TAIL4] = &fib->publish4.tail;
-	defer->pool[DEFERRED_LEAF6] = &fib->publish6.leaf;
-	defer->pool[DEFERRED_LINE6] = &fib->publish6.line;
-	defer->pool[DEFERRED_WIDE6] = &fib->publish6.wide;
+	if (block.kind == DEFERRED_HOP)
+		hops_reuse(&fib->hops, block.first);
+	else
+		blocks_give(pool[block.kind], block.first, block.n);
 }
 
 static int open_parts(struct fib *fib)
@@ -99,7 +104,8 @@ struct fib *fib_create(struct error *error)
 		return NULL;
 	}
 	show_to_workers(fib);
-	prepare_retire(fib);
+	fib->defer.free = free_block;
+	fib->defer.ctx = fib;
 	if (vrf_open_main(fib)) {
 		error_set(error, -ENOMEM, "not enough memory for a forwarding table");
 		fib_destroy(fib);
@@ -265,7 +271,7 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.control_bytes = blocks_bytes(&fib->rib.nodes) + sizeof(*fib) +
 	                         fib->ifaces.end * sizeof(struct iface) +
 	                         (fib->hops.max_id + 1) * sizeof(struct hop),
-		.pending_frees = defer_pending(&fib->defer),
+		.pending_frees = rcu_defer_pending(&fib->defer),
 	};
 }
 
@@ -282,4 +288,19 @@ void fib_tidy(struct fib *fib)
 		return;
 	publish4_tidy(fib);
 	fib->n_untidy = fib->n_untidy_seen = fib->n_quiet = 0;
+}
+
+struct fib *fib_live_swap(struct fib_live *live, struct fib *fib)
+{
+	struct fib *old = live->fib;
+
+	if (old == fib)
+		return NULL;
+	if (fib)
+		rcu_defer_attach(&fib->defer, live->rcu);
+	live->fib = fib;
+	__atomic_store_n(&live->view, fib ? &fib->view : NULL, __ATOMIC_RELEASE);
+	if (old)
+		rcu_defer_detach(&old->defer);
+	return old;
 }

@@ -2,7 +2,7 @@
 // thread) writes; workers read through fib_fast.h under QSBR.
 //
 // A struct fib holds the routing tables of all VRFs, the next hops, neighbours and interfaces; a
-// reload builds a second one and swaps it in with fib_rcu_swap. It consists of the RIB, which only
+// reload builds a second one and swaps it in with fib_live_swap. It consists of the RIB, which only
 // the control thread reads (rib_ functions), and the lookup table that is generated from it for the
 // workers (fib_fast.h). A "table" below is the routing table of one VRF. An "interface" is a port
 // or a VLAN on a port, identified by an index; it is not a Linux ifindex.
@@ -107,7 +107,7 @@ static inline uint16_t fib_iface_mtu(const struct fib_iface *iface, uint8_t fami
 }
 
 struct fib;
-struct fib_rcu;
+struct fib_live;
 
 // Creates a fib with an empty main table: only the built-in routes required by RFC 1812 5.3.7, RFC
 // 3927 and RFC 4291 (127/8, 0/8, 0.0.0.0, 240/4, 255.255.255.255 and ::, ::1 martian; 169.254/16
@@ -277,17 +277,7 @@ struct fib_usage {
 };
 void fib_usage(const struct fib *fib, struct fib_usage *out);
 
-// RCU between the writer and the workers. `n_workers` up to STATS_MAX_WORKERS. Control thread;
-// owner: caller.
-struct fib_rcu *fib_rcu_create(unsigned n_workers, struct error *error);
-void fib_rcu_destroy(struct fib_rcu *rcu); // requires all workers offline, no fib attached
 // Publishes `fib` to the workers (NULL: none, after all workers have ended), waits for an RCU grace
-// period and returns the old fib for fib_destroy. Control thread.
-struct fib *fib_rcu_swap(struct fib_rcu *rcu, struct fib *fib);
-// Reclaims blocks whose grace period has ended; cheap, call it often. Returns the id of a worker
-// that has not reported a quiescent state for a second, otherwise -1. Control thread.
-int fib_rcu_poll(struct fib_rcu *rcu);
-// Starts a grace period and returns its token. / Whether all workers have passed it: then none
-// still uses what it could not find any more when the period started. Control thread.
-uint64_t fib_rcu_start_grace(struct fib_rcu *rcu);
-bool fib_rcu_has_passed(struct fib_rcu *rcu, uint64_t token);
+// period and returns the old fib for fib_destroy. While published, what is replaced in it is freed
+// by rcu_poll. Control thread.
+struct fib *fib_live_swap(struct fib_live *live, struct fib *fib);

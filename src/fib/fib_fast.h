@@ -5,7 +5,6 @@
 #include "fib/word16.h"
 
 #include <rte_prefetch.h>
-#include <rte_rcu_qsbr.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -320,37 +319,16 @@ static inline void fib_lookup6(const struct fib_view *view, const struct fib_key
 	view->lookup6(view, dst, hop, n);
 }
 
-// The reader side of RCU. `live` is read once per burst or pipelined batch, before the lookups;
-// what it points to remains valid until the worker reports a quiescent state. Never NULL while a
-// worker runs.
-struct fib_rcu_fast {
-	const struct fib_view *live; // atomic, acquire
-	struct rte_rcu_qsbr *qsbr;
+// The tables in use. `view` is read once per burst or pipelined batch, before the lookups; what it
+// points to remains valid until the worker reports a quiescent state (rcu/rcu_fast.h). Never NULL
+// while a worker runs. The rest is the control thread's.
+struct fib_live {
+	const struct fib_view *view; // atomic, acquire
+	struct fib *fib;
+	struct rcu *rcu; // set by the owner
 } LINE_ALIGNED;
 
-// Called by a worker when it starts and ends, and around sleeps.
-static inline void fib_reader_online(struct fib_rcu_fast *rcu, unsigned worker)
+static inline const struct fib_view *fib_live_view(const struct fib_live *live)
 {
-	rte_rcu_qsbr_thread_online(rcu->qsbr, worker);
+	return __atomic_load_n(&live->view, __ATOMIC_ACQUIRE);
 }
-
-static inline void fib_reader_offline(struct fib_rcu_fast *rcu, unsigned worker)
-{
-	rte_rcu_qsbr_thread_offline(rcu->qsbr, worker);
-}
-
-// Reports a quiescent state: the worker holds no pointer into the table. Called once per loop.
-// Worker.
-static inline void fib_reader_report(struct fib_rcu_fast *rcu, unsigned worker)
-{
-	rte_rcu_qsbr_quiescent(rcu->qsbr, worker);
-}
-
-static inline const struct fib_view *fib_reader_view(const struct fib_rcu_fast *rcu)
-{
-	return __atomic_load_n(&rcu->live, __ATOMIC_ACQUIRE);
-}
-
-struct fib_rcu;
-// The reader side; valid as long as `rcu`.
-struct fib_rcu_fast *fib_rcu_readers(struct fib_rcu *rcu);

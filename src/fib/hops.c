@@ -2,9 +2,9 @@
 #include "fib/hops.h"
 
 #include "base/pages.h"
-#include "fib/defer.h"
 #include "fib/groups.h"
 #include "fib/ifaces.h"
+#include "fib/table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -201,7 +201,7 @@ static void unchain(struct hops *hops, uint16_t id)
 	*iface = hops->hop[id].chain;
 }
 
-void hops_sweep(struct hops *hops, struct defer *defer)
+void hops_sweep(struct hops *hops, struct rcu_defer *defer)
 {
 	while (hops->n_idle) {
 		uint16_t id = hops->idle[--hops->n_idle];
@@ -217,7 +217,7 @@ void hops_sweep(struct hops *hops, struct defer *defer)
 		hops->hop[id].key.kind = N_FIB_KINDS;
 		if (id < FIB_PLAIN_HOPS) // workers that still use it read its entry
 			write_port(hops, id, FIB_NOT_PLAIN);
-		defer_add(defer, (struct deferred){.kind = DEFERRED_HOP, .first = id, .n = 1});
+		rcu_defer_add(defer, (struct rcu_block){.kind = DEFERRED_HOP, .first = id, .n = 1});
 	}
 	if (hops->may_widen)
 		widen_plain(hops);

@@ -20,7 +20,7 @@ static_assert(sizeof(struct fib_hop) == 20, "compared as bytes: no padding");
 
 enum { HOPS_BUCKETS = 1 << 15 };
 
-struct defer;
+struct rcu_defer;
 
 struct groups;
 struct fib_ifaces;
@@ -57,7 +57,7 @@ uint16_t hops_find(const struct hops *hops, const struct fib_hop *hop);
 uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop);
 void hops_release(struct hops *hops, uint16_t id);
 // Removes hops without references; their ids are returned by hops_reuse after a grace period.
-void hops_sweep(struct hops *hops, struct defer *defer);
+void hops_sweep(struct hops *hops, struct rcu_defer *defer);
 void hops_reuse(struct hops *hops, uint16_t id);
 // Rewrites what workers read of a hop.
 void hops_rewrite(struct hops *hops, uint16_t id);

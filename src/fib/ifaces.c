@@ -3,7 +3,6 @@
 #include "fib/ifaces.h"
 
 #include "base/pages.h"
-#include "fib/rcu.h"
 #include "fib/table.h"
 
 #include <errno.h>
@@ -232,8 +231,7 @@ const struct fib_iface *fib_iface(const struct fib *fib, uint16_t iface)
 static void forget_place(struct fib *fib, uint16_t iface)
 {
 	fib_iface_delete(fib, iface);
-	if (fib->defer.rcu)
-		rcu_wait(fib->defer.rcu, fib_rcu_start_grace(fib->defer.rcu));
+	rcu_defer_wait(&fib->defer);
 }
 
 int fib_iface_set(struct fib *fib, uint16_t iface, const struct fib_iface *settings)

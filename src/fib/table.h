@@ -2,7 +2,6 @@
 // Control thread; workers read `view`.
 #pragma once
 
-#include "fib/defer.h"
 #include "fib/groups.h"
 #include "fib/hops.h"
 #include "fib/ifaces.h"
@@ -10,6 +9,17 @@
 #include "fib/publish.h"
 #include "fib/rib.h"
 #include "fib/sources.h"
+#include "rcu/rcu.h"
+
+// What is freed after a grace period.
+enum deferred_kind {
+	DEFERRED_LEAF4,
+	DEFERRED_TAIL4,
+	DEFERRED_LEAF6,
+	DEFERRED_LINE6,
+	DEFERRED_WIDE6,
+	DEFERRED_HOP
+};
 
 struct fib {
 	struct fib_view view;
@@ -22,7 +32,7 @@ struct fib {
 	struct groups groups;
 	struct publish4 publish4;
 	struct publish6 publish6;
-	struct defer defer;
+	struct rcu_defer defer;
 	uint32_t n_routes[RIB_TREES];
 	uint32_t n_all_routes;
 	uint32_t n_neighbours;

@@ -7,6 +7,7 @@
 #include "fib/ifaces.h"
 #include "fib/model.h"
 #include "fib/table.h"
+#include "rcu/rcu_fast.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -26,7 +27,8 @@ enum { FIRST_VLAN = 100, VLAN_PORT = 40, MOVING_PORT = 30 };
 static const uint32_t VIA_VLANS = 0x1e000000, CONNECTED = 0x28000000;
 
 struct watch {
-	struct fib_rcu_fast *rcu;
+	const struct rcu_readers *rcu;
+	const struct fib_live *live;
 	unsigned worker;
 	const int *stop;
 	uint32_t dst4[N_WATCHED];
@@ -140,18 +142,18 @@ static void *run_worker(void *arg)
 {
 	struct watch *watch = arg;
 
-	fib_reader_online(watch->rcu, watch->worker);
+	rcu_reader_online(watch->rcu, watch->worker);
 	while (!__atomic_load_n(watch->stop, __ATOMIC_RELAXED)) {
-		const struct fib_view *view = fib_reader_view(watch->rcu);
+		const struct fib_view *view = fib_live_view(watch->live);
 		look_in_all_vrfs(watch, view);
 		for (uint16_t tag = 1; tag <= N_TAGS; tag++)
 			take_in(watch, view, tag);
 		for (uint16_t number = 0; number < N_VLANS; number++)
 			send_out(watch, view, number);
 		look_at_neighbour(watch, view);
-		fib_reader_report(watch->rcu, watch->worker);
+		rcu_reader_report(watch->rcu, watch->worker);
 	}
-	fib_reader_offline(watch->rcu, watch->worker);
+	rcu_reader_offline(watch->rcu, watch->worker);
 	return NULL;
 }
 
@@ -233,7 +235,7 @@ static void change_vrf(struct fib *fib)
 	set_all_covering(fib, 2);
 }
 
-static void churn(struct fib_rcu *rcu, struct fib *fib)
+static void churn(struct rcu *rcu, struct fib *fib)
 {
 	for (unsigned i = 0; i < N_CHANGES; i++) {
 		change_routes(fib);
@@ -244,7 +246,7 @@ static void churn(struct fib_rcu *rcu, struct fib *fib)
 		if (i % 40 == 0)
 			change_vrf(fib);
 		if (i % 10 == 0)
-			fib_rcu_poll(rcu);
+			rcu_poll(rcu);
 	}
 }
 
@@ -277,15 +279,19 @@ static struct fib *watched_fib(void)
 
 static void what_workers_read_of_links_and_vrfs_fits_together(void **state)
 {
-	struct fib_rcu *rcu = fib_rcu_create(N_WORKERS, NULL);
+	struct rcu *rcu = rcu_create(N_WORKERS, NULL);
+	struct fib_live live = {.rcu = rcu};
 	struct fib *fib = watched_fib();
 	static struct watch watch[N_WORKERS];
 	pthread_t thread[N_WORKERS];
 	int stop = 0;
 
-	assert_null(fib_rcu_swap(rcu, fib));
+	assert_null(fib_live_swap(&live, fib));
 	for (unsigned i = 0; i < N_WORKERS; i++) {
-		watch[i] = (struct watch){.rcu = fib_rcu_readers(rcu), .worker = i, .stop = &stop};
+		watch[i] = (struct watch){.rcu = rcu_readers(rcu),
+			.live = &live,
+			.worker = i,
+			.stop = &stop};
 		for (unsigned k = 0; k < N_WATCHED; k++) {
 			watch[i].dst4[k] = 0x14000000 | model_random(0x3fff);
 			watch[i].dst6[k].high =
@@ -302,14 +308,14 @@ static void what_workers_read_of_links_and_vrfs_fits_together(void **state)
 		assert_true(watch[i].n_forwarded[2] && watch[i].n_neighbour);
 		assert_true(watch[i].n_tagged_in && watch[i].n_tagged_out);
 	}
-	assert_ptr_equal(fib_rcu_swap(rcu, NULL), fib);
+	assert_ptr_equal(fib_live_swap(&live, NULL), fib);
 	fib_destroy(fib);
-	fib_rcu_destroy(rcu);
+	rcu_destroy(rcu);
 }
 
 // A VLAN's number is reused only after a grace period.
 struct slow_worker {
-	struct fib_rcu_fast *rcu;
+	const struct rcu_readers *rcu;
 	int has_reported;
 };
 
@@ -319,22 +325,23 @@ static void *report_late(void *arg)
 
 	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 	__atomic_store_n(&worker->has_reported, 1, __ATOMIC_RELEASE);
-	fib_reader_report(worker->rcu, 0);
+	rcu_reader_report(worker->rcu, 0);
 	return NULL;
 }
 
 static void gives_no_iface_other_tags_before_the_worker_reports(void **state)
 {
-	struct fib_rcu *rcu = fib_rcu_create(1, NULL);
-	struct slow_worker worker = {.rcu = fib_rcu_readers(rcu)};
+	struct rcu *rcu = rcu_create(1, NULL);
+	struct fib_live live = {.rcu = rcu};
+	struct slow_worker worker = {.rcu = rcu_readers(rcu)};
 	struct fib *fib = watched_fib();
 	struct fib_iface first = vlan(1), second = vlan(2);
 	pthread_t thread;
 
-	fib_rcu_swap(rcu, fib);
+	fib_live_swap(&live, fib);
 	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &first), 0);
 	first.mtu = 1300;
-	fib_reader_online(worker.rcu, 0);
+	rcu_reader_online(worker.rcu, 0);
 	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &first), 0); // does not wait
 	fib_iface_delete(fib, FIRST_VLAN);
 	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &first), 0); // nor does setting it again
@@ -342,10 +349,10 @@ static void gives_no_iface_other_tags_before_the_worker_reports(void **state)
 	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &second), 0);
 	assert_int_equal(__atomic_load_n(&worker.has_reported, __ATOMIC_ACQUIRE), 1);
 	pthread_join(thread, NULL);
-	fib_reader_offline(worker.rcu, 0);
-	fib_rcu_swap(rcu, NULL);
+	rcu_reader_offline(worker.rcu, 0);
+	fib_live_swap(&live, NULL);
 	fib_destroy(fib);
-	fib_rcu_destroy(rcu);
+	rcu_destroy(rcu);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 // Memory that is short: each allocation fails in turn while the mirror and the fib are opened and
 // while they follow changes. Tests only.
 #include "netlink/fake_linux.h"
+#include "rcu/rcu.h"
 
 #include "base/fail_alloc.h"
 #include "netlink/inside.h"
@@ -50,9 +51,9 @@ static void a_fib_without_memory_says_so(void **state)
 
 static int open_rcu(struct error *error)
 {
-	struct fib_rcu *rcu = fib_rcu_create(2, error);
+	struct rcu *rcu = rcu_create(2, error);
 
-	fib_rcu_destroy(rcu);
+	rcu_destroy(rcu);
 	return rcu ? 0 : -ENOMEM;
 }
 
