@@ -76,7 +76,7 @@ struct deferred {
 	uint16_t n;
 	struct rte_mbuf *mbuf[BURST_MAX];
 	uint8_t *frame[BURST_MAX];
-	struct fib_iface_in iface[BURST_MAX];
+	struct iface_in iface[BURST_MAX];
 };
 
 // Frames from Linux that the device has not accepted yet, oldest first.

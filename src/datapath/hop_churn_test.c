@@ -71,7 +71,7 @@ static void *run_worker(void *arg)
 
 static void tell_iface(struct fib *fib, uint8_t port, uint16_t mtu)
 {
-	struct fib_iface settings = {.mac.bytes = {2}, .port = port, .mtu = mtu};
+	struct iface settings = {.mac.bytes = {2}, .port = port, .mtu = mtu};
 
 	assert_int_equal(fib_iface_set(fib, port, &settings), 0);
 }

@@ -90,9 +90,9 @@ static void drop_all(struct parse *p)
 }
 
 // Clears the bursts and sets the flags of the input interface.
-static inline void begin(struct worker *w, const struct fib_view *view, struct fib_iface_in iface)
+static inline void begin(struct worker *w, const struct fib_view *view, struct iface_in iface)
 {
-	uint8_t all = iface.flags & FIB_IFACE_LINUX;
+	uint8_t all = iface.flags & IFACE_LINUX;
 
 	w->poll->ip4.n = w->poll->ip6.n = 0;
 	w->poll->ip4.own_source_mask = 0;
@@ -100,11 +100,11 @@ static inline void begin(struct worker *w, const struct fib_view *view, struct f
 	w->poll->ip4.has_segments = w->poll->ip6.has_segments = false;
 	w->poll->ip4.has_tags = w->poll->ip6.has_tags = false;
 	w->poll->ip4.has_trailers = w->poll->ip6.has_trailers = false;
-	w->poll->ip4.for_linux = all | (iface.flags & FIB_IFACE_LINUX4);
-	w->poll->ip6.for_linux = all | (iface.flags & FIB_IFACE_LINUX6);
-	w->poll->ip4.may_redirect = iface.flags & FIB_IFACE_REDIRECTS4;
-	w->poll->ip6.may_redirect = iface.flags & FIB_IFACE_REDIRECTS6;
-	w->poll->ip6.punt_nd = iface.flags & FIB_IFACE_DISCOVERY6;
+	w->poll->ip4.for_linux = all | (iface.flags & IFACE_LINUX4);
+	w->poll->ip6.for_linux = all | (iface.flags & IFACE_LINUX6);
+	w->poll->ip4.may_redirect = iface.flags & IFACE_REDIRECTS4;
+	w->poll->ip6.may_redirect = iface.flags & IFACE_REDIRECTS6;
+	w->poll->ip6.punt_nd = iface.flags & IFACE_DISCOVERY6;
 }
 
 static inline const struct fib_view *view_of(const struct fib_view *view, uint8_t vrf)
@@ -127,9 +127,9 @@ const struct fib_view *datapath_parse(struct worker *w, const struct fib_view *v
 
 	w->from = r->from->port;
 	if (w->tap)
-		p.iface = fib_iface_in_load(view, w->from);
+		p.iface = iface_in_load(&view->ifaces, w->from);
 	begin(w, view, p.iface);
-	if (unlikely(p.iface.flags & FIB_IFACE_DOWN))
+	if (unlikely(p.iface.flags & IFACE_DOWN))
 		drop_all(&p);
 	else
 		w->variant->parse(&p);
@@ -139,7 +139,7 @@ const struct fib_view *datapath_parse(struct worker *w, const struct fib_view *v
 const struct fib_view *datapath_parse_deferred(struct worker *w, const struct fib_view *view)
 {
 	struct deferred *a = &w->deferred;
-	struct fib_iface_in iface = a->iface[0];
+	struct iface_in iface = a->iface[0];
 	uint16_t n = a->n;
 
 	begin(w, view, iface);

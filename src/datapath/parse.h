@@ -19,7 +19,7 @@ struct parse {
 	struct worker *w;
 	const struct fib_view *view;
 	const struct port_state *port_state;
-	struct fib_iface_in iface; // the port's; all 0 without TAP interfaces
+	struct iface_in iface; // the port's; all 0 without TAP interfaces
 	uint64_t *rx_bytes;
 	uint64_t mac; // the port's MAC, shifted left by 16, to compare with the first 8 bytes of a
 	              // frame shifted likewise
@@ -76,7 +76,7 @@ static inline void take6(struct burst *b, struct rte_mbuf *m, uint8_t *frame, ui
 void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame);
 
 static inline void parse_defer(struct deferred *a, struct rte_mbuf *m, uint8_t *frame,
-	struct fib_iface_in iface)
+	struct iface_in iface)
 {
 	a->mbuf[a->n] = m;
 	a->frame[a->n] = frame;
@@ -84,7 +84,7 @@ static inline void parse_defer(struct deferred *a, struct rte_mbuf *m, uint8_t *
 }
 
 // Whether packets of both interfaces may share one burst.
-static inline bool parse_same_rules(struct fib_iface_in a, struct fib_iface_in b)
+static inline bool parse_same_rules(struct iface_in a, struct iface_in b)
 {
 	return a.vrf == b.vrf && a.flags == b.flags;
 }

@@ -234,7 +234,7 @@ static uint16_t lead_over(uint16_t iface, const char *via)
 // Releases its id for reuse after a grace period.
 static void let_go(uint16_t iface, const char *via)
 {
-	const struct fib_hop none = {.kind = FIB_BLACKHOLE, .iface = FIB_NO_IFACE};
+	const struct fib_hop none = {.kind = FIB_BLACKHOLE, .iface = IFACE_NONE};
 	struct wire_addr addr;
 
 	assert_int_equal(wire_addr_parse(via, &addr), 0);

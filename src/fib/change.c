@@ -44,7 +44,7 @@ static bool hop_is_sound(const struct hops *hops, const struct fib_hop *hop)
 		return false;
 	if (hop->kind == FIB_GROUP)
 		return hops_find(hops, hop) != 0; // it must come from fib_group
-	return hop->kind > FIB_PEER || hop->iface < FIB_MAX_IFACES;
+	return hop->kind > FIB_PEER || hop->iface < IFACE_MAX;
 }
 
 static bool change_is_sound(const struct fib *fib, const struct fib_change *change)

@@ -37,8 +37,7 @@ static void show_to_workers(struct fib *fib)
 		.line6 = blocks_at(&fib->publish6.line, 0),
 		.tags = fib->hops.tags,
 		.frame_max4 = fib->hops.frame_max4,
-		.iface_in = fib->ifaces.in,
-		.ifaces = &fib->ifaces,
+		.ifaces = fib->ifaces.view,
 		.sources = &fib->sources.shown,
 		.layer3_hash = &fib->groups.layer3_hash,
 		.vrfs = fib->vrf_view,
@@ -142,8 +141,8 @@ void rib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 	uint32_t exact, best;
 
-	*answer = (struct fib_answer){.verdict = fib->hops.entry[0].verdict,
-		.hop.iface = FIB_NO_IFACE};
+	*answer =
+		(struct fib_answer){.verdict = fib->hops.entry[0].verdict, .hop.iface = IFACE_NONE};
 	if (!vrf_exists(fib, vrf))
 		return;
 	struct rib_prefix host = rib_prefix_in(vrf, &whole);
@@ -269,7 +268,7 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.worker_bytes_hops = (fib->hops.max_id + 1) * sizeof(struct fib_hop_entry) +
 	                             fib->groups.n_groups * FIB_GROUP_BUCKETS * sizeof(uint16_t),
 		.control_bytes = blocks_bytes(&fib->rib.nodes) + sizeof(*fib) +
-	                         fib->ifaces.end * sizeof(struct iface) +
+	                         iface_table_bytes(&fib->ifaces) +
 	                         (fib->hops.max_id + 1) * sizeof(struct hop),
 		.pending_frees = rcu_defer_pending(&fib->defer),
 	};

@@ -23,20 +23,20 @@ enum { HOPS_BUCKETS = 1 << 15 };
 struct rcu_defer;
 
 struct groups;
-struct fib_ifaces;
 
 struct hops {
 	struct groups *groups; // the groups behind hops of kind FIB_GROUP
-	struct fib_ifaces *ifaces;
+	const struct iface_table *ifaces;
 	struct fib_hop_entry *entry;  // what workers read
 	struct fib_plain_hops *plain; // summary of the first hops
 	bool may_widen;               // one of them is no longer plain: frame_max may rise
-	struct fib_tags *tags;        // of hops on tagged interfaces
+	struct iface_tags *tags;      // of hops on tagged interfaces
 	uint16_t *frame_max4;         // frame limit for IPv4 packets
 	struct hop *hop;
 	uint16_t *bucket;
-	uint16_t *idle;   // ids that lost their last reference since the last sweep
-	uint16_t *unused; // ids below max_id that no worker can read any more
+	uint32_t *n_on_iface; // hops by interface
+	uint16_t *idle;       // ids that lost their last reference since the last sweep
+	uint16_t *unused;     // ids below max_id that no worker can read any more
 	uint32_t n_idle, n_unused;
 	uint32_t n_used;
 	uint16_t max_id;

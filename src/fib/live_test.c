@@ -164,7 +164,7 @@ static void *run_worker(void *arg)
 static void set_ports(struct fib *fib)
 {
 	for (uint8_t port = 1; port <= 3; port++) {
-		struct fib_iface settings = {.port = port,
+		struct iface settings = {.port = port,
 			.peer.bytes[5] = port,
 			.has_peer = true,
 			.mtu = 1500};

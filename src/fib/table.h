@@ -4,7 +4,6 @@
 
 #include "fib/groups.h"
 #include "fib/hops.h"
-#include "fib/ifaces.h"
 #include "fib/lookup.h"
 #include "fib/publish.h"
 #include "fib/rib.h"
@@ -27,7 +26,7 @@ struct fib {
 	bool follows_linux; // without the built-in routes that Linux does not have
 	struct sources sources;
 	struct rib rib;
-	struct fib_ifaces ifaces;
+	struct iface_table ifaces;
 	struct hops hops;
 	struct groups groups;
 	struct publish4 publish4;

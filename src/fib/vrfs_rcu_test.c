@@ -4,7 +4,6 @@
 #include "fib/fib.h"
 
 #include "fib/fib_fast.h"
-#include "fib/ifaces.h"
 #include "fib/model.h"
 #include "fib/table.h"
 #include "rcu/rcu_fast.h"
@@ -46,9 +45,9 @@ static uint8_t vrf_of_tag(uint16_t tag)
 	return tag / 3 % 2;
 }
 
-static struct fib_iface vlan(uint16_t tag)
+static struct iface vlan(uint16_t tag)
 {
-	return (struct fib_iface){.mac.bytes[5] = tag,
+	return (struct iface){.mac.bytes[5] = tag,
 		.peer.bytes[5] = tag,
 		.has_peer = true,
 		.port = port_of_tag(tag),
@@ -91,15 +90,15 @@ static void look_in_all_vrfs(struct watch *watch, const struct fib_view *view)
 // Receives a tagged frame: finds its interface, then how to handle it.
 static void take_in(struct watch *watch, const struct fib_view *view, uint16_t tag)
 {
-	const struct fib_iface settings = vlan(tag);
-	const struct fib_tags tags = iface_tags(&settings);
-	uint16_t iface = fib_iface_tagged(view, settings.port, &tags);
+	const struct iface settings = vlan(tag);
+	const struct iface_tags tags = iface_wire_tags(&settings);
+	uint16_t iface = iface_tagged(&view->ifaces, settings.port, &tags);
 
-	if (iface == FIB_NO_IFACE_IN)
+	if (iface == IFACE_NONE)
 		return;
-	struct fib_iface_in in = fib_iface_in_load(view, iface);
+	struct iface_in in = iface_in_load(&view->ifaces, iface);
 	watch->n_wrong += in.iface != iface || iface < FIRST_VLAN || iface >= FIRST_VLAN + N_VLANS;
-	if (in.flags & FIB_IFACE_DOWN)
+	if (in.flags & IFACE_DOWN)
 		return;
 	watch->n_tagged_in++;
 	watch->n_wrong += in.vrf != settings.vrf || in.n_tags != 1;
@@ -116,7 +115,7 @@ static void send_out(struct watch *watch, const struct fib_view *view, uint16_t 
 	if (checked.verdict != FIB_VERDICT_TAGGED)
 		return;
 	struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
-	struct fib_tags tags = fib_tags_load(view, hop);
+	struct iface_tags tags = fib_tags_load(view, hop);
 	uint16_t tag = tags.bytes[3];
 	watch->n_tagged_out++;
 	watch->n_wrong += checked.port != port_of_tag(tag) || checked.frame_max != 1014 + tag;
@@ -125,7 +124,7 @@ static void send_out(struct watch *watch, const struct fib_view *view, uint16_t 
 
 static void look_at_neighbour(struct watch *watch, const struct fib_view *view)
 {
-	const struct fib_iface_in in = fib_iface_in_load(view, MOVING_PORT);
+	const struct iface_in in = iface_in_load(&view->ifaces, MOVING_PORT);
 	uint32_t dst = CONNECTED + 7;
 	uint16_t hop;
 
@@ -199,7 +198,7 @@ static void change_routes(struct fib *fib)
 static void change_vlan(struct fib *fib)
 {
 	uint16_t iface = FIRST_VLAN + model_random(N_VLANS);
-	struct fib_iface settings = vlan(1 + model_random(N_TAGS));
+	struct iface settings = vlan(1 + model_random(N_TAGS));
 
 	if (fib_iface(fib, iface) && model_random(2))
 		fib_iface_delete(fib, iface);
@@ -209,7 +208,7 @@ static void change_vlan(struct fib *fib)
 
 static void change_neighbour(struct fib *fib)
 {
-	struct fib_iface settings = {.port = MOVING_PORT, .vrf = model_random(2), .mtu = 1500};
+	struct iface settings = {.port = MOVING_PORT, .vrf = model_random(2), .mtu = 1500};
 	const struct wire_addr addr = model_addr(4, (model_bits)(CONNECTED + 7) << 96);
 
 	switch (model_random(3)) {
@@ -256,7 +255,7 @@ static struct fib *watched_fib(void)
 	struct fib_change change[N_VLANS + 2];
 
 	for (uint8_t port = 1; port <= 2 * N_VRFS; port++) {
-		struct fib_iface settings = {.port = port,
+		struct iface settings = {.port = port,
 			.peer.bytes[5] = port,
 			.has_peer = true,
 			.mtu = 1500};
@@ -335,7 +334,7 @@ static void gives_no_iface_other_tags_before_the_worker_reports(void **state)
 	struct fib_live live = {.rcu = rcu};
 	struct slow_worker worker = {.rcu = rcu_readers(rcu)};
 	struct fib *fib = watched_fib();
-	struct fib_iface first = vlan(1), second = vlan(2);
+	struct iface first = vlan(1), second = vlan(2);
 	pthread_t thread;
 
 	fib_live_swap(&live, fib);

@@ -176,7 +176,7 @@ static void the_fib_gets_its_routes_without_memory(void **state)
 static void without_memory_for_a_rule_all_goes_to_linux_until_a_dump(void **state)
 {
 	struct event_rule rule = {.family = 4, .priority = 5, .has_selector = true};
-	const uint8_t both = FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6;
+	const uint8_t both = IFACE_LINUX4 | IFACE_LINUX6;
 
 	for (uint32_t i = 0; !fake.lost; i++) {
 		rule.priority = i;
