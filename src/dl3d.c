@@ -49,10 +49,11 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 	if (api_build(h->config, port_states(h->ports), &h->fib, error))
 		return EXIT_OF_MISTAKE;
 	config_forget_routes(h->config);
-	h->rcu = fib_rcu_create(port_n_workers(h->ports), error);
+	h->rcu = rcu_create(port_n_workers(h->ports), error);
 	if (!h->rcu)
 		goto no_rcu;
-	if (datapath_open(&h->path, h->ports, h->rcu, h->taps, error))
+	h->live = (struct fib_live){.rcu = h->rcu};
+	if (datapath_open(&h->path, h->ports, &h->live, h->taps, error))
 		goto no_path;
 	api_swap(h, h->fib);
 	if (port_start(h->ports, error) || datapath_start(h->path, error))
@@ -68,8 +69,8 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 not_started:
 	datapath_close(h->path);
 no_path:
-	fib_rcu_swap(h->rcu, NULL);
-	fib_rcu_destroy(h->rcu);
+	fib_live_swap(&h->live, NULL);
+	rcu_destroy(h->rcu);
 no_rcu:
 	fib_destroy(h->fib);
 	return left;

@@ -4,8 +4,10 @@
 #include "config/config.h"
 #include "datapath/datapath.h"
 #include "fib/fib.h"
+#include "fib/fib_fast.h"
 #include "netlink/netlink.h"
 #include "port/port.h"
+#include "rcu/rcu.h"
 #include "rpc/rpc.h"
 #include "tap/tap.h"
 
@@ -17,7 +19,8 @@ struct api_ctx {
 	struct config *config; // replaced by a reload
 	struct port_table *ports;
 	struct fib *fib; // the live table, replaced by a reload
-	struct fib_rcu *rcu;
+	struct rcu *rcu;
+	struct fib_live live; // what workers read
 	struct path *path;
 	struct tap_table *taps;  // NULL: Linux is not the control plane
 	struct netlink *netlink; // same; NULL until api_follow

@@ -206,7 +206,7 @@ static void a_next_hop_does_not_inherit_the_packets_of_another(void **state)
 	fake_stat(0)->hop[id] = 5;
 	check("nexthops", page, "nexthops.0.packets", "5");
 	change("delete", "20.0.0.0/8");
-	fib_rcu_poll(ctx.rcu);
+	rcu_poll(ctx.rcu);
 	change("add", "20.0.0.0/8 via 192.0.2.78 dev left");
 	assert_int_equal(hop_of("{\"address\": \"20.0.0.1\"}"), id);
 	check("nexthops", page, "nexthops.0.packets", "0");

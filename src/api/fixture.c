@@ -145,7 +145,8 @@ int fixture_open(const char *text)
 	if (config_load(&ctx.config, file, &error) ||
 		api_build(ctx.config, port_states(NULL), &ctx.fib, &error))
 		fail_msg("refused: %s", error.text);
-	ctx.rcu = fib_rcu_create(2, &error);
+	ctx.rcu = rcu_create(2, &error);
+	ctx.live = (struct fib_live){.rcu = ctx.rcu};
 	assert_non_null(ctx.rcu);
 	assert_null(api_swap(&ctx, ctx.fib));
 	return 0;
@@ -153,8 +154,8 @@ int fixture_open(const char *text)
 
 int fixture_close(void **state)
 {
-	fib_rcu_swap(ctx.rcu, NULL);
-	fib_rcu_destroy(ctx.rcu);
+	fib_live_swap(&ctx.live, NULL);
+	rcu_destroy(ctx.rcu);
 	fib_destroy(ctx.fib);
 	config_free(ctx.config);
 	unlink(file);

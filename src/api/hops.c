@@ -38,8 +38,8 @@ static json_t *hop_json(const struct api_ctx *ctx, unsigned id, const struct fib
 // particular VRF.
 static bool is_in(const struct api_ctx *ctx, const struct fib_hop_info *info, uint8_t vrf)
 {
-	const struct fib_iface *iface =
-		info->hop.iface < FIB_MAX_IFACES ? fib_iface(ctx->fib, info->hop.iface) : NULL;
+	const struct iface *iface =
+		info->hop.iface < IFACE_MAX ? fib_iface(ctx->fib, info->hop.iface) : NULL;
 
 	return iface && iface->vrf == vrf;
 }
@@ -47,7 +47,7 @@ static bool is_in(const struct api_ctx *ctx, const struct fib_hop_info *info, ui
 static json_t *neighbour_json(const struct api_ctx *ctx, unsigned id,
 	const struct fib_hop_info *info, long *n_listed)
 {
-	const struct fib_iface *iface = fib_iface(ctx->fib, info->hop.iface);
+	const struct iface *iface = fib_iface(ctx->fib, info->hop.iface);
 	json_t *json = json_pack("{s:i, s:o}", "id", (int)id, "address", addr_json(&info->hop.via));
 
 	json_object_set_new(json, "interface", rpc_text_json(iface_word(ctx, info->hop.iface)));

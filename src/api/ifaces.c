@@ -9,17 +9,15 @@ static const char MAIN[] = "main";
 
 const char *iface_word(const struct api_ctx *ctx, unsigned iface)
 {
-	const char *name = ctx->netlink && iface < FIB_MAX_IFACES
-	                           ? netlink_iface_name(ctx->netlink, iface)
-	                           : NULL;
+	const char *name =
+		ctx->netlink && iface < IFACE_MAX ? netlink_iface_name(ctx->netlink, iface) : NULL;
 
 	return name ? name : port_word(ctx, iface);
 }
 
 const char *port_of_iface(const struct api_ctx *ctx, unsigned iface)
 {
-	const struct fib_iface *reported =
-		iface < FIB_MAX_IFACES ? fib_iface(ctx->fib, iface) : NULL;
+	const struct iface *reported = iface < IFACE_MAX ? fib_iface(ctx->fib, iface) : NULL;
 
 	return port_word(ctx, reported ? reported->port : iface);
 }
@@ -35,7 +33,7 @@ int iface_find(const struct api_ctx *ctx, const char *name, int *out, struct err
 {
 	if (!name)
 		return 0;
-	for (unsigned iface = 0; iface < FIB_MAX_IFACES; iface++) {
+	for (unsigned iface = 0; iface < IFACE_MAX; iface++) {
 		const char *has = fib_iface(ctx->fib, iface) ? iface_word(ctx, iface) : NULL;
 
 		if (has && !strcmp(has, name)) {
@@ -69,7 +67,7 @@ int vrf_find(const struct api_ctx *ctx, const char *name, uint8_t *out, struct e
 	return 0;
 }
 
-json_t *tags_json(const struct fib_iface *iface)
+json_t *tags_json(const struct iface *iface)
 {
 	json_t *list = json_array();
 	char text[24];

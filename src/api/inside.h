@@ -13,15 +13,15 @@
 SCHEMA_METHODS(METHOD_PROTOTYPE)
 #undef METHOD_PROTOTYPE
 
-// The packet account and the packets in flight: received + injected + copied - sent - punted - dropped,
-// which may be off by packets that are processed during the read.
+// The packet account and the packets in flight: received + injected + copied - sent - punted -
+// dropped, which may be off by packets that are processed during the read.
 void account_read(const struct api_ctx *ctx, struct stats_account *account);
 json_t *account_json(const struct stats_account *account);
 
 // Packets counted by all workers under a next hop's id, including earlier users of the id.
 uint64_t hop_counted(const void *ctx, uint16_t id);
 
-// Names: kind of a route, name of a port (NULL for FIB_NO_IFACE), class of a verdict (NULL for
+// Names: kind of a route, name of a port (NULL for IFACE_NONE), class of a verdict (NULL for
 // CLASS_NONE), netlink state, MAC address.
 const char *kind_word(unsigned kind);
 const char *port_word(const struct api_ctx *ctx, unsigned port);
@@ -35,7 +35,7 @@ void set_hop(json_t *json, const struct api_ctx *ctx, const struct fib_hop *hop)
 // Sets the members of a group and returns how many; other hops have none.
 unsigned set_members(json_t *json, const struct api_ctx *ctx, const struct fib_hop *hop);
 // Interfaces and VRFs by their Linux names; if Linux is not the control plane, an interface is a
-// port, and the only VRF is "main". NULL: unknown, or FIB_NO_IFACE.
+// port, and the only VRF is "main". NULL: unknown, or IFACE_NONE.
 const char *iface_word(const struct api_ctx *ctx, unsigned iface);
 const char *port_of_iface(const struct api_ctx *ctx, unsigned iface);
 const char *vrf_word(const struct api_ctx *ctx, unsigned vrf);
@@ -43,5 +43,5 @@ const char *vrf_word(const struct api_ctx *ctx, unsigned vrf);
 int iface_find(const struct api_ctx *ctx, const char *name, int *out, struct error *error);
 int vrf_find(const struct api_ctx *ctx, const char *name, uint8_t *out, struct error *error);
 // VLAN tags of an interface, outer one first: ["802.1ad 10", "802.1Q 20"].
-json_t *tags_json(const struct fib_iface *iface);
+json_t *tags_json(const struct iface *iface);
 json_t *number_json(uint64_t number);

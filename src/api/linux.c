@@ -84,7 +84,7 @@ const char *mirror_word(const struct netlink *netlink)
 	                                          : "following";
 }
 
-static json_t *iface_json(const struct api_ctx *ctx, unsigned id, const struct fib_iface *iface)
+static json_t *iface_json(const struct api_ctx *ctx, unsigned id, const struct iface *iface)
 {
 	json_t *json = json_pack("{s:i, s:o, s:o, s:o, s:i, s:o}", "interface", (int)id, "name",
 		rpc_text_json(iface_word(ctx, id)), "port",
@@ -93,10 +93,10 @@ static json_t *iface_json(const struct api_ctx *ctx, unsigned id, const struct f
 		mac_json(&iface->mac));
 
 	json_object_set_new(json, "vlans", tags_json(iface));
-	json_object_set_new(json, "up", json_boolean(!(iface->flags & FIB_IFACE_DOWN)));
-	json_object_set_new(json, "all_to_linux", json_boolean(iface->flags & FIB_IFACE_LINUX));
-	json_object_set_new(json, "ip4_to_linux", json_boolean(iface->flags & FIB_IFACE_LINUX4));
-	json_object_set_new(json, "ip6_to_linux", json_boolean(iface->flags & FIB_IFACE_LINUX6));
+	json_object_set_new(json, "up", json_boolean(!(iface->flags & IFACE_DOWN)));
+	json_object_set_new(json, "all_to_linux", json_boolean(iface->flags & IFACE_LINUX));
+	json_object_set_new(json, "ip4_to_linux", json_boolean(iface->flags & IFACE_LINUX4));
+	json_object_set_new(json, "ip6_to_linux", json_boolean(iface->flags & IFACE_LINUX6));
 	return json;
 }
 
@@ -150,8 +150,8 @@ json_t *method_mirror(void *ctx_, const json_t *params, struct error *error)
 	json_t *json = json_pack("{s:s}", "state", mirror_word(ctx->netlink)),
 	       *ifaces = json_array(), *vrfs = json_array();
 	set_mirror_numbers(json, ctx->netlink);
-	for (unsigned id = 0; id < FIB_MAX_IFACES; id++) {
-		const struct fib_iface *iface = fib_iface(ctx->fib, id);
+	for (unsigned id = 0; id < IFACE_MAX; id++) {
+		const struct iface *iface = fib_iface(ctx->fib, id);
 
 		if (iface)
 			json_array_append_new(ifaces, iface_json(ctx, id, iface));

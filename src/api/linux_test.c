@@ -46,8 +46,8 @@ static void fill(void)
 	assert_int_equal(wire_addr_parse("192.0.2.2", &neighbour), 0);
 	assert_int_equal(fib_neighbour_set(ctx.fib, 0, &neighbour, &mac, &error), 0);
 	add("10.0.0.0/8", 0, FIB_VIA, 0);
-	add("11.0.0.0/8", 0, FIB_LINUX, FIB_NO_IFACE);
-	add("12.0.0.0/8", 0, FIB_UNREACHABLE, FIB_NO_IFACE);
+	add("11.0.0.0/8", 0, FIB_LINUX, IFACE_NONE);
+	add("12.0.0.0/8", 0, FIB_UNREACHABLE, IFACE_NONE);
 	add("13.0.0.0/8", 0, FIB_VIA, 1);
 	assert_false(fib_is_synced(ctx.fib));
 	fib_set_synced(ctx.fib, true);

@@ -73,7 +73,7 @@ int api_poll(struct api_ctx *ctx, struct error *error)
 	if (ctx->netlink)
 		ctx->is_busy = netlink_poll(ctx->netlink);
 	fib_tidy(ctx->fib);
-	int worker = fib_rcu_poll(ctx->rcu);
+	int worker = rcu_poll(ctx->rcu);
 	if (worker >= 0 && worker != ctx->silent_worker)
 		log_error("worker %d has not completed a loop for 1 s; another thread may occupy "
 			  "its core",

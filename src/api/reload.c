@@ -30,7 +30,7 @@ int api_build(const struct config *config, const struct port_state states[], str
 struct fib *api_swap(struct api_ctx *ctx, struct fib *fib)
 {
 	fib_set_counter_baseline(fib, &(struct fib_count){hop_counted, ctx});
-	return fib_rcu_swap(ctx->rcu, fib);
+	return fib_live_swap(&ctx->live, fib);
 }
 
 // The desired settings of a port. If it has a TAP interface, its MTU is set by Linux.

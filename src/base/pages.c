@@ -41,6 +41,12 @@ void *pages_alloc(size_t bytes)
 	return small == MAP_FAILED ? NULL : small;
 }
 
+void pages_keep_small(void *memory, size_t bytes)
+{
+	if (memory)
+		madvise(memory, mapped_bytes(bytes), MADV_NOHUGEPAGE);
+}
+
 void pages_free(void *memory, size_t bytes)
 {
 	if (memory)

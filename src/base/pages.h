@@ -8,4 +8,6 @@
 // Maps `bytes` of zeroed memory (large mappings are rounded up to 2 MiB and get MADV_HUGEPAGE).
 // NULL if there is not enough memory. Any control thread; free with pages_free.
 void *pages_alloc(size_t bytes);
+// Uses no huge pages for it: memory is allocated 4 KiB at a time, as it is touched.
+void pages_keep_small(void *memory, size_t bytes);
 void pages_free(void *memory, size_t bytes);

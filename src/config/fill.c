@@ -27,18 +27,18 @@ static int fill_own(const struct own_address *own, struct fib *fib, struct error
 	int err = 0;
 
 	if (wire_addr_is_link_local(&own->addr))
-		return add(fib, &host, FIB_LOCAL, FIB_NO_IFACE, error);
+		return add(fib, &host, FIB_LOCAL, IFACE_NONE, error);
 	if (own->prefix.len < host_len)
 		err = add(fib, &own->prefix, FIB_CONNECTED, own->port, error);
 	if (!err && own->prefix.len <= host_len - 2) {
 		struct wire_prefix first = {own->prefix.addr, host_len},
 				   last = {broadcast_of(&own->prefix), host_len};
 
-		err = add(fib, &first, FIB_LOCAL, FIB_NO_IFACE, error);
+		err = add(fib, &first, FIB_LOCAL, IFACE_NONE, error);
 		if (!err && own->addr.family == 4)
-			err = add(fib, &last, FIB_LOCAL, FIB_NO_IFACE, error);
+			err = add(fib, &last, FIB_LOCAL, IFACE_NONE, error);
 	}
-	return err ? err : add(fib, &host, FIB_LOCAL, FIB_NO_IFACE, error);
+	return err ? err : add(fib, &host, FIB_LOCAL, IFACE_NONE, error);
 }
 
 static int fill_ports(const struct config *config, const struct wire_mac macs[], struct fib *fib,
@@ -46,7 +46,7 @@ static int fill_ports(const struct config *config, const struct wire_mac macs[],
 {
 	for (unsigned i = 0; i < config->ports.n_ports; i++) {
 		const struct port_settings *port = &config->ports.ports[i];
-		struct fib_iface reported = {.port = i,
+		struct iface reported = {.port = i,
 			.mac = macs[i],
 			.peer = port->peer,
 			.has_peer = port->has_peer,

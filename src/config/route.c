@@ -103,7 +103,7 @@ static int read_group(struct line *line, struct route_line *out)
 		out->route.hop = out->member[0].hop;
 		return 0;
 	}
-	out->route.hop = (struct fib_hop){.iface = FIB_NO_IFACE, .kind = FIB_GROUP};
+	out->route.hop = (struct fib_hop){.iface = IFACE_NONE, .kind = FIB_GROUP};
 	return settle_members(line, out);
 }
 
@@ -175,7 +175,7 @@ static int drop_kind(struct word word)
 static int read_drop(struct line *line, unsigned place, struct route_line *out)
 {
 	out->route.hop.kind = drop_kind(line->word[place]);
-	out->route.hop.iface = FIB_NO_IFACE;
+	out->route.hop.iface = IFACE_NONE;
 	if (line->n != 2)
 		return error_set(line->error, -EINVAL,
 			"invalid \"%.*s\" route: expected one prefix and nothing else",

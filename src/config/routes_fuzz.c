@@ -18,7 +18,7 @@ static void check(const struct fib_route *route)
 		abort();
 	if (route->prefix.len > (route->prefix.addr.family == 4 ? 32 : 128))
 		abort();
-	if (route->hop.iface >= N_PORTS && route->hop.iface != FIB_NO_IFACE)
+	if (route->hop.iface >= N_PORTS && route->hop.iface != IFACE_NONE)
 		abort();
 }
 

@@ -6,6 +6,7 @@
 #include "base/idle.h"
 #include "fib/fib_fast.h"
 #include "port/port_fast.h"
+#include "rcu/rcu_fast.h"
 #include "stats/stats.h"
 #include "tap/tap_fast.h"
 
@@ -127,7 +128,8 @@ struct injection {
 struct worker {
 	const struct port_worker *io;
 	const struct port_state *states; // by port index
-	struct fib_rcu_fast *rcu;
+	const struct rcu_readers *rcu;
+	const struct fib_live *live;
 	struct stats_worker *stat;
 	const bool *stop;                       // atomic, relaxed
 	const struct datapath_variant *variant; // of the steps, chosen for the CPU

@@ -4,6 +4,7 @@
 #include "base/pages.h"
 #include "datapath/steps.h"
 #include "datapath/variant.h"
+#include "rcu/rcu.h"
 
 #include <errno.h>
 #include <rte_cycles.h>
@@ -17,7 +18,7 @@ struct path {
 	struct stats_worker *stat[STATS_MAX_WORKERS];
 };
 
-static int add_worker(struct path *path, struct fib_rcu *rcu, struct tap_table *taps,
+static int add_worker(struct path *path, const struct fib_live *live, struct tap_table *taps,
 	struct error *error)
 {
 	unsigned worker = path->n_workers;
@@ -32,7 +33,8 @@ static int add_worker(struct path *path, struct fib_rcu *rcu, struct tap_table *
 			"not enough memory for worker %u; use fewer workers", worker);
 	w->io = port_worker(path->ports, worker);
 	w->states = port_states(path->ports);
-	w->rcu = fib_rcu_readers(rcu);
+	w->rcu = rcu_readers(live->rcu);
+	w->live = live;
 	w->stat = stat;
 	w->tap = taps ? tap_worker(taps, worker) : NULL;
 	w->stop = &path->stop;
@@ -48,15 +50,15 @@ static int add_worker(struct path *path, struct fib_rcu *rcu, struct tap_table *
 
 static uint64_t start_grace(void *rcu)
 {
-	return fib_rcu_start_grace(rcu);
+	return rcu_start_grace(rcu);
 }
 
 static bool has_passed(void *rcu, uint64_t token)
 {
-	return fib_rcu_has_passed(rcu, token);
+	return rcu_has_passed(rcu, token);
 }
 
-int datapath_open(struct path **out, struct port_table *ports, struct fib_rcu *rcu,
+int datapath_open(struct path **out, struct port_table *ports, const struct fib_live *live,
 	struct tap_table *taps, struct error *error)
 {
 	struct path *path = calloc(1, sizeof(*path));
@@ -64,9 +66,9 @@ int datapath_open(struct path **out, struct port_table *ports, struct fib_rcu *r
 	if (!path)
 		return error_set(error, -ENOMEM, "not enough memory for the datapath");
 	path->ports = ports;
-	port_set_grace(ports, &(struct port_grace){start_grace, has_passed, rcu});
+	port_set_grace(ports, &(struct port_grace){start_grace, has_passed, live->rcu});
 	while (path->n_workers < port_n_workers(ports)) {
-		int err = add_worker(path, rcu, taps, error);
+		int err = add_worker(path, live, taps, error);
 		if (err) {
 			datapath_close(path);
 			return err;

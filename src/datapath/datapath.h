@@ -10,10 +10,10 @@
 struct path;
 
 // Creates one worker for each worker of the plan of `ports`; none is started. `taps` receives
-// punted packets; NULL: ports have no TAP interfaces. `ports`, `rcu` and `taps` are borrowed;
-// `ports` closes devices that vanish after grace periods of `rcu`. Returns 0, or -errno with
-// `error` set.
-int datapath_open(struct path **out, struct port_table *ports, struct fib_rcu *rcu,
+// punted packets; NULL: ports have no TAP interfaces. `ports`, `live` (its
+// `rcu` is set) and `taps` are borrowed; `ports` closes devices that vanish after grace periods.
+// Returns 0, or -errno with `error` set.
+int datapath_open(struct path **out, struct port_table *ports, const struct fib_live *live,
 	struct tap_table *taps, struct error *error);
 // Launches the workers.
 int datapath_start(struct path *path, struct error *error);

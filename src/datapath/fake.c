@@ -23,7 +23,7 @@ struct fake fake;
 const struct datapath_variant *fake_variants[FAKE_VARIANTS];
 static struct datapath_variant waiting;
 static struct packet packets[FAKE_FRAMES];
-static struct fib_iface ifaces[FIB_MAX_IFACES];
+static struct iface ifaces[FAKE_IFACES];
 
 static void spend(uint64_t cycles)
 {
@@ -147,15 +147,16 @@ int fake_open(void **state)
 	tap_settings_default(&taps);
 	assert_int_equal(tap_worker_make(&fake.tap, taps.class), 0);
 	fake.fib = fib_create(NULL);
-	fake.rcu = fib_rcu_create(1, NULL);
+	fake.rcu = rcu_create(1, NULL);
 	assert_non_null(fake.fib);
 	assert_non_null(fake.rcu);
 	for (uint8_t port = 0; port < FAKE_PORTS; port++) {
 		open_device(port);
-		fake_iface(port, port, 0, (uint32_t[FIB_MAX_TAGS]){0});
+		fake_iface(port, port, 0, (uint32_t[IFACE_MAX_TAGS]){0});
 	}
 	fake.io.n_queues = FAKE_PORTS;
-	fib_rcu_swap(fake.rcu, fake.fib);
+	fake.live = (struct fib_live){.rcu = fake.rcu};
+	fib_live_swap(&fake.live, fake.fib);
 	return 0;
 }
 
@@ -163,8 +164,8 @@ int fake_close(void **state)
 {
 	fake_reset(&datapath_scalar);
 	tap_worker_free(&fake.tap);
-	fib_rcu_swap(fake.rcu, NULL);
-	fib_rcu_destroy(fake.rcu);
+	fib_live_swap(&fake.live, NULL);
+	rcu_destroy(fake.rcu);
 	fib_destroy(fake.fib);
 	return 0;
 }
@@ -184,13 +185,14 @@ void fake_reset(const struct datapath_variant *variant)
 		fake.device[port].takes = FAKE_FRAMES;
 		open_device(port);
 	}
-	for (unsigned iface = 0; iface < FIB_MAX_IFACES; iface++)
+	for (unsigned iface = 0; iface < FAKE_IFACES; iface++)
 		if (ifaces[iface].mtu)
 			assert_int_equal(fib_iface_set(fake.fib, iface, &ifaces[iface]), 0);
 	fib_set_synced(fake.fib, true);
 	fake.worker = (struct worker){.io = &fake.io,
 		.states = fake.states,
-		.rcu = fib_rcu_readers(fake.rcu),
+		.rcu = rcu_readers(fake.rcu),
+		.live = &fake.live,
 		.stat = &fake.stat,
 		.stop = &fake.stop,
 		.variant = variant,
@@ -203,7 +205,7 @@ void fake_reset(const struct datapath_variant *variant)
 	fake.loops_least = 0;
 }
 
-void fake_set(uint16_t iface, const struct fib_iface *settings)
+void fake_set(uint16_t iface, const struct iface *settings)
 {
 	assert_int_equal(fib_iface_set(fake.fib, iface, settings), 0);
 }
@@ -234,16 +236,16 @@ static void add_neighbour(uint16_t iface, const char *format, const char *prefix
 	fake_route(ifaces[iface].vrf, text, &hop);
 }
 
-void fake_iface(uint16_t iface, uint8_t port, uint8_t vrf, const uint32_t tags[FIB_MAX_TAGS])
+void fake_iface(uint16_t iface, uint8_t port, uint8_t vrf, const uint32_t tags[IFACE_MAX_TAGS])
 {
-	struct fib_iface *made = &ifaces[iface];
+	struct iface *made = &ifaces[iface];
 
-	*made = (struct fib_iface){.port = port,
+	*made = (struct iface){.port = port,
 		.vrf = vrf,
 		.mtu = 1500,
 		.mac = {{2, 0, 0, 0, 0, port + 1}}};
-	for (; made->n_tags < FIB_MAX_TAGS && tags[made->n_tags]; made->n_tags++)
-		made->tag[made->n_tags] = (struct fib_tag){.tpid = tags[made->n_tags] >> 16,
+	for (; made->n_tags < IFACE_MAX_TAGS && tags[made->n_tags]; made->n_tags++)
+		made->tag[made->n_tags] = (struct iface_tag){.tpid = tags[made->n_tags] >> 16,
 			.vid = tags[made->n_tags] & 0xfff};
 	fake_set(iface, made);
 	add_neighbour(iface, "10.%u.0.2", "10.%u.0.0/16");
@@ -289,7 +291,7 @@ void frame_mend(struct bytes *frame)
 
 struct bytes frame_forwarded(const struct bytes *frame, uint16_t iface)
 {
-	const struct fib_iface *out = &ifaces[iface];
+	const struct iface *out = &ifaces[iface];
 	struct wire_mac neighbour = neighbour_mac(iface);
 	struct bytes left = *frame;
 
@@ -373,7 +375,7 @@ static void expect_accounting(void)
 void fake_run(void)
 {
 	// The view itself is small.
-	struct fib_view *view = (struct fib_view *)(uintptr_t)fib_reader_view(fake.worker.rcu);
+	struct fib_view *view = (struct fib_view *)(uintptr_t)fib_live_view(&fake.live);
 
 	view->waits4 = fake.worker.variant == &waiting;
 	fake.stop = false;

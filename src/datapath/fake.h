@@ -4,6 +4,8 @@
 
 #include "datapath/variant.h"
 #include "fib/fib.h"
+#include "fib/fib_fast.h"
+#include "rcu/rcu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +16,7 @@
 
 enum {
 	FAKE_PORTS = 4,
+	FAKE_IFACES = 1024, // their indices are below
 	FAKE_FRAMES = 2048, // received or injected between two calls of fake_reset
 	FAKE_ROOM = 2048,
 	FAKE_HEADROOM = 128,
@@ -45,7 +48,8 @@ struct fake {
 	struct port_state states[FAKE_PORTS];
 	struct fake_device device[FAKE_PORTS];
 	struct fib *fib;
-	struct fib_rcu *rcu;
+	struct rcu *rcu;
+	struct fib_live live;
 	bool stop;
 	unsigned n_idle, n_made;
 	unsigned n_buffers; // that the pool of all mbufs still has; FAKE_FRAMES after a reset
@@ -68,9 +72,9 @@ int fake_close(void **state);
 void fake_reset(const struct datapath_variant *variant);
 // Adds an interface with tags (0: none) in host order, TPID << 16 | VID. It has its port's MAC, and
 // neighbours and routes as above in its VRF.
-void fake_iface(uint16_t iface, uint8_t port, uint8_t vrf, const uint32_t tags[FIB_MAX_TAGS]);
+void fake_iface(uint16_t iface, uint8_t port, uint8_t vrf, const uint32_t tags[IFACE_MAX_TAGS]);
 // Changes the settings of an interface.
-void fake_set(uint16_t iface, const struct fib_iface *settings);
+void fake_set(uint16_t iface, const struct iface *settings);
 void fake_route(uint8_t vrf, const char *prefix, const struct fib_hop *hop);
 
 // A UDP packet from 192.0.2.1 or 2001:db8::1 to `dst`, TTL 64, in a frame to the port's MAC.

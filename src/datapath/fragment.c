@@ -19,7 +19,7 @@ bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max
 
 	return wire_fragment_plan(&plan, ip, frame_max - WIRE_ETHER_BYTES) &&
 	       plan.n <= FRAGMENTS_MAX &&
-	       frame_max + sizeof(struct fib_tags) <= room_of(b->mbuf[i]->pool);
+	       frame_max + sizeof(struct iface_tags) <= room_of(b->mbuf[i]->pool);
 }
 
 // Length of the Ethernet header with its tags.

@@ -9,7 +9,7 @@ enum { FLAGS_AT = 20, MTU = 576, PIECES = 512 };
 
 static void set_mtu(uint16_t iface, uint16_t mtu)
 {
-	struct fib_iface settings = *fib_iface(fake.fib, iface);
+	struct iface settings = *fib_iface(fake.fib, iface);
 
 	settings.mtu = mtu;
 	fake_set(iface, &settings);

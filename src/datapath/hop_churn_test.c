@@ -5,6 +5,7 @@
 #include "datapath/steps.h"
 #include "datapath/variant.h"
 #include "fib/fib.h"
+#include "rcu/rcu.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -27,7 +28,8 @@ static struct rte_mbuf mbuf[BURST_MAX];
 static uint8_t frame[64] = {[12] = 8, [14] = 0x45, [16] = 3, [17] = 0xda}; // FRAME_BYTES long
 
 struct watch {
-	struct fib_rcu_fast *rcu;
+	const struct rcu_readers *rcu;
+	const struct fib_live *live;
 	int stop;
 	uint32_t dst[BURST_MAX]; // every other one has the short MTU
 	uint64_t n_passed, n_stopped, n_wrong;
@@ -59,18 +61,18 @@ static void *run_worker(void *arg)
 {
 	struct watch *watch = arg;
 
-	fib_reader_online(watch->rcu, 0);
+	rcu_reader_online(watch->rcu, 0);
 	while (!__atomic_load_n(&watch->stop, __ATOMIC_RELAXED)) {
-		decide(watch, fib_reader_view(watch->rcu));
-		fib_reader_report(watch->rcu, 0);
+		decide(watch, fib_live_view(watch->live));
+		rcu_reader_report(watch->rcu, 0);
 	}
-	fib_reader_offline(watch->rcu, 0);
+	rcu_reader_offline(watch->rcu, 0);
 	return NULL;
 }
 
 static void tell_iface(struct fib *fib, uint8_t port, uint16_t mtu)
 {
-	struct fib_iface settings = {.mac.bytes = {2}, .port = port, .mtu = mtu};
+	struct iface settings = {.mac.bytes = {2}, .port = port, .mtu = mtu};
 
 	assert_int_equal(fib_iface_set(fib, port, &settings), 0);
 }
@@ -80,9 +82,10 @@ static void no_long_frame_passes_while_a_short_link_comes_and_goes(void **state)
 	const struct wire_addr far = {.family = 4, .bytes = {10, 3, 0, 1}},
 			       near = {.family = 4, .bytes = {10, 4, 0, 1}};
 	const struct wire_mac mac = {{2, 0, 0, 0, 0, 9}};
-	struct fib_rcu *rcu = fib_rcu_create(1, NULL);
+	struct rcu *rcu = rcu_create(1, NULL);
+	struct fib_live live = {.rcu = rcu};
 	struct fib *fib = fib_create(NULL);
-	struct watch watch = {.rcu = fib_rcu_readers(rcu)};
+	struct watch watch = {.rcu = rcu_readers(rcu), .live = &live};
 	struct fib_change change[2] = {
 		{.op = FIB_ADD, .route.hop = {.via = far, .iface = LONG_WAY, .kind = FIB_VIA}},
 		{.op = FIB_ADD, .route.hop = {.via = near, .iface = SHORT_WAY, .kind = FIB_VIA}}};
@@ -97,7 +100,7 @@ static void no_long_frame_passes_while_a_short_link_comes_and_goes(void **state)
 	for (unsigned i = 0; i < BURST_MAX; i++)
 		watch.dst[i] = (i % 2 ? 30u : 20u) << 24 | i;
 	worker = (struct worker){.stat = &stat, .variant = datapath_choose_variant()};
-	fib_rcu_swap(rcu, fib);
+	fib_live_swap(&live, fib);
 	assert_int_equal(pthread_create(&thread, NULL, run_worker, &watch), 0);
 	for (unsigned i = 0; i < N_CHANGES; i++) {
 		assert_int_equal(fib_neighbour_set(fib, SHORT_WAY, &near, &mac, NULL), 0);
@@ -107,9 +110,9 @@ static void no_long_frame_passes_while_a_short_link_comes_and_goes(void **state)
 	pthread_join(thread, NULL);
 	assert_int_equal(watch.n_wrong, 0);
 	assert_true(watch.n_passed && watch.n_passed == watch.n_stopped);
-	fib_rcu_swap(rcu, NULL);
+	fib_live_swap(&live, NULL);
 	fib_destroy(fib);
-	fib_rcu_destroy(rcu);
+	rcu_destroy(rcu);
 }
 
 int main(void)

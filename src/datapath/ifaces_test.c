@@ -6,7 +6,7 @@
 
 static void the_mac_of_a_vlan_may_be_its_own(void **state)
 {
-	struct fib_iface iface;
+	struct iface iface;
 	struct bytes frame = frame_on(TAGGED_IN, "10.1.2.3"), left = frame_forwarded(&frame, 1);
 
 	fake_reset(fake_variants[1]);
@@ -33,15 +33,15 @@ static void the_mac_of_a_vlan_may_be_its_own(void **state)
 static const struct {
 	uint8_t flags, handed, dropped; // VERDICT_FORWARD: not handed or dropped
 } flag_rows[] = {
-	{FIB_IFACE_DOWN, VERDICT_FORWARD, VERDICT_PORT_DISABLED},
-	{FIB_IFACE_LINUX, VERDICT_LINUX, VERDICT_FORWARD},
-	{FIB_IFACE_LINUX4, VERDICT_LINUX, VERDICT_FORWARD},
-	{FIB_IFACE_LINUX6, VERDICT_FORWARD, VERDICT_FORWARD},
+	{IFACE_DOWN, VERDICT_FORWARD, VERDICT_PORT_DISABLED},
+	{IFACE_LINUX, VERDICT_LINUX, VERDICT_FORWARD},
+	{IFACE_LINUX4, VERDICT_LINUX, VERDICT_FORWARD},
+	{IFACE_LINUX6, VERDICT_FORWARD, VERDICT_FORWARD},
 };
 
 static void set_flags(uint16_t iface, uint8_t flags)
 {
-	struct fib_iface changed = *fib_iface(fake.fib, iface);
+	struct iface changed = *fib_iface(fake.fib, iface);
 
 	changed.flags = flags;
 	fake_set(iface, &changed);
@@ -75,7 +75,7 @@ static void a_port_of_linuxs_gives_it_its_vlans_too(void **state)
 
 	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
 		fake_reset(fake_variants[v]);
-		set_flags(PLAIN_IN, FIB_IFACE_LINUX);
+		set_flags(PLAIN_IN, IFACE_LINUX);
 		fake_receive(0, &frame);
 		fake_run();
 		expect_bytes(fake_punted(CLASS_LINUX), &frame);
@@ -110,9 +110,9 @@ static void redirects_are_for_the_same_vlan_only(void **state)
 	for (unsigned i = 0; i < ARRAY_LEN(frames); i++) {
 		fake_reset(fake_variants[1]);
 		fake.tap.redirect_cycles = 1;
-		set_flags(PLAIN_IN, FIB_IFACE_REDIRECTS4);
-		set_flags(TAGGED_IN, FIB_IFACE_REDIRECTS4);
-		set_flags(QINQ_IN, FIB_IFACE_REDIRECTS4);
+		set_flags(PLAIN_IN, IFACE_REDIRECTS4);
+		set_flags(TAGGED_IN, IFACE_REDIRECTS4);
+		set_flags(QINQ_IN, IFACE_REDIRECTS4);
 		struct rte_mbuf *m = fake_receive(0, &frames[i]);
 		fake_run();
 		assert_int_equal(fake.stat.handed[VERDICT_REDIRECT], is_redirect[i]);
@@ -125,7 +125,7 @@ static void redirects_are_for_the_same_vlan_only(void **state)
 
 static void ip4_through_an_ip6_neighbour_has_the_mtu_of_ip4(void **state)
 {
-	struct fib_iface out = *fib_iface(fake.fib, PLAIN_OUT);
+	struct iface out = *fib_iface(fake.fib, PLAIN_OUT);
 	struct fib_hop hop = {.kind = FIB_VIA, .iface = PLAIN_OUT};
 	struct bytes frame = frame_to(0, "10.77.0.1");
 
@@ -270,15 +270,15 @@ static void a_burst_says_where_its_packets_came_in(void **state)
 			const bool is_ip6 = row % 2;
 
 			fake_reset(fake_variants[v]);
-			set_flags(TAGGED_IN, is_ip6 ? FIB_IFACE_LINUX6 : FIB_IFACE_LINUX4);
-			set_flags(BLUE_IN, FIB_IFACE_LINUX);
+			set_flags(TAGGED_IN, is_ip6 ? IFACE_LINUX6 : IFACE_LINUX4);
+			set_flags(BLUE_IN, IFACE_LINUX);
 			for (unsigned i = 0; i < BURST_MAX; i++) {
 				struct bytes frame = frame_on(in_rows[row / 2].in[i % 3],
 					is_ip6 ? "2001:db8:1::3" : "10.1.2.3");
 				frame.at[frame.n - 1] = i;
 				mbufs[i] = fake_mbuf(&frame);
 			}
-			datapath_parse(&fake.worker, fib_reader_view(fake.worker.rcu), &r);
+			datapath_parse(&fake.worker, fib_live_view(fake.worker.live), &r);
 			const struct burst *b =
 				is_ip6 ? &fake.worker.poll->ip6 : &fake.worker.poll->ip4;
 			assert_int_equal(b->n, BURST_MAX);
@@ -319,7 +319,7 @@ static void a_port_may_be_in_a_vrf_without_its_vlans(void **state)
 
 	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
 		fake_reset(fake_variants[v]);
-		struct fib_iface iface = *fib_iface(fake.fib, PLAIN_IN);
+		struct iface iface = *fib_iface(fake.fib, PLAIN_IN);
 		iface.vrf = BLUE;
 		fake_set(PLAIN_IN, &iface);
 		for (unsigned i = 0; i < 32; i++) {

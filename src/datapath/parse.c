@@ -166,10 +166,10 @@ void datapath_parse(struct worker *w, const struct fib_view *view, const struct 
 	};
 
 	if (w->tap)
-		p.iface = fib_iface_in_load(view, p.in_port);
+		p.iface = iface_in_load(&view->ifaces, p.in_port);
 	begin(&p, &w->poll->ip4, false);
 	begin(&p, &w->poll->ip6, true);
-	if (unlikely(p.iface.flags & FIB_IFACE_DOWN))
+	if (unlikely(p.iface.flags & IFACE_DOWN))
 		drop_all(&p);
 	else
 		w->variant->parse(&p);

@@ -20,7 +20,7 @@ struct parse {
 	const struct fib_view *view;
 	const struct port_state *port_state;
 	uint16_t in_port;
-	struct fib_iface_in iface; // the port's; all 0 without TAP interfaces
+	struct iface_in iface; // the port's; all 0 without TAP interfaces
 	uint64_t *rx_bytes;
 	uint64_t mac; // the port's MAC, shifted left by 16, to compare with the first 8 bytes of a
 	              // frame shifted likewise
@@ -77,17 +77,17 @@ struct burst_flags {
 	bool for_linux, may_redirect, has_discovery, is_strict, is_loose;
 };
 
-static inline struct burst_flags burst_flags(struct fib_iface_in iface, bool is_ip6)
+static inline struct burst_flags burst_flags(struct iface_in iface, bool is_ip6)
 {
 	const uint8_t flags = iface.flags;
-	const uint8_t linux_flag = is_ip6 ? FIB_IFACE_LINUX6 : FIB_IFACE_LINUX4;
-	const uint8_t redirects = is_ip6 ? FIB_IFACE_REDIRECTS6 : FIB_IFACE_REDIRECTS4;
+	const uint8_t linux_flag = is_ip6 ? IFACE_LINUX6 : IFACE_LINUX4;
+	const uint8_t redirects = is_ip6 ? IFACE_REDIRECTS6 : IFACE_REDIRECTS4;
 
 	return (struct burst_flags){
-		.for_linux = flags & (FIB_IFACE_LINUX | linux_flag),
+		.for_linux = flags & (IFACE_LINUX | linux_flag),
 		.may_redirect = flags & redirects,
-		.has_discovery = is_ip6 && flags & FIB_IFACE_DISCOVERY6,
-		.is_strict = !is_ip6 && iface.rpf4 == FIB_RPF_STRICT,
-		.is_loose = !is_ip6 && iface.rpf4 == FIB_RPF_LOOSE,
+		.has_discovery = is_ip6 && flags & IFACE_DISCOVERY6,
+		.is_strict = !is_ip6 && iface.rpf4 == IFACE_RPF_STRICT,
+		.is_loose = !is_ip6 && iface.rpf4 == IFACE_RPF_LOOSE,
 	};
 }

@@ -27,10 +27,10 @@ static const uint8_t verdict_of_fault[N_WIRE_FAULTS] = {
 // A frame and the interface that it arrived on.
 struct arrival {
 	struct rte_mbuf *mbuf;
-	uint8_t *start;            // of the frame as received
-	uint8_t *frame;            // of the frame as it would be without its tags
-	uint16_t id;               // of the interface
-	struct fib_iface_in iface; // the port's or the VLAN's
+	uint8_t *start;        // of the frame as received
+	uint8_t *frame;        // of the frame as it would be without its tags
+	uint16_t id;           // of the interface
+	struct iface_in iface; // the port's or the VLAN's
 };
 
 static uint16_t tag_bytes(const struct arrival *a)
@@ -39,9 +39,9 @@ static uint16_t tag_bytes(const struct arrival *a)
 }
 
 // Removes up to two tags (IEEE 802.1Q, 9.6). Tags with VID 0 carry a priority only.
-static struct fib_tags read_tags(struct arrival *a)
+static struct iface_tags read_tags(struct arrival *a)
 {
-	struct fib_tags tags = {{0}};
+	struct iface_tags tags = {{0}};
 	unsigned n = 0;
 
 	for (unsigned at = 12; at <= 16; at += WIRE_VLAN_BYTES) {
@@ -66,19 +66,19 @@ static struct fib_tags read_tags(struct arrival *a)
 // Finds the VLAN by the tags. If no interface of this port has them, the frame is left as received.
 static void find_vlan(const struct parse *p, struct arrival *a)
 {
-	struct fib_tags tags = read_tags(a);
+	struct iface_tags tags = read_tags(a);
 
 	if (!load64(tags.bytes))
 		return;
 	uint16_t id =
-		p->iface.n_tags ? fib_iface_tagged(p->view, p->in_port, &tags) : FIB_NO_IFACE_IN;
-	if (id == FIB_NO_IFACE_IN) {
+		p->iface.n_tags ? iface_tagged(&p->view->ifaces, p->in_port, &tags) : IFACE_NONE;
+	if (id == IFACE_NONE) {
 		a->frame = a->start;
 		return;
 	}
 	a->id = id;
-	a->iface = fib_iface_in_load(p->view, id);
-	a->iface.flags |= p->iface.flags & FIB_IFACE_LINUX;
+	a->iface = iface_in_load(&p->view->ifaces, id);
+	a->iface.flags |= p->iface.flags & IFACE_LINUX;
 }
 
 static bool is_our_mac(const struct parse *p, const struct arrival *a)
@@ -87,7 +87,7 @@ static bool is_our_mac(const struct parse *p, const struct arrival *a)
 
 	if (!is_vlan && memcmp(a->start, p->port_state->mac, sizeof(p->port_state->mac)) == 0)
 		return true;
-	return (is_vlan || a->iface.n_macs) && fib_iface_has_mac(p->view, a->id, a->start);
+	return (is_vlan || a->iface.n_macs) && iface_has_mac(&p->view->ifaces, a->id, a->start);
 }
 
 // Sources that the RFCs forbid and Linux accepts: 0/8 and 240/4 except 0.0.0.0 and the limited
@@ -167,9 +167,9 @@ static enum verdict decide(const struct parse *p, const struct arrival *a)
 	enum verdict verdict = check_frame(p, a);
 	bool has_class = p->w->tap && p->w->tap->class_of[verdict] != CLASS_NONE;
 
-	if (a->iface.flags & FIB_IFACE_DOWN)
+	if (a->iface.flags & IFACE_DOWN)
 		return VERDICT_PORT_DISABLED;
-	if (verdict == VERDICT_FORWARD || !(a->iface.flags & FIB_IFACE_LINUX))
+	if (verdict == VERDICT_FORWARD || !(a->iface.flags & IFACE_LINUX))
 		return verdict;
 	return has_class && verdict != VERDICT_VLAN_UNKNOWN ? verdict : VERDICT_LINUX;
 }

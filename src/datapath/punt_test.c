@@ -6,11 +6,11 @@
 
 enum { FROM = 3, OUT = 1, LOST = 2, BGP = 179, TTL_AT = 22 };
 
-static const struct fib_hop unreachable = {.kind = FIB_UNREACHABLE, .iface = FIB_NO_IFACE};
-static const struct fib_hop prohibit = {.kind = FIB_PROHIBIT, .iface = FIB_NO_IFACE};
-static const struct fib_hop blackhole = {.kind = FIB_BLACKHOLE, .iface = FIB_NO_IFACE};
-static const struct fib_hop for_linux = {.kind = FIB_LINUX, .iface = FIB_NO_IFACE};
-static const struct fib_hop local = {.kind = FIB_LOCAL, .iface = FIB_NO_IFACE};
+static const struct fib_hop unreachable = {.kind = FIB_UNREACHABLE, .iface = IFACE_NONE};
+static const struct fib_hop prohibit = {.kind = FIB_PROHIBIT, .iface = IFACE_NONE};
+static const struct fib_hop blackhole = {.kind = FIB_BLACKHOLE, .iface = IFACE_NONE};
+static const struct fib_hop for_linux = {.kind = FIB_LINUX, .iface = IFACE_NONE};
+static const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
 
 static int open_table(void **state)
 {
@@ -222,7 +222,7 @@ static const struct {
 // Sets flags of the input port.
 static void set_flags(uint8_t flags)
 {
-	struct fib_iface iface = *fib_iface(fake.fib, FROM);
+	struct iface iface = *fib_iface(fake.fib, FROM);
 
 	iface.flags = flags;
 	fake_set(FROM, &iface);
@@ -256,7 +256,7 @@ static void walk_row(const struct row *row)
 {
 	struct bytes frame = frame_to(FROM, row->dst);
 
-	start(fake.worker.variant, FIB_IFACE_REDIRECTS4);
+	start(fake.worker.variant, IFACE_REDIRECTS4);
 	row->make(&frame);
 	struct rte_mbuf *m = fake_receive(FROM, &frame);
 	fake_run();
@@ -312,7 +312,7 @@ static void without_taps_all_that_is_for_linux_is_dropped(void **state)
 		                                                        : rows[i].verdict;
 
 		fake_reset(fake_variants[1]);
-		set_flags(FIB_IFACE_REDIRECTS4 | FIB_IFACE_LINUX | FIB_IFACE_DOWN); // no effect
+		set_flags(IFACE_REDIRECTS4 | IFACE_LINUX | IFACE_DOWN); // no effect
 		fake.worker.tap = NULL;
 		rows[i].make(&frame);
 		fake_receive(FROM, &frame);
@@ -375,33 +375,32 @@ static const struct {
 	uint8_t flags;
 	struct row row; // VERDICT_FORWARD: sent on OUT
 } flag_rows[] = {
-	{FIB_IFACE_DOWN, {"10.1.2.3", as_it_is, VERDICT_PORT_DISABLED, CLASS_NONE}},
-	{FIB_IFACE_DOWN, {"10.0.0.1", arp, VERDICT_PORT_DISABLED, CLASS_NONE}},
-	{FIB_IFACE_LINUX, {"10.1.2.3", as_it_is, VERDICT_LINUX, CLASS_LINUX}},
-	{FIB_IFACE_LINUX, {"2001:db8:1::3", as_it_is, VERDICT_LINUX, CLASS_LINUX}},
-	{FIB_IFACE_LINUX, {"10.99.2.3", as_it_is, VERDICT_LINUX, CLASS_LINUX}},
-	{FIB_IFACE_LINUX, {"10.102.2.3", as_it_is, VERDICT_LINUX, CLASS_LINUX}},
-	{FIB_IFACE_LINUX, {"10.1.2.3", wrong_checksum, VERDICT_LINUX, CLASS_LINUX}},
-	{FIB_IFACE_LINUX, {"10.1.2.3", another_mac, VERDICT_LINUX, CLASS_LINUX}},
-	{FIB_IFACE_LINUX, {"10.1.2.3", unknown_vlan, VERDICT_LINUX, CLASS_LINUX}},
-	{FIB_IFACE_LINUX, {"10.1.2.3", arp, VERDICT_ARP, CLASS_NEIGHBOUR}},
-	{FIB_IFACE_LINUX, {"10.0.0.1", bgp, VERDICT_LOCAL, CLASS_ROUTING}},
-	{FIB_IFACE_LINUX4, {"10.1.2.3", as_it_is, VERDICT_LINUX, CLASS_LINUX}},
-	{FIB_IFACE_LINUX4, {"10.1.2.3", own_source, VERDICT_LINUX, CLASS_LINUX}},
-	{FIB_IFACE_LINUX4, {"10.1.2.3", ttl_1, VERDICT_LINUX, CLASS_LINUX}},
-	{FIB_IFACE_LINUX4, {"10.0.0.1", as_it_is, VERDICT_LOCAL, CLASS_HOST}},
-	{FIB_IFACE_LINUX4, {"10.1.2.3", wrong_checksum, VERDICT_IP4_CHECKSUM, CLASS_NONE}},
-	{FIB_IFACE_LINUX4, {"10.1.2.3", martian, VERDICT_MARTIAN_SOURCE, CLASS_NONE}},
-	{FIB_IFACE_LINUX4, {"2001:db8:1::3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
-	{FIB_IFACE_LINUX6, {"2001:db8:1::3", as_it_is, VERDICT_LINUX, CLASS_LINUX}},
-	{FIB_IFACE_LINUX6, {"2001:db8::ff", as_it_is, VERDICT_LOCAL, CLASS_HOST}},
-	{FIB_IFACE_LINUX6, {"10.1.2.3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
-	{FIB_IFACE_REDIRECTS4, {"10.1.2.3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
-	{FIB_IFACE_DISCOVERY6, {"2001:db8:1::3", solicitation, VERDICT_LOCAL, CLASS_NEIGHBOUR}},
-	{FIB_IFACE_DISCOVERY6,
-		{"2001:db8:1::3", hidden_solicitation, VERDICT_LOCAL, CLASS_NEIGHBOUR}},
-	{FIB_IFACE_DISCOVERY6, {"2001:db8:1::3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
-	{FIB_IFACE_DISCOVERY6, {"10.1.2.3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
+	{IFACE_DOWN, {"10.1.2.3", as_it_is, VERDICT_PORT_DISABLED, CLASS_NONE}},
+	{IFACE_DOWN, {"10.0.0.1", arp, VERDICT_PORT_DISABLED, CLASS_NONE}},
+	{IFACE_LINUX, {"10.1.2.3", as_it_is, VERDICT_LINUX, CLASS_LINUX}},
+	{IFACE_LINUX, {"2001:db8:1::3", as_it_is, VERDICT_LINUX, CLASS_LINUX}},
+	{IFACE_LINUX, {"10.99.2.3", as_it_is, VERDICT_LINUX, CLASS_LINUX}},
+	{IFACE_LINUX, {"10.102.2.3", as_it_is, VERDICT_LINUX, CLASS_LINUX}},
+	{IFACE_LINUX, {"10.1.2.3", wrong_checksum, VERDICT_LINUX, CLASS_LINUX}},
+	{IFACE_LINUX, {"10.1.2.3", another_mac, VERDICT_LINUX, CLASS_LINUX}},
+	{IFACE_LINUX, {"10.1.2.3", unknown_vlan, VERDICT_LINUX, CLASS_LINUX}},
+	{IFACE_LINUX, {"10.1.2.3", arp, VERDICT_ARP, CLASS_NEIGHBOUR}},
+	{IFACE_LINUX, {"10.0.0.1", bgp, VERDICT_LOCAL, CLASS_ROUTING}},
+	{IFACE_LINUX4, {"10.1.2.3", as_it_is, VERDICT_LINUX, CLASS_LINUX}},
+	{IFACE_LINUX4, {"10.1.2.3", own_source, VERDICT_LINUX, CLASS_LINUX}},
+	{IFACE_LINUX4, {"10.1.2.3", ttl_1, VERDICT_LINUX, CLASS_LINUX}},
+	{IFACE_LINUX4, {"10.0.0.1", as_it_is, VERDICT_LOCAL, CLASS_HOST}},
+	{IFACE_LINUX4, {"10.1.2.3", wrong_checksum, VERDICT_IP4_CHECKSUM, CLASS_NONE}},
+	{IFACE_LINUX4, {"10.1.2.3", martian, VERDICT_MARTIAN_SOURCE, CLASS_NONE}},
+	{IFACE_LINUX4, {"2001:db8:1::3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
+	{IFACE_LINUX6, {"2001:db8:1::3", as_it_is, VERDICT_LINUX, CLASS_LINUX}},
+	{IFACE_LINUX6, {"2001:db8::ff", as_it_is, VERDICT_LOCAL, CLASS_HOST}},
+	{IFACE_LINUX6, {"10.1.2.3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
+	{IFACE_REDIRECTS4, {"10.1.2.3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
+	{IFACE_DISCOVERY6, {"2001:db8:1::3", solicitation, VERDICT_LOCAL, CLASS_NEIGHBOUR}},
+	{IFACE_DISCOVERY6, {"2001:db8:1::3", hidden_solicitation, VERDICT_LOCAL, CLASS_NEIGHBOUR}},
+	{IFACE_DISCOVERY6, {"2001:db8:1::3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
+	{IFACE_DISCOVERY6, {"10.1.2.3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
 	{0, {"2001:db8:1::3", solicitation, VERDICT_FORWARD, CLASS_NONE}},
 };
 
@@ -437,7 +436,7 @@ static void bursts_of_one_next_hop_are_judged_for_linux_too(void **state)
 	struct bytes ours = frame_to(FROM, "10.0.0.1"), on = frame_to(FROM, "10.1.2.3");
 
 	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
-		start(fake_variants[v], FIB_IFACE_LINUX4);
+		start(fake_variants[v], IFACE_LINUX4);
 		for (unsigned i = 0; i < 4 * BURST_MAX; i++) // the first burst is timed
 			fake_receive(FROM, i / BURST_MAX == 1 && i % 2 ? &ours : &on);
 		fake_run();
@@ -448,7 +447,7 @@ static void bursts_of_one_next_hop_are_judged_for_linux_too(void **state)
 
 static void frames_to_a_further_mac_of_a_iface_are_ours(void **state)
 {
-	struct fib_iface iface;
+	struct iface iface;
 	struct bytes frame = frame_to(FROM, "10.1.2.3"), left = frame_forwarded(&frame, OUT);
 
 	start(fake_variants[1], 0);
@@ -478,7 +477,7 @@ static void receive_returning(unsigned n)
 static void linux_sees_a_few_redirects_and_the_rest_is_forwarded(void **state)
 {
 	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
-		start(fake_variants[v], FIB_IFACE_REDIRECTS4);
+		start(fake_variants[v], IFACE_REDIRECTS4);
 		fake.tap.redirect_burst = 10;
 		receive_returning(200);
 		fake_run();
@@ -493,7 +492,7 @@ static void a_burst_that_returns_as_a_whole_loses_its_first_packet_only(void **s
 	struct bytes back = frame_to(FROM, "10.3.2.3");
 
 	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
-		start(fake_variants[v], FIB_IFACE_REDIRECTS4);
+		start(fake_variants[v], IFACE_REDIRECTS4);
 		for (unsigned i = 0; i < 20; i++)
 			fake_receive(FROM, &back);
 		fake_run();
@@ -504,7 +503,7 @@ static void a_burst_that_returns_as_a_whole_loses_its_first_packet_only(void **s
 
 static void redirects_are_saved_up_again(void **state)
 {
-	start(fake_variants[1], FIB_IFACE_REDIRECTS4);
+	start(fake_variants[1], IFACE_REDIRECTS4);
 	fake.tap.redirect_cycles = 1000;
 	fake.tap.redirect_burst = 3;
 	receive_returning(1);
@@ -521,7 +520,7 @@ static void redirects_are_forwarded_when_nobody_asks_for_them(void **state)
 	static const struct {
 		uint8_t flags;
 		uint64_t cycles;
-	} asked[] = {{0, 0}, {FIB_IFACE_REDIRECTS6, 0}, {FIB_IFACE_REDIRECTS4, UINT64_MAX}};
+	} asked[] = {{0, 0}, {IFACE_REDIRECTS6, 0}, {IFACE_REDIRECTS4, UINT64_MAX}};
 
 	for (unsigned i = 0; i < ARRAY_LEN(asked); i++) {
 		start(fake_variants[1], asked[i].flags);
@@ -537,7 +536,7 @@ static void a_full_ring_of_redirects_forwards_too(void **state)
 {
 	unsigned room = rte_ring_get_capacity(fake.tap.punt[CLASS_REDIRECT]);
 
-	start(fake_variants[1], FIB_IFACE_REDIRECTS4);
+	start(fake_variants[1], IFACE_REDIRECTS4);
 	fake.tap.redirect_cycles = 1;
 	fake.tap.redirect_burst = UINT32_MAX;
 	receive_returning(room + 30);
@@ -551,7 +550,7 @@ static void frames_of_a_cross_connect_are_never_punted(void **state)
 {
 	struct bytes frame = frame_to(FROM, "10.0.0.1"), runt = {.n = 10};
 
-	start(fake_variants[1], FIB_IFACE_LINUX);
+	start(fake_variants[1], IFACE_LINUX);
 	fake.states[FROM].is_xconnect = true;
 	fake.states[FROM].xconnect = OUT;
 	broadcast(&frame);
@@ -569,7 +568,7 @@ static void a_cross_connect_keeps_back_what_it_cannot_send(void **state)
 	struct bytes shortest = {.n = WIRE_ETHER_BYTES};
 
 	for (unsigned odd = 0; odd < 64; odd++) {
-		start(fake_variants[1], FIB_IFACE_LINUX);
+		start(fake_variants[1], IFACE_LINUX);
 		fake.states[FROM].is_xconnect = true;
 		fake.states[FROM].xconnect = OUT;
 		for (unsigned i = 0; i < 63; i++) {

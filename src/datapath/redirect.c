@@ -25,10 +25,10 @@ static bool may_punt(struct worker *w, uint64_t now)
 }
 
 // The tags that a packet arrived with, except priority tags (VID 0).
-static struct fib_tags tags_in(const struct burst *b, uint16_t i)
+static struct iface_tags tags_in(const struct burst *b, uint16_t i)
 {
 	const uint8_t *tag = rte_pktmbuf_mtod(b->mbuf[i], const uint8_t *) + 12;
-	struct fib_tags tags = {{0}};
+	struct iface_tags tags = {{0}};
 	uint8_t *to = tags.bytes;
 
 	for (uint16_t left = burst_tag_bytes(b, i); left; left -= TAG, tag += TAG) {
@@ -46,7 +46,7 @@ static struct fib_tags tags_in(const struct burst *b, uint16_t i)
 // arrived with.
 static bool has_same_tags(const struct burst *b, uint16_t i)
 {
-	struct fib_tags came = tags_in(b, i), leaves = fib_tags_load(b->view, b->hop[i]);
+	struct iface_tags came = tags_in(b, i), leaves = fib_tags_load(b->view, b->hop[i]);
 
 	return load64(came.bytes) == load64(leaves.bytes);
 }

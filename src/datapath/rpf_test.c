@@ -37,7 +37,7 @@ static int open_table(void **state)
 	for (uint8_t kind = 0; kind < N_FIB_KINDS; kind++)
 		if (kinds[kind])
 			fake_route(0, kinds[kind],
-				&(struct fib_hop){.kind = kind, .iface = FIB_NO_IFACE});
+				&(struct fib_hop){.kind = kind, .iface = IFACE_NONE});
 	fake_route(0, "172.21.0.0/16", &connected);
 	add_group("172.22.0.0/16", (uint16_t[]){TAGGED_OUT, PLAIN_IN}, 2);
 	add_group("172.23.0.0/16", (uint16_t[]){TAGGED_OUT, TAGGED_IN}, 2);
@@ -45,9 +45,9 @@ static int open_table(void **state)
 	return 0;
 }
 
-static void set_mode(uint16_t iface, enum fib_rpf mode)
+static void set_mode(uint16_t iface, enum iface_rpf mode)
 {
-	struct fib_iface settings = *fib_iface(fake.fib, iface);
+	struct iface settings = *fib_iface(fake.fib, iface);
 
 	settings.rpf4 = mode;
 	fake_set(iface, &settings);
@@ -98,11 +98,11 @@ static const struct row {
 	{BLUE_IN, "10.13.7.7", VERDICT_RPF_FAILED, VERDICT_RPF_FAILED},
 };
 
-static unsigned expected(const struct row *row, enum fib_rpf mode)
+static unsigned expected(const struct row *row, enum iface_rpf mode)
 {
-	if (mode == FIB_RPF_STRICT)
+	if (mode == IFACE_RPF_STRICT)
 		return row->strict;
-	if (mode == FIB_RPF_LOOSE || row->strict == (HANDED | VERDICT_OWN_SOURCE))
+	if (mode == IFACE_RPF_LOOSE || row->strict == (HANDED | VERDICT_OWN_SOURCE))
 		return row->loose;
 	return VERDICT_FORWARD;
 }
@@ -116,7 +116,7 @@ static void each_source_gets_its_verdict(void **state)
 {
 	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
 		for (unsigned r = 0; r < ARRAY_LEN(rows); r++)
-			for (enum fib_rpf mode = FIB_RPF_OFF; mode <= FIB_RPF_LOOSE; mode++) {
+			for (enum iface_rpf mode = IFACE_RPF_OFF; mode <= IFACE_RPF_LOOSE; mode++) {
 				struct bytes frame =
 					frame_from(rows[r].iface, rows[r].src, "10.1.2.3");
 
@@ -131,7 +131,7 @@ static void each_source_gets_its_verdict(void **state)
 // Modes differ by interface; packets of all of them come in one burst.
 static void packets_of_one_burst_are_checked_each_by_its_interface(void **state)
 {
-	static enum fib_rpf mode[BLUE_IN + 1];
+	static enum iface_rpf mode[BLUE_IN + 1];
 
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		uint64_t n_expected[2 * HANDED] = {0};
@@ -140,7 +140,7 @@ static void packets_of_one_burst_are_checked_each_by_its_interface(void **state)
 		fake_reset(fake_variants[round % FAKE_VARIANTS]);
 		for (uint16_t iface = 0; iface <= BLUE_IN; iface++)
 			if (iface == PLAIN_IN || iface >= TAGGED_IN)
-				set_mode(iface, mode[iface] = (enum fib_rpf)dice(3));
+				set_mode(iface, mode[iface] = (enum iface_rpf)dice(3));
 		for (unsigned i = 0; i < n; i++) {
 			const struct row *row = &rows[dice(ARRAY_LEN(rows))];
 			struct bytes frame = frame_from(row->iface, row->src, "10.1.2.3");
@@ -162,7 +162,7 @@ static void the_others_of_a_burst_leave_in_order(void **state)
 		unsigned n_left = 0;
 
 		fake_reset(fake_variants[v]);
-		set_mode(PLAIN_IN, FIB_RPF_STRICT);
+		set_mode(PLAIN_IN, IFACE_RPF_STRICT);
 		for (unsigned i = 0; i < BURST_MAX; i++) {
 			const bool passes = i % 3;
 			struct bytes frame = frame_from(PLAIN_IN, passes ? "10.0.7.7" : "10.2.7.7",
@@ -200,7 +200,7 @@ static void a_destination_that_is_not_forwarded_comes_first(void **state)
 		struct bytes frame = frame_from(PLAIN_IN, "10.2.7.7", row[i].dst);
 
 		fake_reset(fake_variants[1]);
-		set_mode(PLAIN_IN, FIB_RPF_STRICT);
+		set_mode(PLAIN_IN, IFACE_RPF_STRICT);
 		fake_receive(0, &frame);
 		fake_run();
 		assert_int_equal(n_with(row[i].verdict), 1);
@@ -214,7 +214,7 @@ static void ttl_comes_later(void **state)
 	frame.at[TTL_AT] = 1;
 	frame_mend(&frame);
 	fake_reset(fake_variants[1]);
-	set_mode(PLAIN_IN, FIB_RPF_STRICT);
+	set_mode(PLAIN_IN, IFACE_RPF_STRICT);
 	fake_receive(0, &frame);
 	fake_run();
 	assert_int_equal(n_with(VERDICT_RPF_FAILED), 1);
@@ -224,7 +224,7 @@ static void linux_decides_about_own_addresses_that_it_may_accept(void **state)
 {
 	struct bytes frame = frame_from(PLAIN_IN, "172.20.0.1", "10.1.2.3");
 
-	for (enum fib_rpf mode = FIB_RPF_STRICT; mode <= FIB_RPF_LOOSE; mode++) {
+	for (enum iface_rpf mode = IFACE_RPF_STRICT; mode <= IFACE_RPF_LOOSE; mode++) {
 		fake_reset(fake_variants[1]);
 		fake.states[0].pass_martians = true;
 		set_mode(PLAIN_IN, mode);
@@ -240,7 +240,7 @@ static void before_all_routes_are_read_linux_decides(void **state)
 
 	fake_reset(fake_variants[1]);
 	fib_set_synced(fake.fib, false);
-	set_mode(PLAIN_IN, FIB_RPF_LOOSE);
+	set_mode(PLAIN_IN, IFACE_RPF_LOOSE);
 	fake_receive(0, &frame);
 	fake_run();
 	assert_int_equal(n_with(HANDED | VERDICT_NOT_SYNCED), 1);
@@ -248,12 +248,12 @@ static void before_all_routes_are_read_linux_decides(void **state)
 
 static void where_linux_forwards_it_also_checks(void **state)
 {
-	struct fib_iface settings = *fib_iface(fake.fib, PLAIN_IN);
+	struct iface settings = *fib_iface(fake.fib, PLAIN_IN);
 	struct bytes frame = frame_from(PLAIN_IN, "10.2.7.7", "10.1.2.3");
 
 	fake_reset(fake_variants[1]);
-	settings.rpf4 = FIB_RPF_STRICT;
-	settings.flags = FIB_IFACE_LINUX4;
+	settings.rpf4 = IFACE_RPF_STRICT;
+	settings.flags = IFACE_LINUX4;
 	fake_set(PLAIN_IN, &settings);
 	fake_receive(0, &frame);
 	fake_run();
@@ -266,7 +266,7 @@ static void ip6_sources_are_not_checked(void **state)
 		     left = frame_forwarded(&frame, PLAIN_OUT);
 
 	fake_reset(fake_variants[1]);
-	set_mode(PLAIN_IN, FIB_RPF_STRICT);
+	set_mode(PLAIN_IN, IFACE_RPF_STRICT);
 	fake_receive(0, &frame);
 	fake_run();
 	expect_sent(1, &left);

@@ -8,7 +8,7 @@
 
 enum { OUT = 1, TTL_AT = 22, MANY = 1500 };
 
-static const struct fib_hop local = {.kind = FIB_LOCAL, .iface = FIB_NO_IFACE};
+static const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
 
 static int open_table(void **state)
 {
@@ -141,11 +141,11 @@ static void what_is_not_forwarded_keeps_its_verdict(void **state)
 static void they_are_no_redirects(void **state)
 {
 	struct bytes frame = frame_from(PLAIN_IN, "10.0.0.1", "10.0.2.3");
-	struct fib_iface iface;
+	struct iface iface;
 
 	fake_reset(fake_variants[1]);
 	iface = *fib_iface(fake.fib, PLAIN_IN);
-	iface.flags = FIB_IFACE_REDIRECTS4;
+	iface.flags = IFACE_REDIRECTS4;
 	fake_set(PLAIN_IN, &iface);
 	fake.tap.redirect_cycles = UINT64_MAX;
 	fake_receive(0, &frame);

@@ -7,7 +7,7 @@
 
 enum { MACS = 12, TAG = 4 };
 
-static uint16_t length_of(const struct fib_tags *tags)
+static uint16_t length_of(const struct iface_tags *tags)
 {
 	struct {
 		uint32_t outer, inner;
@@ -18,7 +18,7 @@ static uint16_t length_of(const struct fib_tags *tags)
 }
 
 // False: not enough headroom.
-static bool write_tags(struct burst *b, uint16_t i, struct fib_tags tags)
+static bool write_tags(struct burst *b, uint16_t i, struct iface_tags tags)
 {
 	uint16_t n = length_of(&tags);
 	uint8_t *frame = b->frame[i];

@@ -234,13 +234,13 @@ static uint16_t lead_over(uint16_t iface, const char *via)
 // Releases its id for reuse after a grace period.
 static void let_go(uint16_t iface, const char *via)
 {
-	const struct fib_hop none = {.kind = FIB_BLACKHOLE, .iface = FIB_NO_IFACE};
+	const struct fib_hop none = {.kind = FIB_BLACKHOLE, .iface = IFACE_NONE};
 	struct wire_addr addr;
 
 	assert_int_equal(wire_addr_parse(via, &addr), 0);
 	fake_route(0, "10.77.0.0/16", &none);
 	assert_int_equal(fib_neighbour_delete(fake.fib, iface, &addr), 0);
-	fib_rcu_poll(fake.rcu);
+	rcu_poll(fake.rcu);
 }
 
 static void a_next_hop_does_not_inherit_the_tags_of_another(void **state)

@@ -4,7 +4,7 @@
 static const struct vlan {
 	uint16_t iface;
 	uint8_t port, vrf;
-	uint32_t tags[FIB_MAX_TAGS];
+	uint32_t tags[IFACE_MAX_TAGS];
 } vlans[] = {
 	{TAGGED_IN, 0, 0, {CUSTOMER | 10}},
 	{SERVICE_IN, 0, 0, {SERVICE | 10}},
@@ -20,7 +20,7 @@ static void open_vrfs(void)
 {
 	struct fib_hop red = {.kind = FIB_VIA, .iface = RED_OUT};
 	struct fib_hop blue = {.kind = FIB_VIA, .iface = 3};
-	struct fib_hop local = {.kind = FIB_LOCAL, .iface = FIB_NO_IFACE};
+	struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
 
 	wire_addr_parse("10.30.0.2", &red.via);
 	wire_addr_parse("10.3.0.2", &blue.via);
@@ -57,7 +57,7 @@ struct bytes frame_on(uint16_t iface, const char *dst)
 	struct bytes frame = frame_to(0, dst);
 	const struct vlan *vlan = vlan_of(iface);
 
-	for (unsigned i = FIB_MAX_TAGS; i; i--)
+	for (unsigned i = IFACE_MAX_TAGS; i; i--)
 		if (vlan->tags[i - 1])
 			frame_tag(&frame, vlan->tags[i - 1]);
 	return frame;

@@ -8,6 +8,7 @@
 #include "datapath/dice.h"
 #include "datapath/variant.h"
 #include "fib/fib.h"
+#include "rcu/rcu.h"
 #include "tap/tap.h"
 #include "wire/build.h"
 
@@ -120,7 +121,7 @@ static void make_frames(void)
 	}
 }
 
-static void set_iface(struct fib *fib, uint16_t iface, const struct fib_iface *settings)
+static void set_iface(struct fib *fib, uint16_t iface, const struct iface *settings)
 {
 	if (fib_iface_set(fib, iface, settings))
 		fail("the table does not accept an interface");
@@ -153,7 +154,7 @@ static struct fib *make_table(unsigned n_vrfs)
 		fail("not enough memory for the table");
 	for (uint16_t port = 0; port < N_PORTS; port++)
 		set_iface(fib, port,
-			&(struct fib_iface){.port = port,
+			&(struct iface){.port = port,
 				.mtu = 1500,
 				.mac = {{2, 0, 0, 0, 0, port + 1}}});
 	for (unsigned i = 0; i < N_ROUTES; i++) {
@@ -170,7 +171,7 @@ static struct fib *make_table(unsigned n_vrfs)
 	}
 	for (unsigned i = 0; i < N_VLANS; i++)
 		set_iface(fib, FIRST_VLAN + i,
-			&(struct fib_iface){.port = IN,
+			&(struct iface){.port = IN,
 				.vrf = FIRST_VRF + i % n_vrfs,
 				.mtu = 1500,
 				.mac = {{2, 0, 0, 0, 0, IN + 1}},
@@ -235,16 +236,18 @@ int main(int argc, char **argv)
 	signal(SIGINT, end);
 	signal(SIGTERM, end);
 	tap_settings_default(&settings);
-	struct fib_rcu *rcu = fib_rcu_create(1, NULL);
+	struct rcu *rcu = rcu_create(1, NULL);
+	struct fib_live live = {.rcu = rcu};
 	if (!rcu || tap_worker_make(&taps, settings.class))
 		fail("not enough memory");
 	open_devices();
 	make_frames();
 	struct fib *fib = make_table(n_vrfs);
-	fib_rcu_swap(rcu, fib);
+	fib_live_swap(&live, fib);
 	worker = (struct worker){.io = &io,
 		.states = states,
-		.rcu = fib_rcu_readers(rcu),
+		.rcu = rcu_readers(rcu),
+		.live = &live,
 		.stat = &stat,
 		.stop = &stop,
 		.variant = datapath_choose_variant(),

@@ -130,7 +130,7 @@ enum { FINISH_DELAY = PIPELINE_DEPTH - 1 };
 static __attribute__((noinline)) void route_batch(struct worker *w, struct received *r,
 	bool is_timed, uint64_t t)
 {
-	struct batch batch = {fib_reader_view(w->rcu), *r, BATCH_POLLS, is_timed, t};
+	struct batch batch = {fib_live_view(w->live), *r, BATCH_POLLS, is_timed, t};
 
 	for (unsigned i = 0; i < batch.n + FINISH_DELAY; i++) {
 		if (i < batch.n)
@@ -156,7 +156,7 @@ static __attribute__((noinline)) void route_batch(struct worker *w, struct recei
 static inline __attribute__((always_inline)) void route(struct worker *w, const struct received *r,
 	bool is_timed, uint64_t t)
 {
-	datapath_parse(w, fib_reader_view(w->rcu), r);
+	datapath_parse(w, fib_live_view(w->live), r);
 	t = end_phase(w, PHASE_PARSE, is_timed, t);
 	t = run_phase(w, PHASE_BEFORE, is_timed, t);
 	t = run_phase(w, PHASE_LOOKUP, is_timed, t);
@@ -174,7 +174,7 @@ static inline __attribute__((always_inline)) void process_burst(struct worker *w
 {
 	if (w->states[r->from->port].is_xconnect)
 		xconnect(w, r, is_timed, t);
-	else if (r->n == w->io->burst && fib_waits4(fib_reader_view(w->rcu)))
+	else if (r->n == w->io->burst && fib_waits4(fib_live_view(w->live)))
 		route_batch(w, r, is_timed, t);
 	else
 		route(w, r, is_timed, t);
@@ -282,9 +282,9 @@ static __attribute__((noinline)) uint64_t idle_sleep(struct worker *w, uint64_t 
 	}
 	uint64_t cycles = idle_length(&w->idle, now, port_wait_is_woken(wait));
 
-	fib_reader_offline(w->rcu, w->io->id);
+	rcu_reader_offline(w->rcu, w->io->id);
 	port_wait_for(wait, idle_ns(&w->idle, cycles));
-	fib_reader_online(w->rcu, w->io->id);
+	rcu_reader_online(w->rcu, w->io->id);
 	port_wait_end(wait);
 	stats_add(&w->stat->sleeps, 1);
 	uint64_t slept = rte_rdtsc() - now;
@@ -317,13 +317,13 @@ int worker_run(void *arg)
 
 	datapath_enable_steps(w);
 	idle_start(&w->idle, w->io->may_sleep, w->tsc_hz, now);
-	fib_reader_online(w->rcu, w->io->id);
+	rcu_reader_online(w->rcu, w->io->id);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
 		unsigned got = 0, n_injected = w->tap ? datapath_inject(w) : 0;
 
 		for (unsigned q = 0; q < w->io->n_queues; q++)
 			got += poll_queue(w, q);
-		fib_reader_report(w->rcu, w->io->id);
+		rcu_reader_report(w->rcu, w->io->id);
 		now = measure_gap(w, expected_start, got + n_injected);
 		expected_start = now;
 		stats_add(&w->stat->loops, 1);
@@ -339,7 +339,7 @@ int worker_run(void *arg)
 		else if (can_pause)
 			pause_briefly(&w->idle, now);
 	}
-	fib_reader_offline(w->rcu, w->io->id);
+	rcu_reader_offline(w->rcu, w->io->id);
 	if (w->tap)
 		datapath_inject_rest(w);
 	return 0;

@@ -20,7 +20,7 @@ int blocks_open(struct blocks *blocks, uint32_t unit_bytes, uint32_t limit, uint
 	blocks->memory = pages_alloc(bytes);
 	if (!blocks->memory)
 		return -ENOMEM;
-	madvise(blocks->memory, bytes, MADV_NOHUGEPAGE); // keep small tables small
+	pages_keep_small(blocks->memory, bytes); // keep small tables small
 	blocks->unit_bytes = unit_bytes;
 	blocks->limit = limit;
 	blocks->kept = blocks->origin = blocks->top = kept;

@@ -44,7 +44,7 @@ static bool hop_is_sound(const struct hops *hops, const struct fib_hop *hop)
 		return false;
 	if (hop->kind == FIB_GROUP)
 		return hops_find(hops, hop) != 0; // it must come from fib_group
-	return hop->kind > FIB_PEER || hop->iface < FIB_MAX_IFACES;
+	return hop->kind > FIB_PEER || hop->iface < IFACE_MAX;
 }
 
 static bool change_is_sound(const struct fib *fib, const struct fib_change *change)
@@ -127,8 +127,8 @@ uint16_t change_acquire_hop(struct fib *fib, const struct fib_hop *hop)
 
 	hops_normalise(&key);
 	uint16_t id = hops_acquire(&fib->hops, &key);
-	if (!id && defer_pending(&fib->defer)) {
-		defer_drain(&fib->defer); // deferred frees may include ids
+	if (!id && rcu_defer_pending(&fib->defer)) {
+		rcu_defer_drain(&fib->defer); // deferred frees may include ids
 		id = hops_acquire(&fib->hops, &key);
 	}
 	if (id)
@@ -241,7 +241,7 @@ void change_publish(struct fib *fib, const struct edit *edits, size_t n)
 			publish6_edits(fib, edits + i, part);
 	}
 	hops_sweep(&fib->hops, &fib->defer);
-	defer_close(&fib->defer, false);
+	rcu_defer_close(&fib->defer, false);
 }
 
 void change_clear(struct fib *fib, uint8_t tree)

@@ -23,7 +23,7 @@ static const uint8_t builtin_kind[] = {FIB_MARTIAN, FIB_MARTIAN, FIB_MARTIAN, FI
 static struct fib_route builtin_route(size_t i, uint8_t vrf)
 {
 	struct fib_route route = {.vrf = vrf,
-		.hop = {.iface = FIB_NO_IFACE, .kind = builtin_kind[i]}};
+		.hop = {.iface = IFACE_NONE, .kind = builtin_kind[i]}};
 
 	assert_int_equal(wire_prefix_parse(builtin_text[i], &route.prefix), 0);
 	return route;

@@ -39,24 +39,28 @@ static void show_to_workers(struct fib *fib)
 		.frame_max4 = fib->hops.frame_max4,
 		.oif = fib->hops.oif,
 		.oifs = fib->groups.oifs,
-		.iface_in = fib->ifaces.in,
-		.ifaces = &fib->ifaces,
+		.ifaces = fib->ifaces.view,
 		.sources = &fib->sources.shown,
 		.layer3_hash = &fib->groups.layer3_hash,
 		.vrfs = fib->vrf_view,
 	};
 }
 
-static void prepare_retire(struct fib *fib)
+static void free_block(void *ctx, struct rcu_block block)
 {
-	struct defer *defer = &fib->defer;
+	struct fib *fib = ctx;
+	struct blocks *const pool[] = {
+		[DEFERRED_LEAF4] = &fib->publish4.leaf,
+		[DEFERRED_TAIL4] = &fib->publish4.tail,
+		[DEFERRED_LEAF6] = &fib->publish6.leaf,
+		[DEFERRED_LINE6] = &fib->publish6.line,
+		[DEFERRED_WIDE6] = &fib->publish6.wide,
+	};
 
-	defer->hops = &fib->hops;
-	defer->pool[DEFERRED_LEAF4] = &fib->publish4.leaf;
-	defer->pool[DEFERRED_TAIL4] = &fib->publish4.tail;
-	defer->pool[DEFERRED_LEAF6] = &fib->publish6.leaf;
-	defer->pool[DEFERRED_LINE6] = &fib->publish6.line;
-	defer->pool[DEFERRED_WIDE6] = &fib->publish6.wide;
+	if (block.kind == DEFERRED_HOP)
+		hops_reuse(&fib->hops, block.first);
+	else
+		blocks_give(pool[block.kind], block.first, block.n);
 }
 
 static int open_parts(struct fib *fib)
@@ -101,7 +105,8 @@ struct fib *fib_create(struct error *error)
 		return NULL;
 	}
 	show_to_workers(fib);
-	prepare_retire(fib);
+	fib->defer.free = free_block;
+	fib->defer.ctx = fib;
 	if (vrf_open_main(fib)) {
 		error_set(error, -ENOMEM, "not enough memory for a forwarding table");
 		fib_destroy(fib);
@@ -138,8 +143,8 @@ void rib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 	uint32_t exact, best;
 
-	*answer = (struct fib_answer){.verdict = fib->hops.entry[0].verdict,
-		.hop.iface = FIB_NO_IFACE};
+	*answer =
+		(struct fib_answer){.verdict = fib->hops.entry[0].verdict, .hop.iface = IFACE_NONE};
 	if (!vrf_exists(fib, vrf))
 		return;
 	struct rib_prefix host = rib_prefix_in(vrf, &whole);
@@ -265,9 +270,9 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.worker_bytes_hops = (fib->hops.max_id + 1) * sizeof(struct fib_hop_entry) +
 	                             fib->groups.n_groups * FIB_GROUP_BUCKETS * sizeof(uint16_t),
 		.control_bytes = blocks_bytes(&fib->rib.nodes) + sizeof(*fib) +
-	                         fib->ifaces.end * sizeof(struct iface) +
+	                         iface_table_bytes(&fib->ifaces) +
 	                         (fib->hops.max_id + 1) * sizeof(struct hop),
-		.pending_frees = defer_pending(&fib->defer),
+		.pending_frees = rcu_defer_pending(&fib->defer),
 	};
 }
 
@@ -284,4 +289,19 @@ void fib_tidy(struct fib *fib)
 		return;
 	publish4_tidy(fib);
 	fib->n_untidy = fib->n_untidy_seen = fib->n_quiet = 0;
+}
+
+struct fib *fib_live_swap(struct fib_live *live, struct fib *fib)
+{
+	struct fib *old = live->fib;
+
+	if (old == fib)
+		return NULL;
+	if (fib)
+		rcu_defer_attach(&fib->defer, live->rcu);
+	live->fib = fib;
+	__atomic_store_n(&live->view, fib ? &fib->view : NULL, __ATOMIC_RELEASE);
+	if (old)
+		rcu_defer_detach(&old->defer);
+	return old;
 }

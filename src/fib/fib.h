@@ -2,13 +2,14 @@
 // thread) writes; workers read through fib_fast.h under QSBR.
 //
 // A struct fib holds the routing tables of all VRFs, the next hops, neighbours and interfaces; a
-// reload builds a second one and swaps it in with fib_rcu_swap. It consists of the RIB, which only
+// reload builds a second one and swaps it in with fib_live_swap. It consists of the RIB, which only
 // the control thread reads (rib_ functions), and the lookup table that is generated from it for the
-// workers (fib_fast.h). A "table" below is the routing table of one VRF. An "interface" is a port
-// or a VLAN on a port, identified by an index; it is not a Linux ifindex.
+// workers (fib_fast.h). A "table" below is the routing table of one VRF. Interfaces
+// are those of iface/iface.h.
 #pragma once
 
 #include "base/error.h"
+#include "iface/iface.h"
 #include "stats/verdict.h"
 #include "wire/addr.h"
 
@@ -17,13 +18,8 @@
 #include <stdint.h>
 
 enum {
-	FIB_MAX_PORTS = 255,   // what this module can represent; dl3d is limited to PORT_MAX, 64
-	FIB_MAX_IFACES = 4096, // ports and VLANs; the index of a port is its port index
-	FIB_MAX_VRFS = 64,     // number of tables including main (0), i.e. 63 VRFs
-	FIB_MAX_TAGS = 2,      // VLAN tags of an interface
-	FIB_IFACE_MACS = 8,    // additional MAC addresses of an interface
-	FIB_MAX_HOPS = 32767,  // hop ids 1 to 32767, stored in 15-bit leaf entries; 0: no route
-	FIB_NO_IFACE = 0xffff,
+	FIB_MAX_VRFS = 64,    // number of tables including main (0), i.e. 63 VRFs
+	FIB_MAX_HOPS = 32767, // hop ids 1 to 32767, stored in 15-bit leaf entries; 0: no route
 };
 
 enum fib_kind {
@@ -47,7 +43,7 @@ enum fib_kind {
 struct fib_hop {
 	struct wire_addr via; // family 0 unless FIB_VIA; may differ from the route's (RFC 5549)
 	uint8_t kind;         // enum fib_kind
-	uint16_t iface;       // FIB_NO_IFACE if this kind has no interface
+	uint16_t iface;       // IFACE_NONE if this kind has no interface
 };
 
 struct fib_route {
@@ -65,54 +61,8 @@ struct fib_change {
 	struct fib_route route;
 };
 
-enum fib_iface_flag {
-	FIB_IFACE_DOWN = 1,   // down in Linux: received frames are dropped
-	FIB_IFACE_LINUX = 2,  // all frames are punted: it has a feature that only Linux supports
-	FIB_IFACE_LINUX4 = 4, // the same, for transit IPv4 packets only (forwarding off)
-	FIB_IFACE_LINUX6 = 8, // the same, for transit IPv6 packets only
-	// Linux sends ICMP redirects: packets whose output interface is the input interface are
-	// punted (rate-limited).
-	FIB_IFACE_REDIRECTS4 = 16,
-	FIB_IFACE_REDIRECTS6 = 32,
-	FIB_IFACE_DISCOVERY6 = 64, // proxy NDP: all neighbour discovery is punted
-};
-
-// Reverse path filter (RFC 3704; the values are those of rp_filter in Linux): the route to the
-// source of a packet has to lead to its input interface (strict), or has to exist (loose).
-enum fib_rpf { FIB_RPF_OFF, FIB_RPF_STRICT, FIB_RPF_LOOSE };
-
-// A VLAN tag on the wire, host order.
-struct fib_tag {
-	uint16_t tpid; // 0x8100, 0x88a8
-	uint16_t vid;  // 1 to 4094
-};
-
-// Settings of an interface: used to receive frames, to write headers and to check lengths.
-struct fib_iface {
-	struct wire_mac mac;  // source MAC of output frames; unicast frames with this destination
-	                      // are accepted
-	struct wire_mac peer; // destination MAC for FIB_PEER
-	bool has_peer;
-	uint8_t port;                     // index
-	uint8_t vrf;                      // table for lookups of received packets
-	uint8_t flags;                    // enum fib_iface_flag
-	uint8_t rpf4;                     // enum fib_rpf, of received IPv4 packets
-	uint8_t n_tags;                   // 0: the port itself
-	uint8_t n_macs;                   // number of additional addresses (macvlan, VRRP)
-	uint16_t mtu;                     // bytes of the IP packet, 68 to 9600
-	uint16_t mtu6;                    // MTU for IPv6, if lower than mtu; 0: use mtu
-	struct fib_tag tag[FIB_MAX_TAGS]; // outer one first
-	struct wire_mac macs[FIB_IFACE_MACS];
-};
-
-// The MTU for packets of a family.
-static inline uint16_t fib_iface_mtu(const struct fib_iface *iface, uint8_t family)
-{
-	return family == 6 && iface->mtu6 ? iface->mtu6 : iface->mtu;
-}
-
 struct fib;
-struct fib_rcu;
+struct fib_live;
 
 // Creates a fib with an empty main table: only the built-in routes required by RFC 1812 5.3.7, RFC
 // 3927 and RFC 4291 (127/8, 0/8, 0.0.0.0, 240/4, 255.255.255.255 and ::, ::1 martian; 169.254/16
@@ -143,13 +93,13 @@ bool fib_vrf_is_open(const struct fib *fib, uint8_t vrf);
 // interface whose index is not the port index, or a tagged one with that index; a port out of
 // range; invalid tags, or tags of another interface of the port; a VRF that is not open; an MTU or
 // a number of MAC addresses out of range. -ENOSPC: no memory for the host routes. Control thread.
-int fib_iface_set(struct fib *fib, uint16_t iface, const struct fib_iface *settings);
+int fib_iface_set(struct fib *fib, uint16_t iface, const struct iface *settings);
 // Deletes an interface. A VLAN: frames with its tags are then dropped as unknown VLAN; a port: its
 // frames are dropped as if it were down. Next hops on it become unresolved; its neighbours are
 // kept. Control thread.
 void fib_iface_delete(struct fib *fib, uint16_t iface);
 // The current settings of an interface; NULL: there is no such interface. Control thread.
-const struct fib_iface *fib_iface(const struct fib *fib, uint16_t iface);
+const struct iface *fib_iface(const struct fib *fib, uint16_t iface);
 
 // Applies a batch of changes, all or nothing: on error nothing is changed, `error` names the prefix
 // and *bad (may be NULL) is its index. A batch may contain a prefix several times; changes apply in
@@ -282,17 +232,7 @@ struct fib_usage {
 };
 void fib_usage(const struct fib *fib, struct fib_usage *out);
 
-// RCU between the writer and the workers. `n_workers` up to STATS_MAX_WORKERS. Control thread;
-// owner: caller.
-struct fib_rcu *fib_rcu_create(unsigned n_workers, struct error *error);
-void fib_rcu_destroy(struct fib_rcu *rcu); // requires all workers offline, no fib attached
 // Publishes `fib` to the workers (NULL: none, after all workers have ended), waits for an RCU grace
-// period and returns the old fib for fib_destroy. Control thread.
-struct fib *fib_rcu_swap(struct fib_rcu *rcu, struct fib *fib);
-// Reclaims blocks whose grace period has ended; cheap, call it often. Returns the id of a worker
-// that has not reported a quiescent state for a second, otherwise -1. Control thread.
-int fib_rcu_poll(struct fib_rcu *rcu);
-// Starts a grace period and returns its token. / Whether all workers have passed it: then none
-// still uses what it could not find any more when the period started. Control thread.
-uint64_t fib_rcu_start_grace(struct fib_rcu *rcu);
-bool fib_rcu_has_passed(struct fib_rcu *rcu, uint64_t token);
+// period and returns the old fib for fib_destroy. While published, what is replaced in it is freed
+// by rcu_poll. Control thread.
+struct fib *fib_live_swap(struct fib_live *live, struct fib *fib);

@@ -8,6 +8,7 @@
 #include <rte_eal.h>
 #include <rte_fib.h>
 #include <rte_fib6.h>
+#include <rte_memory.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "base/bits.h"
-#include "fib/word16.h"
+#include "base/word16.h"
+#include "iface/iface_fast.h"
 
 #include <rte_prefetch.h>
-#include <rte_rcu_qsbr.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -79,25 +79,6 @@ struct fib_plain_hops {
 		uint32_t limit; // both, in one access
 	};
 } LINE_ALIGNED;
-
-// VLAN tags as on the wire, outer one first: TPID and TCI of each. One aligned word.
-struct fib_tags {
-	uint8_t bytes[8];
-} __attribute__((aligned(8)));
-
-// How to handle received frames of an interface: one word, read by fib_iface_in_load once per burst
-// (untagged) or per tagged frame. A port without settings: no flags, the main VRF. A deleted
-// interface: FIB_IFACE_DOWN.
-struct fib_iface_in {
-	uint8_t flags; // enum fib_iface_flag
-	uint8_t vrf;
-	uint8_t n_macs; // not 0: check fib_iface_has_mac for other addresses than the port's own
-	uint8_t n_tags; // of a port: most tags of any interface on it, 0: tagged frames are
-	                // unknown; of a VLAN: its own
-	uint16_t iface;
-	uint8_t rpf4; // enum fib_rpf
-	uint8_t unused;
-} __attribute__((aligned(8)));
 
 // First bucket of a group, and whether the group is resilient; the entry holds them in place of
 // MACs.
@@ -215,28 +196,16 @@ struct fib_view {
 	const void *node6;
 	const void *leaf6;
 	const void *line6;
-	const struct fib_tags *tags;         // by hop
-	const uint16_t *frame_max4;          // by hop
-	const uint16_t *oif;                 // by hop: see fib_oif_load
-	const struct fib_group_oifs *oifs;   // by group
-	const struct fib_iface_in *iface_in; // by interface; the first ones are the ports
+	const struct iface_tags *tags;     // by hop
+	const uint16_t *frame_max4;        // by hop
+	const uint16_t *oif;               // by hop: see fib_oif_load
+	const struct fib_group_oifs *oifs; // by group
 	const struct fib_view *vrfs; // by VRF, including the main one; those that are not open have
 	                             // hop 0 for all addresses
-	const struct fib_ifaces *ifaces;
+	struct iface_view ifaces;
 	const struct fib_sources *sources;
 	const uint8_t *layer3_hash; // FIB_LAYER3_*; atomic, relaxed
 } LINE_ALIGNED;
-
-// How to handle received frames of an interface; the tags of a tagged next hop. Worker.
-static inline struct fib_iface_in fib_iface_in_load(const struct fib_view *view, uint16_t iface)
-{
-	const void *from = &view->iface_in[iface];
-	uint64_t word = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE);
-	struct fib_iface_in in;
-
-	memcpy(&in, &word, sizeof(in));
-	return in;
-}
 
 // The hop of a bucket of a resilient group, which is marked as used now: one store per bucket and
 // epoch (100 ms). The use is noted after the hop was read; the control thread clears it before it
@@ -269,22 +238,16 @@ static inline uint16_t fib_oif_load(const struct fib_view *view, uint16_t hop)
 bool fib_group_leads_to(const struct fib_view *view, const struct fib_hop_entry *group,
 	uint16_t iface, bool *is_known);
 
-static inline struct fib_tags fib_tags_load(const struct fib_view *view, uint16_t hop)
+// The tags of a tagged next hop. Worker.
+static inline struct iface_tags fib_tags_load(const struct fib_view *view, uint16_t hop)
 {
 	const void *from = &view->tags[hop];
 	uint64_t word = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE);
-	struct fib_tags tags;
+	struct iface_tags tags;
 
 	memcpy(&tags, &word, sizeof(tags));
 	return tags;
 }
-
-// The VLAN interface with a frame's port and tags, ignoring priorities (inner tag 0: a single tag);
-// FIB_NO_IFACE_IN: none. It searches, so do not call it for every packet. Worker.
-enum { FIB_NO_IFACE_IN = 0xffff };
-uint16_t fib_iface_tagged(const struct fib_view *view, uint8_t port, const struct fib_tags *tags);
-// Whether a MAC address is the interface's own or one of its additional ones. Worker.
-bool fib_iface_has_mac(const struct fib_view *view, uint16_t iface, const uint8_t mac[6]);
 
 // Whether lookups wait for memory so long that other work should be done between a prefetch and the
 // lookup. Worker.
@@ -343,37 +306,16 @@ static inline void fib_lookup6(const struct fib_view *view, const struct fib_key
 	view->lookup6(view, dst, hop, n);
 }
 
-// The reader side of RCU. `live` is read once per burst or pipelined batch, before the lookups;
-// what it points to remains valid until the worker reports a quiescent state. Never NULL while a
-// worker runs.
-struct fib_rcu_fast {
-	const struct fib_view *live; // atomic, acquire
-	struct rte_rcu_qsbr *qsbr;
+// The tables in use. `view` is read once per burst or pipelined batch, before the lookups; what it
+// points to remains valid until the worker reports a quiescent state (rcu/rcu_fast.h). Never NULL
+// while a worker runs. The rest is the control thread's.
+struct fib_live {
+	const struct fib_view *view; // atomic, acquire
+	struct fib *fib;
+	struct rcu *rcu; // set by the owner
 } LINE_ALIGNED;
 
-// Called by a worker when it starts and ends, and around sleeps.
-static inline void fib_reader_online(struct fib_rcu_fast *rcu, unsigned worker)
+static inline const struct fib_view *fib_live_view(const struct fib_live *live)
 {
-	rte_rcu_qsbr_thread_online(rcu->qsbr, worker);
+	return __atomic_load_n(&live->view, __ATOMIC_ACQUIRE);
 }
-
-static inline void fib_reader_offline(struct fib_rcu_fast *rcu, unsigned worker)
-{
-	rte_rcu_qsbr_thread_offline(rcu->qsbr, worker);
-}
-
-// Reports a quiescent state: the worker holds no pointer into the table. Called once per loop.
-// Worker.
-static inline void fib_reader_report(struct fib_rcu_fast *rcu, unsigned worker)
-{
-	rte_rcu_qsbr_quiescent(rcu->qsbr, worker);
-}
-
-static inline const struct fib_view *fib_reader_view(const struct fib_rcu_fast *rcu)
-{
-	return __atomic_load_n(&rcu->live, __ATOMIC_ACQUIRE);
-}
-
-struct fib_rcu;
-// The reader side; valid as long as `rcu`.
-struct fib_rcu_fast *fib_rcu_readers(struct fib_rcu *rcu);

@@ -65,7 +65,7 @@ static void keeps_leaves_inside_their_node_while_they_fit(void **state)
 					.hop = {.iface = slot % 2, .via.family = 4}}};
 			if (slot % 2 && inside[row].with_linux)
 				change.route.hop =
-					(struct fib_hop){.iface = FIB_NO_IFACE, .kind = FIB_LINUX};
+					(struct fib_hop){.iface = IFACE_NONE, .kind = FIB_LINUX};
 			change_both(fib, &change);
 			churn_check_all(fib, &model);
 			assert_int_equal(churn_used(fib).leaf4 > none,

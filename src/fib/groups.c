@@ -35,7 +35,7 @@ void groups_close(struct groups *groups)
 
 struct fib_hop groups_hop(uint16_t number)
 {
-	struct fib_hop hop = {.iface = FIB_NO_IFACE, .kind = FIB_GROUP};
+	struct fib_hop hop = {.iface = IFACE_NONE, .kind = FIB_GROUP};
 
 	memcpy(hop.via.bytes, &number, sizeof(number));
 	return hop;
@@ -187,7 +187,7 @@ static int check_members(const struct fib_member *members, unsigned n, struct er
 			GROUP_MAX_MEMBERS);
 	for (unsigned i = 0; i < n; i++)
 		if (!members[i].weight || !is_box(&members[i].hop) ||
-			members[i].hop.iface >= FIB_MAX_IFACES)
+			members[i].hop.iface >= IFACE_MAX)
 			return error_set(error, -EINVAL,
 				"next hop %u of %u needs a neighbour, a port, and a weight of 1 to "
 				"255",

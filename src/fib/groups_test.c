@@ -132,7 +132,7 @@ static void groups_that_come_and_go_leave_nothing_behind(void **state)
 	assert_int_equal(fib_change(fib, &del, 1, NULL, NULL), 0);
 	fib_change(fib, &del, 1, NULL, NULL);
 	struct fib_change other = change(FIB_ADD, "30.0.0.0/24",
-		(struct fib_hop){.kind = FIB_BLACKHOLE, .iface = FIB_NO_IFACE});
+		(struct fib_hop){.kind = FIB_BLACKHOLE, .iface = IFACE_NONE});
 	assert_int_equal(fib_change(fib, &other, 1, NULL, NULL), 0);
 	fib_usage(fib, &after);
 	assert_int_equal(after.n_hops, before.n_hops + 1);
@@ -199,8 +199,8 @@ static void workers_see_where_a_hop_leads(void **state)
 		{{.kind = FIB_CONNECTED, .iface = 0}, 0},
 		{{.kind = FIB_CONNECTED, .iface = 7}, 7},
 		{{.kind = FIB_PEER, .iface = 9}, 9},
-		{{.kind = FIB_LOCAL, .iface = FIB_NO_IFACE}, FIB_NO_OIF},
-		{{.kind = FIB_LINUX, .iface = FIB_NO_IFACE}, FIB_NO_OIF},
+		{{.kind = FIB_LOCAL, .iface = IFACE_NONE}, FIB_NO_OIF},
+		{{.kind = FIB_LINUX, .iface = IFACE_NONE}, FIB_NO_OIF},
 	};
 
 	assert_int_equal(fib_oif_load(&fib->view, 0), FIB_NO_OIF);

@@ -2,9 +2,8 @@
 #include "fib/hops.h"
 
 #include "base/pages.h"
-#include "fib/defer.h"
 #include "fib/groups.h"
-#include "fib/ifaces.h"
+#include "fib/table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -94,17 +93,18 @@ int hops_open(struct hops *hops)
 	hops->oif = pages_alloc(HOP_SLOTS * sizeof(*hops->oif));
 	hops->hop = pages_alloc(HOP_SLOTS * sizeof(*hops->hop));
 	hops->bucket = pages_alloc(HOPS_BUCKETS * sizeof(*hops->bucket));
+	hops->n_on_iface = pages_alloc(IFACE_MAX * sizeof(*hops->n_on_iface));
 	hops->idle = pages_alloc(HOP_SLOTS * sizeof(*hops->idle));
 	hops->unused = pages_alloc(HOP_SLOTS * sizeof(*hops->unused));
 	if (!hops->entry || !hops->plain || !hops->tags || !hops->frame_max4 || !hops->oif ||
-		!hops->hop || !hops->bucket || !hops->idle || !hops->unused) {
+		!hops->hop || !hops->bucket || !hops->n_on_iface || !hops->idle || !hops->unused) {
 		hops_close(hops);
 		return -ENOMEM;
 	}
 	memset(hops->plain->port, FIB_NOT_PLAIN, sizeof(hops->plain->port));
 	hops->plain->frame_max = UINT16_MAX;
 	hops->oif[0] = FIB_NO_OIF;
-	hops->hop[0].key = (struct fib_hop){.iface = FIB_NO_IFACE, .kind = N_FIB_KINDS};
+	hops->hop[0].key = (struct fib_hop){.iface = IFACE_NONE, .kind = N_FIB_KINDS};
 	hops_set_no_route(hops, VERDICT_NO_ROUTE);
 	return 0;
 }
@@ -118,6 +118,7 @@ void hops_close(struct hops *hops)
 	pages_free(hops->oif, HOP_SLOTS * sizeof(*hops->oif));
 	pages_free(hops->hop, HOP_SLOTS * sizeof(*hops->hop));
 	pages_free(hops->bucket, HOPS_BUCKETS * sizeof(*hops->bucket));
+	pages_free(hops->n_on_iface, IFACE_MAX * sizeof(*hops->n_on_iface));
 	pages_free(hops->idle, HOP_SLOTS * sizeof(*hops->idle));
 	pages_free(hops->unused, HOP_SLOTS * sizeof(*hops->unused));
 }
@@ -160,7 +161,7 @@ static uint16_t take_id(struct hops *hops)
 
 static bool has_link(const struct fib_hop *hop)
 {
-	return hop->iface < FIB_MAX_IFACES;
+	return hop->iface < IFACE_MAX;
 }
 
 uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop)
@@ -178,7 +179,7 @@ uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop)
 			hops->hop[id].counted_before = hops->count.counted(hops->count.ctx, id);
 		hops->n_used++;
 		if (has_link(hop))
-			hops->ifaces->iface[hop->iface].n_hops++;
+			hops->n_on_iface[hop->iface]++;
 		hops_rewrite(hops, id);
 	}
 	hops->hop[id].n_holders++;
@@ -204,7 +205,7 @@ static void unchain(struct hops *hops, uint16_t id)
 	*iface = hops->hop[id].chain;
 }
 
-void hops_sweep(struct hops *hops, struct defer *defer)
+void hops_sweep(struct hops *hops, struct rcu_defer *defer)
 {
 	while (hops->n_idle) {
 		uint16_t id = hops->idle[--hops->n_idle];
@@ -214,13 +215,13 @@ void hops_sweep(struct hops *hops, struct defer *defer)
 		unchain(hops, id);
 		hops->n_used--;
 		if (has_link(&hops->hop[id].key))
-			hops->ifaces->iface[hops->hop[id].key.iface].n_hops--;
+			hops->n_on_iface[hops->hop[id].key.iface]--;
 		if (hops->hop[id].key.kind == FIB_GROUP)
 			groups_retire(hops->groups, groups_number(&hops->hop[id].key));
 		hops->hop[id].key.kind = N_FIB_KINDS;
 		if (id < FIB_PLAIN_HOPS) // workers that still use it read its entry
 			write_port(hops, id, FIB_NOT_PLAIN);
-		defer_add(defer, (struct deferred){.kind = DEFERRED_HOP, .first = id, .n = 1});
+		rcu_defer_add(defer, (struct rcu_block){.kind = DEFERRED_HOP, .first = id, .n = 1});
 	}
 	if (hops->may_widen)
 		widen_plain(hops);
@@ -233,7 +234,7 @@ void hops_reuse(struct hops *hops, uint16_t id)
 	hops->unused[hops->n_unused++] = id;
 }
 
-static bool find_mac(const struct hop *hop, const struct fib_iface *iface, struct wire_mac *mac)
+static bool find_mac(const struct hop *hop, const struct iface *iface, struct wire_mac *mac)
 {
 	*mac = hop->key.kind == FIB_PEER ? iface->peer : hop->mac;
 	return hop->key.kind == FIB_PEER ? iface->has_peer : hop->is_neighbour;
@@ -251,16 +252,16 @@ static void write_group(const struct groups *groups, struct fib_hop_entry *entry
 static void write_lengths(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
 {
 	const struct fib_hop *key = &hops->hop[id].key;
-	const struct fib_iface *reported = &hops->ifaces->iface[key->iface].reported;
+	const struct iface *latest = iface_latest(hops->ifaces, key->iface);
 
-	entry->frame_max = fib_iface_mtu(reported, key->via.family) + ETHERNET_BYTES;
-	__atomic_store_n(&hops->frame_max4[id], fib_iface_mtu(reported, 4) + ETHERNET_BYTES,
+	entry->frame_max = iface_mtu(latest, key->via.family) + ETHERNET_BYTES;
+	__atomic_store_n(&hops->frame_max4[id], iface_mtu(latest, 4) + ETHERNET_BYTES,
 		__ATOMIC_RELAXED);
 }
 
-static void write_tags(struct hops *hops, uint16_t id, const struct fib_iface *iface)
+static void write_tags(struct hops *hops, uint16_t id, const struct iface *iface)
 {
-	struct fib_tags tags = iface_tags(iface);
+	struct iface_tags tags = iface_wire_tags(iface);
 	uint64_t word;
 
 	memcpy(&word, tags.bytes, sizeof(word));
@@ -272,16 +273,16 @@ static void write_tags(struct hops *hops, uint16_t id, const struct fib_iface *i
 static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
 {
 	const struct hop *hop = &hops->hop[id];
-	const struct iface *iface = &hops->ifaces->iface[hop->key.iface];
+	const struct iface *iface = iface_latest(hops->ifaces, hop->key.iface);
 	struct wire_mac mac;
 
-	if (find_mac(hop, &iface->reported, &mac) && iface->is_reported)
-		entry->verdict = iface->reported.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
+	if (find_mac(hop, iface, &mac) && iface_current(hops->ifaces, hop->key.iface))
+		entry->verdict = iface->n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
 	memcpy(entry->macs, mac.bytes, sizeof(mac.bytes));
-	memcpy(entry->macs + 6, iface->reported.mac.bytes, sizeof(iface->reported.mac.bytes));
+	memcpy(entry->macs + 6, iface->mac.bytes, sizeof(iface->mac.bytes));
 	write_lengths(hops, id, entry);
-	entry->port = iface->reported.port;
-	write_tags(hops, id, &iface->reported); // clears tags that the id had before, too
+	entry->port = iface->port;
+	write_tags(hops, id, iface); // clears tags that the id had before, too
 }
 
 static bool leads_to_iface(const struct fib_hop *key)
@@ -299,14 +300,14 @@ void hops_rewrite(struct hops *hops, uint16_t id)
 	__atomic_store_n(&hops->oif[id], oif, __ATOMIC_RELAXED);
 	if (key->kind == FIB_GROUP)
 		write_group(hops->groups, &entry, groups_number(key));
-	if (leads_out && hops->ifaces->iface[key->iface].was_reported)
+	if (leads_out && iface_latest(hops->ifaces, key->iface))
 		write_way_out(hops, id, &entry);
 	write_entry(hops, id, &entry);
 }
 
 void hops_rewrite_iface(struct hops *hops, uint16_t iface)
 {
-	const bool has_hops = hops->ifaces->iface[iface].n_hops;
+	const bool has_hops = hops->n_on_iface[iface];
 
 	for (uint32_t id = 1; has_hops && id <= hops->max_id; id++)
 		if (hops->hop[id].key.kind < N_FIB_KINDS && hops->hop[id].key.iface == iface)

@@ -20,24 +20,24 @@ static_assert(sizeof(struct fib_hop) == 20, "compared as bytes: no padding");
 
 enum { HOPS_BUCKETS = 1 << 15 };
 
-struct defer;
+struct rcu_defer;
 
 struct groups;
-struct fib_ifaces;
 
 struct hops {
 	struct groups *groups; // the groups behind hops of kind FIB_GROUP
-	struct fib_ifaces *ifaces;
+	const struct iface_table *ifaces;
 	struct fib_hop_entry *entry;  // what workers read
 	struct fib_plain_hops *plain; // summary of the first hops
 	bool may_widen;               // one of them is no longer plain: frame_max may rise
-	struct fib_tags *tags;        // of hops on tagged interfaces
+	struct iface_tags *tags;      // of hops on tagged interfaces
 	uint16_t *frame_max4;         // frame limit for IPv4 packets
 	uint16_t *oif;                // output interfaces
 	struct hop *hop;
 	uint16_t *bucket;
-	uint16_t *idle;   // ids that lost their last reference since the last sweep
-	uint16_t *unused; // ids below max_id that no worker can read any more
+	uint32_t *n_on_iface; // hops by interface
+	uint16_t *idle;       // ids that lost their last reference since the last sweep
+	uint16_t *unused;     // ids below max_id that no worker can read any more
 	uint32_t n_idle, n_unused;
 	uint32_t n_used;
 	uint16_t max_id;
@@ -58,7 +58,7 @@ uint16_t hops_find(const struct hops *hops, const struct fib_hop *hop);
 uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop);
 void hops_release(struct hops *hops, uint16_t id);
 // Removes hops without references; their ids are returned by hops_reuse after a grace period.
-void hops_sweep(struct hops *hops, struct defer *defer);
+void hops_sweep(struct hops *hops, struct rcu_defer *defer);
 void hops_reuse(struct hops *hops, uint16_t id);
 // Rewrites what workers read of a hop.
 void hops_rewrite(struct hops *hops, uint16_t id);

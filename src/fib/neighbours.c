@@ -82,7 +82,7 @@ int fib_neighbour_set(struct fib *fib, uint16_t iface, const struct wire_addr *a
 	const struct fib_hop hop = hop_via(iface, addr);
 	uint16_t id = hops_find(&fib->hops, &hop);
 
-	if (iface >= FIB_MAX_IFACES || (addr->family != 4 && addr->family != 6))
+	if (iface >= IFACE_MAX || (addr->family != 4 && addr->family != 6))
 		return error_set(error, -EINVAL, "a neighbour needs an interface and an address");
 	if (id && fib->hops.hop[id].is_neighbour) {
 		fib->hops.hop[id].mac = *mac;
@@ -140,10 +140,10 @@ int hosts_follow_iface(struct fib *fib, uint16_t iface, uint8_t vrf)
 
 	if (from == vrf)
 		return 0;
-	if (fib->ifaces.iface[iface].n_hops && add_hosts(fib, iface, vrf))
+	if (hops->n_on_iface[iface] && add_hosts(fib, iface, vrf))
 		return -ENOSPC;
-	fib->ifaces.iface[iface].reported.vrf = vrf;
-	if (!fib->ifaces.iface[iface].n_hops)
+	iface_set_vrf(&fib->ifaces, iface, vrf);
+	if (!hops->n_on_iface[iface])
 		return 0;
 	for (uint16_t id = next_on(hops, iface, 1); id; id = next_on(hops, iface, id + 1u)) {
 		const struct wire_addr *addr = &hops->hop[id].key.via;

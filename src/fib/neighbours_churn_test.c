@@ -19,8 +19,8 @@ enum { N_VRFS = 3, N_IFACES = 4, N_HOSTS = 16, N_STEPS = 20000 };
 struct iface_model {
 	uint16_t number;
 	bool is_reported;
-	struct fib_iface reported; // kept after the interface is deleted
-	uint8_t mac[2][N_HOSTS];   // last byte, by family and host; 0: unknown
+	struct iface reported;   // kept after the interface is deleted
+	uint8_t mac[2][N_HOSTS]; // last byte, by family and host; 0: unknown
 };
 
 static const uint8_t number_of_vrf[N_VRFS] = {0, 1, 63};
@@ -44,7 +44,7 @@ static struct fib_hop random_hop(uint8_t family)
 	const struct iface_model *iface = &ifaces[model_random(N_IFACES)];
 
 	if (!model_random(8))
-		return (struct fib_hop){.kind = FIB_LINUX, .iface = FIB_NO_IFACE};
+		return (struct fib_hop){.kind = FIB_LINUX, .iface = IFACE_NONE};
 	if (model_random(3))
 		return (struct fib_hop){.kind = FIB_CONNECTED, .iface = iface->number};
 	return (struct fib_hop){.kind = FIB_VIA,
@@ -95,7 +95,7 @@ static void change_iface(struct fib *fib)
 {
 	const unsigned at = model_random(N_IFACES);
 	struct iface_model *iface = &ifaces[at];
-	struct fib_iface settings = {.port = at % 2,
+	struct iface settings = {.port = at % 2,
 		.vrf = number_of_vrf[model_random(N_VRFS)],
 		.mac.bytes = {2, 1, 0, 0, 0, at},
 		.n_tags = at / 2,
@@ -134,8 +134,8 @@ static void check_way_out(const struct fib *fib, const struct fib_answer *answer
 	const struct iface_model *iface, uint8_t mac)
 {
 	const struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[answer->hop_id]);
-	const struct fib_tags tags = iface_tags(&iface->reported),
-			      found = fib_tags_load(&fib->view, answer->hop_id);
+	const struct iface_tags tags = iface_wire_tags(&iface->reported),
+				found = fib_tags_load(&fib->view, answer->hop_id);
 
 	assert_int_equal(answer->hop.iface, iface->number);
 	if (!iface->is_reported || !mac) {

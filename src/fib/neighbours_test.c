@@ -75,7 +75,7 @@ static struct fib_hop_entry entry(const struct fib *fib, const char *text)
 static struct fib *fib_with_port(uint8_t port)
 {
 	struct fib *fib = fib_create(NULL);
-	struct fib_iface settings = {.mac = own, .port = port, .mtu = 1500};
+	struct iface settings = {.mac = own, .port = port, .mtu = 1500};
 
 	assert_int_equal(fib_iface_set(fib, port, &settings), 0);
 	return fib;
@@ -138,7 +138,7 @@ static void reaches_hosts_of_a_connected_route_one_by_one(void **state)
 static void takes_a_neighbour_only_on_the_port_of_its_connected_route(void **state)
 {
 	struct fib *fib = fib_with_port(1);
-	struct fib_iface other = {.mac = mac_b, .port = 2, .mtu = 9000};
+	struct iface other = {.mac = mac_b, .port = 2, .mtu = 9000};
 
 	assert_int_equal(fib_iface_set(fib, 2, &other), 0);
 	change(fib, FIB_ADD, "10.0.0.0/24", kind(FIB_CONNECTED, 1));
@@ -161,14 +161,14 @@ static void prefers_an_explicit_host_route_to_the_neighbour(void **state)
 
 	change(fib, FIB_ADD, "10.0.0.0/24", kind(FIB_CONNECTED, 1));
 	set(fib, 1, "10.0.0.7", &mac_a);
-	change(fib, FIB_ADD, "10.0.0.7/32", kind(FIB_LOCAL, FIB_NO_IFACE));
+	change(fib, FIB_ADD, "10.0.0.7/32", kind(FIB_LOCAL, IFACE_NONE));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_LOCAL);
 	change(fib, FIB_REPLACE, "10.0.0.7/32",
 		kind(FIB_CONNECTED, 1)); // a host that is itself on-link
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
 	change(fib, FIB_DELETE, "10.0.0.7/32", kind(FIB_CONNECTED, 1));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
-	change(fib, FIB_ADD, "10.0.0.4/30", kind(FIB_BLACKHOLE, FIB_NO_IFACE));
+	change(fib, FIB_ADD, "10.0.0.4/30", kind(FIB_BLACKHOLE, IFACE_NONE));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_BLACKHOLE);
 	fib_destroy(fib);
 }
@@ -176,7 +176,7 @@ static void prefers_an_explicit_host_route_to_the_neighbour(void **state)
 static void judges_lengths_by_the_mtu_of_the_neighbours_family(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	struct fib_iface settings = {.mac = own, .port = 3, .mtu = 1500, .mtu6 = 1400};
+	struct iface settings = {.mac = own, .port = 3, .mtu = 1500, .mtu6 = 1400};
 
 	assert_int_equal(fib_iface_set(fib, 3, &settings), 0);
 	change(fib, FIB_ADD, "20.0.0.0/8", via("10.0.0.2", 3));
@@ -196,7 +196,7 @@ static void judges_lengths_by_the_mtu_of_the_neighbours_family(void **state)
 static void rewrites_hops_when_a_port_changes(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	struct fib_iface settings = {.mac = own, .peer = mac_b, .port = 3, .mtu = 9600};
+	struct iface settings = {.mac = own, .peer = mac_b, .port = 3, .mtu = 9600};
 
 	change(fib, FIB_ADD, "20.0.0.0/8", via("10.0.0.2", 3));
 	change(fib, FIB_ADD, "30.0.0.0/8", kind(FIB_PEER, 3));
@@ -216,7 +216,7 @@ static void rewrites_hops_when_a_port_changes(void **state)
 	settings.mtu = 1500; // the short limit is no longer needed
 	assert_int_equal(fib_iface_set(fib, 3, &settings), 0);
 	assert_int_equal(fib->view.plain->frame_max, 1514);
-	assert_int_equal(fib_iface_set(fib, FIB_NO_IFACE, &settings), -EINVAL);
+	assert_int_equal(fib_iface_set(fib, IFACE_NONE, &settings), -EINVAL);
 	fib_destroy(fib);
 }
 
@@ -224,7 +224,7 @@ static void rewrites_hops_when_a_port_changes(void **state)
 static struct fib *fib_with_two_mtus(void)
 {
 	struct fib *fib = fib_with_port(3);
-	struct fib_iface settings = {.mac = own, .port = 4, .mtu = 576};
+	struct iface settings = {.mac = own, .port = 4, .mtu = 576};
 
 	assert_int_equal(fib_iface_set(fib, 4, &settings), 0);
 	return fib;
@@ -274,7 +274,7 @@ static void gives_each_kind_its_verdict(void **state)
 	struct fib *fib = fib_create(NULL);
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
-		change(fib, FIB_REPLACE, "20.0.0.0/8", kind(row[i].kind, FIB_NO_IFACE));
+		change(fib, FIB_REPLACE, "20.0.0.0/8", kind(row[i].kind, IFACE_NONE));
 		assert_int_equal(entry(fib, "20.1.1.1").verdict, row[i].verdict);
 	}
 	assert_int_equal(entry(fib, "21.1.1.1").verdict, VERDICT_NO_ROUTE);
@@ -374,9 +374,9 @@ static void refuses_what_makes_no_sense(void **state)
 
 	bad[0].route.prefix.len = 8; // host bits
 	bad[1].route.prefix.addr.family = 5;
-	bad[2].route.hop.iface = FIB_NO_IFACE;
+	bad[2].route.hop.iface = IFACE_NONE;
 	bad[3].route.hop.kind = N_FIB_KINDS;
-	bad[4].route.hop.iface = FIB_MAX_IFACES;
+	bad[4].route.hop.iface = IFACE_MAX;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct fib_change batch[] = {change_to_host(2, 2), bad[i]};
 		assert_int_equal(fib_change(fib, batch, 2, &index, &error), -EINVAL);

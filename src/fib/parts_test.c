@@ -4,6 +4,7 @@
 #include "fib/lookup.h"
 #include "fib/model.h"
 #include "fib/table.h"
+#include "rcu/rcu_fast.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +17,7 @@
 enum { N_ROUNDS = 6000, UNTOUCHED = 0xffff };
 
 static struct fib *fib;
-static struct fib_rcu *rcu;
+static struct rcu *rcu;
 
 // All within two nodes, so that leaves move in and out of them and tails are added and deleted.
 static uint32_t random_addr(void)
@@ -83,30 +84,32 @@ static void an_answer_is_of_the_moment_its_lookup_began(void **state)
 {
 	unsigned n_variants;
 	const struct lookups *variants = lookup_variants(&n_variants);
-	struct fib_rcu_fast *workers;
+	const struct rcu_readers *workers;
+	struct fib_live live = {0};
 
-	rcu = fib_rcu_create(1, NULL);
-	workers = fib_rcu_readers(rcu);
+	rcu = rcu_create(1, NULL);
+	live.rcu = rcu;
+	workers = rcu_readers(rcu);
 	fib = fib_create(NULL);
-	assert_null(fib_rcu_swap(rcu, fib));
-	fib_reader_online(workers, 0);
+	assert_null(fib_live_swap(&live, fib));
+	rcu_reader_online(workers, 0);
 	for (unsigned i = 0; i < 100; i++)
 		change();
 	for (unsigned k = 0; k < n_variants; k++) {
 		unsigned n_changed = 0;
 
 		for (unsigned i = 0; i < N_ROUNDS; i++) {
-			n_changed += look_in_parts(&variants[k], fib_reader_view(workers),
+			n_changed += look_in_parts(&variants[k], fib_live_view(&live),
 				i % 2 ? FIB_BURST4 : 1 + model_random(FIB_BURST4));
-			fib_reader_report(workers, 0);
-			fib_rcu_poll(rcu);
+			rcu_reader_report(workers, 0);
+			rcu_poll(rcu);
 		}
 		assert_int_not_equal(n_changed, 0);
 	}
-	fib_reader_offline(workers, 0);
-	assert_ptr_equal(fib_rcu_swap(rcu, NULL), fib);
+	rcu_reader_offline(workers, 0);
+	assert_ptr_equal(fib_live_swap(&live, NULL), fib);
 	fib_destroy(fib);
-	fib_rcu_destroy(rcu);
+	rcu_destroy(rcu);
 }
 
 // A single packet, whose node has a tail, and then also leaves outside. The places that fill the

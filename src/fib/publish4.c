@@ -234,10 +234,10 @@ static void retire_node(struct fib *fib, const struct fib_node4 *node, const str
 	uint32_t n_lines = tail_lines(leaves);
 
 	if (n_lines)
-		defer_add(&fib->defer, (struct deferred){node->tail, n_lines, DEFERRED_TAIL4});
+		rcu_defer_add(&fib->defer, (struct rcu_block){node->tail, n_lines, DEFERRED_TAIL4});
 	if (is_outside(node))
-		defer_add(&fib->defer, (struct deferred){first_leaf(node) / LEAVES_PER_UNIT,
-					       leaf_units(leaves->n), DEFERRED_LEAF4});
+		rcu_defer_add(&fib->defer, (struct rcu_block){first_leaf(node) / LEAVES_PER_UNIT,
+						   leaf_units(leaves->n), DEFERRED_LEAF4});
 }
 
 static void publish_node(struct fib *fib, uint32_t number, const struct draft *draft)
@@ -320,7 +320,7 @@ bool publish4_tidy(struct fib *fib)
 	struct blocks_place leaves, lines;
 	struct blocks leaf = publish->leaf;
 
-	defer_drain(&fib->defer);
+	rcu_defer_drain(&fib->defer);
 	if (!blocks_move_begin(&publish->leaf, &leaves))
 		return false;
 	if (!blocks_move_begin(&publish->tail, &lines)) {
@@ -329,7 +329,7 @@ bool publish4_tidy(struct fib *fib)
 	}
 	for (uint32_t number = 0; number < 2 * PUBLISH4_PAIRS; number++)
 		move_node(fib, number);
-	defer_wait(&fib->defer);
+	rcu_defer_wait(&fib->defer);
 	blocks_move_end(&publish->leaf, &leaves);
 	blocks_move_end(&publish->tail, &lines);
 	return true;

@@ -183,7 +183,7 @@ static void retire_lines(struct fib *fib, uint32_t first, unsigned n)
 		if (line->below)
 			retire_lines(fib, line->base, __builtin_popcount(line->below));
 	}
-	defer_add(&fib->defer, (struct deferred){first, n, DEFERRED_LINE6});
+	rcu_defer_add(&fib->defer, (struct rcu_block){first, n, DEFERRED_LINE6});
 }
 
 static void retire_entry(struct fib *fib, uint32_t entry);
@@ -193,7 +193,7 @@ static void retire_leaves(struct fib *fib, const struct fib_node6 *node)
 	unsigned n = 1 + __builtin_popcountll(node->runs);
 
 	if (node->runs)
-		defer_add(&fib->defer, (struct deferred){node->base, n, DEFERRED_LEAF6});
+		rcu_defer_add(&fib->defer, (struct rcu_block){node->base, n, DEFERRED_LEAF6});
 }
 
 static void retire_wide(struct fib *fib, uint32_t index)
@@ -206,7 +206,7 @@ static void retire_wide(struct fib *fib, uint32_t index)
 			retire_entry(fib, leaf[run]);
 		retire_leaves(fib, &node[i]);
 	}
-	defer_add(&fib->defer, (struct deferred){index, 1, DEFERRED_WIDE6});
+	rcu_defer_add(&fib->defer, (struct rcu_block){index, 1, DEFERRED_WIDE6});
 }
 
 static void retire_entry(struct fib *fib, uint32_t entry)

@@ -2,7 +2,6 @@
 #include "fib/rib.h"
 
 #include "fib/hops.h"
-#include "fib/ifaces.h"
 
 #include <errno.h>
 

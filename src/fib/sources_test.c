@@ -18,7 +18,7 @@ static struct model model[CHURN_VRFS];
 static void change(struct fib *fib, enum fib_op op, const char *prefix, uint8_t vrf)
 {
 	struct fib_change one = {.op = op,
-		.route = {.vrf = vrf, .hop = {.kind = FIB_LOCAL, .iface = FIB_NO_IFACE}}};
+		.route = {.vrf = vrf, .hop = {.kind = FIB_LOCAL, .iface = IFACE_NONE}}};
 
 	assert_int_equal(wire_prefix_parse(prefix, &one.route.prefix), 0);
 	assert_int_equal(fib_change(fib, &one, 1, NULL, NULL), 0);
@@ -149,7 +149,7 @@ static void nothing_is_left_of_many_changes(void **state)
 		else
 			some.op = FIB_REPLACE;
 		some.route.hop.kind = model_random(2) ? FIB_LOCAL : FIB_BLACKHOLE;
-		some.route.hop.iface = FIB_NO_IFACE;
+		some.route.hop.iface = IFACE_NONE;
 		int result = churn_apply(own, &some);
 		assert_int_equal(fib_change(fib, &some, 1, NULL, NULL), result);
 		if (i % 100 == 0)

@@ -2,14 +2,23 @@
 // Control thread; workers read `view`.
 #pragma once
 
-#include "fib/defer.h"
 #include "fib/groups.h"
 #include "fib/hops.h"
-#include "fib/ifaces.h"
 #include "fib/lookup.h"
 #include "fib/publish.h"
 #include "fib/rib.h"
 #include "fib/sources.h"
+#include "rcu/rcu.h"
+
+// What is freed after a grace period.
+enum deferred_kind {
+	DEFERRED_LEAF4,
+	DEFERRED_TAIL4,
+	DEFERRED_LEAF6,
+	DEFERRED_LINE6,
+	DEFERRED_WIDE6,
+	DEFERRED_HOP
+};
 
 struct fib {
 	struct fib_view view;
@@ -17,12 +26,12 @@ struct fib {
 	bool follows_linux; // without the built-in routes that Linux does not have
 	struct sources sources;
 	struct rib rib;
-	struct fib_ifaces ifaces;
+	struct iface_table ifaces;
 	struct hops hops;
 	struct groups groups;
 	struct publish4 publish4;
 	struct publish6 publish6;
-	struct defer defer;
+	struct rcu_defer defer;
 	uint32_t n_routes[RIB_TREES];
 	uint32_t n_all_routes;
 	uint32_t n_neighbours;

@@ -52,7 +52,7 @@ static int add_builtin(struct fib *fib, uint8_t vrf, const struct builtin *built
 
 	if (is_left_out(fib, builtin))
 		return 0;
-	const struct fib_hop hop = {.iface = FIB_NO_IFACE, .kind = builtin->kind};
+	const struct fib_hop hop = {.iface = IFACE_NONE, .kind = builtin->kind};
 	uint16_t id = change_acquire_hop(fib, &hop);
 
 	if (!id)
@@ -96,7 +96,7 @@ static int add_builtins(struct fib *fib, uint8_t vrf)
 // Routes for whose next hops there is no space can still be left to Linux.
 static int keep_linux(struct fib *fib)
 {
-	const struct fib_hop hop = {.iface = FIB_NO_IFACE, .kind = FIB_LINUX};
+	const struct fib_hop hop = {.iface = IFACE_NONE, .kind = FIB_LINUX};
 
 	return change_acquire_hop(fib, &hop) ? 0 : -ENOMEM;
 }

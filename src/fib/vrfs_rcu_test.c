@@ -4,9 +4,9 @@
 #include "fib/fib.h"
 
 #include "fib/fib_fast.h"
-#include "fib/ifaces.h"
 #include "fib/model.h"
 #include "fib/table.h"
+#include "rcu/rcu_fast.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -26,7 +26,8 @@ enum { FIRST_VLAN = 100, VLAN_PORT = 40, MOVING_PORT = 30 };
 static const uint32_t VIA_VLANS = 0x1e000000, CONNECTED = 0x28000000;
 
 struct watch {
-	struct fib_rcu_fast *rcu;
+	const struct rcu_readers *rcu;
+	const struct fib_live *live;
 	unsigned worker;
 	const int *stop;
 	uint32_t dst4[N_WATCHED];
@@ -44,9 +45,9 @@ static uint8_t vrf_of_tag(uint16_t tag)
 	return tag / 3 % 2;
 }
 
-static struct fib_iface vlan(uint16_t tag)
+static struct iface vlan(uint16_t tag)
 {
-	return (struct fib_iface){.mac.bytes[5] = tag,
+	return (struct iface){.mac.bytes[5] = tag,
 		.peer.bytes[5] = tag,
 		.has_peer = true,
 		.port = port_of_tag(tag),
@@ -89,15 +90,15 @@ static void look_in_all_vrfs(struct watch *watch, const struct fib_view *view)
 // Receives a tagged frame: finds its interface, then how to handle it.
 static void take_in(struct watch *watch, const struct fib_view *view, uint16_t tag)
 {
-	const struct fib_iface settings = vlan(tag);
-	const struct fib_tags tags = iface_tags(&settings);
-	uint16_t iface = fib_iface_tagged(view, settings.port, &tags);
+	const struct iface settings = vlan(tag);
+	const struct iface_tags tags = iface_wire_tags(&settings);
+	uint16_t iface = iface_tagged(&view->ifaces, settings.port, &tags);
 
-	if (iface == FIB_NO_IFACE_IN)
+	if (iface == IFACE_NONE)
 		return;
-	struct fib_iface_in in = fib_iface_in_load(view, iface);
+	struct iface_in in = iface_in_load(&view->ifaces, iface);
 	watch->n_wrong += in.iface != iface || iface < FIRST_VLAN || iface >= FIRST_VLAN + N_VLANS;
-	if (in.flags & FIB_IFACE_DOWN)
+	if (in.flags & IFACE_DOWN)
 		return;
 	watch->n_tagged_in++;
 	watch->n_wrong += in.vrf != settings.vrf || in.n_tags != 1;
@@ -114,7 +115,7 @@ static void send_out(struct watch *watch, const struct fib_view *view, uint16_t 
 	if (checked.verdict != FIB_VERDICT_TAGGED)
 		return;
 	struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
-	struct fib_tags tags = fib_tags_load(view, hop);
+	struct iface_tags tags = fib_tags_load(view, hop);
 	uint16_t tag = tags.bytes[3];
 	watch->n_tagged_out++;
 	watch->n_wrong += checked.port != port_of_tag(tag) || checked.frame_max != 1014 + tag;
@@ -123,7 +124,7 @@ static void send_out(struct watch *watch, const struct fib_view *view, uint16_t 
 
 static void look_at_neighbour(struct watch *watch, const struct fib_view *view)
 {
-	const struct fib_iface_in in = fib_iface_in_load(view, MOVING_PORT);
+	const struct iface_in in = iface_in_load(&view->ifaces, MOVING_PORT);
 	uint32_t dst = CONNECTED + 7;
 	uint16_t hop;
 
@@ -140,18 +141,18 @@ static void *run_worker(void *arg)
 {
 	struct watch *watch = arg;
 
-	fib_reader_online(watch->rcu, watch->worker);
+	rcu_reader_online(watch->rcu, watch->worker);
 	while (!__atomic_load_n(watch->stop, __ATOMIC_RELAXED)) {
-		const struct fib_view *view = fib_reader_view(watch->rcu);
+		const struct fib_view *view = fib_live_view(watch->live);
 		look_in_all_vrfs(watch, view);
 		for (uint16_t tag = 1; tag <= N_TAGS; tag++)
 			take_in(watch, view, tag);
 		for (uint16_t number = 0; number < N_VLANS; number++)
 			send_out(watch, view, number);
 		look_at_neighbour(watch, view);
-		fib_reader_report(watch->rcu, watch->worker);
+		rcu_reader_report(watch->rcu, watch->worker);
 	}
-	fib_reader_offline(watch->rcu, watch->worker);
+	rcu_reader_offline(watch->rcu, watch->worker);
 	return NULL;
 }
 
@@ -197,7 +198,7 @@ static void change_routes(struct fib *fib)
 static void change_vlan(struct fib *fib)
 {
 	uint16_t iface = FIRST_VLAN + model_random(N_VLANS);
-	struct fib_iface settings = vlan(1 + model_random(N_TAGS));
+	struct iface settings = vlan(1 + model_random(N_TAGS));
 
 	if (fib_iface(fib, iface) && model_random(2))
 		fib_iface_delete(fib, iface);
@@ -207,7 +208,7 @@ static void change_vlan(struct fib *fib)
 
 static void change_neighbour(struct fib *fib)
 {
-	struct fib_iface settings = {.port = MOVING_PORT, .vrf = model_random(2), .mtu = 1500};
+	struct iface settings = {.port = MOVING_PORT, .vrf = model_random(2), .mtu = 1500};
 	const struct wire_addr addr = model_addr(4, (model_bits)(CONNECTED + 7) << 96);
 
 	switch (model_random(3)) {
@@ -233,7 +234,7 @@ static void change_vrf(struct fib *fib)
 	set_all_covering(fib, 2);
 }
 
-static void churn(struct fib_rcu *rcu, struct fib *fib)
+static void churn(struct rcu *rcu, struct fib *fib)
 {
 	for (unsigned i = 0; i < N_CHANGES; i++) {
 		change_routes(fib);
@@ -244,7 +245,7 @@ static void churn(struct fib_rcu *rcu, struct fib *fib)
 		if (i % 40 == 0)
 			change_vrf(fib);
 		if (i % 10 == 0)
-			fib_rcu_poll(rcu);
+			rcu_poll(rcu);
 	}
 }
 
@@ -254,7 +255,7 @@ static struct fib *watched_fib(void)
 	struct fib_change change[N_VLANS + 2];
 
 	for (uint8_t port = 1; port <= 2 * N_VRFS; port++) {
-		struct fib_iface settings = {.port = port,
+		struct iface settings = {.port = port,
 			.peer.bytes[5] = port,
 			.has_peer = true,
 			.mtu = 1500};
@@ -277,15 +278,19 @@ static struct fib *watched_fib(void)
 
 static void what_workers_read_of_links_and_vrfs_fits_together(void **state)
 {
-	struct fib_rcu *rcu = fib_rcu_create(N_WORKERS, NULL);
+	struct rcu *rcu = rcu_create(N_WORKERS, NULL);
+	struct fib_live live = {.rcu = rcu};
 	struct fib *fib = watched_fib();
 	static struct watch watch[N_WORKERS];
 	pthread_t thread[N_WORKERS];
 	int stop = 0;
 
-	assert_null(fib_rcu_swap(rcu, fib));
+	assert_null(fib_live_swap(&live, fib));
 	for (unsigned i = 0; i < N_WORKERS; i++) {
-		watch[i] = (struct watch){.rcu = fib_rcu_readers(rcu), .worker = i, .stop = &stop};
+		watch[i] = (struct watch){.rcu = rcu_readers(rcu),
+			.live = &live,
+			.worker = i,
+			.stop = &stop};
 		for (unsigned k = 0; k < N_WATCHED; k++) {
 			watch[i].dst4[k] = 0x14000000 | model_random(0x3fff);
 			watch[i].dst6[k].high =
@@ -302,14 +307,14 @@ static void what_workers_read_of_links_and_vrfs_fits_together(void **state)
 		assert_true(watch[i].n_forwarded[2] && watch[i].n_neighbour);
 		assert_true(watch[i].n_tagged_in && watch[i].n_tagged_out);
 	}
-	assert_ptr_equal(fib_rcu_swap(rcu, NULL), fib);
+	assert_ptr_equal(fib_live_swap(&live, NULL), fib);
 	fib_destroy(fib);
-	fib_rcu_destroy(rcu);
+	rcu_destroy(rcu);
 }
 
 // A VLAN's number is reused only after a grace period.
 struct slow_worker {
-	struct fib_rcu_fast *rcu;
+	const struct rcu_readers *rcu;
 	int has_reported;
 };
 
@@ -319,22 +324,23 @@ static void *report_late(void *arg)
 
 	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 	__atomic_store_n(&worker->has_reported, 1, __ATOMIC_RELEASE);
-	fib_reader_report(worker->rcu, 0);
+	rcu_reader_report(worker->rcu, 0);
 	return NULL;
 }
 
 static void gives_no_iface_other_tags_before_the_worker_reports(void **state)
 {
-	struct fib_rcu *rcu = fib_rcu_create(1, NULL);
-	struct slow_worker worker = {.rcu = fib_rcu_readers(rcu)};
+	struct rcu *rcu = rcu_create(1, NULL);
+	struct fib_live live = {.rcu = rcu};
+	struct slow_worker worker = {.rcu = rcu_readers(rcu)};
 	struct fib *fib = watched_fib();
-	struct fib_iface first = vlan(1), second = vlan(2);
+	struct iface first = vlan(1), second = vlan(2);
 	pthread_t thread;
 
-	fib_rcu_swap(rcu, fib);
+	fib_live_swap(&live, fib);
 	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &first), 0);
 	first.mtu = 1300;
-	fib_reader_online(worker.rcu, 0);
+	rcu_reader_online(worker.rcu, 0);
 	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &first), 0); // does not wait
 	fib_iface_delete(fib, FIRST_VLAN);
 	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &first), 0); // nor does setting it again
@@ -342,10 +348,10 @@ static void gives_no_iface_other_tags_before_the_worker_reports(void **state)
 	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &second), 0);
 	assert_int_equal(__atomic_load_n(&worker.has_reported, __ATOMIC_ACQUIRE), 1);
 	pthread_join(thread, NULL);
-	fib_reader_offline(worker.rcu, 0);
-	fib_rcu_swap(rcu, NULL);
+	rcu_reader_offline(worker.rcu, 0);
+	fib_live_swap(&live, NULL);
 	fib_destroy(fib);
-	fib_rcu_destroy(rcu);
+	rcu_destroy(rcu);
 }
 
 int main(void)

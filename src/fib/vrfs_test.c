@@ -265,8 +265,7 @@ static void add_defaults(struct fib *fib, uint8_t vrf)
 
 	for (size_t i = 0; i < ARRAY_LEN(text); i++) {
 		struct fib_change change = {.op = FIB_ADD,
-			.route = {.vrf = vrf,
-				.hop = {.kind = FIB_BLACKHOLE, .iface = FIB_NO_IFACE}}};
+			.route = {.vrf = vrf, .hop = {.kind = FIB_BLACKHOLE, .iface = IFACE_NONE}}};
 
 		wire_prefix_parse(text[i], &change.route.prefix);
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
@@ -359,7 +358,7 @@ static void shares_next_hops_between_vrfs(void **state)
 
 static void tell_iface(struct fib *fib, uint8_t port, uint8_t vrf)
 {
-	struct fib_iface settings = {.port = port, .vrf = vrf, .mtu = 1500, .mac.bytes = {2}};
+	struct iface settings = {.port = port, .vrf = vrf, .mtu = 1500, .mac.bytes = {2}};
 
 	assert_int_equal(fib_iface_set(fib, port, &settings), 0);
 }

@@ -2,14 +2,15 @@
 // or different, before new ones are assigned. Control thread.
 #include "netlink/ifaces_inside.h"
 
+#include "base/bits.h"
 #include "base/log.h"
 
 #include <errno.h>
 #include <string.h>
 
 // A read takes tens of microseconds, so their number is bounded; packets of interfaces not read yet
-// are punted.
-enum { READS_A_FLUSH = 100, READS_A_POLL = 10 };
+// are punted. A flush goes through all interfaces, so with many of them it reads a share.
+enum { READS_A_FLUSH = 100, READS_SHARE = 32, READS_A_POLL = 10 };
 enum { MTU_DEFAULT = 1500 };
 
 void assign_take_back(struct ifaces *ifaces, struct interface *one)
@@ -17,21 +18,21 @@ void assign_take_back(struct ifaces *ifaces, struct interface *one)
 	struct fib *fib = ifaces->mirror->settings.fib;
 	uint16_t id = one->id;
 
-	if (id == FIB_NO_IFACE)
+	if (id == IFACE_NONE)
 		return;
-	one->id = FIB_NO_IFACE;
+	one->id = IFACE_NONE;
 	iface_ids_give_up(&ifaces->ids, id);
 	if (id >= ifaces->ids.n_ports)
 		fib_iface_delete(fib, id);
 }
 
-static bool same_macs(const struct fib_iface *a, const struct fib_iface *b)
+static bool same_macs(const struct iface *a, const struct iface *b)
 {
 	return wire_mac_equal(&a->mac, &b->mac) && a->n_macs == b->n_macs &&
 	       !memcmp(a->macs, b->macs, a->n_macs * sizeof(a->macs[0]));
 }
 
-static bool same_tags(const struct fib_iface *a, const struct fib_iface *b)
+static bool same_tags(const struct iface *a, const struct iface *b)
 {
 	bool same = a->port == b->port && a->n_tags == b->n_tags;
 
@@ -40,17 +41,17 @@ static bool same_tags(const struct fib_iface *a, const struct fib_iface *b)
 	return same;
 }
 
-static bool same_iface(const struct fib_iface *a, const struct fib_iface *b)
+static bool same_iface(const struct iface *a, const struct iface *b)
 {
 	return same_tags(a, b) && same_macs(a, b) && a->vrf == b->vrf && a->flags == b->flags &&
 	       a->rpf4 == b->rpf4 && a->mtu == b->mtu && a->mtu6 == b->mtu6 &&
 	       a->has_peer == b->has_peer;
 }
 
-static int set(struct ifaces *ifaces, uint16_t id, const struct fib_iface *iface)
+static int set(struct ifaces *ifaces, uint16_t id, const struct iface *iface)
 {
 	struct fib *fib = ifaces->mirror->settings.fib;
-	const struct fib_iface *old = fib_iface(fib, id);
+	const struct iface *old = fib_iface(fib, id);
 
 	return old && same_iface(old, iface) ? 0 : fib_iface_set(fib, id, iface);
 }
@@ -60,10 +61,10 @@ static void take_back_ids(struct ifaces *ifaces)
 	struct iface_verdict found;
 
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
-		if (one->id == FIB_NO_IFACE)
+		if (one->id == IFACE_NONE)
 			continue;
 		decide(ifaces, one, &found);
-		const struct fib_iface *old = fib_iface(ifaces->mirror->settings.fib, one->id);
+		const struct iface *old = fib_iface(ifaces->mirror->settings.fib, one->id);
 		if (!found.is_ours || !old || !same_tags(old, &found.iface))
 			assign_take_back(ifaces, one);
 	}
@@ -80,7 +81,7 @@ static void give_id(struct ifaces *ifaces, struct interface *one, const struct i
 }
 
 // Logs changes of the VRF or the MTU of an interface.
-static void tell_change(struct ifaces *ifaces, struct interface *one, const struct fib_iface *now)
+static void tell_change(struct ifaces *ifaces, struct interface *one, const struct iface *now)
 {
 	bool is_same = one->vrf == now->vrf && one->mtu == now->mtu;
 
@@ -95,11 +96,11 @@ static void give_iface(struct ifaces *ifaces, struct interface *one)
 	struct iface_verdict found;
 
 	decide(ifaces, one, &found);
-	if (found.is_ours && one->id == FIB_NO_IFACE)
+	if (found.is_ours && one->id == IFACE_NONE)
 		give_id(ifaces, one, &found);
-	if (one->id != FIB_NO_IFACE && set(ifaces, one->id, &found.iface))
+	if (one->id != IFACE_NONE && set(ifaces, one->id, &found.iface))
 		assign_take_back(ifaces, one);
-	if (found.is_ours && one->id == FIB_NO_IFACE)
+	if (found.is_ours && one->id == IFACE_NONE)
 		found.reasons |= 1u << REASON_NO_ID;
 	one->reasons = found.reasons;
 	tell_change(ifaces, one, &found.iface);
@@ -108,14 +109,14 @@ static void give_iface(struct ifaces *ifaces, struct interface *one)
 // A port without a TAP interface drops all received packets.
 static void set_orphan(struct ifaces *ifaces, uint16_t port)
 {
-	const struct fib_iface *old = fib_iface(ifaces->mirror->settings.fib, port);
-	struct fib_iface iface = {.mac = ifaces->taps.has[port].mac, .mtu = MTU_DEFAULT};
+	const struct iface *old = fib_iface(ifaces->mirror->settings.fib, port);
+	struct iface iface = {.mac = ifaces->taps.has[port].mac, .mtu = MTU_DEFAULT};
 
 	if (old)
 		iface = *old;
 	iface.port = (uint8_t)port;
 	iface.vrf = 0;
-	iface.flags = FIB_IFACE_DOWN;
+	iface.flags = IFACE_DOWN;
 	set(ifaces, port, &iface);
 }
 
@@ -149,15 +150,17 @@ static void read_sysctls(struct ifaces *ifaces, struct interface *one)
 	if (!ops->sends_redirects)
 		return;
 	if (ops->sends_redirects(ops->ops, name, 4))
-		one->sysctls |= FIB_IFACE_REDIRECTS4;
+		one->sysctls |= IFACE_REDIRECTS4;
 	if (ops->sends_redirects(ops->ops, name, 6))
-		one->sysctls |= FIB_IFACE_REDIRECTS6;
+		one->sysctls |= IFACE_REDIRECTS6;
 }
 
 void ifaces_poll(struct ifaces *ifaces)
 {
-	for (unsigned tries = 0, n = 0; tries < FIB_MAX_IFACES && n < READS_A_POLL; tries++) {
-		ifaces->polled = (uint16_t)((ifaces->polled + 1) % FIB_MAX_IFACES);
+	const unsigned end = ifaces->ids.end;
+
+	for (unsigned tries = 0, n = 0; tries < end && n < READS_A_POLL; tries++) {
+		ifaces->polled = (uint16_t)((ifaces->polled + 1) % end);
 		int ifindex = ifaces->ids.ifindex[ifaces->polled];
 		struct interface *one = ifindex ? interfaces_find(&ifaces->all, ifindex) : NULL;
 
@@ -176,8 +179,9 @@ void ifaces_poll(struct ifaces *ifaces)
 // For interfaces that may be published to workers. Returns true if some are still to be read.
 static bool read_all_sysctls(struct ifaces *ifaces)
 {
+	const size_t most = MAX_OF(READS_A_FLUSH, ifaces->all.by_index.n / READS_SHARE);
 	struct iface_verdict found;
-	unsigned n = 0;
+	size_t n = 0;
 
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
 		if (one->sysctls_read || !one->is_known)
@@ -185,7 +189,7 @@ static bool read_all_sysctls(struct ifaces *ifaces)
 		decide(ifaces, one, &found);
 		if (!found.is_ours && strcmp(one->iface.kind, "macvlan") != 0)
 			continue;
-		if (n++ == READS_A_FLUSH)
+		if (n++ == most)
 			return true;
 		read_sysctls(ifaces, one);
 	}
@@ -221,24 +225,25 @@ enum { ID_FREE, ID_USED, ID_RESTS };
 
 void iface_ids_open(struct iface_ids *ids, unsigned n_ports)
 {
-	*ids = (struct iface_ids){.n_ports = n_ports, .next = n_ports};
+	*ids = (struct iface_ids){.n_ports = n_ports, .next = n_ports, .end = n_ports};
 	memset(ids->state, ID_USED, n_ports);
 }
 
 uint16_t iface_ids_take(struct iface_ids *ids, int ifindex)
 {
-	for (unsigned tries = ids->n_ports; tries < FIB_MAX_IFACES; tries++) {
+	for (unsigned tries = ids->n_ports; tries < IFACE_MAX; tries++) {
 		unsigned id = ids->next;
 
-		ids->next = id + 1 < FIB_MAX_IFACES ? id + 1 : ids->n_ports;
+		ids->next = id + 1 < IFACE_MAX ? id + 1 : ids->n_ports;
 		if (ids->state[id] != ID_FREE)
 			continue;
 		ids->state[id] = ID_USED;
 		ids->ifindex[id] = ifindex;
+		ids->end = MAX_OF(ids->end, id + 1);
 		return (uint16_t)id;
 	}
 	ids->lacked = true;
-	return FIB_NO_IFACE;
+	return IFACE_NONE;
 }
 
 void iface_ids_give_up(struct iface_ids *ids, uint16_t id)
@@ -252,7 +257,7 @@ bool iface_ids_settled(struct iface_ids *ids)
 {
 	bool were_lacked = false;
 
-	for (unsigned id = ids->n_ports; id < FIB_MAX_IFACES; id++)
+	for (unsigned id = ids->n_ports; id < ids->end; id++)
 		if (ids->state[id] == ID_RESTS) {
 			ids->state[id] = ID_FREE;
 			were_lacked = ids->lacked;

@@ -16,7 +16,7 @@ struct fake fake;
 
 struct ifaces_state ifaces_state(const struct mirror *mirror, int ifindex)
 {
-	static const struct ifaces_state unknown = {.iface = FIB_NO_IFACE};
+	static const struct ifaces_state unknown = {.iface = IFACE_NONE};
 
 	return ifindex > 0 && ifindex < FAKE_IFACES ? fake.iface[ifindex] : unknown;
 }
@@ -52,11 +52,11 @@ void fake_open(void)
 	assert_non_null(fake.fib);
 	fib_follow_linux(fake.fib);
 	for (int i = 1; i < FAKE_IFACES; i++) {
-		struct fib_iface iface = {.port = i - 1, .mtu = 1500, .mac = {{2, 0, 0, 0, 0, i}}};
+		struct iface iface = {.port = i - 1, .mtu = 1500, .mac = {{2, 0, 0, 0, 0, i}}};
 		fake.iface[i] = (struct ifaces_state){.is_known = true,
 			.is_up = true,
 			.has_carrier = true,
-			.iface = i == FAKE_FOREIGN ? FIB_NO_IFACE : i - 1};
+			.iface = i == FAKE_FOREIGN ? IFACE_NONE : i - 1};
 		if (i != FAKE_FOREIGN)
 			assert_int_equal(fib_iface_set(fake.fib, i - 1, &iface), 0);
 	}
@@ -308,6 +308,6 @@ void fake_set_carrier(int ifindex, bool has_carrier)
 
 void fake_remove(int ifindex)
 {
-	fake.iface[ifindex] = (struct ifaces_state){.iface = FIB_NO_IFACE};
+	fake.iface[ifindex] = (struct ifaces_state){.iface = IFACE_NONE};
 	routes_iface_gone(fake.routes, ifindex);
 }

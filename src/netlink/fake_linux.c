@@ -364,9 +364,9 @@ void fake_foreign(struct fake_linux *fake, enum event_kind kind, const struct ev
 	tell(fake, &event);
 }
 
-const struct fib_iface *fake_fib_iface(const struct fake_linux *fake, int ifindex)
+const struct iface *fake_fib_iface(const struct fake_linux *fake, int ifindex)
 {
-	for (uint16_t id = 0; id < FIB_MAX_IFACES; id++)
+	for (uint16_t id = 0; id < IFACE_MAX; id++)
 		if (ifaces_ifindex(fake->mirror, id) == ifindex)
 			return fib_iface(fake->fib, id);
 	return NULL;

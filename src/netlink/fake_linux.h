@@ -75,7 +75,7 @@ void fake_rule(struct fake_linux *fake, const struct event_rule *rule, bool is_d
 struct wire_addr fake_addr(const char *text);
 struct wire_mac fake_mac(uint8_t last);
 // The fib interface of an ifindex; NULL: none.
-const struct fib_iface *fake_fib_iface(const struct fake_linux *fake, int ifindex);
+const struct iface *fake_fib_iface(const struct fake_linux *fake, int ifindex);
 // How many entries of this name are in the list of unsupported objects, and where the first one is.
 unsigned fake_unsupported(const struct fake_linux *fake, const char *what, char where[64]);
 

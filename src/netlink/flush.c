@@ -106,7 +106,7 @@ void routes_defer(struct routes *routes, uint32_t number)
 	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
 
 	hop_set->reason = HOP_SET_FULL;
-	hop_set->hop = (struct fib_hop){.kind = FIB_LINUX, .iface = FIB_NO_IFACE};
+	hop_set->hop = (struct fib_hop){.kind = FIB_LINUX, .iface = IFACE_NONE};
 	if (hop_set->is_deferred)
 		return;
 	hop_set->is_deferred = true;
@@ -236,7 +236,7 @@ static void leave_to_linux(struct routes *routes, size_t n, size_t bad, bool all
 		if (!leads_out || !(all || same_hop(&change->route.hop, &hop)))
 			continue;
 		routes_defer(routes, routes->changed_hop_set[i]);
-		change->route.hop = (struct fib_hop){.kind = FIB_LINUX, .iface = FIB_NO_IFACE};
+		change->route.hop = (struct fib_hop){.kind = FIB_LINUX, .iface = IFACE_NONE};
 	}
 }
 

@@ -163,9 +163,9 @@ void foreign_iface_gone(struct ifaces *ifaces, int ifindex)
 
 static uint8_t flags_of_family(uint8_t family)
 {
-	static const uint8_t both = FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6;
+	static const uint8_t both = IFACE_LINUX4 | IFACE_LINUX6;
 
-	return family == 4 ? FIB_IFACE_LINUX4 : family == 6 ? FIB_IFACE_LINUX6 : both;
+	return family == 4 ? IFACE_LINUX4 : family == 6 ? IFACE_LINUX6 : both;
 }
 
 void foreign_lacks(struct ifaces *ifaces, enum event_kind kind)

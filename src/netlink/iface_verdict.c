@@ -12,42 +12,40 @@ enum { MTU_MIN = 68, MTU_MAX = 9600, VLAN_DEPTH = 8 };
 #define BIT(reason) (1u << (reason))
 
 const struct iface_reason_row iface_reason[N_IFACE_REASONS] = {
-	[REASON_MASTER] = {FIB_IFACE_LINUX, "interface in a bridge, bond or similar device",
+	[REASON_MASTER] = {IFACE_LINUX, "interface in a bridge, bond or similar device",
 		"all its frames, and all packets routed via it, are punted to Linux"},
-	[REASON_UPPER] = {FIB_IFACE_LINUX, "interface below one of an unsupported type",
+	[REASON_UPPER] = {IFACE_LINUX, "interface below one of an unsupported type",
 		"all its frames, and all packets routed via it, are punted to Linux"},
-	[REASON_MANY_MACS] = {FIB_IFACE_LINUX, "more than 8 macvlans on an interface",
+	[REASON_MANY_MACS] = {IFACE_LINUX, "more than 8 macvlans on an interface",
 		"all its frames, and all packets routed via it, are punted to Linux"},
-	[REASON_ELSEWHERE] = {FIB_IFACE_LINUX,
-		"macvlan in a different VRF than the interface below it",
+	[REASON_ELSEWHERE] = {IFACE_LINUX, "macvlan in a different VRF than the interface below it",
 		"all frames of that interface, and all packets routed via it, are punted to Linux"},
-	[REASON_XDP] = {FIB_IFACE_LINUX, "XDP program on an interface",
+	[REASON_XDP] = {IFACE_LINUX, "XDP program on an interface",
 		"all its frames, and all packets routed via it, are punted to Linux"},
-	[REASON_INGRESS] = {FIB_IFACE_LINUX, "tc ingress on an interface",
+	[REASON_INGRESS] = {IFACE_LINUX, "tc ingress on an interface",
 		"all its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_EGRESS] = {0, "tc egress on an interface",
 		"packets routed via it are punted to Linux, which sends them"},
 	[REASON_PRIORITIES] = {0, "egress-qos-map on a VLAN interface",
 		"packets routed via it are punted to Linux, which sets their priority"},
-	[REASON_NO_TABLE] = {FIB_IFACE_LINUX,
-		"interface in a VRF beyond the 63 that workers support",
+	[REASON_NO_TABLE] = {IFACE_LINUX, "interface in a VRF beyond the 63 that workers support",
 		"all its frames, and all packets routed via it, are punted to Linux"},
-	[REASON_VRF_DOWN] = {FIB_IFACE_LINUX, "interface in a VRF that is set down",
+	[REASON_VRF_DOWN] = {IFACE_LINUX, "interface in a VRF that is set down",
 		"all its frames, and all packets routed via it, are punted to Linux"},
-	[REASON_FORWARDING4] = {FIB_IFACE_LINUX4, "IPv4 forwarding is off on an interface",
+	[REASON_FORWARDING4] = {IFACE_LINUX4, "IPv4 forwarding is off on an interface",
 		"IPv4 packets received on it are punted to Linux, which does not forward them"},
-	[REASON_FORWARDING6] = {FIB_IFACE_LINUX6, "IPv6 forwarding is off",
+	[REASON_FORWARDING6] = {IFACE_LINUX6, "IPv6 forwarding is off",
 		"IPv6 packets received on it are punted to Linux, which does not forward them"},
-	[REASON_RP_FILTER] = {FIB_IFACE_LINUX4, "rp_filter on an interface with macvlans",
+	[REASON_RP_FILTER] = {IFACE_LINUX4, "rp_filter on an interface with macvlans",
 		"IPv4 packets received on it are punted to Linux, which checks their source"},
-	[REASON_NO_IPV6] = {FIB_IFACE_LINUX6, "IPv6 is disabled on an interface",
+	[REASON_NO_IPV6] = {IFACE_LINUX6, "IPv6 is disabled on an interface",
 		"IPv6 packets received on it are punted to Linux, which drops them"},
-	[REASON_PROXY_NDP] = {FIB_IFACE_DISCOVERY6, "proxy_ndp on an interface",
+	[REASON_PROXY_NDP] = {IFACE_DISCOVERY6, "proxy_ndp on an interface",
 		"ND packets received on it are punted to Linux, which answers or forwards them"},
 	[REASON_MTU] = {0, "MTU that the port does not support",
 		"packets longer than the port's MTU are punted to Linux; the port drops the frames "
 		"that Linux sends"},
-	[REASON_NO_ID] = {0, "VLAN interface beyond the number that workers support",
+	[REASON_NO_ID] = {0, "VLAN interface beyond the 65534 interfaces that workers support",
 		"its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_TAGS] = {0, "VLAN interface with more than 2 tags",
 		"its frames, and all packets routed via it, are punted to Linux"},
@@ -76,13 +74,13 @@ static bool is_tunnel(const struct interface *one)
 
 // rp_filter as Linux applies it: the higher value counts, and an interface without an IPv4 address
 // is never loose (__fib_validate_source in net/ipv4/fib_frontend.c).
-static enum fib_rpf rpf4_of(const struct ifaces *ifaces, const struct interface *one)
+static enum iface_rpf rpf4_of(const struct ifaces *ifaces, const struct interface *one)
 {
 	const int value = MAX_OF(one->conf[0].rp_filter, ifaces->conf_all[0].rp_filter);
 
 	if (value <= 0)
-		return FIB_RPF_OFF;
-	return value == 1 || !one->n_addresses4 ? FIB_RPF_STRICT : FIB_RPF_LOOSE;
+		return IFACE_RPF_OFF;
+	return value == 1 || !one->n_addresses4 ? IFACE_RPF_STRICT : IFACE_RPF_LOOSE;
 }
 
 // What Linux does with IP packets received on it.
@@ -103,7 +101,8 @@ static uint32_t check_conf(const struct ifaces *ifaces, const struct interface *
 }
 
 // Reasons due to the master; sets *vrf.
-static uint32_t check_master(const struct ifaces *ifaces, const struct interface *one, uint8_t *vrf)
+static uint32_t check_master(const struct ifaces *ifaces, const struct interface *one,
+	uint16_t *vrf)
 {
 	const struct interface *master = vrfs_master(ifaces, one);
 
@@ -137,7 +136,7 @@ static void add_macvlan(const struct ifaces *ifaces, struct interface *lower,
 	if (rpf4_of(ifaces, one) || rpf4_of(ifaces, lower))
 		own |= BIT(REASON_RP_FILTER);
 	above->reasons |= own;
-	if (above->n_macs < FIB_IFACE_MACS)
+	if (above->n_macs < IFACE_MACS)
 		above->macs[above->n_macs] = one->iface.mac;
 	above->n_macs++;
 }
@@ -182,7 +181,7 @@ static uint32_t check_own(const struct interface *one)
 {
 	uint32_t reasons = one->above.reasons;
 
-	if (one->above.n_macs > FIB_IFACE_MACS)
+	if (one->above.n_macs > IFACE_MACS)
 		reasons |= BIT(REASON_MANY_MACS);
 	if (one->iface.has_xdp)
 		reasons |= BIT(REASON_XDP);
@@ -198,15 +197,15 @@ static uint32_t check_own(const struct interface *one)
 // Adds a VLAN on the path to the TAP interface: its tag is the outermost so far.
 static void add_tag(struct iface_verdict *out, const struct event_link *vlan)
 {
-	struct fib_iface *iface = &out->iface;
+	struct iface *iface = &out->iface;
 
-	if (iface->n_tags == FIB_MAX_TAGS) {
+	if (iface->n_tags == IFACE_MAX_TAGS) {
 		out->reasons |= BIT(REASON_TAGS);
 		return;
 	}
 	for (unsigned i = iface->n_tags++; i > 0; i--)
 		iface->tag[i] = iface->tag[i - 1];
-	iface->tag[0] = (struct fib_tag){vlan->vlan_protocol, vlan->vlan_id};
+	iface->tag[0] = (struct iface_tag){vlan->vlan_protocol, vlan->vlan_id};
 }
 
 // Follows the lower devices to the TAP interface: port, tags, and the reasons inherited from the
@@ -223,7 +222,7 @@ static bool check_below(const struct ifaces *ifaces, const struct interface *one
 			return false;
 		out->reasons |= check_own(at) & inherited;
 		if (!(at->iface.flags & IFF_UP))
-			out->iface.flags |= FIB_IFACE_DOWN;
+			out->iface.flags |= IFACE_DOWN;
 	}
 	int port = taps_port(ifaces, at->ifindex);
 	out->iface.port = (uint8_t)MAX_OF(port, 0);
@@ -253,7 +252,7 @@ static uint16_t check_mtu6(const struct interface *one, uint16_t mtu)
 bool check_lets_out(uint32_t reasons)
 {
 	for (unsigned i = 0; i < N_IFACE_REASONS; i++)
-		if (reasons & BIT(i) && iface_reason[i].flags & FIB_IFACE_LINUX)
+		if (reasons & BIT(i) && iface_reason[i].flags & IFACE_LINUX)
 			return false;
 	return !(reasons & (BIT(REASON_EGRESS) | BIT(REASON_PRIORITIES)));
 }
@@ -274,9 +273,9 @@ void decide(const struct ifaces *ifaces, const struct interface *one, struct ifa
 	out->iface.mac = one->iface.mac;
 	out->iface.mtu = check_mtu(ifaces, one, out);
 	out->iface.mtu6 = check_mtu6(one, out->iface.mtu);
-	out->iface.n_macs = (uint8_t)MIN_OF(one->above.n_macs, FIB_IFACE_MACS);
+	out->iface.n_macs = (uint8_t)MIN_OF(one->above.n_macs, IFACE_MACS);
 	memcpy(out->iface.macs, one->above.macs, out->iface.n_macs * sizeof(struct wire_mac));
-	out->iface.flags |= one->iface.flags & IFF_UP ? 0 : FIB_IFACE_DOWN;
+	out->iface.flags |= one->iface.flags & IFF_UP ? 0 : IFACE_DOWN;
 	out->iface.flags |= ifaces->foreign.iface_flags | (one->sysctls & SYSCTL_REDIRECTS);
 	if (out->iface.vrf)
 		out->iface.flags |= ifaces->foreign.vrf_flags;

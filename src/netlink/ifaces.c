@@ -50,14 +50,14 @@ static struct ifaces_state state_of(const struct ifaces *ifaces, const struct in
 	bool all_ignore4 = ifaces->conf_all[0].ignore_linkdown > 0;
 
 	if (!one || !one->is_known)
-		return (struct ifaces_state){.iface = FIB_NO_IFACE};
+		return (struct ifaces_state){.iface = IFACE_NONE};
 	return (struct ifaces_state){
 		.is_known = true,
 		.is_up = one->iface.flags & IFF_UP,
 		.has_carrier = one->iface.carrier,
 		.ignores_linkdown4 = all_ignore4 || one->conf[0].ignore_linkdown > 0,
 		.ignores_linkdown6 = one->conf[1].ignore_linkdown > 0,
-		.iface = check_lets_out(one->reasons) ? one->id : FIB_NO_IFACE,
+		.iface = check_lets_out(one->reasons) ? one->id : IFACE_NONE,
 		.is_loopback = one->iface.flags & IFF_LOOPBACK,
 	};
 }
@@ -303,7 +303,7 @@ const char *ifaces_name(const struct mirror *mirror, int ifindex)
 
 int ifaces_ifindex(const struct mirror *mirror, uint16_t iface)
 {
-	return iface < FIB_MAX_IFACES ? mirror->ifaces->ids.ifindex[iface] : 0;
+	return iface < IFACE_MAX ? mirror->ifaces->ids.ifindex[iface] : 0;
 }
 
 void ifaces_info(const struct ifaces *ifaces, struct netlink_info *out)
@@ -346,8 +346,8 @@ struct interface *interfaces_get(struct interfaces *all, int ifindex)
 	if (!one)
 		return NULL;
 	one->ifindex = ifindex;
-	one->id = FIB_NO_IFACE;
-	one->reported.iface = FIB_NO_IFACE;
+	one->id = IFACE_NONE;
+	one->reported.iface = IFACE_NONE;
 	hash_table_insert(&all->by_index, &one->node, (uint32_t)ifindex);
 	return one;
 }

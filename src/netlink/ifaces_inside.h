@@ -21,14 +21,14 @@ struct interface_conf {
 // Sysctls for which there are no netlink notifications.
 enum interface_sysctl {
 	SYSCTL_IPV6 = 1, // not disabled
-	SYSCTL_REDIRECTS = FIB_IFACE_REDIRECTS4 | FIB_IFACE_REDIRECTS6,
+	SYSCTL_REDIRECTS = IFACE_REDIRECTS4 | IFACE_REDIRECTS6,
 };
 
 // Upper devices of an interface, recomputed before each verdict.
 struct interface_above {
 	uint32_t reasons; // enum iface_reason, one bit each
-	unsigned n_macs;  // of macvlans that are up; may exceed FIB_IFACE_MACS
-	struct wire_mac macs[FIB_IFACE_MACS];
+	unsigned n_macs;  // of macvlans that are up; may exceed IFACE_MACS
+	struct wire_mac macs[IFACE_MACS];
 };
 
 struct interface {
@@ -40,7 +40,7 @@ struct interface {
 	struct interface_conf conf[2]; // IPv4, IPv6
 	struct interface_above above;
 	uint32_t n_addresses4;
-	uint16_t id;        // fib interface id; FIB_NO_IFACE: none
+	uint16_t id;        // fib interface id; IFACE_NONE: none
 	uint8_t tc;         // enum event_side: tc is active there
 	uint8_t sysctls;    // enum interface_sysctl, as last read
 	uint8_t tcx;        // enum event_side; read together with them
@@ -100,8 +100,8 @@ struct foreign {
 	uint32_t n;
 	size_t capacity;
 	uint32_t reported, lacking; // kinds dumped completely so far; kinds never dumped completely
-	uint8_t old_tables;         // FIB_IFACE_LINUX4, 6: families with legacy iptables rules
-	uint8_t iface_flags;        // FIB_IFACE_LINUX4, 6: set on all interfaces because of these
+	uint8_t old_tables;         // IFACE_LINUX4, 6: families with legacy iptables rules
+	uint8_t iface_flags;        // IFACE_LINUX4, 6: set on all interfaces because of these
 	                            // objects
 	uint8_t vrf_flags;          // set on interfaces in VRFs, because the l3mdev rule is missing
 };
@@ -117,7 +117,7 @@ void foreign_poll(struct ifaces *ifaces);
 void foreign_sweep(struct ifaces *ifaces, uint32_t partial);
 // Recomputes iface_flags, vrf_flags and the tc state of each interface.
 void foreign_check(struct ifaces *ifaces);
-// FIB_IFACE_LINUX4, 6: the flags that this object sets on all interfaces.
+// IFACE_LINUX4, 6: the flags that this object sets on all interfaces.
 uint8_t foreign_flags(const struct foreign_thing *thing);
 // Which of the default rules are present.
 enum usual_rule { RULE_LOCAL = 1, RULE_MAIN = 2, RULE_L3MDEV = 4 };
@@ -150,13 +150,14 @@ const struct interface *vrfs_master(const struct ifaces *ifaces, const struct in
 struct iface_ids {
 	unsigned n_ports, next; // next: where the search starts; the least recently used id is
 	                        // taken first
+	unsigned end;           // ids from here on were never used
 	bool lacked;            // an allocation failed
-	uint8_t state[FIB_MAX_IFACES];
-	int ifindex[FIB_MAX_IFACES]; // 0: free
+	uint8_t state[IFACE_MAX];
+	int ifindex[IFACE_MAX]; // 0: free
 };
 
 void iface_ids_open(struct iface_ids *ids, unsigned n_ports);
-uint16_t iface_ids_take(struct iface_ids *ids, int ifindex); // FIB_NO_IFACE: none free
+uint16_t iface_ids_take(struct iface_ids *ids, int ifindex); // IFACE_NONE: none free
 void iface_ids_give_up(struct iface_ids *ids, uint16_t id);
 // Frees the quarantined ids. Returns true if an allocation had failed and an id is now available.
 bool iface_ids_settled(struct iface_ids *ids);
@@ -224,14 +225,14 @@ enum iface_reason {
 };
 
 struct iface_reason_row {
-	uint8_t flags; // the resulting enum fib_iface_flag bits
+	uint8_t flags; // the resulting enum iface_flag bits
 	const char *what, *effect;
 };
 extern const struct iface_reason_row iface_reason[N_IFACE_REASONS];
 
 struct iface_verdict {
 	bool is_ours; // a port's TAP interface, or a VLAN on one
-	struct fib_iface iface;
+	struct iface iface;
 	uint32_t reasons;
 };
 void decide(const struct ifaces *ifaces, const struct interface *one, struct iface_verdict *out);

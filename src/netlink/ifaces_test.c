@@ -8,10 +8,10 @@
 
 static uint8_t flags_of(int ifindex)
 {
-	const struct fib_iface *iface = fake_fib_iface(&fake, ifindex);
+	const struct iface *iface = fake_fib_iface(&fake, ifindex);
 
 	assert_non_null(iface);
-	return iface->flags & (uint8_t) ~(FIB_IFACE_REDIRECTS4 | FIB_IFACE_REDIRECTS6);
+	return iface->flags & (uint8_t) ~(IFACE_REDIRECTS4 | IFACE_REDIRECTS6);
 }
 
 static uint16_t way_out(int ifindex)
@@ -33,7 +33,7 @@ static void remove_iface(int ifindex)
 
 static void makes_a_tap_the_iface_of_its_port(void **state)
 {
-	const struct fib_iface *iface = fake_fib_iface(&fake, 11);
+	const struct iface *iface = fake_fib_iface(&fake, 11);
 
 	assert_non_null(iface);
 	assert_ptr_equal(iface, fib_iface(fake.fib, 1));
@@ -42,7 +42,7 @@ static void makes_a_tap_the_iface_of_its_port(void **state)
 	assert_int_equal(iface->vrf, 0);
 	assert_int_equal(iface->n_tags, 0);
 	assert_int_equal(iface->mac.bytes[5], 1);
-	assert_int_equal(iface->flags, FIB_IFACE_REDIRECTS4 | FIB_IFACE_REDIRECTS6);
+	assert_int_equal(iface->flags, IFACE_REDIRECTS4 | IFACE_REDIRECTS6);
 	assert_int_equal(way_out(11), 1);
 	assert_string_equal(ifaces_name(fake.mirror, 11), "p1");
 	assert_string_equal(ifaces_name(fake.mirror, 99), "?");
@@ -54,14 +54,14 @@ static void makes_a_tap_the_iface_of_its_port(void **state)
 static void takes_nothing_in_on_a_port_without_its_tap(void **state)
 {
 	remove_iface(10);
-	assert_true(fib_iface(fake.fib, 0)->flags & FIB_IFACE_DOWN);
+	assert_true(fib_iface(fake.fib, 0)->flags & IFACE_DOWN);
 	assert_int_equal(ifaces_ifindex(fake.mirror, 0), 0);
-	assert_int_equal(way_out(10), FIB_NO_IFACE);
+	assert_int_equal(way_out(10), IFACE_NONE);
 	assert_int_equal(fake_calls(CALL_GONE, 10), 1);
 	struct event_link anew = fake_tap(0);
 	anew.ifindex = 77;
 	add(anew);
-	assert_true(fib_iface(fake.fib, 0)->flags & FIB_IFACE_DOWN);
+	assert_true(fib_iface(fake.fib, 0)->flags & IFACE_DOWN);
 	mirror_tap_changed(fake.mirror, 0, 77);
 	fake_flush(&fake);
 	assert_int_equal(flags_of(77), 0);
@@ -76,8 +76,8 @@ static void forwards_nothing_before_linux_has_told_of_forwarding(void **state)
 	fake_open(&early, 1);
 	fake_iface(&early, &tap);
 	fake_flush(&early);
-	assert_int_equal(fake_fib_iface(&early, 10)->flags & (FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6),
-		FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6);
+	assert_int_equal(fake_fib_iface(&early, 10)->flags & (IFACE_LINUX4 | IFACE_LINUX6),
+		IFACE_LINUX4 | IFACE_LINUX6);
 	fake_close(&early);
 }
 
@@ -87,7 +87,7 @@ static void gives_vlans_ifaces_of_their_own(void **state)
 
 	vlan.mtu = 1400;
 	add(vlan);
-	const struct fib_iface *iface = fake_fib_iface(&fake, 20);
+	const struct iface *iface = fake_fib_iface(&fake, 20);
 	assert_non_null(iface);
 	assert_int_equal(iface->port, 0);
 	assert_int_equal(iface->n_tags, 1);
@@ -105,7 +105,7 @@ static void gives_vlans_ifaces_of_their_own(void **state)
 static void a_vlan_without_a_number_takes_what_is_untagged(void **state)
 {
 	add(fake_vlan(20, 10, 0));
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	assert_int_equal(flags_of(10), IFACE_LINUX);
 	assert_int_equal(flags_of(11), 0);
 	remove_iface(20);
 	assert_int_equal(flags_of(10), 0);
@@ -118,7 +118,7 @@ static void gives_vlans_up_with_their_tap(void **state)
 	fake_flush(&fake);
 	assert_null(fake_fib_iface(&fake, 20));
 	assert_null(fib_iface(fake.fib, 2));
-	assert_int_equal(way_out(20), FIB_NO_IFACE);
+	assert_int_equal(way_out(20), IFACE_NONE);
 	mirror_tap_changed(fake.mirror, 0, 11); // the TAP interfaces are exchanged
 	mirror_tap_changed(fake.mirror, 1, 10);
 	fake_flush(&fake);
@@ -135,7 +135,7 @@ static void stacks_tags_with_the_outer_one_first(void **state)
 	add(fake_vlan(21, 20, 7)); // reported before its lower device
 	assert_null(fake_fib_iface(&fake, 21));
 	add(outer);
-	const struct fib_iface *iface = fake_fib_iface(&fake, 21);
+	const struct iface *iface = fake_fib_iface(&fake, 21);
 	assert_non_null(iface);
 	assert_int_equal(iface->n_tags, 2);
 	assert_int_equal(iface->tag[0].tpid, 0x88a8);
@@ -144,7 +144,7 @@ static void stacks_tags_with_the_outer_one_first(void **state)
 	assert_int_equal(iface->tag[1].vid, 7);
 	add(deeper);
 	assert_null(fake_fib_iface(&fake, 22));
-	assert_int_equal(way_out(22), FIB_NO_IFACE);
+	assert_int_equal(way_out(22), IFACE_NONE);
 	assert_int_equal(fake_unsupported(&fake, "VLAN interface with more than 2 tags", NULL), 1);
 }
 
@@ -162,7 +162,7 @@ static void knows_no_iface_that_stands_on_no_tap(void **state)
 	assert_null(fake_fib_iface(&fake, 30));
 	assert_null(fake_fib_iface(&fake, 31));
 	assert_true(ifaces_state(fake.mirror, 31).is_known);
-	assert_int_equal(way_out(31), FIB_NO_IFACE);
+	assert_int_equal(way_out(31), IFACE_NONE);
 }
 
 static void takes_a_iface_down_with_what_is_under_it(void **state)
@@ -173,8 +173,8 @@ static void takes_a_iface_down_with_what_is_under_it(void **state)
 	tap.flags = 0;
 	tap.carrier = false;
 	add(tap);
-	assert_int_equal(flags_of(10), FIB_IFACE_DOWN);
-	assert_int_equal(flags_of(20), FIB_IFACE_DOWN);
+	assert_int_equal(flags_of(10), IFACE_DOWN);
+	assert_int_equal(flags_of(20), IFACE_DOWN);
 	assert_false(ifaces_state(fake.mirror, 10).is_up);
 	assert_false(ifaces_state(fake.mirror, 10).has_carrier);
 	assert_false(fake.port[0].up);
@@ -187,10 +187,10 @@ static void leaves_to_linux_what_workers_do_not_know(void **state)
 		const char *kind; // "": a master; otherwise an upper device
 		uint8_t tap, vlan;
 	} row[] = {
-		{"", FIB_IFACE_LINUX, 0},
-		{"ipvlan", FIB_IFACE_LINUX, 0},
-		{"macsec", FIB_IFACE_LINUX, 0},
-		{"macvtap", FIB_IFACE_LINUX, 0},
+		{"", IFACE_LINUX, 0},
+		{"ipvlan", IFACE_LINUX, 0},
+		{"macsec", IFACE_LINUX, 0},
+		{"macvtap", IFACE_LINUX, 0},
 		{"vxlan", 0, 0},
 		{"gre", 0, 0},
 		{"vlan", 0, 0},
@@ -210,7 +210,7 @@ static void leaves_to_linux_what_workers_do_not_know(void **state)
 		add(other);
 		add(tap);
 		assert_int_equal(flags_of(10), row[i].tap);
-		assert_int_equal(way_out(10), row[i].tap ? FIB_NO_IFACE : 0);
+		assert_int_equal(way_out(10), row[i].tap ? IFACE_NONE : 0);
 		assert_int_equal(flags_of(20), row[i].vlan);
 		add(fake_tap(0));
 		remove_iface(40);
@@ -229,8 +229,8 @@ static void leaves_what_is_in_a_ring_to_linux(void **state)
 	ring.ring[1] = 12; // does not exist
 	add(ring);
 	assert_int_equal(flags_of(10), 0);
-	assert_int_equal(flags_of(11), FIB_IFACE_LINUX);
-	assert_int_equal(way_out(11), FIB_NO_IFACE);
+	assert_int_equal(flags_of(11), IFACE_LINUX);
+	assert_int_equal(way_out(11), IFACE_NONE);
 	assert_int_equal(fake_unsupported(&fake, "interface below one of an unsupported type",
 				 where),
 		1);
@@ -246,7 +246,7 @@ static void treats_a_master_not_yet_told_of_as_unknown(void **state)
 
 	tap.master = 50;
 	add(tap);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	assert_int_equal(flags_of(10), IFACE_LINUX);
 	assert_int_equal(fake_unsupported(&fake, "interface in a bridge, bond or similar device",
 				 where),
 		1);
@@ -271,14 +271,14 @@ static void hands_all_frames_to_linux_where_tc_or_xdp_is(void **state)
 	fake_foreign(&fake, EVENT_QDISC, &plain, false);
 	fake_foreign(&fake, EVENT_QDISC, &ingress, false);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
-	assert_int_equal(flags_of(20), FIB_IFACE_LINUX); // it also receives tagged frames
-	assert_int_equal(way_out(20), FIB_NO_IFACE);
+	assert_int_equal(flags_of(10), IFACE_LINUX);
+	assert_int_equal(flags_of(20), IFACE_LINUX); // it also receives tagged frames
+	assert_int_equal(way_out(20), IFACE_NONE);
 	assert_int_equal(fake_unsupported(&fake, "tc ingress on an interface", NULL), 2);
 	fake_foreign(&fake, EVENT_QDISC, &ingress, true);
 	tap.has_xdp = true;
 	add(tap);
-	assert_int_equal(flags_of(20), FIB_IFACE_LINUX);
+	assert_int_equal(flags_of(20), IFACE_LINUX);
 	assert_int_equal(flags_of(11), 0);
 	add(fake_tap(0));
 	assert_int_equal(flags_of(10) | flags_of(20), 0);
@@ -291,10 +291,10 @@ static void leaves_to_linux_where_programs_hang_by_tcx(void **state)
 	fake.tcx[11] = EVENT_EGRESS;
 	mirror_poll(fake.mirror);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	assert_int_equal(flags_of(10), IFACE_LINUX);
 	assert_int_equal(flags_of(11), 0);
-	assert_int_equal(way_out(10), FIB_NO_IFACE);
-	assert_int_equal(way_out(11), FIB_NO_IFACE);
+	assert_int_equal(way_out(10), IFACE_NONE);
+	assert_int_equal(way_out(11), IFACE_NONE);
 	assert_int_equal(fake_unsupported(&fake, "tc ingress on an interface", NULL), 1);
 	assert_int_equal(fake_unsupported(&fake, "tc egress on an interface", NULL), 1);
 	fake.tcx[10] = fake.tcx[11] = 0;
@@ -312,8 +312,8 @@ static void sends_nothing_itself_where_tc_shapes(void **state)
 	fake_foreign(&fake, EVENT_QDISC, &htb, false);
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10) | flags_of(20), 0);
-	assert_int_equal(way_out(10), FIB_NO_IFACE);
-	assert_int_equal(way_out(20), FIB_NO_IFACE);
+	assert_int_equal(way_out(10), IFACE_NONE);
+	assert_int_equal(way_out(20), IFACE_NONE);
 	fake_foreign(&fake, EVENT_QDISC, &htb, true);
 	fake_flush(&fake);
 	assert_int_equal(way_out(10), 0);
@@ -327,12 +327,12 @@ static void sends_nothing_itself_where_linux_sets_priorities(void **state)
 	add(vlan);
 	add(fake_vlan(21, 20, 7));
 	assert_int_equal(flags_of(20) | flags_of(21), 0);
-	assert_int_equal(way_out(20), FIB_NO_IFACE);
-	assert_int_equal(way_out(21), FIB_NO_IFACE);
+	assert_int_equal(way_out(20), IFACE_NONE);
+	assert_int_equal(way_out(21), IFACE_NONE);
 	assert_int_equal(way_out(10), 0);
 	assert_int_equal(fake_unsupported(&fake, "egress-qos-map on a VLAN interface", NULL), 2);
 	add(fake_vlan(20, 10, 100));
-	assert_int_not_equal(way_out(21), FIB_NO_IFACE);
+	assert_int_not_equal(way_out(21), IFACE_NONE);
 }
 
 static struct event_link macvlan(int ifindex, int lower)
@@ -352,11 +352,11 @@ static void counts_macvlan_addresses_as_ours(void **state)
 	add(macvlan(30, 10));
 	down.flags = 0;
 	add(down);
-	const struct fib_iface *iface = fake_fib_iface(&fake, 10);
+	const struct iface *iface = fake_fib_iface(&fake, 10);
 	assert_int_equal(iface->n_macs, 1);
 	assert_int_equal(iface->macs[0].bytes[5], 30);
 	assert_int_equal(flags_of(10), 0);
-	assert_int_equal(way_out(30), FIB_NO_IFACE);
+	assert_int_equal(way_out(30), IFACE_NONE);
 	remove_iface(30);
 	assert_int_equal(fake_fib_iface(&fake, 10)->n_macs, 0);
 }
@@ -392,12 +392,12 @@ static void takes_all_frames_in_where_linux_wants_those_for_others(void **state)
 
 static void leaves_a_tap_with_many_macvlans_to_linux(void **state)
 {
-	for (int i = 0; i < FIB_IFACE_MACS; i++)
+	for (int i = 0; i < IFACE_MACS; i++)
 		add(macvlan(30 + i, 10));
-	assert_int_equal(fake_fib_iface(&fake, 10)->n_macs, FIB_IFACE_MACS);
+	assert_int_equal(fake_fib_iface(&fake, 10)->n_macs, IFACE_MACS);
 	assert_int_equal(flags_of(10), 0);
 	add(macvlan(60, 10));
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	assert_int_equal(flags_of(10), IFACE_LINUX);
 	assert_int_equal(fake_unsupported(&fake, "more than 8 macvlans on an interface", NULL), 1);
 }
 
@@ -407,24 +407,24 @@ static void leaves_a_macvlan_that_goes_its_own_way_to_linux(void **state)
 
 	one.mac = fake_mac(0); // same as the TAP interface: passthru
 	add(one);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	assert_int_equal(flags_of(10), IFACE_LINUX);
 	one.mac = fake_mac(30);
 	one.master = 50;
 	add(fake_vrf(50, "red", 10));
 	add(one);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	assert_int_equal(flags_of(10), IFACE_LINUX);
 	one.master = 0;
 	add(one);
 	fake_rp_filter(&fake, 30, 1);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
+	assert_int_equal(flags_of(10), IFACE_LINUX4);
 }
 
 static void leaves_packets_to_linux_where_forwarding_is_off(void **state)
 {
 	fake_conf(&fake, 10, 4, 0);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
+	assert_int_equal(flags_of(10), IFACE_LINUX4);
 	assert_int_equal(flags_of(11), 0);
 	assert_int_equal(way_out(10), 0);
 	fake_conf(&fake, 10, 4, 1);
@@ -433,14 +433,14 @@ static void leaves_packets_to_linux_where_forwarding_is_off(void **state)
 	assert_int_equal(flags_of(10), 0);
 	fake_conf(&fake, -1, 6, 0);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX6);
-	assert_int_equal(flags_of(11), FIB_IFACE_LINUX6);
+	assert_int_equal(flags_of(10), IFACE_LINUX6);
+	assert_int_equal(flags_of(11), IFACE_LINUX6);
 	assert_int_equal(fake_unsupported(&fake, "IPv6 forwarding is off", NULL), 2);
 }
 
-static enum fib_rpf rpf_of(int ifindex)
+static enum iface_rpf rpf_of(int ifindex)
 {
-	const struct fib_iface *iface = fake_fib_iface(&fake, ifindex);
+	const struct iface *iface = fake_fib_iface(&fake, ifindex);
 
 	assert_non_null(iface);
 	return iface->rpf4;
@@ -450,9 +450,9 @@ static void workers_check_sources_as_rp_filter_says(void **state)
 {
 	static const struct {
 		int all, own;
-		enum fib_rpf rpf;
-	} row[] = {{0, 0, FIB_RPF_OFF}, {0, 1, FIB_RPF_STRICT}, {1, 0, FIB_RPF_STRICT},
-		{0, 2, FIB_RPF_LOOSE}, {1, 2, FIB_RPF_LOOSE}, {2, 1, FIB_RPF_LOOSE}};
+		enum iface_rpf rpf;
+	} row[] = {{0, 0, IFACE_RPF_OFF}, {0, 1, IFACE_RPF_STRICT}, {1, 0, IFACE_RPF_STRICT},
+		{0, 2, IFACE_RPF_LOOSE}, {1, 2, IFACE_RPF_LOOSE}, {2, 1, IFACE_RPF_LOOSE}};
 
 	fake_address(&fake, 10, "10.0.0.1/24", false);
 	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
@@ -462,7 +462,7 @@ static void workers_check_sources_as_rp_filter_says(void **state)
 		assert_int_equal(rpf_of(10), row[i].rpf);
 		assert_int_equal(flags_of(10), 0);
 	}
-	assert_int_equal(rpf_of(11), FIB_RPF_STRICT); // by the last `all`: it has no address
+	assert_int_equal(rpf_of(11), IFACE_RPF_STRICT); // by the last `all`: it has no address
 	assert_int_equal(fake_unsupported(&fake, "rp_filter on an interface with macvlans", NULL),
 		0);
 }
@@ -472,17 +472,17 @@ static void an_interface_without_an_ipv4_address_is_never_loose(void **state)
 	fake_rp_filter(&fake, 10, 2);
 	fake_address(&fake, 10, "2001:db8::1/64", false);
 	fake_flush(&fake);
-	assert_int_equal(rpf_of(10), FIB_RPF_STRICT);
+	assert_int_equal(rpf_of(10), IFACE_RPF_STRICT);
 	fake_address(&fake, 10, "10.0.0.1/24", false);
 	fake_address(&fake, 10, "10.0.0.2/24", false);
 	fake_flush(&fake);
-	assert_int_equal(rpf_of(10), FIB_RPF_LOOSE);
+	assert_int_equal(rpf_of(10), IFACE_RPF_LOOSE);
 	fake_address(&fake, 10, "10.0.0.1/24", true);
 	fake_flush(&fake);
-	assert_int_equal(rpf_of(10), FIB_RPF_LOOSE);
+	assert_int_equal(rpf_of(10), IFACE_RPF_LOOSE);
 	fake_address(&fake, 10, "10.0.0.2/24", true);
 	fake_flush(&fake);
-	assert_int_equal(rpf_of(10), FIB_RPF_STRICT);
+	assert_int_equal(rpf_of(10), IFACE_RPF_STRICT);
 }
 
 static void leaves_packets_to_linux_under_rp_filter_beside_macvlans(void **state)
@@ -491,7 +491,7 @@ static void leaves_packets_to_linux_under_rp_filter_beside_macvlans(void **state
 	assert_int_equal(flags_of(10), 0);
 	fake_rp_filter(&fake, 10, 2);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
+	assert_int_equal(flags_of(10), IFACE_LINUX4);
 	assert_int_equal(flags_of(11), 0);
 	assert_int_equal(fake_unsupported(&fake, "rp_filter on an interface with macvlans", NULL),
 		1);
@@ -545,7 +545,7 @@ static void leaves_ipv6_to_linux_where_it_is_disabled(void **state)
 	snprintf(fake.no_ipv6, sizeof(fake.no_ipv6), "p0");
 	fake_address(&fake, 10, "fe80::1/64", true); // what the kernel reports in that case
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX6);
+	assert_int_equal(flags_of(10), IFACE_LINUX6);
 	assert_int_equal(flags_of(11), 0);
 	assert_int_equal(fake.n_dumps_requested, 1); // for its next hops
 	fake.no_ipv6[0] = 0;
@@ -580,14 +580,14 @@ static void leaves_ipv6_to_linux_where_its_settings_are_gone(void **state)
 	fake_iface(&fake, &tap);
 	mirror_event(fake.mirror, &gone);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX6);
+	assert_int_equal(flags_of(10), IFACE_LINUX6);
 	fake_router(&fake, &tap);
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10), 0);
 	dump_without_ipv6_settings(1 << EVENT_NETCONF); // the kernel could not dump them all
 	assert_int_equal(flags_of(10), 0);
 	dump_without_ipv6_settings(0);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX6);
+	assert_int_equal(flags_of(10), IFACE_LINUX6);
 }
 
 static void shows_redirects_to_linux_where_it_sends_them(void **state)
@@ -597,8 +597,7 @@ static void shows_redirects_to_linux_where_it_sends_them(void **state)
 	snprintf(fake.no_redirects, sizeof(fake.no_redirects), "%s", vlan.name);
 	add(vlan);
 	assert_int_equal(fake_fib_iface(&fake, 20)->flags, 0);
-	assert_int_equal(fake_fib_iface(&fake, 10)->flags,
-		FIB_IFACE_REDIRECTS4 | FIB_IFACE_REDIRECTS6);
+	assert_int_equal(fake_fib_iface(&fake, 10)->flags, IFACE_REDIRECTS4 | IFACE_REDIRECTS6);
 }
 
 static void looks_at_sysctls_now_and_then(void **state)
@@ -639,18 +638,18 @@ static void leaves_packets_to_linux_under_foreign_rules(void **state)
 		uint8_t flags;
 	} row[] = {
 		{EVENT_CHAIN, {.hook = NF_INET_FORWARD, .name = "chain inet a"},
-			FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6},
+			IFACE_LINUX4 | IFACE_LINUX6},
 		{EVENT_CHAIN, {.family = 4, .hook = NF_INET_PRE_ROUTING, .name = "chain ip a"},
-			FIB_IFACE_LINUX4},
+			IFACE_LINUX4},
 		{EVENT_CHAIN, {.family = 6, .hook = NF_INET_POST_ROUTING, .name = "chain ip6 a"},
-			FIB_IFACE_LINUX6},
+			IFACE_LINUX6},
 		{EVENT_CHAIN, {.hook = NF_INET_INGRESS, .name = "chain netdev a"},
-			FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6},
+			IFACE_LINUX4 | IFACE_LINUX6},
 		{EVENT_CHAIN,
 			{.hook = NF_INET_LOCAL_IN, .is_harmless = true, .name = "chain inet b"}, 0},
-		{EVENT_POLICY, {.family = 4, .name = "policy out"}, FIB_IFACE_LINUX4},
+		{EVENT_POLICY, {.family = 4, .name = "policy out"}, IFACE_LINUX4},
 		{EVENT_POLICY, {.family = 6, .is_harmless = true, .name = "policy in"}, 0},
-		{EVENT_POLICY_DEFAULT, {.name = "default"}, FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6},
+		{EVENT_POLICY_DEFAULT, {.name = "default"}, IFACE_LINUX4 | IFACE_LINUX6},
 		{EVENT_MROUTE, {.family = 4, .is_harmless = true, .name = "239.1.1.1"}, 0},
 	};
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -675,7 +674,7 @@ static void a_chain_that_loses_a_device_stays_until_a_dump(void **state)
 	fake_foreign(&fake, EVENT_CHAIN, &chain, false);
 	fake_foreign(&fake, EVENT_CHAIN, &part, true);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6);
+	assert_int_equal(flags_of(10), IFACE_LINUX4 | IFACE_LINUX6);
 	assert_int_equal(fake.n_dumps_requested, 1);
 	fake_foreign(&fake, EVENT_CHAIN, &chain, true);
 	fake_flush(&fake);
@@ -722,7 +721,7 @@ static void forgets_all_policies_at_once(void **state)
 	fake_foreign(&fake, EVENT_POLICY, &a, false);
 	fake_foreign(&fake, EVENT_POLICY, &b, false);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
+	assert_int_equal(flags_of(10), IFACE_LINUX4);
 	fake_foreign(&fake, EVENT_POLICY, &all, true);
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10), 0);
@@ -737,7 +736,7 @@ static void a_default_policy_stays_without_policies_and_can_be_taken_back(void *
 	fake_foreign(&fake, EVENT_POLICY_DEFAULT, &block, false);
 	fake_foreign(&fake, EVENT_POLICY, &all, true);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6);
+	assert_int_equal(flags_of(10), IFACE_LINUX4 | IFACE_LINUX6);
 	assert_int_equal(fake_unsupported(&fake, "xfrm policy", where), 1);
 	assert_string_equal(where, "default");
 	fake_foreign(&fake, EVENT_POLICY_DEFAULT, &accept, false);
@@ -780,7 +779,7 @@ static void leaves_packets_to_linux_until_it_has_told_what_acts_on_them(void **s
 		fake_teardown(state);
 		fake_setup(state);
 		dump_of(1u << row[i].kind);
-		assert_int_equal(flags_of(10), FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6);
+		assert_int_equal(flags_of(10), IFACE_LINUX4 | IFACE_LINUX6);
 		assert_int_equal(fake_unsupported(&fake, what, where), 1);
 		assert_string_equal(where, row[i].where);
 		dump_of(0);
@@ -804,7 +803,7 @@ static void leaves_packets_to_linux_under_old_iptables(void **state)
 		fake.old_tables = family;
 		mirror_poll(fake.mirror);
 		fake_flush(&fake);
-		assert_int_equal(flags_of(10), family == 4 ? FIB_IFACE_LINUX4 : FIB_IFACE_LINUX6);
+		assert_int_equal(flags_of(10), family == 4 ? IFACE_LINUX4 : IFACE_LINUX6);
 		assert_int_equal(fake_unsupported(&fake, what, where), 1);
 		assert_string_equal(where, family == 4 ? "IPv4" : "IPv6");
 	}
@@ -832,7 +831,7 @@ static void leaves_packets_to_linux_under_policy_rules(void **state)
 	fake_rule(&fake, &rule, false); // two that we cannot tell apart
 	fake_rule(&fake, &rule, true);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
+	assert_int_equal(flags_of(10), IFACE_LINUX4);
 	assert_int_equal(fake_unsupported(&fake, "policy rule", where), 1);
 	assert_string_equal(where, "IPv4, priority 100, table 5");
 	fake_rule(&fake, &rule, true);
@@ -840,7 +839,7 @@ static void leaves_packets_to_linux_under_policy_rules(void **state)
 	assert_int_equal(flags_of(10), 0);
 	fake_rule(&fake, &main, true);
 	fake_flush(&fake);
-	assert_int_equal(flags_of(10), FIB_IFACE_LINUX6);
+	assert_int_equal(flags_of(10), IFACE_LINUX6);
 }
 
 static void takes_the_usual_rules_in_another_order(void **state)

@@ -1,6 +1,7 @@
 // Memory that is short: each allocation fails in turn while the mirror and the fib are opened and
 // while they follow changes. Tests only.
 #include "netlink/fake_linux.h"
+#include "rcu/rcu.h"
 
 #include "base/fail_alloc.h"
 #include "netlink/inside.h"
@@ -50,9 +51,9 @@ static void a_fib_without_memory_says_so(void **state)
 
 static int open_rcu(struct error *error)
 {
-	struct fib_rcu *rcu = fib_rcu_create(2, error);
+	struct rcu *rcu = rcu_create(2, error);
 
-	fib_rcu_destroy(rcu);
+	rcu_destroy(rcu);
 	return rcu ? 0 : -ENOMEM;
 }
 
@@ -175,7 +176,7 @@ static void the_fib_gets_its_routes_without_memory(void **state)
 static void without_memory_for_a_rule_all_goes_to_linux_until_a_dump(void **state)
 {
 	struct event_rule rule = {.family = 4, .priority = 5, .has_selector = true};
-	const uint8_t both = FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6;
+	const uint8_t both = IFACE_LINUX4 | IFACE_LINUX6;
 
 	for (uint32_t i = 0; !fake.lost; i++) {
 		rule.priority = i;

@@ -49,7 +49,7 @@ struct ifaces_state {
 	bool has_carrier;                          // IFF_LOWER_UP
 	bool ignores_linkdown4, ignores_linkdown6; // ignore_routes_with_linkdown
 	bool is_loopback;
-	uint16_t iface; // fib interface id; FIB_NO_IFACE: only Linux can send there (not our
+	uint16_t iface; // fib interface id; IFACE_NONE: only Linux can send there (not our
 	                // interface, or something on it is unsupported)
 };
 static_assert(sizeof(struct ifaces_state) == 8, "compared as bytes: no padding");
@@ -95,7 +95,7 @@ struct neighbour {
 	int ifindex;
 	struct wire_addr addr;
 	struct wire_mac mac; // zero: none
-	uint16_t iface;      // its interface in the fib; FIB_NO_IFACE: not in the fib
+	uint16_t iface;      // its interface in the fib; IFACE_NONE: not in the fib
 	uint16_t state;      // NUD_*
 	uint8_t flags;       // NTF_*
 	uint8_t protocol;    // NDA_PROTOCOL: who created it

@@ -313,11 +313,11 @@ static void compare_hosts(struct fake_linux *fakes, int ifindex)
 		for (unsigned i = 0; i < 2; i++) {
 			struct fib_change change = {.op = FIB_REPLACE,
 				.route = {.prefix = {addr, 16}, .hop.kind = FIB_CONNECTED}};
-			const struct fib_iface *iface = fake_fib_iface(&fakes[i], ifindex);
+			const struct iface *iface = fake_fib_iface(&fakes[i], ifindex);
 			struct ifaces_state seen = ifaces_state(fakes[i].mirror, ifindex);
 
 			wire_prefix_mask(&change.route.prefix);
-			if (seen.iface == FIB_NO_IFACE)
+			if (seen.iface == IFACE_NONE)
 				return;
 			change.route.hop.iface = seen.iface;
 			change.route.vrf = iface->vrf;
@@ -329,20 +329,20 @@ static void compare_hosts(struct fake_linux *fakes, int ifindex)
 	}
 }
 
-static const char *vrf_name(const struct fake_linux *fake, const struct fib_iface *iface)
+static const char *vrf_name(const struct fake_linux *fake, const struct iface *iface)
 {
 	return iface->vrf ? ifaces_vrf_name(fake->mirror, iface->vrf) : "";
 }
 
 static void compare_ifaces(struct fake_linux *fakes, int ifindex)
 {
-	const struct fib_iface *a = fake_fib_iface(&fakes[0], ifindex);
-	const struct fib_iface *b = fake_fib_iface(&fakes[1], ifindex);
+	const struct iface *a = fake_fib_iface(&fakes[0], ifindex);
+	const struct iface *b = fake_fib_iface(&fakes[1], ifindex);
 	struct ifaces_state s = ifaces_state(fakes[0].mirror, ifindex);
 	struct ifaces_state t = ifaces_state(fakes[1].mirror, ifindex);
 
 	assert_int_equal(!a, !b);
-	assert_int_equal(s.iface == FIB_NO_IFACE, t.iface == FIB_NO_IFACE);
+	assert_int_equal(s.iface == IFACE_NONE, t.iface == IFACE_NONE);
 	s.iface = t.iface = 0;
 	assert_memory_equal(&s, &t, sizeof(s));
 	if (!a)
@@ -383,7 +383,7 @@ static void compare(struct fake_linux *fake)
 			assert_int_equal(fake->port[port].up, fakes[1].port[port].up);
 			assert_int_equal(fake->port[port].mtu, fakes[1].port[port].mtu);
 		} else {
-			assert_true(fib_iface(fake->fib, (uint16_t)port)->flags & FIB_IFACE_DOWN);
+			assert_true(fib_iface(fake->fib, (uint16_t)port)->flags & IFACE_DOWN);
 		}
 	fake_close(&fakes[1]);
 }

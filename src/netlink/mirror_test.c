@@ -27,7 +27,7 @@ static void put_in(struct event_link iface, int master)
 
 static uint8_t vrf_of(int ifindex)
 {
-	const struct fib_iface *iface = fake_fib_iface(&fake, ifindex);
+	const struct iface *iface = fake_fib_iface(&fake, ifindex);
 
 	assert_non_null(iface);
 	return iface->vrf;
@@ -79,10 +79,10 @@ static void leaves_ifaces_of_a_vrf_that_is_down_to_linux(void **state)
 	put_in(fake_tap(0), 50);
 	vrf.flags = 0;
 	add(vrf);
-	assert_true(fake_fib_iface(&fake, 10)->flags & FIB_IFACE_LINUX);
+	assert_true(fake_fib_iface(&fake, 10)->flags & IFACE_LINUX);
 	assert_int_equal(fake_unsupported(&fake, "interface in a VRF that is set down", NULL), 1);
 	add(fake_vrf(50, "red", 10));
-	assert_false(fake_fib_iface(&fake, 10)->flags & FIB_IFACE_LINUX);
+	assert_false(fake_fib_iface(&fake, 10)->flags & IFACE_LINUX);
 }
 
 static void names_vrfs_beyond_what_workers_hold(void **state)
@@ -95,14 +95,14 @@ static void names_vrfs_beyond_what_workers_hold(void **state)
 	}
 	put_in(fake_tap(0), 100 + FIB_MAX_VRFS);
 	put_in(fake_tap(1), 101);
-	assert_true(fake_fib_iface(&fake, 10)->flags & FIB_IFACE_LINUX);
-	assert_false(fake_fib_iface(&fake, 11)->flags & FIB_IFACE_LINUX);
+	assert_true(fake_fib_iface(&fake, 10)->flags & IFACE_LINUX);
+	assert_false(fake_fib_iface(&fake, 11)->flags & IFACE_LINUX);
 	assert_int_equal(fake_unsupported(&fake,
 				 "interface in a VRF beyond the 63 that workers support", NULL),
 		1);
 	fake_iface_gone(&fake, 102); // frees an id
 	fake_flush(&fake);
-	assert_false(fake_fib_iface(&fake, 10)->flags & FIB_IFACE_LINUX);
+	assert_false(fake_fib_iface(&fake, 10)->flags & IFACE_LINUX);
 	assert_int_not_equal(vrf_of(10), 0);
 }
 
@@ -122,12 +122,12 @@ static void names_rules_that_stand_in_the_way_of_vrfs(void **state)
 	fake_rule(&fake, &local, true);
 	fake_flush(&fake);
 	assert_int_equal(fake_unsupported(&fake, before, NULL), 1); // that of IPv6
-	assert_false(fake_fib_iface(&fake, 10)->flags & FIB_IFACE_LINUX4);
+	assert_false(fake_fib_iface(&fake, 10)->flags & IFACE_LINUX4);
 	fake_rule(&fake, &l3mdev, true);
 	fake_flush(&fake);
 	assert_int_equal(fake_unsupported(&fake, missing, NULL), 1);
-	assert_true(fake_fib_iface(&fake, 10)->flags & FIB_IFACE_LINUX4);
-	assert_false(fake_fib_iface(&fake, 11)->flags & FIB_IFACE_LINUX4);
+	assert_true(fake_fib_iface(&fake, 10)->flags & IFACE_LINUX4);
+	assert_false(fake_fib_iface(&fake, 11)->flags & IFACE_LINUX4);
 }
 
 // A rule after the VRF rule applies to packets for which no VRF has a route; one before it applies
@@ -144,10 +144,10 @@ static void a_rule_that_refuses_vrfs_before_their_tables_counts(void **state)
 	fake_rule(&fake, &refuses, false);
 	fake_flush(&fake);
 	assert_int_equal(fake_unsupported(&fake, rule, NULL), 1);
-	assert_true(fake_fib_iface(&fake, 10)->flags & FIB_IFACE_LINUX4);
+	assert_true(fake_fib_iface(&fake, 10)->flags & IFACE_LINUX4);
 	fake_rule(&fake, &refuses, true);
 	fake_flush(&fake);
-	assert_false(fake_fib_iface(&fake, 10)->flags & FIB_IFACE_LINUX4);
+	assert_false(fake_fib_iface(&fake, 10)->flags & IFACE_LINUX4);
 }
 
 static void lets_vrf_devices_share_a_table(void **state)
@@ -162,29 +162,35 @@ static void lets_vrf_devices_share_a_table(void **state)
 	assert_true(fib_vrf_is_open(fake.fib, vrf_of(11)));
 }
 
-static void holds_thousands_of_vlans(void **state)
+static unsigned n_beyond(void)
 {
-	enum { VLANS = FIB_MAX_IFACES - 2 };
+	return fake_unsupported(&fake,
+		"VLAN interface beyond the 65535 interfaces that workers support", NULL);
+}
+
+// The first VLANs are on a port, the others on these.
+static void holds_as_many_vlans_as_there_are_ids(void **state)
+{
+	enum { VLANS = IFACE_MAX - 2, OUTER = 17, FIRST = 1000 };
 
 	for (int i = 0; i < VLANS + 3; i++) {
-		struct event_link vlan = fake_vlan(1000 + i, 10 + i % 2, (uint16_t)(1 + i / 2));
+		int lower = i < OUTER ? 10 : FIRST + i % OUTER;
+		struct event_link vlan = fake_vlan(FIRST + i, lower, (uint16_t)(1 + i / OUTER));
 
+		if (i < OUTER)
+			vlan.vlan_id = (uint16_t)(1 + i);
 		fake_router(&fake, &vlan);
 	}
 	fake_flush(&fake);
 	unsigned n_without = 0;
 	for (int i = 0; i < VLANS + 3; i++)
-		n_without += ifaces_state(fake.mirror, 1000 + i).iface == FIB_NO_IFACE;
+		n_without += ifaces_state(fake.mirror, FIRST + i).iface == IFACE_NONE;
 	assert_int_equal(n_without, 3);
-	assert_int_equal(fake_unsupported(&fake,
-				 "VLAN interface beyond the number that workers support", NULL),
-		3);
-	for (int i = 0; i < VLANS; i += 100)
-		fake_iface_gone(&fake, 1000 + i);
+	assert_int_equal(n_beyond(), 3);
+	for (int i = OUTER; i < VLANS; i += 1000)
+		fake_iface_gone(&fake, FIRST + i);
 	fake_flush(&fake);
-	assert_int_equal(fake_unsupported(&fake,
-				 "VLAN interface beyond the number that workers support", NULL),
-		0);
+	assert_int_equal(n_beyond(), 0);
 }
 
 // Hops may still refer to the id of a VLAN that was removed in the same round.
@@ -361,7 +367,7 @@ static void sweeps_what_a_dump_does_not_name(void **state)
 	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 0); // the dump contained the routes, too
 	assert_false(has_neighbour());
 	assert_int_equal(fake_fib_iface(&fake, 11)->flags &
-				 (FIB_IFACE_LINUX | FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6),
+				 (IFACE_LINUX | IFACE_LINUX4 | IFACE_LINUX6),
 		0);
 }
 
@@ -373,16 +379,16 @@ static void keeps_kinds_that_a_dump_told_in_part(void **state)
 	assert_non_null(fake_fib_iface(&fake, 20));
 	assert_int_not_equal(ifaces_vrf_of_table(fake.mirror, 10), IFACES_NO_VRF);
 	assert_true(has_neighbour());
-	assert_int_equal(fake_fib_iface(&fake, 11)->flags & FIB_IFACE_LINUX6, 0);
+	assert_int_equal(fake_fib_iface(&fake, 11)->flags & IFACE_LINUX6, 0);
 	furnish();
 	dump_the_rest(1 << EVENT_CHAIN);
 	assert_null(fake_fib_iface(&fake, 20));
 	assert_false(has_neighbour());
-	assert_int_equal(fake_fib_iface(&fake, 11)->flags & FIB_IFACE_LINUX4, FIB_IFACE_LINUX4);
+	assert_int_equal(fake_fib_iface(&fake, 11)->flags & IFACE_LINUX4, IFACE_LINUX4);
 	furnish();
 	dump_the_rest(1 << EVENT_RULE);
-	assert_int_equal(fake_fib_iface(&fake, 11)->flags & FIB_IFACE_LINUX4, 0);
-	assert_int_equal(fake_fib_iface(&fake, 11)->flags & FIB_IFACE_LINUX6, FIB_IFACE_LINUX6);
+	assert_int_equal(fake_fib_iface(&fake, 11)->flags & IFACE_LINUX4, 0);
+	assert_int_equal(fake_fib_iface(&fake, 11)->flags & IFACE_LINUX6, IFACE_LINUX6);
 	furnish();
 	dump_the_rest(1 << EVENT_ADDRESS);
 	fake_n_calls = 0;
@@ -445,7 +451,7 @@ int main(void)
 		TEST(names_rules_that_stand_in_the_way_of_vrfs),
 		TEST(a_rule_that_refuses_vrfs_before_their_tables_counts),
 		TEST(lets_vrf_devices_share_a_table),
-		TEST(holds_thousands_of_vlans),
+		TEST(holds_as_many_vlans_as_there_are_ids),
 		TEST(reuses_no_id_before_routes_have_left_it),
 		TEST(tells_routes_at_once_that_a_iface_went_down),
 		TEST(tells_routes_of_a_new_iface_id),

@@ -254,7 +254,7 @@ static void look_at_neighbour(struct neigh_refresh *refresh, const struct neighb
 	refresh->n_counted += managed;
 	if (managed && !is_gateway(refresh, neighbour->ifindex, &neighbour->addr))
 		give_back(refresh, neighbour);
-	else if (!managed && neighbour->iface != FIB_NO_IFACE && neighbour->state == NUD_STALE)
+	else if (!managed && neighbour->iface != IFACE_NONE && neighbour->state == NUD_STALE)
 		probe(refresh, neighbour);
 }
 

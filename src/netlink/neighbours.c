@@ -80,8 +80,7 @@ static struct entry *add(struct neighbours *all, int ifindex, const struct wire_
 	struct entry *one = calloc(1, sizeof(*one));
 	if (!one)
 		return NULL;
-	one->reported =
-		(struct neighbour){.ifindex = ifindex, .addr = *addr, .iface = FIB_NO_IFACE};
+	one->reported = (struct neighbour){.ifindex = ifindex, .addr = *addr, .iface = IFACE_NONE};
 	one->at = all->n;
 	all->list[all->n++] = one;
 	hash_table_insert(&all->table, &one->node, hash_of(ifindex, addr));
@@ -188,18 +187,17 @@ static bool is_usable(const struct entry *one)
 
 static uint16_t wanted_iface(const struct neighbours *all, const struct entry *one)
 {
-	return is_usable(one) ? ifaces_state(all->mirror, one->reported.ifindex).iface
-	                      : FIB_NO_IFACE;
+	return is_usable(one) ? ifaces_state(all->mirror, one->reported.ifindex).iface : IFACE_NONE;
 }
 
 static void take_back(struct neighbours *all, struct entry *one)
 {
 	struct neighbour *reported = &one->reported;
 
-	if (reported->iface == FIB_NO_IFACE || reported->iface == wanted_iface(all, one))
+	if (reported->iface == IFACE_NONE || reported->iface == wanted_iface(all, one))
 		return;
 	fib_neighbour_delete(all->mirror->settings.fib, reported->iface, &reported->addr);
-	reported->iface = FIB_NO_IFACE;
+	reported->iface = IFACE_NONE;
 }
 
 static void publish(struct neighbours *all, struct entry *one)
@@ -209,7 +207,7 @@ static void publish(struct neighbours *all, struct entry *one)
 	uint16_t iface = wanted_iface(all, one);
 	struct error error;
 
-	if (iface == FIB_NO_IFACE ||
+	if (iface == IFACE_NONE ||
 		(reported->iface == iface && wire_mac_equal(&one->published, &reported->mac)))
 		return;
 	if (fib_neighbour_set(fib, iface, &reported->addr, &reported->mac, &error)) {
@@ -267,9 +265,9 @@ void neighbours_unsupported(const struct neighbours *all,
 	for (uint32_t i = 0; i < all->n; i++) {
 		const struct entry *one = all->list[i];
 
-		reported.n +=
-			!one->is_dirty && one->reported.iface == FIB_NO_IFACE && is_usable(one) &&
-			ifaces_state(all->mirror, one->reported.ifindex).iface != FIB_NO_IFACE;
+		reported.n += !one->is_dirty && one->reported.iface == IFACE_NONE &&
+		              is_usable(one) &&
+		              ifaces_state(all->mirror, one->reported.ifindex).iface != IFACE_NONE;
 	}
 	if (reported.n)
 		cb(arg, &reported);

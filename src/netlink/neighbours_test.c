@@ -18,7 +18,7 @@ static unsigned n_in_fib(void)
 static uint8_t mac_of(int ifindex, const char *text)
 {
 	struct fib_change change = {.op = FIB_REPLACE,
-		.route.hop = {.kind = FIB_CONNECTED, .iface = FIB_NO_IFACE}};
+		.route.hop = {.kind = FIB_CONNECTED, .iface = IFACE_NONE}};
 	struct fib_answer answer;
 	struct wire_addr addr = fake_addr(text);
 
@@ -26,7 +26,7 @@ static uint8_t mac_of(int ifindex, const char *text)
 	change.route.prefix = (struct wire_prefix){addr, addr.family == 4 ? 24 : 64};
 	wire_prefix_mask(&change.route.prefix);
 	change.route.hop.iface = ifaces_state(fake.mirror, ifindex).iface;
-	if (change.route.hop.iface == FIB_NO_IFACE)
+	if (change.route.hop.iface == IFACE_NONE)
 		return 0;
 	change.route.vrf = fib_iface(fake.fib, change.route.hop.iface)->vrf;
 	assert_int_equal(fib_change(fake.fib, &change, 1, NULL, NULL), 0);
@@ -171,7 +171,7 @@ static void shows_all_to_those_who_keep_them_alive(void **state)
 	}
 	fake_flush(&fake);
 	for (uint32_t at = 0; neighbours_next(fake.mirror->neighbours, &at, &found); n++)
-		n_published += found.iface != FIB_NO_IFACE;
+		n_published += found.iface != IFACE_NONE;
 	assert_int_equal(n, 3000);
 	assert_int_equal(n_published, 1500);
 	addr = fake_addr("10.1.0.1");

@@ -2,6 +2,7 @@
 #include "netlink/fake_ifaces.h"
 
 #include "fib/fib_fast.h"
+#include "rcu/rcu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,23 +11,25 @@
 
 #include <cmocka.h>
 
-static struct fib_rcu *rcu;
+static struct rcu *rcu;
+static struct fib_live live;
 static const struct fib_view *view; // as a worker reads it
 
 static int setup(void **state)
 {
 	fake_setup(state);
-	rcu = fib_rcu_create(1, NULL);
+	rcu = rcu_create(1, NULL);
 	assert_non_null(rcu);
-	fib_rcu_swap(rcu, fake.fib);
-	view = fib_reader_view(fib_rcu_readers(rcu));
+	live = (struct fib_live){.rcu = rcu};
+	fib_live_swap(&live, fake.fib);
+	view = fib_live_view(&live);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	fib_rcu_swap(rcu, NULL);
-	fib_rcu_destroy(rcu);
+	fib_live_swap(&live, NULL);
+	rcu_destroy(rcu);
 	return fake_teardown(state);
 }
 

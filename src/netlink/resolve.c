@@ -14,7 +14,7 @@ struct members {
 	unsigned n;
 };
 
-static const struct fib_hop TO_LINUX = {.kind = FIB_LINUX, .iface = FIB_NO_IFACE};
+static const struct fib_hop TO_LINUX = {.kind = FIB_LINUX, .iface = IFACE_NONE};
 
 static void leave_to_linux(struct hop_set *hop_set, enum hop_set_reason reason, int ifindex)
 {
@@ -29,7 +29,7 @@ static void leave_to_linux(struct hop_set *hop_set, enum hop_set_reason reason, 
 
 static void lead_to(struct hop_set *hop_set, enum fib_kind kind)
 {
-	hop_set->hop = (struct fib_hop){.kind = kind, .iface = FIB_NO_IFACE};
+	hop_set->hop = (struct fib_hop){.kind = kind, .iface = IFACE_NONE};
 	hop_set->is_usable = true;
 }
 
@@ -51,9 +51,9 @@ static void collect_hop(struct routes *routes, struct hop_set *hop_set,
 
 	if (is_dead(hop_set, hop, &state))
 		return;
-	const struct fib_iface *iface =
-		state.iface == FIB_NO_IFACE ? NULL
-					    : fib_iface(routes->mirror->settings.fib, state.iface);
+	const struct iface *iface = state.iface == IFACE_NONE
+	                                    ? NULL
+	                                    : fib_iface(routes->mirror->settings.fib, state.iface);
 	if (hop->has_encap)
 		leave_to_linux(hop_set, HOP_SET_ENCAP, hop->ifindex);
 	else if (!state.is_known)

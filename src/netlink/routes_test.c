@@ -565,7 +565,7 @@ static void a_dump_sets_the_order_right(void **state)
 
 static void a_iface_may_be_told_after_its_routes(void **state)
 {
-	fake.iface[1] = (struct ifaces_state){.iface = FIB_NO_IFACE};
+	fake.iface[1] = (struct ifaces_state){.iface = IFACE_NONE};
 	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
 	ASK("20.0.0.1", "linux");
 	fake.iface[1] = (struct ifaces_state){.is_known = true,

@@ -120,7 +120,7 @@ void taps_follow(struct ifaces *ifaces)
 
 // Needed for macvlans and VLANs with their own MAC addresses, and for bridges and similar devices.
 static bool wants_all_frames(const struct ifaces *ifaces, const struct interface *one,
-	const struct fib_iface *iface)
+	const struct iface *iface)
 {
 	static const uint32_t shown =
 		1u << REASON_MASTER | 1u << REASON_UPPER | 1u << REASON_MANY_MACS;
@@ -153,8 +153,7 @@ void taps_follow_filters(struct ifaces *ifaces)
 	bool wanted[PORT_MAX] = {false};
 
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
-		const struct fib_iface *iface =
-			one->id == FIB_NO_IFACE ? NULL : fib_iface(fib, one->id);
+		const struct iface *iface = one->id == IFACE_NONE ? NULL : fib_iface(fib, one->id);
 
 		if (iface && wants_all_frames(ifaces, one, iface))
 			wanted[iface->port] = true;

@@ -90,9 +90,9 @@ static void describe(const struct foreign_thing *thing, struct netlink_unsupport
 		snprintf(one->where, sizeof(one->where), "%.63s", thing->what.name);
 	snprintf(one->effect, sizeof(one->effect),
 		"all %s packets are punted to Linux, which applies it",
-		flags == FIB_IFACE_LINUX4   ? "IPv4"
-		: flags == FIB_IFACE_LINUX6 ? "IPv6"
-					    : "IP");
+		flags == IFACE_LINUX4   ? "IPv4"
+		: flags == IFACE_LINUX6 ? "IPv6"
+					: "IP");
 }
 
 // Kinds that no dump has returned yet.
@@ -124,7 +124,7 @@ static bool tell_old_tables(const struct foreign *foreign, uint8_t family,
 {
 	struct netlink_unsupported one = {.what = "iptables-legacy", .n = 1};
 
-	if (!(foreign->old_tables & (family == 4 ? FIB_IFACE_LINUX4 : FIB_IFACE_LINUX6)))
+	if (!(foreign->old_tables & (family == 4 ? IFACE_LINUX4 : IFACE_LINUX6)))
 		return true;
 	snprintf(one.where, sizeof(one.where), "IPv%u", family);
 	snprintf(one.effect, sizeof(one.effect),

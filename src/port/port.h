@@ -147,7 +147,7 @@ int port_change(struct port_table *ports, unsigned port, const struct port_setti
 // Applies changes of the port's TAP interface to a running port. The device is changed too if it
 // supports that; workers use port_state in any case. While a port is admin-down, its link is
 // reported down and workers transmit nothing on it; frames that the device still receives are
-// dropped because of FIB_IFACE_DOWN. 0, or -errno with `error` set and nothing changed. Control
+// dropped because of IFACE_DOWN. 0, or -errno with `error` set and nothing changed. Control
 // thread.
 int port_set_admin(struct port_table *ports, unsigned port, bool up, struct error *error);
 int port_set_mtu(struct port_table *ports, unsigned port, uint16_t mtu, struct error *error);

@@ -65,7 +65,7 @@ void tap_change(struct tap_table *taps, const struct tap_settings *settings);
 
 // Propagates the carrier of the ports to the TAP interfaces; the control thread calls it about
 // every 50 ms. A TAP interface that was deleted is logged once. Packets punted to it are counted as
-// `tap_refused`, until netlink sets FIB_IFACE_DOWN on its port; then all received packets are
+// `tap_refused`, until netlink sets IFACE_DOWN on its port; then all received packets are
 // dropped as `port_disabled`. Control thread.
 void tap_poll(struct tap_table *taps);
 // Recreates deleted TAP interfaces, as many as possible; called by the RPC method `reload`. 0, or

@@ -1,0 +1,92 @@
+// Interfaces: ports and VLANs on them, identified by an index, which is not a Linux ifindex. The
+// control thread writes; workers read through iface_fast.h under RCU. What follows from a change,
+// for routes and next hops, is the caller's: fib_iface_set.
+#pragma once
+
+#include "iface/iface_fast.h"
+#include "wire/addr.h"
+
+#include <stddef.h>
+
+enum {
+	IFACE_MAX_PORTS = 255, // what this module can represent; dl3d is limited to PORT_MAX
+	IFACE_MAX = 65534,     // ports and VLANs; the index of a port is its port index
+	IFACE_MAX_VRFS = 4096, // VRF ids have 12 bits
+	IFACE_MAX_TAGS = 2,    // VLAN tags of an interface
+	IFACE_MACS = 8,        // additional MAC addresses of an interface
+};
+
+// A VLAN tag on the wire, host order.
+struct iface_tag {
+	uint16_t tpid; // 0x8100, 0x88a8
+	uint16_t vid;  // 1 to 4094
+};
+
+// Settings of an interface: used to receive frames, to write headers and to check lengths.
+struct iface {
+	struct wire_mac mac;  // source MAC of output frames; unicast frames with this destination
+	                      // are accepted
+	struct wire_mac peer; // destination MAC of routes to "the peer" of the interface
+	bool has_peer;
+	uint8_t rpf4;                         // enum iface_rpf, of received IPv4 packets
+	uint8_t n_tags;                       // 0: the port itself
+	uint8_t n_macs;                       // number of additional addresses (macvlan, VRRP)
+	uint16_t port;                        // index
+	uint16_t vrf;                         // table for lookups of received packets
+	uint16_t flags;                       // enum iface_flag
+	uint16_t mtu;                         // bytes of the IP packet, 68 to 9600
+	uint16_t mtu6;                        // MTU for IPv6, if lower than mtu; 0: use mtu
+	struct iface_tag tag[IFACE_MAX_TAGS]; // outer one first
+	struct wire_mac macs[IFACE_MACS];
+};
+
+struct iface_entry;
+
+// A table of interfaces. Its memory is touched page by page, as interfaces are added.
+struct iface_table {
+	struct iface_view view; // for workers
+	struct iface_in *in;
+	struct iface_slot *slot;
+	struct iface_macs *macs;
+	struct iface_entry *entry;
+	uint32_t n_tagged[IFACE_MAX_PORTS][IFACE_MAX_TAGS + 1]; // VLANs that workers can find
+	uint32_t end; // interfaces from here on never had settings
+};
+
+// 0, or -ENOMEM. Control thread, like all functions below.
+int iface_table_open(struct iface_table *table);
+void iface_table_close(struct iface_table *table);
+// Memory used for settings.
+size_t iface_table_bytes(const struct iface_table *table);
+
+// Whether an interface may get these settings: an untagged one has its port's index, a tagged one
+// another; port, tags, VRF, MTU and number of MAC addresses are in range; no other interface of the
+// port has these tags.
+bool iface_is_sound(const struct iface_table *table, uint16_t iface, const struct iface *settings);
+// Whether port or tags differ from the latest settings.
+bool iface_moves(const struct iface_table *table, uint16_t iface, const struct iface *settings);
+// Changes settings, which must be sound; an interface that moves must have been deleted before, and
+// published. Workers see the change after iface_publish.
+void iface_set(struct iface_table *table, uint16_t iface, const struct iface *settings);
+// Changes the VRF of the latest settings only.
+void iface_set_vrf(struct iface_table *table, uint16_t iface, uint16_t vrf);
+void iface_delete(struct iface_table *table, uint16_t iface);
+// Publishes the current state of an interface to workers. They drop frames for which they have just
+// looked up a deleted interface: its index may be given to another VLAN.
+void iface_publish(struct iface_table *table, uint16_t iface);
+
+// The current settings of an interface; NULL: there is no such interface.
+const struct iface *iface_current(const struct iface_table *table, uint16_t iface);
+// The latest ones, also of a deleted interface; NULL: there never was such an interface.
+const struct iface *iface_latest(const struct iface_table *table, uint16_t iface);
+// The VRF of an interface's neighbours: the latest one set, initially 0.
+uint16_t iface_vrf(const struct iface_table *table, uint16_t iface);
+
+// An interface's tags as on the wire.
+struct iface_tags iface_wire_tags(const struct iface *iface);
+
+// The MTU for packets of a family.
+static inline uint16_t iface_mtu(const struct iface *iface, uint8_t family)
+{
+	return family == 6 && iface->mtu6 ? iface->mtu6 : iface->mtu;
+}
