@@ -107,7 +107,7 @@ static inline void begin(struct worker *w, const struct fib_view *view, struct i
 	w->poll->ip6.punt_nd = iface.flags & IFACE_DISCOVERY6;
 }
 
-static inline const struct fib_view *view_of(const struct fib_view *view, uint8_t vrf)
+static inline const struct fib_view *view_of(const struct fib_view *view, uint16_t vrf)
 {
 	return likely(vrf == 0) ? view : &view->vrfs[vrf];
 }
