@@ -112,7 +112,7 @@ const char *netlink_iface_name(const struct netlink *netlink, uint16_t iface)
 	return iface < 3 ? names[iface] : NULL;
 }
 
-const char *netlink_vrf_name(const struct netlink *netlink, uint8_t vrf)
+const char *netlink_vrf_name(const struct netlink *netlink, uint16_t vrf)
 {
 	return vrf == 3 ? "blue" : NULL;
 }
@@ -134,7 +134,7 @@ void netlink_unsupported(struct netlink *netlink,
 			return;
 }
 
-int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
+int netlink_explain(struct netlink *netlink, uint16_t vrf, const struct wire_addr *addr,
 	struct netlink_route_check *out, struct error *error)
 {
 	*out = fake.route_check;
@@ -164,7 +164,7 @@ unsigned netlink_addresses(const struct netlink *netlink, unsigned port, struct 
 	return wire_prefix_parse(port ? "2001:db8::1/128" : "192.0.2.1/32", &out[0]) ? 0 : 1;
 }
 
-bool netlink_route_origin(const struct netlink *netlink, uint8_t vrf,
+bool netlink_route_origin(const struct netlink *netlink, uint16_t vrf,
 	const struct wire_prefix *prefix, struct netlink_origin *out)
 {
 	*out = (struct netlink_origin){.protocol = prefix->addr.bytes[0] == 10 ? 186 : 77,

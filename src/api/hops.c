@@ -36,7 +36,7 @@ static json_t *hop_json(const struct api_ctx *ctx, unsigned id, const struct fib
 
 // A next hop is in the VRF of its interface; those without one (e.g. blackholes) are in no
 // particular VRF.
-static bool is_in(const struct api_ctx *ctx, const struct fib_hop_info *info, uint8_t vrf)
+static bool is_in(const struct api_ctx *ctx, const struct fib_hop_info *info, uint16_t vrf)
 {
 	const struct iface *iface =
 		info->hop.iface < IFACE_MAX ? fib_iface(ctx->fib, info->hop.iface) : NULL;
@@ -63,7 +63,7 @@ static json_t *read_hop_page(const struct api_ctx *ctx, const json_t *params, bo
 {
 	long after = -1, limit = PAGE_HOPS;
 	const char *vrf = NULL;
-	uint8_t table = 0;
+	uint16_t table = 0;
 	const struct rpc_param rows[] = {
 		{"after", RPC_NUMBER, false, 0, FIB_MAX_HOPS, &after},
 		{"limit", RPC_NUMBER, false, 1, 10000, &limit},

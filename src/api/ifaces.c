@@ -48,7 +48,7 @@ int iface_find(const struct api_ctx *ctx, const char *name, int *out, struct err
 			       "lists them");
 }
 
-int vrf_find(const struct api_ctx *ctx, const char *name, uint8_t *out, struct error *error)
+int vrf_find(const struct api_ctx *ctx, const char *name, uint16_t *out, struct error *error)
 {
 	if (!name || !strcmp(name, MAIN))
 		return 0;

@@ -41,7 +41,7 @@ const char *port_of_iface(const struct api_ctx *ctx, unsigned iface);
 const char *vrf_word(const struct api_ctx *ctx, unsigned vrf);
 // Lookup by name; a NULL name is allowed and leaves `out` unchanged. -EINVAL with `error` set.
 int iface_find(const struct api_ctx *ctx, const char *name, int *out, struct error *error);
-int vrf_find(const struct api_ctx *ctx, const char *name, uint8_t *out, struct error *error);
+int vrf_find(const struct api_ctx *ctx, const char *name, uint16_t *out, struct error *error);
 // VLAN tags of an interface, outer one first: ["802.1ad 10", "802.1Q 20"].
 json_t *tags_json(const struct iface *iface);
 json_t *number_json(uint64_t number);

@@ -24,7 +24,7 @@ static struct wire_prefix prefix_of(const char *text)
 	return prefix;
 }
 
-static void add(const char *prefix, uint8_t vrf, uint8_t kind, uint16_t iface)
+static void add(const char *prefix, uint16_t vrf, uint8_t kind, uint16_t iface)
 {
 	struct error error = {""};
 	struct fib_change change = {FIB_ADD,

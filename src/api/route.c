@@ -27,7 +27,7 @@ static json_t *answer_json(const struct netlink_route_check *said)
 }
 
 // The kernel's own result; null if Linux is not the control plane.
-static json_t *linux_json(const struct api_ctx *ctx, uint8_t vrf, const struct wire_addr *addr)
+static json_t *linux_json(const struct api_ctx *ctx, uint16_t vrf, const struct wire_addr *addr)
 {
 	struct netlink_route_check said = {0};
 	struct error error = {""};
@@ -61,7 +61,7 @@ static const char *text_of(const struct fib_answer *answer)
 	                                     : verdict_text(answer->verdict);
 }
 
-static json_t *decision_json(const struct api_ctx *ctx, uint8_t vrf, const struct wire_addr *addr)
+static json_t *decision_json(const struct api_ctx *ctx, uint16_t vrf, const struct wire_addr *addr)
 {
 	struct fib_answer answer;
 
@@ -96,7 +96,7 @@ json_t *method_route(void *ctx_, const json_t *params, struct error *error)
 		{"vrf", RPC_TEXT, false, 0, 0, &vrf_name},
 	};
 	struct wire_addr addr;
-	uint8_t vrf = 0;
+	uint16_t vrf = 0;
 
 	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error))
 		return NULL;

@@ -38,7 +38,7 @@ struct page {
 	struct wire_prefix after, within;
 	bool has_after, has_within;
 	int iface; // -1: any
-	uint8_t vrf;
+	uint16_t vrf;
 };
 
 // If the text is absent, `out` is unchanged.

@@ -210,7 +210,7 @@ void fake_set(uint16_t iface, const struct iface *settings)
 	assert_int_equal(fib_iface_set(fake.fib, iface, settings), 0);
 }
 
-void fake_route(uint8_t vrf, const char *prefix, const struct fib_hop *hop)
+void fake_route(uint16_t vrf, const char *prefix, const struct fib_hop *hop)
 {
 	struct fib_change change = {.op = FIB_REPLACE, .route = {.vrf = vrf, .hop = *hop}};
 
@@ -236,7 +236,7 @@ static void add_neighbour(uint16_t iface, const char *format, const char *prefix
 	fake_route(ifaces[iface].vrf, text, &hop);
 }
 
-void fake_iface(uint16_t iface, uint8_t port, uint8_t vrf, const uint32_t tags[IFACE_MAX_TAGS])
+void fake_iface(uint16_t iface, uint8_t port, uint16_t vrf, const uint32_t tags[IFACE_MAX_TAGS])
 {
 	struct iface *made = &ifaces[iface];
 

@@ -72,10 +72,10 @@ int fake_close(void **state);
 void fake_reset(const struct datapath_variant *variant);
 // Adds an interface with tags (0: none) in host order, TPID << 16 | VID. It has its port's MAC, and
 // neighbours and routes as above in its VRF.
-void fake_iface(uint16_t iface, uint8_t port, uint8_t vrf, const uint32_t tags[IFACE_MAX_TAGS]);
+void fake_iface(uint16_t iface, uint8_t port, uint16_t vrf, const uint32_t tags[IFACE_MAX_TAGS]);
 // Changes the settings of an interface.
 void fake_set(uint16_t iface, const struct iface *settings);
-void fake_route(uint8_t vrf, const char *prefix, const struct fib_hop *hop);
+void fake_route(uint16_t vrf, const char *prefix, const struct fib_hop *hop);
 
 // A UDP packet from 192.0.2.1 or 2001:db8::1 to `dst`, TTL 64, in a frame to the port's MAC.
 struct bytes frame_to(uint8_t port, const char *dst);

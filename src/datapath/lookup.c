@@ -89,9 +89,9 @@ void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fi
 static __attribute__((noinline)) void look_up_each(struct burst *b)
 {
 	if (b->is_ip6)
-		datapath_lookup6_each(b, burst_all(b), b->dst6, b->hop);
+		fib_lookup6_mixed(b->view, b->vrf, b->dst6, b->hop, b->n);
 	else
-		datapath_lookup4_each(b, burst_all(b), b->dst4, b->hop);
+		fib_lookup4_mixed(b->view, b->vrf, b->dst4, b->hop, b->n);
 }
 
 void datapath_lookup(struct worker *w, struct burst *b)

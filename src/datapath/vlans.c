@@ -3,7 +3,8 @@
 
 static const struct vlan {
 	uint16_t iface;
-	uint8_t port, vrf;
+	uint8_t port;
+	uint16_t vrf;
 	uint32_t tags[IFACE_MAX_TAGS];
 } vlans[] = {
 	{TAGGED_IN, 0, 0, {CUSTOMER | 10}},

@@ -12,6 +12,7 @@ struct bench_table {
 	size_t n;
 	struct fib_key6 *dst; // as left-aligned keys
 	uint32_t *dst4;
+	uint16_t vrf[64]; // of a burst of destinations: the same for all routes
 };
 
 // Prefix lengths distributed as in the global table (IPv4 about a million, IPv6 200,000), `times`

@@ -141,11 +141,15 @@ static void acquire_hops(struct batch *batch)
 	for (size_t i = 0; i < batch->n_edits; i++) {
 		struct edit *edit = &batch->edits[i];
 		const struct fib_change *change = &batch->changes[edit->index];
-		if (change->op == FIB_DELETE)
+		if (change->op == FIB_DELETE) {
+			edit->hop = 0;
 			continue;
+		}
+		const uint32_t index = edit->index;
 		edit->hop = change_acquire_hop(batch->fib, &change->route.hop);
 		if (!edit->hop) {
-			blame(batch, edit->index, -ENOSPC);
+			blame(batch, index, -ENOSPC);
+			batch->n_edits = i;
 			return;
 		}
 	}
@@ -208,7 +212,7 @@ static void apply(struct fib *fib, const struct edit *edit)
 
 static void use_huge_pages(struct fib *fib)
 {
-	struct blocks *pools[] = {&fib->rib.nodes, &fib->publish4.node, &fib->publish4.leaf,
+	struct blocks *pools[] = {&fib->rib.nodes, &fib->publish4.page, &fib->publish4.leaf,
 		&fib->publish4.tail, &fib->publish6.wide, &fib->publish6.leaf, &fib->publish6.line};
 
 	for (size_t i = 0; i < ARRAY_LEN(pools); i++)
@@ -235,7 +239,7 @@ void change_publish(struct fib *fib, const struct edit *edits, size_t n)
 	for (size_t i = 0, part; i < n; i += part) {
 		for (part = 1; i + part < n && edits[i + part].tree == edits[i].tree;)
 			part++;
-		if (edits[i].tree == RIB4)
+		if (rib_tree_is4(edits[i].tree))
 			publish4_edits(fib, edits + i, part);
 		else
 			publish6_edits(fib, edits + i, part);
@@ -244,7 +248,7 @@ void change_publish(struct fib *fib, const struct edit *edits, size_t n)
 	rcu_defer_close(&fib->defer, false);
 }
 
-void change_clear(struct fib *fib, uint8_t tree)
+void change_clear(struct fib *fib, uint16_t tree)
 {
 	struct edit edits[CLEAR_BATCH];
 	size_t n;

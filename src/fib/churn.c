@@ -20,7 +20,7 @@ static const uint8_t builtin_kind[] = {FIB_MARTIAN, FIB_MARTIAN, FIB_MARTIAN, FI
 	FIB_MARTIAN, FIB_LINK_LOCAL, FIB_MULTICAST, FIB_MARTIAN, FIB_MARTIAN, FIB_LINK_LOCAL,
 	FIB_MULTICAST};
 
-static struct fib_route builtin_route(size_t i, uint8_t vrf)
+static struct fib_route builtin_route(size_t i, uint16_t vrf)
 {
 	struct fib_route route = {.vrf = vrf,
 		.hop = {.iface = IFACE_NONE, .kind = builtin_kind[i]}};
@@ -39,7 +39,7 @@ int churn_builtin(const struct wire_prefix *prefix)
 	return -1;
 }
 
-void churn_reset(struct model *model, uint8_t vrf)
+void churn_reset(struct model *model, uint16_t vrf)
 {
 	model->n = 0;
 	model->vrf = vrf;
@@ -49,7 +49,7 @@ void churn_reset(struct model *model, uint8_t vrf)
 	}
 }
 
-const uint8_t churn_vrf[CHURN_VRFS] = {0, 1, 63};
+const uint16_t churn_vrf[CHURN_VRFS] = {0, 1, 4095};
 
 struct fib *churn_fib(struct model model[CHURN_VRFS])
 {
@@ -114,8 +114,31 @@ static void parts_agree(lookup4_begin_fn *begin, const struct fib_view *view, ui
 	}
 }
 
-// All variants. In further VRFs IPv4 has only one.
-static void variants_agree(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
+// The address between others in the main VRF, which is looked up at the same time.
+static void mixed_agrees(const struct lookups *lookups, const struct fib *fib,
+	const struct rib_prefix *host, uint16_t hop)
+{
+	static uint32_t dst4[64];
+	static struct fib_key6 dst6[64];
+	static unsigned at;
+	uint16_t vrf[64], other[64];
+
+	at = (at + 1) % ARRAY_LEN(vrf);
+	dst4[at] = host->key.high >> 32;
+	dst6[at] = host->key;
+	for (unsigned i = 0; i < ARRAY_LEN(vrf); i++)
+		vrf[i] = (i ^ at) & 1 ? 0 : rib_tree_vrf(host->tree);
+	for (unsigned n = at + 1; n <= ARRAY_LEN(vrf); n += 64 - n ? 64 - n : 1) {
+		if (rib_tree_is4(host->tree))
+			lookups->mixed4(&fib->view, vrf, dst4, other, n);
+		else
+			lookups->mixed6(&fib->view, vrf, dst6, other, n);
+		assert_int_equal(other[at], hop);
+	}
+}
+
+// All variants.
+static void variants_agree(const struct fib *fib, uint16_t vrf, const struct wire_addr *addr,
 	uint16_t hop)
 {
 	static struct fib_key6 dst[64];
@@ -130,16 +153,18 @@ static void variants_agree(const struct fib *fib, uint8_t vrf, const struct wire
 	at = (at + 1) % 64;
 	dst[at] = rib_prefix_of(&whole).key;
 	for (unsigned i = 0; i < n_variants; i++) {
+		const struct rib_prefix host = rib_prefix_in(vrf, &whole);
+
+		mixed_agrees(&variants[i], fib, &host, hop);
 		for (unsigned n = 1 + at; n <= 64; n += 63 - at ? 63 - at : 1) {
 			variants[i].six(view, dst, other, n);
 			assert_true(addr->family == 4 || other[at] == hop);
 		}
-		if (addr->family == 4) {
-			lookup4_agrees(vrf ? view->lookup4 : variants[i].near4, view, dst4, hop);
-			lookup4_agrees(vrf ? view->lookup4 : variants[i].far4, view, dst4, hop);
-			if (!vrf)
-				parts_agree(variants[i].begin4, view, dst4, hop);
-		}
+		if (addr->family == 6)
+			continue;
+		lookup4_agrees(vrf ? variants[i].vrf4 : variants[i].near4, view, dst4, hop);
+		lookup4_agrees(vrf ? variants[i].vrf4 : variants[i].far4, view, dst4, hop);
+		parts_agree(vrf ? variants[i].vrf_begin4 : variants[i].begin4, view, dst4, hop);
 	}
 }
 

@@ -5,10 +5,10 @@
 #include "fib/model.h"
 
 // A model with the built-in routes only.
-void churn_reset(struct model *model, uint8_t vrf);
+void churn_reset(struct model *model, uint16_t vrf);
 // A table with the VRFs churn_vrf[], each with an equally empty model.
 enum { CHURN_VRFS = 3 };
-extern const uint8_t churn_vrf[CHURN_VRFS];
+extern const uint16_t churn_vrf[CHURN_VRFS];
 struct fib *churn_fib(struct model model[CHURN_VRFS]);
 // Index of a built-in prefix, -1: it is not one.
 int churn_builtin(const struct wire_prefix *prefix);

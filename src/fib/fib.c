@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { ETHERNET_BYTES = 14, ROOT_BYTES = 4 << 16 };
+enum { ETHERNET_BYTES = 14, ROOT4_BYTES = 4 * ROOT4_SLOTS, ROOT6_BYTES = 4 << ROOT6_BITS };
 
 // When fib_tidy compacts.
 enum { UNTIDY_LEAST = 4096, UNTIDY_SHARE = 4, QUIET_CALLS = 10, UNTIDY_MOST_TIMES = 4 };
@@ -20,7 +20,8 @@ static void show_to_workers(struct fib *fib)
 
 	fib->lookups = &variants[n_variants - 1];
 	fib->view = (struct fib_view){
-		.node4 = blocks_at(&fib->publish4.node, 0),
+		.node4 = blocks_at(&fib->publish4.page, 0),
+		.root4 = publish4_root(&fib->publish4, 0),
 		.hops = fib->hops.entry,
 		.plain = fib->hops.plain,
 		.bucket = fib->groups.bucket,
@@ -31,7 +32,7 @@ static void show_to_workers(struct fib *fib)
 		.begin4 = fib->lookups->begin4,
 		.leaf4 = blocks_at(&fib->publish4.leaf, 0),
 		.tail4 = blocks_at(&fib->publish4.tail, 0),
-		.root6 = publish6_root(&fib->publish6, RIB6),
+		.root6 = publish6_root(&fib->publish6, 0),
 		.node6 = blocks_at(&fib->publish6.wide, 0),
 		.leaf6 = blocks_at(&fib->publish6.leaf, 0),
 		.line6 = blocks_at(&fib->publish6.line, 0),
@@ -43,6 +44,8 @@ static void show_to_workers(struct fib *fib)
 		.sources = &fib->sources.shown,
 		.layer3_hash = &fib->groups.layer3_hash,
 		.vrfs = fib->vrf_view,
+		.mixed4 = fib->lookups->mixed4,
+		.mixed6 = fib->lookups->mixed6,
 	};
 }
 
@@ -50,6 +53,7 @@ static void free_block(void *ctx, struct rcu_block block)
 {
 	struct fib *fib = ctx;
 	struct blocks *const pool[] = {
+		[DEFERRED_PAGE4] = &fib->publish4.page,
 		[DEFERRED_LEAF4] = &fib->publish4.leaf,
 		[DEFERRED_TAIL4] = &fib->publish4.tail,
 		[DEFERRED_LEAF6] = &fib->publish6.leaf,
@@ -57,16 +61,21 @@ static void free_block(void *ctx, struct rcu_block block)
 		[DEFERRED_WIDE6] = &fib->publish6.wide,
 	};
 
-	if (block.kind == DEFERRED_HOP)
-		hops_reuse(&fib->hops, block.first);
-	else
+	if (block.kind != DEFERRED_HOP) {
 		blocks_give(pool[block.kind], block.first, block.n);
+		return;
+	}
+	publish4_forget_hop(&fib->publish4, block.first);
+	hops_reuse(&fib->hops, block.first);
 }
 
 static int open_parts(struct fib *fib)
 {
-	if (iface_table_open(&fib->ifaces))
+	fib->vrf_view = pages_alloc(FIB_MAX_VRFS * sizeof(*fib->vrf_view));
+	if (!fib->vrf_view)
 		return -ENOMEM;
+	if (iface_table_open(&fib->ifaces))
+		goto free_views;
 	if (hops_open(&fib->hops))
 		goto close_ifaces;
 	if (groups_open(&fib->groups))
@@ -90,6 +99,8 @@ close_hops:
 	hops_close(&fib->hops);
 close_ifaces:
 	iface_table_close(&fib->ifaces);
+free_views:
+	pages_free(fib->vrf_view, FIB_MAX_VRFS * sizeof(*fib->vrf_view));
 	return -ENOMEM;
 }
 
@@ -125,6 +136,7 @@ void fib_destroy(struct fib *fib)
 	groups_close(&fib->groups);
 	hops_close(&fib->hops);
 	iface_table_close(&fib->ifaces);
+	pages_free(fib->vrf_view, FIB_MAX_VRFS * sizeof(*fib->vrf_view));
 	pages_free(fib, sizeof(*fib));
 }
 
@@ -137,7 +149,7 @@ static struct fib_route route_of(const struct fib *fib, const struct rib_node *n
 		.hop = fib->hops.hop[rib_hop(&fib->rib, node, 0)].key};
 }
 
-void rib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
+void rib_lookup(const struct fib *fib, uint16_t vrf, const struct wire_addr *addr,
 	struct fib_answer *answer)
 {
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
@@ -164,16 +176,17 @@ void rib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr
 	answer->mac = info.mac;
 }
 
-uint16_t fib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
+uint16_t fib_lookup(const struct fib *fib, uint16_t vrf, const struct wire_addr *addr)
 {
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 	struct rib_prefix host = rib_prefix_of(&whole);
 	uint32_t dst = host.key.high >> 32;
 	uint16_t hop;
 
-	if (vrf >= FIB_MAX_VRFS)
-		return 0;
 	const struct fib_view *view = vrf_view_of(fib, vrf);
+
+	if (!view)
+		return 0;
 	if (host.tree == RIB4)
 		fib_lookup4(view, &dst, &hop, 1);
 	else
@@ -183,7 +196,7 @@ uint16_t fib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *
 
 bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_route *out)
 {
-	const uint8_t tree = rib_tree(walk->vrf, walk->family);
+	const uint16_t tree = rib_tree(walk->vrf, walk->family);
 	struct rib_prefix prefix;
 
 	if (!vrf_exists(fib, walk->vrf))
@@ -255,7 +268,6 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 {
 	const struct publish4 *four = &fib->publish4;
 	const struct publish6 *six = &fib->publish6;
-	const size_t n_vrfs = __builtin_popcountll(fib->open_vrfs);
 
 	*out = (struct fib_usage){
 		.n_routes4 = n_routes(fib, RIB4),
@@ -263,9 +275,9 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.n_hops = fib->hops.n_used,
 		.n_neighbours = fib->n_neighbours,
 		.max_hop_id = fib->hops.max_id,
-		.worker_bytes4 = blocks_bytes(&four->node) + blocks_bytes(&four->leaf) +
-	                         blocks_bytes(&four->tail) + (n_vrfs - 1) * ROOT_BYTES,
-		.worker_bytes6 = n_vrfs * ROOT_BYTES + blocks_bytes(&six->wide) +
+		.worker_bytes4 = blocks_bytes(&four->page) + blocks_bytes(&four->leaf) +
+	                         blocks_bytes(&four->tail) + (fib->n_vrfs - 1) * ROOT4_BYTES,
+		.worker_bytes6 = fib->n_vrfs * ROOT6_BYTES + blocks_bytes(&six->wide) +
 	                         blocks_bytes(&six->leaf) + blocks_bytes(&six->line),
 		.worker_bytes_hops = (fib->hops.max_id + 1) * sizeof(struct fib_hop_entry) +
 	                             fib->groups.n_groups * FIB_GROUP_BUCKETS * sizeof(uint16_t),

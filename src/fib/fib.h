@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-	FIB_MAX_VRFS = 64,    // number of tables including main (0), i.e. 63 VRFs
+	FIB_MAX_VRFS = IFACE_MAX_VRFS, // number of tables including main (0)
 	FIB_MAX_HOPS = 32767, // hop ids 1 to 32767, stored in 15-bit leaf entries; 0: no route
 };
 
@@ -75,16 +75,16 @@ void fib_destroy(struct fib *fib);
 // Control thread; before a VRF is opened.
 void fib_follow_linux(struct fib *fib);
 
-// Creates an additional VRF table (1 to 63) with the built-in routes; it shares next hops, groups
-// and interfaces with the main table. It initially takes at most half a MiB; the number of routes
-// is not limited, but an IPv4 lookup costs as much as an IPv6 one. -EINVAL, -EEXIST, -ENOMEM with
-// `error` set. Control thread.
-int fib_vrf_open(struct fib *fib, uint8_t vrf, struct error *error);
+// Creates an additional VRF table (1 to 4095) with the built-in routes; it shares next hops, groups
+// and interfaces with the main table. With a few routes it takes at most half a MiB, mostly for an
+// IPv6 default route, and 50 KiB without; the number of routes is not limited. -EINVAL, -EEXIST,
+// -ENOMEM with `error` set. Control thread.
+int fib_vrf_open(struct fib *fib, uint16_t vrf, struct error *error);
 // Deletes all routes of a VRF table; workers then find no route in it. Its interfaces stay assigned
 // to it, and their neighbours are reachable again when it is reopened. The main table cannot be
 // closed. Control thread.
-void fib_vrf_close(struct fib *fib, uint8_t vrf);
-bool fib_vrf_is_open(const struct fib *fib, uint8_t vrf);
+void fib_vrf_close(struct fib *fib, uint16_t vrf);
+bool fib_vrf_is_open(const struct fib *fib, uint16_t vrf);
 
 // Adds an interface or changes its settings. Next hops on it are rewritten at once, workers use the
 // settings for received frames, and its neighbours become host routes (/32, /128) in its VRF where
@@ -184,18 +184,19 @@ struct fib_answer {
 };
 // What workers do with a packet to `addr`, computed from the RIB, with all details. fib_lookup
 // reads the lookup table of the workers instead; both must give the same hop id. Control thread.
-void rib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
+void rib_lookup(const struct fib *fib, uint16_t vrf, const struct wire_addr *addr,
 	struct fib_answer *answer);
 // The hop id that workers find for `addr`, looked up with the same code as workers use. 0: no
 // route, or the VRF is not open. Control thread.
-uint16_t fib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr);
+uint16_t fib_lookup(const struct fib *fib, uint16_t vrf, const struct wire_addr *addr);
 
 // Iterates over the routes of one VRF, except built-in ones, in order of address, then length:
 // returns the first of `family` after `after` (NULL: the very first). False at the end. O(depth).
 // Control thread.
 struct fib_walk {
 	const struct wire_prefix *after;
-	uint8_t family, vrf;
+	uint8_t family;
+	uint16_t vrf;
 };
 bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_route *out);
 

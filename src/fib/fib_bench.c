@@ -19,6 +19,7 @@ enum { BURST = 64, N_ROUNDS = 7, CHUNK = 2048, N_CHUNKS = BENCH_DESTINATIONS / C
 struct row {
 	lookup4_fn *four;
 	lookup6_fn *six;
+	lookup4_mixed_fn *mixed;
 	const char *what;
 	const char *variant;
 	unsigned n;
@@ -28,14 +29,17 @@ struct row {
 static double measure_chunk(const struct fib *fib, const struct bench_table *table,
 	const struct row *row, unsigned chunk)
 {
+	const struct fib_view *view = vrf_view_of(fib, table->vrf[0]);
 	uint16_t hop[BURST];
 	uint64_t sum = 0, start = rte_rdtsc_precise();
 
 	for (unsigned at = chunk * CHUNK; at < (chunk + 1) * CHUNK; at += BURST) {
-		if (row->four)
-			row->four(&fib->view, table->dst4 + at, hop, BURST);
+		if (row->mixed)
+			row->mixed(&fib->view, table->vrf, table->dst4 + at, hop, BURST);
+		else if (row->four)
+			row->four(view, table->dst4 + at, hop, BURST);
 		else
-			row->six(&fib->view, table->dst + at, hop, BURST);
+			row->six(view, table->dst + at, hop, BURST);
 		sum += hop[at % BURST];
 	}
 	asm volatile("" : : "r"(sum));
@@ -61,6 +65,15 @@ static void print_cycles(const struct fib *fib, const struct bench_table *table)
 		if (table->family == 6) {
 			row[n_rows++] = (struct row){.six = variants[i].six,
 				.what = "lookup",
+				.variant = name};
+			continue;
+		}
+		if (table->vrf[0]) {
+			row[n_rows++] = (struct row){.four = variants[i].vrf4,
+				.what = "one VRF",
+				.variant = name};
+			row[n_rows++] = (struct row){.mixed = variants[i].mixed4,
+				.what = "by VRF of each",
 				.variant = name};
 			continue;
 		}
@@ -128,7 +141,8 @@ static void measure(struct bench_table table, const char *title)
 	uint64_t start_ns = clock_now_ns();
 
 	printf("%s\n", title);
-	if (!fib || fib_change(fib, table.change, table.n, NULL, &error)) {
+	if (!fib || (table.vrf[0] && fib_vrf_open(fib, table.vrf[0], &error)) ||
+		fib_change(fib, table.change, table.n, NULL, &error)) {
 		printf("  %s\n", error.text);
 		exit(1);
 	}
@@ -140,6 +154,16 @@ static void measure(struct bench_table table, const char *title)
 	bench_table_free(&table);
 }
 
+// The same in a VRF instead of the main table.
+static struct bench_table in_vrf(struct bench_table table)
+{
+	for (size_t i = 0; i < ARRAY_LEN(table.vrf); i++)
+		table.vrf[i] = 1;
+	for (size_t i = 0; i < table.n; i++)
+		table.change[i].route.vrf = table.vrf[0];
+	return table;
+}
+
 int main(int argc, char **argv)
 {
 	bool has_two_million = argc > 1 && !strcmp(argv[1], "2m");
@@ -148,6 +172,8 @@ int main(int argc, char **argv)
 	measure(bench_table_make(4, 1), "IPv4, lengths of the global table");
 	if (has_two_million)
 		measure(bench_table_make(4, 2), "IPv4, twice that");
+	measure(in_vrf(bench_table_one_route(4)), "IPv4, 1 route in a VRF");
+	measure(in_vrf(bench_table_make(4, 1)), "IPv4, lengths of the global table, in a VRF");
 	measure(bench_table_one_route(6), "IPv6, 1 route");
 	measure(bench_table_make(6, 1), "IPv6, lengths of the global table");
 	return 0;

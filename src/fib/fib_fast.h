@@ -186,13 +186,14 @@ struct fib_view {
 	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
 		unsigned n);
 	void (*begin4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
-		struct fib_lookup4_state *state); // NULL for further VRFs
+		struct fib_lookup4_state *state);
 	bool is_far4; // the table is too large for a core's own caches; atomic, relaxed
 	bool waits4;  // it is much larger than them; atomic, relaxed
 	const uint16_t *leaf4;
 	const void *tail4;
-	const void *root4; // of further VRFs
-	const void *root6;
+	const uint32_t *root4; // by the first 11 bits: number of the first of 256 nodes
+	const uint32_t *root6; // by the first 16 bits; other VRFs' roots follow those of the main
+	                       // one
 	const void *node6;
 	const void *leaf6;
 	const void *line6;
@@ -200,8 +201,12 @@ struct fib_view {
 	const uint16_t *frame_max4;        // by hop
 	const uint16_t *oif;               // by hop: see fib_oif_load
 	const struct fib_group_oifs *oifs; // by group
-	const struct fib_view *vrfs; // by VRF, including the main one; those that are not open have
-	                             // hop 0 for all addresses
+	const struct fib_view *vrfs; // by VRF, including the main one; those that were opened once;
+	                             // a closed one has hop 0 for all addresses
+	void (*mixed4)(const struct fib_view *view, const uint16_t vrf[], const uint32_t dst[],
+		uint16_t hop[], unsigned n);
+	void (*mixed6)(const struct fib_view *view, const uint16_t vrf[],
+		const struct fib_key6 dst[], uint16_t hop[], unsigned n);
 	struct iface_view ifaces;
 	const struct fib_sources *sources;
 	const uint8_t *layer3_hash; // FIB_LAYER3_*; atomic, relaxed
@@ -286,7 +291,7 @@ static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[]
 	__atomic_load_n(&view->lookup4, __ATOMIC_RELAXED)(view, dst, hop, n);
 }
 
-// The IPv4 lookup in the main VRF in three stages, for workers that do other work while prefetches
+// The IPv4 lookup in three stages, for workers that do other work while prefetches
 // complete: each stage prefetches what the next one reads. state->n is up to FIB_BURST4. Between
 // the stages, dst must not change and the worker must not report a quiescent state; hop[] is
 // undefined until the end. Worker.
@@ -304,6 +309,20 @@ static inline void fib_lookup6(const struct fib_view *view, const struct fib_key
 	uint16_t hop[], unsigned n)
 {
 	view->lookup6(view, dst, hop, n);
+}
+
+// Bulk lookups of destinations in several VRFs, which have been open before, n up to 64; `view` is
+// the main one. As fast as in one further VRF. Worker.
+static inline void fib_lookup4_mixed(const struct fib_view *view, const uint16_t vrf[],
+	const uint32_t dst[], uint16_t hop[], unsigned n)
+{
+	view->mixed4(view, vrf, dst, hop, n);
+}
+
+static inline void fib_lookup6_mixed(const struct fib_view *view, const uint16_t vrf[],
+	const struct fib_key6 dst[], uint16_t hop[], unsigned n)
+{
+	view->mixed6(view, vrf, dst, hop, n);
 }
 
 // The tables in use. `view` is read once per burst or pipelined batch, before the lookups; what it

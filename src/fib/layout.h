@@ -28,6 +28,21 @@ union tail_line {
 };
 static_assert(sizeof(union tail_line) == 64, "one cache line");
 
+// IPv4: pages of 256 nodes. Those of the main table are the first ones, in order, so that it needs
+// no root; the next one is empty, for hop 0 everywhere; then come pages of one hop, which VRFs
+// share, and pages of VRFs. The root of a VRF, by the first 11 bits, has the number of a page's
+// first node.
+enum {
+	PAGE4_NODE_BITS = 8,
+	PAGE4_NODES = 1 << PAGE4_NODE_BITS,
+	ROOT4_BITS = 19 - PAGE4_NODE_BITS,
+	ROOT4_SLOTS = 1 << ROOT4_BITS,
+	PAGE4_EMPTY = ROOT4_SLOTS,
+};
+
+// IPv6: slots of the root of each VRF.
+enum { ROOT6_BITS = 16 };
+
 // Decodes a byte of a narrow node.
 static inline uint16_t narrow_leaf(uint8_t byte)
 {
@@ -83,6 +98,7 @@ struct burst6 {
 	const struct fib_key6 *dst;
 	uint16_t *hop;
 	unsigned n;
+	const uint16_t *vrf; // of each destination; NULL: all are in the VRF of the view
 };
 
 // Slot of a key at a level.
@@ -95,3 +111,14 @@ static inline unsigned key_slot(const struct fib_key6 *key, unsigned level)
 }
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	"key_slot reads 16-bit pieces of 64-bit words");
+
+// The root's entry for destination `i`.
+static inline __attribute__((always_inline)) uint32_t root6_entry(const struct fib_view *view,
+	const struct burst6 *burst, unsigned i)
+{
+	const uint32_t *root = view->root6;
+
+	if (burst->vrf)
+		root += (size_t)burst->vrf[i] << ROOT6_BITS;
+	return __atomic_load_n(&root[key_slot(&burst->dst[i], 0)], __ATOMIC_ACQUIRE);
+}

@@ -4,9 +4,12 @@
 #include "base/cpu.h"
 
 static const struct lookups variants[] = {
-	{lookup4_near_scalar, lookup4_far_scalar, lookup6_scalar, lookup4_begin_scalar, "scalar"},
+	{lookup4_near_scalar, lookup4_far_scalar, lookup6_scalar, lookup4_begin_scalar,
+		lookup4_vrf_scalar, lookup4_vrf_begin_scalar, lookup4_mixed_scalar,
+		lookup6_mixed_scalar, "scalar"},
 #if defined(__x86_64__)
-	{lookup4_avx512, lookup4_avx512, lookup6_avx512, lookup4_begin_avx512, "AVX-512"},
+	{lookup4_avx512, lookup4_avx512, lookup6_avx512, lookup4_begin_avx512, lookup4_vrf_avx512,
+		lookup4_vrf_begin_avx512, lookup4_mixed_avx512, lookup6_mixed_avx512, "AVX-512"},
 #endif
 };
 

@@ -9,6 +9,10 @@ typedef void lookup4_fn(const struct fib_view *view, const uint32_t dst[], uint1
 	unsigned n);
 typedef void lookup6_fn(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
 	unsigned n);
+typedef void lookup4_mixed_fn(const struct fib_view *view, const uint16_t vrf[],
+	const uint32_t dst[], uint16_t hop[], unsigned n);
+typedef void lookup6_mixed_fn(const struct fib_view *view, const uint16_t vrf[],
+	const struct fib_key6 dst[], uint16_t hop[], unsigned n);
 
 // The first stage of a pipelined lookup.
 typedef void lookup4_begin_fn(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
@@ -18,8 +22,11 @@ lookup4_begin_fn lookup4_begin_scalar, lookup4_begin_avx512;
 // Near: for tables that fit into a core's own caches. Far: prefetches what it needs.
 lookup4_fn lookup4_near_scalar, lookup4_far_scalar;
 lookup6_fn lookup6_scalar;
-// For further VRFs: IPv4 looked up like IPv6, with the variant that the view uses.
-lookup4_fn lookup4_small;
+// In a further VRF, whose root leads to the nodes; for destinations in several ones.
+lookup4_fn lookup4_vrf_scalar, lookup4_vrf_avx512;
+lookup4_begin_fn lookup4_vrf_begin_scalar, lookup4_vrf_begin_avx512;
+lookup4_mixed_fn lookup4_mixed_scalar, lookup4_mixed_avx512;
+lookup6_mixed_fn lookup6_mixed_scalar, lookup6_mixed_avx512;
 // Need AVX-512 F, BW, DQ, VL and VPOPCNTDQ; fastest at 64.
 lookup4_fn lookup4_avx512;
 lookup6_fn lookup6_avx512;
@@ -28,6 +35,10 @@ struct lookups {
 	lookup4_fn *near4, *far4;
 	lookup6_fn *six;
 	lookup4_begin_fn *begin4;
+	lookup4_fn *vrf4; // the same two for further VRFs
+	lookup4_begin_fn *vrf_begin4;
+	lookup4_mixed_fn *mixed4;
+	lookup6_mixed_fn *mixed6;
 	const char *name;
 };
 

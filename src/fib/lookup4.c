@@ -4,13 +4,32 @@
 
 #include "fib/tails.h"
 
+// Where to look: in the main table, in the VRF of the view, or in the VRF of each destination.
+enum where { IN_MAIN, IN_VRF, IN_SEVERAL };
+
 // Number of destinations, whether the table is too large for a core's own caches, and the lookup's
 // state.
 struct pass {
 	unsigned n;
 	bool is_far;
+	enum where where;
+	const uint16_t *vrf; // IN_SEVERAL
 	struct fib_lookup4_state *state;
 };
+
+// The node of destination `i`.
+static inline __attribute__((always_inline)) const struct fib_node4 *
+node_of(const struct fib_view *view, const struct pass *pass, const uint32_t dst[], unsigned i)
+{
+	const uint32_t *root = view->root4;
+
+	if (pass->where == IN_MAIN)
+		return &view->node4[dst[i] >> 13];
+	if (pass->where == IN_SEVERAL)
+		root += (size_t)pass->vrf[i] << ROOT4_BITS;
+	uint32_t first = __atomic_load_n(&root[dst[i] >> (32 - ROOT4_BITS)], __ATOMIC_ACQUIRE);
+	return &view->node4[first + (dst[i] >> 13) % PAGE4_NODES];
+}
 
 // A node as two words, and the number of the run that contains the destination.
 struct piece {
@@ -18,9 +37,9 @@ struct piece {
 	uint32_t run;
 };
 
-static inline struct piece piece_of(const struct fib_view *view, uint32_t dst)
+static inline struct piece piece_of(const struct fib_node4 *node, uint32_t dst)
 {
-	word16 word = word16_load(&view->node4[dst >> 13]);
+	word16 word = word16_load(node);
 	struct piece piece;
 
 	memcpy(piece.half, &word, sizeof(piece.half));
@@ -89,7 +108,7 @@ static inline __attribute__((always_inline)) void begin(const struct fib_view *v
 
 	state->outside = state->tails = 0;
 	for (unsigned i = 0; i < state->n; i++) {
-		const struct piece piece = piece_of(view, dst[i]);
+		const struct piece piece = piece_of(node_of(view, &pass, dst, i), dst[i]);
 		uint32_t is_outside = piece_is_outside(&piece);
 
 		if (pass.is_far || unlikely(piece.half[0] & 1))
@@ -113,6 +132,12 @@ void lookup4_begin_scalar(const struct fib_view *view, const uint32_t dst[], uin
 	begin(view, dst, leaf, (struct pass){.state = state, .is_far = true});
 }
 
+void lookup4_vrf_begin_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
+	struct fib_lookup4_state *state)
+{
+	begin(view, dst, leaf, (struct pass){.state = state, .is_far = true, .where = IN_VRF});
+}
+
 void fib_lookup4_continue(const struct fib_view *view, uint16_t leaf[],
 	struct fib_lookup4_state *state)
 {
@@ -134,10 +159,11 @@ static inline __attribute__((always_inline)) void lookup(const struct fib_view *
 	for (unsigned left = pass.n; left; left -= state.n, dst += state.n, hop += state.n) {
 		state.n = MIN_OF(left, FIB_BURST4);
 		for (unsigned i = 0; pass.is_far && i < state.n; i++)
-			rte_prefetch1(&view->node4[dst[i] >> 13]);
+			rte_prefetch1(node_of(view, &pass, dst, i));
 		begin(view, dst, hop, pass);
 		take_leaves(view, hop, &state);
 		take_tails(view, dst, hop, &state);
+		pass.vrf += pass.where == IN_SEVERAL ? state.n : 0;
 	}
 }
 
@@ -151,4 +177,17 @@ void lookup4_far_scalar(const struct fib_view *view, const uint32_t dst[], uint1
 	unsigned n)
 {
 	lookup(view, dst, hop, (struct pass){.n = n, .is_far = true});
+}
+
+void lookup4_vrf_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	unsigned n)
+{
+	lookup(view, dst, hop, (struct pass){.n = n, .is_far = true, .where = IN_VRF});
+}
+
+void lookup4_mixed_scalar(const struct fib_view *view, const uint16_t vrf[], const uint32_t dst[],
+	uint16_t hop[], unsigned n)
+{
+	lookup(view, dst, hop,
+		(struct pass){.n = n, .is_far = true, .where = IN_SEVERAL, .vrf = vrf});
 }

@@ -57,13 +57,36 @@ static inline __m512i leaves_inside(const struct nodes16 *nodes, __m512i run, __
 		after);
 }
 
+// Where to look: in the main table, in the VRF of the view, or in the VRF of each destination.
+enum where { IN_MAIN, IN_VRF, IN_SEVERAL };
+
 // Sixteen destinations. Places that are not valid are not read, and their leaves are written so
 // that they never lead to a tail.
 struct sixteen {
 	__m512i dst;
 	__mmask16 valid;
 	unsigned at;
+	enum where where;
+	const uint16_t *vrf; // IN_SEVERAL: of all destinations
 };
+
+// The numbers of their nodes.
+static inline __attribute__((always_inline)) __m512i numbers16(const struct fib_view *view,
+	struct sixteen from)
+{
+	const __m512i number = _mm512_srli_epi32(from.dst, 13);
+	__m512i slot = _mm512_srli_epi32(from.dst, 32 - ROOT4_BITS);
+
+	if (from.where == IN_MAIN)
+		return number;
+	if (from.where == IN_SEVERAL) {
+		__m256i vrf = _mm256_maskz_loadu_epi16(from.valid, from.vrf + from.at);
+		slot = _mm512_add_epi32(slot,
+			_mm512_slli_epi32(_mm512_cvtepu16_epi32(vrf), ROOT4_BITS));
+	}
+	return _mm512_add_epi32(_mm512_i32gather_epi32(slot, view->root4, sizeof(uint32_t)),
+		_mm512_and_si512(number, _mm512_set1_epi32(PAGE4_NODES - 1)));
+}
 
 // Processes sixteen destinations, starting at number `at`. Leaves outside count as 0 for now.
 static inline __attribute__((always_inline)) void pass16(const struct fib_view *view,
@@ -72,7 +95,7 @@ static inline __attribute__((always_inline)) void pass16(const struct fib_view *
 	const __m512i one = _mm512_set1_epi32(1), thirty_one = _mm512_set1_epi32(31);
 	uint32_t number[16];
 
-	_mm512_storeu_si512(number, _mm512_srli_epi32(from.dst, 13));
+	_mm512_storeu_si512(number, numbers16(view, from));
 	struct nodes16 nodes = take16(view->node4, number);
 	// As in piece_of().
 	__m512i shift = _mm512_andnot_si512(_mm512_srli_epi32(from.dst, 8), thirty_one);
@@ -90,20 +113,29 @@ static inline __attribute__((always_inline)) void pass16(const struct fib_view *
 	state->tails |= (uint64_t)_mm256_movepi16_mask(within) << from.at;
 }
 
+// The destinations of a burst.
+struct burst4 {
+	const uint32_t *dst;
+	enum where where;
+	const uint16_t *vrf;
+};
+
 // Loads all nodes first: more parallel loads make better use of the memory.
-static inline __attribute__((always_inline)) void begin(const struct fib_view *view,
-	const uint32_t dst[], uint16_t leaf[], struct fib_lookup4_state *state)
+static inline __attribute__((always_inline)) void begin_all(const struct fib_view *view,
+	struct burst4 burst, uint16_t leaf[], struct fib_lookup4_state *state)
 {
 	state->outside = state->tails = 0;
 	for (unsigned i = 0; i < BURST; i += 16)
-		pass16(view, (struct sixteen){_mm512_loadu_si512(dst + i), UINT16_MAX, i}, leaf,
-			state);
+		pass16(view,
+			(struct sixteen){_mm512_loadu_si512(burst.dst + i), UINT16_MAX, i,
+				burst.where, burst.vrf},
+			leaf, state);
 	fetch_later(view, leaf, state);
 }
 
 // For fewer destinations.
-static __attribute__((noinline)) void begin_some(const struct fib_view *view, const uint32_t dst[],
-	uint16_t leaf[], struct fib_lookup4_state *state)
+static inline __attribute__((always_inline)) void begin_some(const struct fib_view *view,
+	struct burst4 burst, uint16_t leaf[], struct fib_lookup4_state *state)
 {
 	const unsigned n = state->n;
 	uint16_t padded[BURST];
@@ -112,20 +144,37 @@ static __attribute__((noinline)) void begin_some(const struct fib_view *view, co
 	for (unsigned i = 0; i < n; i += 16) {
 		__mmask16 valid = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : UINT16_MAX;
 
-		pass16(view, (struct sixteen){_mm512_maskz_loadu_epi32(valid, dst + i), valid, i},
+		pass16(view,
+			(struct sixteen){_mm512_maskz_loadu_epi32(valid, burst.dst + i), valid, i,
+				burst.where, burst.vrf},
 			padded, state);
 	}
 	fetch_later(view, padded, state);
 	memcpy(leaf, padded, n * sizeof(*leaf));
 }
 
+static __attribute__((noinline)) void begin_some_in_main(const struct fib_view *view,
+	const uint32_t dst[], uint16_t leaf[], struct fib_lookup4_state *state)
+{
+	begin_some(view, (struct burst4){dst, IN_MAIN, NULL}, leaf, state);
+}
+
 void lookup4_begin_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
 	struct fib_lookup4_state *state)
 {
 	if (state->n == BURST)
-		begin(view, dst, leaf, state);
+		begin_all(view, (struct burst4){dst, IN_MAIN, NULL}, leaf, state);
 	else
-		begin_some(view, dst, leaf, state);
+		begin_some_in_main(view, dst, leaf, state);
+}
+
+void lookup4_vrf_begin_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
+	struct fib_lookup4_state *state)
+{
+	if (state->n == BURST)
+		begin_all(view, (struct burst4){dst, IN_VRF, NULL}, leaf, state);
+	else
+		begin_some(view, (struct burst4){dst, IN_VRF, NULL}, leaf, state);
 }
 
 void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
@@ -135,6 +184,35 @@ void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t 
 	for (; n; n -= state.n, dst += state.n, hop += state.n) {
 		state.n = MIN_OF(n, BURST);
 		lookup4_begin_avx512(view, dst, hop, &state);
+		take_leaves(view, hop, &state);
+		take_tails(view, dst, hop, &state);
+	}
+}
+
+void lookup4_vrf_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	unsigned n)
+{
+	struct fib_lookup4_state state;
+
+	for (; n; n -= state.n, dst += state.n, hop += state.n) {
+		state.n = MIN_OF(n, BURST);
+		lookup4_vrf_begin_avx512(view, dst, hop, &state);
+		take_leaves(view, hop, &state);
+		take_tails(view, dst, hop, &state);
+	}
+}
+
+void lookup4_mixed_avx512(const struct fib_view *view, const uint16_t vrf[], const uint32_t dst[],
+	uint16_t hop[], unsigned n)
+{
+	struct fib_lookup4_state state;
+
+	for (; n; n -= state.n, vrf += state.n, dst += state.n, hop += state.n) {
+		state.n = MIN_OF(n, BURST);
+		if (state.n == BURST)
+			begin_all(view, (struct burst4){dst, IN_SEVERAL, vrf}, hop, &state);
+		else
+			begin_some(view, (struct burst4){dst, IN_SEVERAL, vrf}, hop, &state);
 		take_leaves(view, hop, &state);
 		take_tails(view, dst, hop, &state);
 	}

@@ -33,15 +33,14 @@ static inline uint32_t wide_entry(const struct fib_view *view, uint32_t entry, u
 }
 
 // Looks up the first 16 bits of each packet in the root. True if all get the same entry.
-static inline bool pass_root(const struct fib_view *view, const struct fib_key6 dst[],
-	uint32_t entry[], unsigned n)
+static inline __attribute__((always_inline)) bool pass_root(const struct fib_view *view,
+	const struct burst6 *burst, uint32_t entry[])
 {
-	const uint32_t *root = view->root6;
 	uint32_t differ = 0;
 
-	entry[0] = __atomic_load_n(&root[key_slot(&dst[0], 0)], __ATOMIC_ACQUIRE);
-	for (unsigned i = 1; i < n; i++) {
-		entry[i] = __atomic_load_n(&root[key_slot(&dst[i], 0)], __ATOMIC_ACQUIRE);
+	entry[0] = root6_entry(view, burst, 0);
+	for (unsigned i = 1; i < burst->n; i++) {
+		entry[i] = root6_entry(view, burst, i);
 		differ |= entry[i] ^ entry[0];
 	}
 	return !differ;
@@ -104,18 +103,29 @@ static inline bool descend_together(const struct fib_view *view, uint32_t entry,
 	return true;
 }
 
-void lookup6_scalar(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
-	unsigned n)
+static inline __attribute__((always_inline)) void lookup_burst(const struct fib_view *view,
+	const struct burst6 *burst)
 {
-	const struct burst6 burst = {dst, hop, n};
 	uint32_t entry[BURST];
 	struct step steps[BURST + 1];
 
-	if (!n)
+	if (!burst->n)
 		return;
-	if (pass_root(view, dst, entry, n) && descend_together(view, entry[0], &burst))
+	if (pass_root(view, burst, entry) && descend_together(view, entry[0], burst))
 		return;
-	unsigned n_left = pass_wide(view, &burst, entry, steps);
+	unsigned n_left = pass_wide(view, burst, entry, steps);
 	while (n_left)
-		n_left = pass_lines(view, &burst, steps, n_left);
+		n_left = pass_lines(view, burst, steps, n_left);
+}
+
+void lookup6_scalar(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
+	unsigned n)
+{
+	lookup_burst(view, &(struct burst6){dst, hop, n, NULL});
+}
+
+void lookup6_mixed_scalar(const struct fib_view *view, const uint16_t vrf[],
+	const struct fib_key6 dst[], uint16_t hop[], unsigned n)
+{
+	lookup_burst(view, &(struct burst6){dst, hop, n, vrf});
 }

@@ -192,15 +192,14 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct burs
 }
 
 // Looks up the first 16 bits of each packet. True if all get the same entry.
-static inline bool pass_root(const struct fib_view *view, const struct fib_key6 dst[],
-	uint32_t entry[])
+static inline __attribute__((always_inline)) bool pass_root(const struct fib_view *view,
+	const struct burst6 *burst, uint32_t entry[])
 {
-	const uint32_t *root = view->root6;
 	uint32_t differ = 0;
 
-	entry[0] = __atomic_load_n(&root[key_slot(&dst[0], 0)], __ATOMIC_ACQUIRE);
+	entry[0] = root6_entry(view, burst, 0);
 	for (unsigned i = 1; i < BURST; i++) {
-		entry[i] = __atomic_load_n(&root[key_slot(&dst[i], 0)], __ATOMIC_ACQUIRE);
+		entry[i] = root6_entry(view, burst, i);
 		differ |= entry[i] ^ entry[0];
 	}
 	return !differ;
@@ -220,12 +219,13 @@ static inline bool descend_together(const struct fib_view *view, uint32_t entry,
 	return true;
 }
 
-static inline void lookup_burst(const struct fib_view *view, const struct burst6 *burst)
+static inline __attribute__((always_inline)) void lookup_burst(const struct fib_view *view,
+	const struct burst6 *burst)
 {
 	struct standing stand;
 	struct steps steps;
 
-	if (pass_root(view, burst->dst, stand.entry) &&
+	if (pass_root(view, burst, stand.entry) &&
 		descend_together(view, stand.entry[0], burst->dst, burst->hop))
 		return;
 	unsigned n = pass_leaves(view, burst, &stand, &steps);
@@ -233,21 +233,37 @@ static inline void lookup_burst(const struct fib_view *view, const struct burst6
 		n = pass_lines(view, burst, &steps, n);
 }
 
-void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
-	unsigned n)
+// A burst of fewer destinations is filled up with its first one.
+static inline __attribute__((always_inline)) void lookup(const struct fib_view *view,
+	const struct burst6 *burst)
 {
-	struct fib_key6 padded_dst[BURST];
-	uint16_t padded_hop[BURST];
+	const unsigned n = burst->n;
+	struct fib_key6 dst[BURST];
+	uint16_t hop[BURST], vrf[BURST];
 
 	if (likely(n == BURST)) {
-		lookup_burst(view, &(struct burst6){dst, hop, BURST});
+		lookup_burst(view, burst);
 		return;
 	}
 	if (!n)
 		return;
-	memcpy(padded_dst, dst, n * sizeof(*dst));
+	memcpy(dst, burst->dst, n * sizeof(*dst));
 	for (unsigned i = n; i < BURST; i++)
-		padded_dst[i] = dst[0];
-	lookup_burst(view, &(struct burst6){padded_dst, padded_hop, BURST});
-	memcpy(hop, padded_hop, n * sizeof(*hop));
+		dst[i] = dst[0];
+	for (unsigned i = 0; burst->vrf && i < BURST; i++)
+		vrf[i] = burst->vrf[i < n ? i : 0];
+	lookup_burst(view, &(struct burst6){dst, hop, BURST, burst->vrf ? vrf : NULL});
+	memcpy(burst->hop, hop, n * sizeof(*hop));
+}
+
+void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
+	unsigned n)
+{
+	lookup(view, &(struct burst6){dst, hop, n, NULL});
+}
+
+void lookup6_mixed_avx512(const struct fib_view *view, const uint16_t vrf[],
+	const struct fib_key6 dst[], uint16_t hop[], unsigned n)
+{
+	lookup(view, &(struct burst6){dst, hop, n, vrf});
 }

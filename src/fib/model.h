@@ -7,7 +7,7 @@ enum { MODEL_MAX_ROUTES = 4096 };
 
 struct model {
 	size_t n;
-	uint8_t vrf; // the table that it models
+	uint16_t vrf; // the table that it models
 	struct fib_route route[MODEL_MAX_ROUTES];
 };
 

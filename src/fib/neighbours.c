@@ -12,14 +12,14 @@ static struct fib_hop hop_via(uint16_t iface, const struct wire_addr *addr)
 	return hop;
 }
 
-static struct rib_prefix host_of(uint8_t vrf, const struct wire_addr *addr)
+static struct rib_prefix host_of(uint16_t vrf, const struct wire_addr *addr)
 {
 	struct wire_prefix prefix = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 
 	return rib_prefix_in(vrf, &prefix);
 }
 
-static void publish_host(struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
+static void publish_host(struct fib *fib, uint16_t vrf, const struct wire_addr *addr)
 {
 	const struct rib_prefix host = host_of(vrf, addr);
 	struct edit edit = {.key = host.key, .len = host.len, .tree = host.tree};
@@ -37,7 +37,7 @@ static int full_error(struct error *error, const struct wire_addr *addr)
 }
 
 // Counts one more neighbour in the host's node in a VRF's table; / one less, and publishes it.
-static int add_host(struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
+static int add_host(struct fib *fib, uint16_t vrf, const struct wire_addr *addr)
 {
 	const struct rib_prefix host = host_of(vrf, addr);
 	uint32_t node = rib_insert(&fib->rib, &host);
@@ -48,7 +48,7 @@ static int add_host(struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
 	return 0;
 }
 
-static void remove_host(struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
+static void remove_host(struct fib *fib, uint16_t vrf, const struct wire_addr *addr)
 {
 	const struct rib_prefix host = host_of(vrf, addr);
 
@@ -58,7 +58,7 @@ static void remove_host(struct fib *fib, uint8_t vrf, const struct wire_addr *ad
 
 static int add_neighbour(struct fib *fib, const struct fib_hop *hop, const struct wire_mac *mac)
 {
-	const uint8_t vrf = iface_vrf(&fib->ifaces, hop->iface);
+	const uint16_t vrf = iface_vrf(&fib->ifaces, hop->iface);
 	uint16_t id = change_acquire_hop(fib, hop);
 
 	if (!id)
@@ -99,7 +99,7 @@ int fib_neighbour_delete(struct fib *fib, uint16_t iface, const struct wire_addr
 
 	if (!id || !fib->hops.hop[id].is_neighbour)
 		return -ENOENT;
-	const uint8_t vrf = iface_vrf(&fib->ifaces, iface);
+	const uint16_t vrf = iface_vrf(&fib->ifaces, iface);
 	fib->hops.hop[id].is_neighbour = 0;
 	fib->n_neighbours--;
 	hops_rewrite(&fib->hops, id);
@@ -118,7 +118,7 @@ static uint16_t next_on(const struct hops *hops, uint16_t iface, uint32_t id)
 	return 0;
 }
 
-static int add_hosts(struct fib *fib, uint16_t iface, uint8_t vrf)
+static int add_hosts(struct fib *fib, uint16_t iface, uint16_t vrf)
 {
 	const struct hops *hops = &fib->hops;
 
@@ -133,10 +133,10 @@ static int add_hosts(struct fib *fib, uint16_t iface, uint8_t vrf)
 	return 0;
 }
 
-int hosts_follow_iface(struct fib *fib, uint16_t iface, uint8_t vrf)
+int hosts_follow_iface(struct fib *fib, uint16_t iface, uint16_t vrf)
 {
 	const struct hops *hops = &fib->hops;
-	const uint8_t from = iface_vrf(&fib->ifaces, iface);
+	const uint16_t from = iface_vrf(&fib->ifaces, iface);
 
 	if (from == vrf)
 		return 0;

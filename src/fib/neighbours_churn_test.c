@@ -23,7 +23,7 @@ struct iface_model {
 	uint8_t mac[2][N_HOSTS]; // last byte, by family and host; 0: unknown
 };
 
-static const uint8_t number_of_vrf[N_VRFS] = {0, 1, 63};
+static const uint16_t number_of_vrf[N_VRFS] = {0, 1, 4095};
 static struct model model[N_VRFS];
 static struct iface_model ifaces[N_IFACES];
 

@@ -1,8 +1,9 @@
-// The workers' copy of IPv4: 524,288 nodes for 19 bits with their leaves inside or in a block, and
-// possibly a block of tail lines. Nodes are built in pairs, so that the trie is traversed once for
-// both. Control thread.
-#include "fib/publish.h"
+// The workers' copy of IPv4 in the main table: 524,288 nodes for 19 bits with their leaves inside
+// or in a block, and possibly a block of tail lines; and what further VRFs have in common with it.
+// Nodes are built in pairs, so that the trie is traversed once for both. Control thread.
+#include "fib/nodes4.h"
 
+#include "base/pages.h"
 #include "fib/table.h"
 
 #include <errno.h>
@@ -10,6 +11,13 @@
 
 enum { PAIR_BITS = 18, PAIR_SLOT_BITS = 6, TAIL_BITS = 8, LEAVES_PER_UNIT = 2, SLOTS = 32 };
 enum { MAX_LEAF_UNITS = 1 << 27, MAX_TAIL_LINES = 1 << 25 };
+// Never too few: a page for each slot of each root, one for each hop, and those whose grace period
+// has not ended.
+enum { MAX_PAGES = FIB_MAX_VRFS * ROOT4_SLOTS + FIB_MAX_HOPS + 1 + RCU_DEFER_MAX };
+static_assert(PAIR_BITS + 1 == ROOT4_BITS + PAGE4_NODE_BITS, "pages of whole pairs");
+static const size_t ROOT_BYTES = FIB_MAX_VRFS * ROOT4_SLOTS * sizeof(uint32_t);
+static const size_t OWN_BYTES = FIB_MAX_VRFS * ROOT4_SLOTS / 8;
+static const size_t SHARED_BYTES = (FIB_MAX_HOPS + 1) * sizeof(uint32_t);
 
 // A pair of nodes under construction: the leaf of each slot, and how many tail lines each node has
 // in the scratch.
@@ -25,26 +33,51 @@ struct leaves {
 	unsigned n;
 };
 
+static int open_roots(struct publish4 *publish)
+{
+	publish->root = pages_alloc(ROOT_BYTES);
+	publish->own = pages_alloc(OWN_BYTES);
+	publish->shared = pages_alloc(SHARED_BYTES);
+	if (!publish->root || !publish->own || !publish->shared)
+		return -ENOMEM;
+	pages_keep_small(publish->root, ROOT_BYTES);
+	for (uint32_t slot = 0; slot < ROOT4_SLOTS; slot++) // the main table's pages are in order
+		publish->root[slot] = slot * PAGE4_NODES;
+	return 0;
+}
+
+static void close_roots(struct publish4 *publish)
+{
+	pages_free(publish->root, ROOT_BYTES);
+	pages_free(publish->own, OWN_BYTES);
+	pages_free(publish->shared, SHARED_BYTES);
+}
+
 int publish4_open(struct publish4 *publish)
 {
-	if (blocks_open(&publish->node, sizeof(struct fib_node4), 2 * PUBLISH4_PAIRS,
-		    2 * PUBLISH4_PAIRS))
-		return -ENOMEM;
+	if (open_roots(publish))
+		goto close_roots;
+	if (blocks_open(&publish->page, PAGE4_NODES * sizeof(struct fib_node4), MAX_PAGES,
+		    PAGE4_EMPTY + 1))
+		goto close_roots;
 	if (blocks_open(&publish->leaf, LEAVES_PER_UNIT * sizeof(uint16_t), MAX_LEAF_UNITS, 1))
-		goto close_node;
+		goto close_page;
 	if (blocks_open(&publish->tail, sizeof(union tail_line), MAX_TAIL_LINES, 1))
 		goto close_leaf;
 	return 0;
 close_leaf:
 	blocks_close(&publish->leaf);
-close_node:
-	blocks_close(&publish->node);
+close_page:
+	blocks_close(&publish->page);
+close_roots:
+	close_roots(publish);
 	return -ENOMEM;
 }
 
 void publish4_close(struct publish4 *publish)
 {
-	blocks_close(&publish->node);
+	close_roots(publish);
+	blocks_close(&publish->page);
 	blocks_close(&publish->leaf);
 	blocks_close(&publish->tail);
 }
@@ -100,10 +133,10 @@ static uint16_t make_tail(struct fib *fib, const struct rib_run *run, struct dra
 	return leaf | LEAF_FLAT;
 }
 
-static void make_draft(struct fib *fib, uint32_t number, struct draft *draft)
+static void make_draft(struct fib *fib, uint16_t tree, uint32_t number, struct draft *draft)
 {
 	struct rib_prefix prefix = {.key.high = (uint64_t)number << (64 - PAIR_BITS),
-		.tree = RIB4,
+		.tree = tree,
 		.len = PAIR_BITS};
 	struct rib_runs *runs = &fib->publish4.runs;
 	unsigned slot = 0;
@@ -240,11 +273,11 @@ static void retire_node(struct fib *fib, const struct fib_node4 *node, const str
 						   leaf_units(leaves->n), DEFERRED_LEAF4});
 }
 
-static void publish_node(struct fib *fib, uint32_t number, const struct draft *draft)
+static void publish_node(struct fib *fib, struct fib_node4 *place, const struct draft *draft,
+	unsigned half)
 {
 	struct publish4 *publish = &fib->publish4;
-	struct fib_node4 *place = blocks_at(&publish->node, number), old = *place;
-	const unsigned half = number % 2;
+	const struct fib_node4 old = *place;
 	const uint32_t n_lines = draft->n_lines[half];
 	struct leaves before, after;
 	uint32_t tail = 0;
@@ -263,13 +296,26 @@ static void publish_node(struct fib *fib, uint32_t number, const struct draft *d
 	retire_node(fib, &old, &before);
 }
 
-static void publish_pair(struct fib *fib, uint32_t number)
+void nodes4_publish(struct fib *fib, uint16_t tree, uint32_t pair, struct fib_node4 place[2])
 {
 	struct draft draft;
 
-	make_draft(fib, number, &draft);
-	publish_node(fib, 2 * number, &draft);
-	publish_node(fib, 2 * number + 1, &draft);
+	make_draft(fib, tree, pair, &draft);
+	publish_node(fib, &place[0], &draft, 0);
+	publish_node(fib, &place[1], &draft, 1);
+}
+
+void nodes4_retire(struct fib *fib, const struct fib_node4 *node)
+{
+	struct leaves leaves;
+
+	read_leaves(fib, node, &leaves);
+	retire_node(fib, node, &leaves);
+}
+
+static struct fib_node4 *node_at(const struct publish4 *publish, uint32_t number)
+{
+	return (struct fib_node4 *)blocks_at(&publish->page, 0) + number;
 }
 
 static void touch(struct publish4 *publish, uint32_t first, uint32_t n)
@@ -280,15 +326,15 @@ static void touch(struct publish4 *publish, uint32_t first, uint32_t n)
 		publish->touched[i / 64] |= 1ull << i % 64;
 }
 
-static void publish_touched(struct fib *fib)
+static void publish_main(struct fib *fib)
 {
 	struct publish4 *publish = &fib->publish4;
 
 	for (uint32_t word = publish->first_touched; word < publish->end_touched; word++)
-		for (uint64_t left = publish->touched[word]; left; left &= left - 1)
-			publish_pair(fib, word * 64 + __builtin_ctzll(left));
-	for (uint32_t word = publish->first_touched; word < publish->end_touched; word++)
-		publish->touched[word] = 0;
+		for (uint64_t left = publish->touched[word]; left; left &= left - 1) {
+			const uint32_t pair = word * 64 + __builtin_ctzll(left);
+			nodes4_publish(fib, RIB4, pair, node_at(publish, 2 * pair));
+		}
 }
 
 static uint32_t copy_block(struct blocks *blocks, uint32_t from, uint32_t n)
@@ -300,10 +346,9 @@ static uint32_t copy_block(struct blocks *blocks, uint32_t from, uint32_t n)
 	return to;
 }
 
-static void move_node(struct fib *fib, uint32_t number)
+static void move_node(struct fib *fib, struct fib_node4 *place)
 {
 	struct publish4 *publish = &fib->publish4;
-	struct fib_node4 *place = blocks_at(&publish->node, number);
 	struct leaves leaves;
 
 	read_leaves(fib, place, &leaves);
@@ -328,7 +373,8 @@ bool publish4_tidy(struct fib *fib)
 		return false;
 	}
 	for (uint32_t number = 0; number < 2 * PUBLISH4_PAIRS; number++)
-		move_node(fib, number);
+		move_node(fib, node_at(publish, number));
+	pages4_each(fib, move_node);
 	rcu_defer_wait(&fib->defer);
 	blocks_move_end(&publish->leaf, &leaves);
 	blocks_move_end(&publish->tail, &lines);
@@ -346,5 +392,10 @@ void publish4_edits(struct fib *fib, const struct edit *edits, size_t n)
 		touch(publish, first,
 			edits[i].len >= PAIR_BITS ? 1 : 1u << (PAIR_BITS - edits[i].len));
 	}
-	publish_touched(fib);
+	if (n && edits->tree == RIB4)
+		publish_main(fib);
+	else if (n)
+		pages4_publish(fib, edits->tree);
+	for (uint32_t word = publish->first_touched; word < publish->end_touched; word++)
+		publish->touched[word] = 0;
 }

@@ -1,4 +1,4 @@
-// The workers' copy of IPv6, and of IPv4 in further VRFs: a root of 65,536 entries, with wide
+// The workers' copy of IPv6: for each VRF a root of 65,536 entries, with wide
 // blocks where many prefixes are below an entry, and lines otherwise. The unit of rebuilding is an
 // entry with all lines below it, or a node of a wide block. Control thread.
 #include "fib/publish.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ROOT_SLOTS = 1 << 16, LEVEL_BITS = 16, NODE_SLOT_BITS = 6, N_LEVELS = 8 };
+enum { ROOT_SLOTS = 1 << ROOT6_BITS, LEVEL_BITS = 16, NODE_SLOT_BITS = 6, N_LEVELS = 8 };
 enum { MAX_WIDES = 1 << 19, MAX_LEAVES = 1 << 28, MAX_LINES = 1 << 27 };
 // Thresholds, in rib nodes below an entry, for turning lines into a wide block and back. The lines
 // of an entry are rebuilt together.
@@ -27,7 +27,7 @@ struct news {
 struct place {
 	struct fib_key6 key;
 	uint8_t level;
-	uint8_t tree;
+	uint16_t tree;
 	struct news news;
 };
 
@@ -38,8 +38,8 @@ struct range {
 
 int publish6_open(struct publish6 *publish)
 {
-	if (blocks_open(&publish->root, sizeof(uint32_t), ROOT_SLOTS * RIB_TREES,
-		    ROOT_SLOTS * RIB_TREES))
+	if (blocks_open(&publish->root, sizeof(uint32_t), ROOT_SLOTS * FIB_MAX_VRFS,
+		    ROOT_SLOTS * FIB_MAX_VRFS))
 		return -ENOMEM;
 	if (blocks_open(&publish->wide, WIDE_NODES * sizeof(struct fib_node6), MAX_WIDES, 1))
 		goto close_root;
@@ -65,16 +65,16 @@ void publish6_close(struct publish6 *publish)
 	blocks_close(&publish->line);
 }
 
-uint32_t *publish6_root(const struct publish6 *publish, uint8_t tree)
+uint32_t *publish6_root(const struct publish6 *publish, uint16_t vrf)
 {
-	return blocks_at(&publish->root, tree * ROOT_SLOTS);
+	return blocks_at(&publish->root, vrf * ROOT_SLOTS);
 }
 
 // All its entries are 0, and they stay 0 if the kernel gives a fresh page to a worker that still
 // reads them.
-void publish6_close_tree(struct publish6 *publish, uint8_t tree)
+void publish6_close_root(struct publish6 *publish, uint16_t vrf)
 {
-	madvise(publish6_root(publish, tree), ROOT_SLOTS * sizeof(uint32_t), MADV_DONTNEED);
+	madvise(publish6_root(publish, vrf), ROOT_SLOTS * sizeof(uint32_t), MADV_DONTNEED);
 }
 
 void publish_hop(struct fib *fib, uint16_t id)
@@ -400,11 +400,11 @@ static void update_wide(struct fib *fib, struct fib_node6 *wide, struct place pl
 	}
 }
 
-static void update_root(struct fib *fib, uint8_t tree, unsigned slot, struct news *left)
+static void update_root(struct fib *fib, uint16_t tree, unsigned slot, struct news *left)
 {
 	struct place below = {.key.high = (uint64_t)slot << 48, .level = 1, .tree = tree};
 	const struct rib_prefix prefix = {below.key, tree, LEVEL_BITS};
-	uint32_t *root = publish6_root(&fib->publish6, tree) + slot, old = *root;
+	uint32_t *root = publish6_root(&fib->publish6, rib_tree_vrf(tree)) + slot, old = *root;
 
 	below.news = news_below(fib, left, 0, slot);
 	uint32_t entry = update_entry(fib, below, rib_locate(&fib->rib, &prefix), old);

@@ -17,7 +17,7 @@ void rib_close(struct rib *rib)
 	blocks_close(&rib->nodes);
 }
 
-struct rib_prefix rib_prefix_in(uint8_t vrf, const struct wire_prefix *prefix)
+struct rib_prefix rib_prefix_in(uint16_t vrf, const struct wire_prefix *prefix)
 {
 	struct rib_prefix out = {.tree = rib_tree(vrf, prefix->addr.family), .len = prefix->len};
 	unsigned n = prefix->addr.family == 4 ? 4 : 16;

@@ -21,8 +21,7 @@ struct rib_node {
 	uint16_t n_neighbours; // interfaces on which this host is a neighbour
 	uint8_t len;
 	uint8_t builtin; // enum fib_kind of the built-in route here, 0: none
-	uint8_t tree;
-	uint8_t spare;
+	uint16_t tree;
 };
 static_assert(sizeof(struct rib_node) == 32, "two nodes fill a cache line");
 
@@ -36,7 +35,7 @@ struct rib {
 
 struct rib_prefix {
 	struct fib_key6 key;
-	uint8_t tree;
+	uint16_t tree;
 	uint8_t len;
 };
 
@@ -99,23 +98,23 @@ static inline unsigned rib_common_bits(struct fib_key6 a, struct fib_key6 b)
 	return low ? 64 + __builtin_clzll(low) : 128;
 }
 
-static inline uint8_t rib_tree(uint8_t vrf, uint8_t family)
+static inline uint16_t rib_tree(uint16_t vrf, uint8_t family)
 {
 	return RIB_FAMILIES * vrf + (family == 4 ? RIB4 : RIB6);
 }
 
-static inline bool rib_tree_is4(uint8_t tree)
+static inline bool rib_tree_is4(uint16_t tree)
 {
 	return tree % RIB_FAMILIES == RIB4;
 }
 
-static inline uint8_t rib_tree_vrf(uint8_t tree)
+static inline uint16_t rib_tree_vrf(uint16_t tree)
 {
 	return tree / RIB_FAMILIES;
 }
 
 // Converts a prefix in a VRF (rib_prefix_in) or in the main table (rib_prefix_of), and back.
-struct rib_prefix rib_prefix_in(uint8_t vrf, const struct wire_prefix *prefix);
+struct rib_prefix rib_prefix_in(uint16_t vrf, const struct wire_prefix *prefix);
 struct rib_prefix rib_prefix_of(const struct wire_prefix *prefix);
 struct wire_prefix rib_prefix_to_wire(const struct rib_prefix *prefix);
 
@@ -140,4 +139,4 @@ void rib_expand(const struct rib *rib, struct rib_top top, struct rib_span span,
 uint32_t rib_count(const struct rib *rib, uint32_t node, uint32_t limit);
 // The first prefix with a route after `after` (NULL: the first of all), in order of address, then
 // length; 0: none.
-uint32_t rib_next(const struct rib *rib, uint8_t tree, const struct rib_prefix *after);
+uint32_t rib_next(const struct rib *rib, uint16_t tree, const struct rib_prefix *after);

@@ -93,7 +93,7 @@ static uint32_t next_in(const struct rib *rib, uint32_t at, const struct rib_pre
 	return found ? found : next_in(rib, node->child[1], after);
 }
 
-uint32_t rib_next(const struct rib *rib, uint8_t tree, const struct rib_prefix *after)
+uint32_t rib_next(const struct rib *rib, uint16_t tree, const struct rib_prefix *after)
 {
 	return after ? next_in(rib, rib->root[tree], after) : first_route(rib, rib->root[tree]);
 }

@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-enum { N_DIGITS = 18, INSERTION_MAX = 32 };
+enum { N_DIGITS = 19, INSERTION_MAX = 32 };
 
-// Digit 0 is the length, 1 to 16 the key from its last byte on, 17 the tree.
+// Digit 0 is the length, 1 to 16 the key from its last byte on, 17 and 18 the tree.
 static inline unsigned digit_of(const struct edit *edit, unsigned digit)
 {
 	if (digit == 0)
 		return edit->len;
-	if (digit == 17)
-		return edit->tree;
+	if (digit >= 17)
+		return edit->tree >> (8 * digit - 136) & 255;
 	return (digit <= 8 ? edit->key.low >> (8 * digit - 8)
 			   : edit->key.high >> (8 * digit - 72)) &
 	       255;

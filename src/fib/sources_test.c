@@ -15,7 +15,7 @@
 enum { FEW = 20, ADDRESSES = 200000 };
 static struct model model[CHURN_VRFS];
 
-static void change(struct fib *fib, enum fib_op op, const char *prefix, uint8_t vrf)
+static void change(struct fib *fib, enum fib_op op, const char *prefix, uint16_t vrf)
 {
 	struct fib_change one = {.op = op,
 		.route = {.vrf = vrf, .hop = {.kind = FIB_LOCAL, .iface = IFACE_NONE}}};
@@ -26,7 +26,7 @@ static void change(struct fib *fib, enum fib_op op, const char *prefix, uint8_t 
 
 static bool may_be_ours(const struct fib *fib, const char *addr)
 {
-	const struct fib_view *views[] = {&fib->view, &fib->view.vrfs[0], &fib->view.vrfs[63]};
+	const struct fib_view *views[] = {&fib->view, &fib->view.vrfs[0], &fib->view.vrfs[4095]};
 	struct wire_addr parsed;
 
 	assert_int_equal(wire_addr_parse(addr, &parsed), 0);
@@ -61,13 +61,13 @@ static void an_address_is_in_it_while_it_is_ours(void **state)
 
 	assert_true(is_empty(fib));
 	change(fib, FIB_ADD, "192.0.2.1/32", 0);
-	change(fib, FIB_ADD, "192.0.2.1/32", 63);
+	change(fib, FIB_ADD, "192.0.2.1/32", 4095);
 	assert_true(may_be_ours(fib, "192.0.2.1"));
 	assert_false(may_be_ours(fib, "192.0.2.2"));
 	change(fib, FIB_REPLACE, "192.0.2.1/32", 0);
 	change(fib, FIB_DELETE, "192.0.2.1/32", 0);
 	assert_true(may_be_ours(fib, "192.0.2.1"));
-	fib_vrf_close(fib, 63);
+	fib_vrf_close(fib, 4095);
 	assert_true(is_empty(fib));
 	fib_destroy(fib);
 }

@@ -12,6 +12,7 @@
 
 // What is freed after a grace period.
 enum deferred_kind {
+	DEFERRED_PAGE4,
 	DEFERRED_LEAF4,
 	DEFERRED_TAIL4,
 	DEFERRED_LEAF6,
@@ -22,7 +23,8 @@ enum deferred_kind {
 
 struct fib {
 	struct fib_view view;
-	uint64_t open_vrfs; // a bit for each
+	uint64_t open_vrfs[FIB_MAX_VRFS / 64]; // a bit for each
+	uint32_t n_vrfs;                       // open ones
 	bool follows_linux; // without the built-in routes that Linux does not have
 	struct sources sources;
 	struct rib rib;
@@ -37,10 +39,10 @@ struct fib {
 	uint32_t n_neighbours;
 	const struct lookups *lookups; // the best ones for this machine
 	bool has_huge_pages;
-	uint32_t n_untidy;                      // IPv4 changes since the last compaction
-	uint32_t n_untidy_seen;                 // its value when fib_tidy was last called
-	uint32_t n_quiet;                       // calls of fib_tidy without a change in between
-	struct fib_view vrf_view[FIB_MAX_VRFS]; // view.vrfs points here
+	uint32_t n_untidy;         // IPv4 changes since the last compaction
+	uint32_t n_untidy_seen;    // its value when fib_tidy was last called
+	uint32_t n_quiet;          // calls of fib_tidy without a change in between
+	struct fib_view *vrf_view; // by VRF, from when it is opened first
 };
 
 // --- change.c: shared by changes of routes and of neighbours
@@ -52,23 +54,24 @@ uint16_t change_acquire_hop(struct fib *fib, const struct fib_hop *hop);
 // references.
 void change_publish(struct fib *fib, const struct edit *edits, size_t n);
 // Deletes all routes of a tree except built-in ones.
-void change_clear(struct fib *fib, uint8_t tree);
+void change_clear(struct fib *fib, uint16_t tree);
 
 // --- neighbours.c
 
 // Moves the hosts of all neighbours on an interface to the table of another VRF, which becomes the
 // interface's. 0, or -ENOSPC and nothing is changed.
-int hosts_follow_iface(struct fib *fib, uint16_t iface, uint8_t vrf);
+int hosts_follow_iface(struct fib *fib, uint16_t iface, uint16_t vrf);
 
 // --- vrfs.c: VRFs are further tables in one struct fib
 
 // Whether the VRF is open.
 static inline bool vrf_exists(const struct fib *fib, uint16_t vrf)
 {
-	return vrf < FIB_MAX_VRFS && fib->open_vrfs >> vrf & 1;
+	return vrf < FIB_MAX_VRFS && fib->open_vrfs[vrf / 64] >> vrf % 64 & 1;
 }
 
 // Opens the main one. 0 or -ENOMEM.
 int vrf_open_main(struct fib *fib);
-// The view of a VRF that workers use; if the VRF is not open, hop 0 for all addresses.
-const struct fib_view *vrf_view_of(const struct fib *fib, uint8_t vrf);
+// The view of a VRF that workers use; it has hop 0 for all addresses when the VRF is closed. NULL:
+// it was never open.
+const struct fib_view *vrf_view_of(const struct fib *fib, uint16_t vrf);

@@ -1,5 +1,5 @@
-// VRFs and their built-in routes. The views of all VRFs exist from the start: a VRF that is not
-// open has empty trees, so workers never see one half created. Control thread.
+// VRFs and their built-in routes. The view of a VRF exists from when it is opened first: a closed
+// one has empty trees, so workers never see one half created. Control thread.
 #include "fib/table.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static const struct builtin builtins[] = {
 	{6, 8, FIB_MULTICAST, false, {0xff}, 0},              // RFC 4291 2.7
 };
 
-static struct rib_prefix prefix_of(const struct builtin *builtin, uint8_t vrf)
+static struct rib_prefix prefix_of(const struct builtin *builtin, uint16_t vrf)
 {
 	struct wire_prefix prefix = {.addr.family = builtin->family, .len = builtin->len};
 
@@ -46,7 +46,7 @@ static bool is_left_out(const struct fib *fib, const struct builtin *builtin)
 	return fib->follows_linux && builtin->is_rfcs;
 }
 
-static int add_builtin(struct fib *fib, uint8_t vrf, const struct builtin *builtin)
+static int add_builtin(struct fib *fib, uint16_t vrf, const struct builtin *builtin)
 {
 	const struct rib_prefix place = prefix_of(builtin, vrf);
 
@@ -68,7 +68,7 @@ static int add_builtin(struct fib *fib, uint8_t vrf, const struct builtin *built
 	return 0;
 }
 
-static void remove_builtin(struct fib *fib, uint8_t vrf, const struct builtin *builtin)
+static void remove_builtin(struct fib *fib, uint16_t vrf, const struct builtin *builtin)
 {
 	const struct rib_prefix place = prefix_of(builtin, vrf);
 
@@ -80,7 +80,7 @@ static void remove_builtin(struct fib *fib, uint8_t vrf, const struct builtin *b
 	publish(fib, &place);
 }
 
-static int add_builtins(struct fib *fib, uint8_t vrf)
+static int add_builtins(struct fib *fib, uint16_t vrf)
 {
 	for (size_t i = 0; i < ARRAY_LEN(builtins); i++) {
 		if (!add_builtin(fib, vrf, &builtins[i]))
@@ -89,7 +89,8 @@ static int add_builtins(struct fib *fib, uint8_t vrf)
 			remove_builtin(fib, vrf, &builtins[--i]);
 		return -ENOMEM;
 	}
-	fib->open_vrfs |= 1ull << vrf;
+	fib->open_vrfs[vrf / 64] |= 1ull << vrf % 64;
+	fib->n_vrfs++;
 	return 0;
 }
 
@@ -103,18 +104,22 @@ static int keep_linux(struct fib *fib)
 
 int vrf_open_main(struct fib *fib)
 {
-	for (uint8_t vrf = 0; vrf < FIB_MAX_VRFS; vrf++) {
-		struct fib_view *view = &fib->vrf_view[vrf];
-
-		*view = fib->view;
-		if (!vrf)
-			continue;
-		view->lookup4 = lookup4_small;
-		view->begin4 = NULL;
-		view->root4 = publish6_root(&fib->publish6, rib_tree(vrf, 4));
-		view->root6 = publish6_root(&fib->publish6, rib_tree(vrf, 6));
-	}
+	fib->vrf_view[0] = fib->view;
 	return add_builtins(fib, 0) || keep_linux(fib) ? -ENOMEM : 0;
+}
+
+// Workers read it only once an interface is in this VRF.
+static void make_view(struct fib *fib, uint16_t vrf)
+{
+	struct fib_view *view = &fib->vrf_view[vrf];
+
+	publish4_open_vrf(&fib->publish4, vrf);
+	*view = fib->view;
+	view->is_far4 = view->waits4 = false;
+	view->lookup4 = fib->lookups->vrf4;
+	view->begin4 = fib->lookups->vrf_begin4;
+	view->root4 = publish4_root(&fib->publish4, vrf);
+	view->root6 = publish6_root(&fib->publish6, vrf);
 }
 
 void fib_follow_linux(struct fib *fib)
@@ -125,40 +130,44 @@ void fib_follow_linux(struct fib *fib)
 	fib->follows_linux = true;
 }
 
-const struct fib_view *vrf_view_of(const struct fib *fib, uint8_t vrf)
+const struct fib_view *vrf_view_of(const struct fib *fib, uint16_t vrf)
 {
-	return vrf ? &fib->vrf_view[vrf] : &fib->view;
+	if (!vrf)
+		return &fib->view;
+	return vrf < FIB_MAX_VRFS && fib->vrf_view[vrf].node4 ? &fib->vrf_view[vrf] : NULL;
 }
 
-int fib_vrf_open(struct fib *fib, uint8_t vrf, struct error *error)
+int fib_vrf_open(struct fib *fib, uint16_t vrf, struct error *error)
 {
 	if (vrf >= FIB_MAX_VRFS)
 		return error_set(error, -EINVAL, "invalid VRF %u: expected 1 to %u", vrf,
 			FIB_MAX_VRFS - 1);
 	if (vrf_exists(fib, vrf))
 		return error_set(error, -EEXIST, "VRF %u is already open", vrf);
+	if (!vrf_view_of(fib, vrf))
+		make_view(fib, vrf);
 	if (add_builtins(fib, vrf))
 		return error_set(error, -ENOMEM, "not enough memory for VRF %u", vrf);
 	return 0;
 }
 
-void fib_vrf_close(struct fib *fib, uint8_t vrf)
+void fib_vrf_close(struct fib *fib, uint16_t vrf)
 {
-	const uint8_t trees[] = {rib_tree(vrf, 4), rib_tree(vrf, 6)};
+	const uint16_t trees[] = {rib_tree(vrf, 4), rib_tree(vrf, 6)};
 
 	if (!vrf || !vrf_exists(fib, vrf))
 		return;
-	fib->open_vrfs &= ~(1ull << vrf);
+	fib->open_vrfs[vrf / 64] &= ~(1ull << vrf % 64);
+	fib->n_vrfs--;
 	for (size_t i = 0; i < ARRAY_LEN(trees); i++)
 		change_clear(fib, trees[i]);
 	for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
 		remove_builtin(fib, vrf, &builtins[i]);
-	for (size_t i = 0; i < ARRAY_LEN(trees); i++)
-		if (!fib->rib.root[trees[i]]) // otherwise neighbours are left there for a reopening
-			publish6_close_tree(&fib->publish6, trees[i]);
+	if (!fib->rib.root[rib_tree(vrf, 6)]) // otherwise neighbours are left there for a reopening
+		publish6_close_root(&fib->publish6, vrf);
 }
 
-bool fib_vrf_is_open(const struct fib *fib, uint8_t vrf)
+bool fib_vrf_is_open(const struct fib *fib, uint16_t vrf)
 {
 	return vrf_exists(fib, vrf);
 }

@@ -40,7 +40,7 @@ static uint8_t port_of_tag(uint16_t tag)
 	return VLAN_PORT + tag % 3;
 }
 
-static uint8_t vrf_of_tag(uint16_t tag)
+static uint16_t vrf_of_tag(uint16_t tag)
 {
 	return tag / 3 % 2;
 }
@@ -184,7 +184,7 @@ static void change_routes(struct fib *fib)
 	struct fib_change change[6];
 
 	for (unsigned i = 0; i < 6; i++) {
-		uint8_t vrf = model_random(fib_vrf_is_open(fib, 2) ? 3 : 2);
+		uint16_t vrf = model_random(fib_vrf_is_open(fib, 2) ? 3 : 2);
 		uint8_t family = i & 1 ? 4 : 6;
 		unsigned len = (family == 4 ? lens4 : lens6)[model_random(6)];
 		unsigned host_bits = family == 4 ? 32 - len : 64 - len;
@@ -262,6 +262,8 @@ static struct fib *watched_fib(void)
 		assert_int_equal(fib_iface_set(fib, port, &settings), 0);
 	}
 	assert_int_equal(fib_vrf_open(fib, 1, NULL), 0);
+	assert_int_equal(fib_vrf_open(fib, 2, NULL), 0); // workers read a VRF once it was open
+	fib_vrf_close(fib, 2);
 	for (unsigned vrf = 0; vrf < 2; vrf++) {
 		set_all_covering(fib, vrf);
 		change[vrf] = host_change(vrf, 4, CONNECTED, 24);

@@ -152,7 +152,7 @@ static long resident_bytes(void)
 	return resident * sysconf(_SC_PAGESIZE);
 }
 
-static void fill_ten(struct fib *fib, uint8_t vrf)
+static void fill_ten(struct fib *fib, uint16_t vrf)
 {
 	// Default routes of both families and eight more.
 	static const char *const text[] = {"0.0.0.0/0", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24",
@@ -198,7 +198,7 @@ static void a_closed_vrf_leaves_nothing_behind(void **state)
 	struct fib_usage before, after;
 	const struct blocks *pools[] = {&fib->rib.nodes, &fib->publish4.leaf, &fib->publish6.wide,
 		&fib->publish6.leaf, &fib->publish6.line};
-	uint32_t n[ARRAY_LEN(pools)];
+	uint32_t n[ARRAY_LEN(pools)], n_pages = 0;
 	struct wire_addr addr;
 
 	fib_usage(fib, &before);
@@ -214,15 +214,87 @@ static void a_closed_vrf_leaves_nothing_behind(void **state)
 				churn_apply(&model[1], &change));
 		}
 		fib_vrf_close(fib, 7);
-		for (unsigned slot = 0; slot < 2 << 16; slot++)
-			assert_int_equal(publish6_root(&fib->publish6, rib_tree(7, 4))[slot], 0);
+		for (unsigned slot = 0; slot < 1 << ROOT6_BITS; slot++)
+			assert_int_equal(publish6_root(&fib->publish6, 7)[slot], 0);
+		for (unsigned slot = 0; slot < ROOT4_SLOTS; slot++)
+			assert_int_equal(publish4_root(&fib->publish4, 7)[slot],
+				PAGE4_EMPTY * PAGE4_NODES);
 		wire_addr_parse("127.0.0.1", &addr);
 		assert_int_equal(fib_lookup(fib, 7, &addr), 0);
 		fib_usage(fib, &after);
 		assert_memory_equal(&before.n_routes4, &after.n_routes4, 4 * sizeof(uint32_t));
 		for (size_t i = 0; i < ARRAY_LEN(pools); i++)
 			assert_int_equal(held(pools[i]), n[i]);
+		// Those of the built-in routes, which the main table has, too, are kept.
+		if (!round)
+			n_pages = held(&fib->publish4.page);
+		assert_int_equal(held(&fib->publish4.page), n_pages);
 	}
+	fib_destroy(fib);
+}
+
+// Every VRF has a default route and a network of its own; all of them are open at the same time.
+static void all_vrfs_hold_routes_of_their_own(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	struct wire_addr addr, far;
+	struct error error;
+
+	wire_addr_parse("10.1.2.3", &addr);
+	wire_addr_parse("200.1.2.3", &far);
+	long before = resident_bytes();
+	for (uint16_t vrf = 1; vrf < FIB_MAX_VRFS; vrf++) {
+		struct fib_change change[2] = {{.op = FIB_ADD}, {.op = FIB_ADD}};
+
+		assert_int_equal(fib_vrf_open(fib, vrf, &error), 0);
+		for (unsigned i = 0; i < 2; i++) {
+			change[i].route.vrf = vrf;
+			change[i].route.hop =
+				(struct fib_hop){.kind = FIB_VIA, .iface = i, .via.family = 4};
+			memcpy(change[i].route.hop.via.bytes, &vrf, sizeof(vrf));
+		}
+		wire_prefix_parse("0.0.0.0/0", &change[0].route.prefix);
+		wire_prefix_parse("10.1.2.0/24", &change[1].route.prefix);
+		assert_int_equal(fib_change(fib, change, 2, NULL, &error), 0);
+	}
+	long each = (resident_bytes() - before) / (FIB_MAX_VRFS - 1);
+	print_message("%ld KiB resident for each of 4,095 VRFs\n", each >> 10);
+	assert_in_range(each, 1, 128 << 10);
+	for (uint16_t vrf = 1; vrf < FIB_MAX_VRFS; vrf++) {
+		struct fib_hop_info near_info, far_info;
+
+		assert_true(fib_hop_info(fib, fib_lookup(fib, vrf, &addr), &near_info));
+		assert_true(fib_hop_info(fib, fib_lookup(fib, vrf, &far), &far_info));
+		assert_memory_equal(near_info.hop.via.bytes, &vrf, sizeof(vrf));
+		assert_memory_equal(far_info.hop.via.bytes, &vrf, sizeof(vrf));
+		assert_int_equal(near_info.hop.iface, 1);
+		assert_int_equal(far_info.hop.iface, 0);
+	}
+	assert_int_equal(fib_lookup(fib, 0, &addr), 0);
+	fib_destroy(fib);
+}
+
+// Two halves instead of a default route, as VPN clients add, and routes in each of many blocks.
+static void routes_shorter_than_a_page_take_no_page_of_their_own(void **state)
+{
+	static const char *const text[] = {"0.0.0.0/1", "128.0.0.0/1", "64.0.0.0/2", "10.0.0.0/8",
+		"20.32.0.0/11"};
+	struct fib *fib = fib_create(NULL);
+	struct fib_change change[ARRAY_LEN(text)];
+
+	assert_int_equal(fib_vrf_open(fib, 1, NULL), 0);
+	const uint32_t n = held(&fib->publish4.page);
+	for (size_t i = 0; i < ARRAY_LEN(text); i++) {
+		change[i] = (struct fib_change){.op = FIB_ADD, .route.vrf = 1};
+		change[i].route.hop = (struct fib_hop){.kind = FIB_PEER, .iface = i};
+		wire_prefix_parse(text[i], &change[i].route.prefix);
+	}
+	assert_int_equal(fib_change(fib, change, ARRAY_LEN(text), NULL, NULL), 0);
+	assert_int_equal(held(&fib->publish4.page), n + ARRAY_LEN(text)); // one for each hop
+	for (size_t i = 0; i < ARRAY_LEN(text); i++)
+		change[i].op = FIB_DELETE;
+	assert_int_equal(fib_change(fib, change, ARRAY_LEN(text), NULL, NULL), 0);
+	assert_int_equal(held(&fib->publish4.page), n);
 	fib_destroy(fib);
 }
 
@@ -245,7 +317,7 @@ static const struct {
 	{"ff02::1", VERDICT_MULTICAST, VERDICT_MULTICAST},
 };
 
-static void expect_reserved(struct fib *fib, uint8_t vrf, bool follows_linux)
+static void expect_reserved(struct fib *fib, uint16_t vrf, bool follows_linux)
 {
 	for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
 		struct fib_answer answer;
@@ -259,7 +331,7 @@ static void expect_reserved(struct fib *fib, uint8_t vrf, bool follows_linux)
 	}
 }
 
-static void add_defaults(struct fib *fib, uint8_t vrf)
+static void add_defaults(struct fib *fib, uint16_t vrf)
 {
 	static const char *const text[] = {"0.0.0.0/0", "::/0"};
 
@@ -306,14 +378,14 @@ static void refuses_vrfs_that_are_not_open(void **state)
 	assert_int_equal(fib_change(fib, &change, 1, NULL, &error), -EINVAL);
 	assert_string_equal(error.text,
 		"cannot apply 10.0.0.0/8 in VRF 5: no such VRF; open it first");
-	change.route.vrf = 64;
+	change.route.vrf = FIB_MAX_VRFS;
 	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), -EINVAL);
 	assert_int_equal(fib_lookup(fib, 5, &addr) | fib_lookup(fib, 200, &addr), 0);
 	rib_lookup(fib, 200, &addr, &answer);
 	assert_int_equal(answer.verdict, VERDICT_NO_ROUTE);
 	assert_false(fib_next(fib, &(struct fib_walk){.family = 4, .vrf = 200}, &route));
-	assert_int_equal(fib_vrf_open(fib, 64, &error), -EINVAL);
-	assert_string_equal(error.text, "invalid VRF 64: expected 1 to 63");
+	assert_int_equal(fib_vrf_open(fib, FIB_MAX_VRFS, &error), -EINVAL);
+	assert_string_equal(error.text, "invalid VRF 4096: expected 1 to 4095");
 	assert_int_equal(fib_vrf_open(fib, 0, NULL), -EEXIST);
 	assert_int_equal(fib_vrf_open(fib, 5, NULL), 0);
 	assert_int_equal(fib_vrf_open(fib, 5, NULL), -EEXIST);
@@ -356,14 +428,14 @@ static void shares_next_hops_between_vrfs(void **state)
 
 // Neighbours.
 
-static void tell_iface(struct fib *fib, uint8_t port, uint8_t vrf)
+static void tell_iface(struct fib *fib, uint8_t port, uint16_t vrf)
 {
 	struct iface settings = {.port = port, .vrf = vrf, .mtu = 1500, .mac.bytes = {2}};
 
 	assert_int_equal(fib_iface_set(fib, port, &settings), 0);
 }
 
-static void connect_link(struct fib *fib, uint8_t port, uint8_t vrf)
+static void connect_link(struct fib *fib, uint8_t port, uint16_t vrf)
 {
 	struct fib_change change = {.op = FIB_REPLACE,
 		.route = {.vrf = vrf, .hop = {.kind = FIB_CONNECTED, .iface = port}}};
@@ -374,7 +446,7 @@ static void connect_link(struct fib *fib, uint8_t port, uint8_t vrf)
 
 // The last byte of the destination MAC of packets to an address in a VRF; -1: they are not
 // forwarded.
-static int mac_to(const struct fib *fib, uint8_t vrf, const char *text)
+static int mac_to(const struct fib *fib, uint16_t vrf, const char *text)
 {
 	struct fib_answer answer;
 	struct wire_addr addr;
@@ -417,14 +489,14 @@ static void knows_neighbours_in_the_vrf_of_their_iface_alone(void **state)
 	set_neighbour(fib, 1, "10.0.0.8", 20);
 	assert_int_equal(mac_to(fib, 0, "10.0.0.7"), 7);
 	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), 8);
-	assert_int_equal(mac_to(fib, 63, "10.0.0.7"), 9);
+	assert_int_equal(mac_to(fib, 4095, "10.0.0.7"), 9);
 	assert_int_equal(mac_to(fib, 1, "10.0.0.8"), 20);
 	assert_int_equal(mac_to(fib, 0, "10.0.0.8"), -1);
 	unset_neighbour(fib, 1, "10.0.0.7");
 	assert_int_equal(mac_to(fib, 0, "10.0.0.7"), 7);
 	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), -1);
-	connect_link(fib, 0, 63); // a route leaked from another VRF: Linux resolves it
-	assert_int_equal(mac_to(fib, 63, "10.0.0.7"), -1);
+	connect_link(fib, 0, 4095); // a route leaked from another VRF: Linux resolves it
+	assert_int_equal(mac_to(fib, 4095, "10.0.0.7"), -1);
 	fib_destroy(fib);
 }
 
@@ -453,7 +525,7 @@ static void takes_neighbours_along_when_a_iface_changes_vrf(void **state)
 	connect_link(fib, 2, 1);
 	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), 7); // reachable again
 	fib_vrf_close(fib, 1);
-	tell_iface(fib, 2, 63); // out of a closed VRF
+	tell_iface(fib, 2, 4095); // out of a closed VRF
 	unset_neighbour(fib, 2, "10.0.0.7");
 	unset_neighbour(fib, 2, "fe80::1");
 	struct fib_change change = {.op = FIB_DELETE};
@@ -473,6 +545,8 @@ int main(void)
 		cmocka_unit_test(the_limited_broadcast_is_never_forwarded),
 		cmocka_unit_test(lists_each_vrf_by_itself),
 		cmocka_unit_test(a_closed_vrf_leaves_nothing_behind),
+		cmocka_unit_test(all_vrfs_hold_routes_of_their_own),
+		cmocka_unit_test(routes_shorter_than_a_page_take_no_page_of_their_own),
 		cmocka_unit_test(tables_that_follow_linux_have_its_reserved_ranges),
 		cmocka_unit_test(refuses_vrfs_that_are_not_open),
 		cmocka_unit_test(shares_next_hops_between_vrfs),

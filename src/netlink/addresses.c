@@ -48,14 +48,14 @@ static struct address *find(const struct addresses *all, const struct address *w
 }
 
 // The VRF of the routes that use this source address.
-static uint8_t vrf_of(const struct ifaces *ifaces, int ifindex)
+static uint16_t vrf_of(const struct ifaces *ifaces, int ifindex)
 {
 	const struct interface *one = interfaces_find(&ifaces->all, ifindex);
 
 	return one ? vrfs_of_interface(ifaces, one) : 0;
 }
 
-static bool is_ours_in(const struct ifaces *ifaces, uint8_t vrf, const struct wire_addr *local)
+static bool is_ours_in(const struct ifaces *ifaces, uint16_t vrf, const struct wire_addr *local)
 {
 	const struct address *one = first_of(&ifaces->addresses, local);
 
@@ -70,7 +70,7 @@ static void remove_address(struct ifaces *ifaces, struct address *gone, bool is_
 {
 	struct interface *one = interfaces_find(&ifaces->all, gone->ifindex);
 	struct routes *routes = ifaces->mirror->routes;
-	uint8_t vrf = vrf_of(ifaces, gone->ifindex);
+	uint16_t vrf = vrf_of(ifaces, gone->ifindex);
 
 	hash_table_remove(&ifaces->addresses.by_local, &gone->node);
 	if (is_reported && vrf != IFACES_NO_VRF && !is_ours_in(ifaces, vrf, &gone->local))

@@ -275,15 +275,15 @@ static bool is_vrf(const struct interface *one)
 	return one->is_known && !strcmp(one->iface.kind, "vrf") && one->iface.vrf_table;
 }
 
-uint8_t ifaces_vrf_of_table(const struct mirror *mirror, uint32_t table)
+uint16_t ifaces_vrf_of_table(const struct mirror *mirror, uint32_t table)
 {
 	const struct vrfs *vrfs = &mirror->ifaces->vrfs;
 
 	if (table >= TABLE_DEFAULT && table <= TABLE_LOCAL)
 		return 0;
-	for (unsigned id = 1; id < FIB_MAX_VRFS; id++)
+	for (uint16_t id = vrfs->of_hash[table % FIB_MAX_VRFS]; id; id = vrfs->chain[id])
 		if (vrfs->table[id] == table && !vrfs->rests[id])
-			return (uint8_t)id;
+			return id;
 	return IFACES_NO_VRF;
 }
 
@@ -295,30 +295,53 @@ const struct interface *vrfs_master(const struct ifaces *ifaces, const struct in
 	return master && is_vrf(master) ? master : NULL;
 }
 
-uint8_t vrfs_of_interface(const struct ifaces *ifaces, const struct interface *one)
+uint16_t vrfs_of_interface(const struct ifaces *ifaces, const struct interface *one)
 {
 	const struct interface *master = is_vrf(one) ? one : vrfs_master(ifaces, one);
 
 	return master ? ifaces_vrf_of_table(ifaces->mirror, master->iface.vrf_table) : 0;
 }
 
-static void open_one(struct ifaces *ifaces, uint32_t table)
+static void add_vrf(struct vrfs *vrfs, uint16_t id, uint32_t table)
 {
+	uint16_t *first = &vrfs->of_hash[table % FIB_MAX_VRFS];
+
+	vrfs->table[id] = table;
+	vrfs->chain[id] = *first;
+	*first = id;
+	vrfs->end = MAX_OF(vrfs->end, id + 1u);
+}
+
+static void remove_vrf(struct vrfs *vrfs, uint16_t id)
+{
+	uint16_t *at = &vrfs->of_hash[vrfs->table[id] % FIB_MAX_VRFS];
+
+	while (*at != id)
+		at = &vrfs->chain[*at];
+	*at = vrfs->chain[id];
+	vrfs->table[id] = 0;
+	vrfs->rests[id] = false;
+}
+
+static void open_one(struct ifaces *ifaces, const struct interface *device)
+{
+	const uint32_t table = device->iface.vrf_table;
 	struct vrfs *vrfs = &ifaces->vrfs;
 	struct error error;
-	unsigned id = 1;
+	uint16_t id = 1;
 
 	while (id < FIB_MAX_VRFS && vrfs->table[id])
 		id++;
 	if (id == FIB_MAX_VRFS)
 		return;
-	if (fib_vrf_open(ifaces->mirror->settings.fib, (uint8_t)id, &error)) {
+	if (fib_vrf_open(ifaces->mirror->settings.fib, id, &error)) {
 		if (vrfs->refused != table)
 			log_warn("%s", error.text);
 		vrfs->refused = table;
 		return;
 	}
-	vrfs->table[id] = table;
+	add_vrf(vrfs, id, table);
+	vrfs->device[id] = device->ifindex;
 	vrfs->wanted[id] = true;
 	routes_vrf_changed(ifaces->mirror->routes, table);
 }
@@ -330,14 +353,16 @@ void vrfs_follow(struct ifaces *ifaces)
 	memset(vrfs->wanted, 0, sizeof(vrfs->wanted));
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		if (is_vrf(one)) {
-			uint8_t id = ifaces_vrf_of_table(ifaces->mirror, one->iface.vrf_table);
+			uint16_t id = ifaces_vrf_of_table(ifaces->mirror, one->iface.vrf_table);
 
-			if (id == IFACES_NO_VRF)
-				open_one(ifaces, one->iface.vrf_table);
-			else
-				vrfs->wanted[id] = true;
+			if (id == IFACES_NO_VRF) {
+				open_one(ifaces, one);
+				continue;
+			}
+			vrfs->wanted[id] = true;
+			vrfs->device[id] = one->ifindex;
 		}
-	for (unsigned id = 1; id < FIB_MAX_VRFS; id++)
+	for (unsigned id = 1; id < vrfs->end; id++)
 		if (vrfs->table[id] && !vrfs->rests[id] && !vrfs->wanted[id]) {
 			vrfs->rests[id] = true;
 			routes_vrf_changed(ifaces->mirror->routes, vrfs->table[id]);
@@ -348,33 +373,38 @@ void vrfs_settled(struct ifaces *ifaces)
 {
 	struct vrfs *vrfs = &ifaces->vrfs;
 
-	for (unsigned id = 1; id < FIB_MAX_VRFS; id++)
+	for (unsigned id = 1; id < vrfs->end; id++)
 		if (vrfs->rests[id]) {
-			fib_vrf_close(ifaces->mirror->settings.fib, (uint8_t)id);
-			vrfs->table[id] = 0;
-			vrfs->rests[id] = false;
+			fib_vrf_close(ifaces->mirror->settings.fib, id);
+			remove_vrf(vrfs, id);
 			ifaces->is_dirty = true; // there is space for one that was refused
 		}
 }
 
-uint32_t ifaces_table_of_vrf(const struct mirror *mirror, uint8_t vrf)
+uint32_t ifaces_table_of_vrf(const struct mirror *mirror, uint16_t vrf)
 {
 	if (vrf == 0)
 		return TABLE_MAIN;
 	return vrf < FIB_MAX_VRFS ? mirror->ifaces->vrfs.table[vrf] : 0;
 }
 
-static const struct interface *device_of(const struct ifaces *ifaces, uint8_t vrf)
+// Usually the device that was seen last, unless it was removed or got another table.
+static const struct interface *device_of(const struct ifaces *ifaces, uint16_t vrf)
 {
+	const struct interface *device = interfaces_find(&ifaces->all, ifaces->vrfs.device[vrf]);
+
+	if (device && is_vrf(device) && vrfs_of_interface(ifaces, device) == vrf)
+		return device;
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		if (is_vrf(one) && vrfs_of_interface(ifaces, one) == vrf)
 			return one;
 	return NULL;
 }
 
-const char *ifaces_vrf_name(const struct mirror *mirror, uint8_t vrf)
+const char *ifaces_vrf_name(const struct mirror *mirror, uint16_t vrf)
 {
-	const struct interface *device = vrf ? device_of(mirror->ifaces, vrf) : NULL;
+	const bool is_used = vrf && vrf < FIB_MAX_VRFS && mirror->ifaces->vrfs.table[vrf];
+	const struct interface *device = is_used ? device_of(mirror->ifaces, vrf) : NULL;
 
 	return device ? device->iface.name : NULL;
 }
@@ -383,7 +413,7 @@ int ifaces_vrf_find(const struct mirror *mirror, const char *name)
 {
 	for (struct interface *one = NULL; (one = interfaces_next(&mirror->ifaces->all, one));)
 		if (is_vrf(one) && !strcmp(one->iface.name, name)) {
-			uint8_t vrf = vrfs_of_interface(mirror->ifaces, one);
+			uint16_t vrf = vrfs_of_interface(mirror->ifaces, one);
 
 			return vrf == IFACES_NO_VRF ? -ENOENT : vrf;
 		}

@@ -18,7 +18,7 @@ enum { DRAWS = 8 }; // attempts to find an address not covered by a longer prefi
 struct suspect {
 	struct wire_addr addr;
 	struct wire_prefix prefix; // of the route
-	uint8_t vrf;
+	uint16_t vrf;
 };
 
 struct audit {
@@ -65,7 +65,7 @@ void audit_info(const struct audit *audit, struct netlink_info *out)
 }
 
 // VRF 0 is always open.
-static uint8_t next_vrf(const struct fib *fib, unsigned vrf)
+static uint16_t next_vrf(const struct fib *fib, unsigned vrf)
 {
 	do
 		vrf = (vrf + 1) % FIB_MAX_VRFS;

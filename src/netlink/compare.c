@@ -48,14 +48,14 @@ static int index_here(void *name)
 }
 
 // The interface that selects a VRF's table in route lookups; 0: the main VRF.
-static int device_of_vrf(struct netlink *netlink, uint8_t vrf)
+static int device_of_vrf(struct netlink *netlink, uint16_t vrf)
 {
 	const char *name = vrf ? ifaces_vrf_name(netlink->mirror, vrf) : NULL;
 
 	return name ? tap_run_in_netns(netlink->ctx.taps, index_here, (void *)name, NULL) : 0;
 }
 
-int compare_ask(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
+int compare_ask(struct netlink *netlink, uint16_t vrf, const struct wire_addr *addr,
 	struct event_route *out)
 {
 	size_t bytes = addr->family == 4 ? 4 : 16;
@@ -368,7 +368,7 @@ static bool compare(struct netlink *netlink, const struct fib_answer *workers, i
 }
 
 // The kernel's route, with its next-hop objects. Returns 0 or the kernel's error.
-static int ask_route(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
+static int ask_route(struct netlink *netlink, uint16_t vrf, const struct wire_addr *addr,
 	struct event_route *route, struct nexthops *nexthops)
 {
 	int err = compare_ask(netlink, vrf, addr, route);
@@ -380,7 +380,7 @@ static int ask_route(struct netlink *netlink, uint8_t vrf, const struct wire_add
 	return err == -ENOENT ? 0 : err; // an object was deleted meanwhile: its hops are missing
 }
 
-static int explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
+static int explain(struct netlink *netlink, uint16_t vrf, const struct wire_addr *addr,
 	struct nexthops *nexthops, struct netlink_route_check *out)
 {
 	struct event_route route = {.prefix = {*addr, 0}};
@@ -403,7 +403,7 @@ static int explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr 
 	return 0;
 }
 
-int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
+int netlink_explain(struct netlink *netlink, uint16_t vrf, const struct wire_addr *addr,
 	struct netlink_route_check *out, struct error *error)
 {
 	struct nexthops nexthops;

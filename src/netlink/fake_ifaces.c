@@ -28,7 +28,7 @@ const char *ifaces_name(const struct mirror *mirror, int ifindex)
 	return ifindex > 0 && ifindex < FAKE_IFACES ? names[ifindex] : "?";
 }
 
-uint8_t ifaces_vrf_of_table(const struct mirror *mirror, uint32_t table)
+uint16_t ifaces_vrf_of_table(const struct mirror *mirror, uint32_t table)
 {
 	if (table == FAKE_VRF_TABLE && fake.has_vrf)
 		return 1;
@@ -261,7 +261,7 @@ static void print_group(const struct fib_hop *hop, char *text)
 			member[i].weight);
 }
 
-const char *fake_ask_vrf(uint8_t vrf, const char *text)
+const char *fake_ask_vrf(uint16_t vrf, const char *text)
 {
 	static const char *const kinds[N_FIB_KINDS] = {"via", "dev", "peer", "group", "local",
 		"blackhole", "unreachable", "prohibit", "martian", "link-local", "multicast",

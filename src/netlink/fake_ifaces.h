@@ -38,7 +38,7 @@ void fake_flush(void);
 // "linux", "nothing", "10.1.0.2 dev 1 weight 2, 10.2.0.2 dev 2 weight 1".
 const char *fake_ask(const char *addr);
 #define ASK(addr, answer) assert_string_equal(fake_ask(addr), answer)
-const char *fake_ask_vrf(uint8_t vrf, const char *addr);
+const char *fake_ask_vrf(uint16_t vrf, const char *addr);
 
 // Sets an interface up or down, or sets its carrier; routes are notified.
 void fake_set_up(int ifindex, bool is_up);

@@ -1,6 +1,8 @@
 // Builds the events that decode produces from kernel messages. Tests only.
 #include "netlink/fake_linux.h"
 
+#include "netlink/ifaces_inside.h"
+
 #include <errno.h>
 #include <linux/fib_rules.h>
 #include <linux/netlink.h>
@@ -366,10 +368,9 @@ void fake_foreign(struct fake_linux *fake, enum event_kind kind, const struct ev
 
 const struct iface *fake_fib_iface(const struct fake_linux *fake, int ifindex)
 {
-	for (uint16_t id = 0; id < IFACE_MAX; id++)
-		if (ifaces_ifindex(fake->mirror, id) == ifindex)
-			return fib_iface(fake->fib, id);
-	return NULL;
+	const struct interface *one = interfaces_find(&fake->mirror->ifaces->all, ifindex);
+
+	return one ? fib_iface(fake->fib, one->id) : NULL;
 }
 
 struct listing {

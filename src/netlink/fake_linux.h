@@ -89,7 +89,7 @@ struct fake_call {
 	enum fake_call_kind kind;
 	int ifindex;    // calls about interfaces
 	uint32_t table; // calls about VRFs; for addresses, the VRF
-	uint8_t vrf;    // the result of ifaces_vrf_of_table()
+	uint16_t vrf;   // the result of ifaces_vrf_of_table()
 	struct wire_addr addr;
 };
 

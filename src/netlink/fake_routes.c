@@ -73,7 +73,7 @@ void routes_iface_gone(struct routes *routes, int ifindex)
 	write_down((struct fake_call){.kind = CALL_GONE, .ifindex = ifindex});
 }
 
-void routes_address_gone(struct routes *routes, uint8_t vrf, const struct wire_addr *local)
+void routes_address_gone(struct routes *routes, uint16_t vrf, const struct wire_addr *local)
 {
 	write_down((struct fake_call){.kind = CALL_ADDRESS, .table = vrf, .addr = *local});
 }

@@ -181,7 +181,7 @@ static void free_if_empty(struct routes *routes, uint32_t number)
 static bool make_change(struct routes *routes, uint32_t number, size_t at)
 {
 	struct store_place *place = &routes->store.place[number];
-	uint8_t vrf = routes->store.domain[place->domain].vrf;
+	uint16_t vrf = routes->store.domain[place->domain].vrf;
 	struct fib_change *change = &routes->changes[at];
 	struct routes_choice choice;
 

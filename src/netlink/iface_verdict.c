@@ -28,7 +28,7 @@ const struct iface_reason_row iface_reason[N_IFACE_REASONS] = {
 		"packets routed via it are punted to Linux, which sends them"},
 	[REASON_PRIORITIES] = {0, "egress-qos-map on a VLAN interface",
 		"packets routed via it are punted to Linux, which sets their priority"},
-	[REASON_NO_TABLE] = {IFACE_LINUX, "interface in a VRF beyond the 63 that workers support",
+	[REASON_NO_TABLE] = {IFACE_LINUX, "interface in a VRF beyond the 4095 that workers support",
 		"all its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_VRF_DOWN] = {IFACE_LINUX, "interface in a VRF that is set down",
 		"all its frames, and all packets routed via it, are punted to Linux"},
@@ -111,7 +111,7 @@ static uint32_t check_master(const struct ifaces *ifaces, const struct interface
 		return 0;
 	if (!master)
 		return BIT(REASON_MASTER);
-	uint8_t found = vrfs_of_interface(ifaces, one);
+	uint16_t found = vrfs_of_interface(ifaces, one);
 	if (found == IFACES_NO_VRF)
 		return BIT(REASON_NO_TABLE);
 	*vrf = found;

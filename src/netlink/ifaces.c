@@ -289,7 +289,7 @@ struct ifaces_state ifaces_state(const struct mirror *mirror, int ifindex)
 	return state_of(mirror->ifaces, interfaces_find(&mirror->ifaces->all, ifindex));
 }
 
-bool ifaces_has_own_rules(const struct mirror *mirror, uint8_t family, uint8_t vrf)
+bool ifaces_has_own_rules(const struct mirror *mirror, uint8_t family, uint16_t vrf)
 {
 	return foreign_has_own_rules(&mirror->ifaces->foreign, family, vrf != 0);
 }

@@ -49,7 +49,7 @@ struct interface {
 	unsigned mtu6;      // read with them; 0: unknown
 	uint32_t reasons;   // of the current verdict
 	uint16_t mtu;       // of its fib interface; routes depend on it and on the VRF
-	uint8_t vrf;
+	uint16_t vrf;
 	struct ifaces_state reported; // what routes were last notified of
 };
 
@@ -128,20 +128,24 @@ bool foreign_has_own_rules(const struct foreign *foreign, uint8_t family, bool i
 bool foreign_unsupported(const struct ifaces *ifaces,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 
-// VRF devices: their tables get an id in the fib, 1 to 63.
+// VRF devices: their tables get an id in the fib, 1 to 4095.
 struct vrfs {
-	uint32_t table[FIB_MAX_VRFS]; // by id; 0: free
-	bool rests[FIB_MAX_VRFS];     // released; its fib table stays open until routes have been
-	                              // removed from it
-	bool wanted[FIB_MAX_VRFS];    // scratch: set while scanning VRF devices
-	uint32_t refused;             // a table for which the fib had no space
+	uint32_t table[FIB_MAX_VRFS];   // by id; 0: free
+	int device[FIB_MAX_VRFS];       // a VRF device with this table, when it was last seen
+	bool rests[FIB_MAX_VRFS];       // released; its fib table stays open until routes have been
+	                                // removed from it
+	bool wanted[FIB_MAX_VRFS];      // scratch: set while scanning VRF devices
+	uint16_t of_hash[FIB_MAX_VRFS]; // by the last bits of the table: first id, 0: none
+	uint16_t chain[FIB_MAX_VRFS];   // next id with the same bits
+	unsigned end;                   // ids from here on were never used
+	uint32_t refused;               // a table for which the fib had no space
 };
 
 // Opens tables of new VRF devices, closes those of removed devices and notifies routes.
 void vrfs_follow(struct ifaces *ifaces);
 void vrfs_settled(struct ifaces *ifaces);
 // The VRF of the interface's master: 0 without one, IFACES_NO_VRF if workers have no such table.
-uint8_t vrfs_of_interface(const struct ifaces *ifaces, const struct interface *one);
+uint16_t vrfs_of_interface(const struct ifaces *ifaces, const struct interface *one);
 // The VRF device among its masters; NULL: none.
 const struct interface *vrfs_master(const struct ifaces *ifaces, const struct interface *one);
 

@@ -75,7 +75,7 @@ enum { COMPARE_TEXT = 120 };
 
 // Queries the kernel's route for an address in a VRF (RTM_GETROUTE with fib match). Returns 0 or
 // the kernel's error: -ENETUNREACH, -EHOSTUNREACH...
-int compare_ask(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
+int compare_ask(struct netlink *netlink, uint16_t vrf, const struct wire_addr *addr,
 	struct event_route *out);
 
 // Linux's next-hop objects, as it has them now: the object `id` and the members of a group, or all.

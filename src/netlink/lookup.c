@@ -13,7 +13,7 @@ const char *netlink_iface_name(const struct netlink *netlink, uint16_t iface)
 	return ifindex ? ifaces_name(netlink->mirror, ifindex) : NULL;
 }
 
-const char *netlink_vrf_name(const struct netlink *netlink, uint8_t vrf)
+const char *netlink_vrf_name(const struct netlink *netlink, uint16_t vrf)
 {
 	return ifaces_vrf_name(netlink->mirror, vrf);
 }
@@ -44,7 +44,7 @@ static bool find_domain(const struct store *store, uint32_t table, uint16_t *out
 }
 
 // The place of a prefix in a VRF's table; 0: none.
-static uint32_t find_place(const struct routes *routes, uint8_t vrf,
+static uint32_t find_place(const struct routes *routes, uint16_t vrf,
 	const struct wire_prefix *prefix)
 {
 	uint16_t domain;
@@ -71,7 +71,7 @@ static bool has_equals(const struct routes *routes, uint32_t number,
 	return n > 1;
 }
 
-enum lookup_worth routes_lookup_worth(struct routes *routes, uint8_t vrf,
+enum lookup_worth routes_lookup_worth(struct routes *routes, uint16_t vrf,
 	const struct wire_prefix *prefix)
 {
 	uint32_t number = find_place(routes, vrf, prefix);
@@ -96,7 +96,7 @@ enum lookup_worth routes_lookup_worth(struct routes *routes, uint8_t vrf,
 	return !prefix->len && has_equals(routes, number, &choice) ? LOOKUP_PREFIX : LOOKUP_ROUTE;
 }
 
-bool netlink_route_origin(const struct netlink *netlink, uint8_t vrf,
+bool netlink_route_origin(const struct netlink *netlink, uint16_t vrf,
 	const struct wire_prefix *prefix, struct netlink_origin *out)
 {
 	struct routes *routes = netlink->mirror->routes;

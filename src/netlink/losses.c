@@ -229,7 +229,7 @@ void routes_address_came(struct routes *routes, int ifindex)
 }
 
 // Only in the table of the interface's addresses.
-void routes_address_gone(struct routes *routes, uint8_t vrf, const struct wire_addr *local)
+void routes_address_gone(struct routes *routes, uint16_t vrf, const struct wire_addr *local)
 {
 	for (uint32_t i = 1; i < routes->hop_sets.n; i++) {
 		const struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, i);

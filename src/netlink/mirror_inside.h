@@ -20,7 +20,7 @@ struct mirror {
 // Kernel interfaces as far as the mirror needs them: which ones are ours (TAP interfaces and VLANs
 // on them), upper and lower devices, VRF devices and their tables, addresses, settings (netconf).
 
-enum { IFACES_NO_VRF = 255 };
+enum { IFACES_NO_VRF = 0xffff };
 
 int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *error);
 void ifaces_destroy(struct ifaces *ifaces);
@@ -59,17 +59,17 @@ const char *ifaces_name(const struct mirror *mirror, int ifindex); // "?": unkno
 // The VRF of a kernel table; main, local and default (254, 255, 253) are VRF 0. IFACES_NO_VRF:
 // workers have no such table. When a VRF is removed it becomes IFACES_NO_VRF at once, but its fib
 // table stays open until routes have been flushed.
-uint8_t ifaces_vrf_of_table(const struct mirror *mirror, uint32_t table);
+uint16_t ifaces_vrf_of_table(const struct mirror *mirror, uint32_t table);
 
 // Whether Linux looks routes up by rules other than the default ones, or lacks one of these: then
 // its answer for a destination may come from another table.
-bool ifaces_has_own_rules(const struct mirror *mirror, uint8_t family, uint8_t vrf);
+bool ifaces_has_own_rules(const struct mirror *mirror, uint8_t family, uint16_t vrf);
 
 // For display and for neighbour refresh.
-int ifaces_ifindex(const struct mirror *mirror, uint16_t iface);        // 0: no such interface
-const char *ifaces_vrf_name(const struct mirror *mirror, uint8_t vrf);  // NULL: not open
-int ifaces_vrf_find(const struct mirror *mirror, const char *name);     // -ENOENT
-uint32_t ifaces_table_of_vrf(const struct mirror *mirror, uint8_t vrf); // 0: not open
+int ifaces_ifindex(const struct mirror *mirror, uint16_t iface);         // 0: no such interface
+const char *ifaces_vrf_name(const struct mirror *mirror, uint16_t vrf);  // NULL: not open
+int ifaces_vrf_find(const struct mirror *mirror, const char *name);      // -ENOENT
+uint32_t ifaces_table_of_vrf(const struct mirror *mirror, uint16_t vrf); // 0: not open
 
 // All neighbours known to the kernel; those that are usable and on our interfaces are in the fib.
 
@@ -131,7 +131,7 @@ void routes_iface_gone(struct routes *routes, int ifindex);
 // An IPv4 address is no longer local in a VRF (no interface has it any more): routes that prefer it
 // as source are removed. / The kernel drops all IPv4 routes over an interface, including those for
 // its own addresses: its last address was removed, or it was moved into or out of a VRF.
-void routes_address_gone(struct routes *routes, uint8_t vrf, const struct wire_addr *local);
+void routes_address_gone(struct routes *routes, uint16_t vrf, const struct wire_addr *local);
 void routes_ip4_gone(struct routes *routes, int ifindex);
 // An interface got an IPv4 address: next hops that died with its last address are alive again.
 void routes_address_came(struct routes *routes, int ifindex);
@@ -156,7 +156,7 @@ enum lookup_worth {
 	// use either of two.
 	LOOKUP_NOTHING,
 };
-enum lookup_worth routes_lookup_worth(struct routes *routes, uint8_t vrf,
+enum lookup_worth routes_lookup_worth(struct routes *routes, uint16_t vrf,
 	const struct wire_prefix *prefix);
 // Routes that cannot be represented, summarised by reason and interface.
 void routes_unsupported(struct routes *routes,

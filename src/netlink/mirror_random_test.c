@@ -374,7 +374,7 @@ static void compare(struct fake_linux *fake)
 		compare_ifaces(fakes, ifindex);
 		compare_hosts(fakes, ifindex);
 	}
-	for (uint8_t vrf = 0, n = 0; vrf < FIB_MAX_VRFS; vrf++) {
+	for (uint16_t vrf = 0, n = 0; vrf < FIB_MAX_VRFS; vrf++) {
 		n += fib_vrf_is_open(fakes[0].fib, vrf) - fib_vrf_is_open(fakes[1].fib, vrf);
 		assert_true(vrf < FIB_MAX_VRFS - 1 || !n);
 	}

@@ -25,7 +25,7 @@ static void put_in(struct event_link iface, int master)
 	add(iface);
 }
 
-static uint8_t vrf_of(int ifindex)
+static uint16_t vrf_of(int ifindex)
 {
 	const struct iface *iface = fake_fib_iface(&fake, ifindex);
 
@@ -40,8 +40,8 @@ static void gives_a_vrf_device_a_table(void **state)
 	assert_int_equal(ifaces_vrf_of_table(fake.mirror, 253), 0);
 	assert_int_equal(ifaces_vrf_of_table(fake.mirror, 10), IFACES_NO_VRF);
 	add(fake_vrf(50, "red", 10));
-	uint8_t vrf = ifaces_vrf_of_table(fake.mirror, 10);
-	assert_in_range(vrf, 1, 63);
+	uint16_t vrf = ifaces_vrf_of_table(fake.mirror, 10);
+	assert_in_range(vrf, 1, 4095);
 	assert_true(fib_vrf_is_open(fake.fib, vrf));
 	assert_string_equal(ifaces_vrf_name(fake.mirror, vrf), "red");
 	assert_int_equal(ifaces_vrf_find(fake.mirror, "red"), vrf);
@@ -91,14 +91,18 @@ static void names_vrfs_beyond_what_workers_hold(void **state)
 
 	for (int i = 1; i <= FIB_MAX_VRFS; i++) {
 		snprintf(name, sizeof(name), "vrf%d", i);
-		add(fake_vrf(100 + i, name, 1000 + (uint32_t)i));
+		struct event_link vrf = fake_vrf(100 + i, name, 1000 + (uint32_t)i);
+
+		fake_router(&fake, &vrf);
+		if (i == FIB_MAX_VRFS - 1)
+			fake_flush(&fake); // the last one is beyond
 	}
 	put_in(fake_tap(0), 100 + FIB_MAX_VRFS);
 	put_in(fake_tap(1), 101);
 	assert_true(fake_fib_iface(&fake, 10)->flags & IFACE_LINUX);
 	assert_false(fake_fib_iface(&fake, 11)->flags & IFACE_LINUX);
 	assert_int_equal(fake_unsupported(&fake,
-				 "interface in a VRF beyond the 63 that workers support", NULL),
+				 "interface in a VRF beyond the 4095 that workers support", NULL),
 		1);
 	fake_iface_gone(&fake, 102); // frees an id
 	fake_flush(&fake);
@@ -165,7 +169,7 @@ static void lets_vrf_devices_share_a_table(void **state)
 static unsigned n_beyond(void)
 {
 	return fake_unsupported(&fake,
-		"VLAN interface beyond the 65535 interfaces that workers support", NULL);
+		"VLAN interface beyond the 65534 interfaces that workers support", NULL);
 }
 
 // The first VLANs are on a port, the others on these.

@@ -30,7 +30,7 @@ static uint8_t mac_of(int ifindex, const char *text)
 		return 0;
 	change.route.vrf = fib_iface(fake.fib, change.route.hop.iface)->vrf;
 	assert_int_equal(fib_change(fake.fib, &change, 1, NULL, NULL), 0);
-	rib_lookup(fake.fib, (uint8_t)change.route.vrf, &addr, &answer);
+	rib_lookup(fake.fib, change.route.vrf, &addr, &answer);
 	return answer.verdict == VERDICT_FORWARD ? answer.mac.bytes[5] : 0;
 }
 

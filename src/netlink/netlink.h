@@ -77,7 +77,7 @@ unsigned netlink_bursts(const struct netlink *netlink, struct netlink_burst out[
 
 // Kernel names of fib interfaces and VRFs, for display. NULL: unknown.
 const char *netlink_iface_name(const struct netlink *netlink, uint16_t iface);
-const char *netlink_vrf_name(const struct netlink *netlink, uint8_t vrf);
+const char *netlink_vrf_name(const struct netlink *netlink, uint16_t vrf);
 int netlink_vrf_find(const struct netlink *netlink,
 	const char *name); // -ENOENT: no such VRF device
 
@@ -109,7 +109,7 @@ struct netlink_route_check {
 	char differs[120]; // if not: description of the mismatch
 };
 // -ETIMEDOUT or -ENOBUFS with `error` set if the kernel did not reply.
-int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
+int netlink_explain(struct netlink *netlink, uint16_t vrf, const struct wire_addr *addr,
 	struct netlink_route_check *out, struct error *error);
 // The kernel's addresses on the TAP interface of a port, in no particular order, at most `max`;
 // returns how many were written.
@@ -121,7 +121,7 @@ struct netlink_origin {
 	uint8_t protocol; // RTPROT_KERNEL...: netlink_protocol_name
 	uint32_t metric;
 };
-bool netlink_route_origin(const struct netlink *netlink, uint8_t vrf,
+bool netlink_route_origin(const struct netlink *netlink, uint16_t vrf,
 	const struct wire_prefix *prefix, struct netlink_origin *out);
 // Name of a routing protocol (RTPROT_*), as iproute2 prints it; NULL if unknown. Any thread.
 const char *netlink_protocol_name(unsigned protocol);

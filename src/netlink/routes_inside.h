@@ -51,7 +51,7 @@ static_assert(sizeof(struct store_place) == 32, "two fill a cache line");
 struct store_domain {
 	uint32_t table;
 	uint32_t n_places;
-	uint8_t vrf; // IFACES_NO_VRF: workers have none
+	uint16_t vrf; // IFACES_NO_VRF: workers have none
 };
 
 struct store {

@@ -10,7 +10,7 @@ enum { TABLE_LOCAL = 255 };
 
 static bool has_vrf(const struct ifaces *ifaces)
 {
-	for (uint8_t vrf = 1; vrf < FIB_MAX_VRFS; vrf++)
+	for (uint16_t vrf = 1; vrf < FIB_MAX_VRFS; vrf++)
 		if (ifaces_table_of_vrf(ifaces->mirror, vrf))
 			return true;
 	return false;

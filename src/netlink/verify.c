@@ -26,8 +26,8 @@ static const char MISSING[] = "Linux has a route that workers do not have";
 // A kernel route that may be the best of its prefix; its full event is stored separately.
 struct wanted {
 	struct wire_prefix prefix;
-	uint8_t vrf, rank; // rank of its table
-	bool is_narrow;    // for one TOS or source prefix only
+	uint16_t vrf, rank; // rank of its table
+	bool is_narrow;     // for one TOS or source prefix only
 	uint32_t metric;
 	uint32_t order; // position in the dump
 	uint32_t said;  // offset of its event in `words`
@@ -82,7 +82,7 @@ static void take_wanted(void *arg, const struct event *event)
 	struct look *look = arg;
 	const struct event_route *route = &event->route;
 	size_t bytes = offsetof(struct event_route, hop[route->n_hops]);
-	uint8_t vrf;
+	uint16_t vrf;
 
 	if (event->kind != EVENT_ROUTE || is_built_in(&route->prefix))
 		return;

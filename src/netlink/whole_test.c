@@ -53,7 +53,7 @@ static void furnish(int ifindex, uint32_t table)
 	fake_neighbour(&fake, ifindex, "10.0.0.2", (struct fake_seen){2, NUD_REACHABLE});
 }
 
-static struct fib_answer look(uint8_t vrf, const char *text)
+static struct fib_answer look(uint16_t vrf, const char *text)
 {
 	struct wire_addr addr = fake_addr(text);
 	struct fib_answer answer;
@@ -89,7 +89,7 @@ static void forwards_by_what_was_told_in_the_wrong_order(void **state)
 	fake_flush(&fake);
 	fake_router(&fake, &red);
 	fake_flush(&fake);
-	uint8_t vrf = ifaces_vrf_of_table(fake.mirror, TABLE_RED);
+	uint16_t vrf = ifaces_vrf_of_table(fake.mirror, TABLE_RED);
 	assert_int_equal(look(vrf, "20.1.1.1").verdict, VERDICT_FORWARD);
 	assert_int_equal(verdict("20.1.1.1"), VERDICT_NO_ROUTE);
 	assert_int_equal(look(vrf, "20.1.1.1").hop.iface, ifaces_state(fake.mirror, VLAN).iface);
@@ -168,7 +168,7 @@ static void takes_a_vrf_away_with_its_routes(void **state)
 	fake_iface(&fake, &tap);
 	furnish(10, TABLE_RED);
 	add_route(hole);
-	uint8_t vrf = ifaces_vrf_of_table(fake.mirror, TABLE_RED);
+	uint16_t vrf = ifaces_vrf_of_table(fake.mirror, TABLE_RED);
 	assert_int_equal(look(vrf, "20.1.1.1").verdict, VERDICT_FORWARD);
 	tap.master = 0;
 	fake_iface(&fake, &tap);
