@@ -101,11 +101,9 @@ struct worker {
 		*dropped[PIPELINE_DEPTH * BURST_MAX] LINE_ALIGNED; // includes injected frames
 	struct deferred deferred;
 	struct injection injection;
-	uint64_t timed_from;    // when stat->bursts reaches this, the next burst is timed
-	uint64_t redirects_due; // TSC: theoretical arrival time of the redirect limit (GCRA)
-	struct rte_mempool *pool[PORT_WORKER_QUEUES]; // the pool that each queue receives into;
-	                                              // NULL: not checked
-	struct stats_step step;                       // cycles of the burst being timed
+	uint64_t timed_from;      // when stat->bursts reaches this, the next burst is timed
+	uint64_t redirects_due;   // TSC: theoretical arrival time of the redirect limit (GCRA)
+	struct stats_step step;   // cycles of the burst being timed
 	uint64_t cost_per_packet; // current estimate in cycles (datapath/cost.h); 0: unknown
 	uint64_t long_gap; // a loop iteration that takes this many cycles longer than expected
 	                   // is a stall

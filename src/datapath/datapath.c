@@ -40,8 +40,6 @@ static int add_worker(struct path *path, struct fib_rcu *rcu, struct tap_table *
 	w->poll = w->polls;
 	w->tsc_hz = rte_get_tsc_hz();
 	w->long_gap = w->tsc_hz / 1000000 * STALLS_LEAST_US;
-	for (unsigned q = 0; q < w->io->n_queues; q++)
-		w->pool[q] = port_pool(path->ports, w->io->queues[q].port);
 	return 0;
 }
 
