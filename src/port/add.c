@@ -1,7 +1,6 @@
 // Adds and removes ports while workers forward on the others. Control thread.
 #include "port/table.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "port/check.h"
 #include "port/eal.h"
@@ -14,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-static const uint64_t GRACE_NAP_NS = 50000, GRACE_LONG_NS = 1000000000;
+enum { GRACE_NAP_NS = 50000 };
 
 // EAL scans only the buses that it needs at start.
 static int check_bus(const struct port_table *ports, unsigned port, struct error *error)
@@ -142,22 +141,19 @@ void port_begin(struct port_table *ports, unsigned port)
 	port_set_carrier(ports, port, port_read_carrier(ports, device));
 }
 
-static void wait_for_workers(const struct port_table *ports, unsigned port)
+// Workers report every few microseconds, except one whose core is occupied: it is waited for.
+static void wait_until_passed(const struct port_table *ports, uint64_t token)
 {
 	const struct timespec nap = {.tv_nsec = GRACE_NAP_NS};
-	const uint64_t start_ns = clock_now_ns();
-	bool is_told = false;
 
-	while (ports->grace.has_passed &&
-		!ports->grace.has_passed(ports->grace.arg, ports->devices[port].token)) {
+	while (ports->grace.has_passed && !ports->grace.has_passed(ports->grace.arg, token))
 		nanosleep(&nap, NULL);
-		if (is_told || clock_now_ns() - start_ns < GRACE_LONG_NS)
-			continue;
-		log_warn("port %s: a worker has not left its queues for 1 s; its device is closed "
-			 "after that",
-			ports->settings->ports[port].name);
-		is_told = true;
-	}
+}
+
+void port_wait_for_workers(const struct port_table *ports)
+{
+	if (ports->grace.start)
+		wait_until_passed(ports, ports->grace.start(ports->grace.arg));
 }
 
 void port_remove(struct port_table *ports, unsigned port)
@@ -167,9 +163,11 @@ void port_remove(struct port_table *ports, unsigned port)
 	if (device->phase == DEVICE_PRESENT)
 		hotplug_withdraw(ports, port);
 	if (device->phase != DEVICE_GONE) {
-		wait_for_workers(ports, port);
+		wait_until_passed(ports, device->token);
 		hotplug_detach(ports, port);
 	}
 	forget(ports, port);
 	ports->own.ports[port].is_removed = true;
+	while (ports->own.ports[ports->own.n_ports - 1].is_removed)
+		ports->own.n_ports--;
 }

@@ -130,6 +130,10 @@ void port_begin(struct port_table *ports, unsigned port);
 // Its buffers are kept for the next port that is added. Control thread.
 void port_remove(struct port_table *ports, unsigned port);
 
+// Waits for a grace period: what workers could not find any more at its start, they do not use any
+// more at its end. Control thread.
+void port_wait_for_workers(const struct port_table *ports);
+
 // The settings in use, and the ports among them.
 const struct port_table_settings *port_settings_of(const struct port_table *ports);
 unsigned port_n_ports(const struct port_table *ports);
