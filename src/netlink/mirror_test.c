@@ -164,7 +164,7 @@ static void lets_vrf_devices_share_a_table(void **state)
 
 static void holds_thousands_of_vlans(void **state)
 {
-	enum { VLANS = FIB_MAX_IFACES - 2 };
+	enum { VLANS = FIB_MAX_IFACES - PORT_MAX };
 
 	for (int i = 0; i < VLANS + 3; i++) {
 		struct event_link vlan = fake_vlan(1000 + i, 10 + i % 2, (uint16_t)(1 + i / 2));
