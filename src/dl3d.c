@@ -134,6 +134,7 @@ static int act(const struct config_options *options, struct api_ctx *h, struct e
 	settings = *config_ports(h->config);
 	taps = *config_taps(h->config);
 	settings.n_lent_mbufs = taps.is_on ? tap_n_mbufs(&taps) : 0;
+	settings.may_grow = true;
 	if (config_add_options(&settings, options, error) ||
 		rpc_check(config_socket(h->config), config_socket_group(h->config), error) ||
 		port_check(&settings, error) ||

@@ -17,7 +17,7 @@ from dl3.cli.main import app
 
 TOP = Path(__file__).resolve().parent.parent.parent
 METHODS = [
-    *([], ["show"], ["bench"]),
+    *([], ["show"], ["bench"], ["port"], ["port", "add"], ["port", "remove"]),
     *(["run"], ["route"], ["reload"], ["verify"], ["call"], ["report"], ["explain"], ["completion"], ["version"]),
     *(
         ["show", "status"],

@@ -39,6 +39,7 @@ class Port(Reply):
     link_up: bool
     device_present: bool = True  # False: the device has vanished
     device_losses: int = 0  # times that it has vanished
+    device_resets: int = 0  # times that it was reset
     rx_queues: int
     rx_packets: int
     rx_bytes: int
@@ -236,6 +237,20 @@ class Decision(Reply):
     text: str
     workers_agree: bool = True
     linux: Opinion | None = None
+
+
+class Added(Reply):
+    """Method 'ports.add'."""
+
+    added: Port
+
+
+class Removed(Reply):
+    """Method 'ports.remove'."""
+
+    removed: str
+    routes_without_next_hop: int
+    routes_with_fewer_next_hops: int
 
 
 class Reloaded(Reply):

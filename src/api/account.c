@@ -46,11 +46,12 @@ json_t *account_json(const struct stats_account *a)
 // no device has counted one, and not every device counts them.
 static json_t *wire_json(const struct api_ctx *ctx)
 {
+	const struct port_table_settings *ports = config_ports(ctx->config);
 	uint64_t missed = 0, no_mbuf = 0, errors = 0, deferred = 0;
 	unsigned n_workers, uncounted = 0;
 	struct stats_worker *const *workers = datapath_stats(ctx->path, &n_workers);
 
-	for (unsigned i = 0; i < config_ports(ctx->config)->n_ports; i++) {
+	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1)) {
 		struct port_info info;
 
 		port_info(ctx->ports, i, &info);

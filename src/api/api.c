@@ -67,6 +67,16 @@ static void set_table(json_t *status, const struct api_ctx *ctx)
 	json_object_set_new(status, "table", table);
 }
 
+static unsigned count_ports(const struct api_ctx *ctx)
+{
+	const struct port_table_settings *ports = config_ports(ctx->config);
+	unsigned n = 0;
+
+	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1))
+		n++;
+	return n;
+}
+
 json_t *method_status(void *ctx_, const json_t *params, struct error *error)
 {
 	const struct api_ctx *ctx = ctx_;
@@ -87,7 +97,7 @@ json_t *method_status(void *ctx_, const json_t *params, struct error *error)
 	json_object_set_new(status, "uptime_s",
 		json_real((clock_now_ns() - ctx->started_ns) / 1e9));
 	json_object_set_new(status, "reloads", number_json(ctx->n_reloads));
-	json_object_set_new(status, "ports", number_json(config_ports(ctx->config)->n_ports));
+	json_object_set_new(status, "ports", number_json(count_ports(ctx)));
 	json_object_set_new(status, "workers", number_json(port_n_workers(ctx->ports)));
 	json_object_set_new(status, "memory", memory_json(ctx));
 	set_table(status, ctx);

@@ -14,6 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// Counters of ports and queues when the port was added; 0 for those of the start.
+struct api_baseline {
+	struct stats_port port[PORT_MAX];
+	uint64_t punted[PORT_MAX];
+	struct stats_queue queue[STATS_MAX_WORKERS][STATS_MAX_QUEUES]; // by worker and place
+};
+
 // Context of the methods; owned by dl3d.c.
 struct api_ctx {
 	struct config *config; // replaced by a reload
@@ -32,6 +39,7 @@ struct api_ctx {
 	int silent_worker;      // already logged; -1: none
 	bool stop;              // set by the method stop
 	unsigned n_reloads;
+	struct api_baseline baseline;
 };
 
 const struct rpc_method *api_table(size_t *n);

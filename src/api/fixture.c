@@ -26,7 +26,7 @@ void fake_reset(void)
 {
 	memset(&fake, 0, sizeof(fake));
 	memset(worker_stat, 0, sizeof(worker_stat));
-	fake.refuse_change_of = -1;
+	fake.refuse_change_of = fake.refuse_add_of = -1;
 	workers[0] = (struct port_worker){.id = 0,
 		.core = 3,
 		.burst = 64,
@@ -92,6 +92,57 @@ int port_change(struct port_table *ports, unsigned port, const struct port_setti
 	fake.mtu[port] = settings->mtu;
 	fake.n_changes++;
 	return 0;
+}
+
+static void note_call(char letter, unsigned port)
+{
+	size_t n = strlen(fake.port_calls);
+
+	snprintf(fake.port_calls + n, sizeof(fake.port_calls) - n, "%c%u ", letter, port);
+}
+
+int port_add(struct port_table *ports, unsigned port, const struct port_settings *settings,
+	struct error *error)
+{
+	if (fake.refuse_add_of == (int)port)
+		return error_set(error, -ENODEV, "ports[%u] (%s): no such device", port,
+			settings->name);
+	note_call('a', port);
+	fake.added = *settings;
+	return 0;
+}
+
+void port_begin(struct port_table *ports, unsigned port)
+{
+	note_call('b', port);
+}
+
+void port_remove(struct port_table *ports, unsigned port)
+{
+	note_call('r', port);
+}
+
+int tap_add(struct tap_table *taps, unsigned port, struct error *error)
+{
+	if (fake.refuse_tap)
+		return error_set(error, -EEXIST, "its name is taken");
+	note_call('t', port);
+	return 0;
+}
+
+void tap_remove(struct tap_table *taps, unsigned port)
+{
+	note_call('T', port);
+}
+
+void netlink_port_added(struct netlink *netlink, unsigned port)
+{
+	note_call('n', port);
+}
+
+void netlink_port_removed(struct netlink *netlink, unsigned port)
+{
+	note_call('N', port);
 }
 
 void port_info(const struct port_table *ports, unsigned port, struct port_info *out)

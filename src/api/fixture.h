@@ -12,9 +12,13 @@ struct fake {
 	unsigned mtu[PORT_MAX];
 	unsigned n_changes, n_polled, n_ports_restored;
 	bool worker_has_ended, device_is_gone;
+	int refuse_add_of;          // port whose port_add fails; -1: none
+	struct port_settings added; // by port_add
+	char port_calls[64];        // a letter and the port's number for each call
 	// Linux
 	struct stats_tap taps;
 	unsigned n_taps_polled, n_restored, n_steps; // n_steps: calls of netlink_poll
+	bool refuse_tap;                             // tap_add
 	bool netlink_has_more, is_dumping, refuse_restore, refuse_start;
 	struct tap_class_settings class[N_CLASSES];
 	struct netlink_route_check route_check;

@@ -18,6 +18,20 @@ SCHEMA_METHODS(METHOD_PROTOTYPE)
 void account_read(const struct api_ctx *ctx, struct stats_account *account);
 json_t *account_json(const struct stats_account *account);
 
+// ports_change.c: opens the ports that only `next` has / closes them again, / lets workers poll and
+// use them, / closes the ports that `next` has not. On failure none is open and `error` is set.
+// `next` is not yet the current configuration.
+int ports_open_added(struct api_ctx *ctx, const struct config *next, struct error *error);
+void ports_take_back_added(struct api_ctx *ctx, const struct config *next);
+void ports_begin_added(struct api_ctx *ctx, const struct config *next);
+void ports_close_removed(struct api_ctx *ctx, const struct config *next);
+// The numbers of ports to which the table refers.
+void ports_find_kept(const struct api_ctx *ctx, struct config_numbers *out);
+// One port for display.
+json_t *port_json(const struct api_ctx *ctx, unsigned port);
+// The counters of a port since it was added.
+void port_counters(const struct api_ctx *ctx, unsigned port, struct stats_port *out);
+
 // Packets counted by all workers under a next hop's id, including earlier users of the id.
 uint64_t hop_counted(const void *ctx, uint16_t id);
 

@@ -20,15 +20,14 @@ static json_t *tap_json(const struct api_ctx *ctx, unsigned port)
 {
 	struct stats_port sum;
 	struct tap_info info;
-	unsigned n;
-	struct stats_worker *const *workers = datapath_stats(ctx->path, &n);
 
 	tap_info(ctx->taps, port, &info);
-	stats_sum_port(&sum, workers, n, port);
+	port_counters(ctx, port, &sum);
 	json_t *json = json_pack("{s:o, s:o, s:i, s:b, s:b, s:b}", "port",
 		rpc_text_json(port_word(ctx, port)), "name", rpc_text_json(info.name), "ifindex",
 		info.ifindex, "carrier", info.carrier, "adopted", info.adopted, "held", info.held);
-	uint64_t punted = stats_read(&tap_stats(ctx->taps)->punted_by_port[port]);
+	uint64_t punted = stats_read(&tap_stats(ctx->taps)->punted_by_port[port]) -
+	                  ctx->baseline.punted[port];
 	json_object_set_new(json, "punted", number_json(punted));
 	json_object_set_new(json, "injected", number_json(sum.injected_packets));
 	return json;
@@ -59,12 +58,13 @@ static json_t *class_json(const struct api_ctx *ctx, enum punt_class class)
 json_t *method_taps(void *ctx_, const json_t *params, struct error *error)
 {
 	const struct api_ctx *ctx = ctx_;
+	const struct port_table_settings *ports = config_ports(ctx->config);
 	struct tap_info info;
 
 	if (rpc_params_none(params, error) || check_linux(ctx, error))
 		return NULL;
 	json_t *taps = json_array(), *classes = json_array();
-	for (unsigned i = 0; i < config_ports(ctx->config)->n_ports; i++)
+	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1))
 		json_array_append_new(taps, tap_json(ctx, i));
 	for (unsigned c = 0; c < N_CLASSES; c++)
 		json_array_append_new(classes, class_json(ctx, c));

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 
 enum { POLL_EVERY_NS = 50 * 1000 * 1000 };
 
@@ -32,6 +33,29 @@ void api_unfollow(struct api_ctx *ctx)
 	ctx->is_busy = false;
 }
 
+// A device may have another MAC address since it was reset; with TAP interfaces, netlink reports
+// it.
+static void follow_mac(struct api_ctx *ctx, unsigned port)
+{
+	const struct iface *iface = fib_iface(ctx->fib, port);
+	const uint8_t *mac = port_states(ctx->ports)[port].mac;
+
+	if (!iface || !memcmp(iface->mac.bytes, mac, sizeof(iface->mac.bytes)))
+		return;
+	struct iface changed = *iface;
+
+	memcpy(changed.mac.bytes, mac, sizeof(changed.mac.bytes));
+	fib_iface_set(ctx->fib, port, &changed);
+}
+
+static void follow_macs(struct api_ctx *ctx)
+{
+	const struct port_table_settings *ports = config_ports(ctx->config);
+
+	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1))
+		follow_mac(ctx, i);
+}
+
 // Devices and TAP interfaces are polled at intervals, not after each message.
 static void poll_ports(struct api_ctx *ctx)
 {
@@ -43,6 +67,8 @@ static void poll_ports(struct api_ctx *ctx)
 	port_poll(ctx->ports);
 	if (ctx->taps)
 		tap_poll(ctx->taps);
+	else
+		follow_macs(ctx);
 }
 
 bool api_has_become_ready(struct api_ctx *ctx)

@@ -24,14 +24,23 @@ static void set_losses(json_t *json, const struct port_info *info)
 			rpc_count_json(rows[i].n, !(info->uncounted & rows[i].loss)));
 }
 
+#define SUBTRACT(name, text) out->name -= ctx->baseline.port[port].name;
+
+void port_counters(const struct api_ctx *ctx, unsigned port, struct stats_port *out)
+{
+	unsigned n;
+	struct stats_worker *const *workers = datapath_stats(ctx->path, &n);
+
+	stats_sum_port(out, workers, n, port);
+	SCHEMA_PORT_COUNTERS(SUBTRACT)
+}
+
 static void set_counters(json_t *json, const struct api_ctx *ctx, unsigned port,
 	const struct port_info *info)
 {
 	struct stats_port sum;
-	unsigned n;
-	struct stats_worker *const *workers = datapath_stats(ctx->path, &n);
 
-	stats_sum_port(&sum, workers, n, port);
+	port_counters(ctx, port, &sum);
 	SCHEMA_PORT_COUNTERS(SET_FIELD)
 	set_losses(json, info);
 }
@@ -50,7 +59,7 @@ static json_t *addresses_json(const struct api_ctx *ctx, unsigned port)
 	return list;
 }
 
-static json_t *port_json(const struct api_ctx *ctx, unsigned i)
+json_t *port_json(const struct api_ctx *ctx, unsigned i)
 {
 	const struct port_settings *settings = &config_ports(ctx->config)->ports[i];
 	struct port_info info;
@@ -64,6 +73,7 @@ static json_t *port_json(const struct api_ctx *ctx, unsigned i)
 	json_object_set_new(port, "device_id", number_json(info.device_id));
 	json_object_set_new(port, "device_present", json_boolean(info.device_present));
 	json_object_set_new(port, "device_losses", number_json(info.n_losses));
+	json_object_set_new(port, "device_resets", number_json(info.n_resets));
 	json_object_set_new(port, "mac", mac_json(&info.mac));
 	json_object_set_new(port, "peer",
 		settings->has_peer ? mac_json(&settings->peer) : json_null());
@@ -87,11 +97,12 @@ static json_t *port_json(const struct api_ctx *ctx, unsigned i)
 json_t *method_ports(void *ctx_, const json_t *params, struct error *error)
 {
 	const struct api_ctx *ctx = ctx_;
+	const struct port_table_settings *ports = config_ports(ctx->config);
 
 	if (rpc_params_none(params, error))
 		return NULL;
 	json_t *list = json_array();
-	for (unsigned i = 0; i < config_ports(ctx->config)->n_ports; i++)
+	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1))
 		json_array_append_new(list, port_json(ctx, i));
 	return json_pack("{s:o}", "ports", list);
 }

@@ -11,7 +11,7 @@ int api_build(const struct config *config, const struct port_state states[], str
 {
 	struct wire_mac macs[PORT_MAX] = {0};
 
-	for (unsigned i = 0; states && i < config_ports(config)->n_ports; i++)
+	for (unsigned i = 0; states && i < config_ports(config)->n_ports; i++) // removed ones, too
 		memcpy(macs[i].bytes, states[i].mac, sizeof(macs[i].bytes));
 	struct fib *fib = fib_create(error);
 	if (!fib)
@@ -61,14 +61,20 @@ static bool differs(const struct port_settings *a, const struct port_settings *b
 	       a->has_peer != b->has_peer || !wire_mac_equal(&a->peer, &b->peer);
 }
 
+static bool is_changed(const struct port_table_settings *now,
+	const struct port_table_settings *next, unsigned port)
+{
+	return port_is_configured(now, port) && port_is_configured(next, port) &&
+	       differs(&now->ports[port], &next->ports[port]);
+}
+
 static void take_back(const struct api_ctx *ctx, const struct port_table_settings *now,
 	const struct port_table_settings *next, unsigned n)
 {
 	struct error error;
 
 	for (unsigned i = 0; i < n; i++)
-		if (differs(&now->ports[i], &next->ports[i]) &&
-			change_port(ctx, i, &now->ports[i], &error))
+		if (is_changed(now, next, i) && change_port(ctx, i, &now->ports[i], &error))
 			log_error("cannot restore the previous settings of port %s: %s",
 				now->ports[i].name, error.text);
 }
@@ -78,9 +84,8 @@ static int change_ports(const struct api_ctx *ctx, const struct port_table_setti
 	const struct port_table_settings *next, struct error *error)
 {
 	for (unsigned i = 0; i < next->n_ports; i++) {
-		int err = differs(&now->ports[i], &next->ports[i])
-		                  ? change_port(ctx, i, &next->ports[i], error)
-		                  : 0;
+		int err =
+			is_changed(now, next, i) ? change_port(ctx, i, &next->ports[i], error) : 0;
 
 		if (err) {
 			take_back(ctx, now, next, i);
@@ -130,9 +135,16 @@ static int apply(struct api_ctx *ctx, struct config *next, struct error *error)
 
 	if (key)
 		return error_set(error, -EBUSY, "needs a restart: %s; nothing was changed", key);
-	int err = ctx->taps ? apply_linux(ctx, next, error) : apply_static(ctx, next, error);
+	int err = ports_open_added(ctx, next, error);
 	if (err)
 		return err;
+	err = ctx->taps ? apply_linux(ctx, next, error) : apply_static(ctx, next, error);
+	if (err) {
+		ports_take_back_added(ctx, next);
+		return err;
+	}
+	ports_close_removed(ctx, next);
+	ports_begin_added(ctx, next);
 	config_free(ctx->config);
 	ctx->config = next;
 	ctx->n_reloads++;
@@ -144,7 +156,11 @@ int api_reload(struct api_ctx *ctx, struct error *error)
 {
 	struct config *next;
 	struct fib_usage usage;
-	int err = config_load_again(&next, ctx->config, error);
+	struct config_numbers numbers = {{false}};
+
+	if (ctx->taps) // otherwise the table is built from the file
+		ports_find_kept(ctx, &numbers);
+	int err = config_load_again(&next, ctx->config, &numbers, error);
 
 	if (!err) {
 		err = apply(ctx, next, error);

@@ -17,7 +17,7 @@ static json_t *worker_verdicts(const struct stats_worker *stat)
 #define SET_WORKER_FIELD(name, text)                                                               \
 	json_object_set_new(json, #name, number_json(stats_read(&stat->name)));
 #define SET_QUEUE_FIELD(name, text)                                                                \
-	json_object_set_new(json, #name, number_json(stats_read(&counters->name)));
+	json_object_set_new(json, #name, number_json(stats_read(&counters->name) - before->name));
 
 static json_t *worker_counters(const struct stats_worker *stat)
 {
@@ -56,7 +56,7 @@ static json_t *worker_gap(const struct stats_worker *stat)
 }
 
 static json_t *queue_json(const struct api_ctx *ctx, const struct port_queue *queue,
-	const struct stats_queue *counters)
+	const struct stats_queue *counters, const struct stats_queue *before)
 {
 	json_t *json = json_pack("{s:o, s:i}", "port", rpc_text_json(port_word(ctx, queue->port)),
 		"queue", (int)queue->queue);
@@ -70,8 +70,11 @@ static json_t *worker_queues(const struct api_ctx *ctx, const struct port_worker
 {
 	json_t *list = json_array();
 
-	for (unsigned i = 0; i < worker->n_queues; i++)
-		json_array_append_new(list, queue_json(ctx, &worker->queues[i], &stat->queue[i]));
+	for (unsigned i = 0; i < port_n_queues(worker); i++)
+		if (worker->queues[i].port != PORT_NONE)
+			json_array_append_new(list,
+				queue_json(ctx, &worker->queues[i], &stat->queue[i],
+					&ctx->baseline.queue[worker->id][i]));
 	return list;
 }
 

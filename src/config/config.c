@@ -106,7 +106,7 @@ static int read_tree(struct reader *reader, const struct node *root, struct conf
 	return err;
 }
 
-static struct config *config_create(const char *name, const struct program *program)
+struct config *config_create(const char *name, const struct program *program)
 {
 	struct config *config = calloc(1, sizeof(*config));
 
@@ -169,11 +169,18 @@ int config_load(struct config **out, const char *path, struct error *error)
 	return load(out, &file, &program_forwarder, error);
 }
 
-int config_load_again(struct config **out, const struct config *now, struct error *error)
+int config_load_again(struct config **out, const struct config *now,
+	const struct config_numbers *numbers, struct error *error)
 {
 	const struct wanted_file file = {now->path, TREE_MAX_BYTES, FILES_REGULAR};
+	int err = load(out, &file, now->program, error);
 
-	return load(out, &file, now->program, error);
+	if (err)
+		return err;
+	err = numbers_place(*out, now, numbers, error);
+	if (err)
+		config_free(*out);
+	return err;
 }
 
 int config_load_generator(struct config **out, const char *path, struct error *error)

@@ -17,8 +17,22 @@ struct config;
 // 0, or -errno with `error` set to "FILE:LINE: what was found, what was expected". Owner: caller,
 // config_free.
 int config_load(struct config **out, const char *path, struct error *error);
-// Reads the same file again at run time: regular files only, because a read must not block.
-int config_load_again(struct config **out, const struct config *now, struct error *error);
+// Which numbers of removed ports other ports may not get yet, because the table still refers to
+// them.
+struct config_numbers {
+	bool is_kept[PORT_MAX];
+};
+// Reads the same file again at run time: regular files only, because a read must not block. Ports
+// keep their numbers by name, and the file's new ones get free numbers.
+int config_load_again(struct config **out, const struct config *now,
+	const struct config_numbers *numbers, struct error *error);
+// The running configuration with one port more, given as a JSON object with the keys of a port in
+// the file, / with one port less. Routes are left out. Owner: caller, config_free. -errno with
+// `error` set, without file and line.
+int config_with_port(struct config **out, const struct config *now, const json_t *port,
+	const struct config_numbers *numbers, struct error *error);
+int config_without_port(struct config **out, const struct config *now, const char *name,
+	struct error *error);
 // Same for the generator's file: streams instead of routes, one receive queue per port.
 int config_load_generator(struct config **out, const char *path, struct error *error);
 void config_free(struct config *config);
@@ -44,6 +58,13 @@ unsigned config_addresses(const struct config *config, unsigned port, struct wir
 int config_fill(const struct config *config, const struct wire_mac macs[], struct fib *fib,
 	struct error *error);
 
+// Adds a port to a table in use, or removes it: its settings, its own addresses and its connected
+// routes. The latter leaves routes via its neighbours, which become unresolved. -EEXIST with
+// `error` set: another route has the prefix of an address; nothing is changed then.
+int config_fill_port(const struct config *config, unsigned port, const struct wire_mac *mac,
+	struct fib *fib, struct error *error);
+void config_clear_port(const struct config *config, unsigned port, struct fib *fib);
+
 // Parses one route in the file's text form, for routes.change: "PREFIX via ADDRESS dev PORT" and
 // its variants. Several next hops become a group of `fib`, valid for its next fib_change.
 int config_parse_route(const struct config *config, struct fib *fib, const char *text,
@@ -59,7 +80,8 @@ void config_place_stream(const struct config *config, struct error *error);
 int config_parse_prefix(const char *text, struct wire_prefix *out);
 
 // NULL if `next` can replace `now` at run time, otherwise the first key that requires a restart
-// ("ports[1].device").
+// ("ports[1].device"). Ports have the same numbers in both; those in one of them only are added or
+// removed, with their queues in `workers`.
 const char *config_needs_restart(const struct config *now, const struct config *next);
 
 // Prints a complete, commented file that config_load / config_load_generator accepts.

@@ -6,52 +6,71 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int add(struct fib *fib, const struct wire_prefix *prefix, uint8_t kind, uint16_t iface,
-	struct error *error)
+enum { CHANGES_OF_ADDRESS = 4 };
+
+static struct fib_change route_to(const struct wire_prefix *prefix, uint8_t kind, uint16_t iface)
 {
-	struct fib_change change = {
+	return (struct fib_change){
 		.op = FIB_REPLACE,
 		.route = {.prefix = *prefix, .hop = {.iface = iface, .kind = kind}},
 	};
-
-	return fib_change(fib, &change, 1, NULL, error);
 }
 
-// Adds the connected prefix, its network address (in IPv6 the subnet-router anycast address: RFC
+// Lists the connected prefix, its network address (in IPv6 the subnet-router anycast address: RFC
 // 4291, 2.6.1) and broadcast address, then our own address, which takes precedence. Link-local
 // packets are not forwarded (RFC 3927, 7; RFC 4291, 2.5.6); the table already ensures this.
-static int fill_own(const struct own_address *own, struct fib *fib, struct error *error)
+static unsigned list_own(const struct own_address *own, struct fib_change out[CHANGES_OF_ADDRESS])
 {
 	const uint8_t host_len = own->addr.family == 4 ? 32 : 128;
+	bool is_link_local = wire_addr_is_link_local(&own->addr);
 	struct wire_prefix host = {own->addr, host_len};
-	int err = 0;
+	unsigned n = 0;
 
-	if (wire_addr_is_link_local(&own->addr))
-		return add(fib, &host, FIB_LOCAL, IFACE_NONE, error);
-	if (own->prefix.len < host_len)
-		err = add(fib, &own->prefix, FIB_CONNECTED, own->port, error);
-	if (!err && own->prefix.len <= host_len - 2) {
+	if (!is_link_local && own->prefix.len < host_len)
+		out[n++] = route_to(&own->prefix, FIB_CONNECTED, own->port);
+	if (!is_link_local && own->prefix.len <= host_len - 2) {
 		struct wire_prefix first = {own->prefix.addr, host_len},
 				   last = {broadcast_of(&own->prefix), host_len};
 
-		err = add(fib, &first, FIB_LOCAL, IFACE_NONE, error);
-		if (!err && own->addr.family == 4)
-			err = add(fib, &last, FIB_LOCAL, IFACE_NONE, error);
+		out[n++] = route_to(&first, FIB_LOCAL, IFACE_NONE);
+		if (own->addr.family == 4)
+			out[n++] = route_to(&last, FIB_LOCAL, IFACE_NONE);
 	}
-	return err ? err : add(fib, &host, FIB_LOCAL, IFACE_NONE, error);
+	out[n++] = route_to(&host, FIB_LOCAL, IFACE_NONE);
+	return n;
+}
+
+static int fill_own(const struct own_address *own, struct fib *fib, struct error *error)
+{
+	struct fib_change change[CHANGES_OF_ADDRESS];
+	unsigned n = list_own(own, change);
+	int err = 0;
+
+	for (unsigned i = 0; i < n && !err; i++)
+		err = fib_change(fib, &change[i], 1, NULL, error);
+	return err;
+}
+
+static int fill_port(const struct port_settings *port, unsigned i, const struct wire_mac *mac,
+	struct fib *fib)
+{
+	struct iface reported = {.port = i,
+		.mac = *mac,
+		.peer = port->peer,
+		.has_peer = port->has_peer,
+		.mtu = port->mtu};
+
+	return fib_iface_set(fib, i, &reported);
 }
 
 static int fill_ports(const struct config *config, const struct wire_mac macs[], struct fib *fib,
 	struct error *error)
 {
-	for (unsigned i = 0; i < config->ports.n_ports; i++) {
-		const struct port_settings *port = &config->ports.ports[i];
-		struct iface reported = {.port = i,
-			.mac = macs[i],
-			.peer = port->peer,
-			.has_peer = port->has_peer,
-			.mtu = port->mtu};
-		int err = fib_iface_set(fib, i, &reported);
+	const struct port_table_settings *ports = &config->ports;
+
+	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1)) {
+		const struct port_settings *port = &ports->ports[i];
+		int err = fill_port(port, i, &macs[i], fib);
 
 		if (err)
 			return error_set(error, err, "%s:%d: cannot add port %s to the table: %s",
@@ -196,4 +215,85 @@ int config_fill(const struct config *config, const struct wire_mac macs[], struc
 	if (!err)
 		err = fill_neighbours(config, fib, error);
 	return err ? err : fill_routes(config, fib, error);
+}
+
+// Link-local addresses may be those of several ports.
+static bool is_shared(const struct config *config, const struct own_address *own)
+{
+	for (unsigned i = 0; i < config->n_own; i++)
+		if (config->own[i].port != own->port &&
+			wire_addr_equal(&config->own[i].addr, &own->addr))
+			return true;
+	return false;
+}
+
+static bool has_prefix(const struct fib_change changes[], size_t n,
+	const struct wire_prefix *prefix)
+{
+	for (size_t i = 0; i < n; i++)
+		if (same_prefix(&changes[i].route.prefix, prefix))
+			return true;
+	return false;
+}
+
+// The routes of a port's addresses, each prefix once; the last one given for a prefix counts.
+static size_t list_port(const struct config *config, unsigned port, uint8_t op,
+	struct fib_change out[])
+{
+	size_t n = 0;
+
+	for (unsigned i = config->n_own; i-- > 0;) {
+		struct fib_change own[CHANGES_OF_ADDRESS];
+
+		if (config->own[i].port != port || is_shared(config, &config->own[i]))
+			continue;
+		for (unsigned k = list_own(&config->own[i], own); k-- > 0;) {
+			if (has_prefix(out, n, &own[k].route.prefix))
+				continue;
+			out[n] = own[k];
+			out[n++].op = op;
+		}
+	}
+	return n;
+}
+
+int config_fill_port(const struct config *config, unsigned port, const struct wire_mac *mac,
+	struct fib *fib, struct error *error)
+{
+	const struct port_settings *settings = &config->ports.ports[port];
+	struct fib_change *changes =
+		malloc((CHANGES_OF_ADDRESS * config->n_own + 1) * sizeof(*changes));
+	struct error inner;
+
+	if (!changes)
+		return error_set(error, -ENOMEM, "not enough memory for the port's addresses");
+	int err = fill_port(settings, port, mac, fib);
+	if (err) {
+		free(changes);
+		return error_set(error, err, "cannot add port %s to the table: %s", settings->name,
+			strerror(-err));
+	}
+	size_t n = list_port(config, port, FIB_ADD, changes);
+
+	err = fib_change(fib, changes, n, NULL, &inner);
+	free(changes);
+	if (!err)
+		return 0;
+	fib_iface_delete(fib, port);
+	return error_set(error, err, "cannot add the addresses of port %s: %s", settings->name,
+		inner.text);
+}
+
+// A route that was deleted or replaced in the meantime is no error.
+void config_clear_port(const struct config *config, unsigned port, struct fib *fib)
+{
+	struct fib_change *changes =
+		malloc((CHANGES_OF_ADDRESS * config->n_own + 1) * sizeof(*changes));
+	size_t n = changes ? list_port(config, port, FIB_DELETE, changes) : 0;
+	struct error unreported;
+
+	for (size_t i = 0; i < n; i++)
+		fib_change(fib, &changes[i], 1, NULL, &unreported);
+	free(changes);
+	fib_iface_delete(fib, port);
 }

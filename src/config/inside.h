@@ -74,6 +74,7 @@ struct config {
 	char *path;
 	enum files files;
 	struct port_table_settings ports;
+	unsigned reading; // number of the port being read
 	char socket[CONFIG_SOCKET_MAX];
 	char group[CONFIG_GROUP_MAX];
 	struct tap_settings taps; // is_on: Linux is the control plane
@@ -124,6 +125,15 @@ bool own_has(const struct config *config, const struct wire_addr *addr);
 
 // Reads one member of the list `ports` into config->ports.ports[i].
 int port_read(struct reader *reader, const struct node *node, unsigned i);
+// Checks that cross-connects name ports, and replaces indices by names.
+int settings_check_xconnects(struct reader *reader, struct port_table_settings *ports);
+
+// A configuration without ports and settings. NULL: no memory.
+struct config *config_create(const char *name, const struct program *program);
+// Gives the ports of `config`, numbered in the order of the file, the numbers that they have in
+// `now`, or free ones. -ENOSPC with `error` set.
+int numbers_place(struct config *config, const struct config *now,
+	const struct config_numbers *numbers, struct error *error);
 
 // Why this cannot be the MAC address of a host (its kind), NULL: it can.
 const char *mac_of_no_box(const struct wire_mac *mac);

@@ -187,7 +187,8 @@ int linux_check(struct reader *reader, const struct config *config, const struct
 			"key \"addresses\" cannot be used with \"linux:\"; configure it in Linux: "
 			"ip -n %s address add ADDRESS/LENGTH dev %s",
 			namespace_of(config), config->ports.ports[config->own[0].port].name);
-	for (unsigned i = 0; !err && i < config->ports.n_ports; i++)
+	for (unsigned i = port_next(&config->ports, 0); !err && i < config->ports.n_ports;
+		i = port_next(&config->ports, i + 1))
 		err = check_port(reader, config, i);
 	return err;
 }

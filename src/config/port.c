@@ -34,7 +34,8 @@ static int read_name(struct reader *reader, const struct node *node, void *base)
 			"%sname: found %s, expected 1 to %d letters, digits and -_., not digits "
 			"alone",
 			reader->where, rows_found(node, found), NAME_LETTERS);
-	for (unsigned i = 0; i < config->ports.n_ports; i++)
+	for (unsigned i = port_next(&config->ports, 0); i < config->ports.n_ports;
+		i = port_next(&config->ports, i + 1))
 		if (!strcmp(config->ports.ports[i].name, node->text))
 			return rows_mistake(reader, node->line,
 				"duplicate port name \"%s\" (first used in line %d); choose "
@@ -56,7 +57,8 @@ static int read_device(struct reader *reader, const struct node *node, void *bas
 		return rows_mistake(reader, node->line,
 			"%sdevice: found %s, expected a PCI address or a DPDK device",
 			reader->where, rows_found(node, found));
-	for (unsigned i = 0; i < config->ports.n_ports; i++) {
+	for (unsigned i = port_next(&config->ports, 0); i < config->ports.n_ports;
+		i = port_next(&config->ports, i + 1)) {
 		const struct port_settings *other = &config->ports.ports[i];
 
 		if (strcspn(other->device, ",") == n && !memcmp(other->device, node->text, n))
@@ -182,7 +184,7 @@ static int read_own(struct reader *reader, const struct node *node, unsigned i)
 	if (config->n_own == CONFIG_MAX_ADDRESSES)
 		return rows_mistake(reader, node->line,
 			"more than %d addresses in total; remove some", CONFIG_MAX_ADDRESSES);
-	*own = (struct own_address){.port = config->ports.n_ports, .line = node->line};
+	*own = (struct own_address){.port = config->reading, .line = node->line};
 	int err = read_own_text(reader, node, own);
 	if (err)
 		return err;
@@ -225,13 +227,13 @@ static int read_generator_mac(struct reader *reader, const struct node *node, vo
 static int read_generator_address(struct reader *reader, const struct node *node, unsigned i)
 {
 	struct config *config = reader->ctx;
-	struct port_settings *port = &config->ports.ports[config->ports.n_ports];
+	struct port_settings *port = &config->ports.ports[config->reading];
 	struct own_address own;
 	int err = read_own_text(reader, node, &own);
 
 	if (err)
 		return err;
-	for (unsigned p = 0; p <= config->ports.n_ports; p++)
+	for (unsigned p = 0; p <= config->reading; p++)
 		for (unsigned k = 0; k < config->ports.ports[p].n_addresses; k++)
 			if (wire_addr_equal(&config->ports.ports[p].addresses[k].addr, &own.addr))
 				return rows_mistake(reader, node->line,
@@ -268,7 +270,7 @@ static int read_listed_gateway(struct reader *reader, const struct node *node, u
 {
 	struct config *config = reader->ctx;
 
-	return read_gateway(reader, node, &config->ports.ports[config->ports.n_ports]);
+	return read_gateway(reader, node, &config->ports.ports[config->reading]);
 }
 
 static int read_gateways(struct reader *reader, const struct node *node, void *base)
@@ -392,12 +394,13 @@ int port_read(struct reader *reader, const struct node *node, unsigned i)
 	struct config *config = reader->ctx;
 	struct port_settings *port = &config->ports.ports[i];
 
+	config->reading = i;
 	port->mtu = 1500;
 	port->line = node->line;
 	port->n_queues = config->program->n_queues;
 	int err = rows_read(reader, node, config->program->port, port);
 	if (!err)
 		err = check_together(reader, node, config, i);
-	config->ports.n_ports++;
+	config->ports.n_ports = MAX_OF(config->ports.n_ports, i + 1);
 	return err;
 }

@@ -30,8 +30,6 @@ static const struct field port_fields[] = {
 
 static const struct field worker_fields[] = {
 	{"core", FIELD(port_worker_settings, core)},
-	{"queues", FIELD(port_worker_settings, n_queues)},
-	{"queues", FIELD(port_worker_settings, queues)},
 	{"idle", FIELD(port_worker_settings, idle)},
 };
 
@@ -60,15 +58,77 @@ static const char *differs(const struct field fields[], size_t n, const void *no
 	return NULL;
 }
 
+static bool has_port(const struct port_table_settings *ports, const char *name)
+{
+	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1))
+		if (!strcmp(ports->ports[i].name, name))
+			return true;
+	return false;
+}
+
+// The next queue of a worker, from `k` on, on a port that `other` has, too; n_queues: none.
+static unsigned next_queue(const struct port_worker_settings *worker, unsigned k,
+	const struct port_table_settings *other)
+{
+	while (k < worker->n_queues && !has_port(other, worker->queues[k].port))
+		k++;
+	return k;
+}
+
+// Whether a worker polls the same queues of the ports that remain.
+static bool same_queues(const struct port_table_settings *a, const struct port_table_settings *b,
+	unsigned worker)
+{
+	const struct port_worker_settings *mine = &a->workers[worker], *other = &b->workers[worker];
+	unsigned i = next_queue(mine, 0, b), k = next_queue(other, 0, a);
+
+	// A worker without a list takes its share of all queues.
+	if (!mine->n_queues != !other->n_queues)
+		return false;
+	for (; i < mine->n_queues && k < other->n_queues;
+		i = next_queue(mine, i + 1, b), k = next_queue(other, k + 1, a))
+		if (mine->queues[i].queue != other->queues[k].queue ||
+			strcmp(mine->queues[i].port, other->queues[k].port))
+			return false;
+	return i >= mine->n_queues && k >= other->n_queues;
+}
+
+static bool same_device(const struct port_settings *a, const struct port_settings *b)
+{
+	size_t n = strcspn(a->device, ",");
+
+	return strcspn(b->device, ",") == n && !memcmp(a->device, b->device, n);
+}
+
+// The name of a port that is to be added with the device of one that is to be removed: it would
+// have to be closed first.
+static const char *find_taken_over(const struct port_table_settings *a,
+	const struct port_table_settings *b)
+{
+	static char answer[32];
+
+	for (unsigned i = port_next(b, 0); i < b->n_ports; i = port_next(b, i + 1))
+		for (unsigned k = port_next(a, 0); k < a->n_ports; k = port_next(a, k + 1)) {
+			if (port_is_configured(a, i) || !same_device(&a->ports[k], &b->ports[i]))
+				continue;
+			snprintf(answer, sizeof(answer), "ports[%u].name", k);
+			return answer;
+		}
+	return NULL;
+}
+
 const char *config_needs_restart(const struct config *now, const struct config *next)
 {
 	static char answer[96];
 	const struct port_table_settings *a = &now->ports, *b = &next->ports;
 	const char *key;
 
-	if (a->n_ports != b->n_ports)
-		return "ports";
+	key = find_taken_over(a, b);
+	if (key)
+		return key;
 	for (unsigned i = 0; i < a->n_ports; i++) {
+		if (!port_is_configured(a, i) || !port_is_configured(b, i))
+			continue;
 		key = differs(port_fields, ARRAY_LEN(port_fields), &a->ports[i], &b->ports[i]);
 		if (key) {
 			snprintf(answer, sizeof(answer), "ports[%u].%s", i, key);
@@ -76,7 +136,8 @@ const char *config_needs_restart(const struct config *now, const struct config *
 		}
 	}
 	for (unsigned i = 0; i < a->n_ports && now->taps.is_on; i++)
-		if (a->ports[i].mtu != b->ports[i].mtu) {
+		if (port_is_configured(a, i) && port_is_configured(b, i) &&
+			a->ports[i].mtu != b->ports[i].mtu) {
 			snprintf(answer, sizeof(answer), "ports[%u].mtu (or ip link set %s mtu %u)",
 				i, a->ports[i].name, b->ports[i].mtu);
 			return answer;
@@ -86,6 +147,8 @@ const char *config_needs_restart(const struct config *now, const struct config *
 	for (unsigned i = 0; i < a->n_workers; i++) {
 		key = differs(worker_fields, ARRAY_LEN(worker_fields), &a->workers[i],
 			&b->workers[i]);
+		if (!key && !same_queues(a, b, i))
+			key = "queues";
 		if (key) {
 			snprintf(answer, sizeof(answer), "workers[%u].%s", i, key);
 			return answer;

@@ -19,6 +19,8 @@
 	"tx_descriptors: 64}\n"                                                                    \
 	"  - {name: b, device: y, mode: xconnect, to: a}\n"
 
+static const struct config_numbers none;
+
 struct example {
 	const char *old, *new, *key;
 };
@@ -41,7 +43,11 @@ static const struct example rows[] = {
 	{", queues: 1", ", queues: 2", "ports[0].queues"},
 	{"rx_descriptors: 64", "rx_descriptors: 128", "ports[0].rx_descriptors"},
 	{"tx_descriptors: 64", "tx_descriptors: 128", "ports[0].tx_descriptors"},
-	{"ports:\n", "ports:\n  - {name: n, device: n}\n", "ports"},
+	// Ports are added and removed.
+	{"ports:\n", "ports:\n  - {name: n, device: n}\n", NULL},
+	{"\n  - {name: b, device: y, mode: xconnect, to: a}", "", NULL},
+	{"b, device: y, mode", "c, device: z, mode", NULL},
+	{"b, device: y, mode", "c, device: y, mode", "ports[1].name"},
 	{"core: 1", "core: 2", "workers[0].core"},
 	{"[a/0]", "[a/1]", "workers[0].queues"},
 	{"[a/0]", "[a/0, a/1]", "workers[0].queues"},
@@ -87,6 +93,8 @@ static void names_the_key_that_needs_a_restart(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct config *now = fake_take(BASE), *next = changed(&rows[i]);
+
+		assert_int_equal(numbers_place(next, now, &none, NULL), 0);
 		const char *key = config_needs_restart(now, next);
 
 		if (!key != !rows[i].key || (key && strcmp(key, rows[i].key)))

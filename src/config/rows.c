@@ -18,6 +18,8 @@ int rows_mistake(struct reader *reader, int line, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	if (!reader->file)
+		return error_set(reader->error, -EINVAL, "%s", text);
 	return error_set(reader->error, -EINVAL, "%s:%d: %s", reader->file, line, text);
 }
 

@@ -19,7 +19,7 @@ enum row_type {
 
 // The position used in errors: the file, and the path ("ports[1].") that key names are appended to.
 struct reader {
-	const char *file;
+	const char *file; // NULL: not a file
 	char where[64];
 	struct error *error;
 	void *ctx; // for `read`

@@ -160,9 +160,9 @@ static int read_worker(struct reader *reader, const struct node *node, unsigned 
 }
 
 // A port may be given by its index; it is converted to a name here.
-static int check_xconnects(struct reader *reader, struct port_table_settings *ports)
+int settings_check_xconnects(struct reader *reader, struct port_table_settings *ports)
 {
-	for (unsigned i = 0; i < ports->n_ports; i++) {
+	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1)) {
 		struct port_settings *port = &ports->ports[i];
 		int to = port->xconnect[0]
 		                 ? port_find(ports, port->xconnect, strlen(port->xconnect))
@@ -194,7 +194,7 @@ static int read_all(struct reader *reader, const struct top *top, struct config 
 		err = rows_mistake(reader, top->ports->line,
 			"ports: found none, expected at least one");
 	if (!err)
-		err = check_xconnects(reader, &config->ports);
+		err = settings_check_xconnects(reader, &config->ports);
 	if (!err && top->workers)
 		err = rows_each(reader, top->workers, STATS_MAX_WORKERS, read_worker);
 	if (!err)

@@ -138,10 +138,10 @@ int port_find(const struct port_table_settings *ports, const char *name, size_t 
 {
 	unsigned index, digits = read_small(name, name + n, &index);
 
-	for (unsigned i = 0; i < ports->n_ports; i++)
+	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1))
 		if (strlen(ports->ports[i].name) == n && !memcmp(ports->ports[i].name, name, n))
 			return i;
-	return digits && digits == n && index < ports->n_ports ? (int)index : -1;
+	return digits && digits == n && port_is_configured(ports, index) ? (int)index : -1;
 }
 
 int line_read_port(struct line *line, struct word word, uint8_t *out)
@@ -154,8 +154,9 @@ int line_read_port(struct line *line, struct word word, uint8_t *out)
 		*out = port;
 		return 0;
 	}
-	for (unsigned i = 0; i < line->ports->n_ports && used < sizeof(known); i++)
-		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+	for (unsigned i = port_next(line->ports, 0);
+		i < line->ports->n_ports && used < sizeof(known); i = port_next(line->ports, i + 1))
+		used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
 			line->ports->ports[i].name);
 	return error_set(line->error, -EINVAL, "unknown port \"%.*s\"; expected one of %s",
 		SHOW(word), known);

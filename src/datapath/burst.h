@@ -140,13 +140,11 @@ struct worker {
 	struct rte_mbuf
 		*dropped[PIPELINE_DEPTH * BURST_MAX] LINE_ALIGNED; // includes injected frames
 	struct injection injection;
-	uint64_t timed_from;    // when stat->bursts reaches this, the next burst is timed
-	uint64_t redirects_due; // TSC: theoretical arrival time of the redirect limit (GCRA)
-	struct rte_mempool *pool[PORT_WORKER_QUEUES]; // the pool that each queue receives into;
-	                                              // NULL: not checked
-	struct enabled_steps steps[2];                // of IPv4 and of IPv6
-	uint8_t step_of_phase[N_PHASES];              // its first row, enabled or not
-	uint64_t step_cycles[STATS_MAX_STEPS];        // of the burst being timed
+	uint64_t timed_from;           // when stat->bursts reaches this, the next burst is timed
+	uint64_t redirects_due;        // TSC: theoretical arrival time of the redirect limit (GCRA)
+	struct enabled_steps steps[2]; // of IPv4 and of IPv6
+	uint8_t step_of_phase[N_PHASES];       // its first row, enabled or not
+	uint64_t step_cycles[STATS_MAX_STEPS]; // of the burst being timed
 	uint64_t cost_per_packet; // current estimate in cycles (datapath/cost.h); 0: unknown
 	uint64_t long_gap; // a loop iteration that takes this many cycles longer than expected
 	                   // is a stall

@@ -43,8 +43,6 @@ static int add_worker(struct path *path, const struct fib_live *live, struct tap
 	w->poisons = BURST_POISONS;
 	w->tsc_hz = rte_get_tsc_hz();
 	w->long_gap = w->tsc_hz / 1000000 * STALLS_LEAST_US;
-	for (unsigned q = 0; q < w->io->n_queues; q++)
-		w->pool[q] = port_pool(path->ports, w->io->queues[q].port);
 	return 0;
 }
 

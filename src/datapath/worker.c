@@ -256,12 +256,14 @@ static __attribute__((noinline)) bool has_buffers(const struct worker *w)
 {
 	void *buffer;
 
-	for (unsigned q = 0; q < w->io->n_queues; q++) {
-		if (!w->pool[q])
+	for (unsigned q = 0, n = port_n_queues(w->io); q < n; q++) {
+		const struct port_queue *queue = &w->io->queues[q];
+
+		if (port_is_closed(queue) || !queue->pool)
 			continue;
-		if (rte_mempool_get(w->pool[q], &buffer))
+		if (rte_mempool_get(queue->pool, &buffer))
 			return false;
-		rte_mempool_put(w->pool[q], buffer);
+		rte_mempool_put(queue->pool, buffer);
 	}
 	return true;
 }
@@ -321,7 +323,7 @@ int worker_run(void *arg)
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
 		unsigned got = 0, n_injected = w->tap ? datapath_inject(w) : 0;
 
-		for (unsigned q = 0; q < w->io->n_queues; q++)
+		for (unsigned q = 0, n = port_n_queues(w->io); q < n; q++)
 			got += poll_queue(w, q);
 		rcu_reader_report(w->rcu, w->io->id);
 		now = measure_gap(w, expected_start, got + n_injected);

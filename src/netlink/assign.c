@@ -127,7 +127,7 @@ static void give_ports(struct ifaces *ifaces)
 
 		if (tap)
 			give_iface(ifaces, tap);
-		else
+		else if (!ifaces->mirror->settings.is_removed[port])
 			set_orphan(ifaces, port);
 	}
 }

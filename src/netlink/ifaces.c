@@ -21,7 +21,7 @@ int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *erro
 	}
 	ifaces->mirror = mirror;
 	ifaces->is_dirty = true;
-	iface_ids_open(&ifaces->ids, mirror->settings.n_ports);
+	iface_ids_open(&ifaces->ids, PORT_MAX); // ports may be added
 	taps_open(ifaces);
 	foreign_poll(ifaces);
 	*out = ifaces;
@@ -229,6 +229,22 @@ void ifaces_tap_changed(struct ifaces *ifaces, unsigned port, int ifindex)
 {
 	ifaces->mirror->settings.tap[port] = ifindex;
 	ifaces->is_dirty = true;
+}
+
+void ifaces_port_added(struct ifaces *ifaces, unsigned port, const struct mirror_port *added)
+{
+	ifaces->taps.has[port] = ifaces->taps.asked[port] = *added;
+}
+
+// Its VLANs go when Linux reports that they are gone, or at the next flush.
+void ifaces_port_removed(struct ifaces *ifaces, unsigned port)
+{
+	int ifindex = ifaces->ids.ifindex[port];
+	struct interface *one = ifindex ? interfaces_find(&ifaces->all, ifindex) : NULL;
+
+	if (one && one->id == port)
+		assign_take_back(ifaces, one);
+	fib_iface_delete(ifaces->mirror->settings.fib, port);
 }
 
 void ifaces_dump_begins(struct ifaces *ifaces)

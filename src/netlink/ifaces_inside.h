@@ -149,8 +149,8 @@ uint16_t vrfs_of_interface(const struct ifaces *ifaces, const struct interface *
 // The VRF device among its masters; NULL: none.
 const struct interface *vrfs_master(const struct ifaces *ifaces, const struct interface *one);
 
-// Fib interface ids: a port's id is its index; VLANs get ids from n_ports up. A released id is
-// quarantined until no neighbour or route refers to it.
+// Fib interface ids: a port's id is its index; VLANs get ids from n_ports (PORT_MAX) up. A released
+// id is quarantined until no neighbour or route refers to it.
 struct iface_ids {
 	unsigned n_ports, next; // next: where the search starts; the least recently used id is
 	                        // taken first

@@ -53,6 +53,24 @@ void mirror_tap_changed(struct mirror *mirror, unsigned port, int ifindex)
 	ifaces_tap_changed(mirror->ifaces, port, ifindex);
 }
 
+void mirror_port_added(struct mirror *mirror, unsigned port, int ifindex,
+	const struct mirror_port *added)
+{
+	for (unsigned between = mirror->settings.n_ports; between < port; between++)
+		mirror->settings.is_removed[between] = true;
+	mirror->settings.n_ports = MAX_OF(mirror->settings.n_ports, port + 1);
+	mirror->settings.is_removed[port] = false;
+	ifaces_port_added(mirror->ifaces, port, added);
+	ifaces_tap_changed(mirror->ifaces, port, ifindex);
+}
+
+void mirror_port_removed(struct mirror *mirror, unsigned port)
+{
+	mirror->settings.is_removed[port] = true;
+	ifaces_tap_changed(mirror->ifaces, port, 0);
+	ifaces_port_removed(mirror->ifaces, port);
+}
+
 void mirror_event(struct mirror *mirror, const struct event *event)
 {
 	switch (event->kind) {

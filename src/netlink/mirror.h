@@ -47,13 +47,18 @@ struct mirror;
 struct mirror_settings {
 	struct fib *fib;
 	unsigned n_ports;
-	int tap[PORT_MAX]; // ifindex of each port's TAP interface; 0: none at present
+	bool is_removed[PORT_MAX]; // there is no such port any more
+	int tap[PORT_MAX];         // ifindex of each port's TAP interface; 0: none at present
 	struct mirror_port port[PORT_MAX];
 	struct mirror_ops ops;
 };
 int mirror_open(struct mirror **out, const struct mirror_settings *settings, struct error *error);
 void mirror_close(struct mirror *mirror);
 
+// A port was added with a TAP interface, / was removed.
+void mirror_port_added(struct mirror *mirror, unsigned port, int ifindex,
+	const struct mirror_port *added);
+void mirror_port_removed(struct mirror *mirror, unsigned port);
 // A TAP interface was deleted (0) or recreated.
 void mirror_tap_changed(struct mirror *mirror, unsigned port, int ifindex);
 // Handles one kernel event.

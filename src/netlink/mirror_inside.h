@@ -28,6 +28,8 @@ void ifaces_destroy(struct ifaces *ifaces);
 // EVENT_LINK, _ADDRESS, _NETCONF, _RULE, _QDISC, _POLICY, _POLICY_DEFAULT, _CHAIN, _MROUTE
 void ifaces_event(struct ifaces *ifaces, const struct event *event);
 void ifaces_tap_changed(struct ifaces *ifaces, unsigned port, int ifindex);
+void ifaces_port_added(struct ifaces *ifaces, unsigned port, const struct mirror_port *added);
+void ifaces_port_removed(struct ifaces *ifaces, unsigned port);
 void ifaces_dump_begins(struct ifaces *ifaces);
 void ifaces_dump_lacks(struct ifaces *ifaces, enum event_kind kind);
 void ifaces_dump_ends(struct ifaces *ifaces, uint32_t partial); // as mirror_dump_ends

@@ -175,7 +175,7 @@ static unsigned n_beyond(void)
 // The first VLANs are on a port, the others on these.
 static void holds_as_many_vlans_as_there_are_ids(void **state)
 {
-	enum { VLANS = IFACE_MAX - 2, OUTER = 17, FIRST = 1000 };
+	enum { VLANS = IFACE_MAX - PORT_MAX, OUTER = 17, FIRST = 1000 };
 
 	for (int i = 0; i < VLANS + 3; i++) {
 		int lower = i < OUTER ? 10 : FIRST + i % OUTER;

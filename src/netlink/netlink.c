@@ -120,6 +120,15 @@ static void handle_dump_end(void *arg, uint32_t partial)
 	mirror_dump_ends(((struct netlink *)arg)->mirror, partial);
 }
 
+static struct mirror_port prepare_port(const struct netlink *netlink, unsigned port)
+{
+	struct port_info info;
+
+	port_info(netlink->ctx.ports, port, &info);
+	sysctl_prepare_tap(netlink->ctx.taps, info.name);
+	return (struct mirror_port){.mac = info.mac, .mtu = info.mtu, .up = true};
+}
+
 static int open_mirror(struct netlink *netlink, struct error *error)
 {
 	struct mirror_settings settings = {.fib = netlink->ctx.fib,
@@ -129,13 +138,8 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 			dump_again, lost, netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
-		struct port_info info;
-
-		port_info(netlink->ctx.ports, i, &info);
 		settings.tap[i] = tap_ifindex(netlink->ctx.taps, i);
-		settings.port[i] =
-			(struct mirror_port){.mac = info.mac, .mtu = info.mtu, .up = true};
-		sysctl_prepare_tap(netlink->ctx.taps, info.name);
+		settings.port[i] = prepare_port(netlink, i);
 	}
 	return mirror_open(&netlink->mirror, &settings, error);
 }
@@ -227,6 +231,19 @@ void netlink_close(struct netlink *netlink)
 	if (netlink->mirror)
 		mirror_close(netlink->mirror);
 	free(netlink);
+}
+
+void netlink_port_added(struct netlink *netlink, unsigned port)
+{
+	struct mirror_port added = prepare_port(netlink, port);
+
+	netlink->ctx.n_ports = MAX_OF(netlink->ctx.n_ports, port + 1);
+	mirror_port_added(netlink->mirror, port, tap_ifindex(netlink->ctx.taps, port), &added);
+}
+
+void netlink_port_removed(struct netlink *netlink, unsigned port)
+{
+	mirror_port_removed(netlink->mirror, port);
 }
 
 int netlink_fd(const struct netlink *netlink)

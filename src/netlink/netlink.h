@@ -34,6 +34,11 @@ int netlink_open(struct netlink **out, const struct netlink_ctx *ctx, struct err
 // kernel state stay as they are.
 void netlink_close(struct netlink *netlink);
 
+// A port was added, with its TAP interface, / is being removed: its TAP interface is gone or goes.
+// Kernel state follows as for any interface. Control thread.
+void netlink_port_added(struct netlink *netlink, unsigned port);
+void netlink_port_removed(struct netlink *netlink, unsigned port);
+
 // Becomes readable when netlink_poll has work to do. Do not close it.
 int netlink_fd(const struct netlink *netlink);
 // A bounded amount of work, usually up to 10 ms: processes messages (for up to 5 ms), updates the

@@ -69,6 +69,49 @@ static void goes_by_the_ports_mtu_when_it_refuses_the_taps(void **state)
 	assert_int_equal(fake_fib_iface(&fake, 20)->mtu, 1800);
 }
 
+// As if Linux deleted the TAP interface, and VLANs on it, only later.
+static void a_removed_port_and_its_vlans_leave_the_fib(void **state)
+{
+	const struct mirror_port again = {.mac = fake_mac(0x55), .mtu = 1500, .up = true};
+	struct event_link vlan = fake_vlan(20, 11, 5), tap = fake_tap(1);
+
+	add(vlan);
+	assert_non_null(fake_fib_iface(&fake, 20));
+	mirror_port_removed(fake.mirror, 1);
+	fake_flush(&fake);
+	assert_null(fib_iface(fake.fib, 1));
+	assert_null(fake_fib_iface(&fake, 20));
+	assert_non_null(fib_iface(fake.fib, 0));
+	fake_iface_gone(&fake, 20);
+	fake_iface_gone(&fake, 11);
+	fake_flush(&fake);
+	assert_null(fib_iface(fake.fib, 1));
+	fake.n_asked = 0;
+	tap.ifindex = 30;
+	tap.mac = again.mac;
+	mirror_port_added(fake.mirror, 1, 30, &again);
+	fake_flush(&fake);
+	assert_int_equal(fib_iface(fake.fib, 1)->flags, IFACE_DOWN);
+	add(tap);
+	assert_int_equal(fake_fib_iface(&fake, 30)->port, 1);
+	assert_int_equal(fake.n_asked, 0);
+}
+
+static void a_port_with_a_higher_number_may_be_added_beside_vlans(void **state)
+{
+	const struct mirror_port added = {.mac = fake_mac(0x56), .mtu = 1500, .up = true};
+	struct event_link vlan = fake_vlan(20, 10, 5), tap = fake_tap(3);
+
+	add(vlan);
+	tap.mac = added.mac;
+	mirror_port_added(fake.mirror, 3, tap.ifindex, &added);
+	add(tap);
+	assert_int_equal(fake_fib_iface(&fake, tap.ifindex)->port, 3);
+	assert_int_equal(fake_fib_iface(&fake, 20)->n_tags, 1);
+	assert_int_equal(fake_fib_iface(&fake, 10)->port, 0);
+	assert_null(fib_iface(fake.fib, 2));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
@@ -76,6 +119,8 @@ int main(void)
 		TEST(follows_the_tap_with_the_port),
 		TEST(sets_the_tap_back_when_the_port_refuses_its_mtu),
 		TEST(goes_by_the_ports_mtu_when_it_refuses_the_taps),
+		TEST(a_removed_port_and_its_vlans_leave_the_fib),
+		TEST(a_port_with_a_higher_number_may_be_added_beside_vlans),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

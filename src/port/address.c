@@ -41,6 +41,8 @@ static int set_mac(struct port_table *ports, unsigned port, struct error *error)
 
 	rte_eth_macaddr_get(device->id, &mac);
 	memcpy(own.bytes, mac.addr_bytes, sizeof(own.bytes));
+	if (!device->has_mac)
+		device->mac_is_own = !settings->has_mac;
 	if (!device->has_mac && !settings->has_mac)
 		wanted = own;
 	int err = wire_mac_equal(&wanted, &own) ? 0 : tell_mac(device, &wanted);
@@ -79,6 +81,7 @@ int port_set_mac(struct port_table *ports, unsigned port, const struct wire_mac 
 			plan_port_label(ports->settings, port, label), wire_mac_print(mac, text),
 			strerror(-err));
 	device->mac = *mac;
+	device->mac_is_own = false;
 	port_state_set_mac(&ports->states[port], mac);
 	return 0;
 }

@@ -192,20 +192,34 @@ static bool is_served(const char *path)
 	return found;
 }
 
-int check_served(const struct port_table_settings *settings, struct error *error)
+static int check_server(const struct port_table_settings *settings, unsigned port,
+	struct error *error)
 {
 	struct kind kind;
 	char label[48];
 
-	for (unsigned i = 0; i < settings->n_ports; i++) {
-		kind_read(settings->ports[i].device, &kind);
-		if (kind.serves && is_served(kind.socket))
-			return error_set(error, -EADDRINUSE,
-				"%s: another program is listening on %s; stop it or specify "
-				"another path",
-				plan_port_label(settings, i, label), kind.socket);
-	}
-	return 0;
+	kind_read(settings->ports[port].device, &kind);
+	if (!kind.serves || !is_served(kind.socket))
+		return 0;
+	return error_set(error, -EADDRINUSE,
+		"%s: another program is listening on %s; stop it or specify another path",
+		plan_port_label(settings, port, label), kind.socket);
+}
+
+int check_served(const struct port_table_settings *settings, struct error *error)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < settings->n_ports && !err; i++)
+		err = check_server(settings, i, error);
+	return err;
+}
+
+int check_added(const struct port_table_settings *settings, unsigned port, struct error *error)
+{
+	int err = check_device(settings, port, error);
+
+	return err ? err : check_server(settings, port, error);
 }
 
 // EAL accepts unambiguous prefixes of options, and single letters combined in one argument.

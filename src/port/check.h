@@ -7,6 +7,9 @@
 // Checks that plugins are readable and acceptable to EAL, and that PCI devices, Linux interfaces
 // and the directories of sockets exist. -errno with `error` set.
 int check_files(const struct port_table_settings *settings, struct error *error);
+// All of this for the device of one port that is added at run time, and whether another program
+// serves its socket.
+int check_added(const struct port_table_settings *settings, unsigned port, struct error *error);
 // Rejects EAL arguments that end the process or change its type. -errno with `error` set.
 int check_eal_args(const struct port_table_settings *settings, struct error *error);
 

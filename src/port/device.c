@@ -77,6 +77,8 @@ int device_find(struct port_table *ports, unsigned port, struct error *error)
 	if (find_id(device, &device->id) != 0)
 		return missing_error(ports, port, error);
 	device->is_found = true;
+	__atomic_store_n(&device->is_gone, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&device->wants_reset, false, __ATOMIC_RELAXED);
 	int err = rte_eth_dev_info_get(device->id, &device->info);
 	if (err)
 		return error_set(error, err, "%s: cannot read the capabilities of the device: %s",
@@ -124,7 +126,7 @@ static void choose_offloads(const struct port_table *ports, unsigned port, struc
 		.tx_queue_offers = device->info.tx_queue_offload_capa,
 		.frame_max = device->mtu + FRAME_HEADER,
 		.data_room = node->data_room - POOLS_HEADROOM,
-		.one_pool = ports->pools.n_nodes == 1,
+		.one_pool = ports->pools.n_nodes == 1 && !ports->settings->may_grow,
 	};
 
 	for (unsigned i = 0; i < ports->settings->n_ports; i++)
@@ -189,7 +191,7 @@ static int set_up_queues(struct port_table *ports, unsigned port, const struct o
 	const struct port_device *device = &ports->devices[port];
 	const struct plan_port *plan = &ports->plan.ports[port];
 	const struct pools_rings *rings = &ports->rings[port];
-	struct rte_mempool *pool = ports->pool[pools_of_port(&ports->pools, &ports->plan, port)];
+	struct rte_mempool *pool = port_pool(ports, port);
 	struct rte_eth_rxconf rx = device->info.default_rxconf;
 	struct rte_eth_txconf tx = device->info.default_txconf;
 	unsigned numa = plan->numa < 0 ? (unsigned)SOCKET_ID_ANY : (unsigned)plan->numa;
@@ -250,6 +252,14 @@ static int on_gone(uint16_t id, enum rte_eth_event_type event, void *arg, void *
 	return 0;
 }
 
+static int on_reset(uint16_t id, enum rte_eth_event_type event, void *arg, void *result)
+{
+	struct port_device *device = arg;
+
+	__atomic_store_n(&device->wants_reset, true, __ATOMIC_RELAXED);
+	return 0;
+}
+
 // Linux wants to remove a device that is bound to vfio-pci, and waits until it is closed. Runs on
 // EAL's interrupt thread.
 static void on_request(const char *name, enum rte_dev_event_type event, void *arg)
@@ -260,15 +270,20 @@ static void on_request(const char *name, enum rte_dev_event_type event, void *ar
 		__atomic_store_n(&device->is_gone, true, __ATOMIC_RELAXED);
 }
 
-// After any of these events the device receives and sends no more packets.
-static const enum rte_eth_event_type gone_events[] = {RTE_ETH_EVENT_INTR_RMV,
-	RTE_ETH_EVENT_INTR_RESET};
+// After any of these events the device receives and sends no more packets. After the second one,
+// which the driver of a virtual function raises when its physical function was reset, it does so
+// again once it was reset.
+static const struct {
+	enum rte_eth_event_type event;
+	rte_eth_dev_cb_fn call;
+} end_events[] = {{RTE_ETH_EVENT_INTR_RMV, on_gone}, {RTE_ETH_EVENT_INTR_RESET, on_reset}};
 
+// Registering again changes nothing.
 static void listen_for_end(struct port_device *device)
 {
-	__atomic_store_n(&device->is_gone, false, __ATOMIC_RELAXED);
-	for (unsigned i = 0; i < ARRAY_LEN(gone_events); i++)
-		rte_eth_dev_callback_register(device->id, gone_events[i], on_gone, device);
+	for (unsigned i = 0; i < ARRAY_LEN(end_events); i++)
+		rte_eth_dev_callback_register(device->id, end_events[i].event, end_events[i].call,
+			device);
 	if (device->kind.bus == KIND_PCI)
 		rte_dev_event_callback_register(device->kind.name, on_request, device);
 }
@@ -276,9 +291,9 @@ static void listen_for_end(struct port_device *device)
 // A callback that is running cannot be unregistered.
 static void listen_no_more(struct port_device *device)
 {
-	for (unsigned i = 0; i < ARRAY_LEN(gone_events); i++)
-		while (rte_eth_dev_callback_unregister(device->id, gone_events[i], on_gone,
-			       device) == -EAGAIN)
+	for (unsigned i = 0; i < ARRAY_LEN(end_events); i++)
+		while (rte_eth_dev_callback_unregister(device->id, end_events[i].event,
+			       end_events[i].call, device) == -EAGAIN)
 			sched_yield();
 	while (device->kind.bus == KIND_PCI &&
 		rte_dev_event_callback_unregister(device->kind.name, on_request, device) == -EAGAIN)
@@ -383,6 +398,34 @@ int device_start(struct port_table *ports, unsigned port, struct error *error)
 	device->is_started = true;
 	if (device->kind.is_zero_copy)
 		wait_for_peer(ports, device);
+	return 0;
+}
+
+// A device without a reset of its own is only stopped and configured again.
+int device_reset(struct port_table *ports, unsigned port, struct error *error)
+{
+	struct port_device *device = &ports->devices[port];
+	struct wire_mac mac = device->mac;
+	char label[48];
+
+	device_add_errors(device, &device->errors);
+	rte_eth_stats_reset(device->id);
+	rte_eth_dev_stop(device->id);
+	device->is_started = false;
+	int err = rte_eth_dev_reset(device->id);
+	if (err && err != -ENOTSUP)
+		return error_set(error, err, "%s: cannot reset the device: %s",
+			plan_port_label(ports->settings, port, label), strerror(-err));
+	device->has_mac &= !device->mac_is_own;
+	err = device_set_up(ports, port, error);
+	if (!err)
+		err = device_start(ports, port, error);
+	if (err)
+		return err;
+	device->n_resets++;
+	device->n_own_macs += !wire_mac_equal(&device->mac, &mac);
+	if (device->is_set_down)
+		rte_eth_dev_set_link_down(device->id);
 	return 0;
 }
 

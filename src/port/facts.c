@@ -64,7 +64,7 @@ static void read_cores(struct plan_facts *facts)
 	}
 }
 
-static void read_device(struct plan_device *device, const char *text)
+void facts_read_device(struct plan_device *device, const char *text)
 {
 	struct kind kind;
 	char path[160];
@@ -87,7 +87,7 @@ void facts_read(struct plan_facts *facts, const struct port_table_settings *sett
 	memset(facts, 0, sizeof(*facts));
 	read_cores(facts);
 	for (unsigned i = 0; i < settings->n_ports; i++)
-		read_device(&facts->devices[i], settings->ports[i].device);
+		facts_read_device(&facts->devices[i], settings->ports[i].device);
 }
 
 void facts_read_pages(struct facts_pages *pages)

@@ -18,6 +18,8 @@ struct facts_ram {
 
 // Fills in the cores and, from the text of each device, what is known of the devices.
 void facts_read(struct plan_facts *facts, const struct port_table_settings *settings);
+// The same for one device.
+void facts_read_device(struct plan_device *device, const char *text);
 void facts_read_pages(struct facts_pages *pages);
 void facts_read_ram(struct facts_ram *ram);
 

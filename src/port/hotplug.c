@@ -88,14 +88,11 @@ static void log_loss(const struct port_table *ports, unsigned port)
 		makes_netdev(device) ? "with `dl3 reload`" : "with its device");
 }
 
-static void leave(struct port_table *ports, unsigned port)
+void hotplug_withdraw(struct port_table *ports, unsigned port)
 {
 	struct port_device *device = &ports->devices[port];
 
 	device->phase = DEVICE_LEAVING;
-	device->n_losses++;
-	if (ports->grace.start)
-		log_loss(ports, port);
 	port_set_carrier(ports, port, false);
 	workers_close(ports, port);
 	wait_leave(ports, port);
@@ -103,7 +100,26 @@ static void leave(struct port_table *ports, unsigned port)
 		device->token = ports->grace.start(ports->grace.arg);
 }
 
-static void detach(struct port_table *ports, unsigned port)
+static void leave(struct port_table *ports, unsigned port)
+{
+	ports->devices[port].n_losses++;
+	if (ports->grace.start)
+		log_loss(ports, port);
+	hotplug_withdraw(ports, port);
+}
+
+static void leave_for_reset(struct port_table *ports, unsigned port)
+{
+	struct port_device *device = &ports->devices[port];
+
+	log_warn("port %s: its device %s asks for a reset; the port is down meanwhile",
+		ports->settings->ports[port].name, device->kind.name);
+	__atomic_store_n(&device->wants_reset, false, __ATOMIC_RELAXED);
+	hotplug_withdraw(ports, port);
+	device->phase = DEVICE_RESETTING;
+}
+
+void hotplug_detach(struct port_table *ports, unsigned port)
 {
 	const struct kind *kind = &ports->devices[port].kind;
 
@@ -113,17 +129,49 @@ static void detach(struct port_table *ports, unsigned port)
 	eal_speak();
 }
 
-static void close_after_grace(struct port_table *ports, unsigned port)
+static bool is_unused(const struct port_table *ports, unsigned port)
+{
+	return ports->grace.has_passed &&
+	       ports->grace.has_passed(ports->grace.arg, ports->devices[port].token);
+}
+
+static void give_up(struct port_table *ports, unsigned port)
 {
 	struct port_device *device = &ports->devices[port];
 
-	if (!ports->grace.has_passed || !ports->grace.has_passed(ports->grace.arg, device->token))
-		return;
 	device_add_errors(device, &device->errors);
-	detach(ports, port);
+	hotplug_detach(ports, port);
 	device->phase = DEVICE_GONE;
 	device->tried_ns = 0;
 	device->refusal.text[0] = 0;
+}
+
+// The port is up again as soon as its link is.
+static void come_back(struct port_table *ports, unsigned port, const char *how)
+{
+	struct port_device *device = &ports->devices[port];
+
+	hotplug_note(ports, port);
+	workers_open(ports, port);
+	wait_return(ports, port);
+	device->phase = DEVICE_PRESENT;
+	log_info("port %s: its device %s %s", ports->settings->ports[port].name, device->kind.name,
+		how);
+}
+
+static void reset(struct port_table *ports, unsigned port)
+{
+	struct error error;
+
+	eal_hush();
+	int err = device_reset(ports, port, &error);
+	eal_speak();
+	if (!err) {
+		come_back(ports, port, "was reset");
+		return;
+	}
+	log_warn("%s; the device is closed and opened again", error.text);
+	give_up(ports, port);
 }
 
 // Whether an attempt to open it may succeed.
@@ -143,7 +191,7 @@ static bool is_back(const struct port_device *device, bool by_request)
 	return device->kind.bus != KIND_PCI || strcmp(driver, "none") != 0;
 }
 
-static int probe(struct port_table *ports, unsigned port, struct error *error)
+int hotplug_probe(struct port_table *ports, unsigned port, struct error *error)
 {
 	const struct kind *kind = &ports->devices[port].kind;
 	const char *text = ports->settings->ports[port].device;
@@ -161,7 +209,7 @@ static int probe(struct port_table *ports, unsigned port, struct error *error)
 
 static int open_again(struct port_table *ports, unsigned port, struct error *error)
 {
-	int err = probe(ports, port, error);
+	int err = hotplug_probe(ports, port, error);
 
 	if (!err)
 		err = device_find(ports, port, error);
@@ -170,7 +218,7 @@ static int open_again(struct port_table *ports, unsigned port, struct error *err
 	if (!err)
 		err = device_start(ports, port, error);
 	if (err)
-		detach(ports, port);
+		hotplug_detach(ports, port);
 	else if (ports->devices[port].is_set_down)
 		rte_eth_dev_set_link_down(ports->devices[port].id);
 	return err;
@@ -202,12 +250,7 @@ static void attach(struct port_table *ports, unsigned port, bool by_request)
 		log_refusal(device, &error, by_request);
 		return;
 	}
-	hotplug_note(ports, port);
-	workers_open(ports, port);
-	wait_return(ports, port);
-	device->phase = DEVICE_PRESENT;
-	log_info("port %s: its device %s is back", ports->settings->ports[port].name,
-		device->kind.name);
+	come_back(ports, port, "is back");
 	below_warn_of_merging(ports, port);
 }
 
@@ -217,8 +260,13 @@ bool hotplug_follow(struct port_table *ports, unsigned port)
 
 	if (device->phase == DEVICE_PRESENT && has_vanished(ports, device))
 		leave(ports, port);
-	if (device->phase == DEVICE_LEAVING)
-		close_after_grace(ports, port);
+	if (device->phase == DEVICE_PRESENT &&
+		__atomic_load_n(&device->wants_reset, __ATOMIC_RELAXED))
+		leave_for_reset(ports, port);
+	if (device->phase == DEVICE_LEAVING && is_unused(ports, port))
+		give_up(ports, port);
+	if (device->phase == DEVICE_RESETTING && is_unused(ports, port))
+		reset(ports, port);
 	if (device->phase == DEVICE_GONE)
 		attach(ports, port, false);
 	return device->phase == DEVICE_PRESENT;
@@ -226,7 +274,8 @@ bool hotplug_follow(struct port_table *ports, unsigned port)
 
 void port_restore(struct port_table *ports)
 {
-	for (unsigned i = 0; i < ports->settings->n_ports; i++)
+	for (unsigned i = port_next(ports->settings, 0); i < ports->settings->n_ports;
+		i = port_next(ports->settings, i + 1))
 		if (!hotplug_follow(ports, i) && ports->devices[i].phase == DEVICE_GONE)
 			attach(ports, i, true);
 }
@@ -240,7 +289,8 @@ int port_check_devices(const struct port_table *ports, struct error *error)
 {
 	char label[48];
 
-	for (unsigned i = 0; i < ports->settings->n_ports; i++)
+	for (unsigned i = port_next(ports->settings, 0); i < ports->settings->n_ports;
+		i = port_next(ports->settings, i + 1))
 		if (ports->devices[i].phase != DEVICE_PRESENT)
 			return error_set(error, -ENODEV,
 				"%s: its device %s is gone (removed or reset); bring it back and "

@@ -5,6 +5,7 @@
 #include "base/log.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -46,6 +47,56 @@ static bool grace_has_passed(void *arg, uint64_t token)
 {
 	assert_int_equal(token, n_graces);
 	return has_passed;
+}
+
+// No device here asks for a reset, so the test calls what the module has registered for that, and
+// gives the device another MAC address.
+static struct {
+	rte_eth_dev_cb_fn call;
+	void *arg;
+	uint16_t device;
+	unsigned n_resets;
+	bool has_mac;
+	struct rte_ether_addr mac;
+} asker;
+
+int rte_eth_dev_callback_register(uint16_t id, enum rte_eth_event_type event,
+	rte_eth_dev_cb_fn call, void *arg)
+{
+	int (*const next)(uint16_t, enum rte_eth_event_type, rte_eth_dev_cb_fn, void *) =
+		(__typeof__(&rte_eth_dev_callback_register))dlsym(RTLD_NEXT,
+			"rte_eth_dev_callback_register");
+	char name[RTE_ETH_NAME_MAX_LEN] = "";
+
+	rte_eth_dev_get_name_by_port(id, name);
+	if (event == RTE_ETH_EVENT_INTR_RESET && !strcmp(name, "net_af_packet0")) {
+		asker.call = call;
+		asker.arg = arg;
+		asker.device = id;
+	}
+	return next(id, event, call, arg);
+}
+
+int rte_eth_dev_reset(uint16_t id)
+{
+	asker.n_resets++;
+	return -ENOTSUP;
+}
+
+int rte_eth_macaddr_get(uint16_t id, struct rte_ether_addr *mac)
+{
+	int (*const next)(uint16_t, struct rte_ether_addr *) =
+		(__typeof__(&rte_eth_macaddr_get))dlsym(RTLD_NEXT, "rte_eth_macaddr_get");
+	int err = next(id, mac);
+
+	if (asker.has_mac && id == asker.device)
+		*mac = asker.mac;
+	return err;
+}
+
+static void ask_for_reset(void)
+{
+	asker.call(asker.device, RTE_ETH_EVENT_INTR_RESET, asker.arg, NULL);
 }
 
 static void run(const char *command)
@@ -232,6 +283,51 @@ static void stays_down_if_it_was_set_down_while_the_device_was_gone(void **state
 	assert_true(port_is_up(state_of(VETH_PORT)));
 }
 
+// Must be before a test that sets the address.
+static void a_reset_brings_the_devices_own_mac_address(void **state)
+{
+	static const struct wire_mac mac = {{2, 9, 9, 9, 9, 9}};
+	unsigned n = info.n_losses, device = queue_of(VETH_PORT)->device;
+
+	asker.has_mac = true;
+	memcpy(asker.mac.addr_bytes, mac.bytes, sizeof(mac.bytes));
+	has_passed = false;
+	ask_for_reset();
+	poll_ports();
+	assert_true(port_is_closed(queue_of(VETH_PORT)));
+	assert_false(port_is_up(state_of(VETH_PORT)));
+	assert_int_equal(asker.n_resets, 0);
+	assert_true(info.device_present);
+	has_passed = true;
+	wait_for_link();
+	assert_false(port_is_closed(queue_of(VETH_PORT)));
+	assert_int_equal(queue_of(VETH_PORT)->device, device);
+	assert_int_equal(asker.n_resets, 1);
+	assert_int_equal(info.n_resets, 1);
+	assert_int_equal(info.n_own_macs, 1);
+	assert_int_equal(info.n_losses, n);
+	assert_true(wire_mac_equal(&info.mac, &mac));
+	assert_memory_equal(state_of(VETH_PORT)->mac, mac.bytes, sizeof(mac.bytes));
+	asker.has_mac = false;
+}
+
+static void a_reset_leaves_the_mac_address_that_was_set(void **state)
+{
+	static const struct wire_mac mac = {{2, 7, 7, 7, 7, 8}};
+	struct error error;
+	unsigned n = info.n_own_macs;
+
+	assert_int_equal(port_set_mac(ports, VETH_PORT, &mac, &error), 0);
+	assert_int_equal(port_set_mtu(ports, VETH_PORT, 1300, &error), 0);
+	ask_for_reset();
+	poll_ports();
+	wait_for_link();
+	assert_true(wire_mac_equal(&info.mac, &mac));
+	assert_int_equal(info.n_own_macs, n);
+	assert_int_equal(info.mtu, 1300);
+	assert_int_equal(port_set_mtu(ports, VETH_PORT, 1500, &error), 0);
+}
+
 static void loses_no_buffers_and_no_files(void **state)
 {
 	char command[64];
@@ -244,6 +340,9 @@ static void loses_no_buffers_and_no_files(void **state)
 	for (unsigned i = 0; i < 4; i++) {
 		delete_veth();
 		make_veth();
+		wait_for_link();
+		ask_for_reset();
+		poll_ports();
 		wait_for_link();
 	}
 	port_memory(ports, &after);
@@ -274,6 +373,8 @@ int main(void)
 		TEST(counts_and_reports_it),
 		TEST(notices_a_device_that_was_made_again_in_the_meantime),
 		TEST(keeps_a_device_that_gets_another_name),
+		TEST(a_reset_brings_the_devices_own_mac_address),
+		TEST(a_reset_leaves_the_mac_address_that_was_set),
 		TEST(sets_the_new_device_as_the_port_was_set),
 		TEST(stays_down_if_it_was_set_down_while_the_device_was_gone),
 		TEST(loses_no_buffers_and_no_files),

@@ -18,20 +18,24 @@ const char *plan_port_label(const struct port_table_settings *settings, unsigned
 
 int plan_find_port(const struct port_table_settings *settings, const char *name)
 {
-	for (unsigned i = 0; i < settings->n_ports; i++)
+	for (unsigned i = port_next(settings, 0); i < settings->n_ports;
+		i = port_next(settings, i + 1))
 		if (strcmp(settings->ports[i].name, name) == 0)
 			return i;
 	return -1;
 }
 
-static int check_taps(const struct port_table_settings *settings, unsigned port,
+// Compares names and devices with those of the first `n` ports.
+static int check_unique(const struct port_table_settings *settings, unsigned port, unsigned n,
 	struct error *error)
 {
 	struct kind mine, other;
 	char label[48];
 
 	kind_read(settings->ports[port].device, &mine);
-	for (unsigned i = 0; i < port; i++) {
+	for (unsigned i = port_next(settings, 0); i < n; i = port_next(settings, i + 1)) {
+		if (i == port)
+			continue;
 		kind_read(settings->ports[i].device, &other);
 		plan_port_label(settings, port, label);
 		if (strcmp(settings->ports[i].name, settings->ports[port].name) == 0)
@@ -64,7 +68,7 @@ static int check_xconnect(const struct port_table_settings *settings, unsigned p
 	return 0;
 }
 
-static int check_port(const struct port_table_settings *settings, unsigned port,
+static int check_beside(const struct port_table_settings *settings, unsigned port, unsigned n,
 	struct error *error)
 {
 	const struct port_settings *p = &settings->ports[port];
@@ -85,28 +89,53 @@ static int check_port(const struct port_table_settings *settings, unsigned port,
 	if (p->n_queues > PORT_MAX_QUEUES)
 		return error_set(error, -ERANGE, "%s: %u queues; a port can have at most %d", label,
 			p->n_queues, PORT_MAX_QUEUES);
-	if (check_taps(settings, port, error))
+	if (check_unique(settings, port, n, error))
 		return -EEXIST;
 	return check_xconnect(settings, port, error);
 }
 
+static unsigned count_ports(const struct port_table_settings *settings)
+{
+	unsigned n = 0;
+
+	for (unsigned i = port_next(settings, 0); i < settings->n_ports;
+		i = port_next(settings, i + 1))
+		n++;
+	return n;
+}
+
+static int check_number(const struct port_table_settings *settings, struct error *error)
+{
+	unsigned n = count_ports(settings);
+
+	if (n == 0)
+		return error_set(error, -EINVAL, "ports: none configured; add at least one");
+	if (n > RTE_MAX_ETHPORTS)
+		return error_set(error, -ERANGE,
+			"ports: %u configured, but this build of DPDK supports %d; remove some", n,
+			RTE_MAX_ETHPORTS);
+	return 0;
+}
+
+int plan_check_port(const struct port_table_settings *settings, unsigned port, struct error *error)
+{
+	int err = check_number(settings, error);
+
+	return err ? err : check_beside(settings, port, settings->n_ports, error);
+}
+
 int plan_check_ports(const struct port_table_settings *settings, struct error *error)
 {
-	if (settings->n_ports == 0)
-		return error_set(error, -EINVAL, "ports: none configured; add at least one");
-	if (settings->n_ports > RTE_MAX_ETHPORTS)
-		return error_set(error, -ERANGE,
-			"ports: %u configured, but this build of DPDK supports %d; remove some",
-			settings->n_ports, RTE_MAX_ETHPORTS);
+	int err = check_number(settings, error);
+
+	if (err)
+		return err;
 	if (settings->burst > BURST_MAX)
 		return error_set(error, -ERANGE, "burst %u is out of range; expected 1 to %d",
 			settings->burst, BURST_MAX);
-	for (unsigned i = 0; i < settings->n_ports; i++) {
-		int err = check_port(settings, i, error);
-		if (err)
-			return err;
-	}
-	return 0;
+	for (unsigned i = 0; i < settings->n_ports && !err; i++)
+		err = check_beside(settings, i, i, error);
+	return err;
 }
 
 static int check_core(unsigned worker, int core, const struct plan_facts *facts,

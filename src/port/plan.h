@@ -40,7 +40,7 @@ struct plan_worker {
 	unsigned lcore; // EAL's number for it; unchanged when workers before it are dropped
 	unsigned n_queues;
 	struct {
-		uint8_t port;
+		uint16_t port; // PORT_NONE: that of a removed port, to be used by the next one
 		uint16_t queue;
 	} queues[PORT_WORKER_QUEUES];
 };
@@ -70,8 +70,17 @@ int plan_workers(const struct port_table_settings *settings, const struct plan_f
 int plan_queues(const struct port_table_settings *settings, const struct plan_facts *facts,
 	struct plan *plan, struct error *error);
 
+// Assigns the queues of one more port to the workers, whose other queues stay where they are. On
+// error the plan is as before. May be called again with better facts, after plan_remove.
+int plan_add(const struct port_table_settings *settings, const struct plan_facts *facts,
+	struct plan *plan, unsigned port, struct error *error);
+// Takes the queues of a port out of the plan.
+void plan_remove(struct plan *plan, unsigned port);
+
 // Checks names, modes and sizes, which need no facts. -errno with `error` set.
 int plan_check_ports(const struct port_table_settings *settings, struct error *error);
+// The same for one port, beside the others.
+int plan_check_port(const struct port_table_settings *settings, unsigned port, struct error *error);
 
 // Writes "ports[1] (name)" to `text` (at least 48 bytes) and returns it.
 const char *plan_port_label(const struct port_table_settings *settings, unsigned port, char *text);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { ALL_PORTS = -1 };
+
 // State of the assignment; `owner` is the worker of each queue plus one, 0: none yet.
 struct deal {
 	const struct port_table_settings *settings;
@@ -123,27 +125,43 @@ static int count_queues(struct deal *deal, unsigned port)
 	return 0;
 }
 
+// The first place that a removed port has left, or one at the end.
+static unsigned find_place(const struct plan_worker *l)
+{
+	unsigned place = 0;
+
+	while (place < l->n_queues && l->queues[place].port != PORT_NONE)
+		place++;
+	return place;
+}
+
 static int give_queue(struct deal *deal, unsigned worker, unsigned port, unsigned queue)
 {
 	struct plan_worker *l = &deal->plan->workers[worker];
+	unsigned place = find_place(l);
 
-	if (l->n_queues == PORT_WORKER_QUEUES)
+	if (place == PORT_WORKER_QUEUES)
 		return error_set(deal->error, -E2BIG,
 			"workers[%u]: more than %d queues on one worker; add workers", worker,
 			PORT_WORKER_QUEUES);
-	l->queues[l->n_queues].port = port;
-	l->queues[l->n_queues++].queue = queue;
+	l->queues[place].port = port;
+	l->queues[place].queue = queue;
+	l->n_queues = MAX_OF(l->n_queues, place + 1);
 	deal->owner[port][queue] = worker + 1;
 	return 0;
 }
 
-static int give_named_queues(struct deal *deal, unsigned worker)
+// Those of one port, or those of ALL_PORTS.
+static int give_named_queues(struct deal *deal, unsigned worker, int only)
 {
 	const struct port_worker_settings *l = &deal->settings->workers[worker];
 
 	for (unsigned k = 0; k < l->n_queues; k++) {
 		int port = plan_find_port(deal->settings, l->queues[k].port);
 		unsigned queue = l->queues[k].queue;
+
+		if (only != ALL_PORTS && port != only)
+			continue;
 
 		if (port < 0)
 			return error_set(deal->error, -ENOENT,
@@ -161,6 +179,15 @@ static int give_named_queues(struct deal *deal, unsigned worker)
 	return 0;
 }
 
+static unsigned count_load(const struct plan_worker *worker)
+{
+	unsigned n = 0;
+
+	for (unsigned q = 0; q < worker->n_queues; q++)
+		n += worker->queues[q].port != PORT_NONE;
+	return n;
+}
+
 // The worker with the fewest queues among those that take a share; -1: there is none.
 static int find_taker(const struct deal *deal, unsigned port)
 {
@@ -169,8 +196,8 @@ static int find_taker(const struct deal *deal, unsigned port)
 	for (unsigned i = 0; i < deal->plan->n_workers; i++) {
 		if (!takes_share(deal, i, port))
 			continue;
-		if (best < 0 ||
-			deal->plan->workers[i].n_queues < deal->plan->workers[best].n_queues)
+		if (best < 0 || count_load(&deal->plan->workers[i]) <
+					count_load(&deal->plan->workers[best]))
 			best = i;
 	}
 	return best;
@@ -278,7 +305,7 @@ static int deal_all(struct deal *deal)
 	for (unsigned i = 0; i < s->n_ports && !err; i++)
 		err = count_queues(deal, i);
 	for (unsigned i = 0; i < s->n_workers && !err; i++)
-		err = give_named_queues(deal, i);
+		err = give_named_queues(deal, i, ALL_PORTS);
 	for (unsigned i = 0; i < s->n_ports && !err; i++)
 		err = share_queues(deal, i);
 	return err;
@@ -300,5 +327,38 @@ int plan_queues(const struct port_table_settings *settings, const struct plan_fa
 		if (!err)
 			place_port(&deal, i);
 	}
+	return err;
+}
+
+void plan_remove(struct plan *plan, unsigned port)
+{
+	for (unsigned i = 0; i < plan->n_workers; i++)
+		for (unsigned q = 0; q < plan->workers[i].n_queues; q++)
+			if (plan->workers[i].queues[q].port == port)
+				plan->workers[i].queues[q].port = PORT_NONE;
+}
+
+static int add(struct deal *deal, unsigned port)
+{
+	int err = count_queues(deal, port);
+
+	for (unsigned i = 0; i < deal->settings->n_workers && !err; i++)
+		err = give_named_queues(deal, i, port);
+	if (!err)
+		err = share_queues(deal, port);
+	return err ? err : count_transmit_queues(deal, port);
+}
+
+int plan_add(const struct port_table_settings *settings, const struct plan_facts *facts,
+	struct plan *plan, unsigned port, struct error *error)
+{
+	struct deal deal = {.settings = settings, .facts = facts, .plan = plan, .error = error};
+
+	plan->n_warnings = 0;
+	int err = add(&deal, port);
+	if (err)
+		plan_remove(plan, port);
+	else
+		place_port(&deal, port);
 	return err;
 }

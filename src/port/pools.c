@@ -70,6 +70,13 @@ static unsigned count_transmit_mbufs(const struct port_table_settings *settings,
 	return n;
 }
 
+// The pool's ring holds a power of two minus one; a count just below that wastes nothing.
+static void round_number(struct pools_node *node)
+{
+	node->n_mbufs = MAX_OF(node->n_mbufs, (unsigned)MBUFS_LEAST);
+	node->n_mbufs = round_up(node->n_mbufs + 1, 1024) - 1;
+}
+
 // A pool's share of rings, caches (mempool caches may hold half as much again) and bursts being
 // processed.
 static void count_mbufs(struct pools_plan *pools, const struct port_table_settings *settings,
@@ -91,16 +98,13 @@ static void count_mbufs(struct pools_plan *pools, const struct port_table_settin
 		node->n_mbufs +=
 			on_wire + plan->n_workers * (node->cache * 2 + BURSTS_IN_HAND * burst +
 							    settings->n_lent_mbufs);
-		node->n_mbufs = MAX_OF(node->n_mbufs, (unsigned)MBUFS_LEAST);
-		// The pool's ring holds a power of two minus one; a count just below that wastes
-		// nothing.
-		node->n_mbufs = round_up(node->n_mbufs + 1, 1024) - 1;
+		round_number(node);
 	}
 }
 
 // Memory in MiB with buffers in whole pages of `page_bytes`: the pool lets no buffer cross the end
 // of a small page. 1: buffers as they are, plus 2 % for the gaps at the ends of huge pages.
-static unsigned mib_of(const struct pools_node *node, unsigned page_bytes)
+unsigned pools_mib(const struct pools_node *node, unsigned page_bytes)
 {
 	uint64_t ring_slots = 1;
 
@@ -118,10 +122,10 @@ void pools_plan(struct pools_plan *pools, const struct port_table_settings *sett
 	count_mbufs(pools, settings, plan, rings);
 	for (unsigned i = 0; i < pools->n_nodes; i++) {
 		const struct pools_node *node = &pools->nodes[i];
-		unsigned mib = mib_of(node, 1);
+		unsigned mib = pools_mib(node, 1);
 
 		pools->mib += mib;
-		pools->small_pages_mib += mib_of(node, SMALL_PAGE_BYTES);
+		pools->small_pages_mib += pools_mib(node, SMALL_PAGE_BYTES);
 		pools->node_mib[node->numa < 0 || node->numa >= PLAN_MAX_NODES ? 0 : node->numa] +=
 			mib;
 	}
@@ -131,4 +135,20 @@ void pools_plan(struct pools_plan *pools, const struct port_table_settings *sett
 	pools->small_pages_mib += own;
 	pools->node_mib[plan->n_workers ? MAX_OF(0, plan->workers[0].numa) % PLAN_MAX_NODES : 0] +=
 		own;
+}
+
+// Transmit rings hold frames of all pools; together they have a frame for each of their slots.
+void pools_size_added(struct pools_node *out, const struct pools_plan *pools,
+	const struct port_table_settings *settings, const struct plan *plan,
+	const struct pools_rings rings[], unsigned port)
+{
+	unsigned burst = settings->burst ? settings->burst : 64;
+	const struct plan_port *p = &plan->ports[port];
+
+	*out = pools->nodes[pools_of_port(pools, plan, port)];
+	out->numa = p->numa;
+	out->n_mbufs = p->n_rx * rings[port].n_rx_descriptors + rings[port].n_extra +
+	               p->n_tx * rings[port].n_tx_descriptors +
+	               plan->n_workers * (out->cache * 2 + BURSTS_IN_HAND * burst);
+	round_number(out);
 }

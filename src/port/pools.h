@@ -34,5 +34,13 @@ struct pools_rings {
 void pools_plan(struct pools_plan *pools, const struct port_table_settings *settings,
 	const struct plan *plan, const struct pools_rings rings[]);
 
+// Sizes the pool of a port that is added at run time: for its own queues, and what workers hold of
+// it. Its buffers are as large as those of the port's node.
+void pools_size_added(struct pools_node *out, const struct pools_plan *pools,
+	const struct port_table_settings *settings, const struct plan *plan,
+	const struct pools_rings rings[], unsigned port);
+// Memory of a pool in MiB with buffers in whole pages of `page_bytes` (1: as they are).
+unsigned pools_mib(const struct pools_node *node, unsigned page_bytes);
+
 // The pool of the port's node.
 unsigned pools_of_port(const struct pools_plan *pools, const struct plan *plan, unsigned port);

@@ -51,6 +51,8 @@ struct port_settings {
 	struct wire_prefix addresses[PORT_MAX_ADDRESSES];
 	struct wire_addr gateway[2];
 	int line; // in the configuration file, for errors
+	// The port was removed at run time: its index is free, and routes may still refer to it.
+	bool is_removed;
 };
 
 struct port_worker_settings {
@@ -65,7 +67,7 @@ struct port_worker_settings {
 };
 
 struct port_table_settings {
-	unsigned n_ports;
+	unsigned n_ports; // including removed ones between others: see port_next
 	struct port_settings ports[PORT_MAX];
 	unsigned n_workers; // 0: choose automatically
 	struct port_worker_settings workers[STATS_MAX_WORKERS];
@@ -73,12 +75,28 @@ struct port_table_settings {
 	uint8_t huge;          // enum port_huge
 	uint8_t idle;          // enum port_idle, for automatically chosen workers
 	unsigned memory_mib;   // 0: computed from the sizes of the mempools
+	bool may_grow;         // port_add may be called: it allocates further mempools
 	unsigned n_lent_mbufs; // mbufs per worker in punt and inject rings; added to the mempool
 	                       // size
 	char plugins[PORT_MAX_PLUGINS][PORT_DEVICE_MAX];
 	char eal_args[PORT_MAX_EAL_ARGS][PORT_DEVICE_MAX];
 	unsigned n_plugins, n_eal_args;
 };
+
+// Whether there is a port with this index.
+static inline bool port_is_configured(const struct port_table_settings *settings, unsigned port)
+{
+	return port < settings->n_ports && !settings->ports[port].is_removed;
+}
+
+// The first port whose index is at least `from`, or n_ports: the indices of removed ports are left
+// out.
+static inline unsigned port_next(const struct port_table_settings *settings, unsigned from)
+{
+	while (from < settings->n_ports && settings->ports[from].is_removed)
+		from++;
+	return from;
+}
 
 struct port_table;
 
@@ -91,9 +109,8 @@ int port_check(const struct port_table_settings *settings, struct error *error);
 void port_warn_of_drivers(const struct port_table_settings *settings);
 
 // Starts EAL, creates the mempools, opens and configures all devices; nothing is received yet. On
-// failure everything is undone, and `error` describes what failed, where, and what to do. The
-// caller keeps `settings` valid until port_close. May be called only once per process, because EAL
-// cannot be initialised again.
+// failure everything is undone, and `error` describes what failed, where, and what to do. Copies
+// `settings`. May be called only once per process, because EAL cannot be initialised again.
 int port_open(struct port_table **out, const struct port_table_settings *settings,
 	struct error *error);
 
@@ -102,9 +119,27 @@ int port_start(struct port_table *ports, struct error *error);
 // Stops and closes the devices, frees the mempools, cleans up EAL and removes its runtime files.
 void port_close(struct port_table *ports);
 
+// Ports are added and removed while workers run; the others are not disturbed. port_add opens a
+// device for port number `port`, which must not be in use, and allocates buffers for its queues;
+// its MTU must fit the buffers allocated at start. Workers poll and use it from port_begin on. 0,
+// or -errno with `error` set and nothing changed. Control thread.
+int port_add(struct port_table *ports, unsigned port, const struct port_settings *settings,
+	struct error *error);
+void port_begin(struct port_table *ports, unsigned port);
+// Takes the port's queues away from the workers, waits for a grace period, and closes the device.
+// Its buffers are kept for the next port that is added. Control thread.
+void port_remove(struct port_table *ports, unsigned port);
+
+// Waits for a grace period: what workers could not find any more at its start, they do not use any
+// more at its end. Control thread.
+void port_wait_for_workers(const struct port_table *ports);
+
+// The settings in use, and the ports among them.
+const struct port_table_settings *port_settings_of(const struct port_table *ports);
 unsigned port_n_ports(const struct port_table *ports);
 
-// Each worker's queues; valid until port_close. Workers are numbered from 0.
+// Each worker's queues; valid until port_close. Workers are numbered from 0. A queue whose `port`
+// is PORT_NONE is not in use.
 unsigned port_n_workers(const struct port_table *ports);
 struct port_worker *port_worker(struct port_table *ports, unsigned worker);
 // Runs `loop(args[worker])` on each worker's core; returns at once. port_workers_join waits until
@@ -126,10 +161,13 @@ struct port_grace {
 // vanishes is closed only by port_close, so it does not return. Control thread.
 void port_set_grace(struct port_table *ports, const struct port_grace *grace);
 
-// Reads the link states into port_state.up, and follows devices that vanish and return; the control
-// thread calls it about every 50 ms. A port whose device has vanished is down, and its queues are
-// closed. The device itself is closed after a grace period, and opened again once it exists, with
-// the MAC address, MTU and filters of the port; what happens is logged.
+// Reads the link states into port_state.up, and follows devices that vanish, return or need a
+// reset; the control thread calls it about every 50 ms. A port whose device has vanished is down,
+// and its queues are closed. The device itself is closed after a grace period, and opened again
+// once it exists, with the MAC address, MTU and filters of the port; what happens is logged. A
+// device that asks for a reset is stopped after a grace period, configured and started again; if
+// the port has the device's own MAC address, it is read again (port_info.n_own_macs counts how
+// often it changed).
 void port_poll(struct port_table *ports);
 // Tries at once to open the devices that have vanished, including those that only return this way:
 // those whose interface in Linux is made by DPDK (net_tap). Logs those that cannot be opened.
@@ -177,6 +215,8 @@ struct port_info {
 	bool link_up, rss;
 	bool device_present; // false: the device has vanished
 	unsigned n_losses;   // times that it has vanished
+	unsigned n_resets;   // times that it was reset
+	unsigned n_own_macs; // times that a reset has changed the MAC address
 	uint32_t link_mbps;  // 0: unknown
 	double line_bps; // line rate: from the settings, or of the link; 0: unknown, as for virtual
 	                 // devices

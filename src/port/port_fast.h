@@ -11,15 +11,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PORT_WORKER_QUEUES = 128 };
+enum { PORT_WORKER_QUEUES = 128, PORT_NONE = UINT16_MAX };
 
-// A receive queue that a worker polls. While it is closed, because its device has vanished, the
-// worker does not poll it, and the control thread may change `device`.
+// A place for a receive queue that a worker polls. While it is closed, because its device has
+// vanished or its port was removed, the worker does not poll it; once a grace period has passed,
+// the control thread may change everything else, even give the place to a queue of another port.
 struct port_queue {
 	uint16_t device; // DPDK port id
 	uint16_t queue;
-	uint16_t port;  // index in settings and counters
-	bool is_closed; // atomic, acquire; partner: workers_open
+	uint16_t port;            // index in settings and counters; PORT_NONE: free
+	bool is_closed;           // atomic, acquire; partner: workers_open
+	struct rte_mempool *pool; // that the queue receives into; NULL: not checked
 };
 
 // How a worker sends on a port, which must be up. `shared` is NULL unless the device has fewer
@@ -30,15 +32,15 @@ struct port_out {
 	rte_spinlock_t *shared;
 };
 
-// One core and the queues that it polls. Read-only while the worker runs, except for the queues of
-// a device that vanishes and returns.
+// One core and the queues that it polls. Read-only while the worker runs, except for the places of
+// queues and what belongs to a port that is down.
 struct port_worker {
 	unsigned id;
 	int core, numa;
 	uint16_t burst;
 	bool may_sleep;         // while no frames arrive
 	struct port_wait *wait; // its wakeup sources; NULL: time only
-	unsigned n_queues;
+	unsigned n_queues;      // places in use; atomic, acquire; partner: workers_add
 	struct port_queue queues[PORT_WORKER_QUEUES];
 	struct port_out out[STATS_MAX_PORTS]; // by port index
 } LINE_ALIGNED;
@@ -84,6 +86,11 @@ static inline bool port_fills_slot(const struct port_state *state, const uint8_t
 	bool is_tagged = tpid == WIRE_ETHERTYPE_VLAN || tpid == WIRE_ETHERTYPE_QINQ;
 
 	return bytes == state->cut_bytes + (is_tagged ? WIRE_VLAN_BYTES : 0u);
+}
+
+static inline unsigned port_n_queues(const struct port_worker *worker)
+{
+	return __atomic_load_n(&worker->n_queues, __ATOMIC_ACQUIRE);
 }
 
 static inline bool port_is_closed(const struct port_queue *queue)

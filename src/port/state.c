@@ -57,7 +57,8 @@ void port_set_carrier(struct port_table *ports, unsigned port, bool has_carrier)
 void port_poll(struct port_table *ports)
 {
 	segments_mend(&ports->segments);
-	for (unsigned i = 0; i < ports->settings->n_ports; i++)
+	for (unsigned i = port_next(ports->settings, 0); i < ports->settings->n_ports;
+		i = port_next(ports->settings, i + 1))
 		if (hotplug_follow(ports, i))
 			port_set_carrier(ports, i, port_read_carrier(ports, &ports->devices[i]));
 }
@@ -194,8 +195,10 @@ void port_info(const struct port_table *ports, unsigned port, struct port_info *
 	out->rss = device->rss.on;
 	out->numa = ports->facts.devices[port].numa;
 	out->link_up = __atomic_load_n(&ports->states[port].up, __ATOMIC_RELAXED);
-	out->device_present = device->phase == DEVICE_PRESENT;
+	out->device_present = device->phase == DEVICE_PRESENT || device->phase == DEVICE_RESETTING;
 	out->n_losses = device->n_losses;
+	out->n_resets = device->n_resets;
+	out->n_own_macs = device->n_own_macs;
 	if (device->is_started && rte_eth_link_get_nowait(device->id, &link) == 0 &&
 		link.link_status && link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		out->link_mbps = link.link_speed;
@@ -210,7 +213,17 @@ void port_info(const struct port_table *ports, unsigned port, struct port_info *
 
 struct rte_mempool *port_pool(const struct port_table *ports, unsigned port)
 {
-	return ports->pool[pools_of_port(&ports->pools, &ports->plan, port)];
+	struct rte_mempool *added = added_pools_find(ports, port);
+
+	return added ? added : ports->pool[pools_of_port(&ports->pools, &ports->plan, port)];
+}
+
+static void add_pool(struct port_memory *out, const struct rte_mempool *pool)
+{
+	out->mbuf_bytes =
+		MAX_OF(out->mbuf_bytes, pool->header_size + pool->elt_size + pool->trailer_size);
+	out->n_mbufs += pool->size;
+	out->n_mbufs_free += rte_mempool_avail_count(pool);
 }
 
 void port_memory(const struct port_table *ports, struct port_memory *out)
@@ -218,12 +231,8 @@ void port_memory(const struct port_table *ports, struct port_memory *out)
 	memset(out, 0, sizeof(*out));
 	out->huge = ports->memory.huge;
 	out->planned_mib = ports->memory.mib;
-	for (unsigned i = 0; i < ports->pools.n_nodes; i++) {
-		const struct rte_mempool *pool = ports->pool[i];
-
-		out->mbuf_bytes = MAX_OF(out->mbuf_bytes,
-			pool->header_size + pool->elt_size + pool->trailer_size);
-		out->n_mbufs += pool->size;
-		out->n_mbufs_free += rte_mempool_avail_count(pool);
-	}
+	for (unsigned i = 0; i < ports->pools.n_nodes; i++)
+		add_pool(out, ports->pool[i]);
+	for (unsigned i = 0; i < ports->n_added; i++)
+		add_pool(out, ports->added[i].pool);
 }

@@ -148,7 +148,8 @@ static struct port_table *make_room(const struct port_table_settings *settings)
 	if (!ports)
 		return NULL;
 	memset(ports, 0, sizeof(*ports));
-	ports->settings = settings;
+	ports->own = *settings;
+	ports->settings = &ports->own;
 	ports->link_socket = -1;
 	return ports;
 }
@@ -253,6 +254,8 @@ void port_close(struct port_table *ports)
 		close_port(ports, i);
 	for (unsigned i = 0; i < ports->pools.n_nodes; i++)
 		rte_mempool_free(ports->pool[i]);
+	for (unsigned i = 0; i < ports->n_added; i++)
+		rte_mempool_free(ports->added[i].pool);
 	segments_close(&ports->segments);
 	if (ports->eal_runs)
 		eal_stop();

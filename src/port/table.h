@@ -13,8 +13,9 @@
 #include <sys/types.h>
 
 // A device can vanish while its port runs. LEAVING: the queues are closed, but workers may still be
-// in them; the device remains open. GONE: it is closed.
-enum device_phase { DEVICE_PRESENT, DEVICE_LEAVING, DEVICE_GONE };
+// in them; the device remains open. GONE: it is closed. RESETTING: as LEAVING, but the device is
+// still there and is to be reset.
+enum device_phase { DEVICE_PRESENT, DEVICE_LEAVING, DEVICE_GONE, DEVICE_RESETTING };
 
 // Losses counted by a device.
 struct device_errors {
@@ -32,20 +33,22 @@ struct port_device {
 	bool takes_all;      // always promiscuous, since the device does not know its MAC address
 	bool is_promiscuous; // by port_set_promiscuous
 	bool has_mac;        // `mac` is known
+	bool mac_is_own;     // it is the device's own: neither the file nor Linux has set it
 	uint16_t mtu;        // the MTU that we enforce; the device may not know it; 0: not set yet
 	struct wire_mac mac;
 	struct rss rss;
 	struct rte_eth_dev_info info;
-	bool is_gone; // its driver says so; written by EAL's interrupt thread; atomic, relaxed
+	// Said by its driver; written by EAL's interrupt thread; atomic, relaxed.
+	bool is_gone, wants_reset;
 	enum device_phase phase;
 	bool was_on_bus;             // visible in /sys when it was opened
 	int netdev_index;            // of the Linux interface of a virtual device; 0: none
 	unsigned n_sockets;          // packet sockets that its driver bound to that interface
-	uint64_t token;              // of the grace period, while DEVICE_LEAVING
+	uint64_t token;              // of the grace period, while LEAVING or RESETTING
 	uint64_t tried_ns;           // last attempt to open it, while DEVICE_GONE; 0: none
 	struct error refusal;        // logged after an attempt that failed
 	struct device_errors errors; // counted before the device vanished
-	unsigned n_losses;
+	unsigned n_losses, n_resets, n_own_macs;
 	struct tx_lock *locks; // one per transmit queue; NULL: each worker has its own queue
 };
 
@@ -60,15 +63,26 @@ struct worker_start {
 	pid_t tid; // once it runs; atomic, relaxed
 };
 
+// Buffers allocated for a port that was added at run time.
+struct added_pool {
+	struct rte_mempool *pool;
+	int numa;
+	uint16_t port; // PORT_NONE: it was removed
+};
+
 struct port_table {
 	struct port_state states[PORT_MAX];
 	struct port_worker workers[STATS_MAX_WORKERS];
-	const struct port_table_settings *settings;
+	struct port_table_settings own;
+	const struct port_table_settings *settings; // the above
 	struct plan_facts facts;
 	struct plan plan;
 	struct pools_plan pools;
 	struct pools_rings rings[PORT_MAX];
 	struct rte_mempool *pool[PLAN_MAX_NODES];
+	struct added_pool added[PORT_MAX];
+	unsigned n_added;
+	bool has_added_heap;
 	struct port_device devices[PORT_MAX];
 	struct worker_start starts[STATS_MAX_WORKERS];
 	struct eal_args eal_args;
@@ -87,6 +101,8 @@ void device_adjust_rings(struct port_table *ports, unsigned port);
 int device_set_up(struct port_table *ports, unsigned port, struct error *error);
 // Starts the device.
 int device_start(struct port_table *ports, unsigned port, struct error *error);
+// Resets a device that is stopped, or that asked for it, and starts it again. No worker uses it.
+int device_reset(struct port_table *ports, unsigned port, struct error *error);
 // Stops and closes the device, in any state; its locks remain.
 void device_close(struct port_table *ports, unsigned port);
 
@@ -109,10 +125,22 @@ bool port_read_carrier(const struct port_table *ports, struct port_device *devic
 // Sets the carrier and port_state.up; logs changes.
 void port_set_carrier(struct port_table *ports, unsigned port, bool has_carrier);
 
+// added_pools.c: gives a port that is being added a pool for its queues: one that a removed port
+// has left, or a new one. -ENOMEM or -EBUSY with `error` set.
+int added_pools_take(struct port_table *ports, unsigned port, struct error *error);
+void added_pools_leave(struct port_table *ports, unsigned port);
+// That of the port; NULL: it uses the pool of its NUMA node.
+struct rte_mempool *added_pools_find(const struct port_table *ports, unsigned port);
+
 // hotplug.c: remembers how a device that was just started can be recognised.
 void hotplug_note(struct port_table *ports, unsigned port);
 // If the device has vanished, or has come back, does the next step; returns whether it is present.
 bool hotplug_follow(struct port_table *ports, unsigned port);
+// Attaches the port's device to DPDK. / Closes it and detaches it.
+int hotplug_probe(struct port_table *ports, unsigned port, struct error *error);
+void hotplug_detach(struct port_table *ports, unsigned port);
+// Takes the link and the queues from the port, and starts a grace period.
+void hotplug_withdraw(struct port_table *ports, unsigned port);
 
 // below.c: warns if Linux merges frames before the device receives them. Needs link_socket.
 void below_warn_of_merging(const struct port_table *ports, unsigned port);
@@ -125,6 +153,10 @@ int below_runs(int socket, int index);
 
 // workers.c: fills workers[] from the plan.
 void workers_fill(struct port_table *ports);
+// Gives the workers the queues of a port that is being added, still closed.
+void workers_add(struct port_table *ports, unsigned port);
+// Frees the places of its queues, after a grace period since they were closed.
+void workers_remove(struct port_table *ports, unsigned port);
 // Closes the queues of a port.
 void workers_close(struct port_table *ports, unsigned port);
 // Opens them on its device, after a grace period since they were closed.

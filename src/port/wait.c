@@ -22,19 +22,20 @@ enum { MAX_EVENTS = 16 };
 enum hop_set { HOP_SET_NONE, HOP_SET_SOCKET, HOP_SET_MEMIF, HOP_SET_INTERRUPT };
 
 struct wait_queue {
-	enum hop_set hop_set; // atomic, relaxed: the worker may disable a method that fails
+	// Atomic; acquire and release, for `ring`. The worker may disable a method that fails.
+	enum hop_set hop_set;
 	const struct port_queue *io;
 	struct memif_ring *ring; // HOP_SET_MEMIF
 	unsigned slot;           // in `polled`, reserved for its socket; 0: none
 };
 
 struct port_wait {
-	unsigned n_queues;
-	struct wait_queue queues[PORT_WORKER_QUEUES];
+	const struct port_worker *worker;
+	struct wait_queue queues[PORT_WORKER_QUEUES]; // by place of the worker's queue
 	// An edge-triggered epoll descriptor (nothing has to be read), then sockets, which report
 	// what is still unread. The control thread replaces the descriptors of sockets (atomic,
-	// relaxed; -1: none) when a device vanishes or returns.
-	unsigned n_polled;
+	// relaxed; -1: none) when a device vanishes or returns, and ports come and go.
+	unsigned n_polled; // atomic, relaxed
 	struct pollfd polled[1 + PORT_WORKER_QUEUES];
 	int wakeup;     // an eventfd
 	bool is_asleep; // or about to be; atomic, partner: port_wake
@@ -49,7 +50,12 @@ static int add_event(const struct port_wait *wait, int fd)
 
 static void set_method(struct wait_queue *queue, enum hop_set hop_set)
 {
-	__atomic_store_n(&queue->hop_set, hop_set, __ATOMIC_RELAXED);
+	__atomic_store_n(&queue->hop_set, hop_set, __ATOMIC_RELEASE);
+}
+
+static enum hop_set method_of(const struct wait_queue *queue)
+{
+	return __atomic_load_n(&queue->hop_set, __ATOMIC_ACQUIRE);
 }
 
 static void set_socket(struct port_wait *wait, const struct wait_queue *queue, int socket)
@@ -58,33 +64,37 @@ static void set_socket(struct port_wait *wait, const struct wait_queue *queue, i
 		__atomic_store_n(&wait->polled[queue->slot].fd, socket, __ATOMIC_RELAXED);
 }
 
+static void make_ring(struct port_table *ports, struct port_wait *wait, struct wait_queue *queue)
+{
+	const char *device = ports->settings->ports[queue->io->port].device;
+
+	if (!queue->ring && strncmp(device, "net_memif", strlen("net_memif")) == 0)
+		queue->ring = memif_ring_make(device, queue->io->queue, wait->polled[0].fd);
+}
+
 // How the driver of an open device notifies the worker, interrupts apart.
 static void find_method(struct port_table *ports, struct port_wait *wait, struct wait_queue *queue)
 {
-	const char *device = ports->settings->ports[queue->io->port].device;
 	const struct kind *kind = &ports->devices[queue->io->port].kind;
 	int socket = queue->slot ? below_socket(kind->netdev, queue->io->queue) : -1;
 
 	if (socket >= 0) {
 		set_socket(wait, queue, socket);
 		set_method(queue, HOP_SET_SOCKET);
-	} else if (strncmp(device, "net_memif", strlen("net_memif")) == 0) {
-		if (!queue->ring)
-			queue->ring = memif_ring_make(device, queue->io->queue, wait->polled[0].fd);
-		set_method(queue, queue->ring ? HOP_SET_MEMIF : HOP_SET_NONE);
+	} else if (queue->ring) {
+		set_method(queue, HOP_SET_MEMIF);
 	}
 }
 
-static void add_queue(struct port_table *ports, struct port_wait *wait, const struct port_queue *io)
+// The worker uses neither until the method is set.
+static void add_queue(struct port_table *ports, struct port_wait *wait, unsigned place)
 {
-	struct wait_queue *queue = &wait->queues[wait->n_queues++];
+	struct wait_queue *queue = &wait->queues[place];
 
-	*queue = (struct wait_queue){.io = io};
-	if (ports->devices[io->port].kind.netdev[0]) {
-		queue->slot = wait->n_polled++;
-		wait->polled[queue->slot] = (struct pollfd){-1, POLLIN, 0};
-	}
-	find_method(ports, wait, queue);
+	queue->slot = ports->devices[queue->io->port].kind.netdev[0] ? 1 + place : 0;
+	if (queue->slot >= wait->n_polled)
+		__atomic_store_n(&wait->n_polled, queue->slot + 1, __ATOMIC_RELAXED);
+	make_ring(ports, wait, queue);
 }
 
 static int open_one(struct port_table *ports, struct port_worker *worker, struct error *error)
@@ -96,7 +106,12 @@ static int open_one(struct port_table *ports, struct port_worker *worker, struct
 			"workers[%u]: not enough memory for its wakeup sources", worker->id);
 	memset(wait, 0, sizeof(*wait));
 	worker->wait = wait;
+	wait->worker = worker;
 	wait->n_polled = 1;
+	for (unsigned q = 0; q < PORT_WORKER_QUEUES; q++) {
+		wait->queues[q].io = &worker->queues[q];
+		wait->polled[1 + q] = (struct pollfd){-1, POLLIN, 0};
+	}
 	wait->polled[0] = (struct pollfd){epoll_create1(EPOLL_CLOEXEC), POLLIN, 0};
 	wait->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (wait->polled[0].fd < 0 || wait->wakeup < 0 || add_event(wait, wait->wakeup))
@@ -104,8 +119,10 @@ static int open_one(struct port_table *ports, struct port_worker *worker, struct
 			"workers[%u]: cannot wait for frames: %s; allow more open files (ulimit "
 			"-n), or set \"idle: poll\" for it",
 			worker->id, strerror(errno));
-	for (unsigned q = 0; q < worker->n_queues; q++)
-		add_queue(ports, wait, &worker->queues[q]);
+	for (unsigned q = 0; q < worker->n_queues; q++) {
+		add_queue(ports, wait, q);
+		find_method(ports, wait, &wait->queues[q]);
+	}
 	return 0;
 }
 
@@ -124,8 +141,7 @@ static void add_interrupt(struct port_table *ports, struct port_wait *wait,
 {
 	const struct port_device *device = &ports->devices[queue->io->port];
 
-	if (__atomic_load_n(&queue->hop_set, __ATOMIC_RELAXED) != HOP_SET_NONE ||
-		!device->has_interrupts)
+	if (method_of(queue) != HOP_SET_NONE || !device->has_interrupts)
 		return;
 	int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(device->id, queue->io->queue);
 
@@ -138,7 +154,7 @@ static bool waits(const struct port_table *ports, unsigned worker, unsigned queu
 {
 	const struct port_wait *wait = ports->workers[worker].wait;
 
-	return wait && queue < wait->n_queues;
+	return wait && queue < port_n_queues(wait->worker);
 }
 
 void wait_add_interrupts(struct port_table *ports)
@@ -176,6 +192,27 @@ void wait_return(struct port_table *ports, unsigned port)
 		}
 }
 
+void wait_add(struct port_table *ports, unsigned port)
+{
+	for (unsigned i = 0; i < ports->plan.n_workers; i++)
+		for (unsigned q = 0; waits(ports, i, q); q++)
+			if (ports->workers[i].queues[q].port == port)
+				add_queue(ports, ports->workers[i].wait, q);
+}
+
+void wait_remove(struct port_table *ports, unsigned port)
+{
+	for (unsigned i = 0; i < ports->plan.n_workers; i++)
+		for (unsigned q = 0; waits(ports, i, q); q++) {
+			struct wait_queue *queue = &ports->workers[i].wait->queues[q];
+
+			if (queue->io->port != port || !queue->ring)
+				continue;
+			memif_ring_free(queue->ring);
+			queue->ring = NULL;
+		}
+}
+
 void wait_close(struct port_table *ports)
 {
 	for (unsigned i = 0; i < ports->plan.n_workers; i++) {
@@ -184,7 +221,7 @@ void wait_close(struct port_table *ports)
 		if (!wait)
 			continue;
 		ports->workers[i].wait = NULL;
-		for (unsigned q = 0; q < wait->n_queues; q++)
+		for (unsigned q = 0; q < PORT_WORKER_QUEUES; q++)
 			if (wait->queues[q].ring)
 				memif_ring_free(wait->queues[q].ring);
 		if (wait->wakeup >= 0)
@@ -199,8 +236,8 @@ bool port_wait_is_woken(const struct port_wait *wait)
 {
 	if (!wait)
 		return false;
-	for (unsigned q = 0; q < wait->n_queues; q++) {
-		enum hop_set hop_set = __atomic_load_n(&wait->queues[q].hop_set, __ATOMIC_RELAXED);
+	for (unsigned q = 0, n = port_n_queues(wait->worker); q < n; q++) {
+		enum hop_set hop_set = method_of(&wait->queues[q]);
 
 		if (port_is_closed(wait->queues[q].io))
 			continue;
@@ -214,7 +251,7 @@ bool port_wait_is_woken(const struct port_wait *wait)
 // If a driver's interrupts cannot be enabled on demand, they are always on.
 static bool ask(struct wait_queue *queue)
 {
-	enum hop_set hop_set = __atomic_load_n(&queue->hop_set, __ATOMIC_RELAXED);
+	enum hop_set hop_set = method_of(queue);
 
 	if (hop_set == HOP_SET_MEMIF)
 		return memif_ring_ask(queue->ring);
@@ -229,7 +266,7 @@ static bool ask(struct wait_queue *queue)
 
 static void ask_no_more(const struct wait_queue *queue)
 {
-	enum hop_set hop_set = __atomic_load_n(&queue->hop_set, __ATOMIC_RELAXED);
+	enum hop_set hop_set = method_of(queue);
 
 	if (hop_set == HOP_SET_MEMIF)
 		memif_ring_ask_no_more(queue->ring);
@@ -242,7 +279,7 @@ bool port_wait_begin(struct port_wait *wait)
 	if (!wait)
 		return true;
 	__atomic_store_n(&wait->is_asleep, true, __ATOMIC_SEQ_CST);
-	for (unsigned q = 0; q < wait->n_queues; q++) {
+	for (unsigned q = 0, n = port_n_queues(wait->worker); q < n; q++) {
 		if (ask(&wait->queues[q]))
 			continue;
 		while (q)
@@ -273,7 +310,9 @@ void port_wait_for(struct port_wait *wait, uint64_t ns)
 		nanosleep(&most, NULL);
 		return;
 	}
-	if (ppoll(wait->polled, wait->n_polled, &most, NULL) <= 0)
+	unsigned n = __atomic_load_n(&wait->n_polled, __ATOMIC_RELAXED);
+
+	if (ppoll(wait->polled, n, &most, NULL) <= 0)
 		return;
 	if (wait->polled[0].revents)
 		epoll_wait(wait->polled[0].fd, events, MAX_EVENTS, 0);
@@ -284,9 +323,9 @@ void port_wait_end(struct port_wait *wait)
 	if (!wait)
 		return;
 	__atomic_store_n(&wait->is_asleep, false, __ATOMIC_RELAXED);
-	for (unsigned q = 0; q < wait->n_queues; q++)
+	for (unsigned q = 0, n = port_n_queues(wait->worker); q < n; q++)
 		ask_no_more(&wait->queues[q]);
-	for (unsigned i = 1; i < wait->n_polled; i++)
+	for (unsigned i = 1; i < __atomic_load_n(&wait->n_polled, __ATOMIC_RELAXED); i++)
 		read_error(&wait->polled[i]);
 }
 

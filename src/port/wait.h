@@ -14,6 +14,10 @@ struct port_table;
 int wait_open(struct port_table *ports, struct error *error);
 // Adds the interrupts of devices that have started.
 void wait_add_interrupts(struct port_table *ports);
+// Prepares those of a port that is being added; to be called before its device is started.
+void wait_add(struct port_table *ports, unsigned port);
+// Frees those of a port that was removed, after a grace period.
+void wait_remove(struct port_table *ports, unsigned port);
 // Takes away the sources of a port whose device has vanished.
 void wait_leave(struct port_table *ports, unsigned port);
 // Adds those of a device that has returned.

@@ -11,16 +11,25 @@
 
 enum { JOIN_PAUSE_NS = 1000000 };
 
-static void fill_outputs(struct port_table *ports, struct port_worker *worker)
+static void fill_output(struct port_table *ports, struct port_worker *worker, unsigned port)
 {
-	for (unsigned p = 0; p < ports->settings->n_ports; p++) {
-		struct port_device *device = &ports->devices[p];
-		uint16_t queue = worker->id % ports->plan.ports[p].n_tx;
+	const struct port_device *device = &ports->devices[port];
+	uint16_t queue = worker->id % ports->plan.ports[port].n_tx;
 
-		worker->out[p].device = device->id;
-		worker->out[p].queue = queue;
-		worker->out[p].shared = device->locks ? &device->locks[queue].lock : NULL;
-	}
+	worker->out[port].device = device->id;
+	worker->out[port].queue = queue;
+	worker->out[port].shared = device->locks ? &device->locks[queue].lock : NULL;
+}
+
+// `is_closed` remains as it is.
+static void fill_queue(struct port_table *ports, unsigned worker, unsigned place)
+{
+	struct port_queue *queue = &ports->workers[worker].queues[place];
+
+	queue->port = ports->plan.workers[worker].queues[place].port;
+	queue->queue = ports->plan.workers[worker].queues[place].queue;
+	queue->device = ports->devices[queue->port].id;
+	queue->pool = port_pool(ports, queue->port);
 }
 
 void workers_fill(struct port_table *ports)
@@ -38,13 +47,37 @@ void workers_fill(struct port_table *ports)
 			(ports->settings->n_workers ? ports->settings->workers[i].idle
 						    : ports->settings->idle) == PORT_IDLE_SLEEP;
 		worker->n_queues = plan->n_queues;
-		for (unsigned q = 0; q < plan->n_queues; q++) {
-			worker->queues[q].port = plan->queues[q].port;
-			worker->queues[q].queue = plan->queues[q].queue;
-			worker->queues[q].device = ports->devices[plan->queues[q].port].id;
-		}
-		fill_outputs(ports, worker);
+		for (unsigned q = 0; q < plan->n_queues; q++)
+			fill_queue(ports, i, q);
+		for (unsigned port = 0; port < ports->settings->n_ports; port++)
+			fill_output(ports, worker, port);
 	}
+}
+
+// A place at the end becomes visible with the new n_queues, and may be read from then on.
+void workers_add(struct port_table *ports, unsigned port)
+{
+	for (unsigned i = 0; i < ports->plan.n_workers; i++) {
+		const struct plan_worker *plan = &ports->plan.workers[i];
+		struct port_worker *worker = &ports->workers[i];
+
+		fill_output(ports, worker, port);
+		for (unsigned q = 0; q < plan->n_queues; q++) {
+			if (plan->queues[q].port != port)
+				continue;
+			fill_queue(ports, i, q);
+			__atomic_store_n(&worker->queues[q].is_closed, true, __ATOMIC_RELAXED);
+		}
+		__atomic_store_n(&worker->n_queues, plan->n_queues, __ATOMIC_RELEASE);
+	}
+}
+
+void workers_remove(struct port_table *ports, unsigned port)
+{
+	for (unsigned i = 0; i < ports->plan.n_workers; i++)
+		for (unsigned q = 0; q < ports->workers[i].n_queues; q++)
+			if (ports->workers[i].queues[q].port == port)
+				ports->workers[i].queues[q].port = PORT_NONE;
 }
 
 void workers_close(struct port_table *ports, unsigned port)
@@ -74,6 +107,11 @@ void workers_open(struct port_table *ports, unsigned port)
 		}
 		port_wake(worker->wait);
 	}
+}
+
+const struct port_table_settings *port_settings_of(const struct port_table *ports)
+{
+	return ports->settings;
 }
 
 unsigned port_n_ports(const struct port_table *ports)

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -14,6 +15,8 @@ enum {
 	SEGMENTS_MOST = 16,
 	FRAME_LEAST = 60, // minimum Ethernet frame, without FCS
 	SPILL_BYTES = 8,
+	WAIT_NAP_NS = 50000,
+	WAIT_MOST_NS = 1000000000,
 };
 
 static ssize_t write_segments(int fd, const struct rte_mbuf *mbuf)
@@ -31,7 +34,7 @@ static ssize_t write_segments(int fd, const struct rte_mbuf *mbuf)
 
 static bool put(struct tap_table *taps, const struct rte_mbuf *mbuf)
 {
-	if (mbuf->port >= taps->n_taps)
+	if (mbuf->port >= __atomic_load_n(&taps->n_taps, __ATOMIC_ACQUIRE))
 		return false;
 	int fd = taps->taps[mbuf->port].tap.fd;
 	ssize_t n = mbuf->nb_segs == 1
@@ -117,6 +120,35 @@ bool move_punted(struct tap_table *taps)
 		taps->turn = taps->turn + 1 < taps->n_workers ? taps->turn + 1 : 0;
 	}
 	return bulks > 0;
+}
+
+static bool has_passed(const struct rte_ring *ring, uint32_t position)
+{
+	return (int32_t)(__atomic_load_n(&ring->cons.tail, __ATOMIC_ACQUIRE) - position) >= 0;
+}
+
+static void wait_for(const struct rte_ring *ring, uint64_t until_ns)
+{
+	const struct timespec nap = {.tv_nsec = WAIT_NAP_NS};
+	uint32_t position = __atomic_load_n(&ring->prod.tail, __ATOMIC_ACQUIRE);
+
+	while (!has_passed(ring, position) && clock_now_ns() < until_ns)
+		nanosleep(&nap, NULL);
+}
+
+void move_wait_punted(struct tap_table *taps)
+{
+	uint64_t until_ns = clock_now_ns() + WAIT_MOST_NS;
+
+	for (unsigned i = 0; i < taps->n_workers && taps->thread_runs; i++)
+		for (unsigned c = 0; c < N_CLASSES; c++)
+			wait_for(taps->workers[i].punt[c], until_ns);
+}
+
+void move_wait_injected(const struct tap_worker *worker)
+{
+	port_wake(worker->wait);
+	wait_for(worker->inject, clock_now_ns() + WAIT_MOST_NS);
 }
 
 static void free_used(struct tap_worker *worker)

@@ -67,6 +67,23 @@ static void follow_carrier(struct tap_table *taps, unsigned port)
 		tap_device_set_carrier(&tap->tap, carrier);
 }
 
+// netlink then reports the new address.
+static void follow_mac(struct tap_table *taps, unsigned port)
+{
+	struct tap_entry *tap = &taps->taps[port];
+	struct port_info info;
+
+	port_info(taps->ports, port, &info);
+	if (info.n_own_macs == tap->n_own_macs)
+		return;
+	tap->n_own_macs = info.n_own_macs;
+	int err = netdev_set_mac(&taps->sockets, tap->tap.name, &info.mac);
+	if (err)
+		log_warn("port '%s': its device has another MAC address since it was reset, and "
+			 "its TAP interface '%s' cannot get it: %s",
+			info.name, tap->tap.name, strerror(-err));
+}
+
 static void say_too_long(struct tap_table *taps, unsigned port)
 {
 	struct tap_entry *tap = &taps->taps[port];
@@ -134,6 +151,7 @@ void tap_poll(struct tap_table *taps)
 		if (!taps->taps[p].tap.index)
 			continue;
 		follow_carrier(taps, p);
+		follow_mac(taps, p);
 		say_too_long(taps, p);
 	}
 	if (now_ns - taps->looked_ns < look_every_ns)

@@ -13,6 +13,7 @@
 
 struct tap_entry {
 	struct tap_device tap;
+	bool is_absent;      // there is no such port; atomic, release, for `worker`
 	uint16_t worker;     // that transmits what Linux sends on it
 	bool is_held;        // the holder has one of its queues
 	uint32_t n_files;    // files used behind the descriptor so far; atomic, relaxed
@@ -20,12 +21,14 @@ struct tap_entry {
 	                     // atomic, relaxed
 	bool awaits_link;    // adopted with carrier, the port has none yet
 	bool said_too_long;
+	unsigned n_own_macs; // of the port, see port_info
 };
 
 struct tap_table {
 	struct stats_tap stats;
 	struct tap_worker *workers;
-	unsigned n_workers, n_taps;
+	unsigned n_workers;
+	unsigned n_taps; // including absent ones; atomic, release, for their descriptors
 	struct tap_entry taps[PORT_MAX];
 	const struct tap_settings *settings;
 	struct port_table *ports;
@@ -42,6 +45,7 @@ struct tap_table {
 	pthread_t thread;
 	pid_t tid;              // of the thread, once it runs; atomic, relaxed
 	bool thread_runs, stop; // stop: atomic, relaxed
+	uint32_t n_rounds;      // of the thread's loop; atomic, release
 	bool is_beside_workers; // the thread may run on a worker's core
 	struct bucket buckets[N_CLASSES];
 	struct rte_mbuf *spare[STATS_MAX_WORKERS]; // a lent buffer not filled yet
@@ -56,6 +60,10 @@ int taps_restore(struct tap_table *taps, struct error *error);
 // Passes the held queues to the holder, which is started if needed; with keep off, makes it release
 // those it has. Call outside the namespace. 0, or -errno with `error` set.
 int taps_hold(struct tap_table *taps, struct error *error);
+// Those of a single port, which was added / which goes. Call the former inside the namespace.
+int taps_make_one(struct tap_table *taps, unsigned port, struct error *error);
+int taps_hold_one(struct tap_table *taps, unsigned port, struct error *error);
+void taps_remove_one(struct tap_table *taps, unsigned port);
 void taps_release(struct tap_table *taps, unsigned port);
 void taps_close(struct tap_table *taps, bool undo);
 // Puts the blank file behind the descriptor of the TAP interface.
@@ -67,6 +75,10 @@ bool move_punted(struct tap_table *taps);
 // Whether any are left, including those that cannot be moved until their worker has taken its used
 // mbufs back.
 bool move_has_punted(const struct tap_table *taps);
+// Waits, for a limited time, until the thread has taken what workers had punted before, / until the
+// worker has taken what Linux had sent before. Control thread.
+void move_wait_punted(struct tap_table *taps);
+void move_wait_injected(const struct tap_worker *worker);
 // Empties the rings. Workers have ended, so used mbufs are freed here.
 void move_rest(struct tap_table *taps);
 // Reads frames from this TAP interface into its worker's ring, up to a fair share. 0, -ENOBUFS: no
@@ -78,3 +90,10 @@ bool move_can_inject(struct tap_table *taps, unsigned port);
 // thread.c
 int thread_start(struct tap_table *taps, struct error *error);
 void thread_stop(struct tap_table *taps);
+// Waits until the thread, if it runs, has begun another round: it has seen what was written before.
+void thread_wait(struct tap_table *taps);
+
+static inline bool tap_is_absent(const struct tap_entry *tap)
+{
+	return __atomic_load_n(&tap->is_absent, __ATOMIC_ACQUIRE);
+}

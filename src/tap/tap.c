@@ -38,7 +38,7 @@ static struct rte_mempool *choose_pool(struct tap_table *taps, unsigned worker)
 					  rte_pktmbuf_data_room_size(best)))
 			best = pool;
 	}
-	return best;
+	return best ? best : port_pool(taps->ports, 0); // a port may be added
 }
 
 static int make_workers(struct tap_table *taps)
@@ -55,9 +55,7 @@ static int make_workers(struct tap_table *taps)
 		worker->wakeup = &taps->wakeup;
 		worker->wait = port_worker(taps->ports, l)->wait;
 		rings_limit_redirects(worker, &taps->class[CLASS_REDIRECT], n);
-		struct rte_mempool *pool = choose_pool(taps, l);
-		if (pool)
-			rings_lend(worker, pool);
+		rings_lend(worker, choose_pool(taps, l));
 	}
 	return taps->workers ? 0 : -ENOMEM;
 }
@@ -86,6 +84,7 @@ static int find_namespace(struct tap_table *taps, struct error *error)
 struct call {
 	struct tap_table *taps;
 	struct error *error;
+	unsigned port;
 };
 
 static int make_inside(void *arg)
@@ -110,7 +109,7 @@ static int restore_inside(void *arg)
 // Opens everything in order; on failure tap_close undoes the steps done so far.
 static int open_all(struct tap_table *taps, struct error *error)
 {
-	struct call call = {taps, error};
+	struct call call = {.taps = taps, .error = error};
 	int err = find_namespace(taps, error);
 
 	if (err)
@@ -178,6 +177,47 @@ int tap_open(struct tap_table **out, const struct tap_settings *settings, struct
 	return err;
 }
 
+static int make_one_inside(void *arg)
+{
+	struct call *call = arg;
+
+	return taps_make_one(call->taps, call->port, call->error);
+}
+
+int tap_add(struct tap_table *taps, unsigned port, struct error *error)
+{
+	struct tap_entry *tap = &taps->taps[port];
+	struct call call = {taps, error, port};
+	struct port_info info;
+
+	port_info(taps->ports, port, &info);
+	int err = tap_device_check_name(info.name, error);
+	if (!err)
+		err = netns_inside(taps->netns, make_one_inside, &call, error);
+	if (err)
+		return err;
+	if (taps->settings->keep)
+		err = taps_hold_one(taps, port, error);
+	if (err) {
+		taps_remove_one(taps, port);
+		return err;
+	}
+	tap->worker = find_worker(taps->ports, port);
+	__atomic_store_n(&tap->is_absent, false, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void tap_remove(struct tap_table *taps, unsigned port)
+{
+	const struct tap_worker *worker = &taps->workers[taps->taps[port].worker];
+
+	move_wait_punted(taps);
+	taps_remove_one(taps, port);
+	thread_wait(taps);
+	move_wait_injected(worker);
+	port_wait_for_workers(taps->ports);
+}
+
 int tap_start(struct tap_table *taps, struct error *error)
 {
 	taps->started_ns = clock_now_ns();
@@ -219,7 +259,7 @@ void tap_change(struct tap_table *taps, const struct tap_settings *settings)
 
 int tap_restore(struct tap_table *taps, struct error *error)
 {
-	struct call call = {taps, error};
+	struct call call = {.taps = taps, .error = error};
 	int err = netns_inside(taps->netns, restore_inside, &call, error);
 
 	// Outside the namespace: a holder inside would keep it alive forever.

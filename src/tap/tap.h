@@ -51,6 +51,13 @@ int tap_check(const struct tap_settings *settings, const struct port_table_setti
 // The caller keeps `settings` and `ports` valid until tap_close. Control thread.
 int tap_open(struct tap_table **out, const struct tap_settings *settings, struct port_table *ports,
 	struct error *error);
+// Creates or adopts the TAP interface of a port that port_add has added, while the tap thread runs.
+// 0, or -errno with `error` set and nothing changed. Control thread.
+int tap_add(struct tap_table *taps, unsigned port, struct error *error);
+// Removes the TAP interface of a port, after port_remove: frames that were punted to it before are
+// delivered, those that Linux sent are dropped by the workers because the port is down. Control
+// thread.
+void tap_remove(struct tap_table *taps, unsigned port);
 // Starts the tap thread. 0, or -errno with `error` set.
 int tap_start(struct tap_table *taps, struct error *error);
 // Stops the tap thread and drains the rings: the remaining packets are delivered, or counted as
@@ -66,7 +73,8 @@ void tap_change(struct tap_table *taps, const struct tap_settings *settings);
 // Propagates the carrier of the ports to the TAP interfaces; the control thread calls it about
 // every 50 ms. A TAP interface that was deleted is logged once. Packets punted to it are counted as
 // `tap_refused`, until netlink sets IFACE_DOWN on its port; then all received packets are
-// dropped as `port_disabled`. Control thread.
+// dropped as `port_disabled`. A TAP interface gets the MAC address that a reset of the device has
+// brought. Control thread.
 void tap_poll(struct tap_table *taps);
 // Recreates deleted TAP interfaces, as many as possible; called by the RPC method `reload`. 0, or
 // -errno with `error` set for the first that failed.

@@ -54,7 +54,7 @@ static void key_of(const struct tap_table *taps, unsigned port, char key[HOLD_KE
 	snprintf(key, HOLD_KEY_MAX, "%s/%s", taps->namespace_name, info.name);
 }
 
-static int hold_one(struct tap_table *taps, unsigned port, struct error *error)
+int taps_hold_one(struct tap_table *taps, unsigned port, struct error *error)
 {
 	struct tap_entry *tap = &taps->taps[port];
 	char key[HOLD_KEY_MAX];
@@ -95,8 +95,10 @@ int taps_hold(struct tap_table *taps, struct error *error)
 	if (taps->settings->keep && taps->holder < 0)
 		return taps->holder;
 	for (unsigned p = 0; p < taps->n_taps && !err; p++) {
+		if (taps->taps[p].is_absent)
+			continue;
 		if (taps->settings->keep) {
-			err = hold_one(taps, p, error);
+			err = taps_hold_one(taps, p, error);
 			continue;
 		}
 		tap_device_forget(&taps->taps[p].tap);
@@ -118,21 +120,21 @@ void taps_blank(struct tap_table *taps, unsigned port)
 	__atomic_store_n(&tap->n_files, tap->n_files + 1, __ATOMIC_RELAXED);
 }
 
-static int restore_one(struct tap_table *taps, unsigned port, struct error *error)
+// Makes the TAP interface behind the descriptor.
+static int make_behind(struct tap_table *taps, unsigned port, const struct tap_request *request,
+	struct error *error)
 {
 	struct tap_entry *tap = &taps->taps[port];
-	struct tap_request request;
 	struct tap_device made;
+	int err = tap_device_make(&made, request, &taps->sockets, error);
 
-	request_for(taps, port, &request);
-	int err = tap_device_make(&made, &request, &taps->sockets, error);
 	if (err)
 		return err;
 	if (dup3(made.fd, tap->tap.fd, O_CLOEXEC) < 0) {
 		err = -errno;
 		tap_device_close(&made, true);
 		return error_set(error, err,
-			"port '%s': cannot open a file for its TAP interface: %s", request.name,
+			"port '%s': cannot open a file for its TAP interface: %s", request->name,
 			strerror(-err));
 	}
 	close(made.fd);
@@ -144,9 +146,67 @@ static int restore_one(struct tap_table *taps, unsigned port, struct error *erro
 	tap->tap.adopted = made.adopted;
 	tap->tap.has_carrier = made.has_carrier;
 	__atomic_store_n(&tap->n_files, tap->n_files + 1, __ATOMIC_RELAXED);
-	log_info("port '%s': TAP interface recreated in namespace '%s'", request.name,
-		request.namespace_name);
 	return 0;
+}
+
+static int restore_one(struct tap_table *taps, unsigned port, struct error *error)
+{
+	struct tap_request request;
+
+	request_for(taps, port, &request);
+	int err = make_behind(taps, port, &request, error);
+	if (!err)
+		log_info("port '%s': TAP interface recreated in namespace '%s'", request.name,
+			request.namespace_name);
+	return err;
+}
+
+// A descriptor for each port up to this one.
+static int open_files(struct tap_table *taps, unsigned port, struct error *error)
+{
+	for (unsigned p = taps->n_taps; p <= port; p++) {
+		struct tap_entry *tap = &taps->taps[p];
+		int fd = fcntl(taps->blank, F_DUPFD_CLOEXEC, 0);
+
+		if (fd < 0)
+			return error_set(error, -errno,
+				"linux: cannot open a file for a TAP interface: %s",
+				strerror(errno));
+		tap->tap = (struct tap_device){.fd = fd, .held = -1};
+		tap->is_absent = true;
+		__atomic_store_n(&taps->n_taps, p + 1, __ATOMIC_RELEASE);
+	}
+	return 0;
+}
+
+int taps_make_one(struct tap_table *taps, unsigned port, struct error *error)
+{
+	struct tap_entry *tap = &taps->taps[port];
+	struct tap_request request;
+	struct port_info info;
+
+	request_for(taps, port, &request);
+	port_info(taps->ports, port, &info);
+	int err = open_files(taps, port, error);
+	if (!err)
+		err = make_behind(taps, port, &request, error);
+	if (err)
+		return err;
+	tap->is_held = tap->said_too_long = false;
+	tap->awaits_link = tap->tap.adopted && tap->tap.has_carrier;
+	tap->n_own_macs = info.n_own_macs;
+	return 0;
+}
+
+// With its last file the interface goes, unless it is persistent.
+void taps_remove_one(struct tap_table *taps, unsigned port)
+{
+	struct tap_entry *tap = &taps->taps[port];
+
+	__atomic_store_n(&tap->is_absent, true, __ATOMIC_RELEASE);
+	tap_device_forget(&tap->tap);
+	taps_release(taps, port);
+	taps_blank(taps, port);
 }
 
 int taps_restore(struct tap_table *taps, struct error *error)
@@ -154,7 +214,7 @@ int taps_restore(struct tap_table *taps, struct error *error)
 	int first = 0;
 
 	for (unsigned p = 0; p < taps->n_taps; p++) {
-		if (taps->taps[p].tap.index)
+		if (taps->taps[p].tap.index || taps->taps[p].is_absent)
 			continue;
 		int err = restore_one(taps, p, first ? NULL : error);
 

@@ -32,11 +32,12 @@ struct rounds {
 	uint64_t now_ns, moved_ns;          // moved: time of the last moved frame
 	struct pollfd polled[PORT_MAX + 1]; // TAP interfaces, then the eventfd
 	uint64_t shunned_until_ns[PORT_MAX];
+	unsigned n_taps;
 	uint32_t n_files[PORT_MAX]; // as they were when the TAP interface failed
 };
 
-// Skips deleted TAP interfaces (poll would return at once) and those whose worker has lent no
-// buffer (Linux keeps their frames in its own queue).
+// Skips absent and deleted TAP interfaces (poll would return at once) and those whose worker has
+// lent no buffer (Linux keeps their frames in its own queue).
 static bool is_asked(struct tap_table *taps, unsigned port, struct rounds *r)
 {
 	uint32_t n_files = __atomic_load_n(&taps->taps[port].n_files, __ATOMIC_RELAXED);
@@ -52,19 +53,21 @@ static int sleep_on_taps(struct tap_table *taps, struct rounds *r, bool is_busy,
 	struct timespec nap = {.tv_nsec = taps->is_beside_workers ? LONG_NAP_NS : NAP_NS};
 	bool are_all_asked = true;
 
-	for (unsigned p = 0; p < taps->n_taps; p++) {
-		bool is_one = is_asked(taps, p, r);
+	r->n_taps = __atomic_load_n(&taps->n_taps, __ATOMIC_ACQUIRE);
+	for (unsigned p = 0; p < r->n_taps; p++) {
+		bool is_absent = tap_is_absent(&taps->taps[p]);
+		bool is_one = !is_absent && is_asked(taps, p, r);
 
 		r->polled[p] = (struct pollfd){is_one ? taps->taps[p].tap.fd : -1, POLLIN, 0};
-		are_all_asked &= is_one;
+		are_all_asked &= is_one || is_absent;
 	}
 	// A wakeup that arrived while the thread was already awake must not keep it awake.
-	r->polled[taps->n_taps] = (struct pollfd){is_quiet ? taps->wakeup.fd : -1, POLLIN, 0};
+	r->polled[r->n_taps] = (struct pollfd){is_quiet ? taps->wakeup.fd : -1, POLLIN, 0};
 	if (is_busy)
 		nap.tv_nsec = 0;
 	else if (is_quiet)
 		nap.tv_nsec = are_all_asked && !move_has_punted(taps) ? SLEEP_NS : DOZE_NS;
-	return ppoll(r->polled, taps->n_taps + 1, &nap, NULL);
+	return ppoll(r->polled, r->n_taps + 1, &nap, NULL);
 }
 
 // From now on a waker wakes us; frames punted before are seen at the next check of the rings.
@@ -88,7 +91,7 @@ static unsigned inject(struct tap_table *taps, struct rounds *r)
 {
 	unsigned n = 0;
 
-	for (unsigned p = 0; p < taps->n_taps; p++) {
+	for (unsigned p = 0; p < r->n_taps; p++) {
 		if (!r->polled[p].revents)
 			continue;
 		int err = r->polled[p].revents & POLLIN ? move_injected(taps, p, &n) : -EBADFD;
@@ -112,6 +115,7 @@ static void *run(void *arg)
 	if (priority_real_time(&priority, &error))
 		log_warn("linux: TAP thread: %s", error.text);
 	while (!__atomic_load_n(&taps->stop, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&taps->n_rounds, taps->n_rounds + 1, __ATOMIC_RELEASE);
 		priority_check(&priority);
 		bool is_quiet = clock_now_ns() - r.moved_ns > AWAKE_NS;
 
@@ -120,7 +124,7 @@ static void *run(void *arg)
 		bool is_busy = move_punted(taps);
 		r.now_ns = clock_now_ns();
 		if (sleep_on_taps(taps, &r, is_busy, is_quiet) > 0)
-			is_busy |= inject(taps, &r) > 0 || r.polled[taps->n_taps].revents;
+			is_busy |= inject(taps, &r) > 0 || r.polled[r.n_taps].revents;
 		if (is_quiet)
 			get_up(&taps->wakeup);
 		if (is_busy)
@@ -172,4 +176,24 @@ void thread_stop(struct tap_table *taps)
 	pthread_join(taps->thread, NULL);
 	deadline_watch(gettid());
 	taps->thread_runs = false;
+}
+
+static void wake(struct tap_table *taps)
+{
+	uint64_t one = 1;
+	ssize_t n = write(taps->wakeup.fd, &one, sizeof(one));
+
+	(void)n; // it wakes by itself after a while
+}
+
+void thread_wait(struct tap_table *taps)
+{
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+	uint32_t before = __atomic_load_n(&taps->n_rounds, __ATOMIC_ACQUIRE);
+
+	while (taps->thread_runs &&
+		__atomic_load_n(&taps->n_rounds, __ATOMIC_ACQUIRE) - before < 2) {
+		wake(taps);
+		nanosleep(&nap, NULL);
+	}
 }
