@@ -1,13 +1,15 @@
 """Machines that tests make up: files as Linux shows them, from the facts of a topology. Not used by commands."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 
 from dl3.host.cores import listed
 from dl3.host.facts.network import hex_of
+from dl3.host.facts.read import Facts, read
+from dl3.host.finding import Finding
 from dl3.host.tree import OUTPUTS, StoredTree
 
 CPU = "/sys/devices/system/cpu"
@@ -151,6 +153,25 @@ class Machine:
         for one in lower:
             self.links[f"/sys/class/net/{one}/master"] = f"../{name}"
 
+    def words(self, line: str) -> None:
+        """Boot with these kernel parameters."""
+        self.texts["/proc/cmdline"] = f"BOOT_IMAGE=/boot/vmlinuz root=/dev/sda1 ro quiet {line}\n"
+
+    def isolate(self, cpus: str) -> None:
+        """Boot with isolated CPUs."""
+        self.words(f"isolcpus=managed_irq,domain,{cpus} nohz_full={cpus} rcu_nocbs={cpus}")
+        self.texts[f"{CPU}/isolated"] = self.texts[f"{CPU}/nohz_full"] = f"{cpus}\n"
+
+    def service(self, name: str) -> None:
+        """Let a service run."""
+        self.links[f"/run/systemd/units/invocation:{name}.service"] = "0123"
+
+    def irq(self, number: int, actions: str, cpus: str) -> None:
+        """An interrupt with a handler."""
+        self.texts[f"/sys/kernel/irq/{number}/actions"] = f"{actions}\n"
+        self.texts[f"/proc/irq/{number}/smp_affinity_list"] = f"0-{self.n_cpus - 1}\n"
+        self.texts[f"/proc/irq/{number}/effective_affinity_list"] = f"{cpus}\n"
+
     def default_route(self, family: int, device: str, table: str = "main") -> None:
         """A default route."""
         self.route(family, "default", device, table)
@@ -186,3 +207,8 @@ class Machine:
             link = root / path.lstrip("/")
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(target)
+
+
+def found(check: Callable[[Facts], Iterator[Finding]], made: Machine) -> list[tuple[str, str]]:
+    """(severity, what) of the findings of one check."""
+    return [(str(one.severity), one.what) for one in check(read(made.tree()))]
