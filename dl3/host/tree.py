@@ -10,6 +10,7 @@ from typing import Protocol
 from dl3.host.command import output_of
 
 LIVE = Path("/")
+GZIP = b"\x1f\x8b"
 OUTPUTS = "dl3-outputs"  # of a folder that is not the root: outputs of commands
 # What no file says. The names are those of the outputs in a record.
 COMMANDS: Mapping[str, tuple[str, ...]] = {
@@ -49,7 +50,7 @@ class Tree(Protocol):
 
 def decoded(data: bytes, path: str) -> str:
     """Contents as text."""
-    if path.endswith(".gz"):
+    if path.endswith(".gz") and data.startswith(GZIP):
         data = gzip.decompress(data)
     return data.decode("utf-8", errors="replace")
 
