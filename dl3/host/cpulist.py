@@ -3,11 +3,19 @@
 import re
 from typing import Annotated
 
-from pydantic import PlainSerializer
+from pydantic import BeforeValidator, PlainSerializer
 
-from dl3.host.cores import listed
+from dl3.host.cores import listed, read_list
 
-CpuSet = Annotated[frozenset[int], PlainSerializer(listed, return_type=str, when_used="json")]
+
+def from_list(value: object) -> object:
+    """A CPU list in JSON."""
+    return frozenset(read_list(value)) if isinstance(value, str) else value
+
+
+CpuSet = Annotated[
+    frozenset[int], BeforeValidator(from_list), PlainSerializer(listed, return_type=str, when_used="json")
+]
 
 RUN = re.compile(r"(\d+|N)(?:-(\d+|N)(?::(\d+)/(\d+))?)?")
 

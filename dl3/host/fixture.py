@@ -4,13 +4,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from dl3.host.cores import listed
 from dl3.host.facts.network import hex_of
 from dl3.host.facts.read import Facts, read
 from dl3.host.finding import Finding
 from dl3.host.tree import OUTPUTS, StoredTree
+from dl3.host.tuning.plan import Tuning
+from dl3.host.tuning.step import DriverStep, LiveStep
 
 CPU = "/sys/devices/system/cpu"
 NODE = "/sys/devices/system/node"
@@ -54,6 +56,7 @@ class Machine:
     memory_mib: int = 65536  # of each node
     model: str = "Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz"
     governor: str | None = "performance"
+    idle_states: tuple[tuple[str, int], ...] = ()  # (name, latency in us)
     has_1g: bool = True
     has_iommu: bool = True
     texts: dict[str, str] = field(default_factory=dict)
@@ -97,6 +100,10 @@ class Machine:
             self.texts[f"{at}/topology/thread_siblings_list"] = f"{listed(self.siblings(cpu))}\n"
             self.texts[f"{at}/topology/core_id"] = f"{core % self.n_cores}\n"
             self.texts[f"{at}/topology/physical_package_id"] = f"{core // self.n_cores}\n"
+            for n, (name, latency_us) in enumerate(self.idle_states):
+                state = f"{at}/cpuidle/state{n}"
+                self.texts |= {f"{state}/name": f"{name}\n", f"{state}/latency": f"{latency_us}\n"}
+                self.texts[f"{state}/disable"] = "0\n"
             if self.governor:
                 self.texts[f"{at}/cpufreq/scaling_governor"] = f"{self.governor}\n"
                 self.texts[f"{at}/cpufreq/scaling_driver"] = "intel_pstate\n"
@@ -123,6 +130,7 @@ class Machine:
             f"{at}/numa_node": f"{node}\n",
             f"{at}/sriov_totalvfs": "0\n" if physfn else "63\n",
             f"{at}/sriov_numvfs": "0\n",
+            f"{at}/driver_override": "(null)\n",
         }
         self.links[f"{at}/driver"] = f"../../../bus/pci/drivers/{self.driver}"
         if physfn:
@@ -199,6 +207,8 @@ class Machine:
 
     def write(self, root: Path) -> None:
         """As files below a folder."""
+        for folder in ("var/lib", "run", "etc/sysctl.d", "etc/tmpfiles.d"):
+            (root / folder).mkdir(parents=True)
         for path, text in self.everything().items():
             file = root / path.lstrip("/")
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -212,3 +222,24 @@ class Machine:
 def found(check: Callable[[Facts], Iterator[Finding]], made: Machine) -> list[tuple[str, str]]:
     """(severity, what) of the findings of one check."""
     return [(str(one.severity), one.what) for one in check(read(made.tree()))]
+
+
+def applied(tree: StoredTree, tuning: Tuning) -> StoredTree:
+    """The same machine after the plan was applied and the machine was booted again: what the kernel would show."""
+    texts, links = dict(tree.texts), dict(tree.links)
+    for step in tuning.steps:
+        if isinstance(step, DriverStep):
+            links[f"/sys/bus/pci/devices/{step.address}/driver"] = f"../../../bus/pci/drivers/{step.after}"
+            gone = [path for path, to in links.items() if path.endswith("/device") and to.endswith(step.address)]
+            for one in gone:
+                at = f"{PurePosixPath(one).parent}/"
+                links = {path: to for path, to in links.items() if not path.startswith(at)}
+                texts = {path: text for path, text in texts.items() if not path.startswith(at)}
+        elif isinstance(step, LiveStep):
+            texts[step.path] = f"{step.after}\n"
+        else:
+            texts[step.path] = step.after
+    texts["/proc/cmdline"] = f"{texts['/proc/cmdline'].strip()} {' '.join(tuning.parameters)}\n"
+    for name in ("isolated", "nohz_full"):
+        texts[f"{CPU}/{name}"] = f"{listed(tuning.isolated)}\n"
+    return StoredTree(texts, links, tree.folders)

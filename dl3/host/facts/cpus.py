@@ -21,6 +21,7 @@ class Cpu(Noun):
     core: int = 0
     siblings: tuple[int, ...] = ()  # threads of the same core, with this one
     governor: str | None = None
+    disabled_states: tuple[int, ...] = ()  # numbers of idle states
 
 
 class IdleState(Noun):
@@ -97,6 +98,7 @@ def cpu_at(tree: Tree, cpu: int, online: frozenset[int], nodes: dict[int, int]) 
         core=number(tree, f"{at}/topology/core_id") or 0,
         siblings=tuple(sorted((threads & online) | {cpu})),
         governor=word(tree, f"{at}/cpufreq/scaling_governor"),
+        disabled_states=tuple(n for n in range(IDLE_STATES) if number(tree, f"{at}/cpuidle/state{n}/disable") == 1),
     )
 
 

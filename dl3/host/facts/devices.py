@@ -31,6 +31,14 @@ class Nic(Noun):
     link_width_max: int | None = None
 
 
+class Queue(Noun):
+    """A receive queue, and the CPUs that process its packets besides the interrupted one."""
+
+    name: str
+    mask: str
+    rps: CpuSet
+
+
 class Interface(Noun):
     """A network interface of Linux."""
 
@@ -40,7 +48,12 @@ class Interface(Noun):
     master: str | None = None
     lower: tuple[str, ...] = ()
     is_up: bool = False
-    rps: CpuSet = frozenset()  # CPUs that process its received packets besides the interrupted one
+    queues: tuple[Queue, ...] = ()
+
+    @property
+    def rps(self) -> frozenset[int]:
+        """CPUs to which receive packet steering sends its packets."""
+        return frozenset(cpu for queue in self.queues for cpu in queue.rps)
 
 
 class Irq(Noun):
@@ -99,8 +112,8 @@ def interface_at(tree: Tree, name: str) -> Interface:
     """One interface."""
     at = f"{NET}/{name}"
     kind = re.search(r"^DEVTYPE=(.+)$", tree.text(f"{at}/uevent") or "", re.MULTILINE)
-    queues = [queue for queue in tree.names(f"{at}/queues") if queue.startswith("rx-")]
-    masks = [cpus_of_mask(word(tree, f"{at}/queues/{queue}/rps_cpus") or "0") for queue in queues]
+    names = [queue for queue in tree.names(f"{at}/queues") if queue.startswith("rx-")]
+    masks = [(queue, word(tree, f"{at}/queues/{queue}/rps_cpus") or "0") for queue in names]
     return Interface(
         name=name,
         pci=pci_of(tree, name),
@@ -108,7 +121,7 @@ def interface_at(tree: Tree, name: str) -> Interface:
         master=last_part(tree.link(f"{at}/master")),
         lower=tuple(one.removeprefix("lower_") for one in tree.names(at) if one.startswith("lower_")),
         is_up=word(tree, f"{at}/operstate") in ("up", "unknown"),
-        rps=frozenset().union(*masks),
+        queues=tuple(Queue(name=queue, mask=mask, rps=cpus_of_mask(mask)) for queue, mask in masks),
     )
 
 

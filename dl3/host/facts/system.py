@@ -27,6 +27,7 @@ OWN_FILES = (
     "/etc/modules-load.d/90-dl3.conf",
     "/etc/NetworkManager/conf.d/90-dl3.conf",
 )
+DRIVERS = "/etc/driverctl.d"  # a file per PCI device, named after its address
 PROGRAMS = ("driverctl", "update-grub", "grubby", "kernel-install", "systemd-run", "ip")
 
 
@@ -107,7 +108,8 @@ def joined(tree: Tree, *paths: str) -> str | None:
 
 def read_system(tree: Tree) -> System:
     """What else runs and is set."""
-    texts = [(path, tree.text(path)) for path in OWN_FILES]
+    drivers = [f"{DRIVERS}/{name}" for name in tree.names(DRIVERS)]
+    texts = [(path, tree.text(path)) for path in (*OWN_FILES, *drivers)]
     values = [(path, word(tree, path)) for path in SETTINGS]
     name = (tree.text("/etc/os-release", only_name) or "").strip().removeprefix("PRETTY_NAME=").strip('"')
     dmi = "/sys/class/dmi/id"
