@@ -28,7 +28,12 @@ class Hosted(LazyGroup):
     """The commands of 'dl3 host'."""
 
     sources: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+        "plan": ("dl3.cli.tuning:plan", LOOK, {}),
+        "verify": ("dl3.cli.tuning:verify_machine", LOOK, {}),
         "record": ("dl3.cli.host:record_machine", LOOK, {}),
+        "apply": ("dl3.cli.tuning:apply", CHANGE, {}),
+        "confirm": ("dl3.cli.tuning:confirm", CHANGE, {}),
+        "undo": ("dl3.cli.tuning:undo", CHANGE, {}),
     }
 
 

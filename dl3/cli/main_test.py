@@ -45,7 +45,7 @@ METHODS = [
         ["show", "mirror"],
         ["show", "unsupported"],
     ),
-    *(["host", name] for name in ("record",)),
+    *(["host", name] for name in ("plan", "verify", "record", "apply", "confirm", "undo")),
     *(["bench", "throughput"], ["bench", "latency"], ["bench", "proof"]),
     *(["bench", "onecore"], ["bench", "peers"], ["bench", "restart"], ["bench", "plugin"], ["bench", "tables"]),
 ]
