@@ -36,28 +36,37 @@ def object_bytes(mtu: int = MTU) -> int:
     return HEADER + room + (CACHE_LINE if lines % 2 == 0 else 0)
 
 
-def pool_mib(n_mbufs: int, mtu: int = MTU) -> int:
-    """Memory of a pool, with the gaps at the ends of pages."""
-    n = rounded(max(n_mbufs, LEAST_MBUFS) + 1, 1024) - 1
-    slots = 1 << n.bit_length() if n & (n + 1) else n + 1
-    size = n * object_bytes(mtu) + slots * POINTER
+def pool_mbufs(load: Load, whole: Load, n_lent: int, descriptors: int) -> int:
+    """Buffers of a node's pool. Each worker has a transmit queue in each port, and each port of the node a receive queue
+    for each worker of the node; a frame of any pool may be in any transmit ring.
+    """
+    on_wire = whole.n_ports * whole.n_workers * descriptors
+    received = load.n_ports * max(1, load.n_workers) * descriptors
+    in_hand = whole.n_workers * (2 * CACHE + BURSTS_IN_HAND * BURST + n_lent)
+    return rounded(max(received + on_wire + in_hand, LEAST_MBUFS) + 1, 1024) - 1
+
+
+def pool_mib(n_mbufs: int, page_bytes: int = 1) -> int:
+    """Memory of a pool, with the gaps at the ends of pages. In small pages, each buffer takes whole ones."""
+    slots = 1
+    while slots < n_mbufs + 1:
+        slots *= 2
+    size = n_mbufs * rounded(object_bytes(), page_bytes) + slots * POINTER
     return -(-(size + size // 50) // MIB)
 
 
-def needed_mib(loads: dict[int, Load], n_lent: int = LENT, descriptors: int = DESCRIPTORS) -> dict[int, int]:
-    """The memory of dl3d on each node in MiB. Each worker has a transmit queue in each port, and each port a receive
-    queue for each worker of its node; a frame of any pool may be in any transmit ring.
-    """
-    n_workers = sum(load.n_workers for load in loads.values())
-    n_ports = sum(load.n_ports for load in loads.values())
-    on_wire = n_ports * n_workers * descriptors
-    found = {}
-    for node, load in loads.items():
-        if not load.n_ports:
-            continue
-        received = load.n_ports * max(1, load.n_workers) * descriptors
-        in_hand = n_workers * (2 * CACHE + BURSTS_IN_HAND * BURST + n_lent)
-        found[node] = pool_mib(received + on_wire + in_hand)
+def needed_mib(
+    loads: dict[int, Load], n_lent: int = LENT, descriptors: int = DESCRIPTORS, page_bytes: int = 1
+) -> dict[int, int]:
+    """The memory of dl3d on each node in MiB."""
+    whole = Load(
+        n_ports=sum(load.n_ports for load in loads.values()), n_workers=sum(load.n_workers for load in loads.values())
+    )
+    found = {
+        node: pool_mib(pool_mbufs(load, whole, n_lent, descriptors), page_bytes)
+        for node, load in loads.items()
+        if load.n_ports
+    }
     if found:
-        found[min(found)] += BASE_MIB + n_ports * PORT_MIB
+        found[min(found)] += BASE_MIB + whole.n_ports * PORT_MIB
     return found
