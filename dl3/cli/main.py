@@ -13,7 +13,7 @@ from dl3 import VERSION
 from dl3.cli.lazy import CONTEXT, LazyGroup
 from dl3.model.fault import Fault, UsageFault
 
-FORWARDER, MEASURE, OTHER = "Forwarder", "Measure", "Other"
+FORWARDER, MEASURE, MACHINE, OTHER = "Forwarder", "Measure", "Machine", "Other"
 RUN: Mapping[str, Any] = {"context_settings": {"allow_interspersed_args": False, "ignore_unknown_options": True}}
 
 ALIAS: Mapping[str, Any] = {"help": "Alias of 'dl3 show route'.\n\nExample: dl3 route 203.0.113.7"}
@@ -33,6 +33,7 @@ class Commands(LazyGroup):
         "bench": ("dl3.cli.bench:app", MEASURE, {}),
         "report": ("dl3.cli.report:report", MEASURE, {}),
         "explain": ("dl3.cli.explain:explain", MEASURE, {}),
+        "host": ("dl3.cli.host:app", MACHINE, {}),
         "completion": ("dl3.cli.call:completion", OTHER, {}),
         "version": ("dl3.cli.call:version", OTHER, {}),
     }
@@ -41,7 +42,7 @@ class Commands(LazyGroup):
 app = typer.Typer(
     cls=Commands,
     help="Run, inspect and benchmark dl3d, a layer-3 forwarder.\n\n"
-    "Exit status: 0 success, 1 failure, 2 usage error, 130 after Ctrl-C; verify and report have their own.\n\n"
+    "Exit status: 0 success, 1 failure, 2 usage error, 130 after Ctrl-C; verify, report and host have their own.\n\n"
     "Example: dl3 show ports --watch",
     no_args_is_help=True,
     add_completion=False,

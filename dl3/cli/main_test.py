@@ -18,7 +18,18 @@ from dl3.cli.main import app
 TOP = Path(__file__).resolve().parent.parent.parent
 METHODS = [
     *([], ["show"], ["bench"], ["port"], ["port", "add"], ["port", "remove"]),
-    *(["run"], ["route"], ["reload"], ["verify"], ["call"], ["report"], ["explain"], ["completion"], ["version"]),
+    *(
+        ["run"],
+        ["route"],
+        ["reload"],
+        ["verify"],
+        ["call"],
+        ["report"],
+        ["explain"],
+        ["host"],
+        ["completion"],
+        ["version"],
+    ),
     *(
         ["show", "status"],
         ["show", "neighbours"],
@@ -34,6 +45,7 @@ METHODS = [
         ["show", "mirror"],
         ["show", "unsupported"],
     ),
+    *(["host", name] for name in ("plan", "verify", "record", "apply", "confirm", "undo")),
     *(["bench", "throughput"], ["bench", "latency"], ["bench", "proof"]),
     *(["bench", "onecore"], ["bench", "peers"], ["bench", "restart"], ["bench", "plugin"], ["bench", "tables"]),
 ]
@@ -82,7 +94,7 @@ def explains_each_method_with_an_example(method: list[str]) -> None:
         assert all(line.endswith(" \\") for line in lines[:-1]), "it can be pasted into a shell"
 
 
-@pytest.mark.parametrize("group", [[], ["show"], ["bench"]], ids=str)
+@pytest.mark.parametrize("group", [[], ["show"], ["bench"], ["host"]], ids=str)
 def summaries_are_whole_at_80_columns(group: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     done = CliRunner().invoke(app, [*group, "-h"], prog_name="dl3")

@@ -1,0 +1,90 @@
+"""The journal of an applied plan: what was there before, on disk before the first change."""
+
+import base64
+import os
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic import ValidationError
+
+from dl3.host.change.root import Owner, Root
+from dl3.host.tuning.plan import Tuning
+from dl3.host.tuning.step import DriverStep, FileStep
+from dl3.model.fault import Fault
+from dl3.model.noun import Noun
+
+FOLDER = "/var/lib/dl3-host"
+PATH = f"{FOLDER}/journal.json"
+
+
+class Saved(Noun):
+    """A file as it was. `content`: base64; None if there was none."""
+
+    path: str
+    content: str | None
+    mode: int = 0
+    uid: int = 0
+    gid: int = 0
+    folders: tuple[str, ...] = ()  # that did not exist
+
+
+class Journal(Noun):
+    """One apply. `folders`: of the journal itself, which did not exist."""
+
+    state: Literal["applying", "applied", "undoing"]
+    at: str
+    tuning: Tuning
+    saved: tuple[Saved, ...]
+    folders: tuple[str, ...]
+    is_confirmed: bool
+
+    def saved_file(self, path: str) -> Saved:
+        """A file as it was."""
+        return next(one for one in self.saved if one.path == path)
+
+
+def save(root: Root, step: FileStep) -> Saved:
+    """A file as it is."""
+    data, folders = root.read(step.path), root.missing_folders(step.path)
+    if data is None:
+        return Saved(path=step.path, content=None, folders=folders)
+    owner = root.owner(step.path)
+    content = base64.b64encode(data).decode("ascii")
+    return Saved(path=step.path, content=content, mode=owner.mode, uid=owner.uid, gid=owner.gid)
+
+
+def new_journal(root: Root, tuning: Tuning) -> Journal:
+    """The journal of an apply that begins."""
+    return Journal(
+        state="applying",
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        tuning=tuning,
+        saved=tuple(save(root, step) for step in tuning.steps if isinstance(step, FileStep)),
+        folders=root.missing_folders(PATH),
+        is_confirmed=not any(isinstance(step, DriverStep) for step in tuning.steps),
+    )
+
+
+def write(root: Root, journal: Journal) -> None:
+    """Bring the journal to disk."""
+    root.make_folders(PATH)
+    root.replace(PATH, journal.model_dump_json(indent=1).encode(), Owner(0o600, os.geteuid(), os.getegid()))
+
+
+def read(root: Root) -> Journal | None:
+    """The journal of what is applied, or was interrupted."""
+    data = root.read(PATH)
+    if data is None:
+        return None
+    try:
+        return Journal.model_validate_json(data)
+    except ValidationError as error:
+        raise Fault(
+            f"{PATH} is damaged ({error.errors()[0]['msg']}): nothing is changed; restore it from a backup"
+        ) from error
+
+
+def remove(root: Root, folders: tuple[str, ...]) -> None:
+    """Remove the journal, and its folders if they were not there before."""
+    root.remove(PATH)
+    root.remove_folders(folders)

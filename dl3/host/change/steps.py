@@ -1,0 +1,151 @@
+"""One step: its present state, doing it, and putting back what was there."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from dl3.host.change.root import Root
+from dl3.host.cpulist import cpus_of, cpus_of_mask
+from dl3.host.facts.devices import PCI
+from dl3.host.tree import last_part
+from dl3.host.tuning.step import DriverStep, FileStep, LiveStep
+from dl3.model.fault import Fault
+
+AnyStep = FileStep | LiveStep | DriverStep
+DRIVERS = "/sys/bus/pci/drivers"
+MANY = 1 << 16  # more CPUs than there are
+
+
+class State(Enum):
+    """Of what a step changes."""
+
+    BEFORE = auto()
+    AFTER = auto()
+    PARTLY = auto()  # ours, but interrupted
+    OTHER = auto()  # somebody else changed it
+
+
+@dataclass(frozen=True)
+class Thens:
+    """Commands that bring a file into effect, by name."""
+
+    release: str
+
+    def command(self, name: str) -> tuple[str, ...]:
+        """The command."""
+        return {
+            "update-grub": ("update-grub",),
+            "kernel-install": ("kernel-install", "add", self.release, f"/boot/vmlinuz-{self.release}"),
+            "nmcli-reload": ("nmcli", "general", "reload", "conf"),
+        }[name]
+
+
+def is_same(path: str, one: str, other: str) -> bool:
+    """Whether two values of a file of the kernel mean the same."""
+    if one == other:
+        return True
+    if path.endswith("rps_cpus"):
+        return cpus_of_mask(one) == cpus_of_mask(other)
+    if path.endswith("_affinity_list"):
+        return cpus_of(one, MANY) == cpus_of(other, MANY)
+    return False
+
+
+def live_value(root: Root, path: str) -> str | None:
+    """The present value of a file of the kernel."""
+    data = root.read(path)
+    return None if data is None else data.decode("ascii", errors="replace").strip()
+
+
+def live_state(root: Root, step: LiveStep) -> State:
+    """A value. The kernel may have found fewer huge pages than were asked for: those are ours, too."""
+    now = live_value(root, step.path)
+    if now is None:
+        return State.OTHER
+    if is_same(step.path, now, step.after):
+        return State.AFTER
+    if is_same(step.path, now, step.before):
+        return State.BEFORE
+    is_number = step.path.endswith("nr_hugepages") and now.isdigit()
+    return State.AFTER if is_number and int(step.before) < int(now) < int(step.after) else State.OTHER
+
+
+def driver_of(root: Root, address: str) -> str | None:
+    """The present driver of a card."""
+    return last_part(root.tree.link(f"{PCI}/{address}/driver"))
+
+
+def has_override(root: Root, address: str) -> bool:
+    """Whether only one driver may take a card."""
+    return (root.read(f"{PCI}/{address}/driver_override") or b"").strip() not in (b"", b"(null)")
+
+
+def driver_state(root: Root, step: DriverStep) -> State:
+    """A driver. Binding takes several writes: an override, unbinding, and looking for a driver again."""
+    now, is_ours = driver_of(root, step.address), has_override(root, step.address)
+    if now == step.after:
+        return State.AFTER if is_ours else State.PARTLY
+    if now not in (step.before, None):
+        return State.OTHER
+    return State.BEFORE if now == step.before and not is_ours else State.PARTLY
+
+
+def state(root: Root, step: AnyStep) -> State:
+    """The present state of what a step changes."""
+    if isinstance(step, LiveStep):
+        return live_state(root, step)
+    if isinstance(step, DriverStep):
+        return driver_state(root, step)
+    now, after = root.read(step.path), step.after.encode()
+    before = None if step.before is None else step.before.encode()
+    if now == after:
+        return State.AFTER
+    return State.BEFORE if now == before else State.OTHER
+
+
+def bind(root: Root, address: str, driver: str | None, override: str) -> None:
+    """Give a card to a driver. Other cards of the same kind are not affected, unlike with new_id."""
+    at, now = f"{PCI}/{address}", driver_of(root, address)
+    root.poke(f"{at}/driver_override", override)
+    if now not in (driver, None):
+        root.poke(f"{at}/driver/unbind", address)
+    if driver not in (now, None):
+        root.poke("/sys/bus/pci/drivers_probe", address)
+    if driver_of(root, address) != driver:
+        raise Fault(f"{address} did not get the driver {driver}: the kernel's log says why (dmesg)")
+
+
+def load_module(root: Root, driver: str) -> None:
+    """Load the module of a driver."""
+    if not root.tree.has(f"{DRIVERS}/{driver}"):
+        root.run(("modprobe", driver))
+
+
+def do_file(root: Root, step: FileStep, thens: Thens) -> None:
+    """Write the file, then bring it into effect."""
+    root.make_folders(step.path)
+    if state(root, step) != State.AFTER:
+        root.replace(step.path, step.after.encode())
+    if step.then:
+        root.run(thens.command(step.then))
+
+
+def do_live(root: Root, step: LiveStep) -> None:
+    """Write the value."""
+    if state(root, step) == State.AFTER:
+        return
+    try:
+        root.poke(step.path, step.after)
+    except Fault:
+        if not step.is_optional:
+            raise
+
+
+def do(root: Root, step: AnyStep, thens: Thens) -> None:
+    """Make the change. Doing it again changes nothing."""
+    if isinstance(step, FileStep):
+        do_file(root, step, thens)
+    elif isinstance(step, LiveStep):
+        do_live(root, step)
+    elif state(root, step) != State.AFTER:
+        load_module(root, step.after)
+        bind(root, step.address, step.after, step.after)

@@ -1,0 +1,77 @@
+"""Compare an applied plan with the machine: what was wanted, what is in place, and what is in effect. Reads only."""
+
+from collections.abc import Iterator
+
+from dl3.host.change.root import Root
+from dl3.host.change.steps import State, driver_of, live_value, state
+from dl3.host.cpulist import CpuSet, cpus_of
+from dl3.host.facts.read import Facts
+from dl3.host.isolation import asked, named
+from dl3.host.tuning.plan import Tuning
+from dl3.host.tuning.step import DriverStep, FileStep, LiveStep, target
+from dl3.model.noun import Noun
+
+
+class Row(Noun):
+    """One comparison. `waits`: it differs only because the machine was not booted since."""
+
+    what: str
+    wanted: str
+    found: str
+    is_met: bool
+    waits: bool = False
+
+
+def step_rows(root: Root, tuning: Tuning) -> Iterator[Row]:
+    """Each step: what it wrote is still there."""
+    for step in tuning.steps:
+        is_met = state(root, step) == State.AFTER
+        if isinstance(step, FileStep):
+            there = "other contents" if root.read(step.path) is not None else "no file"
+            yield Row(what=step.path, wanted="as planned", found="as planned" if is_met else there, is_met=is_met)
+        elif isinstance(step, LiveStep):
+            found = live_value(root, step.path) or "no such file"
+            yield Row(what=step.path, wanted=step.after, found=found, is_met=is_met or step.is_optional)
+        elif isinstance(step, DriverStep):
+            found = driver_of(root, step.address) or "no driver"
+            yield Row(what=f"driver of {target(step)}", wanted=step.after, found=found, is_met=is_met)
+
+
+def set_row(what: str, wanted: frozenset[int], found: CpuSet | None, waits: bool) -> Row:
+    """A set of CPUs."""
+    is_met = wanted == (found or frozenset())
+    return Row(what=what, wanted=named(wanted), found=named(found), is_met=is_met, waits=not is_met and waits)
+
+
+def parameter_rows(tuning: Tuning, facts: Facts) -> Iterator[Row]:
+    """Effects of the kernel parameters, by what the kernel did with them."""
+    words = dict(word.split("=", 1) for word in tuning.parameters)
+    waits = any(word not in facts.kernel.words for word in tuning.parameters)
+    found = {"isolcpus": facts.cpus.isolated, "nohz_full": facts.cpus.nohz_full, "rcu_nocbs": asked(facts, "rcu_nocbs")}
+    for key, cpus in found.items():
+        if key in words:
+            yield set_row(f"{key}: in effect", cpus_of(words[key], facts.cpus.last) or frozenset(), cpus, waits)
+    if "iommu" in words:
+        is_met, now = facts.system.has_iommu, "in use" if facts.system.has_iommu else "not in use"
+        yield Row(what="IOMMU", wanted="in use", found=now, is_met=is_met, waits=not is_met and waits)
+
+
+def effect_rows(tuning: Tuning, facts: Facts) -> Iterator[Row]:
+    """Effects on the machine as a whole."""
+    waits = any(word not in facts.kernel.words for word in tuning.parameters)
+    yield from parameter_rows(tuning, facts)
+    busy = [irq for irq in facts.irqs if irq.effective & tuning.isolated]
+    found = ", ".join(f"{irq.number} ({irq.actions})" for irq in busy) or "none"
+    yield Row(
+        what="interrupts on cores of workers", wanted="none", found=found, is_met=not busy, waits=bool(busy) and waits
+    )
+    for node, mib in tuning.memory_mib.items():
+        has = sum(pages.total_mib for one in facts.nodes if one.number == node for pages in one.pages)
+        what = f"huge pages of node {node}"
+        is_met = has >= mib
+        yield Row(what=what, wanted=f"{mib:,} MiB", found=f"{has:,} MiB", is_met=is_met, waits=not is_met and waits)
+
+
+def verify(root: Root, tuning: Tuning, facts: Facts) -> tuple[Row, ...]:
+    """All comparisons."""
+    return (*step_rows(root, tuning), *effect_rows(tuning, facts))

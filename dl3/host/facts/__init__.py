@@ -1,0 +1,1 @@
+"""What Linux says about the machine: one value, read from a tree of files."""
