@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from dl3.control.replies import Response
 from dl3.model.fault import Fault, UsageFault
 
-MAX_LINE_BYTES = 16 << 20
+MAX_LINE_BYTES = 64 << 20  # `mirror` takes about 300 bytes for each of up to 65,535 interfaces
 METHOD_COMPLAINED = -32000  # invalid parameters, or an error in the file to be read
 Kind = TypeVar("Kind", bound=BaseModel)
 

@@ -76,6 +76,11 @@ def leaves_out_parameters_that_are_none(tmp_path: Path) -> None:
     assert received[0]["params"] == {"family": 6, "limit": 5}
 
 
+def takes_a_reply_that_lists_every_interface_there_can_be(tmp_path: Path) -> None:
+    with server(tmp_path / "s", result({**RELOADED, "interfaces": ["x" * 300] * 65535})):
+        assert Client(tmp_path / "s").ask(Reloaded, "reload").reloads == 3
+
+
 def keeps_unknown_fields(tmp_path: Path) -> None:
     with server(tmp_path / "s", result({**RELOADED, "new": [1]})):
         assert Client(tmp_path / "s").ask(Reloaded, "reload").model_dump()["new"] == [1]
