@@ -183,6 +183,22 @@ def an_mtu_changes_while_running(wired: WiredForwarder) -> None:
     assert wired.account().drops == {"mtu_exceeded": 1}
 
 
+def the_check_of_ip6_sources_changes_while_running(wired: WiredForwarder) -> None:
+    ways = ["2001:db8:a::/48 via fe80::2 dev a", "2001:db8:b::/48 via 2001:db8:2::2 dev b", SETTINGS["routes"][1]]
+    neighbours = [*SETTINGS["neighbours"], f"fe80::2 lladdr {host_mac(0)} dev a"]
+
+    def passing() -> str:
+        sources = {net: ip6("2001:db8:22::1", src=f"2001:db8:{net}::7") for net in "abc"}
+        return "".join(net for net, packet in sources.items() if _out(wired, packet))
+
+    for rpf6, passes in (("off", "abc"), ("strict", "a"), ("loose", "ab"), ("off", "abc")):
+        ports = [Port("a", keys=PORTS[0].keys | {"rpf6": rpf6}), *PORTS[1:]]
+        _write(wired, ports=ports, routes=ways, neighbours=neighbours)
+        wired.dl3d.call("reload")
+        assert passing() == passes
+    assert wired.account().drops == {"rpf_failed": 3}
+
+
 def an_mtu_whose_frames_the_device_would_cut_is_refused(wired: WiredForwarder) -> None:
     _write(wired, ports=[PORTS[0], Port("b", keys=PORTS[1].keys | {"mtu": 2000}), PORTS[2]])
     with pytest.raises(

@@ -119,8 +119,7 @@ void ports_close_removed(struct api_ctx *ctx, const struct config *next_config)
 // The port of a next hop, also if its interface was deleted; PORT_MAX: none.
 static unsigned port_of_hop(const struct api_ctx *ctx, const struct fib_hop *hop)
 {
-	const struct iface *iface =
-		hop->iface < IFACE_MAX ? fib_iface(ctx->fib, hop->iface) : NULL;
+	const struct iface *iface = hop->iface < IFACE_MAX ? fib_iface(ctx->fib, hop->iface) : NULL;
 
 	if (iface)
 		return iface->port;

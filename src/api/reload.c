@@ -57,7 +57,7 @@ static int change_port(const struct api_ctx *ctx, unsigned port,
 
 static bool differs(const struct port_settings *a, const struct port_settings *b)
 {
-	return a->mtu != b->mtu || a->pass_martians != b->pass_martians ||
+	return a->mtu != b->mtu || a->pass_martians != b->pass_martians || a->rpf6 != b->rpf6 ||
 	       a->has_peer != b->has_peer || !wire_mac_equal(&a->peer, &b->peer);
 }
 

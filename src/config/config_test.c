@@ -230,6 +230,7 @@ static void takes_every_key(void **state)
 			  "  - {name: a, device: d, mtu: 9000, queues: 2, rx_descriptors: 64, "
 			  "tx_descriptors: 128,\n"
 			  "     mac: 02:00:00:00:00:0a, peer: 02:00:00:00:00:0b, martians: pass, "
+			  "rpf6: loose, "
 			  "mode: route,\n"
 			  "     addresses: [10.0.0.1/8, 2001:db8::1/64]}\n"
 			  "  - {name: b, device: e, mode: xconnect, to: a, mac: update}\n"
@@ -253,6 +254,7 @@ static void takes_every_key(void **state)
 	assert_int_equal(a->n_rx_descriptors, 64);
 	assert_int_equal(a->n_tx_descriptors, 128);
 	assert_true(a->has_mac && a->has_peer && a->pass_martians && !a->mac_update);
+	assert_int_equal(a->rpf6, 2);
 	assert_int_equal(a->peer.bytes[5], 0x0b);
 	assert_int_equal(config->n_own, 2);
 	assert_int_equal(config->own[1].prefix.len, 64);

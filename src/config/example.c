@@ -15,6 +15,7 @@ static const char EXAMPLE[] =
 	"    addresses: [192.0.2.1/24, 2001:db8:1::1/64]\n"
 	"    mtu: 1500                 # bytes of the IP packet, 68 to 9600 (live)\n"
 	"    martians: drop            # or pass: do not check source addresses (live)\n"
+	"    rpf6: off                 # or strict, loose: check IPv6 sources by route (live)\n"
 	"    # mac: 02:00:00:00:00:01  # set on the device; default: that of the device\n"
 	"    # peer: 02:00:00:00:00:02 # MAC of the directly connected device (live)\n"
 	"    # queues: 4               # receive queues; default: one per worker near it\n"

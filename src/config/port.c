@@ -351,6 +351,7 @@ static const struct row forwarder_rows[] = {
 	{"mode", ROW_WORD, FIELD(mode), .words = "route|xconnect"},
 	{"to", ROW_TEXT, FIELD(xconnect), .max = NAME_LETTERS},
 	{"martians", ROW_WORD, FIELD(pass_martians), .words = "drop|pass"},
+	{"rpf6", ROW_WORD, FIELD(rpf6), .words = "off|strict|loose"},
 };
 const struct key_table forwarder_port = {"ports", forwarder_rows, ARRAY_LEN(forwarder_rows)};
 

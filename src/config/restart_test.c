@@ -32,6 +32,7 @@ static const struct example rows[] = {
 	{"mtu: 1500", "mtu: 9000", NULL},
 	{"mtu: 1500", "peer: 02:00:00:00:00:01", NULL},
 	{"mtu: 1500", "martians: pass", NULL},
+	{"mtu: 1500", "rpf6: strict", NULL},
 	{"mtu: 1500", "addresses: [192.0.2.1/24]", NULL},
 	// Requires a restart.
 	{"name: a, device", "name: c, device", "ports[0].name"},

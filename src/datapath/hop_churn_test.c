@@ -25,7 +25,8 @@ enum { N_CHANGES = 200000 };
 static struct worker worker;
 static struct stats_worker stat;
 static struct rte_mbuf mbuf[BURST_MAX];
-static uint8_t frame[64] = {[12] = 8, [14] = 0x45, [20] = 0x40, [16] = 3, [17] = 0xda}; // FRAME_BYTES long
+// FRAME_BYTES long, not to be fragmented.
+static uint8_t frame[64] = {[12] = 8, [14] = 0x45, [16] = 3, [17] = 0xda, [20] = 0x40};
 
 struct watch {
 	const struct rcu_readers *rcu;

@@ -40,6 +40,20 @@ static inline bool judge_are_plain(uint8_t all)
 }
 _Static_assert(VERDICT_FORWARD == 0, "an OR of verdicts is forward only if all are");
 
+// Whether packets to this hop leave, TTL and length aside: at once or when its neighbour is
+// resolved.
+static inline bool judge_leaves(uint8_t hop_verdict)
+{
+	switch (hop_verdict) {
+	case VERDICT_FORWARD:
+	case VERDICT_NEIGHBOUR_UNRESOLVED:
+	case FIB_VERDICT_TAGGED:
+	case FIB_VERDICT_GROUP:
+		return true;
+	}
+	return false;
+}
+
 #if defined(__AVX512BW__)
 static inline __mmask64 judge_are_expired(__m512i ttl)
 {

@@ -92,7 +92,7 @@ static void drop_all(struct parse *p)
 // A burst without packets, whose values and flags are those of the port.
 static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 {
-	const struct burst_flags flags = burst_flags(p->iface, is_ip6);
+	const struct burst_flags flags = burst_flags(p, p->iface, is_ip6);
 
 	if (unlikely(p->w->poisons))
 		burst_poison(b);

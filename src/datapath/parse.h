@@ -77,8 +77,11 @@ struct burst_flags {
 	bool for_linux, may_redirect, has_discovery, is_strict, is_loose;
 };
 
-static inline struct burst_flags burst_flags(struct iface_in iface, bool is_ip6)
+static inline struct burst_flags burst_flags(const struct parse *p, struct iface_in iface,
+	bool is_ip6)
 {
+	const uint8_t rpf6 = __atomic_load_n(&p->port_state->rpf6, __ATOMIC_RELAXED);
+	const uint8_t rpf = is_ip6 ? rpf6 : iface.rpf4;
 	const uint8_t flags = iface.flags;
 	const uint8_t linux_flag = is_ip6 ? IFACE_LINUX6 : IFACE_LINUX4;
 	const uint8_t redirects = is_ip6 ? IFACE_REDIRECTS6 : IFACE_REDIRECTS4;
@@ -87,7 +90,7 @@ static inline struct burst_flags burst_flags(struct iface_in iface, bool is_ip6)
 		.for_linux = flags & (IFACE_LINUX | linux_flag),
 		.may_redirect = flags & redirects,
 		.has_discovery = is_ip6 && flags & IFACE_DISCOVERY6,
-		.is_strict = !is_ip6 && iface.rpf4 == IFACE_RPF_STRICT,
-		.is_loose = !is_ip6 && iface.rpf4 == IFACE_RPF_LOOSE,
+		.is_strict = rpf == IFACE_RPF_STRICT,
+		.is_loose = rpf == IFACE_RPF_LOOSE,
 	};
 }

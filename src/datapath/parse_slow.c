@@ -200,9 +200,9 @@ static void set_bit(uint64_t *mask, unsigned i, bool is_set)
 
 // The latest packet came in on a VLAN. Packets of the port itself have the values that are set
 // already.
-static void take_vlan(struct burst *b, const struct arrival *a)
+static void take_vlan(const struct parse *p, struct burst *b, const struct arrival *a)
 {
-	const struct burst_flags flags = burst_flags(a->iface, b->is_ip6);
+	const struct burst_flags flags = burst_flags(p, a->iface, b->is_ip6);
 	const uint16_t i = b->n - 1;
 
 	spread(b->iif, &b->has_one_iif);
@@ -238,7 +238,7 @@ static void take_any(struct parse *p, const struct arrival *a)
 	else
 		take6(b, a->mbuf, a->frame, length);
 	if (a->id != p->in_port)
-		take_vlan(b, a);
+		take_vlan(p, b, a);
 }
 
 __attribute__((noinline)) void parse_slow(struct parse *p, struct rte_mbuf *m)

@@ -1,7 +1,8 @@
 // Reverse path filter (RFC 3704, 2.2 and 2.4): a packet passes if the route to its source leads to
-// its input interface (strict), or if there is one (loose); rp_filter in Linux, see
-// __fib_validate_source in net/ipv4/fib_frontend.c. Only packets that would be forwarded are
-// checked here: Linux checks those that it gets. Called only for bursts with such packets. Worker.
+// its input interface (strict), or if there is one (loose). IPv4: rp_filter of Linux, see
+// __fib_validate_source in net/ipv4/fib_frontend.c; IPv6: key `rpf6` of the port. Only packets that
+// would be forwarded are checked here: of IPv4, Linux checks those that it gets. Worker.
+#include "datapath/judge.h"
 #include "datapath/parse.h"
 
 static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
@@ -9,21 +10,7 @@ static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
 	return fib_hop_load(&view->hops[hop]).verdict;
 }
 
-// Whether a packet with this hop leaves, or waits for a neighbour to do so.
-static bool would_leave(const struct fib_view *view, uint16_t hop)
-{
-	switch (verdict_of(view, hop)) {
-	case VERDICT_FORWARD:
-	case VERDICT_NEIGHBOUR_UNRESOLVED:
-	case FIB_VERDICT_TAGGED:
-	case FIB_VERDICT_GROUP:
-		return true;
-	}
-	return false;
-}
-
-// Writes the hop of the route to the source of each packet in `checked`.
-static void look_up_sources(const struct burst *b, uint64_t checked, uint16_t hop[])
+static void look_up4(const struct burst *b, uint64_t checked, uint16_t hop[])
 {
 	uint32_t source[BURST_MAX] LINE_ALIGNED;
 
@@ -33,6 +20,19 @@ static void look_up_sources(const struct burst *b, uint64_t checked, uint16_t ho
 		fib_lookup4(burst_table(b, b->vrf[0]), source, hop, b->n);
 	else
 		datapath_lookup4_each(b, checked, source, hop);
+}
+
+static void look_up6(const struct burst *b, uint64_t checked, uint16_t hop[])
+{
+	struct fib_key6 source[BURST_MAX] LINE_ALIGNED;
+
+	for (unsigned i = 0; i < b->n; i++)
+		source[i] = (struct fib_key6){rte_be_to_cpu_64(load64(b->frame[i] + 22)),
+			rte_be_to_cpu_64(load64(b->frame[i] + 30))};
+	if (likely(checked == burst_all(b) && b->has_one_vrf))
+		fib_lookup6(burst_table(b, b->vrf[0]), source, hop, b->n);
+	else
+		datapath_lookup6_each(b, checked, source, hop);
 }
 
 // Returns a bit for each packet in `checked` whose source is not simply reached by its input
@@ -53,7 +53,7 @@ static uint64_t find_suspects(const struct burst *b, uint64_t checked, const uin
 }
 
 // Any member of a group counts.
-static enum verdict judge_group(const struct burst *b, uint16_t i,
+static enum verdict decide_group(const struct burst *b, uint16_t i,
 	const struct fib_hop_entry *group)
 {
 	bool is_known, found;
@@ -63,21 +63,16 @@ static enum verdict judge_group(const struct burst *b, uint16_t i,
 	found = fib_group_leads_to(b->view, group, burst_iif(b, i), &is_known);
 	if (found)
 		return VERDICT_FORWARD;
-	return is_known ? VERDICT_RPF_FAILED : VERDICT_LINUX;
+	if (is_known)
+		return VERDICT_RPF_FAILED;
+	return b->is_ip6 ? VERDICT_FORWARD : VERDICT_LINUX;
 }
 
-// A packet whose source is not simply reached. `hop` is that of the route to it. Linux decides
-// about sources with routes that only it knows, and about its own addresses (accept_local).
-static enum verdict judge(const struct burst *b, uint16_t i, uint16_t hop)
+// Linux decides about sources with routes that only it knows, and about its own addresses
+// (accept_local).
+static enum verdict decide4(uint8_t source_verdict)
 {
-	const struct fib_hop_entry entry = fib_hop_load(&b->view->hops[hop]);
-
-	switch (entry.verdict) {
-	case FIB_VERDICT_GROUP:
-		return judge_group(b, i, &entry);
-	case VERDICT_FORWARD:
-	case VERDICT_NEIGHBOUR_UNRESOLVED:
-	case FIB_VERDICT_TAGGED:
+	switch (source_verdict) {
 	case VERDICT_NO_ROUTE:
 	case VERDICT_BLACKHOLE:
 	case VERDICT_UNREACHABLE:
@@ -89,6 +84,39 @@ static enum verdict judge(const struct burst *b, uint16_t i, uint16_t hop)
 	return VERDICT_LINUX;
 }
 
+// Linux does not check IPv6 sources, so nothing is left to it: a route that only Linux knows is
+// taken as one that leads anywhere.
+static enum verdict decide6(uint8_t source_verdict)
+{
+	switch (source_verdict) {
+	case VERDICT_LINUX:
+	case VERDICT_NOT_SYNCED:
+		return VERDICT_FORWARD;
+	}
+	return VERDICT_RPF_FAILED;
+}
+
+// A packet whose source is not simply reached; `hop` is that of the route to it.
+static enum verdict decide(const struct burst *b, uint16_t i, uint16_t hop)
+{
+	const struct fib_hop_entry entry = fib_hop_load(&b->view->hops[hop]);
+
+	if (entry.verdict == FIB_VERDICT_GROUP)
+		return decide_group(b, i, &entry);
+	if (judge_leaves(entry.verdict))
+		return VERDICT_RPF_FAILED;
+	return b->is_ip6 ? decide6(entry.verdict) : decide4(entry.verdict);
+}
+
+// Of IPv6 also what Linux forwards: it does not check it.
+static bool is_transit(const struct burst *b, uint16_t i)
+{
+	const uint8_t verdict = verdict_of(b->view, b->hop[i]);
+
+	return judge_leaves(verdict) ||
+	       (b->is_ip6 && (verdict == VERDICT_LINUX || verdict == VERDICT_NOT_SYNCED));
+}
+
 static __attribute__((noinline)) void drop_suspects(struct worker *w, struct burst *b,
 	uint64_t suspects, const uint16_t hop[])
 {
@@ -98,8 +126,8 @@ static __attribute__((noinline)) void drop_suspects(struct worker *w, struct bur
 		const uint16_t i = __builtin_ctzll(suspects);
 		enum verdict verdict = VERDICT_FORWARD;
 
-		if (would_leave(b->view, b->hop[i]))
-			verdict = judge(b, i, hop[i]);
+		if (is_transit(b, i))
+			verdict = decide(b, i, hop[i]);
 		if (verdict == VERDICT_FORWARD)
 			continue;
 		burst_drop(w, b, i, verdict);
@@ -110,12 +138,16 @@ static __attribute__((noinline)) void drop_suspects(struct worker *w, struct bur
 
 void datapath_rpf(struct worker *w, struct burst *b)
 {
-	const uint64_t checked = (b->strict_mask | b->loose_mask) & ~b->linux_mask & burst_all(b);
+	const uint64_t linuxs = b->is_ip6 ? 0 : b->linux_mask;
+	const uint64_t checked = (b->strict_mask | b->loose_mask) & ~linuxs & burst_all(b);
 	uint16_t hop[BURST_MAX] LINE_ALIGNED;
 
 	if (!checked)
 		return;
-	look_up_sources(b, checked, hop);
+	if (b->is_ip6)
+		look_up6(b, checked, hop);
+	else
+		look_up4(b, checked, hop);
 	uint64_t suspects = find_suspects(b, checked, hop);
 	if (unlikely(suspects))
 		drop_suspects(w, b, suspects, hop);

@@ -260,7 +260,7 @@ static void where_linux_forwards_it_also_checks(void **state)
 	assert_int_equal(n_with(HANDED | VERDICT_LINUX), 1);
 }
 
-static void ip6_sources_are_not_checked(void **state)
+static void rp_filter_does_not_concern_ip6(void **state)
 {
 	struct bytes frame = frame_on(PLAIN_IN, "2001:db8:1::3"),
 		     left = frame_forwarded(&frame, PLAIN_OUT);
@@ -270,6 +270,77 @@ static void ip6_sources_are_not_checked(void **state)
 	fake_receive(0, &frame);
 	fake_run();
 	expect_sent(1, &left);
+}
+
+static struct bytes frame6_from(uint16_t iface, const char *src, const char *dst)
+{
+	struct bytes frame = frame_on(iface, dst);
+	struct wire_addr addr;
+	unsigned at = WIRE_ETHER_BYTES;
+
+	assert_int_equal(wire_addr_parse(src, &addr), 0);
+	while (frame.at[at - 2] != 0x86 || frame.at[at - 1] != 0xdd)
+		at += WIRE_VLAN_BYTES;
+	memcpy(frame.at + at + offsetof(struct wire_ip6, src), addr.bytes, 16);
+	return frame;
+}
+
+// With TAP interfaces and without.
+static void ip6_is_checked_as_the_port_says(void **state)
+{
+	static const struct row row[] = {
+		{PLAIN_IN, "2001:db8::7", VERDICT_FORWARD, VERDICT_FORWARD},
+		{PLAIN_IN, "2001:db8:2::7", VERDICT_RPF_FAILED, VERDICT_FORWARD},
+		{PLAIN_IN, "2001:db9::7", VERDICT_RPF_FAILED, VERDICT_RPF_FAILED},
+		{PLAIN_IN, "2001:dba::7", VERDICT_RPF_FAILED, VERDICT_RPF_FAILED}, // local
+		{PLAIN_IN, "2001:dbb::7", VERDICT_FORWARD, VERDICT_FORWARD},       // Linux's
+		{TAGGED_IN, "2001:db8:a::7", VERDICT_FORWARD, VERDICT_FORWARD},
+		{TAGGED_IN, "2001:db8::7", VERDICT_RPF_FAILED, VERDICT_FORWARD},
+		{RED_IN, "2001:db8:d::7", VERDICT_FORWARD, VERDICT_FORWARD},
+		{RED_IN, "2001:db8::7", VERDICT_RPF_FAILED, VERDICT_RPF_FAILED},
+	};
+
+	fake_route(0, "2001:db8::/64", &(struct fib_hop){.kind = FIB_CONNECTED, .iface = PLAIN_IN});
+	fake_route(0, "2001:dba::/64", &(struct fib_hop){.kind = FIB_LOCAL, .iface = IFACE_NONE});
+	fake_route(0, "2001:dbb::/64", &(struct fib_hop){.kind = FIB_LINUX, .iface = IFACE_NONE});
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
+		for (unsigned r = 0; r < 3 * ARRAY_LEN(row); r++) {
+			const struct row *one = &row[r / 3];
+			struct bytes frame = frame6_from(one->iface, one->src, "2001:db8:1::3");
+
+			fake_reset(fake_variants[v]);
+			fake.states[0].rpf6 = r % 3;
+			if (one->iface == PLAIN_IN && r % 2)
+				fake.worker.tap = NULL;
+			fake_receive(0, &frame);
+			fake_run();
+			assert_int_equal(n_with(expected(one, r % 3)), 1);
+		}
+}
+
+static void ip6_packets_to_the_router_are_not_checked(void **state)
+{
+	struct bytes frame = frame6_from(PLAIN_IN, "2001:db9::7", "2001:dba::9");
+
+	fake_reset(fake_variants[1]);
+	fake.states[0].rpf6 = IFACE_RPF_STRICT;
+	fake_receive(0, &frame);
+	fake_run();
+	assert_int_equal(n_with(HANDED | VERDICT_LOCAL), 1);
+}
+
+static void ip6_is_checked_where_linux_forwards(void **state)
+{
+	struct iface settings = *fib_iface(fake.fib, PLAIN_IN);
+	struct bytes frame = frame6_from(PLAIN_IN, "2001:db8:2::7", "2001:db8:1::3");
+
+	fake_reset(fake_variants[1]);
+	settings.flags = IFACE_LINUX6;
+	fake_set(PLAIN_IN, &settings);
+	fake.states[0].rpf6 = IFACE_RPF_STRICT;
+	fake_receive(0, &frame);
+	fake_run();
+	assert_int_equal(n_with(VERDICT_RPF_FAILED), 1);
 }
 
 int main(void)
@@ -283,7 +354,10 @@ int main(void)
 		cmocka_unit_test(linux_decides_about_own_addresses_that_it_may_accept),
 		cmocka_unit_test(before_all_routes_are_read_linux_decides),
 		cmocka_unit_test(where_linux_forwards_it_also_checks),
-		cmocka_unit_test(ip6_sources_are_not_checked),
+		cmocka_unit_test(rp_filter_does_not_concern_ip6),
+		cmocka_unit_test(ip6_is_checked_as_the_port_says),
+		cmocka_unit_test(ip6_packets_to_the_router_are_not_checked),
+		cmocka_unit_test(ip6_is_checked_where_linux_forwards),
 	};
 
 	return cmocka_run_group_tests(tests, open_table, fake_close);

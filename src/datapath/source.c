@@ -1,6 +1,7 @@
 // Packets from our own addresses: Linux considers them forged and drops them unless accept_local is
 // set on the input interface (fib_validate_source in net/ipv4/fib_frontend.c), so they are punted
 // to it. IPv6 is not checked, since Linux does not check its sources. Worker.
+#include "datapath/judge.h"
 #include "datapath/parse.h"
 
 static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
@@ -39,19 +40,6 @@ static uint64_t find_ours(const struct burst *b, uint64_t mask)
 	return ours | find_local(b->view, mask & ~ours, hop);
 }
 
-// All other verdicts are left to check.
-static bool would_leave(const struct fib_view *view, uint16_t hop)
-{
-	switch (verdict_of(view, hop)) {
-	case VERDICT_FORWARD:
-	case VERDICT_NEIGHBOUR_UNRESOLVED:
-	case FIB_VERDICT_TAGGED:
-	case FIB_VERDICT_GROUP:
-		return true;
-	}
-	return false;
-}
-
 __attribute__((noinline)) void datapath_source(struct worker *w, struct burst *b)
 {
 	const enum verdict verdict = w->tap ? VERDICT_OWN_SOURCE : VERDICT_MARTIAN_SOURCE;
@@ -60,8 +48,8 @@ __attribute__((noinline)) void datapath_source(struct worker *w, struct burst *b
 	for (uint64_t ours = find_ours(b, b->own_source_mask); ours; ours &= ours - 1) {
 		uint16_t i = __builtin_ctzll(ours);
 
-		if (!would_leave(b->view, b->hop[i]))
-			continue;
+		if (!judge_leaves(verdict_of(b->view, b->hop[i])))
+			continue; // left to check
 		burst_drop(w, b, i, verdict);
 		kept &= ~(1ull << i);
 	}

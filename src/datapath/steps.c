@@ -27,7 +27,7 @@ static const struct step {
 	{"discovery", PHASE_BEFORE, IP6, BURST_DISCOVERY, has_taps, datapath_discovery},
 	{"lookup", PHASE_LOOKUP, BOTH, BURST_PACKETS, NULL, datapath_lookup},
 	{"source", PHASE_AFTER, IP4, BURST_OWN_SOURCES, NULL, datapath_source},
-	{"rpf", PHASE_AFTER, IP4, BURST_RPF, has_taps, datapath_rpf},
+	{"rpf", PHASE_AFTER, BOTH, BURST_RPF, NULL, datapath_rpf},
 	{"check", PHASE_AFTER, BOTH, BURST_PACKETS, NULL, datapath_check},
 	{"redirect", PHASE_AFTER, BOTH, BURST_REDIRECTS, has_taps, datapath_redirect},
 	{"rewrite", PHASE_AFTER, BOTH, BURST_PACKETS, NULL, datapath_rewrite},

@@ -37,9 +37,10 @@ struct port_settings {
 	struct wire_mac mac;          // if has_mac: set this address on the device
 	struct wire_mac peer; // if has_peer: MAC address of the directly connected (only) neighbour
 	bool has_mac, has_peer;
-	bool pass_martians;           // key `martians: pass`: do not check source addresses
-	bool mac_update;              // PORT_XCONNECT only: rewrite MAC addresses as l2fwd does
-	uint8_t mode;                 // enum port_mode; key `mode`, per port
+	bool pass_martians; // key `martians: pass`: do not check source addresses
+	uint8_t rpf6;       // key `rpf6`: reverse path filter for IPv6; 0 off, 1 strict, 2 loose
+	bool mac_update;    // PORT_XCONNECT only: rewrite MAC addresses as l2fwd does
+	uint8_t mode;       // enum port_mode; key `mode`, per port
 	char xconnect[PORT_NAME_MAX]; // key `to`: name of the output port
 	uint16_t mtu;                 // maximum IP packet in bytes, 68 to 9600; default 1500
 	uint16_t n_queues;            // receive queues
@@ -177,7 +178,7 @@ int port_check_devices(const struct port_table *ports, struct error *error);
 
 // Port state read by workers; same index as in the settings.
 const struct port_state *port_states(const struct port_table *ports);
-// Applies a new MTU, pass_martians or peer to a running port (other settings need a restart).
+// Applies a new MTU, pass_martians, rpf6 or peer to a running port (other settings need a restart).
 // Control thread.
 int port_change(struct port_table *ports, unsigned port, const struct port_settings *settings,
 	struct error *error);

@@ -59,8 +59,8 @@ bool port_wait_is_woken(const struct port_wait *wait);
 // worker sleeps. Any thread.
 void port_wake(struct port_wait *wait);
 
-// State of a port that the datapath reads. `pass_martians`, `peer` with `has_peer` (one aligned
-// word) and `up` may change while workers run (relaxed; `up`: acquire).
+// State of a port that the datapath reads. `pass_martians`, `rpf6`, `peer` with `has_peer` (one
+// aligned word) and `up` may change while workers run (relaxed; `up`: acquire).
 struct port_state {
 	uint8_t mac[6];
 	bool up; // link is up, or the device reports none; otherwise workers transmit nothing
@@ -68,6 +68,7 @@ struct port_state {
 	uint8_t peer[6];
 	bool has_peer;
 	uint8_t unused; // end of the word that contains peer
+	uint8_t rpf6;   // of received IPv6 packets: 0 off, 1 strict, 2 loose
 	bool is_xconnect, mac_update;
 	uint8_t xconnect;      // port index
 	bool tx_multi_segment; // the device can send frames in several mbufs

@@ -108,6 +108,7 @@ void port_state_fill(struct port_table *ports, unsigned port)
 	port_state->mac_update = settings->mac_update;
 	port_state->cut_bytes = kind->cuts_frames ? MIN_OF(kind->slot_bytes, UINT16_MAX) : 0;
 	port_state->pass_martians = settings->pass_martians;
+	port_state->rpf6 = settings->rpf6;
 	set_peer(port_state, settings);
 }
 
@@ -121,6 +122,7 @@ int port_change(struct port_table *ports, unsigned port, const struct port_setti
 	if (err)
 		return err;
 	__atomic_store_n(&port_state->pass_martians, settings->pass_martians, __ATOMIC_RELAXED);
+	__atomic_store_n(&port_state->rpf6, settings->rpf6, __ATOMIC_RELAXED);
 	set_peer(port_state, settings);
 	return 0;
 }
