@@ -230,7 +230,7 @@ static void takes_every_key(void **state)
 			  "  - {name: a, device: d, mtu: 9000, queues: 2, rx_descriptors: 64, "
 			  "tx_descriptors: 128,\n"
 			  "     mac: 02:00:00:00:00:0a, peer: 02:00:00:00:00:0b, martians: pass, "
-	                  "rpf6: loose, "
+			  "rpf6: loose, "
 			  "mode: route,\n"
 			  "     addresses: [10.0.0.1/8, 2001:db8::1/64]}\n"
 			  "  - {name: b, device: e, mode: xconnect, to: a, mac: update}\n"
