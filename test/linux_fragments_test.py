@@ -6,6 +6,7 @@ Both send the same fragments, byte for byte, in the same order. Workers make the
 import random
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from harness.fragments import fragments
@@ -47,9 +48,15 @@ def _mtu(network: Network) -> int:
     return int(network.the_router.namespace.ip("link", "show", "dev", "p1").split(" mtu ")[1].split()[0])
 
 
-def _packet(network: Network, length: int, **fields: object) -> Packet:
+def _packet(network: Network, length: int, **fields: Any) -> Packet:
     """A packet of `length` bytes from h0 to h1 whose payload differs everywhere."""
-    header = {"src": network["h0"].address(4), "dst": network["h1"].address(4), "ttl": 64, "id": 0xBEEF, "proto": 17}
+    header: dict[str, Any] = {
+        "src": network["h0"].address(4),
+        "dst": network["h1"].address(4),
+        "ttl": 64,
+        "id": 0xBEEF,
+        "proto": 17,
+    }
     packet = IP(**(header | fields))
     room = length - len(bytes(packet))
     return packet / Raw(random.Random(length).randbytes(room))

@@ -8,7 +8,7 @@ END, NOOP, COPIED = 0, 1, 0x80
 
 
 def _checksum(header: bytes) -> int:
-    total = sum(struct.unpack(f"!{len(header) // 2}H", header))
+    total = sum(int.from_bytes(header[at : at + 2], "big") for at in range(0, len(header), 2))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
