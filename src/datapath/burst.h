@@ -228,6 +228,13 @@ enum { BURST_POISONS = true };
 enum { BURST_POISONS = false };
 #endif
 
+// Removes all packets.
+static inline void burst_clear(struct burst *b)
+{
+	b->n = 0;
+	b->has = 0;
+}
+
 // Removes all packets but those with a bit in `mask`, in all arrays; order is kept. The caller has
 // dropped, punted or sent the others.
 void burst_keep(struct burst *b, uint64_t mask);

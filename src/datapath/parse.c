@@ -145,7 +145,7 @@ static __attribute__((noinline)) void keep_own_sources(const struct parse *p, st
 static inline void end(const struct parse *p, struct burst *b)
 {
 	if (!b->n)
-		b->has = 0;
+		burst_clear(b);
 	if (unlikely(!b->has_one_iif))
 		unite(b);
 	if (unlikely(b->own_source_mask))

@@ -93,5 +93,5 @@ void datapath_send(struct worker *w, struct burst *b)
 			&(struct outgoing){.mbuf = b->mbuf, .n = b->n, .bytes = sum_lengths(b)});
 	else
 		send_mixed(w, b);
-	burst_keep(b, 0);
+	burst_clear(b);
 }
