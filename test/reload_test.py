@@ -107,7 +107,6 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 RESTART: list[tuple[str, dict[str, Any], str]] = [
     ("burst", {"burst": 32}, "burst"),
     ("workers", {"workers": [{"core": 0}]}, "workers"),
-    ("port_added", {"ports": [*PORTS, Port("d", device="net_null9")]}, "ports"),
     ("device", {"ports": [*PORTS[:2], Port("c", device="net_null9")]}, "ports[2].device"),
     ("descriptors", {"ports": [*PORTS[:2], Port("c", keys={"rx_descriptors": 512})]}, "ports[2].rx_descriptors"),
 ]
