@@ -1,0 +1,79 @@
+"""dl3 host plan, apply, verify and undo, on a machine below a folder."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from dl3.cli.main import app
+from dl3.host.fixture import Machine
+from dl3.model.fault import UsageFault
+
+
+def _dl3(*words: str) -> Result:
+    return CliRunner().invoke(app, ["host", *words], prog_name="dl3")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A machine."""
+    Machine(n_nodes=2, n_cores=2, n_threads=2, governor="powersave").write(tmp_path / "root")
+    return tmp_path / "root"
+
+
+def _planned(root: Path) -> str:
+    file = str(root.parent / "plan.json")
+    done = _dl3("plan", "--for", str(root), "--output", file)
+    assert done.exit_code == 0, done.exception
+    assert "nothing is changed yet" in done.stdout
+    return file
+
+
+def plans_applies_verifies_and_undoes(root: Path) -> None:
+    file = _planned(root)
+    at = ("--root", str(root))
+    done = _dl3("apply", file, *at)
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "reboot, then run 'dl3 host verify'")
+    assert "nothing to change" in _dl3("plan", "--for", str(root)).stdout
+    verified = _dl3("verify", *at, "--json")
+    rows = json.loads(verified.stdout)
+    assert verified.exit_code == 1
+    assert {row["waits"] for row in rows if not row["is_met"]} == {True}, "only the kernel parameters wait for a boot"
+    assert "nothing waits to be confirmed" in _dl3("confirm", *at).stdout
+    assert "everything is as before" in _dl3("undo", *at).stdout
+    assert "nothing to undo" in _dl3("undo", *at).stdout
+    assert not (root / "etc/default/grub.d").exists()
+
+
+def a_row_stands_for_the_same_step_of_several_cpus(root: Path) -> None:
+    text = "".join(_dl3("plan", "--for", str(root)).stdout.split())
+    assert "(8files)" in text
+
+
+def the_plan_as_json_is_the_plan_that_is_saved(root: Path) -> None:
+    file = _planned(root)
+    done = _dl3("plan", "--for", str(root), "--json")
+    assert json.loads(done.stdout) == json.loads(Path(file).read_text())
+
+
+def refuses_with_a_sentence_and_changes_nothing(root: Path) -> None:
+    file = _planned(root)
+    other = Path(file).with_name("other.json")
+    other.write_text(Path(file).read_text().replace('"facts_digest": "', '"facts_digest": "0'))
+    edited = Path(file).with_name("edited.json")
+    edited.write_text(Path(file).read_text().replace('"kind": "live"', '"kind": "shell"'))
+    at = ("--root", str(root))
+    for words, said in (
+        (("apply", str(other), *at), "for another machine"),
+        (("apply", str(edited), *at), "is no plan of 'dl3 host plan'"),
+        (("verify", *at), "no plan is applied"),
+        (("plan", "--for", str(root), "--nic", "0000:99:00.0"), "is no network card of this machine"),
+        (("plan", "--for", str(root), "--cores", "5"), "5 were requested"),
+    ):
+        fault = _dl3(*words).exception
+        assert isinstance(fault, UsageFault), words
+        assert said in str(fault)
+        assert len(str(fault).splitlines()) == 1
+    assert not (root / "var/lib/dl3-host").exists()
+    assert not (root / "etc/default/grub.d").exists()
