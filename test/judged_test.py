@@ -7,6 +7,7 @@ from ipaddress import IPv6Address
 from pathlib import Path
 
 import pytest
+from harness.fragments import DONT_FRAGMENT, fragments
 from harness.wired import Port, config_text, walked
 from scapy.utils import PcapWriter, RawPcapReader
 
@@ -32,7 +33,7 @@ EDGES6 = [
     )
 ]
 MTU = 1500
-Judged = str | bytes  # the verdict of a drop, or the frame that is sent
+Judged = str | list[bytes]  # the verdict of a drop, or the frames that are sent
 
 
 def _sum(data: bytes) -> int:
@@ -144,14 +145,16 @@ def _leave(frame: bytes) -> Judged:
     ttl, length = (22, int.from_bytes(frame[16:18])) if is_ip4 else (21, 40 + int.from_bytes(frame[18:20]))
     if frame[ttl] <= 1:
         return "ttl_expired"
-    if length > MTU:
+    if length > MTU and (not is_ip4 or frame[20] & DONT_FRAGMENT >> 8):
         return "mtu_exceeded"
     frame = frame[: max(14 + length, 60)]
     frame = NEXT + OUT + frame[12:ttl] + bytes([frame[ttl] - 1]) + frame[ttl + 1 :]
     if is_ip4:
         checksum = _sum(frame[14:24] + b"\0\0" + frame[26:34])
         frame = frame[:24] + struct.pack("!H", checksum) + frame[26:]
-    return frame
+    if length > MTU:
+        return [frame[:14] + piece for piece in fragments(frame[14 : 14 + length], MTU)]
+    return [frame]
 
 
 def _judge(frame: bytes) -> Judged:
@@ -198,9 +201,8 @@ def each_frame_is_handled_as_the_rfcs_require(tmp_path: Path, args: list[str]) -
     account = walked(_config(tmp_path, frames, args), N_FRAMES)
     assert account.drops == Counter(fate for fate in fates if isinstance(fate, str))
     left = [bytes(packet) for packet, _ in RawPcapReader(str(tmp_path / "out.pcap"))]
+    sent = [frame for fate in fates if isinstance(fate, list) for frame in fate]
     for kind in (0x08, 0x86):  # order is preserved within each address family
-        assert [frame for frame in left if frame[12] == kind] == [
-            fate for fate in fates if isinstance(fate, bytes) and fate[12] == kind
-        ]
+        assert [frame for frame in left if frame[12] == kind] == [frame for frame in sent if frame[12] == kind]
     assert account.sent == len(left) > N_FRAMES // 10
     assert len(account.drops) == N_FATES, "each way to be dropped was tried"
