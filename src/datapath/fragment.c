@@ -6,10 +6,11 @@
 
 enum { FRAGMENTS_MAX = BURST_MAX }; // packets of more fragments are left to Linux
 
+// The longest frame without tags that a buffer holds.
 static uint16_t room_of(const struct rte_mempool *pool)
 {
 	return rte_pktmbuf_data_room_size((struct rte_mempool *)(uintptr_t)pool) -
-	       RTE_PKTMBUF_HEADROOM;
+	       RTE_PKTMBUF_HEADROOM - sizeof(struct iface_tags);
 }
 
 bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max)
@@ -18,8 +19,7 @@ bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max
 	struct wire_fragments plan;
 
 	return wire_fragment_plan(&plan, ip, frame_max - WIRE_ETHER_BYTES) &&
-	       plan.n <= FRAGMENTS_MAX &&
-	       frame_max + sizeof(struct iface_tags) <= room_of(b->mbuf[i]->pool);
+	       plan.n <= FRAGMENTS_MAX && frame_max <= room_of(b->mbuf[i]->pool);
 }
 
 // Length of the Ethernet header with its tags.
@@ -69,17 +69,18 @@ static void add(struct worker *w, struct burst *out, struct rte_mbuf *mbuf, uint
 		flush(w, out);
 }
 
-// The MTU may have changed since the packet was checked: the plan is made again. All fragments get
-// a buffer, or the packet is dropped.
+// The MTU may have changed since the packet was checked: the plan is made again, for fragments that
+// fit into a buffer. All fragments get a buffer, or the packet is dropped.
 static void fragment(struct worker *w, const struct burst *b, uint16_t i, struct burst *out)
 {
-	const uint16_t mtu = fib_frame_max4_load(b->view, b->hop[i]) - WIRE_ETHER_BYTES;
+	const uint16_t frame_max = fib_frame_max4_load(b->view, b->hop[i]);
+	const uint16_t mtu = MIN_OF(frame_max, room_of(b->mbuf[i]->pool)) - WIRE_ETHER_BYTES;
 	const uint8_t *frame = b->frame[i], port = burst_port(b, i);
 	const struct wire_ip4 *ip = (const void *)(frame + header_bytes(frame));
 	struct rte_mbuf *made[FRAGMENTS_MAX];
 	struct wire_fragments plan;
 
-	if (be16toh(ip->total_length_be) <= mtu) {
+	if (be16toh(ip->total_length_be) + WIRE_ETHER_BYTES <= frame_max) {
 		add(w, out, b->mbuf[i], port);
 		return;
 	}

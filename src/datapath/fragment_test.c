@@ -283,6 +283,32 @@ static void linux_gets_what_does_not_fit_into_buffers_or_bursts(void **state)
 	}
 }
 
+// The MTU may be raised after the packet was checked, beyond what a buffer holds.
+static void fragments_fit_into_buffers_whatever_the_mtu_is_by_then(void **state)
+{
+	static struct burst b;
+	const struct wire_addr dst = {.family = 4, .bytes = {10, 1, 2, 3}};
+
+	reset(0);
+	struct rte_mbuf *m = receive_jumbo();
+	set_mtu(PLAIN_OUT, 3000);
+	b = (struct burst){.n = 1,
+		.has = BURST_PACKETS | BURST_SEGMENTS | BURST_FRAGMENTS,
+		.view = fib_live_view(&fake.live),
+		.has_one_iif = true,
+		.has_one_vrf = true,
+		.has_one_port = true,
+		.fragment_mask = 1,
+		.mbuf[0] = m,
+		.frame[0] = rte_pktmbuf_mtod(m, uint8_t *),
+		.length[0] = 3714,
+		.hop[0] = fib_lookup(fake.fib, 0, &dst),
+		.port[0] = 1};
+	datapath_fragment(&fake.worker, &b);
+	assert_int_equal(fake.device[1].n_sent, 2);
+	assert_int_equal(fake.stat.port[1].copied_packets, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +322,7 @@ int main(void)
 		cmocka_unit_test(a_port_without_link_drops_all_fragments),
 		cmocka_unit_test(segments_are_put_together),
 		cmocka_unit_test(linux_gets_what_does_not_fit_into_buffers_or_bursts),
+		cmocka_unit_test(fragments_fit_into_buffers_whatever_the_mtu_is_by_then),
 	};
 
 	return cmocka_run_group_tests(tests, vlans_open, fake_close);
