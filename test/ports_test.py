@@ -57,6 +57,9 @@ class Bed:
             self.dl3d.wait_ready()
             self.dl3gen = Generator(DL3GEN, self._generator(), Surroundings(namespace=self.far))
             self.dl3gen.wait_ready()
+            for name in STEADY:
+                self.wait_up(name)
+            wait_until(lambda: all(port.link_up for port in self.dl3gen.results().ports), "dl3gen's ports were up")
         except BaseException:
             self.close()
             raise

@@ -11,7 +11,7 @@ ROWS = [
     ("a_room_may_look_down", "src/datapath/parse.c", '#include "fib/fib_fast.h"\n', None),
     ("a_room_may_look_at_itself", "src/fib/rib.c", '#include "fib/rib.h"\n', None),
     ("a_room_may_not_look_up", "src/fib/rib.c", '\n#include "datapath/datapath.h"\n', "src/fib/rib.c:2: module 'fib'"),
-    ("a_room_may_not_look_sideways", "src/fib/rib.c", '#include "port/port.h"\n', "looks sideways at 'port'"),
+    ("a_room_may_not_look_sideways", "src/fib/rib.c", '#include "tap/tap.h"\n', "looks sideways at 'tap'"),
     ("a_main_may_look_at_all", "src/dl3d.c", '#include "api/api.h"\n', None),
     ("a_private_header_is_private", "src/datapath/parse.c", '#include "fib/rib.h"\n', "fib/rib.h is private"),
     ("an_open_room_shows_its_nouns", "src/datapath/parse.c", '#include "wire/addr.h"\n', None),
