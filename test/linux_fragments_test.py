@@ -107,16 +107,6 @@ def fragments_are_cut_again(small: Network) -> None:
             _check(small, _packet(small, 1300, flags=flags, frag=offset))
 
 
-def a_packet_that_would_end_beyond_the_largest_offset_is_linuxs(small: Network) -> None:
-    """Its last offset does not fit into the field; the kernel sends it nevertheless, with the surplus in the flags."""
-    before = small.dl3d.account() if small.dl3d else None
-    packet = _packet(small, 1300, frag=8191)
-    assert len(_collected(small, [_frame(small, packet)], 3)) == 3
-    if small.dl3d and before:
-        small.dl3d.check()
-        assert small.dl3d.account().since(before).copied == 0
-
-
 def the_reserved_flag_is_lost(small: Network) -> None:
     with small.through_workers(1):
         _check(small, _packet(small, 1300, flags="evil"))
