@@ -69,7 +69,8 @@ static inline bool check_one_hop(struct burst *b, unsigned n, uint32_t limits[])
 	uint8_t is_slow = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		is_slow |= judge_is_expired(b->ttl[i]) | judge_is_too_long(b->length[i], longest);
+		is_slow |= (uint8_t)judge_is_expired(b->ttl[i]) |
+		           (uint8_t)judge_is_too_long(b->length[i], longest);
 	b->port[0] = limits_port(same);
 	b->has_one_port = true;
 	if (likely(!is_slow && judge_are_plain(limits_verdict(same)) && !b->linux_mask))
