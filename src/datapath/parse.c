@@ -99,7 +99,7 @@ static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 	b->n = 0;
 	b->has = BURST_PACKETS | (flags.may_redirect ? BURST_REDIRECTS : 0) |
 	         (flags.has_discovery ? BURST_DISCOVERY : 0) |
-	         (flags.is_strict | flags.is_loose ? BURST_RPF : 0);
+	         (flags.is_strict || flags.is_loose ? BURST_RPF : 0);
 	b->in_port = p->in_port;
 	b->is_ip6 = is_ip6;
 	b->has_one_iif = b->has_one_vrf = true;

@@ -218,7 +218,7 @@ static void take_vlan(const struct parse *p, struct burst *b, const struct arriv
 	set_bit(&b->loose_mask, i, flags.is_loose);
 	b->has |= (flags.may_redirect ? BURST_REDIRECTS : 0) |
 	          (flags.has_discovery ? BURST_DISCOVERY : 0) |
-	          (flags.is_strict | flags.is_loose ? BURST_RPF : 0);
+	          (flags.is_strict || flags.is_loose ? BURST_RPF : 0);
 }
 
 // Appends a valid packet of any kind: it may have tags, which end at `frame` + 12, several
