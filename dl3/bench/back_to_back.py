@@ -1,7 +1,6 @@
 """Runs the back-to-back frames test (RFC 2544, 26.4, with RFC 9004's buffer times)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import fmean
 
 from dl3.bench.testbed import Most, Testbed, best_throughput_of, head_of
@@ -22,8 +21,18 @@ def bursts_of(testbed: Testbed, most: Most) -> list[Burst[Trial]]:
 
     def measure(frames: int) -> Trial:
         seconds = frames / most.pps
-        order = Order(run.streams, frame, most.asked_pps, seconds, "back-to-back", warm_up_s=0.0, frames=frames)
-        return run.trial(replace(order, goals=LOSSLESS))
+        return run.trial(
+            Order(
+                run.streams,
+                frame,
+                most.asked_pps,
+                seconds,
+                "back-to-back",
+                warm_up_s=0.0,
+                frames=frames,
+                goals=LOSSLESS,
+            )
+        )
 
     found: list[Burst[Trial]] = []
     while len(found) < effort.repetitions and not (found and found[-1].is_at_least):

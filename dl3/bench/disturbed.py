@@ -4,16 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from dl3.model.trial import Trial
 from dl3.trial.accounting import MOST_LATE
-
-
-def counted(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that are not INVALID."""
-    return [trial for trial in trials if not trial.invalid]
+from dl3.trial.stalls import by_whom, taker_among
 
 
 def error_of(trials: Sequence[Trial]) -> float:
     """The largest share of the frames of a counted trial that stalls can have cost; 0 if any valid trial may miss as much."""
-    error = max((trial.error_share for trial in counted(trials)), default=0.0)
+    error = max((trial.error_share for trial in trials if not trial.invalid), default=0.0)
     return error if error > MOST_LATE else 0.0
 
 
@@ -22,8 +18,7 @@ def taker_of(trials: Sequence[Trial]) -> str:
     times: dict[str, float] = {}
     for stalled in (trial.stalled for trial in trials if trial.stalled):
         times[stalled.who] = times.get(stalled.who, 0.0) + stalled.us
-    who = max(times, key=lambda name: times[name], default="")
-    return who if who and times[who] >= sum(times.values()) / 2 else ""
+    return taker_among(times, sum(times.values()))
 
 
 def stall_noise(trials: Sequence[Trial], error: float) -> Iterator[str]:
@@ -31,12 +26,10 @@ def stall_noise(trials: Sequence[Trial], error: float) -> Iterator[str]:
     short = [trial for trial in trials if trial.ordered_s]
     if short:
         longest_us = max((trial.stalled.longest_us for trial in trials if trial.stalled), default=0.0)
-        who = taker_of(trials)
-        by = f", mostly because {who} had its core" if who else ""
         yield (
             f"stalls: {len(short):,} of {len(trials):,} trials were shortened to as little as "
             f"{min(trial.seconds for trial in short) * 1000:,.0f} ms, because the generator stalled for up to "
-            f"{longest_us:,.0f} us{by}"
+            f"{longest_us:,.0f} us{by_whom(taker_of(trials))}"
         )
     if error:
         yield f"stall cost: stalls of the generator can have cost up to {error:.2%} of the frames behind the result"

@@ -1,6 +1,6 @@
 """Trials at fractions of the highest load."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dl3.bench.site import Run
@@ -30,8 +30,10 @@ class Loads:
         run = self.run
         run.listener.on_left(self.frame, share / self.step * run.trial_s)
         pps = self.most.asked_pps if share == WHOLE else self.most.pps * share
-        order = Order(run.streams, self.frame, pps, run.seconds, self.test, warm_up_s=run.warm_up_s)
-        return run.trial(replace(order, goals=LOSSLESS) if self.test == "frame loss" else order)
+        goals = LOSSLESS if self.test == "frame loss" else ()
+        return run.trial(
+            Order(run.streams, self.frame, pps, run.seconds, self.test, warm_up_s=run.warm_up_s, goals=goals)
+        )
 
 
 def reported_of(tried: Tried[Trial]) -> dict[str, Any]:

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterable
 
-from dl3.report.stalls import OF_STALLS
+from dl3.report.stalls import NUMBER, OF_STALLS, SHARE
 from dl3.report.words import Words
 
-NUMBER, SHARE = r"-?[\d,]+", r"[\d.]+%"
 # Text keys and the sentences of dl3/trial/accounting.py; a sentence that matches none is shown as it is.
 OF_TRIALS = (
     ("why.left_out", rf"the generator skipped (?P<n>{NUMBER}) frames \((?P<share>{SHARE})\) that were due"),

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dl3.control.generator import Pauses, Results
+from dl3.control.generator import Pauses, Results, WorkerPause
 from dl3.model.evidence import Event, Stalled
 from dl3.trial.account import total
 from dl3.trial.order import Order
@@ -92,16 +92,21 @@ def lengths_us(pauses: Pauses, start_ns: int, end_ns: int) -> list[float]:
     return found * math.ceil((end_ns - start_ns) / (end_ns - oldest_ns))
 
 
-def taken_by(pauses: Pauses, events: Sequence[Event]) -> str:
+def taker_among(times: Mapping[str, float], total: float) -> str:
+    """The thread with most of the time; '' if it had less than half of the total, or is not known."""
+    who = max(times, key=lambda name: times[name], default="")
+    return who if who and times[who] >= total / 2 else ""
+
+
+def taken_by(gaps: Sequence[WorkerPause], events: Sequence[Event]) -> str:
     """The thread that had the cores of the stalled workers for most of their stalls; '' if none had them for half of it."""
     times: dict[str, float] = {}
-    for gap in pauses.gaps:
+    for gap in gaps:
         for event in (one for one in events if one.what == "switch" and one.core == gap.core and not one.is_elsewhere):
             begin_ns = max(gap.at_ns - gap.us * 1e3, event.at_ns - event.us * 1e3)
             shared_us = (min(gap.at_ns, event.at_ns) - begin_ns) / 1e3
             times[event.who] = times.get(event.who, 0.0) + max(0.0, shared_us)
-    who = max(times, key=lambda name: times[name], default="")
-    return who if who and times[who] >= sum(gap.us for gap in pauses.gaps) / 2 else ""
+    return taker_among(times, sum(gap.us for gap in gaps))
 
 
 def stalled_of(
@@ -112,11 +117,12 @@ def stalled_of(
     ports = {stream.to_port for stream in results.streams}
     least_us = bridged_us(ring_of(facts), counts.rate_pps(0.0), len(ports))
     found: list[float] = []
+    who = ""
     if pauses and line:
         end_ns = line.start_ns + round(results.seconds * 1e9) + DRAIN_NS
         found = [us for us in lengths_us(pauses, line.start_ns, end_ns) if us >= least_us]
-        began_ns, kept = line.start_ns, [gap for gap in pauses.gaps if gap.us >= least_us]
-        pauses = pauses.model_copy(update={"gaps": tuple(gap for gap in kept if began_ns < gap.at_ns)})
+        if found:
+            who = taken_by([gap for gap in pauses.gaps if gap.us >= least_us and gap.at_ns > line.start_ns], events)
     sinks = [port for port in results.ports if port.name in ports]
     if not found:
         found = [port.longest_gap_us for port in sinks for _ in range(port.late_polls)]
@@ -129,13 +135,18 @@ def stalled_of(
         us=us,
         longest_us=max(found, default=0.0),
         frames=most_frames(us, counts.rate_pps(us), missing) if has_cost else 0,
-        who=taken_by(pauses, events) if pauses and found else "",
+        who=who,
     )
+
+
+def by_whom(who: str) -> str:
+    """The cause of stalls, as a part of a sentence; '' if it is not known."""
+    return f", mostly because {who} had its core" if who else ""
 
 
 def words_of(stalled: Stalled) -> str:
     """The stalls, as the beginning of a sentence."""
-    by = f", mostly because {stalled.who} had its core" if stalled.who else ""
+    by = by_whom(stalled.who)
     return f"the generator stalled {stalled.n:,} times for up to {stalled.longest_us:,.0f} us{by}"
 
 

@@ -100,7 +100,7 @@ def known_stalls_stand_for_forgotten_ones() -> None:
 
 
 def says_who_had_the_core_only_if_it_had_most_of_it() -> None:
-    known = Pauses.model_validate(pauses((START_NS + 20 * MS, 10_000.0), (START_NS + 60 * MS, 10_000.0)))
+    known = Pauses.model_validate(pauses((START_NS + 20 * MS, 10_000.0), (START_NS + 60 * MS, 10_000.0))).gaps
 
     def event(at_ms: int, ms: int, who: str, core: int = 3) -> Event:
         return Event(what="switch", at_ns=START_NS + at_ms * MS, us=ms * 1e3, core=core, who=who)

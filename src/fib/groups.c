@@ -49,29 +49,41 @@ uint16_t groups_number(const struct fib_hop *hop)
 	return number;
 }
 
-static bool same_group(const struct group *a, const struct group *b)
+bool groups_same_members(const struct group *a, const struct group *b)
 {
-	if (a->resilience.key || b->resilience.key)
-		return a->resilience.key == b->resilience.key;
 	return a->n_members == b->n_members &&
 	       !memcmp(a->member, b->member, a->n_members * sizeof(a->member[0])) &&
 	       !memcmp(a->weight, b->weight, a->n_members);
 }
 
-// Each member gets buckets in proportion to its weight; buckets left by rounding go to the largest
-// remainders.
-static void fill_buckets(uint16_t *bucket, const struct group *group)
+static bool same_group(const struct group *a, const struct group *b)
 {
-	uint32_t total = 0, sum = 0, from = 0;
+	if (a->resilience.key || b->resilience.key)
+		return a->resilience.key == b->resilience.key;
+	return groups_same_members(a, b);
+}
+
+// Shares are rounded where they end, so that each bucket has a member.
+void groups_share(const struct group *group, uint32_t end[GROUP_MAX_MEMBERS])
+{
+	uint32_t total = 0, sum = 0;
 
 	for (unsigned i = 0; i < group->n_members; i++)
 		total += group->weight[i];
 	for (unsigned i = 0; i < group->n_members; i++) {
 		sum += group->weight[i];
-		uint32_t to = (sum * FIB_GROUP_BUCKETS + total / 2) / total;
-		while (from < to)
-			bucket[from++] = group->member[i];
+		end[i] = (sum * FIB_GROUP_BUCKETS + total / 2) / total;
 	}
+}
+
+static void fill_buckets(uint16_t *bucket, const struct group *group)
+{
+	uint32_t end[GROUP_MAX_MEMBERS], from = 0;
+
+	groups_share(group, end);
+	for (unsigned i = 0; i < group->n_members; i++)
+		while (from < end[i])
+			bucket[from++] = group->member[i];
 }
 
 static uint16_t *first_of(struct groups *groups, const struct group *group)

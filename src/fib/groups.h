@@ -35,8 +35,8 @@ struct groups {
 int groups_open(struct groups *groups);
 void groups_close(struct groups *groups);
 // Returns the number of the group with exactly these members (of a resilient one: with this key),
-// created if necessary; -1: all are in
-// use. If *is_new, it takes over one reference to each member; otherwise the caller keeps them.
+// created if necessary; -1: all are in use. If *is_new, it takes over one reference to each member;
+// otherwise the caller keeps them.
 int groups_get(struct groups *groups, const struct group *wanted, bool *is_new);
 // Tells workers to which interfaces the members of a group lead.
 void groups_write_oifs(struct groups *groups, const struct hops *hops, uint16_t number);
@@ -44,6 +44,11 @@ void groups_write_oifs(struct groups *groups, const struct hops *hops, uint16_t 
 void groups_retire(struct groups *groups, uint16_t number);
 // Releases the group's members after a grace period.
 void groups_free(struct groups *groups, struct hops *hops, uint16_t number);
+
+// Whether members and weights are the same.
+bool groups_same_members(const struct group *a, const struct group *b);
+// The first bucket after each member's share, by weight.
+void groups_share(const struct group *group, uint32_t end[GROUP_MAX_MEMBERS]);
 
 // --- resilient.c
 

@@ -31,21 +31,18 @@ static struct share *share_of(struct shares *shares, uint16_t hop)
 // Two objects with one gateway are one hop.
 static void set_shares(struct shares *shares, const struct group *group)
 {
-	uint32_t total = 0, sum = 0, from = 0;
+	uint32_t end[GROUP_MAX_MEMBERS], from = 0;
 
 	shares->n = 0;
-	for (unsigned i = 0; i < group->n_members; i++)
-		total += group->weight[i];
+	groups_share(group, end);
 	for (unsigned i = 0; i < group->n_members; i++) {
-		sum += group->weight[i];
-		uint32_t to = (sum * FIB_GROUP_BUCKETS + total / 2) / total;
 		struct share *share = share_of(shares, group->member[i]);
 		if (!share) {
 			share = &shares->share[shares->n++];
 			*share = (struct share){.hop = group->member[i]};
 		}
-		share->excess -= to - from;
-		from = to;
+		share->excess -= end[i] - from;
+		from = end[i];
 	}
 }
 
@@ -112,13 +109,6 @@ static void rebalance(struct groups *groups, uint16_t number)
 		group->unbalanced_epoch = groups->epoch;
 }
 
-static bool same_members(const struct group *a, const struct group *b)
-{
-	return a->n_members == b->n_members &&
-	       !memcmp(a->member, b->member, a->n_members * sizeof(a->member[0])) &&
-	       !memcmp(a->weight, b->weight, a->n_members);
-}
-
 // Hops without references stay readable for a grace period (hops_sweep), so workers that have read
 // a bucket before it was moved still find its hop.
 void resilient_change(struct groups *groups, struct hops *hops, uint16_t number,
@@ -126,7 +116,7 @@ void resilient_change(struct groups *groups, struct hops *hops, uint16_t number,
 {
 	struct group *group = &groups->group[number];
 	const struct group before = *group;
-	const bool is_same = same_members(group, wanted);
+	const bool is_same = groups_same_members(group, wanted);
 
 	group->resilience = wanted->resilience;
 	if (!is_same) {
@@ -153,10 +143,10 @@ void fib_groups_poll(struct fib *fib, uint64_t now_ns)
 	if (epoch != groups->epoch)
 		__atomic_store_n(&groups->epoch, epoch, __ATOMIC_RELAXED);
 	for (unsigned n = 0; n < groups->n_groups && n_moved < POLL_MAX; n++) {
-		uint16_t number = groups->next_to_poll++ % groups->n_groups;
+		uint16_t number = groups->next_to_poll % groups->n_groups;
 		const struct group *group = &groups->group[number];
 
-		groups->next_to_poll %= groups->n_groups;
+		groups->next_to_poll = number + 1;
 		if (!group->n_members || !group->is_unbalanced)
 			continue;
 		rebalance(groups, number);

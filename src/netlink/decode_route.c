@@ -230,7 +230,6 @@ static bool take_group_type(void *out, const struct piece *value)
 }
 
 static const struct want want_resilient[] = {
-	[NHA_RES_GROUP_BUCKETS] = {WANT_U16, .at = AT(nexthop, resilient.n_buckets)},
 	[NHA_RES_GROUP_IDLE_TIMER] = {WANT_U32, .at = AT(nexthop, resilient.idle_cs)},
 	[NHA_RES_GROUP_UNBALANCED_TIMER] = {WANT_U32, .at = AT(nexthop, resilient.unbalanced_cs)},
 };

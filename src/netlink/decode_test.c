@@ -185,7 +185,6 @@ static void reads_next_hops_and_groups(void **state)
 	assert_int_equal(event.nexthop.member[1].weight, 256 + 250);
 	event = decoded(decode_route, "nexthop_resilient");
 	assert_true(event.nexthop.is_resilient);
-	assert_int_equal(event.nexthop.resilient.n_buckets, 8);
 	assert_int_equal(event.nexthop.resilient.idle_cs, 12000);
 	assert_int_equal(event.nexthop.resilient.unbalanced_cs, 0);
 	assert_true(decoded(decode_route, "nexthop_delete").is_delete);

@@ -139,7 +139,6 @@ struct event_nexthop {
 	bool is_blackhole, is_group, is_resilient, is_fdb;
 	uint8_t family, protocol;
 	struct {
-		uint16_t n_buckets;
 		uint32_t idle_cs, unbalanced_cs; // in 1/100 s; unbalanced_cs 0: never force a move
 	} resilient;
 	uint16_t n_members;

@@ -46,6 +46,17 @@ static uint32_t buckets_of(const char *text)
 	return fib_entry_group(entry);
 }
 
+// Packets to all buckets, and where they go.
+static uint32_t use_all(const char *text, uint16_t hop[])
+{
+	const uint32_t first = buckets_of(text);
+
+	fib_groups_poll(fake.fib, 0);
+	for (unsigned i = 0; i < FIB_GROUP_BUCKETS; i++)
+		hop[i] = fib_bucket_use(view, first + i);
+	return first;
+}
+
 static unsigned count_moved(const char *text, const uint16_t before[])
 {
 	const uint32_t first = buckets_of(text);
@@ -66,10 +77,7 @@ static void a_resilient_group_moves_no_bucket_in_use(void **state)
 	fake_say("id 10 group 1/2 type resilient idle_timer 3600 unbalanced_timer 7200");
 	fake_say("20.0.0.0/8 nhid 10");
 	ASK("20.0.0.1", "10.1.0.2 dev 1 weight 1, 10.2.0.2 dev 2 weight 1");
-	fib_groups_poll(fake.fib, 0);
-	const uint32_t first = buckets_of("20.0.0.1");
-	for (unsigned i = 0; i < FIB_GROUP_BUCKETS; i++)
-		before[i] = fib_bucket_use(view, first + i);
+	const uint32_t first = use_all("20.0.0.1", before);
 	fake_say("id 10 group 1,1/2,9 type resilient idle_timer 3600 unbalanced_timer 7200");
 	ASK("20.0.0.1", "10.1.0.2 dev 1 weight 1, 10.2.0.2 dev 2 weight 9");
 	assert_int_equal(count_moved("20.0.0.1", before), 0);
@@ -95,10 +103,7 @@ static void a_resilient_group_keeps_its_buckets_with_one_member(void **state)
 	fake_say("id 10 group 1 type resilient idle_timer 60");
 	fake_say("20.0.0.0/8 nhid 10");
 	ASK("20.0.0.1", "10.1.0.2 dev 1 weight 1");
-	fib_groups_poll(fake.fib, 0);
-	const uint32_t first = buckets_of("20.0.0.1");
-	for (unsigned i = 0; i < FIB_GROUP_BUCKETS; i++)
-		before[i] = fib_bucket_use(view, first + i);
+	use_all("20.0.0.1", before);
 	fake_say("id 10 group 1/2 type resilient idle_timer 60");
 	ASK("20.0.0.1", "10.1.0.2 dev 1 weight 1, 10.2.0.2 dev 2 weight 1");
 	assert_int_equal(count_moved("20.0.0.1", before), 0);
