@@ -54,9 +54,13 @@ static void write_fragment(const struct burst *b, uint16_t i, const struct wire_
 	copy(b->mbuf[i], headers + wire_fragment_start(plan, number), bytes, frame + headers);
 }
 
+// Sends what was gathered; `out` keeps what its packets may have.
 static void flush(struct worker *w, struct burst *out)
 {
+	const uint16_t has = out->has;
+
 	datapath_send(w, out);
+	out->has = has;
 	burst_free_dropped(w); // there is space for those of one burst
 }
 
@@ -97,7 +101,7 @@ static void fragment(struct worker *w, const struct burst *b, uint16_t i, struct
 		add(w, out, made[k], port);
 }
 
-// Sends the whole burst.
+// Sends the whole burst. Other polls of the batch may have dropped packets, too.
 void datapath_fragment(struct worker *w, struct burst *b)
 {
 	struct burst out = {
@@ -108,6 +112,7 @@ void datapath_fragment(struct worker *w, struct burst *b)
 		.view = b->view,
 	};
 
+	burst_free_dropped(w);
 	for (uint16_t i = 0; i < b->n; i++) {
 		if (b->fragment_mask >> i & 1)
 			fragment(w, b, i, &out);

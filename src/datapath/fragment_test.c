@@ -225,6 +225,19 @@ static void a_port_without_link_drops_all_fragments(void **state)
 	assert_int_equal(fake.stat.verdict[VERDICT_PORT_DOWN], 3);
 }
 
+// Cuts a frame in two after `first` bytes.
+static void split(struct rte_mbuf *m, const struct bytes *frame, uint16_t first)
+{
+	struct bytes rest = {.n = frame->n - first};
+
+	memcpy(rest.at, frame->at + first, rest.n);
+	m->next = fake_mbuf(&rest);
+	fake.n_made--; // one packet
+	m->next->refcnt++;
+	m->nb_segs = 2;
+	m->data_len = first;
+}
+
 // A packet in two segments becomes fragments in one each.
 static void segments_are_put_together(void **state)
 {
@@ -232,21 +245,63 @@ static void segments_are_put_together(void **state)
 	struct bytes frame = packet("10.1.2.3", 1500);
 
 	for (unsigned first = 34; first < 1500; first += 97) {
-		struct bytes rest = {.n = frame.n - first};
-
 		reset(0);
 		pieces.n = 0;
 		add_pieces(&pieces, &frame, PLAIN_OUT);
-		struct rte_mbuf *m = fake_receive(0, &frame);
-		memcpy(rest.at, frame.at + first, rest.n);
-		m->next = fake_mbuf(&rest);
-		fake.n_made--; // one packet
-		m->next->refcnt++;
-		m->nb_segs = 2;
-		m->data_len = first;
+		split(fake_receive(0, &frame), &frame, first);
 		fake_run();
 		expect_pieces(1, &pieces);
 	}
+}
+
+// Also after as many fragments as a burst has packets.
+static void segments_beside_fragments_are_judged_by_the_device(void **state)
+{
+	struct bytes frame = packet("10.1.2.3", 1500), small = packet("10.1.2.3", 500);
+
+	for (unsigned can = 0; can < 2; can++) {
+		reset(0);
+		fake.states[1].tx_multi_segment = can;
+		for (unsigned i = 0; i < 40; i++)
+			fake_receive(0, &frame);
+		split(fake_receive(0, &small), &small, 100);
+		fake_run();
+		assert_int_equal(fake.device[1].n_sent, 3 * 40 + can);
+		assert_int_equal(fake.stat.verdict[VERDICT_MULTI_SEGMENT], !can);
+	}
+}
+
+// Other polls of a batch may have dropped all of their packets before.
+static void dropped_packets_have_space_while_a_port_is_down(void **state)
+{
+	struct bytes frame = packet("10.1.2.3", 1500);
+	struct worker *w = &fake.worker;
+	static struct burst b;
+
+	reset(0);
+	fake.states[1].up = false;
+	while (w->n_dropped < (PIPELINE_DEPTH - 1) * BURST_MAX)
+		w->dropped[w->n_dropped++] = fake_mbuf(&frame);
+	b = (struct burst){.n = BURST_MAX,
+		.has = BURST_PACKETS | BURST_FRAGMENTS,
+		.view = fib_live_view(&fake.live),
+		.has_one_port = true,
+		.fragment_mask = UINT64_MAX,
+		.port[0] = 1};
+	for (unsigned i = 0; i < b.n; i++) {
+		b.mbuf[i] = fake_mbuf(&frame);
+		b.frame[i] = rte_pktmbuf_mtod(b.mbuf[i], uint8_t *);
+		b.length[i] = frame.n;
+		b.hop[i] = fib_lookup(fake.fib, 0,
+			&(struct wire_addr){.family = 4, .bytes = {10, 1, 2, 3}});
+	}
+	w->injection.n = 0x5a;
+	datapath_fragment(w, &b);
+	assert_int_equal(w->injection.n, 0x5a); // what follows in memory
+	w->injection.n = 0;
+	assert_int_equal(w->n_dropped, 0);
+	assert_int_equal(fake.stat.verdict[VERDICT_PORT_DOWN], 3 * BURST_MAX);
+	assert_int_equal(fake.n_returned, 3 * BURST_MAX);
 }
 
 // A packet of 3700 bytes in two segments.
@@ -321,6 +376,8 @@ int main(void)
 		cmocka_unit_test(fragments_that_a_device_refuses_are_counted),
 		cmocka_unit_test(a_port_without_link_drops_all_fragments),
 		cmocka_unit_test(segments_are_put_together),
+		cmocka_unit_test(segments_beside_fragments_are_judged_by_the_device),
+		cmocka_unit_test(dropped_packets_have_space_while_a_port_is_down),
 		cmocka_unit_test(linux_gets_what_does_not_fit_into_buffers_or_bursts),
 		cmocka_unit_test(fragments_fit_into_buffers_whatever_the_mtu_is_by_then),
 	};
