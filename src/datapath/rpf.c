@@ -10,6 +10,12 @@ static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
 	return fib_hop_load(&view->hops[hop]).verdict;
 }
 
+static struct fib_key6 source6(const uint8_t *frame)
+{
+	return (struct fib_key6){rte_be_to_cpu_64(load64(frame + 22)),
+		rte_be_to_cpu_64(load64(frame + 30))};
+}
+
 static void look_up4(const struct burst *b, uint64_t checked, uint16_t hop[])
 {
 	uint32_t source[BURST_MAX] LINE_ALIGNED;
@@ -27,27 +33,30 @@ static void look_up6(const struct burst *b, uint64_t checked, uint16_t hop[])
 	struct fib_key6 source[BURST_MAX] LINE_ALIGNED;
 
 	for (unsigned i = 0; i < b->n; i++)
-		source[i] = (struct fib_key6){rte_be_to_cpu_64(load64(b->frame[i] + 22)),
-			rte_be_to_cpu_64(load64(b->frame[i] + 30))};
+		source[i] = source6(b->frame[i]);
 	if (likely(checked == burst_all(b) && b->has_one_vrf))
 		fib_lookup6(burst_table(b, b->vrf[0]), source, hop, b->n);
 	else
 		datapath_lookup6_each(b, checked, source, hop);
 }
 
-// Returns a bit for each packet in `checked` whose source is not simply reached by its input
-// interface (strict) or by any (loose).
+// Whether a route with a single next hop leads to the input interface (strict) or to any (loose).
+static inline bool is_reached(const struct burst *b, unsigned i, uint16_t hop)
+{
+	const uint16_t oif = fib_oif_load(b->view, hop);
+
+	return b->strict_mask >> i & 1 ? oif == burst_iif(b, i) : oif != FIB_NO_OIF;
+}
+
+// Returns a bit for each packet in `checked` whose source is not simply reached.
 static uint64_t find_suspects(const struct burst *b, uint64_t checked, const uint16_t hop[])
 {
 	uint64_t suspects = 0;
 
 	for (uint64_t rest = checked; rest; rest &= rest - 1) {
 		const unsigned i = __builtin_ctzll(rest);
-		const uint16_t oif = fib_oif_load(b->view, hop[i]);
-		const bool is_strict = b->strict_mask >> i & 1;
-		const bool passes = is_strict ? oif == burst_iif(b, i) : oif != FIB_NO_OIF;
 
-		suspects |= (uint64_t)!passes << i;
+		suspects |= (uint64_t)!is_reached(b, i, hop[i]) << i;
 	}
 	return suspects;
 }
@@ -96,11 +105,26 @@ static enum verdict decide6(uint8_t source_verdict)
 	return VERDICT_RPF_FAILED;
 }
 
+// Where the table of a VRF has no route, not even an unreachable one, Linux goes on with the main
+// table.
+static uint16_t go_on(const struct burst *b, uint16_t i, uint16_t hop)
+{
+	if (!burst_vrf(b, i) || verdict_of(b->view, hop) != VERDICT_NO_ROUTE)
+		return hop;
+	if (b->is_ip6)
+		fib_lookup6(b->view, (struct fib_key6[]){source6(b->frame[i])}, &hop, 1);
+	else
+		fib_lookup4(b->view, (uint32_t[]){source4(b->frame[i])}, &hop, 1);
+	return hop;
+}
+
 // A packet whose source is not simply reached; `hop` is that of the route to it.
 static enum verdict decide(const struct burst *b, uint16_t i, uint16_t hop)
 {
 	const struct fib_hop_entry entry = fib_hop_load(&b->view->hops[hop]);
 
+	if (is_reached(b, i, hop)) // in the main table
+		return VERDICT_FORWARD;
 	if (entry.verdict == FIB_VERDICT_GROUP)
 		return decide_group(b, i, &entry);
 	if (judge_leaves(entry.verdict))
@@ -127,7 +151,7 @@ static __attribute__((noinline)) void drop_suspects(struct worker *w, struct bur
 		enum verdict verdict = VERDICT_FORWARD;
 
 		if (is_transit(b, i))
-			verdict = decide(b, i, hop[i]);
+			verdict = decide(b, i, go_on(b, i, hop[i]));
 		if (verdict == VERDICT_FORWARD)
 			continue;
 		burst_drop(w, b, i, verdict);

@@ -39,6 +39,9 @@ static int open_table(void **state)
 			fake_route(0, kinds[kind],
 				&(struct fib_hop){.kind = kind, .iface = IFACE_NONE});
 	fake_route(0, "172.21.0.0/16", &connected);
+	fake_route(0, "172.25.0.0/16", &(struct fib_hop){.kind = FIB_CONNECTED, .iface = RED_IN});
+	fake_route(RED, "10.2.0.0/16",
+		&(struct fib_hop){.kind = FIB_UNREACHABLE, .iface = IFACE_NONE});
 	add_group("172.22.0.0/16", (uint16_t[]){TAGGED_OUT, PLAIN_IN}, 2);
 	add_group("172.23.0.0/16", (uint16_t[]){TAGGED_OUT, TAGGED_IN}, 2);
 	add_group("172.24.0.0/16", many, ARRAY_LEN(many));
@@ -93,7 +96,14 @@ static const struct row {
 	{QINQ_IN, "10.12.7.7", VERDICT_FORWARD, VERDICT_FORWARD},
 	{RED_IN, "10.13.7.7", VERDICT_FORWARD, VERDICT_FORWARD},
 	{RED_IN, "10.30.7.7", VERDICT_RPF_FAILED, VERDICT_FORWARD},
-	{RED_IN, "10.0.7.7", VERDICT_RPF_FAILED, VERDICT_RPF_FAILED}, // of the main table
+	// Where a VRF has no route, the main table counts.
+	{RED_IN, "10.0.7.7", VERDICT_RPF_FAILED, VERDICT_FORWARD},
+	{RED_IN, "203.0.113.1", VERDICT_RPF_FAILED, VERDICT_RPF_FAILED},
+	{RED_IN, "172.16.0.1", VERDICT_RPF_FAILED, VERDICT_RPF_FAILED},
+	{RED_IN, "172.19.0.1", HANDED | VERDICT_LINUX, HANDED | VERDICT_LINUX},
+	{RED_IN, "172.23.0.1", VERDICT_RPF_FAILED, VERDICT_FORWARD},
+	{RED_IN, "172.25.0.1", VERDICT_FORWARD, VERDICT_FORWARD},     // leads back into the VRF
+	{RED_IN, "10.2.7.7", VERDICT_RPF_FAILED, VERDICT_RPF_FAILED}, // unreachable in the VRF
 	{BLUE_IN, "10.14.7.7", VERDICT_FORWARD, VERDICT_FORWARD},
 	{BLUE_IN, "10.13.7.7", VERDICT_RPF_FAILED, VERDICT_RPF_FAILED},
 };
@@ -297,7 +307,9 @@ static void ip6_is_checked_as_the_port_says(void **state)
 		{TAGGED_IN, "2001:db8:a::7", VERDICT_FORWARD, VERDICT_FORWARD},
 		{TAGGED_IN, "2001:db8::7", VERDICT_RPF_FAILED, VERDICT_FORWARD},
 		{RED_IN, "2001:db8:d::7", VERDICT_FORWARD, VERDICT_FORWARD},
-		{RED_IN, "2001:db8::7", VERDICT_RPF_FAILED, VERDICT_RPF_FAILED},
+		{RED_IN, "2001:db8::7", VERDICT_RPF_FAILED, VERDICT_FORWARD},
+		{RED_IN, "2001:db9::7", VERDICT_RPF_FAILED, VERDICT_RPF_FAILED},
+		{RED_IN, "2001:dbb::7", VERDICT_FORWARD, VERDICT_FORWARD},
 	};
 
 	fake_route(0, "2001:db8::/64", &(struct fib_hop){.kind = FIB_CONNECTED, .iface = PLAIN_IN});

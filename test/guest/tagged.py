@@ -4,6 +4,7 @@ h0 -- p0 [ router ] p1 -- h1      both hosts speak untagged (10.N.0.0/24), and w
 """
 
 import contextlib
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -119,7 +120,7 @@ def _forwarded(router: Router) -> int:
     """Packets forwarded by workers; 0 with the kernel."""
     if not isinstance(router, Dl3dRouter):
         return 0
-    account = router.account()
+    account = router.closed_account()
     return account.sent - account.injected
 
 
@@ -191,6 +192,86 @@ def a_vlan_sends_with_the_priority_of_its_map(tagged: Tagged) -> None:
         router.ip("link", "set", device, "type", "vlan", "egress-qos-map", "0:0")
         tagged.router.settle()
     _cross(tagged, tagged.hosts[0], target)
+
+
+@contextlib.contextmanager
+def _checked(tagged: Tagged, device: str, mode: int) -> Iterator[None]:
+    """With a value of rp_filter on an interface of the router."""
+    key = f"net.ipv4.conf.{device.replace('.', '/')}.rp_filter"
+    tagged.router.namespace.run("sysctl", "-qw", f"{key}={mode}")
+    tagged.router.settle()
+    yield
+    tagged.router.namespace.run("sysctl", "-qw", f"{key}=0")
+    tagged.router.settle()
+
+
+def _arrives(tagged: Tagged, source: Namespace, address: str, target: str) -> bool:
+    """Whether a packet from one of the source's addresses reaches a host; workers drop it if not."""
+    before = tagged.router.account().drops.get("rpf_failed", 0) if isinstance(tagged.router, Dl3dRouter) else 0
+    with contextlib.closing(Wire(End(tagged.hosts[1], "eth0", ""))) as wire:
+        ping(source, target, "-W", "3", count=1)  # from the address that belongs there: neighbours are resolved
+        wire.drain()
+        ping(source, target, "-I", address, "-W", "1", count=1)
+        assert ping(source, target, "-W", "3", count=1).received, "what was sent before it has arrived, too"
+        found = any(socket.inet_aton(address) + socket.inet_aton(target) in frame for frame in wire.drain())
+    if isinstance(tagged.router, Dl3dRouter):
+        assert tagged.router.closed_account().drops.get("rpf_failed", 0) == before + (not found)
+    return found
+
+
+@pytest.mark.parametrize(("network", "device"), [(5, "5"), (7, "100.7")])
+def sources_in_a_vlan_are_checked_by_its_own_setting(tagged: Tagged, network: int, device: str) -> None:
+    near, target = tagged.hosts[0], f"10.{network}.1.2"
+    near.ip("route", "add", f"{target}/32", "via", f"10.{network}.0.1")
+    other = "10.6.0.2"  # routed to another VLAN of the same port
+    assert _arrives(tagged, near, other, target)
+    with _checked(tagged, port_name(0), 1):
+        assert _arrives(tagged, near, other, target), "the port's own setting is for untagged packets"
+    with _checked(tagged, f"{port_name(0)}.{device}", 1):
+        assert not _arrives(tagged, near, other, target)
+        assert _arrives(tagged, near, f"10.{network}.0.2", target)
+    with _checked(tagged, f"{port_name(0)}.{device}", 2):
+        assert _arrives(tagged, near, other, target)
+    near.ip("route", "del", f"{target}/32")
+
+
+def sources_in_a_vrf_are_looked_up_in_its_table(tagged: Tagged) -> None:
+    router, near, away = tagged.router.namespace, tagged.members["red"][0], "198.51.100.9"
+    device, target = f"{port_name(0)}.11", "10.50.1.2"
+    near.ip("address", "add", f"{away}/32", "dev", "lo")
+    assert _arrives(tagged, near, away, target)
+    with _checked(tagged, device, 2):
+        assert not _arrives(tagged, near, away, target)
+        router.ip("route", "add", away, "via", "10.50.1.2", "vrf", "red")
+        tagged.router.settle()
+        assert _arrives(tagged, near, away, target)
+    with _checked(tagged, device, 1):
+        assert not _arrives(tagged, near, away, target), "routed to another interface of the VRF"
+        router.ip("route", "replace", away, "via", "10.50.0.2", "vrf", "red")
+        tagged.router.settle()
+        assert _arrives(tagged, near, away, target)
+    router.ip("route", "del", away, "vrf", "red")
+    near.ip("address", "del", f"{away}/32", "dev", "lo")
+    tagged.router.settle()
+
+
+def sources_that_a_vrf_does_not_know_are_looked_up_in_the_main_table(tagged: Tagged) -> None:
+    router, near, away = tagged.router.namespace, tagged.members["red"][0], "198.51.100.9"
+    device, target = f"{port_name(0)}.11", "10.50.1.2"
+    near.ip("address", "add", f"{away}/32", "dev", "lo")
+    router.ip("route", "add", away, "via", "10.1.0.2")
+    with _checked(tagged, device, 2):
+        assert _arrives(tagged, near, away, target)
+        router.ip("route", "add", "unreachable", "default", "metric", "4278198272", "vrf", "red")
+        tagged.router.settle()
+        assert not _arrives(tagged, near, away, target), "the VRF ends the search"
+        router.ip("route", "del", "unreachable", "default", "vrf", "red")
+        tagged.router.settle()
+    with _checked(tagged, device, 1):
+        assert not _arrives(tagged, near, away, target)
+    router.ip("route", "del", away)
+    near.ip("address", "del", f"{away}/32", "dev", "lo")
+    tagged.router.settle()
 
 
 def a_vlan_that_nobody_has_is_no_way_in(tagged: Tagged) -> None:
