@@ -166,11 +166,9 @@ def short_packets_keep_their_place_between_long_ones(small: Network) -> None:
 def copies_are_in_the_account(small: Network) -> None:
     if not small.dl3d:
         pytest.skip("the kernel has no such account")
-    small.dl3d.check()
-    before = small.dl3d.account()
+    before = small.dl3d.closed_account()
     _check(small, _packet(small, 1500))
-    small.dl3d.check()
-    after = small.dl3d.account().since(before)
+    after = small.dl3d.closed_account().since(before)
     assert after.copied == 2
     assert after.sent == after.received + after.injected + 2 - after.punted - after.dropped
 
