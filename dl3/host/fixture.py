@@ -27,6 +27,7 @@ TEXTS: Mapping[str, str] = {
     "/boot/grub/grub.cfg": "",
     "/usr/sbin/update-grub": "",
     "/usr/bin/systemd-run": "",
+    "/run/systemd/system/boot.mount": "",
     "/usr/sbin/ip": "",
     "/usr/sbin/driverctl": "",
     "/etc/default/grub": GRUB,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from dl3.host.change.journal import Journal
 from dl3.host.change.root import Root
 from dl3.host.change.steps import State, driver_of, live_value, state
 from dl3.host.cpulist import CpuSet, cpus_of
@@ -22,9 +23,10 @@ class Row(Noun):
     waits: bool = False
 
 
-def step_rows(root: Root, tuning: Tuning) -> Iterator[Row]:
-    """Each step: what it wrote is still there."""
-    for step in tuning.steps:
+def step_rows(root: Root, journal: Journal) -> Iterator[Row]:
+    """Each step that was made and not undone: what it wrote is still there."""
+    made = journal.numbers - (journal.tuning.held if journal.waits else frozenset())
+    for step in (journal.tuning.steps[n] for n in sorted(made)):
         is_met = state(root, step) == State.AFTER
         if isinstance(step, FileStep):
             there = "other contents" if root.read(step.path) is not None else "no file"
@@ -72,6 +74,6 @@ def effect_rows(tuning: Tuning, facts: Facts) -> Iterator[Row]:
         yield Row(what=what, wanted=f"{mib:,} MiB", found=f"{has:,} MiB", is_met=is_met, waits=not is_met and waits)
 
 
-def verify(root: Root, tuning: Tuning, facts: Facts) -> tuple[Row, ...]:
+def verify(root: Root, journal: Journal, facts: Facts) -> tuple[Row, ...]:
     """All comparisons."""
-    return (*step_rows(root, tuning), *effect_rows(tuning, facts))
+    return (*step_rows(root, journal), *effect_rows(journal.tuning, facts))

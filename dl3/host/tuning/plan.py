@@ -51,6 +51,25 @@ class Tuning(Noun):
         return frozenset(cpu for one in self.cores for cpu in one.isolated)
 
     @property
+    def held(self) -> frozenset[int]:
+        """Numbers of the steps that would change a driver again at the next boot: they wait for a confirmation."""
+        paths = {f"{DRIVERS}/{step.address}" for step in self.steps if isinstance(step, DriverStep)}
+        return frozenset(n for n, step in enumerate(self.steps) if isinstance(step, FileStep) and step.path in paths)
+
+    @property
+    def unconfirmed(self) -> frozenset[int]:
+        """Numbers of the steps that may cut off the machine: they are undone unless they are confirmed."""
+        drivers = frozenset(n for n, step in enumerate(self.steps) if isinstance(step, DriverStep))
+        names = {n for n, step in enumerate(self.steps) if isinstance(step, FileStep) and step.path == UNMANAGED}
+        return drivers | names | self.held if drivers else drivers
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Numbers of the steps as they are made: those that need confirmation come last."""
+        rank = {n: (n in self.unconfirmed) + (n in self.held) for n in range(len(self.steps))}
+        return tuple(sorted(rank, key=lambda n: (rank[n], n)))
+
+    @property
     def needs_reboot(self) -> bool:
         """Whether some of it waits for a reboot."""
         return any(step.needs_reboot for step in self.steps)
