@@ -7,10 +7,10 @@ from ipaddress import IPv6Address, ip_address
 from pathlib import Path, PurePosixPath
 
 from dl3.host.cores import listed
-from dl3.host.facts.network import hex_of
 from dl3.host.facts.read import Facts, read
 from dl3.host.finding import Finding
-from dl3.host.tree import OUTPUTS, StoredTree
+from dl3.host.sockets import hex_of
+from dl3.host.tree import OUTPUTS, SESSIONS, StoredTree
 from dl3.host.tuning.plan import Tuning
 from dl3.host.tuning.step import DriverStep, LiveStep
 
@@ -66,6 +66,7 @@ class Machine:
     texts: dict[str, str] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     routes: dict[int, list[dict[str, object]]] = field(default_factory=lambda: {4: [], 6: []})
+    remote: list[dict[str, object]] = field(default_factory=list)
     sessions: dict[int, list[str]] = field(default_factory=lambda: {4: [], 6: []})
 
     def __post_init__(self) -> None:
@@ -209,9 +210,14 @@ class Machine:
         family = 6 if isinstance(one, IPv6Address) else 4
         self.sessions[family].append(f"   0: {ends[0]}:0016 {ends[1]}:C350 01\n")
 
+    def remote_session(self, peer: str, local: str, what: str = "ssh", is_here: bool = True) -> None:
+        """A session that was found by its process."""
+        self.remote.append({"what": what, "peer": peer, "local": local, "is_here": is_here})
+
     def everything(self) -> dict[str, str]:
         """All files with their contents."""
         outputs = {f"/{OUTPUTS}/ip{n}-routes": json.dumps(self.routes[n]) for n in (4, 6)}
+        outputs[f"/{OUTPUTS}/{SESSIONS}"] = json.dumps(self.remote)
         tables = {"/proc/net/tcp": self.sessions[4], "/proc/net/tcp6": self.sessions[6]}
         return {**outputs, **{path: SOCKETS_HEAD + "".join(rows) for path, rows in tables.items()}, **self.texts}
 
