@@ -44,17 +44,21 @@ class Kernel(Root):
         """As the kernel does."""
         if self.fails and self.fails in path:
             raise Fault(f"the kernel refuses '{value}' for {path}: Invalid argument")
-        card = self.folder / f"sys/bus/pci/devices/{CARD}"
         if path.endswith("/driver/unbind"):
             self.passing(f"poke {path}")
-            (card / "driver").unlink()
+            self.card(value).joinpath("driver").unlink()
         elif path.endswith("drivers_probe"):
             self.passing(f"poke {path}")
+            card = self.card(value)
             override = (card / "driver_override").read_text().strip()
             driver = self.own_driver if override == "(null)" else override
             (card / "driver").symlink_to(f"../../../bus/pci/drivers/{driver}")
         else:
             super().poke(path, value or "(null)")
+
+    def card(self, address: str) -> Path:
+        """The folder of a PCI function."""
+        return self.folder / f"sys/bus/pci/devices/{address}"
 
 
 def machine() -> Machine:
