@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from dl3.bench.lacking import lacking_facts
 from dl3.bench.recording import Recording
 from dl3.campaign.streams import parsed_streams
 from dl3.control.client import Client
@@ -186,8 +187,8 @@ def jumbo_for(streams: Sequence[Stream], generator: Client) -> tuple[str, ...]:
 
 
 def facts_of(generator: Client, dut: Client | None, build: Path) -> dict[str, object]:
-    """Facts of the machine, and those reported by both programs."""
-    facts: dict[str, object] = collect(build).model_dump()
+    """Facts of the machine, with what it lacks, and those reported by both programs."""
+    facts: dict[str, object] = collect(build).model_dump() | lacking_facts()
     reported = [("generator", generator), *([("forwarder", dut)] if dut else [])]
     wanted = ("version", "dpdk", "workers", "memory")
     for name, client in reported:

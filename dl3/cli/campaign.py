@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from dl3.bench.campaign import Conductor
+from dl3.bench.lacking import lacking_facts
 from dl3.bench.machine import read_machine
 from dl3.bench.past import Past, look_into, read_past
 from dl3.bench.workplace import BUILD
@@ -74,7 +75,7 @@ def campaigns(as_json: Json = False) -> None:
 def plan_of(campaign: Campaign, budget_s: float) -> Plan:
     """The plan for this machine in its current state."""
     plan = planned(campaign, read_machine(dut.spec() for dut in campaign.written.duts), now(), budget_s)
-    return plan.model_copy(update={"facts": collect(BUILD).model_dump()})
+    return plan.model_copy(update={"facts": collect(BUILD).model_dump() | lacking_facts()})
 
 
 def plan_row(case: Case) -> tuple[object, ...]:

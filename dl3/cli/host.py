@@ -29,8 +29,11 @@ class Hosted(LazyGroup):
 
     sources: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
         "plan": ("dl3.cli.tuning:plan", LOOK, {}),
+        "vf": ("dl3.cli.vf:vf_command", LOOK, {}),
         "verify": ("dl3.cli.tuning:verify_machine", LOOK, {}),
         "record": ("dl3.cli.host:record_machine", LOOK, {}),
+        "jitter": ("dl3.cli.jitter:jitter_command", LOOK, {}),
+        "guest": ("dl3.cli.guest:guest_command", LOOK, {}),
         "apply": ("dl3.cli.tuning:apply", CHANGE, {}),
         "confirm": ("dl3.cli.tuning:confirm", CHANGE, {}),
         "undo": ("dl3.cli.tuning:undo", CHANGE, {}),

@@ -13,6 +13,8 @@ from dl3.cli.printing import counted, out, print_json, table
 from dl3.host.change import apply as changes
 from dl3.host.change import journal as journals
 from dl3.host.change.root import root_at
+from dl3.host.change.undo import Left, undo_unconfirmed
+from dl3.host.change.undo import undo as changes_undo
 from dl3.host.change.verify import verify
 from dl3.host.cores import listed
 from dl3.host.facts.read import read
@@ -20,7 +22,7 @@ from dl3.host.root import need_root
 from dl3.host.tuning.plan import Tuning, load
 from dl3.host.tuning.plan import plan as make_plan
 from dl3.host.tuning.request import Request
-from dl3.host.tuning.step import DriverStep, FileStep, LiveStep
+from dl3.host.tuning.step import AnyStep, DriverStep, LiveStep, VfStep
 from dl3.model.fault import Fault, UsageFault
 
 DIFFERENT = 1
@@ -53,8 +55,14 @@ Root = Annotated[
 ]
 
 
-def change_of(step: FileStep | LiveStep | DriverStep) -> tuple[str, str, str]:
+def change_of(step: AnyStep) -> tuple[str, str, str]:
     """(what, before, after)."""
+    if isinstance(step, VfStep):
+        said = [one.model_dump(exclude_none=True) for one in step.wishes]
+        each = "\n".join(
+            f"{n}: {' '.join(f'{k} {v}' for k, v in one.items())}".rstrip(": ") for n, one in enumerate(said) if one
+        )
+        return f"VFs of {step.address}", str(step.before), f"{step.after}\n{each}".strip()
     if isinstance(step, DriverStep):
         return f"driver of {step.address}", step.before or "none", step.after
     if isinstance(step, LiveStep):
@@ -85,7 +93,8 @@ def show_plan(tuning: Tuning) -> None:
             highlight=False,
             soft_wrap=True,
         )
-    out.print(f"kernel parameters: {' '.join(tuning.parameters)}\n", highlight=False, soft_wrap=True)
+    if tuning.parameters:
+        out.print(f"kernel parameters: {' '.join(tuning.parameters)}\n", highlight=False, soft_wrap=True)
     if tuning.steps:
         out.print(step_table(tuning))
     for remark in tuning.remarks:
@@ -140,7 +149,7 @@ def apply(
     """Apply a plan. If a step fails, those before it are undone.
 
     Nothing is done if the plan is for another machine, or if what it changes is not as it was when the plan was made.
-    Changes of drivers are undone after 120 seconds unless 'dl3 host confirm' keeps them.
+    Changes of drivers are undone after 120 seconds, or by a boot, unless 'dl3 host confirm' keeps them.
 
     Example: dl3 host apply plan.json
     """
@@ -149,14 +158,12 @@ def apply(
         need_root("dl3 host apply")
     journal = changes.apply(root_at(root), tuning)
     if as_json:
-        print_json(
-            {"steps": len(tuning.steps), "needs_reboot": tuning.needs_reboot, "is_confirmed": journal.is_confirmed}
-        )
+        print_json({"steps": len(tuning.steps), "needs_reboot": tuning.needs_reboot, "is_confirmed": not journal.waits})
         return
     out.print(f"{counted(len(tuning.steps), 'step')} applied", highlight=False)
-    if not journal.is_confirmed:
-        seconds = changes.CONFIRM_SECONDS
-        out.print(f"everything is undone in {seconds} seconds unless you run 'dl3 host confirm'", highlight=False)
+    if journal.waits:
+        said = f"drivers and VFs change back in {changes.CONFIRM_SECONDS} seconds unless you run 'dl3 host confirm'"
+        out.print(said, highlight=False)
     if tuning.needs_reboot:
         out.print("reboot, then run 'dl3 host verify'", highlight=False)
 
@@ -186,8 +193,10 @@ def verify_machine(root: Root = THIS, as_json: Json = False) -> None:
         if not journal:
             raise UsageFault("no plan is applied: there is nothing to compare")
         if journal.state != "applied":
-            raise UsageFault("an apply was interrupted: run 'dl3 host undo', which puts back what it has changed")
-        rows = verify(at, journal.tuning, read(at.tree))
+            raise UsageFault(
+                "an apply or undo was interrupted, or failed: run 'dl3 host undo', which puts back the rest"
+            )
+        rows = verify(at, journal, read(at.tree))
         if as_json:
             print_json([row.model_dump(mode="json") for row in rows])
         else:
@@ -198,26 +207,47 @@ def verify_machine(root: Root = THIS, as_json: Json = False) -> None:
         raise typer.Exit(DIFFERENT)
 
 
+def said_of(left: tuple[Left, ...] | None, given_up: bool) -> str:
+    """The last line of undo."""
+    if left is None:
+        return "nothing to undo"
+    n_failed = sum(not one.is_final for one in left)
+    if n_failed and not given_up:
+        again = "is" if n_failed == 1 else "are"
+        return f"{counted(n_failed, 'step')} {again} still in place: remove the cause, then run 'dl3 host undo' again"
+    return "everything else is as before" if left else "everything is as before"
+
+
 def undo(
     unconfirmed: Annotated[
         bool,
-        typer.Option("--unconfirmed", help="Only if 'dl3 host confirm' was not run: what the timer of apply does."),
+        typer.Option(
+            "--unconfirmed", help="Only what 'dl3 host confirm' would have kept: what the timer of apply does."
+        ),
+    ] = False,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Give up what cannot be put back, so that another plan can be applied.")
     ] = False,
     root: Root = THIS,
     as_json: Json = False,
 ) -> None:
     """Put back what the applied plan changed, byte for byte. What others changed since is named and left.
 
+    Exits with status 1 if something is left. Steps that could not be put back are tried again by the next undo.
+
     Example: dl3 host undo
     """
-    if root == THIS:
-        need_root("dl3 host undo")
-    left = changes.undo(root_at(root), unconfirmed)
-    if as_json:
-        print_json({"undone": left is not None, "left": list(left or ())})
-        return
-    for one in left or ():
-        out.print(one, highlight=False, soft_wrap=True)
-    out.print(
-        "nothing to undo" if left is None else "everything else is as before" if left else "everything is as before"
-    )
+    with judging():
+        if unconfirmed and forget:
+            raise UsageFault("--unconfirmed and --forget exclude each other: leave out one of them")
+        if root == THIS:
+            need_root("dl3 host undo")
+        left = undo_unconfirmed(root_at(root)) if unconfirmed else changes_undo(root_at(root), forget)
+        if as_json:
+            print_json({"undone": left is not None, "left": [one.model_dump(mode="json") for one in left or ()]})
+        else:
+            for one in left or ():
+                out.print(str(one), highlight=False, soft_wrap=True)
+            out.print(said_of(left, forget), soft_wrap=True)
+    if left:
+        raise typer.Exit(DIFFERENT)

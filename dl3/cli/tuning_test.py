@@ -57,6 +57,28 @@ def the_plan_as_json_is_the_plan_that_is_saved(root: Path) -> None:
     assert json.loads(done.stdout) == json.loads(Path(file).read_text())
 
 
+def says_what_undo_could_not_put_back_and_exits_with_1(root: Path) -> None:
+    file = _planned(root)
+    at = ("--root", str(root))
+    assert _dl3("apply", file, *at).exit_code == 0
+    sysctl = root / "etc/sysctl.d/90-dl3.conf"
+    sysctl.write_text("mine\n")
+    watchdog = root / "proc/sys/kernel/watchdog"
+    watchdog.unlink()
+    watchdog.mkdir()  # cannot be read or written, even by root
+    done = _dl3("undo", *at)
+    assert done.exit_code == 1
+    assert "/etc/sysctl.d/90-dl3.conf was changed since and is left as it is" in done.stdout
+    assert "/proc/sys/kernel/watchdog could not be put back: " in done.stdout
+    assert done.stdout.endswith("1 step is still in place: remove the cause, then run 'dl3 host undo' again\n")
+    assert not (root / "etc/default/grub.d").exists()
+    watchdog.rmdir()
+    watchdog.write_text("0\n")
+    done = _dl3("undo", *at, "--json")
+    assert (done.exit_code, json.loads(done.stdout)) == (0, {"undone": True, "left": []})
+    assert watchdog.read_text() == "1\n"
+
+
 def refuses_with_a_sentence_and_changes_nothing(root: Path) -> None:
     file = _planned(root)
     other = Path(file).with_name("other.json")

@@ -7,15 +7,16 @@ from ipaddress import IPv6Address, ip_address
 from pathlib import Path, PurePosixPath
 
 from dl3.host.cores import listed
-from dl3.host.facts.network import hex_of
 from dl3.host.facts.read import Facts, read
 from dl3.host.finding import Finding
-from dl3.host.tree import OUTPUTS, StoredTree
+from dl3.host.sockets import hex_of
+from dl3.host.tree import OUTPUTS, SESSIONS, StoredTree
 from dl3.host.tuning.plan import Tuning
-from dl3.host.tuning.step import DriverStep, LiveStep
+from dl3.host.tuning.step import DriverStep, LiveStep, VfStep
 
 CPU = "/sys/devices/system/cpu"
 NODE = "/sys/devices/system/node"
+Where = tuple[int, int, int]  # node, package, core in its package
 SOCKETS_HEAD = "  sl  local_address rem_address   st\n"
 GRUB = 'GRUB_DEFAULT=0\nGRUB_CMDLINE_LINUX_DEFAULT="quiet"\nGRUB_CMDLINE_LINUX=""\n'
 CONFIG = "CONFIG_NO_HZ_FULL=y\nCONFIG_RCU_NOCB_CPU=y\nCONFIG_CPU_ISOLATION=y\nCONFIG_VFIO_PCI=m\n"
@@ -27,6 +28,7 @@ TEXTS: Mapping[str, str] = {
     "/boot/grub/grub.cfg": "",
     "/usr/sbin/update-grub": "",
     "/usr/bin/systemd-run": "",
+    "/run/systemd/system/boot.mount": "",
     "/usr/sbin/ip": "",
     "/usr/sbin/driverctl": "",
     "/etc/default/grub": GRUB,
@@ -49,7 +51,9 @@ class Machine:
     n_cores: int = 4  # of each node
     n_threads: int = 1
     interleaved: bool = True
+    where: Callable[[int], Where] | None = None  # instead of numbering node by node
     offline: tuple[int, ...] = ()
+    no_nodes: tuple[int, ...] = ()  # nodes that are offline
     nics: tuple[str, ...] = ("0000:03:00.0",)  # on node 0 unless `nic_nodes` says otherwise
     nic_nodes: tuple[int, ...] = ()
     driver: str = "ixgbe"
@@ -62,6 +66,7 @@ class Machine:
     texts: dict[str, str] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     routes: dict[int, list[dict[str, object]]] = field(default_factory=lambda: {4: [], 6: []})
+    remote: list[dict[str, object]] = field(default_factory=list)
     sessions: dict[int, list[str]] = field(default_factory=lambda: {4: [], 6: []})
 
     def __post_init__(self) -> None:
@@ -76,13 +81,20 @@ class Machine:
         """All threads of all cores."""
         return self.n_nodes * self.n_cores * self.n_threads
 
-    def core_of(self, cpu: int) -> int:
-        """The core of a processor, counted over all nodes."""
-        return cpu % (self.n_nodes * self.n_cores) if self.interleaved else cpu // self.n_threads
+    def place(self, cpu: int) -> Where:
+        """Where a processor is."""
+        if self.where:
+            return self.where(cpu)
+        core = cpu % (self.n_nodes * self.n_cores) if self.interleaved else cpu // self.n_threads
+        return core // self.n_cores, core // self.n_cores, core % self.n_cores
 
-    def siblings(self, cpu: int) -> list[int]:
-        """The threads of its core."""
-        return [one for one in range(self.n_cpus) if self.core_of(one) == self.core_of(cpu) and one not in self.offline]
+    def cores(self) -> dict[tuple[int, int], list[int]]:
+        """The threads of each core, by package and core."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for cpu in range(self.n_cpus):
+            if cpu not in self.offline:
+                found.setdefault(self.place(cpu)[1:], []).append(cpu)
+        return found
 
     def cpu_files(self) -> None:
         """Files of processors."""
@@ -94,12 +106,12 @@ class Machine:
         self.texts[f"{CPU}/smt/control"] = "on\n" if self.n_threads > 1 else "notsupported\n"
         flags = f"fpu {'pdpe1gb ' if self.has_1g else ''}constant_tsc nonstop_tsc"
         self.texts["/proc/cpuinfo"] = f"processor\t: 0\nmodel name\t: {self.model}\nflags\t\t: {flags}\n\n"
+        cores = self.cores()
         for cpu in online:
-            at = f"{CPU}/cpu{cpu}"
-            core = self.core_of(cpu)
-            self.texts[f"{at}/topology/thread_siblings_list"] = f"{listed(self.siblings(cpu))}\n"
-            self.texts[f"{at}/topology/core_id"] = f"{core % self.n_cores}\n"
-            self.texts[f"{at}/topology/physical_package_id"] = f"{core // self.n_cores}\n"
+            at, (_, package, core) = f"{CPU}/cpu{cpu}", self.place(cpu)
+            self.texts[f"{at}/topology/thread_siblings_list"] = f"{listed(cores[package, core])}\n"
+            self.texts[f"{at}/topology/core_id"] = f"{core}\n"
+            self.texts[f"{at}/topology/physical_package_id"] = f"{package}\n"
             for n, (name, latency_us) in enumerate(self.idle_states):
                 state = f"{at}/cpuidle/state{n}"
                 self.texts |= {f"{state}/name": f"{name}\n", f"{state}/latency": f"{latency_us}\n"}
@@ -110,9 +122,12 @@ class Machine:
 
     def node_files(self) -> None:
         """Files of nodes and their memory."""
-        self.texts[f"{NODE}/online"] = "0\n" if self.n_nodes == 1 else f"0-{self.n_nodes - 1}\n"
-        for node in range(self.n_nodes):
-            cpus = [n for n in range(self.n_cpus) if self.core_of(n) // self.n_cores == node and n not in self.offline]
+        nodes: dict[int, list[int]] = {}
+        for cpu in range(self.n_cpus):
+            nodes.setdefault(self.place(cpu)[0], []).extend([] if cpu in self.offline else [cpu])
+        nodes = {node: cpus for node, cpus in nodes.items() if node not in self.no_nodes}
+        self.texts[f"{NODE}/online"] = f"{listed(nodes)}\n"
+        for node, cpus in nodes.items():
             at = f"{NODE}/node{node}"
             self.texts[f"{at}/cpulist"] = f"{listed(cpus)}\n"
             self.texts[f"{at}/meminfo"] = f"Node {node} MemTotal:       {self.memory_mib * 1024} kB\n"
@@ -130,6 +145,7 @@ class Machine:
             f"{at}/numa_node": f"{node}\n",
             f"{at}/sriov_totalvfs": "0\n" if physfn else "63\n",
             f"{at}/sriov_numvfs": "0\n",
+            f"{at}/sriov_drivers_autoprobe": "1\n",
             f"{at}/driver_override": "(null)\n",
         }
         self.links[f"{at}/driver"] = f"../../../bus/pci/drivers/{self.driver}"
@@ -195,9 +211,14 @@ class Machine:
         family = 6 if isinstance(one, IPv6Address) else 4
         self.sessions[family].append(f"   0: {ends[0]}:0016 {ends[1]}:C350 01\n")
 
+    def remote_session(self, peer: str, local: str, what: str = "ssh", is_here: bool = True) -> None:
+        """A session that was found by its process."""
+        self.remote.append({"what": what, "peer": peer, "local": local, "is_here": is_here})
+
     def everything(self) -> dict[str, str]:
         """All files with their contents."""
         outputs = {f"/{OUTPUTS}/ip{n}-routes": json.dumps(self.routes[n]) for n in (4, 6)}
+        outputs[f"/{OUTPUTS}/{SESSIONS}"] = json.dumps(self.remote)
         tables = {"/proc/net/tcp": self.sessions[4], "/proc/net/tcp6": self.sessions[6]}
         return {**outputs, **{path: SOCKETS_HEAD + "".join(rows) for path, rows in tables.items()}, **self.texts}
 
@@ -235,6 +256,8 @@ def applied(tree: StoredTree, tuning: Tuning) -> StoredTree:
                 at = f"{PurePosixPath(one).parent}/"
                 links = {path: to for path, to in links.items() if not path.startswith(at)}
                 texts = {path: text for path, text in texts.items() if not path.startswith(at)}
+        elif isinstance(step, VfStep):
+            texts[f"/sys/bus/pci/devices/{step.address}/sriov_numvfs"] = f"{step.after}\n"
         elif isinstance(step, LiveStep):
             texts[step.path] = f"{step.after}\n"
         else:

@@ -12,6 +12,7 @@ from dl3.host.facts.read import Facts
 from dl3.model.fault import UsageFault
 
 UNREADABLE = "the routes of this machine cannot be read, so any interface may be the one that it is managed through"
+WITHOUT_INTERFACE = (None, "vfio-pci", "uio_pci_generic", "igb_uio", "pci-stub")  # drivers
 Reasons = dict[str, str]
 
 
@@ -21,23 +22,31 @@ def name_of_default(route: Route) -> str:
 
 
 def best_in_each_table(routes: tuple[Route, ...], address: str) -> list[Route]:
-    """The longest matching route of each table: which of the tables Linux uses depends on rules."""
-    one, best = ip_address(address), dict[str, Route]()
+    """The longest matching routes of each table: which of them Linux uses depends on rules and metrics."""
+    one, best = ip_address(address), dict[str, list[tuple[int, Route]]]()
     for route in routes:
         network = ip_network(route.destination)
         if one in network:
-            now = best.get(route.table)
-            if now is None or ip_network(now.destination).prefixlen < network.prefixlen:
-                best[route.table] = route
-    return [*best.values()]
+            best.setdefault(route.table, []).append((network.prefixlen, route))
+    longest = {table: max(length for length, _ in found) for table, found in best.items()}
+    return [route for table, found in best.items() for length, route in found if length == longest[table]]
 
 
 def session_devices(routes: tuple[Route, ...], session: Session) -> Reasons:
     """Interfaces of the routes to a session's peer, and of its local address."""
+    kind = (
+        "an ssh"
+        if session.what == "ssh"
+        else f"a {session.what}"
+        if session.what.startswith("'")
+        else f"an {session.what}"
+    )
+    if session.device:
+        return {session.device: f"the link-local peer of {kind} session"}
     found: Reasons = {}
     for end, what in ((session.peer, "peer"), (session.local, "local address")):
         for route in best_in_each_table(routes, end) if end else ():
-            reason = f"the route to the {what} of an {session.what} session, table {route.table}"
+            reason = f"the route to the {what} of {kind} session, table {route.table}"
             found |= {device: reason for device in route.devices if device not in found}
     return found
 
@@ -50,7 +59,7 @@ def interfaces(facts: Facts) -> Reasons:
     for route in facts.network.routes:
         if ip_network(route.destination).prefixlen == 0 and not route.is_local:
             found |= {device: f"it has {name_of_default(route)}" for device in route.devices if device not in found}
-    for session in facts.network.sessions:
+    for session in (one for one in facts.network.sessions if one.is_here):
         devices = session_devices(facts.network.routes, session)
         found |= {device: f"it has {reason}" for device, reason in devices.items() if device not in found}
     todo = [*found]
@@ -65,9 +74,18 @@ def interfaces(facts: Facts) -> Reasons:
     return found
 
 
+def cards_elsewhere(facts: Facts) -> Reasons:
+    """Cards whose interface is in another network namespace, if sessions come from there."""
+    if all(session.is_here for session in facts.network.sessions):
+        return {}
+    why = "its interface is in another network namespace, in which there is a remote session"
+    held = (nic for nic in facts.nics if nic.driver not in WITHOUT_INTERFACE and not facts.names_of(nic.address))
+    return {nic.address: why for nic in held}
+
+
 def cards(facts: Facts) -> Reasons:
     """The PCI functions of the management set, each with the reason. Pure."""
-    reasons, found = interfaces(facts), dict[str, str]()
+    reasons, found = interfaces(facts), cards_elsewhere(facts)
     for one in facts.interfaces:
         if one.pci and one.name in reasons:
             found.setdefault(one.pci, f"{one.name}: {reasons[one.name]}")

@@ -92,10 +92,41 @@ def _root_on_nfs(made: Machine) -> None:
     made.route(4, "198.51.100.0/24", "eth0")
 
 
+def _ssh_on_another_port(made: Machine) -> None:
+    made.remote_session("198.51.100.7", "198.51.100.1")
+    made.route(4, "198.51.100.0/24", "eth0")
+
+
+def _ssh_on_another_port_in_a_vrf(made: Machine) -> None:
+    made.interface("mgmt", kind="vrf", lower=("eth0",))
+    made.remote_session("2001:db8::7", "2001:db8::1")
+    made.route(6, "2001:db8::/64", "eth0", table="10")
+
+
+def _remote_shell_of_another_program(made: Machine) -> None:
+    made.remote_session("198.51.100.7", "198.51.100.1", what="'ttyd'")
+    made.route(4, "198.51.100.0/24", "eth0")
+
+
+def _ssh_to_a_link_local_address(made: Machine) -> None:
+    for name in ("eth1", "eth0"):
+        made.route(6, "fe80::/64", name)
+    made.remote_session("fe80::7%eth0", "fe80::1%eth0")
+
+
+def _ssh_in_another_network_namespace(made: Machine) -> None:
+    at = "/sys/class/net/eth0"
+    for path in [one for one in made.texts if one.startswith(f"{at}/")]:
+        del made.texts[path]
+    del made.links[f"{at}/device"]
+    made.remote_session("198.51.100.7", "198.51.100.1", is_here=False)
+
+
 LAYOUTS = (
     *(_plain, _ip6_only, _other_table, _vlan, _bridge_on_vlan_on_bond, _vrf, _macvlan, _ssh_without_default_route),
     *(_ssh_peer_routed_elsewhere_by_a_longer_prefix, _ssh_over_ip6, _ssh_that_answers_elsewhere, _pf_of_a_vf),
-    *(_same_iommu_group, _one_of_two_next_hops, _root_on_nfs),
+    *(_same_iommu_group, _one_of_two_next_hops, _root_on_nfs, _ssh_on_another_port, _ssh_on_another_port_in_a_vrf),
+    *(_remote_shell_of_another_program, _ssh_to_a_link_local_address, _ssh_in_another_network_namespace),
 )
 
 
@@ -139,3 +170,17 @@ def a_session_on_the_loopback_protects_no_card() -> None:
     made.session("127.0.0.1", "127.0.0.1")
     made.routes[4].append({"dst": "127.0.0.0/8", "dev": "lo", "table": "local", "type": "local"})
     assert cards(read(made.tree())) == {}
+
+
+def both_of_two_routes_of_the_same_length_are_protected() -> None:
+    made = Machine(nics=(MANAGED, FREE))
+    for name in ("eth0", "eth1"):
+        made.route(6, "fe80::/64", name)
+    made.remote_session("fe80::7", "fe80::1")
+    assert set(cards(read(made.tree()))) == {MANAGED, FREE}, "no file says which one it is"
+
+
+def says_which_session_it_is() -> None:
+    made = Machine(nics=(MANAGED,))
+    _remote_shell_of_another_program(made)
+    assert cards(read(made.tree()))[MANAGED] == ("eth0: it has the route to the peer of a 'ttyd' session, table main")

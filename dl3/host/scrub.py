@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2s
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-from dl3.host.facts.network import Address, address_of, hex_of
+from dl3.host.sockets import Address, address_of, hex_of
 
 KEPT_BITS = 4  # of an address, so that it stays of its kind
 LINK_LOCAL_BITS = 64

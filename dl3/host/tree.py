@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from dl3.host.command import output_of
+from dl3.host.remote import remote_sessions_text
 
 LIVE = Path("/")
 GZIP = b"\x1f\x8b"
@@ -19,6 +20,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "ip6-routes": ("ip", "-json", "-6", "route", "show", "table", "all"),
     "kernel-log": ("dmesg", "--notime"),
 }
+SESSIONS = "remote-sessions"  # an output, too, but of a search through /proc
 Keep = Callable[[str], str]
 
 
@@ -46,7 +48,7 @@ class Tree(Protocol):
         """Whether there is a file, a folder or a link, even one whose target is missing."""
 
     def output(self, name: str, keep: Keep = whole) -> str | None:
-        """The output of a command of COMMANDS."""
+        """The output of a command of COMMANDS, or SESSIONS."""
 
 
 def decoded(data: bytes, path: str) -> str:
@@ -112,7 +114,7 @@ class FolderTree:
         """See Tree."""
         if self.root != LIVE:
             return self.text(f"/{OUTPUTS}/{name}", keep)
-        found = output_of(COMMANDS[name])
+        found = remote_sessions_text() if name == SESSIONS else output_of(COMMANDS[name])
         return None if found is None else keep(found)
 
 

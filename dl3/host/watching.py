@@ -52,14 +52,19 @@ class MachineWatch:
         on = ",".join(str(core) for core in sorted(set(cores)))
         self._state = self.ask("begin", "--cores", on, *words)
 
+    def seen(self) -> Seen:
+        """Stop and return what was recorded."""
+        known = {key: value for key, value in self._state.items() if key != "before"}
+        reported = self._state | self.ask("end", json.dumps(known))
+        try:
+            return Seen.model_validate_json(json.dumps(reported))
+        except ValidationError as error:
+            raise Fault(not_understood(error)) from error
+
     def stop(self) -> Evidence:
         """Stop and return the evidence. Errors become missing evidence: a trial is valid without it."""
-        known = {key: value for key, value in self._state.items() if key != "before"}
         try:
-            reported = self._state | self.ask("end", json.dumps(known))
-            return evidence_of(Seen.model_validate_json(json.dumps(reported)))
-        except ValidationError as error:
-            return Evidence(missing=(not_understood(error),))
+            return evidence_of(self.seen())
         except Fault as fault:
             return Evidence(missing=(str(fault),))
 

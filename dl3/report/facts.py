@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element
 
+from dl3.report.lacks import FINDINGS
 from dl3.report.markup import tag
 from dl3.report.results import Results
 from dl3.report.words import Words
@@ -79,6 +80,8 @@ def facts_table(results: Results, words: Words) -> Element:
     found: dict[str, list[object]] = {}
     for record in results.records:
         for key, value in record.facts.items():
+            if key == FINDINGS:
+                continue  # they have a table of their own
             found.setdefault(key, []).append(value)
     if not found:
         return tag("p", words("fact.missing"), class_="note")

@@ -27,6 +27,7 @@ from dl3.report.fold import without_equal_notes, without_equal_reasons
 from dl3.report.gaps import gap_sentences
 from dl3.report.global_tables import explained, proof_table, skipped_table
 from dl3.report.groups import Groups
+from dl3.report.lacks import lacks_section
 from dl3.report.markup import document, tag
 from dl3.report.method import method
 from dl3.report.other_tables import SHEETS, sheet_table
@@ -146,7 +147,7 @@ class Composer:
         yield Section("skipped", skipped_table(results, words))
         yield Section("invalid", invalid_table(self.groups, words))
         yield Section("method", [method(results, words), *departures(results, words)])
-        yield Section("facts", [facts_table(results, words)])
+        yield Section("facts", [*lacks_section(results, words), facts_table(results, words)])
         yield Section("trials", trials_table(self.groups, words))
 
 

@@ -9,6 +9,8 @@ from dl3.report.explain.chinese import EXPLAIN_CHINESE
 from dl3.report.explain.english import EXPLAIN_ENGLISH
 from dl3.report.explain.verdicts import CHINESE as PLACES_CHINESE
 from dl3.report.explain.verdicts import ENGLISH as PLACES_ENGLISH
+from dl3.report.lacks import CHINESE as LACKS_CHINESE
+from dl3.report.lacks import ENGLISH as LACKS_ENGLISH
 from dl3.report.quoted import CHINESE as QUOTED_CHINESE
 from dl3.report.quoted import ENGLISH as QUOTED_ENGLISH
 from dl3.report.stalls import CHINESE as STALLS_CHINESE
@@ -16,8 +18,20 @@ from dl3.report.stalls import ENGLISH as STALLS_ENGLISH
 from dl3.report.words import Language, Words
 
 TABLES = {
-    Language.EN: ENGLISH | ENGLISH_CAMPAIGN | EXPLAIN_ENGLISH | PLACES_ENGLISH | QUOTED_ENGLISH | STALLS_ENGLISH,
-    Language.ZH: CHINESE | CHINESE_CAMPAIGN | EXPLAIN_CHINESE | PLACES_CHINESE | QUOTED_CHINESE | STALLS_CHINESE,
+    Language.EN: ENGLISH
+    | ENGLISH_CAMPAIGN
+    | EXPLAIN_ENGLISH
+    | PLACES_ENGLISH
+    | QUOTED_ENGLISH
+    | STALLS_ENGLISH
+    | LACKS_ENGLISH,
+    Language.ZH: CHINESE
+    | CHINESE_CAMPAIGN
+    | EXPLAIN_CHINESE
+    | PLACES_CHINESE
+    | QUOTED_CHINESE
+    | STALLS_CHINESE
+    | LACKS_CHINESE,
 }
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from dl3.host.change.root import Owner, Root
 from dl3.host.tuning.plan import Tuning
-from dl3.host.tuning.step import DriverStep, FileStep
+from dl3.host.tuning.step import FileStep
 from dl3.model.fault import Fault
 from dl3.model.noun import Noun
 
@@ -29,14 +29,25 @@ class Saved(Noun):
 
 
 class Journal(Noun):
-    """One apply. `folders`: of the journal itself, which did not exist."""
+    """One apply. `folders`: of the journal itself, which did not exist. `undone`: numbers of steps that were put back."""
 
-    state: Literal["applying", "applied", "undoing"]
+    state: Literal["applying", "applied", "undoing", "reverting"]
     at: str
     tuning: Tuning
     saved: tuple[Saved, ...]
     folders: tuple[str, ...]
     is_confirmed: bool
+    undone: tuple[int, ...] = ()
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """Numbers of the steps that are in place."""
+        return frozenset(range(len(self.tuning.steps))) - set(self.undone)
+
+    @property
+    def waits(self) -> bool:
+        """Whether steps are undone by themselves unless they are confirmed."""
+        return not self.is_confirmed and bool(self.tuning.unconfirmed & self.numbers)
 
     def saved_file(self, path: str) -> Saved:
         """A file as it was."""
@@ -61,7 +72,7 @@ def new_journal(root: Root, tuning: Tuning) -> Journal:
         tuning=tuning,
         saved=tuple(save(root, step) for step in tuning.steps if isinstance(step, FileStep)),
         folders=root.missing_folders(PATH),
-        is_confirmed=not any(isinstance(step, DriverStep) for step in tuning.steps),
+        is_confirmed=not tuning.unconfirmed,
     )
 
 

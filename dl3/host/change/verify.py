@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 
+from dl3.host.change.cards import driver_of
+from dl3.host.change.journal import Journal
 from dl3.host.change.root import Root
-from dl3.host.change.steps import State, driver_of, live_value, state
+from dl3.host.change.steps import State, live_value, state
 from dl3.host.cpulist import CpuSet, cpus_of
+from dl3.host.facts.devices import PCI
 from dl3.host.facts.read import Facts
 from dl3.host.isolation import asked, named
+from dl3.host.tree import number
 from dl3.host.tuning.plan import Tuning
-from dl3.host.tuning.step import DriverStep, FileStep, LiveStep, target
+from dl3.host.tuning.step import DriverStep, FileStep, LiveStep, VfStep, target
 from dl3.model.noun import Noun
 
 
@@ -22,9 +26,10 @@ class Row(Noun):
     waits: bool = False
 
 
-def step_rows(root: Root, tuning: Tuning) -> Iterator[Row]:
-    """Each step: what it wrote is still there."""
-    for step in tuning.steps:
+def step_rows(root: Root, journal: Journal) -> Iterator[Row]:
+    """Each step that was made and not undone: what it wrote is still there."""
+    made = journal.numbers - (journal.tuning.held if journal.waits else frozenset())
+    for step in (journal.tuning.steps[n] for n in sorted(made)):
         is_met = state(root, step) == State.AFTER
         if isinstance(step, FileStep):
             there = "other contents" if root.read(step.path) is not None else "no file"
@@ -35,6 +40,9 @@ def step_rows(root: Root, tuning: Tuning) -> Iterator[Row]:
         elif isinstance(step, DriverStep):
             found = driver_of(root, step.address) or "no driver"
             yield Row(what=f"driver of {target(step)}", wanted=step.after, found=found, is_met=is_met)
+        elif isinstance(step, VfStep):
+            found = str(number(root.tree, f"{PCI}/{step.address}/sriov_numvfs") or 0)
+            yield Row(what=f"VFs of {target(step)}", wanted=str(step.after), found=found, is_met=is_met)
 
 
 def set_row(what: str, wanted: frozenset[int], found: CpuSet | None, waits: bool) -> Row:
@@ -72,6 +80,6 @@ def effect_rows(tuning: Tuning, facts: Facts) -> Iterator[Row]:
         yield Row(what=what, wanted=f"{mib:,} MiB", found=f"{has:,} MiB", is_met=is_met, waits=not is_met and waits)
 
 
-def verify(root: Root, tuning: Tuning, facts: Facts) -> tuple[Row, ...]:
+def verify(root: Root, journal: Journal, facts: Facts) -> tuple[Row, ...]:
     """All comparisons."""
-    return (*step_rows(root, tuning), *effect_rows(tuning, facts))
+    return (*step_rows(root, journal), *effect_rows(journal.tuning, facts))

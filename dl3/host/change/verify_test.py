@@ -3,49 +3,48 @@
 from pathlib import Path
 
 from dl3.host.change.apply import apply
+from dl3.host.change.journal import Journal
 from dl3.host.change.root import Root, no_command
 from dl3.host.change.verify import Row, verify
 from dl3.host.facts.read import read
 from dl3.host.fixture import RELEASE, Machine
-from dl3.host.tuning.plan import Tuning, plan
+from dl3.host.tuning.plan import plan
 from dl3.host.tuning.request import Request
 
 SYS = "sys/devices/system"
 
 
-def _applied(tmp_path: Path, made: Machine) -> tuple[Root, Tuning]:
+def _applied(tmp_path: Path, made: Machine) -> tuple[Root, Journal]:
     made.write(tmp_path / "root")
     root = Root(tmp_path / "root", no_command)
-    tuning = plan(read(root.tree), Request())
-    apply(root, tuning)
-    return root, tuning
+    return root, apply(root, plan(read(root.tree), Request()))
 
 
-def _boot(root: Root, tuning: Tuning, isolated: str, nohz_full: str) -> None:
-    (root.folder / "proc/cmdline").write_text(f"ro {' '.join(tuning.parameters)}\n")
+def _boot(root: Root, journal: Journal, isolated: str, nohz_full: str) -> None:
+    (root.folder / "proc/cmdline").write_text(f"ro {' '.join(journal.tuning.parameters)}\n")
     (root.folder / SYS / "cpu/isolated").write_text(f"{isolated}\n")
     (root.folder / SYS / "cpu/nohz_full").write_text(f"{nohz_full}\n")
 
 
-def _differing(root: Root, tuning: Tuning) -> list[Row]:
-    return [row for row in verify(root, tuning, read(root.tree)) if not row.is_met]
+def _differing(root: Root, journal: Journal) -> list[Row]:
+    return [row for row in verify(root, journal, read(root.tree)) if not row.is_met]
 
 
 def parameters_wait_for_a_boot_and_nothing_else_does(tmp_path: Path) -> None:
-    root, tuning = _applied(tmp_path, Machine(n_cores=4, governor="powersave"))
-    assert [(row.what, row.waits) for row in _differing(root, tuning)] == [
+    root, journal = _applied(tmp_path, Machine(n_cores=4, governor="powersave"))
+    assert [(row.what, row.waits) for row in _differing(root, journal)] == [
         ("isolcpus: in effect", True),
         ("nohz_full: in effect", True),
         ("rcu_nocbs: in effect", True),
     ]
-    _boot(root, tuning, "1", "1")
-    assert _differing(root, tuning) == []
+    _boot(root, journal, "1", "1")
+    assert _differing(root, journal) == []
 
 
 def names_what_the_kernel_did_not_do_although_the_words_are_there(tmp_path: Path) -> None:
-    root, tuning = _applied(tmp_path, Machine())
-    _boot(root, tuning, "2", "(null)")
-    assert [(row.what, row.wanted, row.found, row.waits) for row in _differing(root, tuning)] == [
+    root, journal = _applied(tmp_path, Machine())
+    _boot(root, journal, "2", "(null)")
+    assert [(row.what, row.wanted, row.found, row.waits) for row in _differing(root, journal)] == [
         ("isolcpus: in effect", "CPU 1", "CPU 2", False),
         ("nohz_full: in effect", "CPU 1", "no CPU", False),
     ]
@@ -53,8 +52,8 @@ def names_what_the_kernel_did_not_do_although_the_words_are_there(tmp_path: Path
 
 def names_fewer_pages_a_changed_value_and_an_interrupt_on_the_core_of_a_worker(tmp_path: Path) -> None:
     made = Machine(governor="powersave")
-    root, tuning = _applied(tmp_path, made)
-    _boot(root, tuning, "1", "1")
+    root, journal = _applied(tmp_path, made)
+    _boot(root, journal, "1", "1")
     (root.folder / SYS / "node/node0/hugepages/hugepages-2048kB/nr_hugepages").write_text("5\n")
     (root.folder / SYS / "cpu/cpu2/cpufreq/scaling_governor").write_text("powersave\n")
     (root.folder / "etc/sysctl.d/90-dl3.conf").unlink()
@@ -64,7 +63,7 @@ def names_fewer_pages_a_changed_value_and_an_interrupt_on_the_core_of_a_worker(t
             file = root.folder / path.lstrip("/")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-    found = {row.what: row.found for row in _differing(root, tuning)}
+    found = {row.what: row.found for row in _differing(root, journal)}
     assert found == {
         "/etc/sysctl.d/90-dl3.conf": "no file",
         "/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor": "powersave",
@@ -76,6 +75,6 @@ def names_fewer_pages_a_changed_value_and_an_interrupt_on_the_core_of_a_worker(t
 def a_kernel_without_nohz_full_is_not_asked_for_it(tmp_path: Path) -> None:
     made = Machine()
     made.texts[f"/boot/config-{RELEASE}"] = "CONFIG_CPU_ISOLATION=y\n"
-    root, tuning = _applied(tmp_path, made)
-    _boot(root, tuning, "1", "(null)")
-    assert _differing(root, tuning) == []
+    root, journal = _applied(tmp_path, made)
+    _boot(root, journal, "1", "(null)")
+    assert _differing(root, journal) == []

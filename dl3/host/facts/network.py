@@ -2,16 +2,15 @@
 
 import json
 import re
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_address, ip_network
 
-from dl3.host.tree import Tree
+from dl3.host.remote import RemoteSession
+from dl3.host.sockets import ESTABLISHED, address_of, rows_of
+from dl3.host.tree import SESSIONS, Tree
 from dl3.model.fault import Fault
 from dl3.model.noun import Noun
 
-Address = IPv4Address | IPv6Address
-LISTEN, ESTABLISHED = "0A", "01"
 SSH = 22
-WORD_BYTES = 4
 REMOTE_FILES = re.compile(r"\bnfs4?\b")
 SERVER = re.compile(r"\baddr=([0-9a-fA-F.:]+)")
 
@@ -29,9 +28,11 @@ class Route(Noun):
 class Session(Noun):
     """A connection that must survive."""
 
-    what: str  # ssh, NFS
+    what: str  # ssh, NFS, or the name of a program in quotes
     peer: str
     local: str | None = None
+    device: str | None = None  # of a link-local address
+    is_here: bool = True  # or in another network namespace
 
 
 class Network(Noun):
@@ -41,44 +42,39 @@ class Network(Noun):
     sessions: tuple[Session, ...] = ()
 
 
-def address_of(text: str) -> Address:
-    """An address as /proc/net/tcp writes it: words of the machine's byte order, which is little-endian."""
-    data = bytes.fromhex(text)
-    words = [data[n : n + WORD_BYTES][::-1] for n in range(0, len(data), WORD_BYTES)]
-    found = ip_address(b"".join(words))
-    return found.ipv4_mapped or found if isinstance(found, IPv6Address) else found
-
-
-def hex_of(address: Address) -> str:
-    """The inverse of address_of()."""
-    data = address.packed
-    return "".join(data[n : n + WORD_BYTES][::-1].hex().upper() for n in range(0, len(data), WORD_BYTES))
-
-
-def sockets_in(text: str) -> list[tuple[str, str, str]]:
-    """(local, remote, state) of each line, both as ADDRESS:PORT in hexadecimal."""
-    rows = (line.split() for line in text.splitlines()[1:])
-    return [(row[1], row[2], row[3]) for row in rows if len(row) > 3]
-
-
 def only_ssh(text: str) -> str:
     """The header, and the established connections to port 22, without counters and owners."""
     head = text.partition("\n")[0]
-    ours: list[str] = []
-    for local, remote, state in sockets_in(text):
-        if state == ESTABLISHED and int(local.partition(":")[2], 16) == SSH:
-            ours.append(f"   {len(ours)}: {local} {remote} {state}\n")
-    return f"{head}\n{''.join(ours)}"
+    ours = [row for row in rows_of(text) if row.state == ESTABLISHED and row.local_port == SSH]
+    return f"{head}\n" + "".join(f"   {n}: {row.local} {row.remote} {row.state}\n" for n, row in enumerate(ours))
 
 
-def ssh_sessions(tree: Tree) -> list[Session]:
-    """Established sessions of sshd."""
+def sessions_on_port(tree: Tree) -> list[Session]:
+    """Established connections to the port of ssh: those that any user can see."""
+    return [
+        Session(what="ssh", local=str(address_of(row.local)), peer=str(address_of(row.remote)))
+        for path in ("/proc/net/tcp", "/proc/net/tcp6")
+        for row in rows_of(tree.text(path, only_ssh) or "")
+    ]
+
+
+def remote_sessions(tree: Tree) -> list[Session]:
+    """Sessions by what processes hold, and those in which the command was started."""
+    try:
+        entries = [RemoteSession.model_validate(one) for one in json.loads(tree.output(SESSIONS) or "[]")]
+    except (ValueError, TypeError) as error:
+        raise Fault("the remote sessions of this record are damaged: make it again with 'dl3 host record'") from error
     found = []
-    for path in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for local, remote, _ in sockets_in(tree.text(path, only_ssh) or ""):
-            ends = [str(address_of(one.partition(":")[0])) for one in (local, remote)]
-            found.append(Session(what="ssh", local=ends[0], peer=ends[1]))
+    for one in entries:
+        peer, _, device = one.peer.partition("%")
+        local = one.local.partition("%")[0]
+        found.append(Session(what=one.what, peer=peer, local=local, device=device or None, is_here=one.is_here))
     return found
+
+
+def all_sessions(tree: Tree) -> tuple[Session, ...]:
+    """Each once."""
+    return tuple(dict.fromkeys((*sessions_on_port(tree), *remote_sessions(tree), *mounts(tree))))
 
 
 def only_remote(text: str) -> str:
@@ -151,8 +147,8 @@ class OnlyUsed:
 
 def read_network(tree: Tree) -> Network:
     """Routes and sessions."""
-    sessions = (*ssh_sessions(tree), *mounts(tree))
-    ends = frozenset(end for one in sessions for end in (one.peer, one.local) if end)
+    sessions = all_sessions(tree)
+    ends = frozenset(end for one in sessions for end in (one.peer, one.local) if end and one.is_here)
     texts = [(family, tree.output(f"ip{family}-routes", OnlyUsed(family, ends))) for family in (4, 6)]
     if all(text is None for _, text in texts):
         return Network(sessions=sessions)

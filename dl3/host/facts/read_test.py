@@ -1,9 +1,9 @@
 """Facts from trees that tests make up."""
 
 from dl3.host.facts.boot import Loader
-from dl3.host.facts.network import address_of, hex_of
 from dl3.host.facts.read import read
 from dl3.host.fixture import Machine
+from dl3.host.sockets import address_of, hex_of
 from dl3.host.tree import StoredTree
 
 

@@ -5,6 +5,7 @@ from dl3.host.tree import Tree, last_part, word
 from dl3.model.noun import Noun
 
 UNITS = "/etc/systemd/system"
+SYSTEMD = "/run/systemd/system"  # see sd_booted(3)
 ACTIVE = "/run/systemd/units"
 SERVICES = ("tuned", "NetworkManager", "irqbalance", "ksm", "ksmtuned", "firewalld", "auditd", "cpupower", "thermald")
 WANTED_BY = ("multi-user.target", "sysinit.target", "basic.target", "graphical.target")
@@ -64,6 +65,7 @@ class System(Noun):
     irqbalance_options: str = ""
     distribution: str | None = None
     has_iommu: bool = False  # that Linux uses
+    runs_systemd: bool = False  # as the first process
     product: str | None = None
     bios: str | None = None
 
@@ -121,6 +123,7 @@ def read_system(tree: Tree) -> System:
         tuned_profile=word(tree, "/etc/tuned/active_profile"),
         irqbalance_options=(tree.text("/etc/default/irqbalance", only_banned) or "").strip(),
         distribution=name or None,
+        runs_systemd=tree.has(SYSTEMD),
         has_iommu=bool(tree.names("/sys/class/iommu")),
         product=joined(tree, f"{dmi}/sys_vendor", f"{dmi}/product_name"),
         bios=joined(tree, f"{dmi}/bios_vendor", f"{dmi}/bios_version", f"{dmi}/bios_date"),

@@ -1,24 +1,30 @@
-"""Plans for machines whose topology is public, compared with golden.txt, which was checked by eye.
+"""Plans for many machines, compared with golden.txt, which was checked by eye.
+
+Where a file of hwloc's tests is named, CPU numbers, packages, cores, threads and offline CPUs are those of that file,
+rebuilt from its facts; unless it says otherwise, so are nodes, addresses of network cards and their nodes. Core ids that
+begin again within a package are counted on. All else (memory, devices, files of Linux) comes from Machine.
 
 To make the file again after a change: build/venv/bin/python -m dl3.host.tuning.golden_test
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from dl3.host.cores import listed
 from dl3.host.facts.read import read
-from dl3.host.fixture import RELEASE, Machine, applied
+from dl3.host.fixture import RELEASE, Machine, Where, applied
 from dl3.host.tuning.plan import Tuning, plan
 from dl3.host.tuning.request import Request
-from dl3.host.tuning.step import DriverStep, FileStep, target
+from dl3.host.tuning.step import DriverStep, FileStep, LiveStep, target
 
 GOLDEN = Path(__file__).parent / "golden.txt"
 NICS = ("0000:03:00.0", "0000:03:00.1")
 FAR = "0000:83:00.0"
 DEEP = (("POLL", 0), ("C1", 2), ("C6", 133), ("C8", 200))
 BIND = Request(binds=True)
-Case = tuple[str, Machine, Request]
+INTEL = "Intel(R) Xeon(R) CPU"
+HWLOC = "hwloc 3b37b02, tests/hwloc/"
+Case = tuple[str, str, Machine, Request]  # name, origin
 
 
 def _managed(made: Machine, device: str = "eth1") -> Machine:
@@ -58,38 +64,247 @@ def _rhel() -> Machine:
     return made
 
 
-def _cases() -> Iterator[Case]:
-    """Name, machine and request. Topologies: vendors' data sheets and public listings of lscpu."""
-    xeon, epyc = "Intel(R) Xeon(R) ", "AMD EPYC "
-    haswell = Machine(n_nodes=2, n_cores=12, n_threads=2, nics=NICS, governor="powersave", idle_states=DEEP)
-    yield "2 x E5-2680 v3, two ports on node 0", haswell, BIND
-    white = Machine(
-        n_nodes=2, n_cores=8, n_threads=2, nics=(FAR,), nic_nodes=(1,), model=f"{xeon}CPU E5-2650 v2 @ 2.60GHz"
-    )
-    yield "2 x E5-2650 v2, card on node 1, four cores", white, Request(n_cores=4)
-    off = Machine(n_nodes=2, n_cores=12, n_threads=2, offline=tuple(range(24, 48)), nics=NICS)
-    yield "2 x E5-2680 v3, Hyper-Threading off", off, Request()
-    sapphire = Machine(
-        n_nodes=2, n_cores=32, n_threads=2, nics=(*NICS, FAR), nic_nodes=(0, 0, 1), model=f"{xeon}Platinum 8462Y+"
-    )
-    yield "2 x Platinum 8462Y+, cards on both nodes, pages of 1 GiB", sapphire, Request(page="1G", binds=True)
-    genoa = f"{epyc}9654 96-Core Processor"
-    yield "EPYC 9654, NPS1", Machine(n_cores=96, n_threads=2, nics=NICS, model=genoa), Request(n_cores=8)
-    quarter = Machine(n_nodes=4, n_cores=24, n_threads=2, nics=(FAR,), nic_nodes=(2,), model=genoa, has_iommu=False)
-    yield "EPYC 9654, NPS4, card on node 2, no IOMMU", quarter, BIND
-    naples = Machine(
-        n_nodes=4, n_cores=6, n_threads=2, interleaved=True, nics=NICS, nic_nodes=(1, 3), model=f"{epyc}7451"
-    )
-    yield "EPYC 7451, cards on nodes 1 and 3", naples, Request()
-    grace = Machine(n_cores=20, model="unknown", governor=None, has_1g=False, driver="mlx5_core", nics=NICS)
-    yield "GB10, one node, no threads, mlx5", grace, BIND
-    yield "virtual machine of four CPUs without IOMMU", _virtual(Machine(governor=None, has_iommu=False)), BIND
-    yield "two cores", Machine(n_cores=2), Request()
+def _alternating(n_packages: int, cores: tuple[int, ...]) -> Callable[[int], Where]:
+    """CPU numbers go round the packages, and over all cores before the second threads. `cores`: their ids, in order."""
+    return lambda cpu: (cpu % n_packages, cpu % n_packages, cores[cpu // n_packages % len(cores)])
+
+
+def _blocks(n_cores: int, n_cpus: int, n_node_cores: int | None = None) -> Callable[[int], Where]:
+    """CPU numbers go package by package, then over the second threads. Nodes may be smaller than packages."""
+
+    def where(cpu: int) -> Where:
+        core = cpu % n_cpus
+        return core // (n_node_cores or n_cores), core // n_cores, core % n_cores
+
+    return where
+
+
+HASWELL = (*range(6), *range(8, 14))
+SKYLAKE = (0, 4, 1, 3, 2, 11, 8, 10, 9, 20, 16, 19, 17, 18, 24, 27, 25, 26)
+CASCADE = (0, 4, 1, 3, 2, 12, 8, 11, 9, 10, 16, 20, 17, 19, 18, 28, 24, 27, 25, 26)
+WESTMERE = (0, 1, 2, 8, 9, 16, 17, 18, 24, 25)
+SPARSE = (0, 1, 2, 33, 34, 45, 72, 73)
+
+
+def _hwloc_cpus() -> Iterator[Case]:
+    """Processors of hwloc's recorded CPUID: numbers, packages, cores and threads are facts; nodes and cards are ours."""
+    xeon, epyc, x86 = "Intel(R) Xeon(R) ", "AMD EPYC ", "x86/"
     yield (
-        "desktop of eight cores, threads beside each other",
-        Machine(n_cores=8, n_threads=2, interleaved=False),
+        "2 x E5-2680 v3, Hyper-Threading off",
+        f"{x86}Intel-Haswell-2xXeon-E5-2680v3",
+        Machine(
+            n_nodes=2, n_cores=12, where=_alternating(2, HASWELL), nics=NICS, governor="powersave", idle_states=DEEP
+        ),
+        BIND,
+    )
+    yield (
+        "2 x E5-2650, card on node 1, four cores",
+        f"{x86}Intel-SandyBridge-2xXeon-E5-2650",
+        Machine(
+            n_nodes=2,
+            n_cores=8,
+            n_threads=2,
+            where=_alternating(2, tuple(range(8))),
+            nics=(FAR,),
+            nic_nodes=(1,),
+            model=f"{xeon}CPU E5-2650 0 @ 2.00GHz",
+        ),
+        Request(n_cores=4),
+    )
+    for name, cores, model in (("Skylake-2xXeon6140", SKYLAKE, "6140"), ("CascadeLake-2xXeon6230", CASCADE, "6230")):
+        made = Machine(
+            n_nodes=2,
+            n_cores=len(cores),
+            n_threads=2,
+            where=_alternating(2, cores),
+            nics=NICS,
+            nic_nodes=(0, 1),
+            model=f"{xeon}Gold {model} CPU",
+        )
+        yield f"2 x Gold {model}, cards on both nodes", f"{x86}Intel-{name}", made, Request(n_cores=2, binds=True)
+    yield (
+        "2 x Max 9460, card on node 1, pages of 1 GiB",
+        f"{x86}Intel-SapphireRapids-2xXeonMax9460",
+        Machine(
+            n_nodes=2,
+            n_cores=40,
+            n_threads=2,
+            where=_blocks(40, 80),
+            nics=(FAR,),
+            nic_nodes=(1,),
+            model="Intel (R) Xeon (R) CPU Max 9460",
+        ),
+        Request(page="1G", binds=True),
+    )
+    yield (
+        "2 x EPYC 7451, a node for six cores, cards on nodes 1 and 3",
+        f"{x86}AMD-17h-Zen-2xEpyc-7451",
+        Machine(
+            n_nodes=8,
+            n_cores=6,
+            n_threads=2,
+            where=_blocks(24, 48, 6),
+            nics=NICS,
+            nic_nodes=(1, 3),
+            model=f"{epyc}7451 24-Core Processor",
+        ),
         Request(),
     )
+    genoa = Machine(
+        n_nodes=2,
+        n_cores=96,
+        n_threads=2,
+        where=_blocks(96, 192),
+        nics=(FAR,),
+        nic_nodes=(1,),
+        model=f"{epyc}9654 96-Core Processor",
+        has_iommu=False,
+    )
+    yield "2 x EPYC 9654, no IOMMU", f"{x86}AMD-19h-Zen4-2xEpyc-9654", genoa, Request(n_cores=8, binds=True)
+
+
+def _hwloc_machines() -> Iterator[Case]:
+    """Machines of hwloc's recorded /sys, or its XML of whole machines: nodes and network cards are facts, too."""
+    four = tuple(f"0000:0{bus}:00.{n}" for bus in (2, 3) for n in (0, 1))
+    yield (
+        "PowerEdge R910, 4 x E7-4870, firmware names no node of the cards",
+        "linux/40intel64-2g2n4c+pcilocality",
+        Machine(
+            n_nodes=4,
+            n_cores=10,
+            where=_alternating(4, WESTMERE),
+            nics=four,
+            nic_nodes=(-1,) * 4,
+            driver="bnx2",
+            model=f"{INTEL} E7- 4870  @ 2.40GHz",
+        ),
+        Request(),
+    )
+    yield (
+        "ProLiant SL390s G7, 2 x 6 cores, two ports on node 0",
+        "xml/24em64t-2n6c2t-pci",
+        Machine(
+            n_nodes=2,
+            n_cores=6,
+            n_threads=2,
+            where=_alternating(2, (0, 8, 2, 10, 1, 9)),
+            nics=("0000:04:00.0", "0000:04:00.1"),
+            driver="igb",
+            model="unknown",
+        ),
+        BIND,
+    )
+    eight = tuple(f"0000:{bus:02x}:00.{n}" for bus in (0x02, 0x32, 0x62, 0x92) for n in (0, 1))
+    yield (
+        "IBM x3950 M2, 16 packages on 4 nodes, two ports on each",
+        "xml/96em64t-4n4d3ca2co-pci",
+        Machine(
+            n_nodes=4,
+            n_cores=24,
+            where=lambda cpu: (
+                cpu // 24,
+                (1, 0)[cpu % 4] if cpu < 24 and cpu % 4 < 2 else cpu // 24 * 4 + cpu % 4,
+                cpu % 24 // 4,
+            ),
+            nics=eight,
+            nic_nodes=(0, 0, 1, 1, 2, 2, 3, 3),
+            driver="bnx2",
+            model="unknown",
+        ),
+        Request(),
+    )
+    made = Machine(
+        n_nodes=2,
+        n_cores=8,
+        where=_blocks(8, 16),
+        nics=("0000:02:00.0", "0000:02:00.3"),
+        driver="igb",
+        model=f"{INTEL} E5-2680 0 @ 2.70GHz",
+    )
+    yield (
+        "DCS8000Z, 2 x E5-2680, ports on node 0, one for management",
+        "linux/32em64t-2n8c+dax+nvme+mic+dimms",
+        _managed(made),
+        BIND,
+    )
+    yield (
+        "2 x 8 cores, four ports with 12 VFs, one other port for management",
+        "xml/16intel64-manyVFs",
+        _many_vfs(),
+        Request(),
+    )
+    offline = Machine(
+        n_cores=8,
+        n_threads=2,
+        where=lambda cpu: (0, cpu % 4, cpu // 4 % 2),
+        offline=(2, 5, 13, 14),
+        model="Intel(R) Xeon(TM) CPU 2.60GHz",
+        has_1g=False,
+    )
+    yield "4 x Xeon 2.60 GHz, four CPUs offline, cores cut in half", "linux/16em64t-4s2c2t-offlines", offline, Request()
+    no_zero = Machine(
+        n_nodes=2,
+        n_cores=12,
+        where=_alternating(2, HASWELL),
+        offline=(0, 1, 2, 3, 21, 22, 23),
+        no_nodes=(0,),
+        nic_nodes=(1,),
+    )
+    yield "2 x E5-2680 v3, CPU 0 and node 0 offline", "linux/offline-cpu0-node0", no_zero, Request(n_cores=2)
+    sparse = Machine(
+        n_nodes=8,
+        n_cores=6,
+        where=lambda cpu: (SPARSE[cpu // 6], cpu // 12, cpu % 12),
+        nic_nodes=(33,),
+        model="AMD Engineering Sample",
+    )
+    yield "4 packages, node numbers with gaps, card on node 33", "linux/48amd64-4pa2n6c-sparse", sparse, Request()
+    spark = Machine(
+        n_cores=20,
+        where=lambda cpu: (0, 36, cpu),
+        model="unknown",
+        governor=None,
+        has_1g=False,
+        driver="mlx5_core",
+        nics=NICS,
+    )
+    yield "NVIDIA DGX Spark (GB10), cards that keep their driver", "linux/nvidia-dgx-gb10", spark, BIND
+
+
+def _many_vfs() -> Machine:
+    """Four ports with VFs on two nodes, and two ports of another kind; the first one is for management."""
+    pfs = ("0000:0b:00.0", "0000:0c:00.0", "0000:88:00.0", "0000:89:00.0")
+    made = Machine(
+        n_nodes=2, n_cores=8, where=_blocks(8, 16), nics=("0000:02:00.0", "0000:02:00.1"), driver="igb", model="unknown"
+    )
+    made.driver = "enic"
+    for n, (pf, n_vfs) in enumerate(zip(pfs, (3, 4, 5, 0), strict=True)):
+        made.nic(pf, n // 2, f"eth{n + 4}")
+        made.texts[f"/sys/bus/pci/devices/{pf}/sriov_numvfs"] = f"{n_vfs}\n"
+        for vf in range(1, n_vfs + 1):
+            made.nic(f"{pf[:-1]}{vf}", n // 2, f"eth{n + 4}v{vf}", physfn=pf)
+    return _managed(made, "eth0")
+
+
+def _synthetic() -> Iterator[tuple[str, Machine, Request]]:
+    """Made up: shapes that matter, of no machine in particular."""
+    white = Machine(
+        n_nodes=2, n_cores=8, n_threads=2, nics=(FAR,), nic_nodes=(1,), model=f"{INTEL} E5-2650 v2 @ 2.60GHz"
+    )
+    yield (
+        "2 nodes of 8 cores with 2 threads, as the white paper's, card on node 1, four cores",
+        white,
+        Request(n_cores=4),
+    )
+    large = Machine(n_nodes=2, n_cores=32, n_threads=2, nics=(*NICS, FAR), nic_nodes=(0, 0, 1))
+    yield "2 nodes of 32 cores, cards on both, pages of 1 GiB", large, Request(page="1G", binds=True)
+    quarter = Machine(
+        n_nodes=4, n_cores=24, n_threads=2, nics=(FAR,), nic_nodes=(2,), model="AMD EPYC", has_iommu=False
+    )
+    yield "4 nodes of 24 cores, AMD, card on node 2, no IOMMU", quarter, BIND
+    yield "virtual machine of four CPUs without IOMMU", _virtual(Machine(governor=None, has_iommu=False)), BIND
+    yield "two cores", Machine(n_cores=2), Request()
+    yield "eight cores, threads beside each other", Machine(n_cores=8, n_threads=2, interleaved=False), Request()
     holes = Machine(n_cores=8, n_threads=2, offline=(1, 2, 3, 9), nics=NICS)
     yield "eight cores, some of them offline", holes, Request()
     yield "four nodes of eight cores, firmware names no node", Machine(n_nodes=4, n_cores=8, nic_nodes=(-1,)), Request()
@@ -101,8 +316,19 @@ def _cases() -> Iterator[Case]:
     yield "node without a card", _managed(Machine(n_nodes=2, n_cores=4), "eth0"), Request(nodes=(1,), n_cores=2)
 
 
-def _lines(name: str, tuning: Tuning) -> Iterator[str]:
+def _cases() -> Iterator[Case]:
+    """All of them, with what is known of where they come from."""
+    for name, file, made, request in _hwloc_cpus():
+        yield name, f"{HWLOC}{file}; nodes and network cards are made up", made, request
+    for name, file, made, request in _hwloc_machines():
+        yield name, f"{HWLOC}{file}", made, request
+    for name, made, request in _synthetic():
+        yield name, "made up", made, request
+
+
+def _lines(name: str, origin: str, tuning: Tuning) -> Iterator[str]:
     yield f"== {name}"
+    yield f"origin: {origin}"
     for one in tuning.cores:
         mib = tuning.memory_mib[one.node]
         yield f"node {one.node}: isolated {listed(one.isolated)}, workers {listed(one.workers)}, {mib} MiB"
@@ -113,7 +339,7 @@ def _lines(name: str, tuning: Tuning) -> Iterator[str]:
             said = f"file {step.path}{f', then {step.then}' if step.then else ''}"
         elif isinstance(step, DriverStep):
             said = f"driver {step.address}: {step.before} -> {step.after}"
-        else:
+        elif isinstance(step, LiveStep):
             path = step.path if "/node/" in step.path else "".join("N" if one.isdigit() else one for one in step.path)
             said = f"live {path}: {step.before} -> {step.after}"
         repeated[said] = repeated.get(said, 0) + 1
@@ -124,7 +350,9 @@ def _lines(name: str, tuning: Tuning) -> Iterator[str]:
 
 def _text() -> str:
     return "\n".join(
-        line for name, made, request in _cases() for line in _lines(name, plan(read(made.tree()), request))
+        line
+        for name, origin, made, request in _cases()
+        for line in _lines(name, origin, plan(read(made.tree()), request))
     )
 
 
@@ -134,7 +362,7 @@ def plans_are_as_they_were_checked() -> None:
 
 def nothing_is_left_to_do_after_any_of_them() -> None:
     names = []
-    for name, made, request in _cases():
+    for name, _, made, request in _cases():
         again = plan(read(applied(made.tree(), plan(read(made.tree()), request))), request)
         assert [target(step) for step in again.steps] == [], name
         names.append(name)

@@ -21,7 +21,7 @@ from dl3.host.tuning.settings import (
     steering,
     sysctls,
 )
-from dl3.host.tuning.step import HEAD, VFIO, DriverStep, FileStep, LiveStep, Step
+from dl3.host.tuning.step import HEAD, VFIO, DriverStep, FileStep, LiveStep, Step, VfStep
 from dl3.model.fault import UsageFault
 from dl3.model.noun import Noun
 
@@ -49,6 +49,25 @@ class Tuning(Noun):
     def isolated(self) -> frozenset[int]:
         """All cores of workers, with all their threads."""
         return frozenset(cpu for one in self.cores for cpu in one.isolated)
+
+    @property
+    def held(self) -> frozenset[int]:
+        """Numbers of the steps that would change a driver again at the next boot: they wait for a confirmation."""
+        paths = {f"{DRIVERS}/{step.address}" for step in self.steps if isinstance(step, DriverStep)}
+        return frozenset(n for n, step in enumerate(self.steps) if isinstance(step, FileStep) and step.path in paths)
+
+    @property
+    def unconfirmed(self) -> frozenset[int]:
+        """Numbers of the steps that may cut off the machine: they are undone unless they are confirmed."""
+        drivers = frozenset(n for n, step in enumerate(self.steps) if isinstance(step, DriverStep | VfStep))
+        names = {n for n, step in enumerate(self.steps) if isinstance(step, FileStep) and step.path == UNMANAGED}
+        return drivers | names | self.held if drivers else drivers
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Numbers of the steps as they are made: those that need confirmation come last."""
+        rank = {n: (n in self.unconfirmed) + (n in self.held) for n in range(len(self.steps))}
+        return tuple(sorted(rank, key=lambda n: (rank[n], n)))
 
     @property
     def needs_reboot(self) -> bool:
@@ -169,7 +188,7 @@ def plan(facts: Facts, request: Request) -> Tuning:
 def sentence(error: ValidationError) -> str:
     """The first fault in a plan."""
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"] if part not in ("file", "live", "driver"))
+    place = ".".join(str(part) for part in first["loc"] if part not in ("file", "live", "driver", "vfs"))
     return f"{place or 'the file'}: {first['msg'].removeprefix('Value error, ')}"
 
 

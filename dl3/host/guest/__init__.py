@@ -1,0 +1,1 @@
+"""Virtual machines on isolated cores: the value, as arguments of QEMU, as XML of libvirt, and pinned over QMP."""
