@@ -5,12 +5,13 @@
 #pragma once
 
 #include "datapath/burst.h"
+#include "stats/verdict.h"
 
 #include <stddef.h>
 
 _Static_assert(offsetof(struct fib_hop_entry, frame_max) == 12 &&
 		       offsetof(struct fib_hop_entry, port) == 14 &&
-		       offsetof(struct fib_hop_entry, verdict) == 15,
+		       offsetof(struct fib_hop_entry, kind) == 15,
 	"the order of the words below");
 enum { LIMITS_AT = offsetof(struct fib_hop_entry, frame_max) };
 
@@ -43,7 +44,14 @@ static inline uint8_t limits_port(uint32_t limits)
 	return limits >> 16 & 0xff;
 }
 
-static inline uint8_t limits_verdict(uint32_t limits)
+static inline uint8_t limits_kind(uint32_t limits)
 {
 	return limits >> 24;
 }
+
+// Of a hop of kind FIB_HOP_STOP.
+static inline enum verdict limits_verdict(uint32_t limits)
+{
+	return (enum verdict)limits_frame_max(limits);
+}
+_Static_assert(offsetof(struct fib_hop_entry, verdict) == LIMITS_AT, "in place of frame_max");

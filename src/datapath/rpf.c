@@ -7,7 +7,9 @@
 
 static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
 {
-	return fib_hop_load(&view->hops[hop]).verdict;
+	const struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
+
+	return fib_entry_verdict(&entry);
 }
 
 static void look_up4(const struct burst *b, uint64_t checked, uint16_t hop[])
@@ -101,11 +103,13 @@ static enum verdict decide(const struct burst *b, uint16_t i, uint16_t hop)
 {
 	const struct fib_hop_entry entry = fib_hop_load(&b->view->hops[hop]);
 
-	if (entry.verdict == FIB_VERDICT_GROUP)
+	const uint8_t verdict = fib_entry_verdict(&entry);
+
+	if (entry.kind == FIB_HOP_GROUP)
 		return decide_group(b, i, &entry);
-	if (judge_leaves(entry.verdict))
+	if (judge_leaves(verdict))
 		return VERDICT_RPF_FAILED;
-	return b->is_ip6 ? decide6(entry.verdict) : decide4(entry.verdict);
+	return b->is_ip6 ? decide6(verdict) : decide4(verdict);
 }
 
 // Of IPv6 also what Linux forwards: it does not check it.

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { ETHERNET_BYTES = 14, ROOT4_BYTES = 4 * ROOT4_SLOTS, ROOT6_BYTES = 4 << ROOT6_BITS };
+enum { ROOT4_BYTES = 4 * ROOT4_SLOTS, ROOT6_BYTES = 4 << ROOT6_BITS };
 
 // When fib_tidy compacts.
 enum { UNTIDY_LEAST = 4096, UNTIDY_SHARE = 4, QUIET_CALLS = 10, UNTIDY_MOST_TIMES = 4 };
@@ -210,13 +210,6 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 	return true;
 }
 
-// Workers handle tagged hops and groups separately; for users both forward.
-static uint8_t reported_verdict(uint8_t verdict)
-{
-	return verdict == FIB_VERDICT_TAGGED || verdict == FIB_VERDICT_GROUP ? VERDICT_FORWARD
-	                                                                     : verdict;
-}
-
 bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 {
 	const struct hop *hop = &fib->hops.hop[id];
@@ -225,12 +218,11 @@ bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 	if (!id || id > fib->hops.max_id || hop->key.kind >= N_FIB_KINDS)
 		return false;
 	*out = (struct fib_hop_info){.hop = hop->key,
-		.verdict = reported_verdict(entry->verdict),
+		.verdict = fib_entry_verdict(entry),
+		.mtu = hops_mtu(&fib->hops, id, hop->key.via.family),
 		.n_routes = hop->n_routes,
 		.is_neighbour = hop->is_neighbour,
 		.counted_before = hop->counted_before};
-	if (entry->frame_max)
-		out->mtu = entry->frame_max - ETHERNET_BYTES;
 	if (hop->is_neighbour)
 		out->mac = hop->mac;
 	else if (out->verdict == VERDICT_FORWARD && hop->key.kind != FIB_GROUP)

@@ -8,13 +8,12 @@
 #include <errno.h>
 #include <string.h>
 
-enum { HOP_SLOTS = FIB_MAX_HOPS + 1, ETHERNET_BYTES = 14, NO_PORT = 255 };
+enum { HOP_SLOTS = FIB_MAX_HOPS + 1, ETHERNET_BYTES = 14 };
 
 static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 	[FIB_VIA] = VERDICT_NEIGHBOUR_UNRESOLVED,
 	[FIB_CONNECTED] = VERDICT_NEIGHBOUR_UNRESOLVED,
 	[FIB_PEER] = VERDICT_NEIGHBOUR_UNRESOLVED,
-	[FIB_GROUP] = FIB_VERDICT_GROUP,
 	[FIB_LOCAL] = VERDICT_LOCAL,
 	[FIB_BLACKHOLE] = VERDICT_BLACKHOLE,
 	[FIB_UNREACHABLE] = VERDICT_UNREACHABLE,
@@ -47,7 +46,7 @@ static void write_frame_max(struct hops *hops, uint16_t frame_max)
 
 static void write_plain(struct hops *hops, uint16_t id, const struct fib_hop_entry *entry)
 {
-	bool is_plain = entry->verdict == VERDICT_FORWARD;
+	bool is_plain = entry->kind == FIB_HOP_PLAIN && entry->port != FIB_NOT_PLAIN;
 
 	if (is_plain)
 		write_frame_max(hops, MIN_OF(entry->frame_max, hops->plain->frame_max));
@@ -79,7 +78,7 @@ static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_ent
 
 void hops_set_no_route(struct hops *hops, uint8_t verdict)
 {
-	write_entry(hops, 0, &(struct fib_hop_entry){.port = NO_PORT, .verdict = verdict});
+	write_entry(hops, 0, &(struct fib_hop_entry){.verdict = verdict, .kind = FIB_HOP_STOP});
 }
 
 int hops_open(struct hops *hops)
@@ -229,9 +228,15 @@ void hops_sweep(struct hops *hops, struct rcu_defer *defer)
 
 void hops_reuse(struct hops *hops, uint16_t id)
 {
-	if (hops->entry[id].verdict == FIB_VERDICT_GROUP)
+	if (hops->entry[id].kind == FIB_HOP_GROUP)
 		groups_free(hops->groups, hops, groups_number(&hops->hop[id].key));
 	hops->unused[hops->n_unused++] = id;
+}
+
+// To a neighbour, resolved or not.
+static bool leads_out(const struct fib_hop *key)
+{
+	return key->kind == FIB_VIA || key->kind == FIB_PEER;
 }
 
 static bool find_mac(const struct hop *hop, const struct iface *iface, struct wire_mac *mac)
@@ -244,19 +249,17 @@ static void write_group(const struct groups *groups, struct fib_hop_entry *entry
 {
 	uint32_t first = number * FIB_GROUP_BUCKETS;
 
+	entry->kind = FIB_HOP_GROUP;
 	memcpy(entry->macs, &first, sizeof(first));
 	entry->macs[FIB_ENTRY_RESILIENT] = groups->group[number].resilience.key != 0;
 }
 
-// Both families may use the same hop (RFC 8950).
-static void write_lengths(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
+uint16_t hops_mtu(const struct hops *hops, uint16_t id, uint8_t family)
 {
 	const struct fib_hop *key = &hops->hop[id].key;
-	const struct iface *latest = iface_latest(hops->ifaces, key->iface);
+	const struct iface *latest = leads_out(key) ? iface_latest(hops->ifaces, key->iface) : NULL;
 
-	entry->frame_max = iface_mtu(latest, key->via.family) + ETHERNET_BYTES;
-	__atomic_store_n(&hops->frame_max4[id], iface_mtu(latest, 4) + ETHERNET_BYTES,
-		__ATOMIC_RELAXED);
+	return latest ? iface_mtu(latest, family) : 0;
 }
 
 static void write_tags(struct hops *hops, uint16_t id, const struct iface *iface)
@@ -268,39 +271,42 @@ static void write_tags(struct hops *hops, uint16_t id, const struct iface *iface
 	__atomic_store_n((uint64_t *)(void *)&hops->tags[id], word, __ATOMIC_RELEASE);
 }
 
-// A worker that has already read the old verdict may still write the header: a hop whose neighbour
-// is lost keeps its MAC, and one on a deleted interface its settings.
+// A worker that has already read the old limits may still write the header: a hop whose neighbour
+// is lost keeps its MAC, and one on a deleted interface its settings. Both families may use the
+// same hop (RFC 8950).
 static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
 {
 	const struct hop *hop = &hops->hop[id];
 	const struct iface *iface = iface_latest(hops->ifaces, hop->key.iface);
 	struct wire_mac mac;
 
-	if (find_mac(hop, iface, &mac) && iface_current(hops->ifaces, hop->key.iface))
-		entry->verdict = iface->n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
+	if (find_mac(hop, iface, &mac) && iface_current(hops->ifaces, hop->key.iface)) {
+		entry->kind = iface->n_tags ? FIB_HOP_TAGGED : FIB_HOP_PLAIN;
+		entry->frame_max = hops_mtu(hops, id, hop->key.via.family) + ETHERNET_BYTES;
+	}
+	__atomic_store_n(&hops->frame_max4[id], hops_mtu(hops, id, 4) + ETHERNET_BYTES,
+		__ATOMIC_RELAXED);
 	memcpy(entry->macs, mac.bytes, sizeof(mac.bytes));
 	memcpy(entry->macs + 6, iface->mac.bytes, sizeof(iface->mac.bytes));
-	write_lengths(hops, id, entry);
 	entry->port = iface->port;
 	write_tags(hops, id, iface); // clears tags that the id had before, too
 }
 
 static bool leads_to_iface(const struct fib_hop *key)
 {
-	return key->kind == FIB_VIA || key->kind == FIB_PEER || key->kind == FIB_CONNECTED;
+	return leads_out(key) || key->kind == FIB_CONNECTED;
 }
 
 void hops_rewrite(struct hops *hops, uint16_t id)
 {
 	const struct fib_hop *key = &hops->hop[id].key;
 	const uint16_t oif = leads_to_iface(key) ? key->iface : FIB_NO_OIF;
-	struct fib_hop_entry entry = {.port = NO_PORT, .verdict = verdict_of_kind[key->kind]};
-	bool leads_out = key->kind == FIB_VIA || key->kind == FIB_PEER;
+	struct fib_hop_entry entry = {.verdict = verdict_of_kind[key->kind], .kind = FIB_HOP_STOP};
 
 	__atomic_store_n(&hops->oif[id], oif, __ATOMIC_RELAXED);
 	if (key->kind == FIB_GROUP)
 		write_group(hops->groups, &entry, groups_number(key));
-	if (leads_out && iface_latest(hops->ifaces, key->iface))
+	if (leads_out(key) && iface_latest(hops->ifaces, key->iface))
 		write_way_out(hops, id, &entry);
 	write_entry(hops, id, &entry);
 }

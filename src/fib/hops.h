@@ -60,6 +60,9 @@ void hops_release(struct hops *hops, uint16_t id);
 // Removes hops without references; their ids are returned by hops_reuse after a grace period.
 void hops_sweep(struct hops *hops, struct rcu_defer *defer);
 void hops_reuse(struct hops *hops, uint16_t id);
+// The MTU for packets of a family (as iface_mtu) to a neighbour; 0: the hop leads to none, or not
+// yet to an interface.
+uint16_t hops_mtu(const struct hops *hops, uint16_t id, uint8_t family);
 // Rewrites what workers read of a hop.
 void hops_rewrite(struct hops *hops, uint16_t id);
 // Same, of all hops on an interface. While workers can read a hop's id, its port and tags do not

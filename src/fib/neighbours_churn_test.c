@@ -140,7 +140,7 @@ static void check_way_out(const struct fib *fib, const struct fib_answer *answer
 	assert_int_equal(answer->hop.iface, iface->number);
 	if (!iface->is_reported || !mac) {
 		assert_int_equal(answer->verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
-		assert_int_equal(entry.verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+		assert_int_equal(fib_entry_verdict(&entry), VERDICT_NEIGHBOUR_UNRESOLVED);
 		return;
 	}
 	assert_int_equal(answer->verdict, VERDICT_FORWARD);
@@ -149,8 +149,7 @@ static void check_way_out(const struct fib *fib, const struct fib_answer *answer
 	assert_memory_equal(entry.macs + 6, iface->reported.mac.bytes, 6);
 	assert_int_equal(entry.port, iface->reported.port);
 	assert_int_equal(entry.frame_max, iface->reported.mtu + 14);
-	assert_int_equal(entry.verdict,
-		iface->reported.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD);
+	assert_int_equal(entry.kind, iface->reported.n_tags ? FIB_HOP_TAGGED : FIB_HOP_PLAIN);
 	if (iface->reported.n_tags)
 		assert_memory_equal(&found, &tags, sizeof(tags));
 }
@@ -165,7 +164,7 @@ static void check_plain(const struct fib *fib)
 		struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[id]);
 		bool is_plain = id <= fib->hops.max_id &&
 		                fib->hops.hop[id].key.kind < N_FIB_KINDS &&
-		                entry.verdict == VERDICT_FORWARD;
+		                entry.kind == FIB_HOP_PLAIN;
 
 		assert_int_equal(plain->port[id], is_plain ? entry.port : FIB_NOT_PLAIN);
 		if (is_plain && entry.frame_max < least)
