@@ -32,7 +32,7 @@ static bool keep_long(struct burst *b, uint16_t i, uint16_t most)
 static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t limits[],
 	struct burst *b)
 {
-	uint64_t kept = 0;
+	uint64_t kept = 0, with_template = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
 		uint16_t most = longest(b, i, limits[i]);
@@ -46,9 +46,12 @@ static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t
 			burst_drop(w, b, i, verdict);
 			continue;
 		}
-		b->has |= limits_kind(limits[i]) == FIB_HOP_TAGGED ? BURST_TAGS : 0;
 		kept |= 1ull << i;
+		if (limits_kind(limits[i]) == FIB_HOP_TEMPLATE)
+			with_template |= 1ull << i;
 	}
+	b->template_mask = with_template;
+	b->has |= with_template ? BURST_TEMPLATES : 0;
 	burst_keep(b, kept);
 }
 

@@ -22,7 +22,7 @@ static inline uint32_t limits_read(const struct fib_view *view, uint16_t hop)
 	return __atomic_load_n((const uint32_t *)(entry + LIMITS_AT), __ATOMIC_RELAXED);
 }
 
-// Returns true if all packets leave through hops in view->plain, untagged, within the TTL and
+// Returns true if all packets leave through hops in view->plain, within the TTL and
 // length limits; then port[], has_one_port and has_one_hop are set. False: check each packet. The
 // scalar variant always returns false.
 bool all_plain_scalar(struct burst *b);

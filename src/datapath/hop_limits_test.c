@@ -223,7 +223,8 @@ static void expect_judged(const struct burst *judged, const struct burst *unreso
 		assert_int_equal(judged->hop[n], dealt->hop[i]);
 		assert_true(!judged->has_one_hop || judged->hop[0] == dealt->hop[i]);
 		assert_int_equal(burst_port(judged, n), hop->port);
-		assert_true(hop->kind == FIB_HOP_PLAIN || judged->has & BURST_TAGS);
+		assert_int_equal(judged->template_mask >> n & 1, hop->kind == FIB_HOP_TEMPLATE);
+		assert_true(hop->kind == FIB_HOP_PLAIN || judged->has & BURST_TEMPLATES);
 		n++;
 	}
 	assert_int_equal(judged->n, n);

@@ -21,7 +21,7 @@ static inline bool judge_is_expired(uint8_t ttl)
 	return ttl <= JUDGE_TTL_LAST;
 }
 
-// `most`: the longest frame that may be sent to the hop, without tags.
+// `most`: the longest frame that may be sent to the hop, without what encap adds.
 static inline bool judge_is_too_long(uint16_t length, uint16_t most)
 {
 	return length > most;

@@ -48,24 +48,25 @@ struct fib_node6 {
 
 // What workers do with packets to a hop. The kinds of a burst are ORed, so plain is 0.
 enum fib_hop_kind {
-	FIB_HOP_PLAIN,  // forward them with its MACs
-	FIB_HOP_TAGGED, // the same, with the VLAN tags in tags[hop]
-	FIB_HOP_GROUP,  // they go to hop bucket[fib_entry_group + hash of the flow %
-	                // FIB_GROUP_BUCKETS], which is not a group
-	FIB_HOP_STOP,   // drop or punt them
+	FIB_HOP_PLAIN,    // forward them with its MACs
+	FIB_HOP_TEMPLATE, // forward them with the header of its template
+	FIB_HOP_GROUP,    // they go to hop bucket[fib_entry_group + hash of the flow %
+	                  // FIB_GROUP_BUCKETS], which is not a group
+	FIB_HOP_STOP,     // drop or punt them
 };
 enum { FIB_GROUP_BUCKETS = 1024 };
 
 // A next hop as workers read it: 16 bytes, read and replaced as one aligned 16-byte word. The last
 // 4 bytes, its limits, may also be read alone; a worker that does so may write a header after the
-// hop has stopped forwarding: so a hop that stops keeps its MACs, and port and tags never change
-// between two quiescent states of a worker that read it as forwarding.
+// hop has stopped forwarding: so a hop that stops keeps its MACs or its template, and between two
+// quiescent states of a worker that read it as forwarding, neither its port changes nor a plain hop
+// gets a template or loses it.
 struct fib_hop_entry {
-	uint8_t macs[12]; // destination, source
+	uint8_t macs[12]; // destination, source; or a template (fib_template_load) or group
 	union {
-		uint16_t frame_max; // longest frame that may be sent, without FCS and tags: MTU +
-		                    // 14; for IPv4 packets via an IPv6 neighbour:
-		                    // fib_frame_max4_load
+		uint16_t frame_max; // longest frame that may be sent, without FCS and without what
+		                    // a template adds: MTU + 14; for IPv4 packets via an IPv6
+		                    // neighbour: fib_frame_max4_load
 		uint16_t verdict;   // FIB_HOP_STOP: why
 	};
 	uint8_t port; // of hops that forward
@@ -75,6 +76,18 @@ struct fib_hop_entry {
 // Families whose packets are distributed over the members of a group by a hash of layer 3 instead
 // of layer 4 (fib_set_layer3_hash).
 enum { FIB_LAYER3_IP4 = 1, FIB_LAYER3_IP6 = 2 };
+
+// What precedes packets to a hop: MACs, and headers up to the EtherType of the packet, which stays
+// where it is. If `replaced` is 14, the header takes its place, too. Immutable: a hop gets another
+// one instead, and this one is valid until the worker reports a quiescent state. fib/template.h
+// says how one is made.
+enum { FIB_TEMPLATE_MAX = 128, FIB_TEMPLATE_SMALL = 61 };
+struct fib_template {
+	uint8_t length;    // bytes of the header
+	uint8_t replaced;  // bytes of a plain frame that it replaces: 12, or 14
+	uint8_t mtu_bytes; // how many count against the MTU of the interface (not for workers)
+	uint8_t bytes[FIB_TEMPLATE_MAX]; // only `length` of them are readable
+} LINE_ALIGNED;
 
 // Summary table of the first hops, with which check can process a whole burst at once: the port of
 // each hop of kind FIB_HOP_PLAIN, and FIB_NOT_PLAIN for all others and for those on a port with
@@ -217,7 +230,6 @@ struct fib_view {
 	const void *node6;
 	const void *leaf6;
 	const void *line6;
-	const struct iface_tags *tags;     // by hop
 	const uint16_t *frame_max4;        // by hop
 	const uint16_t *oif;               // by hop: see fib_oif_load
 	const struct fib_group_oifs *oifs; // by group
@@ -263,15 +275,15 @@ static inline uint16_t fib_oif_load(const struct fib_view *view, uint16_t hop)
 bool fib_group_leads_to(const struct fib_view *view, const struct fib_hop_entry *group,
 	uint16_t iface, bool *is_known);
 
-// The tags of a tagged next hop. Worker.
-static inline struct iface_tags fib_tags_load(const struct fib_view *view, uint16_t hop)
+// The template of a hop that was read as FIB_HOP_TEMPLATE since the last quiescent state. Worker.
+static inline const struct fib_template *fib_template_load(const struct fib_view *view,
+	uint16_t hop)
 {
-	const void *from = &view->tags[hop];
-	uint64_t word = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE);
-	struct iface_tags tags;
+	const struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
+	const struct fib_template *template;
 
-	memcpy(&tags, &word, sizeof(tags));
-	return tags;
+	memcpy(&template, entry.macs, sizeof(template));
+	return template;
 }
 
 // Whether lookups wait for memory so long that other work should be done between a prefetch and the

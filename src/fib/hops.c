@@ -4,6 +4,7 @@
 #include "base/pages.h"
 #include "fib/groups.h"
 #include "fib/table.h"
+#include "fib/template.h"
 
 #include <errno.h>
 #include <string.h>
@@ -87,7 +88,6 @@ int hops_open(struct hops *hops)
 	// Allocated with mmap: unused memory stays unmapped zero pages.
 	hops->entry = pages_alloc(HOP_SLOTS * sizeof(*hops->entry));
 	hops->plain = pages_alloc(sizeof(*hops->plain));
-	hops->tags = pages_alloc(HOP_SLOTS * sizeof(*hops->tags));
 	hops->frame_max4 = pages_alloc(HOP_SLOTS * sizeof(*hops->frame_max4));
 	hops->oif = pages_alloc(HOP_SLOTS * sizeof(*hops->oif));
 	hops->hop = pages_alloc(HOP_SLOTS * sizeof(*hops->hop));
@@ -95,8 +95,9 @@ int hops_open(struct hops *hops)
 	hops->n_on_iface = pages_alloc(IFACE_MAX * sizeof(*hops->n_on_iface));
 	hops->idle = pages_alloc(HOP_SLOTS * sizeof(*hops->idle));
 	hops->unused = pages_alloc(HOP_SLOTS * sizeof(*hops->unused));
-	if (!hops->entry || !hops->plain || !hops->tags || !hops->frame_max4 || !hops->oif ||
-		!hops->hop || !hops->bucket || !hops->n_on_iface || !hops->idle || !hops->unused) {
+	if (templates_open(&hops->templates) || !hops->entry || !hops->plain || !hops->frame_max4 ||
+		!hops->oif || !hops->hop || !hops->bucket || !hops->n_on_iface || !hops->idle ||
+		!hops->unused) {
 		hops_close(hops);
 		return -ENOMEM;
 	}
@@ -112,7 +113,6 @@ void hops_close(struct hops *hops)
 {
 	pages_free(hops->entry, HOP_SLOTS * sizeof(*hops->entry));
 	pages_free(hops->plain, sizeof(*hops->plain));
-	pages_free(hops->tags, HOP_SLOTS * sizeof(*hops->tags));
 	pages_free(hops->frame_max4, HOP_SLOTS * sizeof(*hops->frame_max4));
 	pages_free(hops->oif, HOP_SLOTS * sizeof(*hops->oif));
 	pages_free(hops->hop, HOP_SLOTS * sizeof(*hops->hop));
@@ -120,6 +120,7 @@ void hops_close(struct hops *hops)
 	pages_free(hops->n_on_iface, IFACE_MAX * sizeof(*hops->n_on_iface));
 	pages_free(hops->idle, HOP_SLOTS * sizeof(*hops->idle));
 	pages_free(hops->unused, HOP_SLOTS * sizeof(*hops->unused));
+	blocks_close(&hops->templates);
 }
 
 void hops_normalise(struct fib_hop *hop)
@@ -131,6 +132,8 @@ void hops_normalise(struct fib_hop *hop)
 	else if (hop->via.family == 4)
 		memset(hop->via.bytes + 4, 0, sizeof(hop->via.bytes) - 4);
 }
+
+static_assert(sizeof(struct fib_hop) == 20, "compared as bytes: no padding");
 
 static uint16_t *bucket_of(const struct hops *hops, const struct fib_hop *hop)
 {
@@ -204,7 +207,7 @@ static void unchain(struct hops *hops, uint16_t id)
 	*iface = hops->hop[id].chain;
 }
 
-void hops_sweep(struct hops *hops, struct rcu_defer *defer)
+void hops_sweep(struct hops *hops)
 {
 	while (hops->n_idle) {
 		uint16_t id = hops->idle[--hops->n_idle];
@@ -220,7 +223,8 @@ void hops_sweep(struct hops *hops, struct rcu_defer *defer)
 		hops->hop[id].key.kind = N_FIB_KINDS;
 		if (id < FIB_PLAIN_HOPS) // workers that still use it read its entry
 			write_port(hops, id, FIB_NOT_PLAIN);
-		rcu_defer_add(defer, (struct rcu_block){.kind = DEFERRED_HOP, .first = id, .n = 1});
+		rcu_defer_add(hops->defer,
+			(struct rcu_block){.kind = DEFERRED_HOP, .first = id, .n = 1});
 	}
 	if (hops->may_widen)
 		widen_plain(hops);
@@ -230,6 +234,11 @@ void hops_reuse(struct hops *hops, uint16_t id)
 {
 	if (hops->entry[id].kind == FIB_HOP_GROUP)
 		groups_free(hops->groups, hops, groups_number(&hops->hop[id].key));
+	if (hops->hop[id].template) {
+		const struct template_lines lines =
+			template_lines(&hops->templates, hops->hop[id].template);
+		blocks_give(&hops->templates, lines.first, lines.n);
+	}
 	hops->unused[hops->n_unused++] = id;
 }
 
@@ -239,9 +248,8 @@ static bool leads_out(const struct fib_hop *key)
 	return key->kind == FIB_VIA || key->kind == FIB_PEER;
 }
 
-static bool find_mac(const struct hop *hop, const struct iface *iface, struct wire_mac *mac)
+static bool is_resolved(const struct hop *hop, const struct iface *iface)
 {
-	*mac = hop->key.kind == FIB_PEER ? iface->peer : hop->mac;
 	return hop->key.kind == FIB_PEER ? iface->has_peer : hop->is_neighbour;
 }
 
@@ -256,19 +264,29 @@ static void write_group(const struct groups *groups, struct fib_hop_entry *entry
 
 uint16_t hops_mtu(const struct hops *hops, uint16_t id, uint8_t family)
 {
-	const struct fib_hop *key = &hops->hop[id].key;
-	const struct iface *latest = leads_out(key) ? iface_latest(hops->ifaces, key->iface) : NULL;
+	const struct hop *hop = &hops->hop[id];
+	const struct iface *latest =
+		leads_out(&hop->key) ? iface_latest(hops->ifaces, hop->key.iface) : NULL;
 
-	return latest ? iface_mtu(latest, family) : 0;
+	if (!latest)
+		return 0;
+	return iface_mtu(latest, family) - (hop->template ? hop->template->mtu_bytes : 0);
 }
 
-static void write_tags(struct hops *hops, uint16_t id, const struct iface *iface)
+// False: there is no memory for a template, so the hop keeps what it had.
+static bool set_header(struct hops *hops, struct hop *hop, const struct fib_template *built)
 {
-	struct iface_tags tags = iface_wire_tags(iface);
-	uint64_t word;
-
-	memcpy(&word, tags.bytes, sizeof(word));
-	__atomic_store_n((uint64_t *)(void *)&hops->tags[id], word, __ATOMIC_RELEASE);
+	if (template_is_plain(built)) {
+		hop->template = NULL;
+		return true;
+	}
+	if (hop->template && templates_equal(hop->template, built))
+		return true;
+	const struct fib_template *published = template_publish(&hops->templates, built);
+	if (!published)
+		return false;
+	hop->template = published;
+	return true;
 }
 
 // A worker that has already read the old limits may still write the header: a hop whose neighbour
@@ -276,20 +294,31 @@ static void write_tags(struct hops *hops, uint16_t id, const struct iface *iface
 // same hop (RFC 8950).
 static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
 {
-	const struct hop *hop = &hops->hop[id];
+	struct hop *hop = &hops->hop[id];
 	const struct iface *iface = iface_latest(hops->ifaces, hop->key.iface);
-	struct wire_mac mac;
+	struct fib_template built;
 
-	if (find_mac(hop, iface, &mac) && iface_current(hops->ifaces, hop->key.iface)) {
-		entry->kind = iface->n_tags ? FIB_HOP_TAGGED : FIB_HOP_PLAIN;
-		entry->frame_max = hops_mtu(hops, id, hop->key.via.family) + ETHERNET_BYTES;
-	}
+	template_build(&built, hop, iface);
+	const bool is_set = set_header(hops, hop, &built);
+	if (hop->template)
+		memcpy(entry->macs, &hop->template, sizeof(hop->template));
+	else
+		memcpy(entry->macs, built.bytes, sizeof(entry->macs));
+	entry->port = iface->port;
 	__atomic_store_n(&hops->frame_max4[id], hops_mtu(hops, id, 4) + ETHERNET_BYTES,
 		__ATOMIC_RELAXED);
-	memcpy(entry->macs, mac.bytes, sizeof(mac.bytes));
-	memcpy(entry->macs + 6, iface->mac.bytes, sizeof(iface->mac.bytes));
-	entry->port = iface->port;
-	write_tags(hops, id, iface); // clears tags that the id had before, too
+	if (is_set && is_resolved(hop, iface) && iface_current(hops->ifaces, hop->key.iface)) {
+		entry->kind = hop->template ? FIB_HOP_TEMPLATE : FIB_HOP_PLAIN;
+		entry->frame_max = hops_mtu(hops, id, hop->key.via.family) + ETHERNET_BYTES;
+	}
+}
+
+static void free_template(struct hops *hops, const struct fib_template *template)
+{
+	const struct template_lines lines = template_lines(&hops->templates, template);
+
+	rcu_defer_add(hops->defer,
+		(struct rcu_block){.kind = DEFERRED_TEMPLATE, .first = lines.first, .n = lines.n});
 }
 
 static bool leads_to_iface(const struct fib_hop *key)
@@ -300,6 +329,7 @@ static bool leads_to_iface(const struct fib_hop *key)
 void hops_rewrite(struct hops *hops, uint16_t id)
 {
 	const struct fib_hop *key = &hops->hop[id].key;
+	const struct fib_template *old = hops->hop[id].template;
 	const uint16_t oif = leads_to_iface(key) ? key->iface : FIB_NO_OIF;
 	struct fib_hop_entry entry = {.verdict = verdict_of_kind[key->kind], .kind = FIB_HOP_STOP};
 
@@ -309,6 +339,8 @@ void hops_rewrite(struct hops *hops, uint16_t id)
 	if (leads_out(key) && iface_latest(hops->ifaces, key->iface))
 		write_way_out(hops, id, &entry);
 	write_entry(hops, id, &entry);
+	if (old && old != hops->hop[id].template)
+		free_template(hops, old);
 }
 
 void hops_rewrite_iface(struct hops *hops, uint16_t iface)

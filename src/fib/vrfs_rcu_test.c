@@ -112,14 +112,13 @@ static void send_out(struct watch *watch, const struct fib_view *view, uint16_t 
 
 	fib_lookup4(view, &dst, &hop, 1);
 	struct fib_hop_entry checked = fib_hop_load(&view->hops[hop]);
-	if (checked.kind != FIB_HOP_TAGGED)
+	if (checked.kind != FIB_HOP_TEMPLATE)
 		return;
-	struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
-	struct iface_tags tags = fib_tags_load(view, hop);
-	uint16_t tag = tags.bytes[3];
+	const struct fib_template *header = fib_template_load(view, hop);
+	const uint8_t tag = header->bytes[15];
 	watch->n_tagged_out++;
 	watch->n_wrong += checked.port != port_of_tag(tag) || checked.frame_max != 1014 + tag;
-	watch->n_wrong += entry.macs[5] != tag || entry.macs[11] != tag;
+	watch->n_wrong += header->bytes[5] != tag || header->bytes[11] != tag;
 }
 
 static void look_at_neighbour(struct watch *watch, const struct fib_view *view)
