@@ -273,9 +273,12 @@ uint16_t hops_mtu(const struct hops *hops, uint16_t id, uint8_t family)
 	return iface_mtu(latest, family) - (hop->template ? hop->template->mtu_bytes : 0);
 }
 
-// False: there is no memory for a template, so the hop keeps what it had.
+// A hop that has never been resolved needs no template. False: there is no memory for one, so the
+// hop keeps what it had.
 static bool set_header(struct hops *hops, struct hop *hop, const struct fib_template *built)
 {
+	if (!hop->template && !is_resolved(hop, iface_latest(hops->ifaces, hop->key.iface)))
+		return true;
 	if (template_is_plain(built)) {
 		hop->template = NULL;
 		return true;

@@ -16,7 +16,7 @@ struct hop {
 	uint32_t n_routes;
 	uint32_t n_holders; // references: routes, the neighbour, built-in routes
 	uint64_t counted_before;
-	const struct fib_template *template; // the latest one; NULL: plain, or no header yet
+	const struct fib_template *template; // the latest one; NULL: plain, or never resolved
 };
 
 enum { HOPS_BUCKETS = 1 << 15 };
