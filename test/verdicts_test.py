@@ -174,7 +174,7 @@ ELSEWHERE = {
     "rpf_failed": "src/datapath/rpf_test.c",
     "fragment_failed": "src/datapath/fragment_test.c",
     "redirect": "src/datapath/punt_test.c",
-    "no_headroom": "src/datapath/tag_test.c",
+    "no_headroom": "src/datapath/encap_test.c",
     "punt_ring_full": "src/datapath/punt_test.c",
     "punt_over_limit": "src/tap/move_test.c",
     "tap_refused": "src/tap/move_test.c",

@@ -281,7 +281,7 @@ def reports_what_each_step_of_a_worker_costs(tmp_path: Path) -> None:
         "empty_share": 0.25,
         "asleep_share": 0.125,
         "poll_gap": {"longest_us": 1234.5, "ago_s": 9.0},
-        "cycles_per_packet": {"rx": 10.0, "parse": 2.5, "tag": 0.0},
+        "cycles_per_packet": {"rx": 10.0, "parse": 2.5, "untag": 0.0},
         "verdicts": {"forward": 300, "runt": 20},
     }
     thread = _reply_once(tmp_path / "s", {"workers": [worker]})

@@ -60,5 +60,6 @@ void burst_keep(struct burst *b, uint64_t mask)
 	b->strict_mask = squeeze(b->strict_mask, kept);
 	b->loose_mask = squeeze(b->loose_mask, kept);
 	b->fragment_mask = squeeze(b->fragment_mask, kept);
+	b->template_mask = squeeze(b->template_mask, kept);
 	b->n = n;
 }

@@ -20,12 +20,13 @@ enum burst_has {
 	BURST_PACKETS = 1 << 0,     // any packet; without, all others are clear, too
 	BURST_SEGMENTS = 1 << 1,    // an mbuf with several segments
 	BURST_TRAILERS = 1 << 2,    // bytes after length[i]
-	BURST_TAGS = 1 << 3,        // VLAN tags that a packet arrived with or leaves with
+	BURST_TAGS = 1 << 3,        // VLAN tags that a packet arrived with
 	BURST_OWN_SOURCES = 1 << 4, // a bit in own_source_mask
 	BURST_REDIRECTS = 1 << 5,   // a bit in redirect_mask
 	BURST_DISCOVERY = 1 << 6,   // a bit in discovery_mask
 	BURST_RPF = 1 << 7,         // a bit in strict_mask or loose_mask
 	BURST_FRAGMENTS = 1 << 8,   // a bit in fragment_mask
+	BURST_TEMPLATES = 1 << 9,   // a bit in template_mask
 };
 
 // Structure of arrays: element i of each array, and bit i of each mask, belong to packet i. If all
@@ -51,10 +52,11 @@ struct burst {
 	uint64_t strict_mask, loose_mask; // the source is checked by its route (rpf)
 	uint64_t fragment_mask; // IPv4: longer than the egress MTU, and to be fragmented; set by
 	                        // check
+	uint64_t template_mask; // the next hop was FIB_HOP_TEMPLATE; set by check
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	// Start of the Ethernet header. For a tagged packet: where the header would start without
 	// the tags, so that the EtherType is at offset 12 and the packet at 14; the MAC addresses
-	// are not there until rewrite writes them.
+	// are not there until rewrite writes them. After encap: the first byte to be sent.
 	uint8_t *frame[BURST_MAX] LINE_ALIGNED;
 	union {
 		uint32_t dst4[BURST_MAX]; // host order
@@ -239,7 +241,7 @@ static inline void burst_clear(struct burst *b)
 // dropped, punted or sent the others.
 void burst_keep(struct burst *b, uint64_t mask);
 
-// Length of the VLAN tags that the packet arrived with. Valid until the tag step.
+// Length of the VLAN tags that the packet arrived with. Valid until the untag step.
 static inline uint16_t burst_tag_bytes(const struct burst *b, uint16_t i)
 {
 	return b->frame[i] - rte_pktmbuf_mtod(b->mbuf[i], uint8_t *);

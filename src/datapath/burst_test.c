@@ -36,6 +36,7 @@ static void deal(struct burst *b)
 	fill(&b->strict_mask, sizeof(b->strict_mask));
 	fill(&b->loose_mask, sizeof(b->loose_mask));
 	fill(&b->fragment_mask, sizeof(b->fragment_mask));
+	fill(&b->template_mask, sizeof(b->template_mask));
 	b->n = dice(BURST_MAX + 1);
 	b->is_ip6 = dice(2);
 	b->has_one_port = dice(2);
@@ -79,6 +80,7 @@ static void expect_packet(const struct burst *b, unsigned at, const struct burst
 	assert_int_equal(b->strict_mask >> at & 1, from->strict_mask >> i & 1);
 	assert_int_equal(b->loose_mask >> at & 1, from->loose_mask >> i & 1);
 	assert_int_equal(b->fragment_mask >> at & 1, from->fragment_mask >> i & 1);
+	assert_int_equal(b->template_mask >> at & 1, from->template_mask >> i & 1);
 }
 
 static void packets_keep_what_belongs_to_them(void **state)

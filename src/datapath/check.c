@@ -32,12 +32,11 @@ static bool keep_long(struct burst *b, uint16_t i, uint16_t most)
 static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t limits[],
 	struct burst *b)
 {
-	uint64_t kept = 0;
+	uint64_t kept = 0, with_template = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		const uint8_t hop_verdict = limits_verdict(limits[i]);
 		uint16_t most = longest(b, i, limits[i]);
-		enum verdict verdict = judge(hop_verdict, most, b->length[i], b->ttl[i]);
+		enum verdict verdict = judge(limits[i], most, b->length[i], b->ttl[i]);
 
 		if (b->linux_mask >> i & 1)
 			verdict = decide_for_linux(w->tap, verdict);
@@ -47,9 +46,12 @@ static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t
 			burst_drop(w, b, i, verdict);
 			continue;
 		}
-		b->has |= judge_is_tagged(hop_verdict) ? BURST_TAGS : 0;
 		kept |= 1ull << i;
+		if (limits_kind(limits[i]) == FIB_HOP_TEMPLATE)
+			with_template |= 1ull << i;
 	}
+	b->template_mask = with_template;
+	b->has |= with_template ? BURST_TEMPLATES : 0;
 	burst_keep(b, kept);
 }
 
@@ -73,7 +75,7 @@ static inline bool check_one_hop(struct burst *b, unsigned n, uint32_t limits[])
 		           (uint8_t)judge_is_too_long(b->length[i], longest);
 	b->port[0] = limits_port(same);
 	b->has_one_port = true;
-	if (likely(!is_slow && judge_are_plain(limits_verdict(same)) && !b->linux_mask))
+	if (likely(!is_slow && judge_are_plain(limits_kind(same)) && !b->linux_mask))
 		return true;
 	for (unsigned i = 0; i < n; i++) {
 		limits[i] = same;
@@ -113,7 +115,7 @@ static inline bool check_each_hop(struct burst *b, unsigned n, const uint32_t *r
 	for (unsigned i = 0; i < n; i++)
 		port[i] = limits_port(limits[i]);
 	b->has_one_port = !limits_port(differ);
-	return judge_are_plain(limits_verdict(all)) && !(too_long | expired | !!b->linux_mask);
+	return judge_are_plain(limits_kind(all)) && !(too_long | expired | !!b->linux_mask);
 }
 
 static inline __attribute__((always_inline)) bool check_first(struct burst *b, unsigned n,

@@ -290,6 +290,11 @@ static struct burst *one_packet(uint16_t hop, uint8_t ttl, uint16_t length)
 	return b;
 }
 
+static struct fib_hop_entry stopping(uint8_t verdict)
+{
+	return (struct fib_hop_entry){.verdict = verdict, .kind = FIB_HOP_STOP};
+}
+
 static void check_names_what_stops_a_packet(void **state)
 {
 	static const struct {
@@ -306,11 +311,10 @@ static void check_names_what_stops_a_packet(void **state)
 		{2, 60, 1, VERDICT_LOCAL}, // local: TTL does not matter
 		{3, 60, 64, VERDICT_NEIGHBOUR_UNRESOLVED},
 	};
-	hops[0] = (struct fib_hop_entry){.verdict = VERDICT_NO_ROUTE};
+	hops[0] = stopping(VERDICT_NO_ROUTE);
 	hops[1] = (struct fib_hop_entry){.frame_max = 1514, .port = 2};
-	hops[2] = (struct fib_hop_entry){.verdict = VERDICT_LOCAL};
-	hops[3] =
-		(struct fib_hop_entry){.frame_max = 1514, .verdict = VERDICT_NEIGHBOUR_UNRESOLVED};
+	hops[2] = stopping(VERDICT_LOCAL);
+	hops[3] = stopping(VERDICT_NEIGHBOUR_UNRESOLVED);
 
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
 		struct burst *b = one_packet(rows[i].hop, rows[i].ttl, rows[i].length);
@@ -435,7 +439,7 @@ static void make_group(void)
 {
 	uint32_t first = FIB_GROUP_BUCKETS;
 
-	hops[5] = (struct fib_hop_entry){.verdict = FIB_VERDICT_GROUP};
+	hops[5] = (struct fib_hop_entry){.kind = FIB_HOP_GROUP};
 	memcpy(hops[5].macs, &first, sizeof(first));
 	for (unsigned i = 0; i < FIB_GROUP_BUCKETS; i++)
 		buckets[first + i] = i < 512 ? 1 : i < 768 ? 2 : 4;

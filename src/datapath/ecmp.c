@@ -131,7 +131,7 @@ static inline __attribute__((always_inline)) bool select_members(struct burst *b
 	for (uint16_t i = 0; i < b->n; i++) {
 		struct fib_hop_entry entry = fib_hop_load(&view->hops[b->hop[i]]);
 
-		if (entry.verdict != FIB_VERDICT_GROUP)
+		if (entry.kind != FIB_HOP_GROUP)
 			continue;
 		uint32_t slot = (hash(b, i) >> 20) % FIB_GROUP_BUCKETS;
 		slot += fib_entry_group(&entry);

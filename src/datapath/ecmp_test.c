@@ -21,7 +21,7 @@ struct frame {
 	uint16_t n;
 };
 
-static struct fib_hop_entry hops[2] = {[GROUP] = {.verdict = FIB_VERDICT_GROUP}};
+static struct fib_hop_entry hops[2] = {[GROUP] = {.kind = FIB_HOP_GROUP}};
 static uint16_t buckets[FIB_GROUP_BUCKETS];
 static uint8_t layer3;
 static const struct fib_view view = {.hops = hops, .bucket = buckets, .layer3_hash = &layer3};
@@ -238,7 +238,7 @@ static void the_use_of_a_resilient_groups_bucket_is_noted(void **state)
 	static uint32_t used[FIB_GROUP_BUCKETS];
 	static const uint32_t epochs[] = {7, 8};
 	static struct burst b;
-	struct fib_hop_entry entry[2] = {[GROUP] = {.verdict = FIB_VERDICT_GROUP}};
+	struct fib_hop_entry entry[2] = {[GROUP] = {.kind = FIB_HOP_GROUP}};
 	const struct wire_recipe recipe = random_packet(4);
 	const struct frame packet = build(&recipe);
 	struct rte_mbuf mbuf = {.buf_addr = (void *)(uintptr_t)packet.at, .data_len = packet.n};

@@ -1,16 +1,16 @@
 // Fragments IPv4 packets that are longer than the MTU of their next hop (RFC 791; RFC 1812, 5.2.6),
-// as Linux does. Called after the packets are rewritten and tagged, and only for bursts with such
-// packets; the fragments are sent in the packet's place, in order. Worker.
+// as Linux does. Called after the packets are rewritten, and only for bursts with such packets; the
+// fragments are encapsulated and sent in the packet's place, in order. Worker.
 #include "wire/fragment.h"
 #include "datapath/steps.h"
 
 enum { FRAGMENTS_MAX = BURST_MAX }; // packets of more fragments are left to Linux
 
-// The longest frame without tags that a buffer holds.
+// The longest frame that a buffer holds; what encap adds has space before it.
 static uint16_t room_of(const struct rte_mempool *pool)
 {
 	return rte_pktmbuf_data_room_size((struct rte_mempool *)(uintptr_t)pool) -
-	       RTE_PKTMBUF_HEADROOM - sizeof(struct iface_tags);
+	       RTE_PKTMBUF_HEADROOM;
 }
 
 bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max)
@@ -20,16 +20,6 @@ bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max
 
 	return wire_fragment_plan(&plan, ip, frame_max - WIRE_ETHER_BYTES) &&
 	       plan.n <= FRAGMENTS_MAX && frame_max <= room_of(b->mbuf[i]->pool);
-}
-
-// Length of the Ethernet header with its tags.
-static uint16_t header_bytes(const uint8_t *frame)
-{
-	uint16_t n = WIRE_ETHER_BYTES;
-
-	while (frame[n - 2] != WIRE_ETHERTYPE_IP4 >> 8 || frame[n - 1])
-		n += WIRE_VLAN_BYTES;
-	return n;
 }
 
 // Copies n bytes of a frame, which may be in several segments.
@@ -44,13 +34,13 @@ static void copy(const struct rte_mbuf *from, uint32_t at, uint32_t n, uint8_t *
 static void write_fragment(const struct burst *b, uint16_t i, const struct wire_fragments *plan,
 	unsigned number, struct rte_mbuf *to)
 {
-	const uint16_t ether = header_bytes(b->frame[i]), bytes = wire_fragment_bytes(plan, number);
-	const uint16_t headers = ether + plan->header_bytes;
-	const struct wire_ip4 *ip = (const void *)(b->frame[i] + ether);
+	const uint16_t bytes = wire_fragment_bytes(plan, number);
+	const uint16_t headers = WIRE_ETHER_BYTES + plan->header_bytes;
+	const struct wire_ip4 *ip = (const void *)(b->frame[i] + WIRE_ETHER_BYTES);
 	uint8_t *frame = (uint8_t *)rte_pktmbuf_append(to, headers + bytes);
 
-	memcpy(frame, b->frame[i], ether);
-	wire_fragment_header(plan, number, ip, (void *)(frame + ether));
+	memcpy(frame, b->frame[i], WIRE_ETHER_BYTES);
+	wire_fragment_header(plan, number, ip, (void *)(frame + WIRE_ETHER_BYTES));
 	copy(b->mbuf[i], headers + wire_fragment_start(plan, number), bytes, frame + headers);
 }
 
@@ -59,16 +49,26 @@ static void flush(struct worker *w, struct burst *out)
 {
 	const uint16_t has = out->has;
 
+	if (out->template_mask)
+		datapath_encap(w, out);
 	datapath_send(w, out);
 	out->has = has;
+	out->template_mask = 0;
 	burst_free_dropped(w); // there is space for those of one burst
 }
 
-static void add(struct worker *w, struct burst *out, struct rte_mbuf *mbuf, uint8_t port)
+// Packet i of `b`, or a fragment of it.
+static void add(struct worker *w, struct burst *out, struct rte_mbuf *mbuf, const struct burst *b,
+	uint16_t i)
 {
-	out->mbuf[out->n] = mbuf;
-	out->length[out->n] = MIN_OF(mbuf->pkt_len, UINT16_MAX);
-	out->port[out->n++] = port;
+	const uint16_t to = out->n++;
+
+	out->mbuf[to] = mbuf;
+	out->frame[to] = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	out->length[to] = MIN_OF(mbuf->pkt_len, UINT16_MAX);
+	out->hop[to] = b->hop[i];
+	out->port[to] = burst_port(b, i);
+	out->template_mask |= (b->template_mask >> i & 1) << to;
 	if (out->n == BURST_MAX)
 		flush(w, out);
 }
@@ -79,13 +79,12 @@ static void fragment(struct worker *w, const struct burst *b, uint16_t i, struct
 {
 	const uint16_t frame_max = fib_frame_max4_load(b->view, b->hop[i]);
 	const uint16_t mtu = MIN_OF(frame_max, room_of(b->mbuf[i]->pool)) - WIRE_ETHER_BYTES;
-	const uint8_t *frame = b->frame[i], port = burst_port(b, i);
-	const struct wire_ip4 *ip = (const void *)(frame + header_bytes(frame));
+	const struct wire_ip4 *ip = (const void *)(b->frame[i] + WIRE_ETHER_BYTES);
 	struct rte_mbuf *made[FRAGMENTS_MAX];
 	struct wire_fragments plan;
 
 	if (be16toh(ip->total_length_be) + WIRE_ETHER_BYTES <= frame_max) {
-		add(w, out, b->mbuf[i], port);
+		add(w, out, b->mbuf[i], b, i);
 		return;
 	}
 	if (!wire_fragment_plan(&plan, ip, mtu) || plan.n > FRAGMENTS_MAX ||
@@ -95,17 +94,17 @@ static void fragment(struct worker *w, const struct burst *b, uint16_t i, struct
 	}
 	for (unsigned k = 0; k < plan.n; k++)
 		write_fragment(b, i, &plan, k, made[k]);
-	stats_add(&w->stat->port[port].copied_packets, plan.n - 1);
+	stats_add(&w->stat->port[burst_port(b, i)].copied_packets, plan.n - 1);
 	w->dropped[w->n_dropped++] = b->mbuf[i]; // to be freed only: one of its fragments counts
 	for (unsigned k = 0; k < plan.n; k++)
-		add(w, out, made[k], port);
+		add(w, out, made[k], b, i);
 }
 
 // Sends the whole burst. Other polls of the batch may have dropped packets, too.
 void datapath_fragment(struct worker *w, struct burst *b)
 {
 	struct burst out = {
-		.has = b->has,
+		.has = b->has & ~BURST_FRAGMENTS,
 		.in_port = b->in_port,
 		.has_one_iif = true,
 		.has_one_vrf = true,
@@ -117,7 +116,7 @@ void datapath_fragment(struct worker *w, struct burst *b)
 		if (b->fragment_mask >> i & 1)
 			fragment(w, b, i, &out);
 		else
-			add(w, &out, b->mbuf[i], burst_port(b, i));
+			add(w, &out, b->mbuf[i], b, i);
 	}
 	flush(w, &out);
 	burst_keep(b, 0);

@@ -5,12 +5,13 @@
 #pragma once
 
 #include "datapath/burst.h"
+#include "stats/verdict.h"
 
 #include <stddef.h>
 
 _Static_assert(offsetof(struct fib_hop_entry, frame_max) == 12 &&
 		       offsetof(struct fib_hop_entry, port) == 14 &&
-		       offsetof(struct fib_hop_entry, verdict) == 15,
+		       offsetof(struct fib_hop_entry, kind) == 15,
 	"the order of the words below");
 enum { LIMITS_AT = offsetof(struct fib_hop_entry, frame_max) };
 
@@ -21,7 +22,7 @@ static inline uint32_t limits_read(const struct fib_view *view, uint16_t hop)
 	return __atomic_load_n((const uint32_t *)(entry + LIMITS_AT), __ATOMIC_RELAXED);
 }
 
-// Returns true if all packets leave through hops in view->plain, untagged, within the TTL and
+// Returns true if all packets leave through hops in view->plain, within the TTL and
 // length limits; then port[], has_one_port and has_one_hop are set. False: check each packet. The
 // scalar variant always returns false.
 bool all_plain_scalar(struct burst *b);
@@ -43,7 +44,14 @@ static inline uint8_t limits_port(uint32_t limits)
 	return limits >> 16 & 0xff;
 }
 
-static inline uint8_t limits_verdict(uint32_t limits)
+static inline uint8_t limits_kind(uint32_t limits)
 {
 	return limits >> 24;
 }
+
+// Of a hop of kind FIB_HOP_STOP.
+static inline enum verdict limits_verdict(uint32_t limits)
+{
+	return (enum verdict)limits_frame_max(limits);
+}
+_Static_assert(offsetof(struct fib_hop_entry, verdict) == LIMITS_AT, "in place of frame_max");

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { ROUNDS = 20000 };
+enum { ROUNDS = 20000, N_PORTS = 256 };
 
 static struct worker worker;
 static struct stats_worker stat;
@@ -22,7 +22,7 @@ static struct rte_mbuf mbuf[BURST_MAX];
 static uint8_t frame[64]; // shared by all packets
 
 // Hops 0 to 599. Every eighth one is not usable, and those beyond FIB_PLAIN_HOPS are not in the
-// summary table.
+// summary table. Nor are those on port FIB_NOT_PLAIN, which is a valid one.
 enum { SOME_HOPS = 600, LEAST_FRAME = 1000 };
 static void make_hops(struct fib_hop_entry all[], uint16_t most[], struct fib_plain_hops *plain)
 {
@@ -31,9 +31,14 @@ static void make_hops(struct fib_hop_entry all[], uint16_t most[], struct fib_pl
 		bool is_plain = id % 8;
 
 		most[id] = LEAST_FRAME + dice(9);
-		all[id] = (struct fib_hop_entry){.frame_max = most[id],
-			.port = id % 32 < 4 ? 254 : dice(FIB_NOT_PLAIN),
-			.verdict = is_plain ? VERDICT_FORWARD : VERDICT_BLACKHOLE};
+		all[id] = (struct fib_hop_entry){
+			.port = id % 32 < 4 ? 254 : dice(N_PORTS),
+			.kind = is_plain ? FIB_HOP_PLAIN : FIB_HOP_STOP,
+		};
+		if (is_plain)
+			all[id].frame_max = most[id];
+		else
+			all[id].verdict = VERDICT_BLACKHOLE;
 		if (id < FIB_PLAIN_HOPS)
 			plain->port[id] = is_plain ? all[id].port : FIB_NOT_PLAIN;
 	}
@@ -126,24 +131,37 @@ static void hops_in_brief_are_no_shortcut(void **state)
 	assert_true(worker.variant == &datapath_scalar || n_passed > ROUNDS / 4);
 }
 
-// Next hops of every kind. IPv4 packets to some may be longer than their entries say.
-static void make_any_hops(struct fib_hop_entry all[], uint16_t most[], struct fib_plain_hops *plain)
+static uint8_t any_kind(void)
 {
-	static const uint8_t verdicts[] = {VERDICT_FORWARD, VERDICT_FORWARD, FIB_VERDICT_TAGGED,
-		VERDICT_BLACKHOLE, VERDICT_LOCAL, VERDICT_NEIGHBOUR_UNRESOLVED};
+	return dice(8) ? FIB_HOP_PLAIN : dice(FIB_HOP_STOP + 1);
+}
+
+// Next hops of every kind; the members of the group are not groups. IPv4 packets to some may be
+// longer than their entries say.
+static void make_any_hops(struct fib_hop_entry all[], uint16_t most[], uint16_t bucket[],
+	struct fib_plain_hops *plain)
+{
+	static const uint8_t verdicts[] = {VERDICT_BLACKHOLE, VERDICT_LOCAL,
+		VERDICT_NEIGHBOUR_UNRESOLVED};
 
 	plain->frame_max = LEAST_FRAME;
 	memset(plain->port, FIB_NOT_PLAIN, sizeof(plain->port));
 	for (unsigned id = 0; id < SOME_HOPS; id++) {
-		uint8_t verdict = verdicts[dice(8) ? 0 : dice(ARRAY_LEN(verdicts))];
+		const uint8_t kind = any_kind();
 
-		all[id] = (struct fib_hop_entry){.frame_max = LEAST_FRAME + dice(3),
-			.port = dice(FIB_NOT_PLAIN),
-			.verdict = verdict};
-		most[id] = all[id].frame_max + dice(3);
-		if (id < FIB_PLAIN_HOPS && verdict == VERDICT_FORWARD)
+		all[id] = (struct fib_hop_entry){.port = dice(N_PORTS), .kind = kind};
+		most[id] = LEAST_FRAME + dice(5);
+		if (kind == FIB_HOP_STOP)
+			all[id].verdict = verdicts[dice(ARRAY_LEN(verdicts))];
+		else if (kind != FIB_HOP_GROUP)
+			all[id].frame_max = LEAST_FRAME + dice(most[id] - LEAST_FRAME + 1);
+		if (id < FIB_PLAIN_HOPS && kind == FIB_HOP_PLAIN)
 			plain->port[id] = all[id].port;
 	}
+	for (unsigned i = 0; i < FIB_GROUP_BUCKETS; i++)
+		do
+			bucket[i] = dice(SOME_HOPS);
+		while (all[bucket[i]].kind == FIB_HOP_GROUP);
 }
 
 static uint8_t any_ttl(void)
@@ -166,27 +184,31 @@ static void deal_any(struct burst *b)
 	}
 }
 
-// In the simplest way.
+// In the simplest way; no hop is a group.
 static enum verdict expected_verdict(const struct burst *b, unsigned i)
 {
 	const struct fib_hop_entry *hop = &b->view->hops[b->hop[i]];
 	const unsigned most = b->is_ip6 ? hop->frame_max : b->view->frame_max4[b->hop[i]];
-	enum verdict verdict = hop->verdict;
+	enum verdict verdict = hop->kind == FIB_HOP_STOP ? hop->verdict
+	                       : b->ttl[i] < 2           ? VERDICT_TTL_EXPIRED
+	                       : b->length[i] > most     ? VERDICT_MTU_EXCEEDED
+	                                                 : VERDICT_FORWARD;
 
-	if (verdict == VERDICT_FORWARD || hop->verdict == FIB_VERDICT_TAGGED)
-		verdict = b->ttl[i] < 2         ? VERDICT_TTL_EXPIRED
-		          : b->length[i] > most ? VERDICT_MTU_EXCEEDED
-		                                : VERDICT_FORWARD;
-	assert_int_equal(judge(hop->verdict, most, b->length[i], b->ttl[i]), verdict);
+	assert_int_equal(judge(limits_read(b->view, b->hop[i]), most, b->length[i], b->ttl[i]),
+		verdict);
 	return b->linux_mask >> i & 1 ? VERDICT_LINUX : verdict;
 }
 
-static void expect_judged(const struct burst *judged, const struct burst *dealt,
+static void expect_judged(const struct burst *judged, const struct burst *unresolved,
 	const uint64_t before[N_VERDICTS])
 {
+	static struct burst resolved;
+	const struct burst *dealt = &resolved;
 	uint64_t want[N_VERDICTS];
 	unsigned n = 0;
 
+	resolved = *unresolved;
+	datapath_ecmp(&resolved);
 	memcpy(want, before, sizeof(want));
 	for (unsigned i = 0; i < dealt->n; i++) {
 		const struct fib_hop_entry *hop = &dealt->view->hops[dealt->hop[i]];
@@ -201,7 +223,8 @@ static void expect_judged(const struct burst *judged, const struct burst *dealt,
 		assert_int_equal(judged->hop[n], dealt->hop[i]);
 		assert_true(!judged->has_one_hop || judged->hop[0] == dealt->hop[i]);
 		assert_int_equal(burst_port(judged, n), hop->port);
-		assert_true(hop->verdict == VERDICT_FORWARD || judged->has & BURST_TAGS);
+		assert_int_equal(judged->template_mask >> n & 1, hop->kind == FIB_HOP_TEMPLATE);
+		assert_true(hop->kind == FIB_HOP_PLAIN || judged->has & BURST_TEMPLATES);
 		n++;
 	}
 	assert_int_equal(judged->n, n);
@@ -212,16 +235,21 @@ static void expect_judged(const struct burst *judged, const struct burst *dealt,
 static void all_judge_alike(void **state)
 {
 	static struct fib_hop_entry all[SOME_HOPS];
-	static uint16_t most[SOME_HOPS];
+	static uint16_t most[SOME_HOPS], bucket[FIB_GROUP_BUCKETS];
 	static struct fib_plain_hops plain, none;
 	static struct tap_worker tap;
 	const struct datapath_variant *const variants[] = {&datapath_scalar,
 		datapath_choose_variant()};
 	const uint8_t layer3 = 0;
-	const struct fib_view views[] = {
-		{.hops = all, .plain = &plain, .frame_max4 = most, .layer3_hash = &layer3},
-		{.hops = all, .plain = &none, .frame_max4 = most, .layer3_hash = &layer3}};
+	struct fib_view views[2] = {{.hops = all,
+		.plain = &plain,
+		.frame_max4 = most,
+		.bucket = bucket,
+		.layer3_hash = &layer3}};
 	unsigned n_passed = 0;
+
+	views[1] = views[0];
+	views[1].plain = &none;
 
 	memset(none.port, FIB_NOT_PLAIN, sizeof(none.port));
 	memset(tap.class_of, CLASS_NONE, sizeof(tap.class_of));
@@ -230,7 +258,7 @@ static void all_judge_alike(void **state)
 		uint64_t before[N_VERDICTS];
 
 		if (round % 50 == 0)
-			make_any_hops(all, most, &plain);
+			make_any_hops(all, most, bucket, &plain);
 		deal_any(&dealt);
 		for (unsigned way = 0; way < ARRAY_LEN(variants) * ARRAY_LEN(views); way++) {
 			worker = (struct worker){.stat = &stat, .variant = variants[way % 2]};
@@ -257,7 +285,7 @@ static void limits_are_those_of_each_hop(void **state)
 		all[i] = (struct fib_hop_entry){.macs = {0xff, 0xff},
 			.frame_max = dice(UINT16_MAX),
 			.port = i,
-			.verdict = i >> 8};
+			.kind = i >> 8};
 	for (unsigned n = 1; n <= BURST_MAX; n++) {
 		uint16_t *hop = malloc(n * sizeof(*hop)); // ASan checks accesses past its end
 
@@ -269,7 +297,7 @@ static void limits_are_those_of_each_hop(void **state)
 			variants[k]->limits(&many, hop, limits, n);
 			for (unsigned i = 0; i < n; i++) {
 				assert_int_equal(limits_port(limits[i]), hop[i] & 0xff);
-				assert_int_equal(limits_verdict(limits[i]), hop[i] >> 8);
+				assert_int_equal(limits_kind(limits[i]), hop[i] >> 8);
 				assert_int_equal(limits_frame_max(limits[i]),
 					all[hop[i]].frame_max);
 			}

@@ -5,8 +5,7 @@
 // Worker.
 #pragma once
 
-#include "fib/fib_fast.h"
-#include "stats/verdict.h"
+#include "datapath/hop_limits.h"
 
 #include <stdbool.h>
 
@@ -22,36 +21,24 @@ static inline bool judge_is_expired(uint8_t ttl)
 	return ttl <= JUDGE_TTL_LAST;
 }
 
-// `most`: the longest frame that may be sent to the hop, without tags.
+// `most`: the longest frame that may be sent to the hop, without what encap adds.
 static inline bool judge_is_too_long(uint16_t length, uint16_t most)
 {
 	return length > most;
 }
 
-static inline bool judge_is_tagged(uint8_t hop_verdict)
-{
-	return hop_verdict == FIB_VERDICT_TAGGED;
-}
-
-// Whether packets to all of these hops leave as they are, without tags; `all`: their verdicts ORed.
+// Whether packets to all of these hops leave as they are; `all`: their kinds ORed.
 static inline bool judge_are_plain(uint8_t all)
 {
-	return all == VERDICT_FORWARD;
+	return all == FIB_HOP_PLAIN;
 }
-_Static_assert(VERDICT_FORWARD == 0, "an OR of verdicts is forward only if all are");
+_Static_assert(FIB_HOP_PLAIN == 0, "an OR of kinds is plain only if all are");
 
-// Whether packets to this hop leave, TTL and length aside: at once or when its neighbour is
-// resolved.
+// Whether packets with this verdict of their hop (fib_entry_verdict) leave, TTL and length aside:
+// at once or when its neighbour is resolved.
 static inline bool judge_leaves(uint8_t hop_verdict)
 {
-	switch (hop_verdict) {
-	case VERDICT_FORWARD:
-	case VERDICT_NEIGHBOUR_UNRESOLVED:
-	case FIB_VERDICT_TAGGED:
-	case FIB_VERDICT_GROUP:
-		return true;
-	}
-	return false;
+	return hop_verdict == VERDICT_FORWARD || hop_verdict == VERDICT_NEIGHBOUR_UNRESOLVED;
 }
 
 #if defined(__AVX512BW__)
@@ -66,12 +53,12 @@ static inline __mmask32 judge_are_too_long(__m512i length, __m512i most)
 }
 #endif
 
-// The verdict of a packet. The route comes first: TTL and length do not matter for packets that are
-// not forwarded.
-static inline enum verdict judge(uint8_t hop_verdict, uint16_t most, uint16_t length, uint8_t ttl)
+// The verdict of a packet whose hop is not a group, and has these limits. The route comes first:
+// TTL and length do not matter for packets that are not forwarded.
+static inline enum verdict judge(uint32_t limits, uint16_t most, uint16_t length, uint8_t ttl)
 {
-	if (!judge_are_plain(hop_verdict) && !judge_is_tagged(hop_verdict))
-		return hop_verdict;
+	if (limits_kind(limits) == FIB_HOP_STOP)
+		return limits_verdict(limits);
 	if (judge_is_expired(ttl))
 		return VERDICT_TTL_EXPIRED;
 	return judge_is_too_long(length, most) ? VERDICT_MTU_EXCEEDED : VERDICT_FORWARD;

@@ -113,6 +113,7 @@ static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 	b->strict_mask = -(uint64_t)flags.is_strict;
 	b->loose_mask = -(uint64_t)flags.is_loose;
 	b->fragment_mask = 0;
+	b->template_mask = 0;
 	b->iif[0] = p->in_port;
 	b->vrf[0] = p->iface.vrf;
 }

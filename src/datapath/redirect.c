@@ -4,8 +4,6 @@
 
 #include <rte_cycles.h>
 
-enum { TAG = 4 };
-
 // A token bucket, stored as a theoretical arrival time (GCRA, ITU-T I.371).
 static bool may_punt(struct worker *w, uint64_t now)
 {
@@ -24,31 +22,10 @@ static bool may_punt(struct worker *w, uint64_t now)
 	return true;
 }
 
-// The tags that a packet arrived with, except priority tags (VID 0).
-static struct iface_tags tags_in(const struct burst *b, uint16_t i)
+// Whether the packet leaves by the interface on which it came in.
+static bool returns(const struct burst *b, uint16_t i)
 {
-	const uint8_t *tag = rte_pktmbuf_mtod(b->mbuf[i], const uint8_t *) + 12;
-	struct iface_tags tags = {{0}};
-	uint8_t *to = tags.bytes;
-
-	for (uint16_t left = burst_tag_bytes(b, i); left; left -= TAG, tag += TAG) {
-		uint8_t vid_high = tag[2] & 0x0f;
-
-		if (!(vid_high | tag[3]))
-			continue;
-		memcpy(to, (uint8_t[TAG]){tag[0], tag[1], vid_high, tag[3]}, TAG);
-		to += TAG;
-	}
-	return tags;
-}
-
-// The port is already known to be the same: checks that the packet leaves with the tags that it
-// arrived with.
-static bool has_same_tags(const struct burst *b, uint16_t i)
-{
-	struct iface_tags came = tags_in(b, i), leaves = fib_tags_load(b->view, b->hop[i]);
-
-	return load64(came.bytes) == load64(leaves.bytes);
+	return fib_oif_load(b->view, b->hop[i]) == burst_iif(b, i);
 }
 
 // Whether some packet leaves through its input port.
@@ -68,10 +45,7 @@ static __attribute__((noinline)) void punt_some(struct worker *w, struct burst *
 	uint64_t now = rte_rdtsc(), kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		bool returns = b->redirect_mask >> i & 1 && burst_port(b, i) == b->in_port &&
-		               has_same_tags(b, i);
-
-		if (returns && may_punt(w, now))
+		if (b->redirect_mask >> i & 1 && returns(b, i) && may_punt(w, now))
 			burst_drop(w, b, i, VERDICT_REDIRECT);
 		else
 			kept |= 1ull << i;

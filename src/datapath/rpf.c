@@ -7,7 +7,9 @@
 
 static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
 {
-	return fib_hop_load(&view->hops[hop]).verdict;
+	const struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
+
+	return fib_entry_verdict(&entry);
 }
 
 static struct fib_key6 source6(const uint8_t *frame)
@@ -122,14 +124,15 @@ static uint16_t go_on(const struct burst *b, uint16_t i, uint16_t hop)
 static enum verdict decide(const struct burst *b, uint16_t i, uint16_t hop)
 {
 	const struct fib_hop_entry entry = fib_hop_load(&b->view->hops[hop]);
+	const uint8_t verdict = fib_entry_verdict(&entry);
 
 	if (is_reached(b, i, hop)) // in the main table
 		return VERDICT_FORWARD;
-	if (entry.verdict == FIB_VERDICT_GROUP)
+	if (entry.kind == FIB_HOP_GROUP)
 		return decide_group(b, i, &entry);
-	if (judge_leaves(entry.verdict))
+	if (judge_leaves(verdict))
 		return VERDICT_RPF_FAILED;
-	return b->is_ip6 ? decide6(entry.verdict) : decide4(entry.verdict);
+	return b->is_ip6 ? decide6(verdict) : decide4(verdict);
 }
 
 // Of IPv6 also what Linux forwards: it does not check it.

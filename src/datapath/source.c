@@ -6,7 +6,9 @@
 
 static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
 {
-	return fib_hop_load(&view->hops[hop]).verdict;
+	const struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
+
+	return fib_entry_verdict(&entry);
 }
 
 // Returns a bit for each of the packets in `mask` whose hop is local.

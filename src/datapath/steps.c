@@ -32,8 +32,9 @@ static const struct step {
 	{"redirect", PHASE_AFTER, BOTH, BURST_REDIRECTS, has_taps, datapath_redirect},
 	{"rewrite", PHASE_AFTER, BOTH, BURST_PACKETS, NULL, datapath_rewrite},
 	{"trim", PHASE_AFTER, BOTH, BURST_TRAILERS, NULL, datapath_trim},
-	{"tag", PHASE_AFTER, BOTH, BURST_TAGS, NULL, datapath_tag},
+	{"untag", PHASE_AFTER, BOTH, BURST_TAGS, NULL, datapath_untag},
 	{"fragment", PHASE_AFTER, IP4, BURST_FRAGMENTS, NULL, datapath_fragment},
+	{"encap", PHASE_AFTER, BOTH, BURST_TEMPLATES, NULL, datapath_encap},
 	{"send", PHASE_AFTER, BOTH, BURST_PACKETS, NULL, datapath_send},
 	{"free", PHASE_FREE, BOTH, BURST_PACKETS, NULL, NULL},
 };

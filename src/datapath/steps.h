@@ -49,16 +49,19 @@ bool datapath_ecmp(struct burst *b);
 void datapath_redirect(struct worker *w, struct burst *b);
 // Writes what forwarding changes in all frames (variant.h).
 void datapath_rewrite(struct worker *w, struct burst *b);
-// Trims frames to length[i], before tag.
+// Trims frames to length[i], before untag.
 void datapath_trim(struct worker *w, struct burst *b);
-// Removes the VLAN tags that packets arrived with and inserts those of their next hops.
-void datapath_tag(struct worker *w, struct burst *b);
+// Removes the VLAN tags that packets arrived with.
+void datapath_untag(struct worker *w, struct burst *b);
 // Whether a packet longer than frame_max may be fragmented by this worker; false: it is punted.
 // Part of check.
 bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max);
 // Fragments the packets in fragment_mask and sends all packets; the burst is empty afterwards.
 // Called only for bursts with BURST_FRAGMENTS.
 void datapath_fragment(struct worker *w, struct burst *b);
+// Writes the headers of next hops with a template in front of the packets in template_mask; drops
+// packets whose buffers have no space for them.
+void datapath_encap(struct worker *w, struct burst *b);
 // Groups packets by output port and transmits them; those that a device refuses are dropped and
 // counted. The burst is empty afterwards.
 void datapath_send(struct worker *w, struct burst *b);

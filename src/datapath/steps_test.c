@@ -69,17 +69,19 @@ static void receive_one(uint16_t iface, const char *dst)
 static void cycles_are_those_of_the_steps_that_ran(void **state)
 {
 	static const char *const always[] = {"rx", "parse", "lookup", "check", "rewrite", "send"};
+	static const char *const dst[] = {"10.1.2.3", "2001:db8:1::3", "10.20.2.3",
+		"2001:db8:14::3"};
 
 	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
-		for (unsigned i = 0; i < 4; i++) {
-			const bool is_tagged = i % 2;
-			const char *dst = i / 2 ? "2001:db8:1::3" : "10.1.2.3";
+		for (unsigned i = 0; i < 8; i++) {
+			const bool is_tagged = i & 1, leaves_tagged = i & 4;
 
 			fake_reset(fake_variants[v]);
-			receive_one(is_tagged ? TAGGED_IN : PLAIN_IN, dst);
+			receive_one(is_tagged ? TAGGED_IN : PLAIN_IN, dst[i / 2]);
 			for (unsigned k = 0; k < ARRAY_LEN(always); k++)
 				assert_true(has_cycles(always[k]));
-			assert_int_equal(has_cycles("tag"), is_tagged);
+			assert_int_equal(has_cycles("untag"), is_tagged);
+			assert_int_equal(has_cycles("encap"), leaves_tagged);
 			assert_false(has_cycles("xconnect") || has_cycles("source") ||
 				     has_cycles("trim") || has_cycles("discovery"));
 		}

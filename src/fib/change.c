@@ -160,7 +160,7 @@ static void release_hops(struct batch *batch)
 	for (size_t i = 0; i < batch->n_edits; i++)
 		if (batch->edits[i].hop)
 			hops_release(&batch->fib->hops, batch->edits[i].hop);
-	hops_sweep(&batch->fib->hops, &batch->fib->defer);
+	hops_sweep(&batch->fib->hops);
 }
 
 static bool has_room(const struct batch *batch)
@@ -244,7 +244,7 @@ void change_publish(struct fib *fib, const struct edit *edits, size_t n)
 		else
 			publish6_edits(fib, edits + i, part);
 	}
-	hops_sweep(&fib->hops, &fib->defer);
+	hops_sweep(&fib->hops);
 	rcu_defer_close(&fib->defer, false);
 }
 

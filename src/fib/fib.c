@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { ETHERNET_BYTES = 14, ROOT4_BYTES = 4 * ROOT4_SLOTS, ROOT6_BYTES = 4 << ROOT6_BITS };
+enum { ROOT4_BYTES = 4 * ROOT4_SLOTS, ROOT6_BYTES = 4 << ROOT6_BITS };
 
 // When fib_tidy compacts.
 enum { UNTIDY_LEAST = 4096, UNTIDY_SHARE = 4, QUIET_CALLS = 10, UNTIDY_MOST_TIMES = 4 };
@@ -36,7 +36,6 @@ static void show_to_workers(struct fib *fib)
 		.node6 = blocks_at(&fib->publish6.wide, 0),
 		.leaf6 = blocks_at(&fib->publish6.leaf, 0),
 		.line6 = blocks_at(&fib->publish6.line, 0),
-		.tags = fib->hops.tags,
 		.frame_max4 = fib->hops.frame_max4,
 		.oif = fib->hops.oif,
 		.oifs = fib->groups.oifs,
@@ -59,6 +58,7 @@ static void free_block(void *ctx, struct rcu_block block)
 		[DEFERRED_LEAF6] = &fib->publish6.leaf,
 		[DEFERRED_LINE6] = &fib->publish6.line,
 		[DEFERRED_WIDE6] = &fib->publish6.wide,
+		[DEFERRED_TEMPLATE] = &fib->hops.templates,
 	};
 
 	if (block.kind != DEFERRED_HOP) {
@@ -81,6 +81,7 @@ static int open_parts(struct fib *fib)
 	if (groups_open(&fib->groups))
 		goto close_hops;
 	fib->hops.groups = &fib->groups;
+	fib->hops.defer = &fib->defer;
 	fib->hops.ifaces = &fib->ifaces;
 	if (rib_open(&fib->rib, &fib->hops))
 		goto close_groups;
@@ -210,13 +211,6 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 	return true;
 }
 
-// Workers handle tagged hops and groups separately; for users both forward.
-static uint8_t reported_verdict(uint8_t verdict)
-{
-	return verdict == FIB_VERDICT_TAGGED || verdict == FIB_VERDICT_GROUP ? VERDICT_FORWARD
-	                                                                     : verdict;
-}
-
 bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 {
 	const struct hop *hop = &fib->hops.hop[id];
@@ -225,16 +219,15 @@ bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 	if (!id || id > fib->hops.max_id || hop->key.kind >= N_FIB_KINDS)
 		return false;
 	*out = (struct fib_hop_info){.hop = hop->key,
-		.verdict = reported_verdict(entry->verdict),
+		.verdict = fib_entry_verdict(entry),
+		.mtu = hops_mtu(&fib->hops, id, hop->key.via.family),
 		.n_routes = hop->n_routes,
 		.is_neighbour = hop->is_neighbour,
 		.counted_before = hop->counted_before};
-	if (entry->frame_max)
-		out->mtu = entry->frame_max - ETHERNET_BYTES;
 	if (hop->is_neighbour)
 		out->mac = hop->mac;
-	else if (out->verdict == VERDICT_FORWARD && hop->key.kind != FIB_GROUP)
-		memcpy(out->mac.bytes, entry->macs, sizeof(out->mac.bytes));
+	else if (out->verdict == VERDICT_FORWARD && hop->key.kind == FIB_PEER)
+		out->mac = iface_latest(&fib->ifaces, hop->key.iface)->peer;
 	return true;
 }
 
@@ -280,6 +273,7 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.worker_bytes6 = fib->n_vrfs * ROOT6_BYTES + blocks_bytes(&six->wide) +
 	                         blocks_bytes(&six->leaf) + blocks_bytes(&six->line),
 		.worker_bytes_hops = (fib->hops.max_id + 1) * sizeof(struct fib_hop_entry) +
+	                             blocks_bytes(&fib->hops.templates) +
 	                             fib->groups.n_groups * FIB_GROUP_BUCKETS * sizeof(uint16_t),
 		.control_bytes = blocks_bytes(&fib->rib.nodes) + sizeof(*fib) +
 	                         iface_table_bytes(&fib->ifaces) +

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/word16.h"
 #include "iface/iface_fast.h"
+#include "stats/verdict.h"
 
 #include <rte_prefetch.h>
 #include <stdbool.h>
@@ -45,29 +46,54 @@ struct fib_node6 {
 	uint32_t unused;
 } __attribute__((aligned(16)));
 
-// A next hop as workers read it: 16 bytes, read and replaced as one aligned 16-byte word. Its port
-// and tags never change between two quiescent states of a worker that read it as forwarding.
-struct fib_hop_entry {
-	uint8_t macs[12];   // destination, source
-	uint16_t frame_max; // longest frame that may be sent, without FCS and tags: MTU + 14; for
-	                    // IPv4 packets via an IPv6 neighbour: fib_frame_max4_load
-	uint8_t port;
-	uint8_t verdict; // VERDICT_FORWARD, a reason not to, or a value below
-} __attribute__((aligned(16)));
+// What workers do with packets to a hop. The kinds of a burst are ORed, so plain is 0.
+enum fib_hop_kind {
+	FIB_HOP_PLAIN,    // forward them with its MACs
+	FIB_HOP_TEMPLATE, // forward them with the header of its template
+	FIB_HOP_GROUP,    // they go to hop bucket[fib_entry_group + hash of the flow %
+	                  // FIB_GROUP_BUCKETS], which is not a group
+	FIB_HOP_STOP,     // drop or punt them
+};
+enum { FIB_GROUP_BUCKETS = 1024 };
 
-// A hop with this verdict is a group: its packets go to hop bucket[first bucket + hash of the flow
-// % FIB_GROUP_BUCKETS], which is not a group. TAGGED: forwarded with the VLAN tags in tags[hop].
-enum { FIB_VERDICT_GROUP = 255, FIB_VERDICT_TAGGED = 254, FIB_GROUP_BUCKETS = 1024 };
+// A next hop as workers read it: 16 bytes, read and replaced as one aligned 16-byte word. The last
+// 4 bytes, its limits, may also be read alone; a worker that does so may write a header after the
+// hop has stopped forwarding: so a hop that stops keeps its MACs or its template, and between two
+// quiescent states of a worker that read it as forwarding, neither its port changes nor a plain hop
+// gets a template or loses it.
+struct fib_hop_entry {
+	uint8_t macs[12]; // destination, source; or a template (fib_template_load) or group
+	union {
+		uint16_t frame_max; // longest frame that may be sent, without FCS and without what
+		                    // a template adds: MTU + 14; for IPv4 packets via an IPv6
+		                    // neighbour: fib_frame_max4_load
+		uint16_t verdict;   // FIB_HOP_STOP: why
+	};
+	uint8_t port; // of hops that forward
+	uint8_t kind; // enum fib_hop_kind
+} __attribute__((aligned(16)));
 
 // Families whose packets are distributed over the members of a group by a hash of layer 3 instead
 // of layer 4 (fib_set_layer3_hash).
 enum { FIB_LAYER3_IP4 = 1, FIB_LAYER3_IP6 = 2 };
 
+// What precedes packets to a hop: MACs, and headers up to the EtherType of the packet, which stays
+// where it is. If `replaced` is 14, the header takes its place, too. Immutable: a hop gets another
+// one instead, and this one is valid until the worker reports a quiescent state. fib/template.h
+// says how one is made.
+enum { FIB_TEMPLATE_MAX = 128, FIB_TEMPLATE_SMALL = 61 };
+struct fib_template {
+	uint8_t length;    // bytes of the header
+	uint8_t replaced;  // bytes of a plain frame that it replaces: 12, or 14
+	uint8_t mtu_bytes; // how many count against the MTU of the interface (not for workers)
+	uint8_t bytes[FIB_TEMPLATE_MAX]; // only `length` of them are readable
+} LINE_ALIGNED;
+
 // Summary table of the first hops, with which check can process a whole burst at once: the port of
-// each hop that forwards without tags, FIB_NOT_PLAIN for all others; and the least frame_max of
-// those hops, or less. Each element is written separately: a port after its entry and after a lower
-// frame_max, and a higher frame_max last. If `limit` is the same before and after the ports are
-// read, none of them has a lower frame_max.
+// each hop of kind FIB_HOP_PLAIN, and FIB_NOT_PLAIN for all others and for those on a port with
+// that number; and the least frame_max of the former, or less. Each element is written separately:
+// a port after its entry and after a lower frame_max, and a higher frame_max last. If `limit` is
+// the same before and after the ports are read, none of them has a lower frame_max.
 enum { FIB_PLAIN_HOPS = 512, FIB_NOT_PLAIN = 255 };
 struct fib_plain_hops {
 	uint8_t port[FIB_PLAIN_HOPS];
@@ -98,6 +124,13 @@ enum { FIB_NO_OIF = 0xffff, FIB_MANY_OIFS = 0xfffe, FIB_GROUP_OIFS = 8 };
 struct fib_group_oifs {
 	uint16_t oif[FIB_GROUP_OIFS];
 } __attribute__((aligned(16)));
+
+// Why packets to a hop are stopped; VERDICT_FORWARD: they are not. Those of a group follow its
+// members.
+static inline uint8_t fib_entry_verdict(const struct fib_hop_entry *entry)
+{
+	return entry->kind == FIB_HOP_STOP ? entry->verdict : VERDICT_FORWARD;
+}
 
 static inline bool fib_entry_is_resilient(const struct fib_hop_entry *entry)
 {
@@ -197,7 +230,6 @@ struct fib_view {
 	const void *node6;
 	const void *leaf6;
 	const void *line6;
-	const struct iface_tags *tags;     // by hop
 	const uint16_t *frame_max4;        // by hop
 	const uint16_t *oif;               // by hop: see fib_oif_load
 	const struct fib_group_oifs *oifs; // by group
@@ -243,15 +275,15 @@ static inline uint16_t fib_oif_load(const struct fib_view *view, uint16_t hop)
 bool fib_group_leads_to(const struct fib_view *view, const struct fib_hop_entry *group,
 	uint16_t iface, bool *is_known);
 
-// The tags of a tagged next hop. Worker.
-static inline struct iface_tags fib_tags_load(const struct fib_view *view, uint16_t hop)
+// The template of a hop that was read as FIB_HOP_TEMPLATE since the last quiescent state. Worker.
+static inline const struct fib_template *fib_template_load(const struct fib_view *view,
+	uint16_t hop)
 {
-	const void *from = &view->tags[hop];
-	uint64_t word = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE);
-	struct iface_tags tags;
+	const struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
+	const struct fib_template *template;
 
-	memcpy(&tags, &word, sizeof(tags));
-	return tags;
+	memcpy(&template, entry.macs, sizeof(template));
+	return template;
 }
 
 // Whether lookups wait for memory so long that other work should be done between a prefetch and the

@@ -99,7 +99,7 @@ static void workers_see_a_group_and_then_nothing(void **state)
 			  del = change(FIB_DELETE, "20.0.0.0/8", group);
 	assert_int_equal(fib_change(fib, &add, 1, NULL, NULL), 0);
 	uint16_t id = fib_lookup(fib, 0, &dst);
-	assert_int_equal(fib->view.hops[id].verdict, FIB_VERDICT_GROUP);
+	assert_int_equal(fib->view.hops[id].kind, FIB_HOP_GROUP);
 	assert_true(fib_hop_info(fib, id, &info));
 	assert_int_equal(info.verdict, VERDICT_FORWARD);
 	uint32_t first = fib_entry_group(&fib->view.hops[id]);

@@ -4,17 +4,17 @@
 #include "base/pages.h"
 #include "fib/groups.h"
 #include "fib/table.h"
+#include "fib/template.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { HOP_SLOTS = FIB_MAX_HOPS + 1, ETHERNET_BYTES = 14, NO_PORT = 255 };
+enum { HOP_SLOTS = FIB_MAX_HOPS + 1, ETHERNET_BYTES = 14 };
 
 static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 	[FIB_VIA] = VERDICT_NEIGHBOUR_UNRESOLVED,
 	[FIB_CONNECTED] = VERDICT_NEIGHBOUR_UNRESOLVED,
 	[FIB_PEER] = VERDICT_NEIGHBOUR_UNRESOLVED,
-	[FIB_GROUP] = FIB_VERDICT_GROUP,
 	[FIB_LOCAL] = VERDICT_LOCAL,
 	[FIB_BLACKHOLE] = VERDICT_BLACKHOLE,
 	[FIB_UNREACHABLE] = VERDICT_UNREACHABLE,
@@ -47,7 +47,7 @@ static void write_frame_max(struct hops *hops, uint16_t frame_max)
 
 static void write_plain(struct hops *hops, uint16_t id, const struct fib_hop_entry *entry)
 {
-	bool is_plain = entry->verdict == VERDICT_FORWARD;
+	bool is_plain = entry->kind == FIB_HOP_PLAIN && entry->port != FIB_NOT_PLAIN;
 
 	if (is_plain)
 		write_frame_max(hops, MIN_OF(entry->frame_max, hops->plain->frame_max));
@@ -79,7 +79,7 @@ static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_ent
 
 void hops_set_no_route(struct hops *hops, uint8_t verdict)
 {
-	write_entry(hops, 0, &(struct fib_hop_entry){.port = NO_PORT, .verdict = verdict});
+	write_entry(hops, 0, &(struct fib_hop_entry){.verdict = verdict, .kind = FIB_HOP_STOP});
 }
 
 int hops_open(struct hops *hops)
@@ -88,7 +88,6 @@ int hops_open(struct hops *hops)
 	// Allocated with mmap: unused memory stays unmapped zero pages.
 	hops->entry = pages_alloc(HOP_SLOTS * sizeof(*hops->entry));
 	hops->plain = pages_alloc(sizeof(*hops->plain));
-	hops->tags = pages_alloc(HOP_SLOTS * sizeof(*hops->tags));
 	hops->frame_max4 = pages_alloc(HOP_SLOTS * sizeof(*hops->frame_max4));
 	hops->oif = pages_alloc(HOP_SLOTS * sizeof(*hops->oif));
 	hops->hop = pages_alloc(HOP_SLOTS * sizeof(*hops->hop));
@@ -96,8 +95,9 @@ int hops_open(struct hops *hops)
 	hops->n_on_iface = pages_alloc(IFACE_MAX * sizeof(*hops->n_on_iface));
 	hops->idle = pages_alloc(HOP_SLOTS * sizeof(*hops->idle));
 	hops->unused = pages_alloc(HOP_SLOTS * sizeof(*hops->unused));
-	if (!hops->entry || !hops->plain || !hops->tags || !hops->frame_max4 || !hops->oif ||
-		!hops->hop || !hops->bucket || !hops->n_on_iface || !hops->idle || !hops->unused) {
+	if (templates_open(&hops->templates) || !hops->entry || !hops->plain || !hops->frame_max4 ||
+		!hops->oif || !hops->hop || !hops->bucket || !hops->n_on_iface || !hops->idle ||
+		!hops->unused) {
 		hops_close(hops);
 		return -ENOMEM;
 	}
@@ -113,7 +113,6 @@ void hops_close(struct hops *hops)
 {
 	pages_free(hops->entry, HOP_SLOTS * sizeof(*hops->entry));
 	pages_free(hops->plain, sizeof(*hops->plain));
-	pages_free(hops->tags, HOP_SLOTS * sizeof(*hops->tags));
 	pages_free(hops->frame_max4, HOP_SLOTS * sizeof(*hops->frame_max4));
 	pages_free(hops->oif, HOP_SLOTS * sizeof(*hops->oif));
 	pages_free(hops->hop, HOP_SLOTS * sizeof(*hops->hop));
@@ -121,6 +120,7 @@ void hops_close(struct hops *hops)
 	pages_free(hops->n_on_iface, IFACE_MAX * sizeof(*hops->n_on_iface));
 	pages_free(hops->idle, HOP_SLOTS * sizeof(*hops->idle));
 	pages_free(hops->unused, HOP_SLOTS * sizeof(*hops->unused));
+	blocks_close(&hops->templates);
 }
 
 void hops_normalise(struct fib_hop *hop)
@@ -132,6 +132,8 @@ void hops_normalise(struct fib_hop *hop)
 	else if (hop->via.family == 4)
 		memset(hop->via.bytes + 4, 0, sizeof(hop->via.bytes) - 4);
 }
+
+static_assert(sizeof(struct fib_hop) == 20, "compared as bytes: no padding");
 
 static uint16_t *bucket_of(const struct hops *hops, const struct fib_hop *hop)
 {
@@ -205,7 +207,7 @@ static void unchain(struct hops *hops, uint16_t id)
 	*iface = hops->hop[id].chain;
 }
 
-void hops_sweep(struct hops *hops, struct rcu_defer *defer)
+void hops_sweep(struct hops *hops)
 {
 	while (hops->n_idle) {
 		uint16_t id = hops->idle[--hops->n_idle];
@@ -221,7 +223,8 @@ void hops_sweep(struct hops *hops, struct rcu_defer *defer)
 		hops->hop[id].key.kind = N_FIB_KINDS;
 		if (id < FIB_PLAIN_HOPS) // workers that still use it read its entry
 			write_port(hops, id, FIB_NOT_PLAIN);
-		rcu_defer_add(defer, (struct rcu_block){.kind = DEFERRED_HOP, .first = id, .n = 1});
+		rcu_defer_add(hops->defer,
+			(struct rcu_block){.kind = DEFERRED_HOP, .first = id, .n = 1});
 	}
 	if (hops->may_widen)
 		widen_plain(hops);
@@ -229,14 +232,24 @@ void hops_sweep(struct hops *hops, struct rcu_defer *defer)
 
 void hops_reuse(struct hops *hops, uint16_t id)
 {
-	if (hops->entry[id].verdict == FIB_VERDICT_GROUP)
+	if (hops->entry[id].kind == FIB_HOP_GROUP)
 		groups_free(hops->groups, hops, groups_number(&hops->hop[id].key));
+	if (hops->hop[id].template) {
+		const struct template_lines lines =
+			template_lines(&hops->templates, hops->hop[id].template);
+		blocks_give(&hops->templates, lines.first, lines.n);
+	}
 	hops->unused[hops->n_unused++] = id;
 }
 
-static bool find_mac(const struct hop *hop, const struct iface *iface, struct wire_mac *mac)
+// To a neighbour, resolved or not.
+static bool leads_out(const struct fib_hop *key)
 {
-	*mac = hop->key.kind == FIB_PEER ? iface->peer : hop->mac;
+	return key->kind == FIB_VIA || key->kind == FIB_PEER;
+}
+
+static bool is_resolved(const struct hop *hop, const struct iface *iface)
+{
 	return hop->key.kind == FIB_PEER ? iface->has_peer : hop->is_neighbour;
 }
 
@@ -244,65 +257,93 @@ static void write_group(const struct groups *groups, struct fib_hop_entry *entry
 {
 	uint32_t first = number * FIB_GROUP_BUCKETS;
 
+	entry->kind = FIB_HOP_GROUP;
 	memcpy(entry->macs, &first, sizeof(first));
 	entry->macs[FIB_ENTRY_RESILIENT] = groups->group[number].resilience.key != 0;
 }
 
-// Both families may use the same hop (RFC 8950).
-static void write_lengths(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
-{
-	const struct fib_hop *key = &hops->hop[id].key;
-	const struct iface *latest = iface_latest(hops->ifaces, key->iface);
-
-	entry->frame_max = iface_mtu(latest, key->via.family) + ETHERNET_BYTES;
-	__atomic_store_n(&hops->frame_max4[id], iface_mtu(latest, 4) + ETHERNET_BYTES,
-		__ATOMIC_RELAXED);
-}
-
-static void write_tags(struct hops *hops, uint16_t id, const struct iface *iface)
-{
-	struct iface_tags tags = iface_wire_tags(iface);
-	uint64_t word;
-
-	memcpy(&word, tags.bytes, sizeof(word));
-	__atomic_store_n((uint64_t *)(void *)&hops->tags[id], word, __ATOMIC_RELEASE);
-}
-
-// A worker that has already read the old verdict may still write the header: a hop whose neighbour
-// is lost keeps its MAC, and one on a deleted interface its settings.
-static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
+uint16_t hops_mtu(const struct hops *hops, uint16_t id, uint8_t family)
 {
 	const struct hop *hop = &hops->hop[id];
-	const struct iface *iface = iface_latest(hops->ifaces, hop->key.iface);
-	struct wire_mac mac;
+	const struct iface *latest =
+		leads_out(&hop->key) ? iface_latest(hops->ifaces, hop->key.iface) : NULL;
 
-	if (find_mac(hop, iface, &mac) && iface_current(hops->ifaces, hop->key.iface))
-		entry->verdict = iface->n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
-	memcpy(entry->macs, mac.bytes, sizeof(mac.bytes));
-	memcpy(entry->macs + 6, iface->mac.bytes, sizeof(iface->mac.bytes));
-	write_lengths(hops, id, entry);
+	if (!latest)
+		return 0;
+	return iface_mtu(latest, family) - (hop->template ? hop->template->mtu_bytes : 0);
+}
+
+// A hop that has never been resolved needs no template. False: there is no memory for one, so the
+// hop keeps what it had.
+static bool set_header(struct hops *hops, struct hop *hop, const struct fib_template *built)
+{
+	if (!hop->template && !is_resolved(hop, iface_latest(hops->ifaces, hop->key.iface)))
+		return true;
+	if (template_is_plain(built)) {
+		hop->template = NULL;
+		return true;
+	}
+	if (hop->template && templates_equal(hop->template, built))
+		return true;
+	const struct fib_template *published = template_publish(&hops->templates, built);
+	if (!published)
+		return false;
+	hop->template = published;
+	return true;
+}
+
+// A worker that has already read the old limits may still write the header: a hop whose neighbour
+// is lost keeps its MAC, and one on a deleted interface its settings. Both families may use the
+// same hop (RFC 8950).
+static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
+{
+	struct hop *hop = &hops->hop[id];
+	const struct iface *iface = iface_latest(hops->ifaces, hop->key.iface);
+	struct fib_template built;
+
+	template_build(&built, hop, iface);
+	const bool is_set = set_header(hops, hop, &built);
+	if (hop->template)
+		memcpy(entry->macs, &hop->template, sizeof(hop->template));
+	else
+		memcpy(entry->macs, built.bytes, sizeof(entry->macs));
 	entry->port = iface->port;
-	write_tags(hops, id, iface); // clears tags that the id had before, too
+	__atomic_store_n(&hops->frame_max4[id], hops_mtu(hops, id, 4) + ETHERNET_BYTES,
+		__ATOMIC_RELAXED);
+	if (is_set && is_resolved(hop, iface) && iface_current(hops->ifaces, hop->key.iface)) {
+		entry->kind = hop->template ? FIB_HOP_TEMPLATE : FIB_HOP_PLAIN;
+		entry->frame_max = hops_mtu(hops, id, hop->key.via.family) + ETHERNET_BYTES;
+	}
+}
+
+static void free_template(struct hops *hops, const struct fib_template *template)
+{
+	const struct template_lines lines = template_lines(&hops->templates, template);
+
+	rcu_defer_add(hops->defer,
+		(struct rcu_block){.kind = DEFERRED_TEMPLATE, .first = lines.first, .n = lines.n});
 }
 
 static bool leads_to_iface(const struct fib_hop *key)
 {
-	return key->kind == FIB_VIA || key->kind == FIB_PEER || key->kind == FIB_CONNECTED;
+	return leads_out(key) || key->kind == FIB_CONNECTED;
 }
 
 void hops_rewrite(struct hops *hops, uint16_t id)
 {
 	const struct fib_hop *key = &hops->hop[id].key;
+	const struct fib_template *old = hops->hop[id].template;
 	const uint16_t oif = leads_to_iface(key) ? key->iface : FIB_NO_OIF;
-	struct fib_hop_entry entry = {.port = NO_PORT, .verdict = verdict_of_kind[key->kind]};
-	bool leads_out = key->kind == FIB_VIA || key->kind == FIB_PEER;
+	struct fib_hop_entry entry = {.verdict = verdict_of_kind[key->kind], .kind = FIB_HOP_STOP};
 
 	__atomic_store_n(&hops->oif[id], oif, __ATOMIC_RELAXED);
 	if (key->kind == FIB_GROUP)
 		write_group(hops->groups, &entry, groups_number(key));
-	if (leads_out && iface_latest(hops->ifaces, key->iface))
+	if (leads_out(key) && iface_latest(hops->ifaces, key->iface))
 		write_way_out(hops, id, &entry);
 	write_entry(hops, id, &entry);
+	if (old && old != hops->hop[id].template)
+		free_template(hops, old);
 }
 
 void hops_rewrite_iface(struct hops *hops, uint16_t iface)

@@ -1,6 +1,7 @@
 // Next hops: found by their key, identified to workers by id, reference-counted. Control thread.
 #pragma once
 
+#include "fib/blocks.h"
 #include "fib/fib.h"
 #include "fib/fib_fast.h"
 
@@ -15,8 +16,8 @@ struct hop {
 	uint32_t n_routes;
 	uint32_t n_holders; // references: routes, the neighbour, built-in routes
 	uint64_t counted_before;
+	const struct fib_template *template; // the latest one; NULL: plain, or never resolved
 };
-static_assert(sizeof(struct fib_hop) == 20, "compared as bytes: no padding");
 
 enum { HOPS_BUCKETS = 1 << 15 };
 
@@ -25,12 +26,13 @@ struct rcu_defer;
 struct groups;
 
 struct hops {
-	struct groups *groups; // the groups behind hops of kind FIB_GROUP
+	struct groups *groups;   // the groups behind hops of kind FIB_GROUP
+	struct rcu_defer *defer; // for what hops leave behind
+	struct blocks templates; // headers of hops, see template.h
 	const struct iface_table *ifaces;
 	struct fib_hop_entry *entry;  // what workers read
 	struct fib_plain_hops *plain; // summary of the first hops
 	bool may_widen;               // one of them is no longer plain: frame_max may rise
-	struct iface_tags *tags;      // of hops on tagged interfaces
 	uint16_t *frame_max4;         // frame limit for IPv4 packets
 	uint16_t *oif;                // output interfaces
 	struct hop *hop;
@@ -58,10 +60,13 @@ uint16_t hops_find(const struct hops *hops, const struct fib_hop *hop);
 uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop);
 void hops_release(struct hops *hops, uint16_t id);
 // Removes hops without references; their ids are returned by hops_reuse after a grace period.
-void hops_sweep(struct hops *hops, struct rcu_defer *defer);
+void hops_sweep(struct hops *hops);
 void hops_reuse(struct hops *hops, uint16_t id);
+// The MTU for packets of a family (as iface_mtu) to a neighbour; 0: the hop leads to none, or not
+// yet to an interface.
+uint16_t hops_mtu(const struct hops *hops, uint16_t id, uint8_t family);
 // Rewrites what workers read of a hop.
 void hops_rewrite(struct hops *hops, uint16_t id);
-// Same, of all hops on an interface. While workers can read a hop's id, its port and tags do not
-// change as long as it is resolved.
+// Same, of all hops on an interface. If its port changes or if its header gets or loses what is
+// more than MACs, its hops must have been unresolved for a grace period (struct fib_hop_entry).
 void hops_rewrite_iface(struct hops *hops, uint16_t iface);

@@ -77,6 +77,15 @@ static struct fib_hop_entry entry(const struct fib *fib, const char *text,
 	return fib_hop_load(&fib->view.hops[answer->hop_id]);
 }
 
+static void expect_unresolved(const struct fib *fib, const char *text)
+{
+	struct fib_answer answer;
+	const struct fib_hop_entry now = entry(fib, text, &answer);
+
+	assert_int_equal(now.kind, FIB_HOP_STOP);
+	assert_int_equal(now.verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+}
+
 static void route_via(struct fib *fib, const char *prefix, const char *via, uint16_t iface)
 {
 	struct fib_change change = {.op = FIB_REPLACE,
@@ -105,18 +114,20 @@ static void sends_out_of_a_vlan_with_its_tags_address_and_mtu(void **state)
 	settings.mac = other;
 	settings.mtu = 1400;
 	route_via(fib, "20.0.0.0/8", "10.0.0.2", 77);
-	assert_int_equal(entry(fib, "20.1.1.1", &answer).verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+	expect_unresolved(fib, "20.1.1.1");
 	set(fib, 77, settings);
-	assert_int_equal(entry(fib, "20.1.1.1", &answer).verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+	expect_unresolved(fib, "20.1.1.1");
 	set_neighbour(fib, 77, "10.0.0.2");
 	struct fib_hop_entry now = entry(fib, "20.1.1.1", &answer);
-	assert_int_equal(now.verdict, FIB_VERDICT_TAGGED);
+	assert_int_equal(now.kind, FIB_HOP_TEMPLATE);
 	assert_int_equal(now.port, 2);
 	assert_int_equal(now.frame_max, 1414);
-	assert_memory_equal(now.macs, third.bytes, 6);
-	assert_memory_equal(now.macs + 6, other.bytes, 6);
-	struct iface_tags out = fib_tags_load(&fib->view, answer.hop_id);
-	assert_memory_equal(out.bytes, ((uint8_t[]){0x88, 0xa8, 0, 10, 0x81, 0, 0, 20}), 8);
+	const struct fib_template *header = fib_template_load(&fib->view, answer.hop_id);
+	assert_int_equal(header->length, 20);
+	assert_memory_equal(header->bytes, third.bytes, 6);
+	assert_memory_equal(header->bytes + 6, other.bytes, 6);
+	assert_memory_equal(header->bytes + 12, ((uint8_t[]){0x88, 0xa8, 0, 10, 0x81, 0, 0, 20}),
+		8);
 	assert_int_equal(answer.verdict, VERDICT_FORWARD);
 	assert_memory_equal(answer.mac.bytes, third.bytes, 6);
 	assert_true(fib_hop_info(fib, answer.hop_id, &info));
@@ -136,12 +147,12 @@ static void sends_nothing_out_of_a_deleted_iface(void **state)
 	struct fib_hop_entry before = entry(fib, "20.1.1.1", &answer);
 	fib_iface_delete(fib, 9);
 	struct fib_hop_entry after = entry(fib, "20.1.1.1", &answer);
-	assert_int_equal(after.verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+	expect_unresolved(fib, "20.1.1.1");
 	assert_int_equal(after.port, before.port); // a worker may have checked the old entry
 	assert_memory_equal(after.macs, before.macs, 12);
 	set(fib, 9, vlan(0, 6, 0));
-	assert_int_equal(entry(fib, "20.1.1.1", &answer).verdict, FIB_VERDICT_TAGGED);
-	assert_int_equal(fib_tags_load(&fib->view, answer.hop_id).bytes[3], 6);
+	assert_int_equal(entry(fib, "20.1.1.1", &answer).kind, FIB_HOP_TEMPLATE);
+	assert_int_equal(fib_template_load(&fib->view, answer.hop_id)->bytes[15], 6);
 	fib_destroy(fib);
 }
 
@@ -162,13 +173,13 @@ static void members_of_a_group_may_have_tags(void **state)
 	wire_prefix_parse("20.0.0.0/8", &change.route.prefix);
 	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
 	struct fib_hop_entry group = entry(fib, "20.1.1.1", &answer);
-	assert_int_equal(group.verdict, FIB_VERDICT_GROUP);
+	assert_int_equal(group.kind, FIB_HOP_GROUP);
 	const uint16_t *bucket = &fib->view.bucket[fib_entry_group(&group)];
 	unsigned n_tagged = 0, n_plain = 0;
 	for (unsigned i = 0; i < FIB_GROUP_BUCKETS; i++) {
 		struct fib_hop_entry member = fib_hop_load(&fib->view.hops[bucket[i]]);
-		n_tagged += member.verdict == FIB_VERDICT_TAGGED && member.port == 1;
-		n_plain += member.verdict == VERDICT_FORWARD && member.port == 0;
+		n_tagged += member.kind == FIB_HOP_TEMPLATE && member.port == 1;
+		n_plain += member.kind == FIB_HOP_PLAIN && member.port == 0;
 	}
 	assert_int_equal(n_tagged, FIB_GROUP_BUCKETS / 2);
 	assert_int_equal(n_plain, FIB_GROUP_BUCKETS / 2);

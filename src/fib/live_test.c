@@ -131,7 +131,7 @@ static void decide(struct watch *watch, const struct fib_view *view, const uint1
 	for (unsigned i = 0; i < N_WATCHED; i++) {
 		struct fib_hop_entry entry = fib_hop_load(&view->hops[hop[i]]);
 		watch->n_wrong += entry.port != 1 && entry.port != 2;
-		watch->n_wrong += entry.verdict != VERDICT_FORWARD || entry.macs[5] != entry.port;
+		watch->n_wrong += entry.kind != FIB_HOP_PLAIN || entry.macs[5] != entry.port;
 	}
 	watch->n_lookups += N_WATCHED;
 }

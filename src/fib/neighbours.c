@@ -65,7 +65,7 @@ static int add_neighbour(struct fib *fib, const struct fib_hop *hop, const struc
 		return -ENOSPC;
 	if (add_host(fib, vrf, &hop->via)) {
 		hops_release(&fib->hops, id);
-		hops_sweep(&fib->hops, &fib->defer);
+		hops_sweep(&fib->hops);
 		return -ENOSPC;
 	}
 	fib->hops.hop[id].is_neighbour = 1;

@@ -134,25 +134,26 @@ static void check_way_out(const struct fib *fib, const struct fib_answer *answer
 	const struct iface_model *iface, uint8_t mac)
 {
 	const struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[answer->hop_id]);
-	const struct iface_tags tags = iface_wire_tags(&iface->reported),
-				found = fib_tags_load(&fib->view, answer->hop_id);
+	const struct iface_tags tags = iface_wire_tags(&iface->reported);
+	const uint8_t *header = entry.macs;
 
 	assert_int_equal(answer->hop.iface, iface->number);
 	if (!iface->is_reported || !mac) {
 		assert_int_equal(answer->verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
-		assert_int_equal(entry.verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+		assert_int_equal(fib_entry_verdict(&entry), VERDICT_NEIGHBOUR_UNRESOLVED);
 		return;
 	}
 	assert_int_equal(answer->verdict, VERDICT_FORWARD);
 	assert_int_equal(answer->mac.bytes[5], mac);
-	assert_int_equal(entry.macs[5], mac);
-	assert_memory_equal(entry.macs + 6, iface->reported.mac.bytes, 6);
+	if (entry.kind == FIB_HOP_TEMPLATE)
+		header = fib_template_load(&fib->view, answer->hop_id)->bytes;
+	assert_int_equal(header[5], mac);
+	assert_memory_equal(header + 6, iface->reported.mac.bytes, 6);
 	assert_int_equal(entry.port, iface->reported.port);
 	assert_int_equal(entry.frame_max, iface->reported.mtu + 14);
-	assert_int_equal(entry.verdict,
-		iface->reported.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD);
+	assert_int_equal(entry.kind, iface->reported.n_tags ? FIB_HOP_TEMPLATE : FIB_HOP_PLAIN);
 	if (iface->reported.n_tags)
-		assert_memory_equal(&found, &tags, sizeof(tags));
+		assert_memory_equal(header + 12, &tags, 4 * iface->reported.n_tags);
 }
 
 // The summary table agrees with the entries; its limit is that of the smallest entry.
@@ -165,7 +166,7 @@ static void check_plain(const struct fib *fib)
 		struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[id]);
 		bool is_plain = id <= fib->hops.max_id &&
 		                fib->hops.hop[id].key.kind < N_FIB_KINDS &&
-		                entry.verdict == VERDICT_FORWARD;
+		                entry.kind == FIB_HOP_PLAIN;
 
 		assert_int_equal(plain->port[id], is_plain ? entry.port : FIB_NOT_PLAIN);
 		if (is_plain && entry.frame_max < least)

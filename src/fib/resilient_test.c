@@ -72,7 +72,7 @@ static uint32_t first_bucket(const struct lab *lab)
 	struct wire_addr dst = {.family = 4, .bytes = {20, 1, 2, 3}};
 	uint16_t id = fib_lookup(lab->fib, 0, &dst);
 
-	assert_int_equal(lab->fib->view.hops[id].verdict, FIB_VERDICT_GROUP);
+	assert_int_equal(lab->fib->view.hops[id].kind, FIB_HOP_GROUP);
 	assert_true(fib_entry_is_resilient(&lab->fib->view.hops[id]));
 	return fib_entry_group(&lab->fib->view.hops[id]);
 }

@@ -69,7 +69,7 @@ static void decide(struct watch *watch, const struct fib_view *view, unsigned vr
 		if (!hop[i] && vrf == 2)
 			continue;
 		watch->n_forwarded[vrf]++;
-		watch->n_wrong += !is_own || entry.verdict != VERDICT_FORWARD;
+		watch->n_wrong += !is_own || entry.kind != FIB_HOP_PLAIN;
 		watch->n_wrong += entry.macs[5] != entry.port;
 	}
 }
@@ -112,14 +112,13 @@ static void send_out(struct watch *watch, const struct fib_view *view, uint16_t 
 
 	fib_lookup4(view, &dst, &hop, 1);
 	struct fib_hop_entry checked = fib_hop_load(&view->hops[hop]);
-	if (checked.verdict != FIB_VERDICT_TAGGED)
+	if (checked.kind != FIB_HOP_TEMPLATE)
 		return;
-	struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
-	struct iface_tags tags = fib_tags_load(view, hop);
-	uint16_t tag = tags.bytes[3];
+	const struct fib_template *header = fib_template_load(view, hop);
+	const uint8_t tag = header->bytes[15];
 	watch->n_tagged_out++;
 	watch->n_wrong += checked.port != port_of_tag(tag) || checked.frame_max != 1014 + tag;
-	watch->n_wrong += entry.macs[5] != tag || entry.macs[11] != tag;
+	watch->n_wrong += header->bytes[5] != tag || header->bytes[11] != tag;
 }
 
 static void look_at_neighbour(struct watch *watch, const struct fib_view *view)
@@ -131,10 +130,10 @@ static void look_at_neighbour(struct watch *watch, const struct fib_view *view)
 	watch->n_wrong += in.vrf > 1 || in.flags;
 	fib_lookup4(&view->vrfs[in.vrf], &dst, &hop, 1);
 	struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
-	if (entry.verdict == VERDICT_NEIGHBOUR_UNRESOLVED)
+	if (fib_entry_verdict(&entry) == VERDICT_NEIGHBOUR_UNRESOLVED)
 		return;
 	watch->n_neighbour++;
-	watch->n_wrong += entry.verdict != VERDICT_FORWARD || entry.port != MOVING_PORT;
+	watch->n_wrong += entry.kind != FIB_HOP_PLAIN || entry.port != MOVING_PORT;
 }
 
 static void *run_worker(void *arg)

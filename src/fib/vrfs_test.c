@@ -455,8 +455,8 @@ static int mac_to(const struct fib *fib, uint16_t vrf, const char *text)
 	rib_lookup(fib, vrf, &addr, &answer);
 	struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[answer.hop_id]);
 	assert_int_equal(fib_lookup(fib, vrf, &addr), answer.hop_id);
-	assert_int_equal(entry.verdict, answer.verdict);
-	return entry.verdict == VERDICT_FORWARD ? entry.macs[5] : -1;
+	assert_int_equal(fib_entry_verdict(&entry), answer.verdict);
+	return entry.kind == FIB_HOP_PLAIN ? entry.macs[5] : -1;
 }
 
 static void set_neighbour(struct fib *fib, uint16_t iface, const char *text, uint8_t last)

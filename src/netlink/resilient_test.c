@@ -41,7 +41,7 @@ static uint32_t buckets_of(const char *text)
 
 	assert_int_equal(wire_addr_parse(text, &addr), 0);
 	const struct fib_hop_entry *entry = &view->hops[fib_lookup(fake.fib, 0, &addr)];
-	assert_int_equal(entry->verdict, FIB_VERDICT_GROUP);
+	assert_int_equal(entry->kind, FIB_HOP_GROUP);
 	assert_true(fib_entry_is_resilient(entry));
 	return fib_entry_group(entry);
 }

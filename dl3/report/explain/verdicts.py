@@ -42,7 +42,7 @@ PLACES: dict[str, tuple[str, str, str]] = {
     "ttl_expired": ("TTL or hop limit expired", "TTL 或跳数限制超时", "ttl"),
     "mtu_exceeded": ("longer than the output port's MTU", "超过出端口的 MTU", "mtu"),
     "redirect": ("would leave on the interface it arrived on", "出接口与入接口相同", "routes"),
-    "no_headroom": ("no headroom for the next hop's VLAN tags", "头部空间不足，无法写入下一跳的 VLAN 标签", "mtu"),
+    "no_headroom": ("no headroom for the next hop's header (VLAN tags)", "头部空间不足，无法写入下一跳的报头（VLAN 标签）", "mtu"),
     "fragment_failed": ("no buffers for the fragments of a long packet", "缺少缓冲区，无法对过长的包分片", "memory"),
     "port_down": ("output port stopped or link down", "出端口已停止或链路断开", "up"),
     "punt_ring_full": ("punted to Linux, but the ring of its class was full", "上送 Linux 时其类别的环已满", "punt"),

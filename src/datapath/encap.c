@@ -1,0 +1,37 @@
+// Writes the headers of next hops with a template (fib/template.h) in front of packets, over the
+// MAC addresses, in place of which rewrite wrote the entry of the next hop. Called only for bursts
+// with such packets, without the tags that they arrived with. Worker.
+#include "datapath/steps.h"
+
+#include <rte_memcpy.h>
+
+_Static_assert(FIB_TEMPLATE_MAX <= RTE_PKTMBUF_HEADROOM, "space for any header before a fragment");
+
+// False: not enough headroom.
+static bool write_header(struct burst *b, uint16_t i, const struct fib_template *template)
+{
+	const uint16_t more = template->length - template->replaced;
+	uint8_t *start = (uint8_t *)rte_pktmbuf_prepend(b->mbuf[i], more);
+
+	if (unlikely(!start))
+		return false;
+	rte_memcpy(start, template->bytes, template->length);
+	b->frame[i] = start;
+	b->length[i] += more;
+	return true;
+}
+
+void datapath_encap(struct worker *w, struct burst *b)
+{
+	uint64_t kept = burst_all(b);
+
+	for (uint64_t rest = b->template_mask & kept; rest; rest &= rest - 1) {
+		const uint16_t i = __builtin_ctzll(rest);
+
+		if (likely(write_header(b, i, fib_template_load(b->view, b->hop[i]))))
+			continue;
+		burst_drop(w, b, i, VERDICT_NO_HEADROOM);
+		kept &= ~(1ull << i);
+	}
+	burst_keep(b, kept);
+}
