@@ -47,7 +47,7 @@ static void write_frame_max(struct hops *hops, uint16_t frame_max)
 
 static void write_plain(struct hops *hops, uint16_t id, const struct fib_hop_entry *entry)
 {
-	bool is_plain = entry->verdict == VERDICT_FORWARD;
+	bool is_plain = entry->verdict == VERDICT_FORWARD && entry->port != FIB_NOT_PLAIN;
 
 	if (is_plain)
 		write_frame_max(hops, MIN_OF(entry->frame_max, hops->plain->frame_max));
