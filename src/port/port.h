@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-	PORT_MAX = 64,        // ports of one process
+	PORT_MAX = 256,       // ports of one process: indices fit into a byte
 	PORT_MAX_QUEUES = 64, // receive queues of one port
 	PORT_NAME_MAX = 16,   // including the final 0
 	PORT_DEVICE_MAX = 256,
