@@ -131,7 +131,7 @@ static int act(const struct config_options *options, struct api_ctx *h, struct e
 	signals_block(SIGHUP); // a SIGHUP received during the read triggers a reload afterwards
 	if (config_load(&h->config, options->file, error))
 		return EXIT_OF_MISTAKE;
-	settings = *config_ports(h->config);
+	port_settings_copy(&settings, config_ports(h->config));
 	taps = *config_taps(h->config);
 	settings.n_lent_mbufs = taps.is_on ? tap_n_mbufs(&taps) : 0;
 	settings.may_grow = true;

@@ -85,7 +85,7 @@ static int act(const struct config_options *options, struct error *error)
 	if (config_load_generator(&config, options->file, error))
 		return EXIT_OF_MISTAKE;
 	ctx.file = config_path(config);
-	settings = *config_ports(config);
+	port_settings_copy(&settings, config_ports(config));
 	if (config_add_options(&settings, options, error) ||
 		rpc_check(config_socket(config), config_socket_group(config), error) ||
 		port_check(&settings, error))

@@ -1,6 +1,9 @@
 """Ports come and go while dl3gen sends over two others: no frame is lost there, and the account balances."""
 
+import contextlib
+import re
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,10 @@ from dl3.model.fault import Fault
 
 STEADY = ("a", "b")
 FRAMES = 12_000
+# The receive and transmit rings of the ports with traffic hold all frames of a run, so none is lost while another
+# process has the core of a worker; af_packet counts no frame for which its ring had no place.
+SLOTS = 16_384
+assert SLOTS > FRAMES
 MANY = 100
 ROUTES = ["10.2.0.0/16 via 10.0.2.2 dev b", "10.3.0.0/16 via 10.0.3.2 dev c"]
 NEIGHBOURS = [f"10.0.{n}.2 lladdr {host_mac(n - 1)} dev {name}" for n, name in ((2, "b"), (3, "c"))]
@@ -29,7 +36,8 @@ Change = Callable[["Bed", bool], None]
 
 def _row(name: str, **keys: Any) -> dict[str, Any]:
     index = "abcd".index(name)
-    device = f"net_af_packet{index},iface={name},framecnt=4096"
+    slots = SLOTS if name in STEADY else 4096
+    device = f"net_af_packet{index},iface={name},framecnt={slots}"
     return {"name": name, "device": device} | keys
 
 
@@ -81,7 +89,7 @@ class Bed:
         ports = [
             {
                 "name": name,
-                "device": f"net_af_packet{i},iface={name},framecnt=4096",
+                "device": f"net_af_packet{i},iface={name},framecnt={SLOTS}",
                 "addresses": [f"10.0.{i + 1}.2/24"],
             }
             for i, name in enumerate(STEADY)
@@ -112,7 +120,11 @@ class Bed:
         return self.dl3gen.results().state == "sending"
 
     def finish(self) -> StreamResult:
-        (stream,) = self.dl3gen.finish(stragglers_s=0.3, timeout_s=300).streams
+        """The result when all frames are back, or none has come for a long time."""
+        self.dl3gen.finish(stragglers_s=0, timeout_s=300)
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: self.dl3gen.results().streams[0].lost == 0, "all frames were back")
+        (stream,) = self.dl3gen.results().streams
         return stream
 
     def reload(self, names: str, by_signal: bool = False) -> None:
@@ -289,6 +301,51 @@ def refuses_in_one_sentence_and_changes_nothing(bed: Bed) -> None:
         after = bed.dl3d.call("ports")["ports"]
         assert [row["name"] for row in after] == [row["name"] for row in before]
     assert _arrives_on_c(bed)
+
+
+def _many(first: int, n: int) -> str:
+    ports = [
+        {"name": f"n{i}", "device": f"net_null{i},no-rx=1", "rx_descriptors": 64, "tx_descriptors": 64}
+        for i in range(first, first + n)
+    ]
+    whole = {"ports": ports, "memory": {"hugepages": "never"}, "control": {"socket": "@SOCKET@"}}
+    return yaml.safe_dump(whole, sort_keys=False)
+
+
+def _most_ports(folder: Path) -> int:
+    """What the installed DPDK was built for, as dl3d says."""
+    file = folder / "many.yaml"
+    file.write_text(_many(0, 256).replace("@SOCKET@", str(folder / "socket")))
+    done = subprocess.run([DL3D, "--check", file], capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode == 0:
+        pytest.skip("this DPDK was built for 256 ports")
+    (line,) = done.stderr.splitlines()
+    found = re.search(
+        r"ports: 256 configured, but DPDK was built for at most (\d+); remove some, or use a DPDK built", line
+    )
+    assert found, line
+    return int(found[1])
+
+
+def more_ports_than_dpdk_was_built_for_change_nothing(tmp_path: Path) -> None:
+    most = _most_ports(tmp_path)
+    dl3d = Forwarder(DL3D, _many(0, most))
+    try:
+        dl3d.wait_ready()
+        before = [row["name"] for row in dl3d.call("ports")["ports"]]
+        assert len(before) == most
+        with pytest.raises(Fault, match=rf"more\): DPDK was built for at most {most} ports, and all are in use"):
+            dl3d.call("ports.add", name="more", device="net_null999")
+        for text in (_many(0, most + 1), _many(1, most)):
+            dl3d.file.write_text(text.replace("@SOCKET@", str(dl3d.socket)))
+            with pytest.raises(Fault, match=f"DPDK was built for at most {most}"):
+                dl3d.call("reload")
+            assert [row["name"] for row in dl3d.call("ports")["ports"]] == before
+        dl3d.call("ports.remove", name="n0")
+        assert dl3d.call("ports.add", name="more", device="net_null999,no-rx=1")["added"]["name"] == "more"
+        assert dl3d.stop() == 0, dl3d.stderr
+    finally:
+        dl3d.close()
 
 
 def the_last_port_stays(bed: Bed) -> None:

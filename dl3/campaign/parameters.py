@@ -153,7 +153,7 @@ PARAMETERS: dict[str, Parameter] = {
         Parameter("flows", "traffic", read_flows),
         choice("distribution", "traffic", "distribution", "uniform", "sequential", "zipf"),
         choice("family", "traffic", "family", "ipv4", "ipv6"),
-        number("ports", "machine", "ports", 2, 64),
+        number("ports", "machine", "ports", 2, 256),
         label("server"),
         label("CPU model"),
         label("host OS"),

@@ -6,7 +6,7 @@ static const char EXAMPLE[] =
 	"# optional. Each key shows its default or an example. Check it with: dl3d --check FILE\n"
 	"# (live): applied by a reload (SIGHUP or dl3 reload); all else needs a restart.\n"
 	"\n"
-	"ports:                        # 1 to 64; their order gives the index\n"
+	"ports:                        # 1 to 256; their order gives the index\n"
 	"  - name: left                # up to 15 of letters, digits, -_. (not digits alone)\n"
 	"    # A PCI address like 0000:01:00.0, or a virtual device of DPDK (vdev), like\n"
 	"    # net_af_packet0,iface=eth1. The two ports of this example use net_tap.\n"

@@ -61,20 +61,20 @@ static int map_numbers(const struct port_table_settings *ports,
 static int move_ports(struct port_table_settings *ports, const struct port_table_settings *now,
 	const int to[])
 {
-	struct port_settings *moved = calloc(PORT_MAX, sizeof(*moved));
 	unsigned end = now->n_ports;
 
+	for (unsigned i = 0; i < ports->n_ports; i++)
+		end = MAX_OF(end, (unsigned)to[i] + 1);
+	struct port_settings *moved = calloc(end, sizeof(*moved));
 	if (!moved)
 		return -ENOMEM;
-	for (unsigned i = 0; i < PORT_MAX; i++) {
+	for (unsigned i = 0; i < end; i++) {
 		memcpy(moved[i].name, now->ports[i].name, sizeof(moved[i].name));
 		moved[i].is_removed = true;
 	}
-	for (unsigned i = 0; i < ports->n_ports; i++) {
+	for (unsigned i = 0; i < ports->n_ports; i++)
 		moved[to[i]] = ports->ports[i];
-		end = MAX_OF(end, (unsigned)to[i] + 1);
-	}
-	memcpy(ports->ports, moved, sizeof(ports->ports));
+	memcpy(ports->ports, moved, end * sizeof(*moved));
 	ports->n_ports = end;
 	free(moved);
 	return 0;
@@ -121,7 +121,7 @@ static struct config *copy(const struct config *now, struct error *error)
 		return NULL;
 	}
 	config->files = now->files;
-	config->ports = now->ports;
+	port_settings_copy(&config->ports, &now->ports);
 	config->taps = now->taps;
 	memcpy(config->socket, now->socket, sizeof(config->socket));
 	memcpy(config->group, now->group, sizeof(config->group));

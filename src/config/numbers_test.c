@@ -220,7 +220,7 @@ static void all_numbers_may_be_in_use(void **state)
 
 	memset(&numbers, true, sizeof(numbers));
 	assert_true(with(&next, now, "{\"name\": \"n\", \"device\": \"n\"}", &numbers, &error) < 0);
-	assert_non_null(strstr(error.text, "all 64 port numbers are in use"));
+	assert_non_null(strstr(error.text, "all 256 port numbers are in use"));
 	config_free(now);
 }
 

@@ -45,7 +45,7 @@ struct fake {
 	struct stats_worker stat;
 	struct tap_worker tap;
 	struct port_worker io;
-	struct port_state states[FAKE_PORTS];
+	struct port_state states[STATS_MAX_PORTS];
 	struct fake_device device[FAKE_PORTS];
 	struct fib *fib;
 	struct rcu *rcu;

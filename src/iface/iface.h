@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 enum {
-	IFACE_MAX_PORTS = 255, // what this module can represent; dl3d is limited to PORT_MAX
+	IFACE_MAX_PORTS = 256, // their indices fit into a byte
 	IFACE_MAX = 65534,     // ports and VLANs; the index of a port is its port index
 	IFACE_MAX_VRFS = 4096, // VRF ids have 12 bits
 	IFACE_MAX_TAGS = 2,    // VLAN tags of an interface

@@ -265,7 +265,7 @@ static void finds_every_vlan_while_others_come_and_go(void **state)
 // and can be deleted again.
 static void holds_as_many_vlans_as_there_are_indices(void **state)
 {
-	enum { N_PORTS = 255 };
+	enum { N_PORTS = IFACE_MAX_PORTS };
 	struct iface_table *table = with_ports(N_PORTS);
 
 	for (unsigned i = N_PORTS; i < IFACE_MAX; i++) {
@@ -317,7 +317,7 @@ static void takes_little_memory_for_a_few_interfaces(void **state)
 static void refuses_what_is_no_iface(void **state)
 {
 	struct iface_table *table = with_ports(2);
-	struct iface bad[] = {port_link(1), vlan(255, 5, 0), vlan(0, 0, 0), vlan(0, 4095, 0),
+	struct iface bad[] = {port_link(1), vlan(IFACE_MAX_PORTS, 5, 0), vlan(0, 0, 0), vlan(0, 4095, 0),
 		vlan(0, 5, 0), vlan(0, 5, 0), vlan(0, 5, 0), vlan(0, 5, 0), vlan(0, 5, 0),
 		vlan(0, 10, 20)};
 

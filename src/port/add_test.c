@@ -301,7 +301,7 @@ static void refuses_more_queues_than_workers_can_poll(void **state)
 		n += !err;
 	}
 	assert_int_equal(err, -E2BIG);
-	assert_non_null(strstr(error.text, "more than 128 queues on one worker; add workers"));
+	assert_non_null(strstr(error.text, "more than 256 queues on one worker; add workers"));
 	assert_int_equal(n, (PORT_WORKER_QUEUES * port_n_workers(ports) - 1) / 64);
 	for (unsigned port = 1; port <= n; port++)
 		port_remove(ports, port);

@@ -138,8 +138,9 @@ static void has_room_for_the_largest_settings(void **state)
 	for (unsigned i = 0; i < PORT_MAX; i++) {
 		memset(settings.ports[i].device, 'x', PORT_DEVICE_MAX - 1);
 		memcpy(settings.ports[i].device, "03:00.0,", 8);
-		memset(settings.eal_args[i], 'y', PORT_DEVICE_MAX - 1);
 	}
+	for (unsigned i = 0; i < PORT_MAX_EAL_ARGS; i++)
+		memset(settings.eal_args[i], 'y', PORT_DEVICE_MAX - 1);
 	for (unsigned i = 0; i < PORT_MAX_PLUGINS; i++)
 		memset(settings.plugins[i], 'z', PORT_DEVICE_MAX - 1);
 	for (unsigned i = 0; i < 127; i++)

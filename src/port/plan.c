@@ -112,16 +112,24 @@ static int check_number(const struct port_table_settings *settings, struct error
 		return error_set(error, -EINVAL, "ports: none configured; add at least one");
 	if (n > RTE_MAX_ETHPORTS)
 		return error_set(error, -ERANGE,
-			"ports: %u configured, but this build of DPDK supports %d; remove some", n,
-			RTE_MAX_ETHPORTS);
+			"ports: %u configured, but DPDK was built for at most %d; remove some, or "
+			"use a DPDK built with -Dmax_ethports=%u and rebuild dl3d with it",
+			n, RTE_MAX_ETHPORTS, n);
 	return 0;
 }
 
 int plan_check_port(const struct port_table_settings *settings, unsigned port, struct error *error)
 {
-	int err = check_number(settings, error);
+	char label[48];
+	unsigned n = count_ports(settings);
 
-	return err ? err : check_beside(settings, port, settings->n_ports, error);
+	if (n > RTE_MAX_ETHPORTS)
+		return error_set(error, -ERANGE,
+			"%s: DPDK was built for at most %d ports, and all are in use; remove one "
+			"first (a reload opens new ports before it closes others), or use a DPDK "
+			"built with -Dmax_ethports=%u and rebuild dl3d with it",
+			plan_port_label(settings, port, label), RTE_MAX_ETHPORTS, n);
+	return check_beside(settings, port, settings->n_ports, error);
 }
 
 int plan_check_ports(const struct port_table_settings *settings, struct error *error)

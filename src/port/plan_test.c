@@ -248,15 +248,33 @@ static const struct {
 		0, "65 queues; a port can have at most 64"},
 };
 
-// Debian's DPDK supports 32, fewer than a file may contain.
+// Debian's DPDK holds 32, fewer than a file may contain.
 static void complains_of_more_ports_than_dpdk_holds(void **state)
 {
+	enum { MANY = RTE_MAX_ETHPORTS + 1 };
+	char file[ERROR_MAX], added[ERROR_MAX];
 	struct error error = {""};
 
+	if ((int)MANY > (int)PORT_MAX)
+		skip();
+	snprintf(file, sizeof(file), "ports: %d configured, but DPDK was built for at most %d;",
+		MANY, RTE_MAX_ETHPORTS);
+	snprintf(added, sizeof(added), "ports[%d] (p%d): DPDK was built for at most %d ports",
+		RTE_MAX_ETHPORTS, RTE_MAX_ETHPORTS, RTE_MAX_ETHPORTS);
 	memset(&settings, 0, sizeof(settings));
-	settings.n_ports = RTE_MAX_ETHPORTS + 1;
+	for (unsigned i = 0; i < MANY; i++) {
+		snprintf(settings.ports[i].name, PORT_NAME_MAX, "p%u", i);
+		snprintf(settings.ports[i].device, PORT_DEVICE_MAX, "net_null%u", i);
+	}
+	settings.n_ports = MANY;
 	assert_true(plan_check_ports(&settings, &error) < 0);
-	assert_non_null(strstr(error.text, "this build of DPDK supports"));
+	assert_non_null(strstr(error.text, file));
+	assert_non_null(strstr(error.text, "-Dmax_ethports="));
+	assert_true(plan_check_port(&settings, RTE_MAX_ETHPORTS, &error) < 0);
+	assert_non_null(strstr(error.text, added));
+	settings.ports[0].is_removed = true;
+	assert_int_equal(plan_check_ports(&settings, &error), 0);
+	assert_int_equal(plan_check_port(&settings, RTE_MAX_ETHPORTS, &error), 0);
 }
 
 static void complains_of_ports_that_cannot_be(void **state)
@@ -278,14 +296,15 @@ static void complains_of_ports_that_cannot_be(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[ARRAY_LEN(rows) + 2] = {
+	enum { N_OTHERS = 3 }; // those of the initializer
+	struct CMUnitTest tests[ARRAY_LEN(rows) + N_OTHERS] = {
 		cmocka_unit_test(keeps_lcore_numbers_when_better_facts_drop_a_worker),
 		cmocka_unit_test(complains_of_ports_that_cannot_be),
 		cmocka_unit_test(complains_of_more_ports_than_dpdk_holds),
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
-		tests[i + 2] = (struct CMUnitTest){.name = rows[i].name,
+		tests[N_OTHERS + i] = (struct CMUnitTest){.name = rows[i].name,
 			.test_func = check_row,
 			.initial_state = (void *)&rows[i]};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,10 +8,12 @@
 #include "wire/addr.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
-	PORT_MAX = 64,        // ports of one process
+	PORT_MAX = 256,       // ports of one process: indices fit into a byte
 	PORT_MAX_QUEUES = 64, // receive queues of one port
 	PORT_NAME_MAX = 16,   // including the final 0
 	PORT_DEVICE_MAX = 256,
@@ -83,6 +85,18 @@ struct port_table_settings {
 	char eal_args[PORT_MAX_EAL_ARGS][PORT_DEVICE_MAX];
 	unsigned n_plugins, n_eal_args;
 };
+
+// Copies all settings, but of ports only those with an index below n_ports, so that memory for the
+// others is not touched. `to` is zeroed or has settings.
+static inline void port_settings_copy(struct port_table_settings *to,
+	const struct port_table_settings *from)
+{
+	const size_t rest = offsetof(struct port_table_settings, n_workers);
+
+	to->n_ports = from->n_ports;
+	memcpy(to->ports, from->ports, from->n_ports * sizeof(from->ports[0]));
+	memcpy((char *)to + rest, (const char *)from + rest, sizeof(*from) - rest);
+}
 
 // Whether there is a port with this index.
 static inline bool port_is_configured(const struct port_table_settings *settings, unsigned port)

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PORT_WORKER_QUEUES = 128, PORT_NONE = UINT16_MAX };
+enum { PORT_WORKER_QUEUES = 256, PORT_NONE = UINT16_MAX };
 
 // A place for a receive queue that a worker polls. While it is closed, because its device has
 // vanished or its port was removed, the worker does not poll it; once a grace period has passed,

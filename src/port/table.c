@@ -3,6 +3,7 @@
 #include "port/table.h"
 
 #include "base/log.h"
+#include "base/pages.h"
 #include "port/check.h"
 #include "port/eal.h"
 #include "port/facts.h"
@@ -143,12 +144,12 @@ static int open_devices(struct port_table *ports, struct error *error)
 
 static struct port_table *make_room(const struct port_table_settings *settings)
 {
-	struct port_table *ports = aligned_alloc(_Alignof(struct port_table), sizeof(*ports));
+	struct port_table *ports = pages_alloc(sizeof(*ports));
 
 	if (!ports)
 		return NULL;
-	memset(ports, 0, sizeof(*ports));
-	ports->own = *settings;
+	pages_keep_small(ports, sizeof(*ports)); // most is for ports that do not exist
+	port_settings_copy(&ports->own, settings);
 	ports->settings = &ports->own;
 	ports->link_socket = -1;
 	return ports;
@@ -162,7 +163,7 @@ int port_check(const struct port_table_settings *settings, struct error *error)
 
 	if (!err)
 		say_warnings(&ports->plan);
-	free(ports);
+	pages_free(ports, sizeof(*ports));
 	return err;
 }
 
@@ -261,5 +262,5 @@ void port_close(struct port_table *ports)
 		eal_stop();
 	if (ports->link_socket >= 0)
 		close(ports->link_socket);
-	free(ports);
+	pages_free(ports, sizeof(*ports));
 }
