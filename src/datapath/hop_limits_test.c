@@ -22,8 +22,8 @@ static struct rte_mbuf mbuf[BURST_MAX];
 static uint8_t frame[64]; // shared by all packets
 
 // Hops 0 to 599. Every eighth one is not usable, and those beyond FIB_PLAIN_HOPS are not in the
-// summary table.
-enum { SOME_HOPS = 600, LEAST_FRAME = 1000 };
+// summary table. From FAR_HOPS on, ids that end in the bits of others.
+enum { SOME_HOPS = 600, FAR_HOPS = 1 << 16, LEAST_FRAME = 1000 };
 static void make_hops(struct fib_hop_entry all[], uint16_t most[], struct fib_plain_hops *plain)
 {
 	plain->frame_max = LEAST_FRAME;
@@ -36,6 +36,9 @@ static void make_hops(struct fib_hop_entry all[], uint16_t most[], struct fib_pl
 			.verdict = is_plain ? VERDICT_FORWARD : VERDICT_BLACKHOLE};
 		if (id < FIB_PLAIN_HOPS)
 			plain->port[id] = is_plain ? all[id].port : FIB_NOT_PLAIN;
+		most[FAR_HOPS + id] = most[id];
+		all[FAR_HOPS + id] = all[id];
+		all[FAR_HOPS + id].port = all[id].port ^ 1;
 	}
 }
 
@@ -56,7 +59,7 @@ static void deal(struct burst *b, unsigned n, unsigned odd)
 	}
 	for (; odd; odd--) {
 		unsigned i = dice(BURST_MAX); // may be past the end
-		unsigned kind = dice(5);
+		unsigned kind = dice(6);
 
 		b->ttl[i] = kind == 0 ? dice(2) : b->ttl[i];
 		b->length[i] = kind == 1 ? LEAST_FRAME + 1 + dice(9) : b->length[i];
@@ -64,6 +67,7 @@ static void deal(struct burst *b, unsigned n, unsigned odd)
 		b->hop[i] =
 			kind == 3 ? FIB_PLAIN_HOPS + dice(SOME_HOPS - FIB_PLAIN_HOPS) : b->hop[i];
 		b->hop[i] = kind == 4 ? b->hop[i] & ~7u : b->hop[i];
+		b->hop[i] |= kind == 5 ? FAR_HOPS : 0;
 	}
 }
 
@@ -79,8 +83,8 @@ static bool may_pass_at_once(const struct burst *b, const struct fib_plain_hops 
 // Packets that pass by the summary table leave as their entries say, and no others pass by it.
 static void hops_in_brief_are_no_shortcut(void **state)
 {
-	static struct fib_hop_entry all[SOME_HOPS];
-	static uint16_t most[SOME_HOPS];
+	static struct fib_hop_entry all[FAR_HOPS + SOME_HOPS];
+	static uint16_t most[FAR_HOPS + SOME_HOPS];
 	static struct fib_plain_hops plain, none;
 	static struct burst dealt, long_way, short_way;
 	const uint8_t layer3 = 0;
@@ -259,7 +263,7 @@ static void limits_are_those_of_each_hop(void **state)
 			.port = i,
 			.verdict = i >> 8};
 	for (unsigned n = 1; n <= BURST_MAX; n++) {
-		uint16_t *hop = malloc(n * sizeof(*hop)); // ASan checks accesses past its end
+		uint32_t *hop = malloc(n * sizeof(*hop)); // ASan checks accesses past its end
 
 		for (unsigned i = 0; i < n; i++)
 			hop[i] = i ? dice(STATS_MAX_HOPS) : STATS_MAX_HOPS - 1;
@@ -269,7 +273,7 @@ static void limits_are_those_of_each_hop(void **state)
 			variants[k]->limits(&many, hop, limits, n);
 			for (unsigned i = 0; i < n; i++) {
 				assert_int_equal(limits_port(limits[i]), hop[i] & 0xff);
-				assert_int_equal(limits_verdict(limits[i]), hop[i] >> 8);
+				assert_int_equal(limits_verdict(limits[i]), hop[i] >> 8 & 0xff);
 				assert_int_equal(limits_frame_max(limits[i]),
 					all[hop[i]].frame_max);
 			}

@@ -5,12 +5,12 @@
 #include "datapath/judge.h"
 #include "datapath/parse.h"
 
-static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
+static uint8_t verdict_of(const struct fib_view *view, uint32_t hop)
 {
 	return fib_hop_load(&view->hops[hop]).verdict;
 }
 
-static void look_up4(const struct burst *b, uint64_t checked, uint16_t hop[])
+static void look_up4(const struct burst *b, uint64_t checked, uint32_t hop[])
 {
 	uint32_t source[BURST_MAX] LINE_ALIGNED;
 
@@ -22,7 +22,7 @@ static void look_up4(const struct burst *b, uint64_t checked, uint16_t hop[])
 		datapath_lookup4_each(b, checked, source, hop);
 }
 
-static void look_up6(const struct burst *b, uint64_t checked, uint16_t hop[])
+static void look_up6(const struct burst *b, uint64_t checked, uint32_t hop[])
 {
 	struct fib_key6 source[BURST_MAX] LINE_ALIGNED;
 
@@ -37,7 +37,7 @@ static void look_up6(const struct burst *b, uint64_t checked, uint16_t hop[])
 
 // Returns a bit for each packet in `checked` whose source is not simply reached by its input
 // interface (strict) or by any (loose).
-static uint64_t find_suspects(const struct burst *b, uint64_t checked, const uint16_t hop[])
+static uint64_t find_suspects(const struct burst *b, uint64_t checked, const uint32_t hop[])
 {
 	uint64_t suspects = 0;
 
@@ -97,7 +97,7 @@ static enum verdict decide6(uint8_t source_verdict)
 }
 
 // A packet whose source is not simply reached; `hop` is that of the route to it.
-static enum verdict decide(const struct burst *b, uint16_t i, uint16_t hop)
+static enum verdict decide(const struct burst *b, uint16_t i, uint32_t hop)
 {
 	const struct fib_hop_entry entry = fib_hop_load(&b->view->hops[hop]);
 
@@ -118,7 +118,7 @@ static bool is_transit(const struct burst *b, uint16_t i)
 }
 
 static __attribute__((noinline)) void drop_suspects(struct worker *w, struct burst *b,
-	uint64_t suspects, const uint16_t hop[])
+	uint64_t suspects, const uint32_t hop[])
 {
 	uint64_t kept = burst_all(b);
 
@@ -140,7 +140,7 @@ void datapath_rpf(struct worker *w, struct burst *b)
 {
 	const uint64_t linuxs = b->is_ip6 ? 0 : b->linux_mask;
 	const uint64_t checked = (b->strict_mask | b->loose_mask) & ~linuxs & burst_all(b);
-	uint16_t hop[BURST_MAX] LINE_ALIGNED;
+	uint32_t hop[BURST_MAX] LINE_ALIGNED;
 
 	if (!checked)
 		return;

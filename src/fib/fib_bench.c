@@ -30,7 +30,7 @@ static double measure_chunk(const struct fib *fib, const struct bench_table *tab
 	const struct row *row, unsigned chunk)
 {
 	const struct fib_view *view = vrf_view_of(fib, table->vrf[0]);
-	uint16_t hop[BURST];
+	uint32_t hop[BURST];
 	uint64_t sum = 0, start = rte_rdtsc_precise();
 
 	for (unsigned at = chunk * CHUNK; at < (chunk + 1) * CHUNK; at += BURST) {

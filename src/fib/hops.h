@@ -1,24 +1,27 @@
 // Next hops: found by their key, identified to workers by id, reference-counted. Control thread.
 #pragma once
 
+#include "base/hash_table.h"
 #include "fib/fib.h"
 #include "fib/fib_fast.h"
 
 #include <assert.h>
 
+// Ids below HOP_WIDE fit into the leaves of IPv4 and are given first.
+enum { HOP_WIDE = 1 << 15 };
+
 struct hop {
+	struct hash_node node; // by key
 	struct fib_hop key;
 	struct wire_mac mac;  // of the neighbour `via`
 	uint8_t is_neighbour; // its MAC was set by fib_neighbour_set
 	uint8_t is_idle;      // in the list to be swept
-	uint16_t chain;       // next id with the same hash
+	uint32_t next, prev;  // ids on the same interface, in no order; 0: none
 	uint32_t n_routes;
 	uint32_t n_holders; // references: routes, the neighbour, built-in routes
 	uint64_t counted_before;
 };
 static_assert(sizeof(struct fib_hop) == 20, "compared as bytes: no padding");
-
-enum { HOPS_BUCKETS = 1 << 15 };
 
 struct rcu_defer;
 
@@ -34,14 +37,15 @@ struct hops {
 	uint16_t *frame_max4;         // frame limit for IPv4 packets
 	uint16_t *oif;                // output interfaces
 	struct hop *hop;
-	uint16_t *bucket;
-	uint32_t *n_on_iface; // hops by interface
-	uint16_t *idle;       // ids that lost their last reference since the last sweep
-	uint16_t *unused;     // ids below max_id that no worker can read any more
-	uint32_t n_idle, n_unused;
+	struct hash_table table;
+	uint32_t *on_iface; // by interface: its first hop, 0: none
+	uint32_t *idle;     // ids that lost their last reference since the last sweep
+	uint32_t *unused;   // ids below max_id that no worker can read any more; wide ones begin
+	                    // at HOP_WIDE
+	uint32_t n_idle, n_unused, n_unused_wide;
 	uint32_t n_used;
-	uint16_t max_id;
-	uint16_t builtin[N_FIB_KINDS]; // ids of the built-in routes
+	uint32_t max_id;
+	uint32_t builtin[N_FIB_KINDS]; // ids of the built-in routes
 	struct fib_count count;        // if counted is NULL, all start at 0
 };
 
@@ -52,16 +56,16 @@ void hops_normalise(struct fib_hop *hop);
 // The verdict of packets without a route (hop id 0).
 void hops_set_no_route(struct hops *hops, uint8_t verdict);
 // Returns the id of a hop, 0: there is none.
-uint16_t hops_find(const struct hops *hops, const struct fib_hop *hop);
+uint32_t hops_find(const struct hops *hops, const struct fib_hop *hop);
 // Returns the id of a hop, created (normalised) if necessary, with one more reference; 0: no id is
 // left.
-uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop);
-void hops_release(struct hops *hops, uint16_t id);
+uint32_t hops_acquire(struct hops *hops, const struct fib_hop *hop);
+void hops_release(struct hops *hops, uint32_t id);
 // Removes hops without references; their ids are returned by hops_reuse after a grace period.
 void hops_sweep(struct hops *hops, struct rcu_defer *defer);
-void hops_reuse(struct hops *hops, uint16_t id);
+void hops_reuse(struct hops *hops, uint32_t id);
 // Rewrites what workers read of a hop.
-void hops_rewrite(struct hops *hops, uint16_t id);
+void hops_rewrite(struct hops *hops, uint32_t id);
 // Same, of all hops on an interface. While workers can read a hop's id, its port and tags do not
 // change as long as it is resolved.
 void hops_rewrite_iface(struct hops *hops, uint16_t iface);

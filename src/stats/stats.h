@@ -13,7 +13,7 @@ enum {
 	STATS_MAX_PORTS = 255,
 	STATS_MAX_QUEUES = 128,
 	STATS_MAX_STEPS = 24,
-	STATS_MAX_HOPS = 32768
+	STATS_MAX_HOPS = 1 << 20
 };
 
 #define STATS_FIELD(name, text) uint64_t name;
