@@ -8,18 +8,18 @@
 
 enum { STEP = 16 };
 
+// Bytes of 128 ports, each by the lowest seven bits of its id.
+static inline __m512i ports_in(const uint8_t port[128], __m512i id)
+{
+	return _mm512_permutex2var_epi8(_mm512_load_si512(port), id, _mm512_load_si512(port + 64));
+}
+
 // Ports of 64 hops by the lowest nine bits of their ids: the lowest eight as bytes, and the ninth.
 static inline __m512i ports_of(const uint8_t port[FIB_PLAIN_HOPS], __m512i id, __mmask64 ninth)
 {
 	__mmask64 eighth = _mm512_movepi8_mask(id);
-	__m512i table[FIB_PLAIN_HOPS / 64];
-
-	for (unsigned i = 0; i < ARRAY_LEN(table); i++)
-		table[i] = _mm512_load_si512(port + 64 * i);
-	__m512i a = _mm512_permutex2var_epi8(table[0], id, table[1]);
-	__m512i b = _mm512_permutex2var_epi8(table[2], id, table[3]);
-	__m512i c = _mm512_permutex2var_epi8(table[4], id, table[5]);
-	__m512i d = _mm512_permutex2var_epi8(table[6], id, table[7]);
+	__m512i a = ports_in(port, id), b = ports_in(port + 128, id);
+	__m512i c = ports_in(port + 256, id), d = ports_in(port + 384, id);
 
 	return _mm512_mask_blend_epi8(ninth, _mm512_mask_blend_epi8(eighth, a, b),
 		_mm512_mask_blend_epi8(eighth, c, d));

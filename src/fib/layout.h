@@ -75,12 +75,12 @@ static inline unsigned tail_run(const struct tail_runs *runs, unsigned slot)
 // `line` is the first one of the leaf.
 static inline uint32_t tail_hop(const union tail_line *line, uint32_t leaf, unsigned slot)
 {
-	if (unlikely(leaf & LEAF_WIDE))
-		return leaf & LEAF_FLAT ? ((const uint32_t *)line)[slot]
-		                        : line->runs.wide[tail_run(&line->runs, slot)];
-	if (leaf & LEAF_FLAT)
+	if (!(leaf & (LEAF_FLAT | LEAF_WIDE)))
+		return line->runs.hop[tail_run(&line->runs, slot)];
+	if (!(leaf & LEAF_WIDE))
 		return ((const uint16_t *)line)[slot];
-	return line->runs.hop[tail_run(&line->runs, slot)];
+	return leaf & LEAF_FLAT ? ((const uint32_t *)line)[slot]
+	                        : line->runs.wide[tail_run(&line->runs, slot)];
 }
 
 // IPv6: an entry is a hop id, or what resolves the next 16 bits: a line, or a wide block of 1024

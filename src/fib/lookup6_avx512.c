@@ -170,6 +170,16 @@ static inline unsigned line_run(const struct line6 *line, unsigned slot, unsigne
 	return __builtin_popcount(before & ((1u << most) - 1));
 }
 
+// Resolves a line of wide hops for the packet whose slot is at `at`; returns the run.
+static __attribute__((noinline)) unsigned take_wide(const struct burst6 *burst,
+	const struct line6 *line, uint32_t at)
+{
+	const unsigned run = line_run(line, slot_at(burst->dst, at), LINE_WIDE_RUNS);
+
+	burst->hop[at / 16] = line->wide_hop[run];
+	return run;
+}
+
 // Resolves one line for each packet; the list of n shrinks in place.
 static inline unsigned pass_lines(const struct fib_view *view, const struct burst6 *burst,
 	struct steps *steps, unsigned n)
@@ -179,16 +189,15 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct burs
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct line6 *line = &lines[steps->line[i]];
-		uint32_t at = steps->at[i], *hop = &burst->hop[at / 16];
+		uint32_t at = steps->at[i];
 		unsigned run = line_run(line, slot_at(burst->dst, at), LINE_RUNS);
-		*hop = line->hop[run];
+		burst->hop[at / 16] = line->hop[run];
 		unsigned below = line->below;
 		if (likely(!(below >> run & 1)))
 			continue;
 		if (unlikely(line->flags & LINE_WIDE)) {
-			run = line_run(line, slot_at(burst->dst, at), LINE_WIDE_RUNS);
+			run = take_wide(burst, line, at);
 			below = line->wide_below;
-			*hop = line->wide_hop[run];
 			if (!(below >> run & 1))
 				continue;
 		}
