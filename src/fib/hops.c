@@ -83,13 +83,13 @@ void hops_set_no_route(struct hops *hops, uint8_t verdict)
 	write_entry(hops, 0, &(struct fib_hop_entry){.port = NO_PORT, .verdict = verdict});
 }
 
-// An array with an element for each id. Only what is touched takes memory, so that few hops need
-// little.
+// An array with an element for each id. Only what is touched takes memory, in small pages for the
+// narrow ids, so that few hops need little, and in huge ones for others.
 static void *alloc_by_id(size_t bytes)
 {
 	void *array = pages_alloc(HOP_SLOTS * bytes);
 
-	pages_keep_small(array, HOP_SLOTS * bytes);
+	pages_keep_small(array, HOP_WIDE * bytes);
 	return array;
 }
 
