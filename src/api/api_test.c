@@ -70,7 +70,7 @@ static void takes_exactly_its_parameters(void **state)
 			"invalid address \"10.0.0\": expected an IPv4 or IPv6 address"},
 		{"route", "{\"address\": 7}", "parameter \"address\": expected text in quotes"},
 		{"nexthops", "{\"after\": -1}",
-			"parameter \"after\": expected a number from 0 to 32767"},
+			"parameter \"after\": expected a number from 0 to 1048575"},
 		{"route", "{\"address\": \"10.0.0.1\", \"vrf\": \"red\"}",
 			"unknown VRF \"red\": VRFs require the key \"linux\" in the configuration "
 			"file"},

@@ -6,7 +6,7 @@
 // A response line is at most 1 MiB: next hops and group members take far less than 250 bytes each.
 enum { PAGE_HOPS = 1000, PAGE_MAX_LISTED = 4000 };
 
-uint64_t hop_counted(const void *ctx_, uint16_t id)
+uint64_t hop_counted(const void *ctx_, uint32_t id)
 {
 	const struct api_ctx *ctx = ctx_;
 	uint64_t sum = 0;

@@ -33,7 +33,7 @@ json_t *port_json(const struct api_ctx *ctx, unsigned port);
 void port_counters(const struct api_ctx *ctx, unsigned port, struct stats_port *out);
 
 // Packets counted by all workers under a next hop's id, including earlier users of the id.
-uint64_t hop_counted(const void *ctx, uint16_t id);
+uint64_t hop_counted(const void *ctx, uint32_t id);
 
 // Names: kind of a route, name of a port (NULL for IFACE_NONE), class of a verdict (NULL for
 // CLASS_NONE), netlink state, MAC address.

@@ -124,7 +124,7 @@ static void shows_what_linux_has_beside_the_tables(void **state)
 	check("neighbours", "{}", "neighbours.0.interface", "\"left\"");
 	check("neighbours", "{}", "neighbours.0.vrf", "\"main\"");
 	check("neighbours", "{}", "neighbours.0.mac", "\"02:00:00:00:00:02\"");
-	check("neighbours", "{\"after\": 32767}", "neighbours", "[]");
+	check("neighbours", "{\"after\": 1048575}", "neighbours", "[]");
 }
 
 static void taps_tells_of_each_port_and_class(void **state)

@@ -180,7 +180,7 @@ static void spreads_a_route_over_several_next_hops(void **state)
 	assert_int_equal(answer.hop.kind, FIB_GROUP);
 	assert_int_equal(fib_group_members(fib, &answer.hop, members, 4), 2);
 	assert_int_equal(members[0].weight + members[1].weight, 4);
-	uint16_t id = answer.hop_id;
+	uint32_t id = answer.hop_id;
 	wire_addr_parse("12.1.2.3", &addr);
 	rib_lookup(fib, 0, &addr, &answer);
 	assert_int_equal(answer.hop_id, id);

@@ -64,7 +64,7 @@ struct burst {
 	} LINE_ALIGNED;
 	uint16_t length[BURST_MAX] LINE_ALIGNED; // bytes from frame[i] on, without FCS and
 	                                         // trailer; at most 65535
-	uint16_t hop[BURST_MAX] LINE_ALIGNED;
+	uint32_t hop[BURST_MAX] LINE_ALIGNED;
 	uint8_t ttl[BURST_MAX] LINE_ALIGNED;  // or hop limit
 	uint8_t port[BURST_MAX] LINE_ALIGNED; // output port
 	uint16_t iif[BURST_MAX] LINE_ALIGNED; // input interface: a port or a VLAN

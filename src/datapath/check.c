@@ -57,7 +57,7 @@ static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t
 
 static inline bool has_one_hop(const struct burst *b, unsigned n)
 {
-	uint16_t differ = 0;
+	uint32_t differ = 0;
 
 	for (unsigned i = 0; i < n; i++)
 		differ |= b->hop[i] ^ b->hop[0];
@@ -89,7 +89,7 @@ bool all_plain_scalar(struct burst *b)
 	return false;
 }
 
-void limits_scalar(const struct fib_view *view, const uint16_t hop[], uint32_t limits[], unsigned n)
+void limits_scalar(const struct fib_view *view, const uint32_t hop[], uint32_t limits[], unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		limits[i] = limits_read(view, hop[i]);

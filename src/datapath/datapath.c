@@ -31,6 +31,7 @@ static int add_worker(struct path *path, const struct fib_live *live, struct tap
 	if (!w || !stat)
 		return error_set(error, -ENOMEM,
 			"not enough memory for worker %u; use fewer workers", worker);
+	pages_keep_small(stat, offsetof(struct stats_worker, hop[STATS_FEW_HOPS]));
 	w->io = port_worker(path->ports, worker);
 	w->states = port_states(path->ports);
 	w->rcu = rcu_readers(live->rcu);

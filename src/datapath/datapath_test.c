@@ -32,7 +32,7 @@ static const struct port_queue queue = {.port = 0};
 static struct fib_hop_entry hops[8];
 static uint16_t frame_max4[8] = {0, 1514, 1514, 1514, 1514};
 static struct fib_plain_hops none_plain;
-static uint16_t buckets[2 * FIB_GROUP_BUCKETS];
+static uint32_t buckets[2 * FIB_GROUP_BUCKETS];
 static struct fib_sources own;
 static const uint8_t layer3_hash;
 static const struct fib_view view = {.hops = hops,
@@ -269,7 +269,7 @@ static void nothing_is_left_of_an_earlier_burst(void **state)
 	}
 }
 
-static struct burst *one_packet(uint16_t hop, uint8_t ttl, uint16_t length)
+static struct burst *one_packet(uint32_t hop, uint8_t ttl, uint16_t length)
 {
 	struct burst *b = &worker.poll->ip4;
 	struct wire_recipe recipe = to_us(4);
@@ -298,7 +298,8 @@ static struct fib_hop_entry stopping(uint8_t verdict)
 static void check_names_what_stops_a_packet(void **state)
 {
 	static const struct {
-		uint16_t hop, length;
+		uint32_t hop;
+		uint16_t length;
 		uint8_t ttl, verdict;
 	} rows[] = {
 		{1, 60, 64, VERDICT_FORWARD},
@@ -422,7 +423,7 @@ static void rewriting_changes_nothing_but_what_it_should(void **state)
 	}
 }
 
-static uint16_t member_of(const struct wire_recipe *recipe, uint16_t fragment)
+static uint32_t member_of(const struct wire_recipe *recipe, uint16_t fragment)
 {
 	struct burst *b = one_packet(5, 64, 60);
 
@@ -454,7 +455,7 @@ static void flows_spread_by_weight(uint8_t family)
 	for (unsigned i = 0; i < n_flows; i++) {
 		recipe.src_port = i;
 		recipe.dst.bytes[3] = i >> 8;
-		uint16_t member = member_of(&recipe, 0);
+		uint32_t member = member_of(&recipe, 0);
 		assert_int_equal(member_of(&recipe, 0), member);
 		n[member]++;
 	}
@@ -477,7 +478,7 @@ static void fragments_of_a_packet_stay_together(void **state)
 	for (unsigned i = 0; i < 1000; i++) {
 		recipe.dst.bytes[3] = i;
 		recipe.src_port = dice(65536);
-		uint16_t first = member_of(&recipe, WIRE_IP4_MORE_FRAGMENTS);
+		uint32_t first = member_of(&recipe, WIRE_IP4_MORE_FRAGMENTS);
 		recipe.src_port = dice(65536); // in later fragments these bytes are payload
 		assert_int_equal(member_of(&recipe, 185), first);
 	}
@@ -487,7 +488,7 @@ static void fragments_of_a_packet_stay_together(void **state)
 static void what_lies_behind_a_segment_chooses_no_member(void **state)
 {
 	struct wire_recipe recipe = to_us(4);
-	uint16_t member = 0;
+	uint32_t member = 0;
 
 	make_group();
 	for (unsigned i = 0; i < 100; i++) {

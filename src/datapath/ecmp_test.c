@@ -22,7 +22,7 @@ struct frame {
 };
 
 static struct fib_hop_entry hops[2] = {[GROUP] = {.kind = FIB_HOP_GROUP}};
-static uint16_t buckets[FIB_GROUP_BUCKETS];
+static uint32_t buckets[FIB_GROUP_BUCKETS];
 static uint8_t layer3;
 static const struct fib_view view = {.hops = hops, .bucket = buckets, .layer3_hash = &layer3};
 
@@ -33,7 +33,7 @@ static int number_buckets(void **state)
 	return 0;
 }
 
-static uint16_t bucket_in(const struct frame *frame, uint16_t contiguous)
+static uint32_t bucket_in(const struct frame *frame, uint16_t contiguous)
 {
 	static struct burst b;
 	struct rte_mbuf mbuf = {.buf_addr = (void *)(uintptr_t)frame->at, .data_len = contiguous};
@@ -50,7 +50,7 @@ static uint16_t bucket_in(const struct frame *frame, uint16_t contiguous)
 	return b.hop[0];
 }
 
-static uint16_t bucket_of(const struct frame *frame)
+static uint32_t bucket_of(const struct frame *frame)
 {
 	return bucket_in(frame, frame->n);
 }
@@ -90,7 +90,7 @@ static void expect_field(uint8_t family, const struct field *field)
 		for (unsigned i = 0; i < ROUNDS; i++) {
 			struct wire_recipe recipe = random_packet(family);
 			struct frame frame = build(&recipe);
-			uint16_t before = bucket_of(&frame);
+			uint32_t before = bucket_of(&frame);
 
 			frame.at[field->at + bit / 8] ^= 0x80 >> bit % 8;
 			n_moved += bucket_of(&frame) != before;

@@ -31,7 +31,7 @@ static void start_burst(void)
 		.has_one_port = true};
 }
 
-static struct rte_mbuf *add_packet(const struct bytes *frame, uint16_t hop, bool has_template)
+static struct rte_mbuf *add_packet(const struct bytes *frame, uint32_t hop, bool has_template)
 {
 	struct rte_mbuf *m = fake_mbuf(frame);
 
@@ -135,7 +135,7 @@ static void only_packets_in_the_mask_get_a_header(void **state)
 		for (uint16_t id = 0; id < N_HOPS; id++)
 			make_hop(id, 16 + dice(FIB_TEMPLATE_MAX - 15), 12 + 2 * dice(2));
 		for (unsigned i = 0; i < n; i++) {
-			const uint16_t hop = dice(N_HOPS);
+			const uint32_t hop = dice(N_HOPS);
 			const bool has_template = dice(2);
 
 			frame.at[frame.n - 1] = i;

@@ -15,7 +15,7 @@ _Static_assert(offsetof(struct fib_hop_entry, frame_max) == 12 &&
 	"the order of the words below");
 enum { LIMITS_AT = offsetof(struct fib_hop_entry, frame_max) };
 
-static inline uint32_t limits_read(const struct fib_view *view, uint16_t hop)
+static inline uint32_t limits_read(const struct fib_view *view, uint32_t hop)
 {
 	const uint8_t *entry = (const uint8_t *)&view->hops[hop];
 
@@ -29,9 +29,9 @@ bool all_plain_scalar(struct burst *b);
 bool all_plain_avx512(struct burst *b);
 
 // Reads the limits of n hops; limits[] has space for BURST_MAX.
-void limits_scalar(const struct fib_view *view, const uint16_t hop[], uint32_t limits[],
+void limits_scalar(const struct fib_view *view, const uint32_t hop[], uint32_t limits[],
 	unsigned n);
-void limits_avx512(const struct fib_view *view, const uint16_t hop[], uint32_t limits[],
+void limits_avx512(const struct fib_view *view, const uint32_t hop[], uint32_t limits[],
 	unsigned n);
 
 static inline uint16_t limits_frame_max(uint32_t limits)

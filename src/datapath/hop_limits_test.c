@@ -22,8 +22,9 @@ static struct rte_mbuf mbuf[BURST_MAX];
 static uint8_t frame[64]; // shared by all packets
 
 // Hops 0 to 599. Every eighth one is not usable, and those beyond FIB_PLAIN_HOPS are not in the
-// summary table. Nor are those on port FIB_NOT_PLAIN, which is a valid one.
-enum { SOME_HOPS = 600, LEAST_FRAME = 1000 };
+// summary table. Nor are those on port FIB_NOT_PLAIN, which is a valid one. From FAR_HOPS on, ids
+// that end in the bits of others.
+enum { SOME_HOPS = 600, FAR_HOPS = 1 << 16, LEAST_FRAME = 1000 };
 static void make_hops(struct fib_hop_entry all[], uint16_t most[], struct fib_plain_hops *plain)
 {
 	plain->frame_max = LEAST_FRAME;
@@ -41,6 +42,9 @@ static void make_hops(struct fib_hop_entry all[], uint16_t most[], struct fib_pl
 			all[id].verdict = VERDICT_BLACKHOLE;
 		if (id < FIB_PLAIN_HOPS)
 			plain->port[id] = is_plain ? all[id].port : FIB_NOT_PLAIN;
+		most[FAR_HOPS + id] = most[id];
+		all[FAR_HOPS + id] = all[id];
+		all[FAR_HOPS + id].port = all[id].port ^ 1;
 	}
 }
 
@@ -61,7 +65,7 @@ static void deal(struct burst *b, unsigned n, unsigned odd)
 	}
 	for (; odd; odd--) {
 		unsigned i = dice(BURST_MAX); // may be past the end
-		unsigned kind = dice(5);
+		unsigned kind = dice(6);
 
 		b->ttl[i] = kind == 0 ? dice(2) : b->ttl[i];
 		b->length[i] = kind == 1 ? LEAST_FRAME + 1 + dice(9) : b->length[i];
@@ -69,6 +73,7 @@ static void deal(struct burst *b, unsigned n, unsigned odd)
 		b->hop[i] =
 			kind == 3 ? FIB_PLAIN_HOPS + dice(SOME_HOPS - FIB_PLAIN_HOPS) : b->hop[i];
 		b->hop[i] = kind == 4 ? b->hop[i] & ~7u : b->hop[i];
+		b->hop[i] |= kind == 5 ? FAR_HOPS : 0;
 	}
 }
 
@@ -84,8 +89,8 @@ static bool may_pass_at_once(const struct burst *b, const struct fib_plain_hops 
 // Packets that pass by the summary table leave as their entries say, and no others pass by it.
 static void hops_in_brief_are_no_shortcut(void **state)
 {
-	static struct fib_hop_entry all[SOME_HOPS];
-	static uint16_t most[SOME_HOPS];
+	static struct fib_hop_entry all[FAR_HOPS + SOME_HOPS];
+	static uint16_t most[FAR_HOPS + SOME_HOPS];
 	static struct fib_plain_hops plain, none;
 	static struct burst dealt, long_way, short_way;
 	const uint8_t layer3 = 0;
@@ -138,7 +143,7 @@ static uint8_t any_kind(void)
 
 // Next hops of every kind; the members of the group are not groups. IPv4 packets to some may be
 // longer than their entries say.
-static void make_any_hops(struct fib_hop_entry all[], uint16_t most[], uint16_t bucket[],
+static void make_any_hops(struct fib_hop_entry all[], uint16_t most[], uint32_t bucket[],
 	struct fib_plain_hops *plain)
 {
 	static const uint8_t verdicts[] = {VERDICT_BLACKHOLE, VERDICT_LOCAL,
@@ -235,7 +240,8 @@ static void expect_judged(const struct burst *judged, const struct burst *unreso
 static void all_judge_alike(void **state)
 {
 	static struct fib_hop_entry all[SOME_HOPS];
-	static uint16_t most[SOME_HOPS], bucket[FIB_GROUP_BUCKETS];
+	static uint16_t most[SOME_HOPS];
+	static uint32_t bucket[FIB_GROUP_BUCKETS];
 	static struct fib_plain_hops plain, none;
 	static struct tap_worker tap;
 	const struct datapath_variant *const variants[] = {&datapath_scalar,
@@ -287,7 +293,7 @@ static void limits_are_those_of_each_hop(void **state)
 			.port = i,
 			.kind = i >> 8};
 	for (unsigned n = 1; n <= BURST_MAX; n++) {
-		uint16_t *hop = malloc(n * sizeof(*hop)); // ASan checks accesses past its end
+		uint32_t *hop = malloc(n * sizeof(*hop)); // ASan checks accesses past its end
 
 		for (unsigned i = 0; i < n; i++)
 			hop[i] = i ? dice(STATS_MAX_HOPS) : STATS_MAX_HOPS - 1;
@@ -297,7 +303,7 @@ static void limits_are_those_of_each_hop(void **state)
 			variants[k]->limits(&many, hop, limits, n);
 			for (unsigned i = 0; i < n; i++) {
 				assert_int_equal(limits_port(limits[i]), hop[i] & 0xff);
-				assert_int_equal(limits_kind(limits[i]), hop[i] >> 8);
+				assert_int_equal(limits_kind(limits[i]), hop[i] >> 8 & 0xff);
 				assert_int_equal(limits_frame_max(limits[i]),
 					all[hop[i]].frame_max);
 			}

@@ -31,10 +31,10 @@ static void make_groups(const struct burst *b, uint64_t mask, struct groups *gro
 }
 
 void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint32_t addr[],
-	uint16_t hop[])
+	uint32_t hop[])
 {
 	uint32_t dense[BURST_MAX];
-	uint16_t found[BURST_MAX];
+	uint32_t found[BURST_MAX];
 	uint64_t rest = mask;
 	unsigned n = 0;
 
@@ -49,10 +49,10 @@ void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint
 }
 
 void datapath_lookup6_in(const struct fib_view *table, uint64_t mask, const struct fib_key6 addr[],
-	uint16_t hop[])
+	uint32_t hop[])
 {
 	struct fib_key6 dense[BURST_MAX];
-	uint16_t found[BURST_MAX];
+	uint32_t found[BURST_MAX];
 	uint64_t rest = mask;
 	unsigned n = 0;
 
@@ -67,7 +67,7 @@ void datapath_lookup6_in(const struct fib_view *table, uint64_t mask, const stru
 }
 
 void datapath_lookup4_each(const struct burst *b, uint64_t mask, const uint32_t addr[],
-	uint16_t hop[])
+	uint32_t hop[])
 {
 	struct groups groups;
 
@@ -77,7 +77,7 @@ void datapath_lookup4_each(const struct burst *b, uint64_t mask, const uint32_t 
 }
 
 void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fib_key6 addr[],
-	uint16_t hop[])
+	uint32_t hop[])
 {
 	struct groups groups;
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-_Static_assert(STATS_MAX_HOPS == 1 << 15, "a counter for each hop id");
+_Static_assert(STATS_MAX_HOPS == 1 << 20, "a counter for each hop id");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	"decrease_ttl4 and the header comparisons count on it");
 
@@ -13,7 +13,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 // replaces the entry.
 typedef uint32_t hop_words __attribute__((vector_size(16)));
 
-static inline hop_words read_hop(const struct fib_view *view, uint16_t hop)
+static inline hop_words read_hop(const struct fib_view *view, uint32_t hop)
 {
 	word16 word = word16_load(&view->hops[hop]);
 	hop_words words;

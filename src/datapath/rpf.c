@@ -5,7 +5,7 @@
 #include "datapath/judge.h"
 #include "datapath/parse.h"
 
-static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
+static uint8_t verdict_of(const struct fib_view *view, uint32_t hop)
 {
 	const struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
 
@@ -18,7 +18,7 @@ static struct fib_key6 source6(const uint8_t *frame)
 		rte_be_to_cpu_64(load64(frame + 30))};
 }
 
-static void look_up4(const struct burst *b, uint64_t checked, uint16_t hop[])
+static void look_up4(const struct burst *b, uint64_t checked, uint32_t hop[])
 {
 	uint32_t source[BURST_MAX] LINE_ALIGNED;
 
@@ -30,7 +30,7 @@ static void look_up4(const struct burst *b, uint64_t checked, uint16_t hop[])
 		datapath_lookup4_each(b, checked, source, hop);
 }
 
-static void look_up6(const struct burst *b, uint64_t checked, uint16_t hop[])
+static void look_up6(const struct burst *b, uint64_t checked, uint32_t hop[])
 {
 	struct fib_key6 source[BURST_MAX] LINE_ALIGNED;
 
@@ -43,7 +43,7 @@ static void look_up6(const struct burst *b, uint64_t checked, uint16_t hop[])
 }
 
 // Whether a route with a single next hop leads to the input interface (strict) or to any (loose).
-static inline bool is_reached(const struct burst *b, unsigned i, uint16_t hop)
+static inline bool is_reached(const struct burst *b, unsigned i, uint32_t hop)
 {
 	const uint16_t oif = fib_oif_load(b->view, hop);
 
@@ -51,7 +51,7 @@ static inline bool is_reached(const struct burst *b, unsigned i, uint16_t hop)
 }
 
 // Returns a bit for each packet in `checked` whose source is not simply reached.
-static uint64_t find_suspects(const struct burst *b, uint64_t checked, const uint16_t hop[])
+static uint64_t find_suspects(const struct burst *b, uint64_t checked, const uint32_t hop[])
 {
 	uint64_t suspects = 0;
 
@@ -109,7 +109,7 @@ static enum verdict decide6(uint8_t source_verdict)
 
 // Where the table of a VRF has no route, not even an unreachable one, Linux goes on with the main
 // table.
-static uint16_t go_on(const struct burst *b, uint16_t i, uint16_t hop)
+static uint32_t go_on(const struct burst *b, uint16_t i, uint32_t hop)
 {
 	if (!burst_vrf(b, i) || verdict_of(b->view, hop) != VERDICT_NO_ROUTE)
 		return hop;
@@ -121,7 +121,7 @@ static uint16_t go_on(const struct burst *b, uint16_t i, uint16_t hop)
 }
 
 // A packet whose source is not simply reached; `hop` is that of the route to it.
-static enum verdict decide(const struct burst *b, uint16_t i, uint16_t hop)
+static enum verdict decide(const struct burst *b, uint16_t i, uint32_t hop)
 {
 	const struct fib_hop_entry entry = fib_hop_load(&b->view->hops[hop]);
 	const uint8_t verdict = fib_entry_verdict(&entry);
@@ -145,7 +145,7 @@ static bool is_transit(const struct burst *b, uint16_t i)
 }
 
 static __attribute__((noinline)) void drop_suspects(struct worker *w, struct burst *b,
-	uint64_t suspects, const uint16_t hop[])
+	uint64_t suspects, const uint32_t hop[])
 {
 	uint64_t kept = burst_all(b);
 
@@ -167,7 +167,7 @@ void datapath_rpf(struct worker *w, struct burst *b)
 {
 	const uint64_t linuxs = b->is_ip6 ? 0 : b->linux_mask;
 	const uint64_t checked = (b->strict_mask | b->loose_mask) & ~linuxs & burst_all(b);
-	uint16_t hop[BURST_MAX] LINE_ALIGNED;
+	uint32_t hop[BURST_MAX] LINE_ALIGNED;
 
 	if (!checked)
 		return;

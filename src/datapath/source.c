@@ -4,7 +4,7 @@
 #include "datapath/judge.h"
 #include "datapath/parse.h"
 
-static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
+static uint8_t verdict_of(const struct fib_view *view, uint32_t hop)
 {
 	const struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
 
@@ -12,7 +12,7 @@ static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
 }
 
 // Returns a bit for each of the packets in `mask` whose hop is local.
-static uint64_t find_local(const struct fib_view *view, uint64_t mask, const uint16_t hop[])
+static uint64_t find_local(const struct fib_view *view, uint64_t mask, const uint32_t hop[])
 {
 	uint64_t found = 0;
 
@@ -30,7 +30,7 @@ static uint64_t find_ours(const struct burst *b, uint64_t mask)
 {
 	const bool is_main = b->has_one_vrf && !b->vrf[0];
 	uint32_t source[BURST_MAX] = {0};
-	uint16_t hop[BURST_MAX];
+	uint32_t hop[BURST_MAX];
 
 	for (uint64_t rest = mask; rest; rest &= rest - 1)
 		source[__builtin_ctzll(rest)] = source4(b->frame[__builtin_ctzll(rest)]);

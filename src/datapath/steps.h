@@ -23,13 +23,13 @@ void datapath_lookup_end(struct worker *w, struct poll *p);
 // Looks up addr[i] of the packets in `mask`, in the given table or each in its own one, and writes
 // hop[i].
 void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint32_t addr[],
-	uint16_t hop[]);
+	uint32_t hop[]);
 void datapath_lookup6_in(const struct fib_view *table, uint64_t mask, const struct fib_key6 addr[],
-	uint16_t hop[]);
+	uint32_t hop[]);
 void datapath_lookup4_each(const struct burst *b, uint64_t mask, const uint32_t addr[],
-	uint16_t hop[]);
+	uint32_t hop[]);
 void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fib_key6 addr[],
-	uint16_t hop[]);
+	uint32_t hop[]);
 
 // The functions of the step table (steps.c). They are called for bursts that have packets.
 //

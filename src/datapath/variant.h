@@ -8,7 +8,7 @@ struct datapath_variant {
 	void (*parse)(struct parse *parse);
 	// Used by check; see hop_limits.h.
 	bool (*all_plain)(struct burst *b);
-	void (*limits)(const struct fib_view *view, const uint16_t hop[], uint32_t limits[],
+	void (*limits)(const struct fib_view *view, const uint32_t hop[], uint32_t limits[],
 		unsigned n);
 	// Updates TTL, checksum (RFC 1624) and MAC addresses; counts packets by next hop.
 	void (*rewrite4)(struct stats_worker *stat, struct burst *b);

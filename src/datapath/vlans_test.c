@@ -251,7 +251,7 @@ static void a_next_hop_does_not_inherit_the_tags_of_another(void **state)
 		struct bytes left = frame_forwarded(&frame, PLAIN_OUT);
 
 		fake_reset(fake_variants[1]);
-		uint16_t id = lead_over(QINQ_OUT, "10.21.0.9");
+		uint32_t id = lead_over(QINQ_OUT, "10.21.0.9");
 		let_go(QINQ_OUT, "10.21.0.9");
 		assert_int_equal(lead_over(PLAIN_OUT, "10.1.0.9"), id);
 		fake_receive(0, &frame);

@@ -121,12 +121,12 @@ static void check_and_merge(struct batch *batch)
 	batch->n_edits = n_merged;
 }
 
-uint16_t change_acquire_hop(struct fib *fib, const struct fib_hop *hop)
+uint32_t change_acquire_hop(struct fib *fib, const struct fib_hop *hop)
 {
 	struct fib_hop key = *hop;
 
 	hops_normalise(&key);
-	uint16_t id = hops_acquire(&fib->hops, &key);
+	uint32_t id = hops_acquire(&fib->hops, &key);
 	if (!id && rcu_defer_pending(&fib->defer)) {
 		rcu_defer_drain(&fib->defer); // deferred frees may include ids
 		id = hops_acquire(&fib->hops, &key);
@@ -170,14 +170,14 @@ static bool has_room(const struct batch *batch)
 	return 2 * batch->n_edits <= nodes->limit - nodes->top + nodes->n_free;
 }
 
-static bool is_local(const struct fib *fib, uint16_t hop)
+static bool is_local(const struct fib *fib, uint32_t hop)
 {
 	return fib->hops.hop[hop].key.kind == FIB_LOCAL;
 }
 
 // Called before workers see the route, so that the filter never misses one of our addresses.
-static void note_source(struct fib *fib, const struct rib_prefix *prefix, uint16_t hop,
-	uint16_t old)
+static void note_source(struct fib *fib, const struct rib_prefix *prefix, uint32_t hop,
+	uint32_t old)
 {
 	if (is_local(fib, hop) == is_local(fib, old))
 		return;
@@ -195,7 +195,7 @@ static void apply(struct fib *fib, const struct edit *edit)
 
 	if (!at)
 		return; // added and deleted within one batch
-	uint16_t old = node->route;
+	uint32_t old = node->route;
 	node->route = edit->hop;
 	note_source(fib, &prefix, edit->hop, old);
 	fib->n_routes[edit->tree] += !!edit->hop - !!old;

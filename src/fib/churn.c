@@ -74,13 +74,32 @@ struct fib_hop churn_hop(void)
 	return hop;
 }
 
+static void take_id(struct fib *fib, struct fib_hop hop)
+{
+	assert_int_not_equal(change_acquire_hop(fib, &hop), 0);
+}
+
+void churn_take_narrow_ids(struct fib *fib)
+{
+	struct fib_hop hop = {.via = {.bytes = {10, 9, 9}, .family = 4}, .iface = 1};
+
+	take_id(fib, (struct fib_hop){.iface = 1, .kind = FIB_PEER});
+	for (hop.via.bytes[3] = 0; hop.via.bytes[3] < 40; hop.via.bytes[3] += 3)
+		take_id(fib, hop);
+	hop.via.bytes[0] = 12;
+	for (uint32_t i = 0; fib->hops.max_id < HOP_WIDE - 1; i++) {
+		memcpy(hop.via.bytes + 1, &i, 3);
+		take_id(fib, hop);
+	}
+}
+
 // One IPv4 lookup: the address alone, last in a full burst of others, and in two bursts.
 static void lookup4_agrees(lookup4_fn *lookup, const struct fib_view *view, uint32_t addr,
-	uint16_t hop)
+	uint32_t hop)
 {
 	static uint32_t dst[2 * 64];
 	static unsigned at;
-	uint16_t other[2 * 64];
+	uint32_t other[2 * 64];
 
 	at = (at + 1) % ARRAY_LEN(dst);
 	dst[at] = addr;
@@ -96,11 +115,11 @@ static void lookup4_agrees(lookup4_fn *lookup, const struct fib_view *view, uint
 
 // The same with a pipelined lookup: the address last, and in a full burst.
 static void parts_agree(lookup4_begin_fn *begin, const struct fib_view *view, uint32_t addr,
-	uint16_t hop)
+	uint32_t hop)
 {
 	static uint32_t dst[FIB_BURST4];
 	static unsigned at;
-	uint16_t other[FIB_BURST4];
+	uint32_t other[FIB_BURST4];
 
 	at = (at + 1) % ARRAY_LEN(dst);
 	dst[at] = addr;
@@ -116,12 +135,13 @@ static void parts_agree(lookup4_begin_fn *begin, const struct fib_view *view, ui
 
 // The address between others in the main VRF, which is looked up at the same time.
 static void mixed_agrees(const struct lookups *lookups, const struct fib *fib,
-	const struct rib_prefix *host, uint16_t hop)
+	const struct rib_prefix *host, uint32_t hop)
 {
 	static uint32_t dst4[64];
 	static struct fib_key6 dst6[64];
 	static unsigned at;
-	uint16_t vrf[64], other[64];
+	uint16_t vrf[64];
+	uint32_t other[64];
 
 	at = (at + 1) % ARRAY_LEN(vrf);
 	dst4[at] = host->key.high >> 32;
@@ -139,14 +159,14 @@ static void mixed_agrees(const struct lookups *lookups, const struct fib *fib,
 
 // All variants.
 static void variants_agree(const struct fib *fib, uint16_t vrf, const struct wire_addr *addr,
-	uint16_t hop)
+	uint32_t hop)
 {
 	static struct fib_key6 dst[64];
 	static unsigned at;
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 	const struct fib_view *view = vrf_view_of(fib, vrf);
 	uint32_t dst4 = rib_prefix_of(&whole).key.high >> 32;
-	uint16_t other[64];
+	uint32_t other[64];
 	unsigned n_variants;
 	const struct lookups *variants = lookup_variants(&n_variants);
 
@@ -172,7 +192,7 @@ static void check_addr(const struct fib *fib, const struct model *model,
 	const struct wire_addr *addr)
 {
 	int best = model_longest(model, addr);
-	uint16_t hop = fib_lookup(fib, model->vrf, addr);
+	uint32_t hop = fib_lookup(fib, model->vrf, addr);
 	struct fib_answer answer;
 	struct fib_hop_info info;
 

@@ -14,6 +14,9 @@ struct fib *churn_fib(struct model model[CHURN_VRFS]);
 int churn_builtin(const struct wire_prefix *prefix);
 
 struct fib_hop churn_hop(void);
+// Takes all narrow hop ids for good, a third of them for hops that churn_hop returns: the others
+// will get wide ids.
+void churn_take_narrow_ids(struct fib *fib);
 // A change that keeps the model at about `wanted` routes; it may be an invalid one.
 struct fib_change churn_change(const struct model *model, uint8_t family, size_t wanted);
 // Changes the model, and returns the result that the table must return.

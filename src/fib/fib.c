@@ -177,12 +177,12 @@ void rib_lookup(const struct fib *fib, uint16_t vrf, const struct wire_addr *add
 	answer->mac = info.mac;
 }
 
-uint16_t fib_lookup(const struct fib *fib, uint16_t vrf, const struct wire_addr *addr)
+uint32_t fib_lookup(const struct fib *fib, uint16_t vrf, const struct wire_addr *addr)
 {
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 	struct rib_prefix host = rib_prefix_of(&whole);
 	uint32_t dst = host.key.high >> 32;
-	uint16_t hop;
+	uint32_t hop;
 
 	const struct fib_view *view = vrf_view_of(fib, vrf);
 
@@ -211,7 +211,7 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 	return true;
 }
 
-bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
+bool fib_hop_info(const struct fib *fib, uint32_t id, struct fib_hop_info *out)
 {
 	const struct hop *hop = &fib->hops.hop[id];
 	const struct fib_hop_entry *entry = &fib->hops.entry[id];
@@ -269,12 +269,12 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.n_neighbours = fib->n_neighbours,
 		.max_hop_id = fib->hops.max_id,
 		.worker_bytes4 = blocks_bytes(&four->page) + blocks_bytes(&four->leaf) +
-	                         blocks_bytes(&four->tail) + (fib->n_vrfs - 1) * ROOT4_BYTES,
+	                         publish4_tail_bytes(four) + (fib->n_vrfs - 1) * ROOT4_BYTES,
 		.worker_bytes6 = fib->n_vrfs * ROOT6_BYTES + blocks_bytes(&six->wide) +
 	                         blocks_bytes(&six->leaf) + blocks_bytes(&six->line),
 		.worker_bytes_hops = (fib->hops.max_id + 1) * sizeof(struct fib_hop_entry) +
 	                             blocks_bytes(&fib->hops.templates) +
-	                             fib->groups.n_groups * FIB_GROUP_BUCKETS * sizeof(uint16_t),
+	                             fib->groups.n_groups * FIB_GROUP_BUCKETS * sizeof(uint32_t),
 		.control_bytes = blocks_bytes(&fib->rib.nodes) + sizeof(*fib) +
 	                         iface_table_bytes(&fib->ifaces) +
 	                         (fib->hops.max_id + 1) * sizeof(struct hop),

@@ -19,7 +19,7 @@
 
 enum {
 	FIB_MAX_VRFS = IFACE_MAX_VRFS, // number of tables including main (0)
-	FIB_MAX_HOPS = 32767, // hop ids 1 to 32767, stored in 15-bit leaf entries; 0: no route
+	FIB_MAX_HOPS = (1 << 20) - 1,  // hop ids are 1 to 1,048,575; 0: no route
 };
 
 enum fib_kind {
@@ -177,7 +177,7 @@ int fib_neighbour_delete(struct fib *fib, uint16_t iface, const struct wire_addr
 struct fib_answer {
 	bool found;             // a matching route exists
 	struct fib_route route; // the longest matching prefix
-	uint16_t hop_id;
+	uint32_t hop_id;
 	struct fib_hop hop;  // after a CONNECTED hop was resolved to the neighbour
 	uint8_t verdict;     // VERDICT_FORWARD, or the drop or punt reason
 	struct wire_mac mac; // destination MAC if resolved
@@ -188,7 +188,7 @@ void rib_lookup(const struct fib *fib, uint16_t vrf, const struct wire_addr *add
 	struct fib_answer *answer);
 // The hop id that workers find for `addr`, looked up with the same code as workers use. 0: no
 // route, or the VRF is not open. Control thread.
-uint16_t fib_lookup(const struct fib *fib, uint16_t vrf, const struct wire_addr *addr);
+uint32_t fib_lookup(const struct fib *fib, uint16_t vrf, const struct wire_addr *addr);
 
 // Iterates over the routes of one VRF, except built-in ones, in order of address, then length:
 // returns the first of `family` after `after` (NULL: the very first). False at the end. O(depth).
@@ -213,20 +213,20 @@ struct fib_hop_info {
 };
 // Next hop by id. False: there is none; continue with the next id up to fib_usage.max_hop_id.
 // Control thread.
-bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out);
+bool fib_hop_info(const struct fib *fib, uint32_t id, struct fib_hop_info *out);
 
 // Callback that returns the current packet counter of a hop id, summed over all workers. Its value
 // is the baseline (counted_before) of a next hop: for existing hops it is read by
 // fib_set_counter_baseline, for others when they get their id. Control thread.
 struct fib_count {
-	uint64_t (*counted)(const void *ctx, uint16_t id);
+	uint64_t (*counted)(const void *ctx, uint32_t id);
 	const void *ctx;
 };
 void fib_set_counter_baseline(struct fib *fib, const struct fib_count *count);
 
 struct fib_usage {
 	uint32_t n_routes4, n_routes6, n_hops, n_neighbours;
-	uint16_t max_hop_id;
+	uint32_t max_hop_id;
 	size_t worker_bytes4, worker_bytes6, worker_bytes_hops; // memory that workers may read
 	size_t control_bytes; // memory that only the control thread reads
 	size_t pending_frees; // blocks waiting for the end of a grace period

@@ -30,7 +30,7 @@ static double measure_chunk(const struct fib *fib, const struct bench_table *tab
 	const struct row *row, unsigned chunk)
 {
 	const struct fib_view *view = vrf_view_of(fib, table->vrf[0]);
-	uint16_t hop[BURST];
+	uint32_t hop[BURST];
 	uint64_t sum = 0, start = rte_rdtsc_precise();
 
 	for (unsigned at = chunk * CHUNK; at < (chunk + 1) * CHUNK; at += BURST) {
@@ -129,7 +129,7 @@ static void print_memory(const struct fib *fib)
 		usage.worker_bytes4 / mib, usage.worker_bytes6 / mib, usage.worker_bytes_hops / mib,
 		usage.control_bytes / mib);
 	printf("  IPv4 leaves %.2f, tails %.2f; IPv6 wide %.2f, leaves %.2f, lines %.2f MiB\n",
-		blocks_bytes(&fib->publish4.leaf) / mib, blocks_bytes(&fib->publish4.tail) / mib,
+		blocks_bytes(&fib->publish4.leaf) / mib, publish4_tail_bytes(&fib->publish4) / mib,
 		blocks_bytes(&fib->publish6.wide) / mib, blocks_bytes(&fib->publish6.leaf) / mib,
 		blocks_bytes(&fib->publish6.line) / mib);
 }

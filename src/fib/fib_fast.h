@@ -211,14 +211,14 @@ struct fib_view {
 	const struct fib_node4 *node4;
 	const struct fib_hop_entry *hops;
 	const struct fib_plain_hops *plain;
-	const uint16_t *bucket; // of groups
+	const uint32_t *bucket; // of groups
 	uint32_t *used;         // by bucket, of resilient groups: see fib_bucket_use
 	const uint32_t *epoch;  // atomic, relaxed
-	void (*lookup4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	void (*lookup4)(const struct fib_view *view, const uint32_t dst[], uint32_t hop[],
 		unsigned n);
-	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
+	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint32_t hop[],
 		unsigned n);
-	void (*begin4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	void (*begin4)(const struct fib_view *view, const uint32_t dst[], uint32_t hop[],
 		struct fib_lookup4_state *state);
 	bool is_far4; // the table is too large for a core's own caches; atomic, relaxed
 	bool waits4;  // it is much larger than them; atomic, relaxed
@@ -236,9 +236,9 @@ struct fib_view {
 	const struct fib_view *vrfs; // by VRF, including the main one; those that were opened once;
 	                             // a closed one has hop 0 for all addresses
 	void (*mixed4)(const struct fib_view *view, const uint16_t vrf[], const uint32_t dst[],
-		uint16_t hop[], unsigned n);
+		uint32_t hop[], unsigned n);
 	void (*mixed6)(const struct fib_view *view, const uint16_t vrf[],
-		const struct fib_key6 dst[], uint16_t hop[], unsigned n);
+		const struct fib_key6 dst[], uint32_t hop[], unsigned n);
 	struct iface_view ifaces;
 	const struct fib_sources *sources;
 	const uint8_t *layer3_hash; // FIB_LAYER3_*; atomic, relaxed
@@ -247,9 +247,9 @@ struct fib_view {
 // The hop of a bucket of a resilient group, which is marked as used now: one store per bucket and
 // epoch (100 ms). The use is noted after the hop was read; the control thread clears it before it
 // writes another hop, so that no use of the new hop is lost. Worker.
-static inline uint16_t fib_bucket_use(const struct fib_view *view, uint32_t bucket)
+static inline uint32_t fib_bucket_use(const struct fib_view *view, uint32_t bucket)
 {
-	const uint16_t hop = __atomic_load_n(&view->bucket[bucket], __ATOMIC_ACQUIRE);
+	const uint32_t hop = __atomic_load_n(&view->bucket[bucket], __ATOMIC_ACQUIRE);
 	const uint32_t epoch = __atomic_load_n(view->epoch, __ATOMIC_RELAXED);
 
 	if (__atomic_load_n(&view->used[bucket], __ATOMIC_RELAXED) != epoch)
@@ -258,14 +258,14 @@ static inline uint16_t fib_bucket_use(const struct fib_view *view, uint32_t buck
 }
 
 // The longest IPv4 frame that may be sent to a hop: at least frame_max. Worker.
-static inline uint16_t fib_frame_max4_load(const struct fib_view *view, uint16_t hop)
+static inline uint16_t fib_frame_max4_load(const struct fib_view *view, uint32_t hop)
 {
 	return __atomic_load_n(&view->frame_max4[hop], __ATOMIC_RELAXED);
 }
 
 // The interface to which a hop leads, resolved or not; FIB_NO_OIF: to none, or it is a group.
 // Worker.
-static inline uint16_t fib_oif_load(const struct fib_view *view, uint16_t hop)
+static inline uint16_t fib_oif_load(const struct fib_view *view, uint32_t hop)
 {
 	return __atomic_load_n(&view->oif[hop], __ATOMIC_RELAXED);
 }
@@ -277,7 +277,7 @@ bool fib_group_leads_to(const struct fib_view *view, const struct fib_hop_entry 
 
 // The template of a hop that was read as FIB_HOP_TEMPLATE since the last quiescent state. Worker.
 static inline const struct fib_template *fib_template_load(const struct fib_view *view,
-	uint16_t hop)
+	uint32_t hop)
 {
 	const struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
 	const struct fib_template *template;
@@ -317,7 +317,7 @@ static inline void fib_prefetch4_sixteen(const struct fib_view *view, __m512i ds
 
 // Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). They prefetch what they
 // need. Worker.
-static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[], uint32_t hop[],
 	unsigned n)
 {
 	__atomic_load_n(&view->lookup4, __ATOMIC_RELAXED)(view, dst, hop, n);
@@ -328,17 +328,17 @@ static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[]
 // the stages, dst must not change and the worker must not report a quiescent state; hop[] is
 // undefined until the end. Worker.
 static inline void fib_lookup4_begin(const struct fib_view *view, const uint32_t dst[],
-	uint16_t hop[], struct fib_lookup4_state *state)
+	uint32_t hop[], struct fib_lookup4_state *state)
 {
 	view->begin4(view, dst, hop, state);
 }
-void fib_lookup4_continue(const struct fib_view *view, uint16_t hop[],
+void fib_lookup4_continue(const struct fib_view *view, uint32_t hop[],
 	struct fib_lookup4_state *state);
-void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], uint32_t hop[],
 	const struct fib_lookup4_state *state);
 
 static inline void fib_lookup6(const struct fib_view *view, const struct fib_key6 dst[],
-	uint16_t hop[], unsigned n)
+	uint32_t hop[], unsigned n)
 {
 	view->lookup6(view, dst, hop, n);
 }
@@ -346,13 +346,13 @@ static inline void fib_lookup6(const struct fib_view *view, const struct fib_key
 // Bulk lookups of destinations in several VRFs, which have been open before, n up to 64; `view` is
 // the main one. As fast as in one further VRF. Worker.
 static inline void fib_lookup4_mixed(const struct fib_view *view, const uint16_t vrf[],
-	const uint32_t dst[], uint16_t hop[], unsigned n)
+	const uint32_t dst[], uint32_t hop[], unsigned n)
 {
 	view->mixed4(view, vrf, dst, hop, n);
 }
 
 static inline void fib_lookup6_mixed(const struct fib_view *view, const uint16_t vrf[],
-	const struct fib_key6 dst[], uint16_t hop[], unsigned n)
+	const struct fib_key6 dst[], uint32_t hop[], unsigned n)
 {
 	view->mixed6(view, vrf, dst, hop, n);
 }

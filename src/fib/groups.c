@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t BUCKET_BYTES = GROUPS_MAX * FIB_GROUP_BUCKETS * sizeof(uint16_t);
+static const size_t BUCKET_BYTES = GROUPS_MAX * FIB_GROUP_BUCKETS * sizeof(uint32_t);
 static const size_t USED_BYTES = GROUPS_MAX * FIB_GROUP_BUCKETS * sizeof(uint32_t);
 
 int groups_open(struct groups *groups)
@@ -76,7 +76,7 @@ void groups_share(const struct group *group, uint32_t end[GROUP_MAX_MEMBERS])
 	}
 }
 
-static void fill_buckets(uint16_t *bucket, const struct group *group)
+static void fill_buckets(uint32_t *bucket, const struct group *group)
 {
 	uint32_t end[GROUP_MAX_MEMBERS], from = 0;
 
@@ -219,7 +219,7 @@ static int acquire_members(struct fib *fib, const struct fib_member *members, un
 	struct group *group)
 {
 	for (unsigned i = 0; i < n; i++) {
-		uint16_t id = change_acquire_hop(fib, &members[i].hop);
+		uint32_t id = change_acquire_hop(fib, &members[i].hop);
 
 		if (!id) {
 			while (group->n_members)
@@ -261,7 +261,7 @@ static int find_or_create(struct fib *fib, const struct fib_resilience *resilien
 			"no space for another next-hop set; the table holds %u", GROUPS_MAX);
 	groups_write_oifs(&fib->groups, &fib->hops, number);
 	*out = groups_hop(number);
-	uint16_t id = change_acquire_hop(fib, out);
+	uint32_t id = change_acquire_hop(fib, out);
 	if (id) {
 		hops_release(&fib->hops, id); // unreferenced until a route uses it
 		return 0;

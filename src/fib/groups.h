@@ -10,7 +10,7 @@ enum { GROUPS_EPOCH_MS = 100, GROUPS_FIRST_EPOCH = 1 };
 struct group {
 	uint16_t n_members; // 0: unused
 	uint16_t chain;     // number + 1 of the next group with the same hash
-	uint16_t member[GROUP_MAX_MEMBERS];
+	uint32_t member[GROUP_MAX_MEMBERS];
 	uint8_t weight[GROUP_MAX_MEMBERS];
 	bool is_unbalanced; // a resilient group with members that have too many buckets
 	struct fib_resilience resilience; // key 0: not resilient
@@ -18,7 +18,7 @@ struct group {
 };
 
 struct groups {
-	uint16_t *bucket; // FIB_GROUP_BUCKETS hop ids per group
+	uint32_t *bucket; // FIB_GROUP_BUCKETS hop ids per group
 	uint32_t *used;   // by bucket: epoch of its last packet, 0: none since it was moved;
 	                  // atomic, relaxed: workers write it
 	struct fib_group_oifs *oifs; // by group

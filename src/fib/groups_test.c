@@ -30,8 +30,8 @@ static struct fib_change change(enum fib_op op, const char *prefix, struct fib_h
 static unsigned count_buckets(const struct fib *fib, const struct fib_hop *group,
 	const struct fib_hop *member)
 {
-	const uint16_t *bucket = &fib->groups.bucket[groups_number(group) * FIB_GROUP_BUCKETS];
-	uint16_t id = hops_find(&fib->hops, member);
+	const uint32_t *bucket = &fib->groups.bucket[groups_number(group) * FIB_GROUP_BUCKETS];
+	uint32_t id = hops_find(&fib->hops, member);
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < FIB_GROUP_BUCKETS; i++)
@@ -98,7 +98,7 @@ static void workers_see_a_group_and_then_nothing(void **state)
 	struct fib_change add = change(FIB_ADD, "20.0.0.0/8", group),
 			  del = change(FIB_DELETE, "20.0.0.0/8", group);
 	assert_int_equal(fib_change(fib, &add, 1, NULL, NULL), 0);
-	uint16_t id = fib_lookup(fib, 0, &dst);
+	uint32_t id = fib_lookup(fib, 0, &dst);
 	assert_int_equal(fib->view.hops[id].kind, FIB_HOP_GROUP);
 	assert_true(fib_hop_info(fib, id, &info));
 	assert_int_equal(info.verdict, VERDICT_FORWARD);
@@ -208,7 +208,7 @@ static void workers_see_where_a_hop_leads(void **state)
 	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
 		struct fib_change set = change(FIB_REPLACE, "20.0.0.0/24", row[i].hop);
 		assert_int_equal(fib_change(fib, &set, 1, NULL, NULL), 0);
-		uint16_t id = hops_find(&fib->hops, &row[i].hop);
+		uint32_t id = hops_find(&fib->hops, &row[i].hop);
 		assert_int_not_equal(id, 0);
 		assert_int_equal(fib_oif_load(&fib->view, id), row[i].oif);
 	}

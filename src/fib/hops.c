@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { HOP_SLOTS = FIB_MAX_HOPS + 1, ETHERNET_BYTES = 14 };
+enum { FIRST_BUCKETS = 1 << 10 };
 
 static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 	[FIB_VIA] = VERDICT_NEIGHBOUR_UNRESOLVED,
@@ -26,7 +27,7 @@ static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 };
 
 // Cache lines that every worker reads are written only if a value changes.
-static void write_port(struct hops *hops, uint16_t id, uint8_t port)
+static void write_port(struct hops *hops, uint32_t id, uint8_t port)
 {
 	if (hops->plain->port[id] == port)
 		return;
@@ -45,7 +46,7 @@ static void write_frame_max(struct hops *hops, uint16_t frame_max)
 		__atomic_store_n(&hops->plain->limit, limit.limit, __ATOMIC_RELEASE);
 }
 
-static void write_plain(struct hops *hops, uint16_t id, const struct fib_hop_entry *entry)
+static void write_plain(struct hops *hops, uint32_t id, const struct fib_hop_entry *entry)
 {
 	bool is_plain = entry->kind == FIB_HOP_PLAIN && entry->port != FIB_NOT_PLAIN;
 
@@ -67,7 +68,7 @@ static void widen_plain(struct hops *hops)
 	hops->may_widen = false;
 }
 
-static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_entry *entry)
+static void write_entry(struct hops *hops, uint32_t id, const struct fib_hop_entry *entry)
 {
 	word16 word;
 
@@ -82,22 +83,35 @@ void hops_set_no_route(struct hops *hops, uint8_t verdict)
 	write_entry(hops, 0, &(struct fib_hop_entry){.verdict = verdict, .kind = FIB_HOP_STOP});
 }
 
+// An array with an element for each id. Only what is touched takes memory, in small pages for the
+// narrow ids, so that few hops need little, and in huge ones for others.
+static void *alloc_by_id(size_t bytes)
+{
+	void *array = pages_alloc(HOP_SLOTS * bytes);
+
+	pages_keep_small(array, HOP_WIDE * bytes);
+	return array;
+}
+
+static void free_by_id(void *array, size_t bytes)
+{
+	pages_free(array, HOP_SLOTS * bytes);
+}
+
 int hops_open(struct hops *hops)
 {
 	memset(hops, 0, sizeof(*hops));
-	// Allocated with mmap: unused memory stays unmapped zero pages.
-	hops->entry = pages_alloc(HOP_SLOTS * sizeof(*hops->entry));
+	hops->entry = alloc_by_id(sizeof(*hops->entry));
 	hops->plain = pages_alloc(sizeof(*hops->plain));
-	hops->frame_max4 = pages_alloc(HOP_SLOTS * sizeof(*hops->frame_max4));
-	hops->oif = pages_alloc(HOP_SLOTS * sizeof(*hops->oif));
-	hops->hop = pages_alloc(HOP_SLOTS * sizeof(*hops->hop));
-	hops->bucket = pages_alloc(HOPS_BUCKETS * sizeof(*hops->bucket));
-	hops->n_on_iface = pages_alloc(IFACE_MAX * sizeof(*hops->n_on_iface));
-	hops->idle = pages_alloc(HOP_SLOTS * sizeof(*hops->idle));
-	hops->unused = pages_alloc(HOP_SLOTS * sizeof(*hops->unused));
-	if (templates_open(&hops->templates) || !hops->entry || !hops->plain || !hops->frame_max4 ||
-		!hops->oif || !hops->hop || !hops->bucket || !hops->n_on_iface || !hops->idle ||
-		!hops->unused) {
+	hops->frame_max4 = alloc_by_id(sizeof(*hops->frame_max4));
+	hops->oif = alloc_by_id(sizeof(*hops->oif));
+	hops->hop = alloc_by_id(sizeof(*hops->hop));
+	hops->on_iface = pages_alloc(IFACE_MAX * sizeof(*hops->on_iface));
+	hops->idle = alloc_by_id(sizeof(*hops->idle));
+	hops->unused = alloc_by_id(sizeof(*hops->unused));
+	if (templates_open(&hops->templates) || hash_table_init(&hops->table, FIRST_BUCKETS) ||
+		!hops->entry || !hops->plain || !hops->frame_max4 || !hops->oif || !hops->hop ||
+		!hops->on_iface || !hops->idle || !hops->unused) {
 		hops_close(hops);
 		return -ENOMEM;
 	}
@@ -109,17 +123,22 @@ int hops_open(struct hops *hops)
 	return 0;
 }
 
+// Hops are elements of an array, which is freed as a whole.
+static void keep_hop(void *hop)
+{
+}
+
 void hops_close(struct hops *hops)
 {
-	pages_free(hops->entry, HOP_SLOTS * sizeof(*hops->entry));
+	hash_table_free(&hops->table, keep_hop);
+	free_by_id(hops->entry, sizeof(*hops->entry));
 	pages_free(hops->plain, sizeof(*hops->plain));
-	pages_free(hops->frame_max4, HOP_SLOTS * sizeof(*hops->frame_max4));
-	pages_free(hops->oif, HOP_SLOTS * sizeof(*hops->oif));
-	pages_free(hops->hop, HOP_SLOTS * sizeof(*hops->hop));
-	pages_free(hops->bucket, HOPS_BUCKETS * sizeof(*hops->bucket));
-	pages_free(hops->n_on_iface, IFACE_MAX * sizeof(*hops->n_on_iface));
-	pages_free(hops->idle, HOP_SLOTS * sizeof(*hops->idle));
-	pages_free(hops->unused, HOP_SLOTS * sizeof(*hops->unused));
+	free_by_id(hops->frame_max4, sizeof(*hops->frame_max4));
+	free_by_id(hops->oif, sizeof(*hops->oif));
+	free_by_id(hops->hop, sizeof(*hops->hop));
+	pages_free(hops->on_iface, IFACE_MAX * sizeof(*hops->on_iface));
+	free_by_id(hops->idle, sizeof(*hops->idle));
+	free_by_id(hops->unused, sizeof(*hops->unused));
 	blocks_close(&hops->templates);
 }
 
@@ -135,30 +154,36 @@ void hops_normalise(struct fib_hop *hop)
 
 static_assert(sizeof(struct fib_hop) == 20, "compared as bytes: no padding");
 
-static uint16_t *bucket_of(const struct hops *hops, const struct fib_hop *hop)
+static uint32_t hash_of(const struct fib_hop *hop)
 {
-	uint64_t hash = 1469598103934665603ull; // FNV-1a, folded
-	const uint8_t *bytes = (const uint8_t *)hop;
-
-	for (size_t i = 0; i < sizeof(*hop); i++)
-		hash = (hash ^ bytes[i]) * 1099511628211ull;
-	return &hops->bucket[(hash ^ hash >> 29) % HOPS_BUCKETS];
+	return hash_table_hash(hop->via.bytes,
+		hop->via.family | (uint32_t)hop->kind << 8 | (uint32_t)hop->iface << 16);
 }
 
-uint16_t hops_find(const struct hops *hops, const struct fib_hop *hop)
+uint32_t hops_find(const struct hops *hops, const struct fib_hop *key)
 {
-	uint16_t id = *bucket_of(hops, hop);
+	const struct hop *hop = hash_table_find(&hops->table, hash_of(key));
 
-	while (id && memcmp(&hops->hop[id].key, hop, sizeof(*hop)))
-		id = hops->hop[id].chain;
-	return id;
+	while (hop && memcmp(&hop->key, key, sizeof(*key)))
+		hop = hash_table_find_next(&hop->node);
+	return hop ? hop - hops->hop : 0;
 }
 
-static uint16_t take_id(struct hops *hops)
+static uint32_t take_id(struct hops *hops)
 {
 	if (hops->n_unused)
 		return hops->unused[--hops->n_unused];
+	if (hops->n_unused_wide)
+		return hops->unused[HOP_WIDE + --hops->n_unused_wide];
 	return hops->max_id < FIB_MAX_HOPS ? ++hops->max_id : 0;
+}
+
+static void give_id(struct hops *hops, uint32_t id)
+{
+	if (id < HOP_WIDE)
+		hops->unused[hops->n_unused++] = id;
+	else
+		hops->unused[HOP_WIDE + hops->n_unused_wide++] = id;
 }
 
 static bool has_link(const struct fib_hop *hop)
@@ -166,29 +191,51 @@ static bool has_link(const struct fib_hop *hop)
 	return hop->iface < IFACE_MAX;
 }
 
-uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop)
+static void add_to_iface(struct hops *hops, uint32_t id)
 {
-	uint16_t id = hops_find(hops, hop);
+	struct hop *hop = &hops->hop[id];
+	uint32_t *first = &hops->on_iface[hop->key.iface];
+
+	hop->next = *first;
+	if (*first)
+		hops->hop[*first].prev = id;
+	*first = id;
+}
+
+static void remove_from_iface(struct hops *hops, uint32_t id)
+{
+	const struct hop *hop = &hops->hop[id];
+
+	if (hop->prev)
+		hops->hop[hop->prev].next = hop->next;
+	else
+		hops->on_iface[hop->key.iface] = hop->next;
+	if (hop->next)
+		hops->hop[hop->next].prev = hop->prev;
+}
+
+uint32_t hops_acquire(struct hops *hops, const struct fib_hop *hop)
+{
+	uint32_t id = hops_find(hops, hop);
 
 	if (!id) {
 		id = take_id(hops);
 		if (!id)
 			return 0;
-		uint16_t *bucket = bucket_of(hops, hop);
-		hops->hop[id] = (struct hop){.key = *hop, .chain = *bucket};
-		*bucket = id;
+		hops->hop[id] = (struct hop){.key = *hop};
+		hash_table_insert(&hops->table, &hops->hop[id].node, hash_of(hop));
 		if (hops->count.counted)
 			hops->hop[id].counted_before = hops->count.counted(hops->count.ctx, id);
 		hops->n_used++;
 		if (has_link(hop))
-			hops->n_on_iface[hop->iface]++;
+			add_to_iface(hops, id);
 		hops_rewrite(hops, id);
 	}
 	hops->hop[id].n_holders++;
 	return id;
 }
 
-void hops_release(struct hops *hops, uint16_t id)
+void hops_release(struct hops *hops, uint32_t id)
 {
 	struct hop *hop = &hops->hop[id];
 
@@ -198,26 +245,17 @@ void hops_release(struct hops *hops, uint16_t id)
 	hops->idle[hops->n_idle++] = id;
 }
 
-static void unchain(struct hops *hops, uint16_t id)
-{
-	uint16_t *iface = bucket_of(hops, &hops->hop[id].key);
-
-	while (*iface != id)
-		iface = &hops->hop[*iface].chain;
-	*iface = hops->hop[id].chain;
-}
-
 void hops_sweep(struct hops *hops)
 {
 	while (hops->n_idle) {
-		uint16_t id = hops->idle[--hops->n_idle];
+		uint32_t id = hops->idle[--hops->n_idle];
 		hops->hop[id].is_idle = 0;
 		if (hops->hop[id].n_holders)
 			continue;
-		unchain(hops, id);
+		hash_table_remove(&hops->table, &hops->hop[id].node);
 		hops->n_used--;
 		if (has_link(&hops->hop[id].key))
-			hops->n_on_iface[hops->hop[id].key.iface]--;
+			remove_from_iface(hops, id);
 		if (hops->hop[id].key.kind == FIB_GROUP)
 			groups_retire(hops->groups, groups_number(&hops->hop[id].key));
 		hops->hop[id].key.kind = N_FIB_KINDS;
@@ -230,7 +268,7 @@ void hops_sweep(struct hops *hops)
 		widen_plain(hops);
 }
 
-void hops_reuse(struct hops *hops, uint16_t id)
+void hops_reuse(struct hops *hops, uint32_t id)
 {
 	if (hops->entry[id].kind == FIB_HOP_GROUP)
 		groups_free(hops->groups, hops, groups_number(&hops->hop[id].key));
@@ -239,7 +277,7 @@ void hops_reuse(struct hops *hops, uint16_t id)
 			template_lines(&hops->templates, hops->hop[id].template);
 		blocks_give(&hops->templates, lines.first, lines.n);
 	}
-	hops->unused[hops->n_unused++] = id;
+	give_id(hops, id);
 }
 
 // To a neighbour, resolved or not.
@@ -262,7 +300,7 @@ static void write_group(const struct groups *groups, struct fib_hop_entry *entry
 	entry->macs[FIB_ENTRY_RESILIENT] = groups->group[number].resilience.key != 0;
 }
 
-uint16_t hops_mtu(const struct hops *hops, uint16_t id, uint8_t family)
+uint16_t hops_mtu(const struct hops *hops, uint32_t id, uint8_t family)
 {
 	const struct hop *hop = &hops->hop[id];
 	const struct iface *latest =
@@ -295,7 +333,7 @@ static bool set_header(struct hops *hops, struct hop *hop, const struct fib_temp
 // A worker that has already read the old limits may still write the header: a hop whose neighbour
 // is lost keeps its MAC, and one on a deleted interface its settings. Both families may use the
 // same hop (RFC 8950).
-static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
+static void write_way_out(struct hops *hops, uint32_t id, struct fib_hop_entry *entry)
 {
 	struct hop *hop = &hops->hop[id];
 	const struct iface *iface = iface_latest(hops->ifaces, hop->key.iface);
@@ -329,7 +367,7 @@ static bool leads_to_iface(const struct fib_hop *key)
 	return leads_out(key) || key->kind == FIB_CONNECTED;
 }
 
-void hops_rewrite(struct hops *hops, uint16_t id)
+void hops_rewrite(struct hops *hops, uint32_t id)
 {
 	const struct fib_hop *key = &hops->hop[id].key;
 	const struct fib_template *old = hops->hop[id].template;
@@ -348,10 +386,7 @@ void hops_rewrite(struct hops *hops, uint16_t id)
 
 void hops_rewrite_iface(struct hops *hops, uint16_t iface)
 {
-	const bool has_hops = hops->n_on_iface[iface];
-
-	for (uint32_t id = 1; has_hops && id <= hops->max_id; id++)
-		if (hops->hop[id].key.kind < N_FIB_KINDS && hops->hop[id].key.iface == iface)
-			hops_rewrite(hops, id);
+	for (uint32_t id = hops->on_iface[iface]; id; id = hops->hop[id].next)
+		hops_rewrite(hops, id);
 	widen_plain(hops);
 }

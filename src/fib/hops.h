@@ -1,25 +1,28 @@
 // Next hops: found by their key, identified to workers by id, reference-counted. Control thread.
 #pragma once
 
+#include "base/hash_table.h"
 #include "fib/blocks.h"
 #include "fib/fib.h"
 #include "fib/fib_fast.h"
 
 #include <assert.h>
 
+// Ids below HOP_WIDE fit into the leaves of IPv4 and are given first.
+enum { HOP_WIDE = 1 << 15 };
+
 struct hop {
+	struct hash_node node; // by key
 	struct fib_hop key;
 	struct wire_mac mac;  // of the neighbour `via`
 	uint8_t is_neighbour; // its MAC was set by fib_neighbour_set
 	uint8_t is_idle;      // in the list to be swept
-	uint16_t chain;       // next id with the same hash
+	uint32_t next, prev;  // ids on the same interface, in no order; 0: none
 	uint32_t n_routes;
 	uint32_t n_holders; // references: routes, the neighbour, built-in routes
 	uint64_t counted_before;
 	const struct fib_template *template; // the latest one; NULL: plain, or never resolved
 };
-
-enum { HOPS_BUCKETS = 1 << 15 };
 
 struct rcu_defer;
 
@@ -36,14 +39,15 @@ struct hops {
 	uint16_t *frame_max4;         // frame limit for IPv4 packets
 	uint16_t *oif;                // output interfaces
 	struct hop *hop;
-	uint16_t *bucket;
-	uint32_t *n_on_iface; // hops by interface
-	uint16_t *idle;       // ids that lost their last reference since the last sweep
-	uint16_t *unused;     // ids below max_id that no worker can read any more
-	uint32_t n_idle, n_unused;
+	struct hash_table table;
+	uint32_t *on_iface; // by interface: its first hop, 0: none
+	uint32_t *idle;     // ids that lost their last reference since the last sweep
+	uint32_t *unused;   // ids below max_id that no worker can read any more; wide ones begin
+	                    // at HOP_WIDE
+	uint32_t n_idle, n_unused, n_unused_wide;
 	uint32_t n_used;
-	uint16_t max_id;
-	uint16_t builtin[N_FIB_KINDS]; // ids of the built-in routes
+	uint32_t max_id;
+	uint32_t builtin[N_FIB_KINDS]; // ids of the built-in routes
 	struct fib_count count;        // if counted is NULL, all start at 0
 };
 
@@ -54,19 +58,19 @@ void hops_normalise(struct fib_hop *hop);
 // The verdict of packets without a route (hop id 0).
 void hops_set_no_route(struct hops *hops, uint8_t verdict);
 // Returns the id of a hop, 0: there is none.
-uint16_t hops_find(const struct hops *hops, const struct fib_hop *hop);
+uint32_t hops_find(const struct hops *hops, const struct fib_hop *hop);
 // Returns the id of a hop, created (normalised) if necessary, with one more reference; 0: no id is
 // left.
-uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop);
-void hops_release(struct hops *hops, uint16_t id);
+uint32_t hops_acquire(struct hops *hops, const struct fib_hop *hop);
+void hops_release(struct hops *hops, uint32_t id);
 // Removes hops without references; their ids are returned by hops_reuse after a grace period.
 void hops_sweep(struct hops *hops);
-void hops_reuse(struct hops *hops, uint16_t id);
+void hops_reuse(struct hops *hops, uint32_t id);
 // The MTU for packets of a family (as iface_mtu) to a neighbour; 0: the hop leads to none, or not
 // yet to an interface.
-uint16_t hops_mtu(const struct hops *hops, uint16_t id, uint8_t family);
+uint16_t hops_mtu(const struct hops *hops, uint32_t id, uint8_t family);
 // Rewrites what workers read of a hop.
-void hops_rewrite(struct hops *hops, uint16_t id);
+void hops_rewrite(struct hops *hops, uint32_t id);
 // Same, of all hops on an interface. If its port changes or if its header gets or loses what is
 // more than MACs, its hops must have been unresolved for a grace period (struct fib_hop_entry).
 void hops_rewrite_iface(struct hops *hops, uint16_t iface);

@@ -174,7 +174,7 @@ static void members_of_a_group_may_have_tags(void **state)
 	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
 	struct fib_hop_entry group = entry(fib, "20.1.1.1", &answer);
 	assert_int_equal(group.kind, FIB_HOP_GROUP);
-	const uint16_t *bucket = &fib->view.bucket[fib_entry_group(&group)];
+	const uint32_t *bucket = &fib->view.bucket[fib_entry_group(&group)];
 	unsigned n_tagged = 0, n_plain = 0;
 	for (unsigned i = 0; i < FIB_GROUP_BUCKETS; i++) {
 		struct fib_hop_entry member = fib_hop_load(&fib->view.hops[bucket[i]]);

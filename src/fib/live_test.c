@@ -88,7 +88,7 @@ static void gives_no_hop_id_again_before_the_worker_reports(void **state)
 	for (uint8_t i = 0; i < 50; i++) {
 		struct fib_change change = host_change(4, 20 << 24, 8, i);
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
-		uint16_t id = fib_lookup(fib, 0, &addr);
+		uint32_t id = fib_lookup(fib, 0, &addr);
 		assert_in_range(id, 1, 63);
 		assert_false(was_used[id]);
 		was_used[id] = true;
@@ -126,7 +126,7 @@ struct watch {
 	uint64_t n_lookups, n_wrong;
 };
 
-static void decide(struct watch *watch, const struct fib_view *view, const uint16_t hop[])
+static void decide(struct watch *watch, const struct fib_view *view, const uint32_t hop[])
 {
 	for (unsigned i = 0; i < N_WATCHED; i++) {
 		struct fib_hop_entry entry = fib_hop_load(&view->hops[hop[i]]);
@@ -139,7 +139,7 @@ static void decide(struct watch *watch, const struct fib_view *view, const uint1
 static void *run_worker(void *arg)
 {
 	struct watch *watch = arg;
-	uint16_t hop[N_WATCHED];
+	uint32_t hop[N_WATCHED];
 
 	rcu_reader_online(watch->rcu, watch->worker);
 	while (!__atomic_load_n(watch->stop, __ATOMIC_RELAXED)) {
@@ -202,7 +202,19 @@ static void churn(struct fib *fib)
 	}
 }
 
-static struct fib *watched_fib(void)
+// Takes all narrow ids that are left.
+static void take_narrow_ids(struct fib *fib)
+{
+	struct fib_hop hop = {.via.family = 4, .iface = 1};
+
+	for (uint32_t i = 0; fib->hops.max_id < HOP_WIDE - 1; i++) {
+		memcpy(hop.via.bytes, &i, sizeof(i));
+		assert_int_not_equal(change_acquire_hop(fib, &hop), 0);
+	}
+}
+
+// With wide ids: the hop of port 2 has one, so that nodes and lines become wide and narrow again.
+static struct fib *watched_fib(bool has_wide_ids)
 {
 	struct fib *fib = fib_create(NULL);
 	struct fib_change change[] = {host_change(4, 0x14000000, 8, 1), host_change(6, 0, 32, 1),
@@ -212,6 +224,8 @@ static struct fib *watched_fib(void)
 	change[3].route.prefix = (struct wire_prefix){model_addr(6, 0), 0};
 	change[3].route.hop.iface = 3;
 	assert_int_equal(fib_change(fib, change, 4, NULL, NULL), 0);
+	if (has_wide_ids)
+		take_narrow_ids(fib);
 	return fib;
 }
 
@@ -226,11 +240,11 @@ static void await_frees(struct rcu *rcu, const struct fib *fib)
 	}
 }
 
-static void workers_see_the_old_route_or_the_new_one(void **state)
+static void watch_changes(bool has_wide_ids)
 {
 	struct rcu *rcu = rcu_create(N_WORKERS, NULL);
 	struct fib_live live = {.rcu = rcu};
-	struct fib *fib = watched_fib();
+	struct fib *fib = watched_fib(has_wide_ids);
 	static struct watch watch[N_WORKERS];
 	pthread_t thread[N_WORKERS];
 	unsigned n_variants;
@@ -255,7 +269,7 @@ static void workers_see_the_old_route_or_the_new_one(void **state)
 		assert_int_equal(pthread_create(&thread[i], NULL, run_worker, &watch[i]), 0);
 	}
 	churn(fib);
-	struct fib *second = watched_fib(); // a reload while workers run
+	struct fib *second = watched_fib(has_wide_ids); // a reload while workers run
 	assert_ptr_equal(fib_live_swap(&live, second), fib);
 	fib_destroy(fib);
 	churn(second);
@@ -271,6 +285,16 @@ static void workers_see_the_old_route_or_the_new_one(void **state)
 	assert_int_equal(pending(second), 0);
 	fib_destroy(second);
 	rcu_destroy(rcu);
+}
+
+static void workers_see_the_old_route_or_the_new_one(void **state)
+{
+	watch_changes(false);
+}
+
+static void workers_see_the_old_route_or_the_new_one_with_wide_ids(void **state)
+{
+	watch_changes(true);
 }
 
 struct sleeper {
@@ -353,6 +377,7 @@ int main(void)
 		cmocka_unit_test(frees_nothing_before_the_worker_reports),
 		cmocka_unit_test(gives_no_hop_id_again_before_the_worker_reports),
 		cmocka_unit_test(workers_see_the_old_route_or_the_new_one),
+		cmocka_unit_test(workers_see_the_old_route_or_the_new_one_with_wide_ids),
 		cmocka_unit_test(slows_down_for_a_late_worker_rather_than_grow),
 		cmocka_unit_test(frees_more_than_it_can_keep_while_workers_pass_at_once),
 	};

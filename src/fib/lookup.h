@@ -5,17 +5,17 @@
 
 #include <stdbool.h>
 
-typedef void lookup4_fn(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+typedef void lookup4_fn(const struct fib_view *view, const uint32_t dst[], uint32_t hop[],
 	unsigned n);
-typedef void lookup6_fn(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
+typedef void lookup6_fn(const struct fib_view *view, const struct fib_key6 dst[], uint32_t hop[],
 	unsigned n);
 typedef void lookup4_mixed_fn(const struct fib_view *view, const uint16_t vrf[],
-	const uint32_t dst[], uint16_t hop[], unsigned n);
+	const uint32_t dst[], uint32_t hop[], unsigned n);
 typedef void lookup6_mixed_fn(const struct fib_view *view, const uint16_t vrf[],
-	const struct fib_key6 dst[], uint16_t hop[], unsigned n);
+	const struct fib_key6 dst[], uint32_t hop[], unsigned n);
 
 // The first stage of a pipelined lookup.
-typedef void lookup4_begin_fn(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+typedef void lookup4_begin_fn(const struct fib_view *view, const uint32_t dst[], uint32_t hop[],
 	struct fib_lookup4_state *state);
 lookup4_begin_fn lookup4_begin_scalar, lookup4_begin_avx512;
 

@@ -91,7 +91,7 @@ static inline uint16_t leaf_plain(const struct piece *piece)
 	return word[(offsetof(struct fib_node4, leaf) / sizeof(word[0]) + piece->run) % 8];
 }
 
-static uint64_t find_tails(const uint16_t leaf[], unsigned n)
+static uint64_t find_tails(const uint32_t leaf[], unsigned n)
 {
 	uint64_t found = 0;
 
@@ -101,10 +101,10 @@ static uint64_t find_tails(const uint16_t leaf[], unsigned n)
 }
 
 static inline __attribute__((always_inline)) void begin(const struct fib_view *view,
-	const uint32_t dst[], uint16_t leaf[], struct pass pass)
+	const uint32_t dst[], uint32_t leaf[], struct pass pass)
 {
 	struct fib_lookup4_state *const state = pass.state;
-	uint16_t any = 0;
+	uint32_t any = 0;
 
 	state->outside = state->tails = 0;
 	for (unsigned i = 0; i < state->n; i++) {
@@ -126,32 +126,32 @@ static inline __attribute__((always_inline)) void begin(const struct fib_view *v
 		fetch_later(view, leaf, state);
 }
 
-void lookup4_begin_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
+void lookup4_begin_scalar(const struct fib_view *view, const uint32_t dst[], uint32_t leaf[],
 	struct fib_lookup4_state *state)
 {
 	begin(view, dst, leaf, (struct pass){.state = state, .is_far = true});
 }
 
-void lookup4_vrf_begin_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
+void lookup4_vrf_begin_scalar(const struct fib_view *view, const uint32_t dst[], uint32_t leaf[],
 	struct fib_lookup4_state *state)
 {
 	begin(view, dst, leaf, (struct pass){.state = state, .is_far = true, .where = IN_VRF});
 }
 
-void fib_lookup4_continue(const struct fib_view *view, uint16_t leaf[],
+void fib_lookup4_continue(const struct fib_view *view, uint32_t leaf[],
 	struct fib_lookup4_state *state)
 {
 	take_leaves(view, leaf, state);
 }
 
-void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
+void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], uint32_t leaf[],
 	const struct fib_lookup4_state *state)
 {
 	take_tails(view, dst, leaf, state);
 }
 
 static inline __attribute__((always_inline)) void lookup(const struct fib_view *view,
-	const uint32_t dst[], uint16_t hop[], struct pass pass)
+	const uint32_t dst[], uint32_t hop[], struct pass pass)
 {
 	struct fib_lookup4_state state;
 
@@ -167,26 +167,26 @@ static inline __attribute__((always_inline)) void lookup(const struct fib_view *
 	}
 }
 
-void lookup4_near_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+void lookup4_near_scalar(const struct fib_view *view, const uint32_t dst[], uint32_t hop[],
 	unsigned n)
 {
 	lookup(view, dst, hop, (struct pass){.n = n});
 }
 
-void lookup4_far_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+void lookup4_far_scalar(const struct fib_view *view, const uint32_t dst[], uint32_t hop[],
 	unsigned n)
 {
 	lookup(view, dst, hop, (struct pass){.n = n, .is_far = true});
 }
 
-void lookup4_vrf_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+void lookup4_vrf_scalar(const struct fib_view *view, const uint32_t dst[], uint32_t hop[],
 	unsigned n)
 {
 	lookup(view, dst, hop, (struct pass){.n = n, .is_far = true, .where = IN_VRF});
 }
 
 void lookup4_mixed_scalar(const struct fib_view *view, const uint16_t vrf[], const uint32_t dst[],
-	uint16_t hop[], unsigned n)
+	uint32_t hop[], unsigned n)
 {
 	lookup(view, dst, hop,
 		(struct pass){.n = n, .is_far = true, .where = IN_SEVERAL, .vrf = vrf});

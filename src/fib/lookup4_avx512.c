@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) __m512i numbers16(const struct fib_
 
 // Processes sixteen destinations, starting at number `at`. Leaves outside count as 0 for now.
 static inline __attribute__((always_inline)) void pass16(const struct fib_view *view,
-	struct sixteen from, uint16_t leaf[], struct fib_lookup4_state *state)
+	struct sixteen from, uint32_t leaf[], struct fib_lookup4_state *state)
 {
 	const __m512i one = _mm512_set1_epi32(1), thirty_one = _mm512_set1_epi32(31);
 	uint32_t number[16];
@@ -103,14 +103,15 @@ static inline __attribute__((always_inline)) void pass16(const struct fib_view *
 	__mmask16 is_other = _mm512_mask_test_epi32_mask(from.valid, nodes.word[0], one);
 	__mmask16 is_narrow = _mm512_mask_test_epi32_mask(is_other, nodes.word[1], one);
 	__mmask16 is_outside = is_other & ~is_narrow;
-	__m256i within = _mm512_maskz_cvtepi32_epi16(from.valid & ~is_outside,
-		leaves_inside(&nodes, run, is_narrow));
-	_mm256_storeu_si256((__m256i *)(leaf + from.at), within);
+	__m512i within = _mm512_maskz_and_epi32(from.valid & ~is_outside,
+		leaves_inside(&nodes, run, is_narrow), _mm512_set1_epi32(UINT16_MAX));
+	_mm512_storeu_si512(leaf + from.at, within);
 	_mm512_storeu_si512(state->tail + from.at, nodes.word[3]);
 	_mm512_storeu_si512(state->number + from.at,
 		_mm512_maskz_add_epi32(is_outside, _mm512_srli_epi32(nodes.word[1], 1), run));
 	state->outside |= (uint64_t)is_outside << from.at;
-	state->tails |= (uint64_t)_mm256_movepi16_mask(within) << from.at;
+	state->tails |= (uint64_t)_mm512_test_epi32_mask(within, _mm512_set1_epi32(LEAF_TAIL))
+	                << from.at;
 }
 
 // The destinations of a burst.
@@ -122,7 +123,7 @@ struct burst4 {
 
 // Loads all nodes first: more parallel loads make better use of the memory.
 static inline __attribute__((always_inline)) void begin_all(const struct fib_view *view,
-	struct burst4 burst, uint16_t leaf[], struct fib_lookup4_state *state)
+	struct burst4 burst, uint32_t leaf[], struct fib_lookup4_state *state)
 {
 	state->outside = state->tails = 0;
 	for (unsigned i = 0; i < BURST; i += 16)
@@ -135,10 +136,10 @@ static inline __attribute__((always_inline)) void begin_all(const struct fib_vie
 
 // For fewer destinations.
 static inline __attribute__((always_inline)) void begin_some(const struct fib_view *view,
-	struct burst4 burst, uint16_t leaf[], struct fib_lookup4_state *state)
+	struct burst4 burst, uint32_t leaf[], struct fib_lookup4_state *state)
 {
 	const unsigned n = state->n;
-	uint16_t padded[BURST];
+	uint32_t padded[BURST];
 
 	state->outside = state->tails = 0;
 	for (unsigned i = 0; i < n; i += 16) {
@@ -154,12 +155,12 @@ static inline __attribute__((always_inline)) void begin_some(const struct fib_vi
 }
 
 static __attribute__((noinline)) void begin_some_in_main(const struct fib_view *view,
-	const uint32_t dst[], uint16_t leaf[], struct fib_lookup4_state *state)
+	const uint32_t dst[], uint32_t leaf[], struct fib_lookup4_state *state)
 {
 	begin_some(view, (struct burst4){dst, IN_MAIN, NULL}, leaf, state);
 }
 
-void lookup4_begin_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
+void lookup4_begin_avx512(const struct fib_view *view, const uint32_t dst[], uint32_t leaf[],
 	struct fib_lookup4_state *state)
 {
 	if (state->n == BURST)
@@ -168,7 +169,7 @@ void lookup4_begin_avx512(const struct fib_view *view, const uint32_t dst[], uin
 		begin_some_in_main(view, dst, leaf, state);
 }
 
-void lookup4_vrf_begin_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
+void lookup4_vrf_begin_avx512(const struct fib_view *view, const uint32_t dst[], uint32_t leaf[],
 	struct fib_lookup4_state *state)
 {
 	if (state->n == BURST)
@@ -177,7 +178,7 @@ void lookup4_vrf_begin_avx512(const struct fib_view *view, const uint32_t dst[],
 		begin_some(view, (struct burst4){dst, IN_VRF, NULL}, leaf, state);
 }
 
-void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
+void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint32_t hop[], unsigned n)
 {
 	struct fib_lookup4_state state;
 
@@ -189,7 +190,7 @@ void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t 
 	}
 }
 
-void lookup4_vrf_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+void lookup4_vrf_avx512(const struct fib_view *view, const uint32_t dst[], uint32_t hop[],
 	unsigned n)
 {
 	struct fib_lookup4_state state;
@@ -203,7 +204,7 @@ void lookup4_vrf_avx512(const struct fib_view *view, const uint32_t dst[], uint1
 }
 
 void lookup4_mixed_avx512(const struct fib_view *view, const uint16_t vrf[], const uint32_t dst[],
-	uint16_t hop[], unsigned n)
+	uint32_t hop[], unsigned n)
 {
 	struct fib_lookup4_state state;
 

@@ -23,6 +23,29 @@ static inline unsigned line_run(const struct line6 *line, unsigned slot)
 	return run;
 }
 
+static inline unsigned line_wide_run(const struct line6 *line, unsigned slot)
+{
+	unsigned run = 0;
+
+	for (unsigned i = 0; i < LINE_WIDE_RUNS; i++)
+		run += line->wide_last[i] < slot;
+	return run;
+}
+
+// The run of a slot, and its hop.
+struct found {
+	uint32_t hop;
+	unsigned run;
+};
+
+static inline struct found find_in(const struct line6 *line, unsigned slot)
+{
+	const bool is_wide = unlikely(line->flags & LINE_WIDE);
+	const unsigned run = is_wide ? line_wide_run(line, slot) : line_run(line, slot);
+
+	return (struct found){is_wide ? line->wide_hop[run] : line->hop[run], run};
+}
+
 static inline uint32_t wide_entry(const struct fib_view *view, uint32_t entry, unsigned slot)
 {
 	const struct fib_node6(*wide)[WIDE_NODES] = view->node6;
@@ -77,11 +100,11 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct burs
 	for (unsigned i = 0; i < n; i++) {
 		struct step step = steps[i];
 		const struct line6 *line = &lines[step.line];
-		unsigned run = line_run(line, key_slot(&burst->dst[step.index], step.level));
-		unsigned goes_on = line->below >> run & 1;
-		burst->hop[step.index] = line->hop[run];
-		step.line = goes_on ? line_below(line, run) : step.line;
-		step.level += !line->is_split;
+		struct found found = find_in(line, key_slot(&burst->dst[step.index], step.level));
+		unsigned below = line_below(line), goes_on = below >> found.run & 1;
+		burst->hop[step.index] = found.hop;
+		step.line = goes_on ? line_next(line, below, found.run) : step.line;
+		step.level += !(line->flags & LINE_SPLIT);
 		rte_prefetch1(&lines[step.line]);
 		steps[n_left] = step;
 		n_left += goes_on;
@@ -118,14 +141,14 @@ static inline __attribute__((always_inline)) void lookup_burst(const struct fib_
 		n_left = pass_lines(view, burst, steps, n_left);
 }
 
-void lookup6_scalar(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
+void lookup6_scalar(const struct fib_view *view, const struct fib_key6 dst[], uint32_t hop[],
 	unsigned n)
 {
 	lookup_burst(view, &(struct burst6){dst, hop, n, NULL});
 }
 
 void lookup6_mixed_scalar(const struct fib_view *view, const uint16_t vrf[],
-	const struct fib_key6 dst[], uint16_t hop[], unsigned n)
+	const struct fib_key6 dst[], uint32_t hop[], unsigned n)
 {
 	lookup_burst(view, &(struct burst6){dst, hop, n, vrf});
 }

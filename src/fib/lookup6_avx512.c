@@ -154,7 +154,7 @@ static inline unsigned pass_leaves(const struct fib_view *view, const struct bur
 			entry = pass_deeper(view, burst->dst, entry, &at);
 		__mmask16 is_line = _mm512_test_epi32_mask(entry, _mm512_set1_epi32(ENTRY_LINE));
 		__m512i line = _mm512_and_si512(entry, _mm512_set1_epi32(ENTRY_INDEX));
-		_mm256_storeu_si256((__m256i *)(burst->hop + i), _mm512_cvtepi32_epi16(entry));
+		_mm512_storeu_si512(burst->hop + i, entry);
 		_mm512_storeu_si512(steps->line + n, _mm512_maskz_compress_epi32(is_line, line));
 		_mm512_storeu_si512(steps->at + n, _mm512_maskz_compress_epi32(is_line, at));
 		n += __builtin_popcount(is_line);
@@ -162,12 +162,22 @@ static inline unsigned pass_leaves(const struct fib_view *view, const struct bur
 	return n;
 }
 
-// The run of a slot: the number of runs that end before it.
-static inline unsigned line_run(const struct line6 *line, unsigned slot)
+// The run of a slot: the number of runs that end before it, of at most `most`.
+static inline unsigned line_run(const struct line6 *line, unsigned slot, unsigned most)
 {
 	uint32_t before = _mm512_cmplt_epu16_mask(_mm512_load_si512(line), _mm512_set1_epi16(slot));
 
-	return __builtin_popcount(before & ((1u << LINE_RUNS) - 1));
+	return __builtin_popcount(before & ((1u << most) - 1));
+}
+
+// Resolves a line of wide hops for the packet whose slot is at `at`; returns the run.
+static __attribute__((noinline)) unsigned take_wide(const struct burst6 *burst,
+	const struct line6 *line, uint32_t at)
+{
+	const unsigned run = line_run(line, slot_at(burst->dst, at), LINE_WIDE_RUNS);
+
+	burst->hop[at / 16] = line->wide_hop[run];
+	return run;
 }
 
 // Resolves one line for each packet; the list of n shrinks in place.
@@ -180,12 +190,19 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct burs
 	for (unsigned i = 0; i < n; i++) {
 		const struct line6 *line = &lines[steps->line[i]];
 		uint32_t at = steps->at[i];
-		unsigned run = line_run(line, slot_at(burst->dst, at));
+		unsigned run = line_run(line, slot_at(burst->dst, at), LINE_RUNS);
 		burst->hop[at / 16] = line->hop[run];
-		if (likely(!(line->below >> run & 1)))
+		unsigned below = line->below;
+		if (likely(!(below >> run & 1)))
 			continue;
-		steps->line[n_left] = line_below(line, run);
-		steps->at[n_left] = line->is_split ? at : (at & ~15u) | ((at - 2) & 15);
+		if (unlikely(line->flags & LINE_WIDE)) {
+			run = take_wide(burst, line, at);
+			below = line->wide_below;
+			if (!(below >> run & 1))
+				continue;
+		}
+		steps->line[n_left] = line_next(line, below, run);
+		steps->at[n_left] = line->flags & LINE_SPLIT ? at : (at & ~15u) | ((at - 2) & 15);
 		rte_prefetch1(&lines[steps->line[n_left++]]);
 	}
 	return n_left;
@@ -208,14 +225,14 @@ static inline __attribute__((always_inline)) bool pass_root(const struct fib_vie
 // A burst whose packets all have the same entry, as with few routes: resolves them in one line.
 // False if one line is not enough.
 static inline bool descend_together(const struct fib_view *view, uint32_t entry,
-	const struct fib_key6 dst[], uint16_t hop[])
+	const struct fib_key6 dst[], uint32_t hop[])
 {
 	const struct line6 *line = (const struct line6 *)view->line6 + (entry & ENTRY_INDEX);
 
 	if (!(entry & ENTRY_LINE) || line->below)
 		return false;
 	for (unsigned i = 0; i < BURST; i++)
-		hop[i] = line->hop[line_run(line, key_slot(&dst[i], 1))];
+		hop[i] = line->hop[line_run(line, key_slot(&dst[i], 1), LINE_RUNS)];
 	return true;
 }
 
@@ -239,7 +256,8 @@ static inline __attribute__((always_inline)) void lookup(const struct fib_view *
 {
 	const unsigned n = burst->n;
 	struct fib_key6 dst[BURST];
-	uint16_t hop[BURST], vrf[BURST];
+	uint32_t hop[BURST];
+	uint16_t vrf[BURST];
 
 	if (likely(n == BURST)) {
 		lookup_burst(view, burst);
@@ -256,14 +274,14 @@ static inline __attribute__((always_inline)) void lookup(const struct fib_view *
 	memcpy(burst->hop, hop, n * sizeof(*hop));
 }
 
-void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
+void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], uint32_t hop[],
 	unsigned n)
 {
 	lookup(view, &(struct burst6){dst, hop, n, NULL});
 }
 
 void lookup6_mixed_avx512(const struct fib_view *view, const uint16_t vrf[],
-	const struct fib_key6 dst[], uint16_t hop[], unsigned n)
+	const struct fib_key6 dst[], uint32_t hop[], unsigned n)
 {
 	lookup(view, &(struct burst6){dst, hop, n, vrf});
 }

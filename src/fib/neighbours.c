@@ -59,7 +59,7 @@ static void remove_host(struct fib *fib, uint16_t vrf, const struct wire_addr *a
 static int add_neighbour(struct fib *fib, const struct fib_hop *hop, const struct wire_mac *mac)
 {
 	const uint16_t vrf = iface_vrf(&fib->ifaces, hop->iface);
-	uint16_t id = change_acquire_hop(fib, hop);
+	uint32_t id = change_acquire_hop(fib, hop);
 
 	if (!id)
 		return -ENOSPC;
@@ -80,7 +80,7 @@ int fib_neighbour_set(struct fib *fib, uint16_t iface, const struct wire_addr *a
 	const struct wire_mac *mac, struct error *error)
 {
 	const struct fib_hop hop = hop_via(iface, addr);
-	uint16_t id = hops_find(&fib->hops, &hop);
+	uint32_t id = hops_find(&fib->hops, &hop);
 
 	if (iface >= IFACE_MAX || (addr->family != 4 && addr->family != 6))
 		return error_set(error, -EINVAL, "a neighbour needs an interface and an address");
@@ -95,7 +95,7 @@ int fib_neighbour_set(struct fib *fib, uint16_t iface, const struct wire_addr *a
 int fib_neighbour_delete(struct fib *fib, uint16_t iface, const struct wire_addr *addr)
 {
 	const struct fib_hop hop = hop_via(iface, addr);
-	uint16_t id = hops_find(&fib->hops, &hop);
+	uint32_t id = hops_find(&fib->hops, &hop);
 
 	if (!id || !fib->hops.hop[id].is_neighbour)
 		return -ENOENT;
@@ -109,24 +109,32 @@ int fib_neighbour_delete(struct fib *fib, uint16_t iface, const struct wire_addr
 	return 0;
 }
 
-// The first neighbour on an interface among ids from `id` on, 0: none.
-static uint16_t next_on(const struct hops *hops, uint16_t iface, uint32_t id)
+// The first neighbour among hop `id` and those after it on its interface, 0: none.
+static uint32_t neighbour_from(const struct hops *hops, uint32_t id)
 {
-	for (; id <= hops->max_id; id++)
-		if (hops->hop[id].is_neighbour && hops->hop[id].key.iface == iface)
-			return id;
-	return 0;
+	while (id && !hops->hop[id].is_neighbour)
+		id = hops->hop[id].next;
+	return id;
+}
+
+static uint32_t first_on(const struct hops *hops, uint16_t iface)
+{
+	return neighbour_from(hops, hops->on_iface[iface]);
+}
+
+static uint32_t next_on(const struct hops *hops, uint32_t id)
+{
+	return neighbour_from(hops, hops->hop[id].next);
 }
 
 static int add_hosts(struct fib *fib, uint16_t iface, uint16_t vrf)
 {
 	const struct hops *hops = &fib->hops;
 
-	for (uint16_t id = next_on(hops, iface, 1); id; id = next_on(hops, iface, id + 1u)) {
+	for (uint32_t id = first_on(hops, iface); id; id = next_on(hops, id)) {
 		if (!add_host(fib, vrf, &hops->hop[id].key.via))
 			continue;
-		for (uint16_t undo = next_on(hops, iface, 1); undo != id;
-			undo = next_on(hops, iface, undo + 1u))
+		for (uint32_t undo = first_on(hops, iface); undo != id; undo = next_on(hops, undo))
 			remove_host(fib, vrf, &hops->hop[undo].key.via);
 		return -ENOSPC;
 	}
@@ -140,12 +148,10 @@ int hosts_follow_iface(struct fib *fib, uint16_t iface, uint16_t vrf)
 
 	if (from == vrf)
 		return 0;
-	if (hops->n_on_iface[iface] && add_hosts(fib, iface, vrf))
+	if (add_hosts(fib, iface, vrf))
 		return -ENOSPC;
 	iface_set_vrf(&fib->ifaces, iface, vrf);
-	if (!hops->n_on_iface[iface])
-		return 0;
-	for (uint16_t id = next_on(hops, iface, 1); id; id = next_on(hops, iface, id + 1u)) {
+	for (uint32_t id = first_on(hops, iface); id; id = next_on(hops, id)) {
 		const struct wire_addr *addr = &hops->hop[id].key.via;
 
 		remove_host(fib, from, addr);

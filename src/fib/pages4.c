@@ -34,7 +34,7 @@ static uint32_t take_page(struct publish4 *publish)
 }
 
 // The page that has a hop for all addresses.
-static uint32_t shared_page(struct publish4 *publish, uint16_t hop)
+static uint32_t shared_page(struct publish4 *publish, uint32_t hop)
 {
 	uint32_t *page = &publish->shared[hop];
 
@@ -44,11 +44,11 @@ static uint32_t shared_page(struct publish4 *publish, uint16_t hop)
 		return *page;
 	*page = take_page(publish);
 	for (unsigned i = 0; i < PAGE4_NODES; i++)
-		nodes_of(publish, *page)[i].leaf[0] = hop;
+		nodes_of(publish, *page)[i] = nodes4_of_hop(publish, hop);
 	return *page;
 }
 
-void publish4_forget_hop(struct publish4 *publish, uint16_t hop)
+void publish4_forget_hop(struct publish4 *publish, uint32_t hop)
 {
 	if (publish->shared[hop])
 		blocks_give(&publish->page, publish->shared[hop], 1);

@@ -1,6 +1,7 @@
 // Pipelined IPv4 lookups, with changes of the table between the stages. Tests only.
 #include "fib/fib.h"
 
+#include "fib/churn.h"
 #include "fib/lookup.h"
 #include "fib/model.h"
 #include "fib/table.h"
@@ -14,7 +15,8 @@
 
 #include <cmocka.h>
 
-enum { N_ROUNDS = 6000, UNTOUCHED = 0xffff };
+enum { N_ROUNDS = 6000 };
+static const uint32_t UNTOUCHED = UINT32_MAX;
 
 static struct fib *fib;
 static struct rcu *rcu;
@@ -44,7 +46,7 @@ static void change_some(void)
 		change();
 }
 
-static void look(const uint32_t dst[], uint16_t hop[], unsigned n)
+static void look(const uint32_t dst[], uint32_t hop[], unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct wire_addr addr = model_addr(4, (model_bits)dst[i] << 96);
@@ -58,7 +60,7 @@ static unsigned look_in_parts(const struct lookups *lookups, const struct fib_vi
 	unsigned n)
 {
 	uint32_t *dst = calloc(n, sizeof(*dst)); // ASan checks accesses past its end
-	uint16_t first[FIB_BURST4], last[FIB_BURST4], hop[FIB_BURST4 + 1];
+	uint32_t first[FIB_BURST4], last[FIB_BURST4], hop[FIB_BURST4 + 1];
 	struct fib_lookup4_state lookup = {.n = n};
 	unsigned n_changed = 0;
 
@@ -80,7 +82,7 @@ static unsigned look_in_parts(const struct lookups *lookups, const struct fib_vi
 	return n_changed;
 }
 
-static void an_answer_is_of_the_moment_its_lookup_began(void **state)
+static void look_while_routes_change(bool has_wide_ids)
 {
 	unsigned n_variants;
 	const struct lookups *variants = lookup_variants(&n_variants);
@@ -95,6 +97,8 @@ static void an_answer_is_of_the_moment_its_lookup_began(void **state)
 	rcu_reader_online(workers, 0);
 	for (unsigned i = 0; i < 100; i++)
 		change();
+	if (has_wide_ids)
+		churn_take_narrow_ids(fib);
 	for (unsigned k = 0; k < n_variants; k++) {
 		unsigned n_changed = 0;
 
@@ -110,6 +114,16 @@ static void an_answer_is_of_the_moment_its_lookup_began(void **state)
 	assert_ptr_equal(fib_live_swap(&live, NULL), fib);
 	fib_destroy(fib);
 	rcu_destroy(rcu);
+}
+
+static void an_answer_is_of_the_moment_its_lookup_began(void **state)
+{
+	look_while_routes_change(false);
+}
+
+static void an_answer_with_wide_ids_is_of_the_moment_its_lookup_began(void **state)
+{
+	look_while_routes_change(true);
 }
 
 // A single packet, whose node has a tail, and then also leaves outside. The places that fill the
@@ -129,7 +143,7 @@ static void a_burst_of_one_touches_nothing_else(void **state)
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
 		for (unsigned k = 0; k < n_variants; k++) {
 			uint32_t *dst = malloc(sizeof(*dst)); // ASan checks accesses past its end
-			uint16_t expected, hop[2] = {0, UNTOUCHED};
+			uint32_t expected, hop[2] = {0, UNTOUCHED};
 
 			*dst = alone;
 			look(dst, &expected, 1);
@@ -153,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_is_of_the_moment_its_lookup_began),
+		cmocka_unit_test(an_answer_with_wide_ids_is_of_the_moment_its_lookup_began),
 		cmocka_unit_test(a_burst_of_one_touches_nothing_else),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

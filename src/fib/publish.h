@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fib/blocks.h"
+#include "fib/hops.h"
 #include "fib/layout.h"
 #include "fib/rib.h"
 
@@ -11,8 +12,8 @@ struct fib;
 enum {
 	PUBLISH4_PAIRS = 1 << 18,
 	PAGE4_PAIRS = PAGE4_NODES / 2,
-	TAIL_MAX_LINES = 256,
-	IDENTITY_LEAVES = 1 << 15
+	TAIL_MAX_LINES = 32 * TAIL_WIDE_FLAT_LINES,
+	IDENTITY_LEAVES = HOP_WIDE
 };
 
 struct publish4 {
@@ -22,6 +23,7 @@ struct publish4 {
 	uint32_t *shared;                  // by hop: the page that has only this hop, 0: none
 	struct blocks leaf;                // units of two leaves
 	struct blocks tail;
+	uint32_t n_shared_tails; // lines of hops that are in use: TAIL_OWN
 	uint64_t touched[PUBLISH4_PAIRS / 64];
 	uint32_t first_touched, end_touched; // words
 	union tail_line scratch[2][TAIL_MAX_LINES];
@@ -37,7 +39,7 @@ struct slots6 {
 struct publish6 {
 	struct blocks root; // 65,536 entries for each VRF; the levels below are shared
 	struct blocks wide;
-	struct blocks leaf; // leaf number `id` has hop `id`
+	struct blocks leaf; // leaf number `id` has hop `id`, if that is below IDENTITY_LEAVES
 	struct blocks line;
 	struct slots6 slots[8]; // by level, all clear between updates
 };
@@ -68,7 +70,9 @@ void publish4_edits(struct fib *fib, const struct edit *edits, size_t n);
 uint32_t *publish4_root(const struct publish4 *publish, uint16_t vrf);
 void publish4_open_vrf(struct publish4 *publish, uint16_t vrf);
 // Frees the page of a hop that nothing leads to any more, and that no worker reads.
-void publish4_forget_hop(struct publish4 *publish, uint16_t hop);
+void publish4_forget_hop(struct publish4 *publish, uint32_t hop);
+// Memory of tail lines.
+size_t publish4_tail_bytes(const struct publish4 *publish);
 // Compacts what workers read, in order of address; waits for workers. False: there is not enough
 // space.
 bool publish4_tidy(struct fib *fib);
@@ -82,5 +86,5 @@ uint32_t *publish6_root(const struct publish6 *publish, uint16_t vrf);
 // Releases the memory of a root whose tree has become empty.
 void publish6_close_root(struct publish6 *publish, uint16_t vrf);
 
-// Makes a hop id usable in nodes with a single run.
-void publish_hop(struct fib *fib, uint16_t id);
+// Makes a hop id usable in IPv6 nodes with a single run.
+void publish_hop(struct fib *fib, uint32_t id);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { PAIR_BITS = 18, PAIR_SLOT_BITS = 6, TAIL_BITS = 8, LEAVES_PER_UNIT = 2, SLOTS = 32 };
-enum { MAX_LEAF_UNITS = 1 << 27, MAX_TAIL_LINES = 1 << 25 };
+enum { MAX_LEAF_UNITS = 1 << 27, MAX_TAIL_LINES = 1 << 27 };
 // Never too few: a page for each slot of each root, one for each hop, and those whose grace period
 // has not ended.
 enum { MAX_PAGES = FIB_MAX_VRFS * ROOT4_SLOTS + FIB_MAX_HOPS + 1 + RCU_DEFER_MAX };
@@ -19,11 +19,19 @@ static const size_t ROOT_BYTES = FIB_MAX_VRFS * ROOT4_SLOTS * sizeof(uint32_t);
 static const size_t OWN_BYTES = FIB_MAX_VRFS * ROOT4_SLOTS / 8;
 static const size_t SHARED_BYTES = (FIB_MAX_HOPS + 1) * sizeof(uint32_t);
 
+// Lines of one wide hop each, those of a node.
+struct wide_lines {
+	unsigned n;
+	uint32_t hop[SLOTS];
+	uint16_t leaf[SLOTS];
+};
+
 // A pair of nodes under construction: the leaf of each slot, and how many tail lines each node has
 // in the scratch.
 struct draft {
 	uint16_t slot[2][SLOTS];
 	uint32_t n_lines[2];
+	struct wide_lines wide[2];
 };
 
 // The leaves of a node, by run of slots; unused ones are 0.
@@ -41,6 +49,7 @@ static int open_roots(struct publish4 *publish)
 	if (!publish->root || !publish->own || !publish->shared)
 		return -ENOMEM;
 	pages_keep_small(publish->root, ROOT_BYTES);
+	pages_keep_small(publish->shared, SHARED_BYTES);
 	for (uint32_t slot = 0; slot < ROOT4_SLOTS; slot++) // the main table's pages are in order
 		publish->root[slot] = slot * PAGE4_NODES;
 	return 0;
@@ -62,7 +71,7 @@ int publish4_open(struct publish4 *publish)
 		goto close_roots;
 	if (blocks_open(&publish->leaf, LEAVES_PER_UNIT * sizeof(uint16_t), MAX_LEAF_UNITS, 1))
 		goto close_page;
-	if (blocks_open(&publish->tail, sizeof(union tail_line), MAX_TAIL_LINES, 1))
+	if (blocks_open(&publish->tail, sizeof(union tail_line), MAX_TAIL_LINES, TAIL_OWN))
 		goto close_leaf;
 	return 0;
 close_leaf:
@@ -82,32 +91,39 @@ void publish4_close(struct publish4 *publish)
 	blocks_close(&publish->tail);
 }
 
-static bool make_tail_runs(const struct rib_runs *runs, struct tail_runs *tail)
+// The line of one wide hop, for all nodes that have no other.
+static uint32_t shared_tail(struct publish4 *publish, uint32_t hop)
 {
-	unsigned first = 0, n = 0;
+	union tail_line *line = blocks_at(&publish->tail, hop);
 
-	if (runs->n > TAIL_RUNS)
-		return false;
-	memset(tail, 0, sizeof(*tail));
-	for (uint32_t i = 0; i < runs->n; i++) {
-		tail->bits[first >> 6] |= 1ull << (first & 63);
-		tail->hop[i] = runs->run[i].top.hop;
-		first = runs->run[i].last + 1;
-	}
-	for (unsigned word = 0; word < 4; word++) {
-		tail->before[word] = n;
-		n += __builtin_popcountll(tail->bits[word]);
-	}
-	return true;
+	if (line->runs.wide[0])
+		return hop;
+	tail_make_one(line, hop);
+	publish->n_shared_tails++;
+	return hop;
 }
 
-static void make_flat(const struct rib_runs *runs, uint16_t *flat)
+size_t publish4_tail_bytes(const struct publish4 *publish)
 {
-	unsigned slot = 0;
+	const uint32_t n_untouched = TAIL_OWN - 1 - publish->n_shared_tails;
 
-	for (uint32_t i = 0; i < runs->n; i++)
-		while (slot <= runs->run[i].last)
-			flat[slot++] = runs->run[i].top.hop;
+	return blocks_bytes(&publish->tail) - (size_t)n_untouched * sizeof(union tail_line);
+}
+
+// The leaf of consecutive /24s with one hop, in a node with others.
+static uint16_t make_leaf(struct fib *fib, uint32_t hop, struct draft *draft, unsigned half)
+{
+	struct wide_lines *wide = &draft->wide[half];
+
+	if (hop < HOP_WIDE)
+		return hop;
+	for (unsigned i = wide->n; i--;)
+		if (wide->hop[i] == hop)
+			return wide->leaf[i];
+	tail_make_one(&fib->publish4.scratch[half][draft->n_lines[half]], hop);
+	wide->hop[wide->n] = hop;
+	wide->leaf[wide->n] = LEAF_TAIL | LEAF_WIDE | draft->n_lines[half]++;
+	return wide->leaf[wide->n++];
 }
 
 // The leaf of a /24 with longer prefixes; its lines are written to the scratch of its node.
@@ -117,20 +133,15 @@ static uint16_t make_tail(struct fib *fib, const struct rib_run *run, struct dra
 	struct rib_runs *runs = &publish->tail_runs;
 	unsigned half = run->last / SLOTS;
 	uint32_t *n_lines = &draft->n_lines[half];
-	union tail_line *line = &publish->scratch[half][*n_lines];
 	uint16_t leaf = LEAF_TAIL | *n_lines;
 
 	rib_expand(&fib->rib, run->top, (struct rib_span){PAIR_BITS + PAIR_SLOT_BITS, TAIL_BITS},
 		runs);
 	if (runs->n == 1)
-		return runs->run[0].top.hop;
-	if (make_tail_runs(runs, &line->runs)) {
-		*n_lines += 1;
-		return leaf;
-	}
-	make_flat(runs, line->flat);
-	*n_lines += TAIL_FLAT_LINES;
-	return leaf | LEAF_FLAT;
+		return make_leaf(fib, runs->run[0].top.hop, draft, half);
+	leaf |= tail_make(&publish->scratch[half][*n_lines], runs);
+	*n_lines += tail_leaf_lines(leaf);
+	return leaf;
 }
 
 static void make_draft(struct fib *fib, uint16_t tree, uint32_t number, struct draft *draft)
@@ -143,22 +154,29 @@ static void make_draft(struct fib *fib, uint16_t tree, uint32_t number, struct d
 	struct rib_top top = rib_locate(&fib->rib, &prefix);
 
 	memset(draft->n_lines, 0, sizeof(draft->n_lines));
+	draft->wide[0].n = draft->wide[1].n = 0;
 	rib_expand(&fib->rib, top, (struct rib_span){PAIR_BITS, PAIR_SLOT_BITS}, runs);
 	for (uint32_t i = 0; i < runs->n; i++) {
 		const struct rib_run *run = &runs->run[i];
-		uint16_t leaf = run->top.node ? make_tail(fib, run, draft) : run->top.hop;
-		for (; slot <= run->last; slot++)
-			draft->slot[slot / SLOTS][slot % SLOTS] = leaf;
+		for (; slot <= run->last; slot++) {
+			const unsigned half = slot / SLOTS;
+			draft->slot[half][slot % SLOTS] =
+				run->top.node ? make_tail(fib, run, draft)
+					      : make_leaf(fib, run->top.hop, draft, half);
+		}
 	}
 }
 
-static uint32_t tail_lines(const struct leaves *leaves)
+// The number of tail lines that a node owns.
+static uint32_t own_lines(const struct fib_node4 *node, const struct leaves *leaves)
 {
-	for (unsigned n = leaves->n; n--;)
+	uint32_t end = 0;
+
+	for (unsigned n = 0; n < leaves->n; n++)
 		if (leaves->leaf[n] & LEAF_TAIL)
-			return (leaves->leaf[n] & LEAF_LINE) +
-			       (leaves->leaf[n] & LEAF_FLAT ? TAIL_FLAT_LINES : 1);
-	return 0;
+			end = MAX_OF(end,
+				(leaves->leaf[n] & LEAF_LINE) + tail_leaf_lines(leaves->leaf[n]));
+	return end && node->tail >= TAIL_OWN ? end : 0;
 }
 
 static unsigned leaf_units(unsigned n_leaves)
@@ -264,7 +282,7 @@ static void put_node(struct fib *fib, struct fib_node4 *place, const struct leav
 
 static void retire_node(struct fib *fib, const struct fib_node4 *node, const struct leaves *leaves)
 {
-	uint32_t n_lines = tail_lines(leaves);
+	uint32_t n_lines = own_lines(node, leaves);
 
 	if (n_lines)
 		rcu_defer_add(&fib->defer, (struct rcu_block){node->tail, n_lines, DEFERRED_TAIL4});
@@ -273,27 +291,53 @@ static void retire_node(struct fib *fib, const struct fib_node4 *node, const str
 						   leaf_units(leaves->n), DEFERRED_LEAF4});
 }
 
+// The wide hop that is all that a node has, 0: it has none, or more.
+static uint32_t only_wide_hop(const struct draft *draft, const struct leaves *leaves, unsigned half)
+{
+	const struct wide_lines *wide = &draft->wide[half];
+
+	return leaves->n == 1 && wide->n ? wide->hop[0] : 0;
+}
+
+// Copies the lines of a node from the scratch; returns the first one, 0: there are none.
+static uint32_t put_lines(struct publish4 *publish, unsigned half, uint32_t n)
+{
+	if (!n)
+		return 0;
+	uint32_t first = blocks_take(&publish->tail, n);
+	assert(first);
+	memcpy(blocks_at(&publish->tail, first), publish->scratch[half],
+		n * sizeof(union tail_line));
+	return first;
+}
+
 static void publish_node(struct fib *fib, struct fib_node4 *place, const struct draft *draft,
 	unsigned half)
 {
 	struct publish4 *publish = &fib->publish4;
 	const struct fib_node4 old = *place;
-	const uint32_t n_lines = draft->n_lines[half];
 	struct leaves before, after;
-	uint32_t tail = 0;
 
 	read_leaves(fib, &old, &before);
 	squeeze(draft->slot[half], &after);
-	if (!n_lines && !memcmp(&before, &after, sizeof(before)))
+	const uint32_t only = only_wide_hop(draft, &after, half);
+	const uint32_t n_lines = only ? 0 : draft->n_lines[half];
+	if (!n_lines && (!only || old.tail == only) && !memcmp(&before, &after, sizeof(before)))
 		return;
-	if (n_lines) {
-		tail = blocks_take(&publish->tail, n_lines);
-		assert(tail);
-		memcpy(blocks_at(&publish->tail, tail), publish->scratch[half],
-			n_lines * sizeof(union tail_line));
-	}
-	put_node(fib, place, &after, tail);
+	put_node(fib, place, &after,
+		only ? shared_tail(publish, only) : put_lines(publish, half, n_lines));
 	retire_node(fib, &old, &before);
+}
+
+struct fib_node4 nodes4_of_hop(struct publish4 *publish, uint32_t hop)
+{
+	struct fib_node4 node = {.leaf = {hop}};
+
+	if (hop < HOP_WIDE)
+		return node;
+	node.leaf[0] = LEAF_TAIL | LEAF_WIDE;
+	node.tail = shared_tail(publish, hop);
+	return node;
 }
 
 void nodes4_publish(struct fib *fib, uint16_t tree, uint32_t pair, struct fib_node4 place[2])
@@ -352,7 +396,7 @@ static void move_node(struct fib *fib, struct fib_node4 *place)
 	struct leaves leaves;
 
 	read_leaves(fib, place, &leaves);
-	uint32_t n_lines = tail_lines(&leaves);
+	uint32_t n_lines = own_lines(place, &leaves);
 	if (!n_lines && !is_outside(place))
 		return;
 	put_node(fib, place, &leaves,

@@ -14,7 +14,7 @@ enum { MAX_WIDES = 1 << 19, MAX_LEAVES = 1 << 28, MAX_LINES = 1 << 27 };
 // Thresholds, in rib nodes below an entry, for turning lines into a wide block and back. The lines
 // of an entry are rebuilt together.
 enum { WIDE_FROM_NODES = 256, LINES_FROM_NODES = 128 };
-enum { IS_LINE = -1 };
+static const uint32_t IS_LINE = UINT32_MAX; // in place of a hop id
 static_assert(2 * WIDE_FROM_NODES + 2 <= RIB_MAX_RUNS, "a node starts at most two runs");
 
 // The changes below a place: `n` sorted edits; NULL: everything has changed.
@@ -77,8 +77,10 @@ void publish6_close_root(struct publish6 *publish, uint16_t vrf)
 	madvise(publish6_root(publish, vrf), ROOT_SLOTS * sizeof(uint32_t), MADV_DONTNEED);
 }
 
-void publish_hop(struct fib *fib, uint16_t id)
+void publish_hop(struct fib *fib, uint32_t id)
 {
+	if (id >= IDENTITY_LEAVES)
+		return;
 	uint32_t *leaf = blocks_at(&fib->publish6.leaf, id);
 
 	if (*leaf != id)
@@ -97,12 +99,56 @@ static void put_lines(struct fib *fib, struct line6 *line, const struct line6 *b
 	memcpy(blocks_at(&fib->publish6.line, line->base), below, n * sizeof(*below));
 }
 
-static int make_line(struct fib *fib, unsigned level, struct rib_top top, struct line6 *line);
+static uint32_t make_line(struct fib *fib, unsigned level, struct rib_top top, struct line6 *line);
 
-static void clear_line(struct line6 *line)
+static void clear_line(struct line6 *line, uint16_t flags)
 {
 	memset(line, 0, sizeof(*line));
-	memset(line->last, 0xff, sizeof(line->last));
+	line->flags = flags;
+	if (flags & LINE_WIDE) {
+		memset(line->wide_last, 0xff, sizeof(line->wide_last));
+		line->below = UINT16_MAX;
+	} else {
+		memset(line->last, 0xff, sizeof(line->last));
+	}
+}
+
+// `hop`: of the run, or IS_LINE: it continues below.
+static void put_run(struct line6 *line, unsigned i, uint16_t last, uint32_t hop)
+{
+	const unsigned below = (unsigned)(hop == IS_LINE) << i;
+
+	if (line->flags & LINE_WIDE) {
+		line->wide_last[i] = last;
+		line->wide_hop[i] = hop == IS_LINE ? 0 : hop;
+		line->wide_below |= below;
+	} else {
+		line->last[i] = last;
+		line->hop[i] = hop == IS_LINE ? 0 : hop;
+		line->below |= below;
+	}
+}
+
+static bool has_wide(const struct rib_run *run, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (!run[i].top.node && run[i].top.hop >= HOP_WIDE)
+			return true;
+	return false;
+}
+
+// Writes what is below a run: IS_LINE, or its hop. A wide hop that turns up below a narrow line
+// gets a line.
+static uint32_t make_below(struct fib *fib, const struct line6 *line, unsigned level,
+	struct rib_top top, struct line6 *below)
+{
+	uint32_t hop = make_line(fib, level, top, below);
+
+	if (hop == IS_LINE || hop < HOP_WIDE || line->flags & LINE_WIDE)
+		return hop;
+	clear_line(below, LINE_WIDE);
+	put_run(below, 0, UINT16_MAX, hop);
+	return IS_LINE;
 }
 
 // Makes a line of consecutive runs.
@@ -112,13 +158,13 @@ static void fill_line(struct fib *fib, const struct rib_run *run, unsigned n, un
 	struct line6 below[LINE_RUNS];
 	unsigned n_below = 0;
 
-	clear_line(line);
+	clear_line(line, has_wide(run, n) ? LINE_WIDE : 0);
 	for (unsigned i = 0; i < n; i++) {
 		const struct rib_top top = run[i].top;
-		int hop = top.node ? make_line(fib, level + 1, top, &below[n_below]) : top.hop;
-		line->last[i] = run[i].last;
-		line->hop[i] = hop == IS_LINE ? 0 : hop;
-		line->below |= (hop == IS_LINE) << i;
+		uint32_t hop = top.hop;
+		if (top.node)
+			hop = make_below(fib, line, level + 1, top, &below[n_below]);
+		put_run(line, i, run[i].last, hop);
 		n_below += hop == IS_LINE;
 	}
 	put_lines(fib, line, below, n_below);
@@ -129,19 +175,18 @@ static void fill_split(struct fib *fib, const struct rib_run *run, unsigned n, u
 	struct line6 *line)
 {
 	struct line6 below[LINE_RUNS];
-	unsigned n_lines = (n + LINE_RUNS - 1) / LINE_RUNS, n_below = 0;
-	unsigned share = round_up(n_lines, LINE_RUNS);
+	const unsigned most = has_wide(run, n) ? LINE_WIDE_RUNS : LINE_RUNS;
+	unsigned n_lines = (n + most - 1) / most, n_below = 0;
+	unsigned share = (n_lines + LINE_RUNS - 1) / LINE_RUNS * most;
 
-	if (n <= LINE_RUNS) {
+	if (n <= most) {
 		fill_line(fib, run, n, level, line);
 		return;
 	}
-	clear_line(line);
-	line->is_split = 1;
+	clear_line(line, LINE_SPLIT);
 	for (unsigned i = 0; i < n; i += share) {
 		unsigned part = MIN_OF(share, n - i);
-		line->last[n_below] = run[i + part - 1].last;
-		line->below |= 1u << n_below;
+		put_run(line, n_below, run[i + part - 1].last, IS_LINE);
 		fill_split(fib, run + i, part, level, &below[n_below++]);
 	}
 	put_lines(fib, line, below, n_below);
@@ -149,7 +194,7 @@ static void fill_split(struct fib *fib, const struct rib_run *run, unsigned n, u
 
 // Fills the line for a subtree and returns IS_LINE, or returns the hop if the whole subtree has the
 // same one.
-static int make_line(struct fib *fib, unsigned level, struct rib_top top, struct line6 *line)
+static uint32_t make_line(struct fib *fib, unsigned level, struct rib_top top, struct line6 *line)
 {
 	const struct rib_span span = {LEVEL_BITS * level, LEVEL_BITS};
 	struct rib_runs runs;
@@ -164,7 +209,7 @@ static int make_line(struct fib *fib, unsigned level, struct rib_top top, struct
 static uint32_t make_lines(struct fib *fib, unsigned level, struct rib_top top)
 {
 	struct line6 line;
-	int hop = top.node ? make_line(fib, level, top, &line) : top.hop;
+	uint32_t hop = top.node ? make_line(fib, level, top, &line) : top.hop;
 
 	if (hop != IS_LINE)
 		return hop;
@@ -180,8 +225,8 @@ static void retire_lines(struct fib *fib, uint32_t first, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		const struct line6 *line = blocks_at(&fib->publish6.line, first + i);
-		if (line->below)
-			retire_lines(fib, line->base, __builtin_popcount(line->below));
+		if (line_below(line))
+			retire_lines(fib, line->base, __builtin_popcount(line_below(line)));
 	}
 	rcu_defer_add(&fib->defer, (struct rcu_block){first, n, DEFERRED_LINE6});
 }
@@ -192,7 +237,7 @@ static void retire_leaves(struct fib *fib, const struct fib_node6 *node)
 {
 	unsigned n = 1 + __builtin_popcountll(node->runs);
 
-	if (node->runs)
+	if (node->base >= IDENTITY_LEAVES)
 		rcu_defer_add(&fib->defer, (struct rcu_block){node->base, n, DEFERRED_LEAF6});
 }
 
@@ -318,7 +363,7 @@ static struct fib_node6 pack(struct fib *fib, const uint32_t entry[64])
 		node.runs |= 1ull << slot;
 		leaf[n++] = entry[slot];
 	}
-	if (!node.runs)
+	if (!node.runs && entry[0] < IDENTITY_LEAVES)
 		return node;
 	node.base = blocks_take(&fib->publish6.leaf, n);
 	assert(node.base);

@@ -11,7 +11,7 @@ enum { POLL_MAX = 64, MS_NS = 1000000 }; // groups moved per call of fib_groups_
 
 // A distinct hop among the members, and by how many buckets it has more than its share.
 struct share {
-	uint16_t hop;
+	uint32_t hop;
 	int excess;
 };
 
@@ -20,7 +20,7 @@ struct shares {
 	unsigned n;
 };
 
-static struct share *share_of(struct shares *shares, uint16_t hop)
+static struct share *share_of(struct shares *shares, uint32_t hop)
 {
 	for (unsigned i = 0; i < shares->n; i++)
 		if (shares->share[i].hop == hop)
@@ -71,7 +71,7 @@ static bool is_idle(const struct groups *groups, const struct fib_resilience *re
 }
 
 // The use is cleared first: see fib_bucket_use.
-static void move(struct groups *groups, uint32_t bucket, uint16_t hop)
+static void move(struct groups *groups, uint32_t bucket, uint32_t hop)
 {
 	__atomic_store_n(&groups->used[bucket], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&groups->bucket[bucket], hop, __ATOMIC_RELEASE);

@@ -20,7 +20,7 @@ struct lab {
 	uint64_t now_ns;
 	struct fib_hop group;
 	struct fib_member member[4];
-	uint16_t before[FIB_GROUP_BUCKETS];
+	uint32_t before[FIB_GROUP_BUCKETS];
 };
 
 static struct fib_member via(unsigned i, uint8_t weight)
@@ -70,7 +70,7 @@ static struct lab open_lab(const struct fib_resilience *resilience)
 static uint32_t first_bucket(const struct lab *lab)
 {
 	struct wire_addr dst = {.family = 4, .bytes = {20, 1, 2, 3}};
-	uint16_t id = fib_lookup(lab->fib, 0, &dst);
+	uint32_t id = fib_lookup(lab->fib, 0, &dst);
 
 	assert_int_equal(lab->fib->view.hops[id].kind, FIB_HOP_GROUP);
 	assert_true(fib_entry_is_resilient(&lab->fib->view.hops[id]));
@@ -92,7 +92,7 @@ static void remember(struct lab *lab)
 // Buckets moved since remember(), among every `step`th one.
 static unsigned count_moved(const struct lab *lab, unsigned step)
 {
-	const uint16_t *bucket = &lab->fib->view.bucket[first_bucket(lab)];
+	const uint32_t *bucket = &lab->fib->view.bucket[first_bucket(lab)];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < FIB_GROUP_BUCKETS; i += step)
@@ -102,8 +102,8 @@ static unsigned count_moved(const struct lab *lab, unsigned step)
 
 static unsigned count_of(const struct lab *lab, unsigned member)
 {
-	const uint16_t *bucket = &lab->fib->view.bucket[first_bucket(lab)];
-	uint16_t id = hops_find(&lab->fib->hops, &lab->member[member].hop);
+	const uint32_t *bucket = &lab->fib->view.bucket[first_bucket(lab)];
+	uint32_t id = hops_find(&lab->fib->hops, &lab->member[member].hop);
 	unsigned n = 0;
 
 	for (unsigned i = 0; id && i < FIB_GROUP_BUCKETS; i++)

@@ -171,16 +171,16 @@ void rib_prune(struct rib *rib, const struct rib_prefix *prefix)
 		unlink_node(rib, above);
 }
 
-uint16_t rib_hop(const struct rib *rib, const struct rib_node *node, uint16_t inherited)
+uint32_t rib_hop(const struct rib *rib, const struct rib_node *node, uint32_t inherited)
 {
 	if (node->route)
 		return node->route;
 	return node->builtin ? rib->hops->builtin[node->builtin] : inherited;
 }
 
-uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, uint16_t inherited)
+uint32_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, uint32_t inherited)
 {
-	uint16_t hop = rib_hop(rib, node, inherited);
+	uint32_t hop = rib_hop(rib, node, inherited);
 	const struct fib_hop *via = &rib->hops->hop[hop].key;
 
 	if (!node->n_neighbours || via->kind != FIB_CONNECTED)
@@ -191,7 +191,7 @@ uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, ui
 	struct fib_hop direct = {.via = rib_prefix_to_wire(&host).addr,
 		.iface = via->iface,
 		.kind = FIB_VIA};
-	uint16_t id = hops_find(rib->hops, &direct);
+	uint32_t id = hops_find(rib->hops, &direct);
 	return id && rib->hops->hop[id].is_neighbour ? id : hop;
 }
 

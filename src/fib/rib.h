@@ -17,13 +17,14 @@ enum { RIB_MAX_NODES = 1u << 25, RIB_MAX_RUNS = 520 };
 struct rib_node {
 	struct fib_key6 key;
 	uint32_t child[2];
-	uint16_t route;        // hop id of the route, 0: none
+	uint32_t route : 20;  // hop id of the route, 0: none
+	uint32_t builtin : 4; // enum fib_kind of the built-in route here, 0: none
+	uint32_t len : 8;
 	uint16_t n_neighbours; // interfaces on which this host is a neighbour
-	uint8_t len;
-	uint8_t builtin; // enum fib_kind of the built-in route here, 0: none
 	uint16_t tree;
 };
 static_assert(sizeof(struct rib_node) == 32, "two nodes fill a cache line");
+static_assert(FIB_MAX_HOPS < 1 << 20 && N_FIB_KINDS <= 1 << 4, "the widths of bit fields");
 
 struct hops;
 
@@ -43,7 +44,7 @@ struct rib_prefix {
 // a shorter prefix.
 struct rib_top {
 	uint32_t node;
-	uint16_t hop;
+	uint32_t hop;
 };
 
 // Consecutive slots with the same result: all up to and including slot `last`.
@@ -129,9 +130,9 @@ struct rib_top rib_locate(const struct rib *rib, const struct rib_prefix *prefix
 // `exact` is the node of the host itself.
 uint32_t rib_longest(const struct rib *rib, const struct rib_prefix *host, uint32_t *exact);
 // The hop of this node's route, or the inherited one.
-uint16_t rib_hop(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
+uint32_t rib_hop(const struct rib *rib, const struct rib_node *node, uint32_t inherited);
 // Same, but a CONNECTED hop is resolved to the neighbour if the interface is in the tree's VRF.
-uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
+uint32_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, uint32_t inherited);
 // Computes the runs of the slots given by `span`, below a prefix whose result is `top`.
 void rib_expand(const struct rib *rib, struct rib_top top, struct rib_span span,
 	struct rib_runs *runs);

@@ -21,7 +21,7 @@ static void emit(struct rib_runs *runs, uint32_t last, struct rib_top top)
 	runs->run[runs->n++] = (struct rib_run){last, top};
 }
 
-static void fill_up_to(struct rib_runs *runs, uint32_t end, uint16_t hop)
+static void fill_up_to(struct rib_runs *runs, uint32_t end, uint32_t hop)
 {
 	if (runs->next < end)
 		emit(runs, end - 1, (struct rib_top){0, hop});
@@ -44,7 +44,7 @@ static void visit(const struct walk *walk, struct rib_top top)
 		fill_up_to(walk->runs, first + 1, rib_hop_resolved(walk->rib, node, top.hop));
 		return;
 	}
-	uint16_t hop = rib_hop(walk->rib, node, top.hop);
+	uint32_t hop = rib_hop(walk->rib, node, top.hop);
 	visit(walk, (struct rib_top){node->child[0], hop});
 	visit(walk, (struct rib_top){node->child[1], hop});
 	fill_up_to(walk->runs, first + (1u << (end - node->len)), hop);

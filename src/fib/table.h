@@ -50,7 +50,7 @@ struct fib {
 
 // Acquires a reference to a hop and returns its id, usable in leaves; 0: none is left, even after a
 // grace period.
-uint16_t change_acquire_hop(struct fib *fib, const struct fib_hop *hop);
+uint32_t change_acquire_hop(struct fib *fib, const struct fib_hop *hop);
 // Updates the workers' copy from the rib for these prefixes (sorted), then frees hops without
 // references.
 void change_publish(struct fib *fib, const struct edit *edits, size_t n);

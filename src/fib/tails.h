@@ -8,7 +8,7 @@
 // The line of a leaf, among the lines of its node, which start at `first`. Both must come from the
 // same load of the node.
 static inline const union tail_line *tail_line_of(const struct fib_view *view, uint32_t first,
-	uint16_t leaf)
+	uint32_t leaf)
 {
 	const union tail_line *tail = view->tail4;
 
@@ -17,7 +17,7 @@ static inline const union tail_line *tail_line_of(const struct fib_view *view, u
 
 // Prefetches the leaves outside their nodes and, for each of them, the first tail line of its node;
 // and the tails of leaves inside.
-static inline void fetch_later(const struct fib_view *view, const uint16_t leaf[],
+static inline void fetch_later(const struct fib_view *view, const uint32_t leaf[],
 	const struct fib_lookup4_state *state)
 {
 	for (uint64_t left = state->outside | state->tails; left; left &= left - 1) {
@@ -29,7 +29,7 @@ static inline void fetch_later(const struct fib_view *view, const uint16_t leaf[
 }
 
 // Reads the leaves outside their nodes and prefetches the tails that they lead to.
-static inline void take_leaves(const struct fib_view *view, uint16_t leaf[],
+static inline void take_leaves(const struct fib_view *view, uint32_t leaf[],
 	struct fib_lookup4_state *state)
 {
 	uint64_t tails = 0;
@@ -49,13 +49,13 @@ static inline void take_leaves(const struct fib_view *view, uint16_t leaf[],
 }
 
 // Replaces leaves that lead to tails by hops.
-static inline void take_tails(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
+static inline void take_tails(const struct fib_view *view, const uint32_t dst[], uint32_t leaf[],
 	const struct fib_lookup4_state *state)
 {
 	for (uint64_t left = state->tails; left; left &= left - 1) {
 		unsigned i = __builtin_ctzll(left);
 
-		leaf[i] = tail_hop(tail_line_of(view, state->tail[i], leaf[i]), leaf[i] & LEAF_FLAT,
+		leaf[i] = tail_hop(tail_line_of(view, state->tail[i], leaf[i]), leaf[i],
 			dst[i] & 255);
 	}
 }

@@ -44,7 +44,7 @@ static void set_neighbour(struct fib *fib, const struct wire_addr *addr, uint8_t
 }
 
 // Routes 20.0.0.0/8 via the gateway on the VLAN, with MAC 1; returns the hop's id.
-static uint16_t lead_over_vlan(struct fib *fib)
+static uint32_t lead_over_vlan(struct fib *fib)
 {
 	struct fib_change change = {.op = FIB_ADD,
 		.route.hop = {.kind = FIB_VIA, .iface = VLAN, .via = gateway}};
@@ -141,7 +141,7 @@ static void a_replaced_template_is_valid_until_the_reader_reports(void **state)
 	struct rcu *rcu = rcu_create(1, NULL);
 	struct fib_live live = {.rcu = rcu};
 	struct fib *fib = fib_create(NULL);
-	const uint16_t id = lead_over_vlan(fib);
+	const uint32_t id = lead_over_vlan(fib);
 	const struct rcu_readers *readers = rcu_readers(rcu);
 
 	fib_live_swap(&live, fib);
@@ -173,7 +173,7 @@ static void a_template_outlives_its_hop_until_the_reader_reports(void **state)
 	struct rcu *rcu = rcu_create(1, NULL);
 	struct fib_live live = {.rcu = rcu};
 	struct fib *fib = fib_create(NULL);
-	const uint16_t id = lead_over_vlan(fib);
+	const uint32_t id = lead_over_vlan(fib);
 	const struct rcu_readers *readers = rcu_readers(rcu);
 	struct fib_change gone = {.op = FIB_DELETE};
 
@@ -199,7 +199,7 @@ static void a_template_outlives_its_hop_until_the_reader_reports(void **state)
 static void a_lost_neighbour_leaves_its_template(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	const uint16_t id = lead_over_vlan(fib);
+	const uint32_t id = lead_over_vlan(fib);
 	const struct fib_template *before = fib_template_load(&fib->view, id);
 
 	assert_int_equal(fib_neighbour_delete(fib, VLAN, &gateway), 0);
@@ -219,7 +219,7 @@ static void a_lost_neighbour_leaves_its_template(void **state)
 static void a_template_stays_if_nothing_in_it_changes(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	const uint16_t id = lead_over_vlan(fib);
+	const uint32_t id = lead_over_vlan(fib);
 	const struct fib_template *before = fib_template_load(&fib->view, id);
 	struct iface settings = vlan(VID);
 	struct fib_hop_info info;
@@ -240,7 +240,7 @@ static void a_template_stays_if_nothing_in_it_changes(void **state)
 static void an_interface_may_get_another_vlan_id(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	const uint16_t id = lead_over_vlan(fib);
+	const uint32_t id = lead_over_vlan(fib);
 	const size_t bytes = blocks_bytes(&fib->hops.templates);
 
 	for (uint16_t vid = 11; vid < 1000; vid++) {
@@ -256,7 +256,7 @@ static void an_interface_may_get_another_vlan_id(void **state)
 static void an_interface_may_lose_its_tags(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	const uint16_t id = lead_over_vlan(fib);
+	const uint32_t id = lead_over_vlan(fib);
 	struct fib_hop_entry entry;
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -277,7 +277,7 @@ static void an_interface_may_lose_its_tags(void **state)
 static void a_hop_without_space_for_its_template_stops(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	const uint16_t id = lead_over_vlan(fib);
+	const uint32_t id = lead_over_vlan(fib);
 	const struct fib_template *before = fib_template_load(&fib->view, id);
 	const uint32_t limit = fib->hops.templates.limit;
 

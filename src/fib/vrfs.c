@@ -53,7 +53,7 @@ static int add_builtin(struct fib *fib, uint16_t vrf, const struct builtin *buil
 	if (is_left_out(fib, builtin))
 		return 0;
 	const struct fib_hop hop = {.iface = IFACE_NONE, .kind = builtin->kind};
-	uint16_t id = change_acquire_hop(fib, &hop);
+	uint32_t id = change_acquire_hop(fib, &hop);
 
 	if (!id)
 		return -ENOMEM;

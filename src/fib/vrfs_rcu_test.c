@@ -60,7 +60,7 @@ static struct iface vlan(uint16_t tag)
 // Workers.
 
 static void decide(struct watch *watch, const struct fib_view *view, unsigned vrf,
-	const uint16_t hop[])
+	const uint32_t hop[])
 {
 	for (unsigned i = 0; i < N_WATCHED; i++) {
 		struct fib_hop_entry entry = fib_hop_load(&view->hops[hop[i]]);
@@ -76,7 +76,7 @@ static void decide(struct watch *watch, const struct fib_view *view, unsigned vr
 
 static void look_in_all_vrfs(struct watch *watch, const struct fib_view *view)
 {
-	uint16_t hop[N_WATCHED];
+	uint32_t hop[N_WATCHED];
 
 	for (unsigned vrf = 0; vrf < N_VRFS; vrf++) {
 		const struct fib_view *own = &view->vrfs[vrf];
@@ -108,7 +108,7 @@ static void take_in(struct watch *watch, const struct fib_view *view, uint16_t t
 static void send_out(struct watch *watch, const struct fib_view *view, uint16_t vlan_number)
 {
 	uint32_t dst = VIA_VLANS + (vlan_number << 8);
-	uint16_t hop;
+	uint32_t hop;
 
 	fib_lookup4(view, &dst, &hop, 1);
 	struct fib_hop_entry checked = fib_hop_load(&view->hops[hop]);
@@ -125,7 +125,7 @@ static void look_at_neighbour(struct watch *watch, const struct fib_view *view)
 {
 	const struct iface_in in = iface_in_load(&view->ifaces, MOVING_PORT);
 	uint32_t dst = CONNECTED + 7;
-	uint16_t hop;
+	uint32_t hop;
 
 	watch->n_wrong += in.vrf > 1 || in.flags;
 	fib_lookup4(&view->vrfs[in.vrf], &dst, &hop, 1);

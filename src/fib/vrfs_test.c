@@ -405,7 +405,7 @@ static void shares_next_hops_between_vrfs(void **state)
 	struct fib_change change[CHURN_VRFS];
 	struct fib_hop_info info;
 	struct wire_addr addr;
-	uint16_t id = 0;
+	uint32_t id = 0;
 
 	wire_addr_parse("10.1.2.3", &addr);
 	for (unsigned i = 0; i < CHURN_VRFS; i++) {

@@ -32,7 +32,7 @@ struct neigh_refresh {
 	uint8_t phase; // enum phase
 	unsigned rest; // ticks until the next round
 	unsigned writes;
-	uint16_t hop;            // next hop id to check
+	uint32_t hop;            // next hop id to check
 	uint32_t neighbour;      // cursor
 	struct gateway *gateway; // of this round, sorted once it is complete
 	size_t n_gateways, capacity;
@@ -206,7 +206,7 @@ static void add_gateway(struct neigh_refresh *refresh, const struct fib_hop *hop
 	refresh->gateway[refresh->n_gateways++] = gateway;
 }
 
-static void add_hop(struct neigh_refresh *refresh, uint16_t id)
+static void add_hop(struct neigh_refresh *refresh, uint32_t id)
 {
 	const struct fib *fib = refresh->netlink->ctx.fib;
 	struct fib_member member[EVENT_MAX_HOPS];

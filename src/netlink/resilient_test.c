@@ -47,7 +47,7 @@ static uint32_t buckets_of(const char *text)
 }
 
 // Packets to all buckets, and where they go.
-static uint32_t use_all(const char *text, uint16_t hop[])
+static uint32_t use_all(const char *text, uint32_t hop[])
 {
 	const uint32_t first = buckets_of(text);
 
@@ -57,7 +57,7 @@ static uint32_t use_all(const char *text, uint16_t hop[])
 	return first;
 }
 
-static unsigned count_moved(const char *text, const uint16_t before[])
+static unsigned count_moved(const char *text, const uint32_t before[])
 {
 	const uint32_t first = buckets_of(text);
 	unsigned n = 0;
@@ -69,7 +69,7 @@ static unsigned count_moved(const char *text, const uint16_t before[])
 
 static void a_resilient_group_moves_no_bucket_in_use(void **state)
 {
-	uint16_t before[FIB_GROUP_BUCKETS];
+	uint32_t before[FIB_GROUP_BUCKETS];
 
 	fake_say("id 1 via 10.1.0.2 dev 1");
 	fake_say("id 2 via 10.2.0.2 dev 2");
@@ -96,7 +96,7 @@ static void a_resilient_group_moves_no_bucket_in_use(void **state)
 // The group was in use with one member, so it has a table then, too.
 static void a_resilient_group_keeps_its_buckets_with_one_member(void **state)
 {
-	uint16_t before[FIB_GROUP_BUCKETS];
+	uint32_t before[FIB_GROUP_BUCKETS];
 
 	fake_say("id 1 via 10.1.0.2 dev 1");
 	fake_say("id 2 via 10.2.0.2 dev 2");

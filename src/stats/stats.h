@@ -13,7 +13,8 @@ enum {
 	STATS_MAX_PORTS = 256,
 	STATS_MAX_QUEUES = 256,
 	STATS_MAX_STEPS = 24,
-	STATS_MAX_HOPS = 32768
+	STATS_MAX_HOPS = 1 << 20,
+	STATS_FEW_HOPS = 1 << 15 // counters of the others may be in huge pages
 };
 
 #define STATS_FIELD(name, text) uint64_t name;
