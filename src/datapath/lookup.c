@@ -1,40 +1,10 @@
-// Lookups of a burst: one bulk lookup if all packets have the same table, otherwise one for each
-// table. Worker.
+// Lookups of a burst: one bulk lookup, also if packets have several tables. Worker.
 #include "datapath/steps.h"
-
-// Packets by table. A VRF may be in several groups.
-struct groups {
-	unsigned n;
-	uint16_t vrf[BURST_MAX];
-	uint64_t mask[BURST_MAX];
-};
-
-// Groups are found by the lowest bits of their VRF; of two VRFs that share them, each replaces the
-// other, which only splits groups.
-static void make_groups(const struct burst *b, uint64_t mask, struct groups *groups)
-{
-	uint8_t known[BURST_MAX] = {0};
-
-	groups->n = 0;
-	for (; mask; mask &= mask - 1) {
-		unsigned i = __builtin_ctzll(mask);
-		uint16_t vrf = burst_vrf(b, i);
-		uint8_t group = known[vrf % BURST_MAX];
-
-		if (group >= groups->n || groups->vrf[group] != vrf) {
-			group = known[vrf % BURST_MAX] = groups->n++;
-			groups->vrf[group] = vrf;
-			groups->mask[group] = 0;
-		}
-		groups->mask[group] |= 1ull << i;
-	}
-}
 
 void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint32_t addr[],
 	uint32_t hop[])
 {
-	uint32_t dense[BURST_MAX];
-	uint32_t found[BURST_MAX];
+	uint32_t dense[BURST_MAX], found[BURST_MAX];
 	uint64_t rest = mask;
 	unsigned n = 0;
 
@@ -48,42 +18,39 @@ void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint
 		hop[__builtin_ctzll(mask)] = found[n++];
 }
 
-void datapath_lookup6_in(const struct fib_view *table, uint64_t mask, const struct fib_key6 addr[],
-	uint32_t hop[])
-{
-	struct fib_key6 dense[BURST_MAX];
-	uint32_t found[BURST_MAX];
-	uint64_t rest = mask;
-	unsigned n = 0;
-
-	if (!mask)
-		return;
-	do
-		dense[n++] = addr[__builtin_ctzll(rest)];
-	while (rest &= rest - 1);
-	fib_lookup6(table, dense, found, n);
-	for (n = 0; mask; mask &= mask - 1)
-		hop[__builtin_ctzll(mask)] = found[n++];
-}
-
 void datapath_lookup4_each(const struct burst *b, uint64_t mask, const uint32_t addr[],
 	uint32_t hop[])
 {
-	struct groups groups;
+	uint32_t dense[BURST_MAX], found[BURST_MAX];
+	uint16_t vrf[BURST_MAX];
+	uint64_t rest = mask;
+	unsigned n = 0;
 
-	make_groups(b, mask, &groups);
-	for (unsigned i = 0; i < groups.n; i++)
-		datapath_lookup4_in(burst_table(b, groups.vrf[i]), groups.mask[i], addr, hop);
+	do {
+		vrf[n] = burst_vrf(b, __builtin_ctzll(rest));
+		dense[n++] = addr[__builtin_ctzll(rest)];
+	} while (rest &= rest - 1);
+	fib_lookup4_mixed(b->view, vrf, dense, found, n);
+	for (n = 0; mask; mask &= mask - 1)
+		hop[__builtin_ctzll(mask)] = found[n++];
 }
 
 void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fib_key6 addr[],
 	uint32_t hop[])
 {
-	struct groups groups;
+	struct fib_key6 dense[BURST_MAX];
+	uint32_t found[BURST_MAX];
+	uint16_t vrf[BURST_MAX];
+	uint64_t rest = mask;
+	unsigned n = 0;
 
-	make_groups(b, mask, &groups);
-	for (unsigned i = 0; i < groups.n; i++)
-		datapath_lookup6_in(burst_table(b, groups.vrf[i]), groups.mask[i], addr, hop);
+	do {
+		vrf[n] = burst_vrf(b, __builtin_ctzll(rest));
+		dense[n++] = addr[__builtin_ctzll(rest)];
+	} while (rest &= rest - 1);
+	fib_lookup6_mixed(b->view, vrf, dense, found, n);
+	for (n = 0; mask; mask &= mask - 1)
+		hop[__builtin_ctzll(mask)] = found[n++];
 }
 
 static __attribute__((noinline)) void look_up_each(struct burst *b)

@@ -5,13 +5,6 @@
 #include "datapath/judge.h"
 #include "datapath/parse.h"
 
-static uint8_t verdict_of(const struct fib_view *view, uint32_t hop)
-{
-	const struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
-
-	return fib_entry_verdict(&entry);
-}
-
 static struct fib_key6 source6(const uint8_t *frame)
 {
 	return (struct fib_key6){rte_be_to_cpu_64(load64(frame + 22)),
@@ -111,7 +104,7 @@ static enum verdict decide6(uint8_t source_verdict)
 // table.
 static uint32_t go_on(const struct burst *b, uint16_t i, uint32_t hop)
 {
-	if (!burst_vrf(b, i) || verdict_of(b->view, hop) != VERDICT_NO_ROUTE)
+	if (!burst_vrf(b, i) || fib_verdict_load(b->view, hop) != VERDICT_NO_ROUTE)
 		return hop;
 	if (b->is_ip6)
 		fib_lookup6(b->view, (struct fib_key6[]){source6(b->frame[i])}, &hop, 1);
@@ -138,7 +131,7 @@ static enum verdict decide(const struct burst *b, uint16_t i, uint32_t hop)
 // Of IPv6 also what Linux forwards: it does not check it.
 static bool is_transit(const struct burst *b, uint16_t i)
 {
-	const uint8_t verdict = verdict_of(b->view, b->hop[i]);
+	const uint8_t verdict = fib_verdict_load(b->view, b->hop[i]);
 
 	return judge_leaves(verdict) ||
 	       (b->is_ip6 && (verdict == VERDICT_LINUX || verdict == VERDICT_NOT_SYNCED));

@@ -4,13 +4,6 @@
 #include "datapath/judge.h"
 #include "datapath/parse.h"
 
-static uint8_t verdict_of(const struct fib_view *view, uint32_t hop)
-{
-	const struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
-
-	return fib_entry_verdict(&entry);
-}
-
 // Returns a bit for each of the packets in `mask` whose hop is local.
 static uint64_t find_local(const struct fib_view *view, uint64_t mask, const uint32_t hop[])
 {
@@ -19,7 +12,7 @@ static uint64_t find_local(const struct fib_view *view, uint64_t mask, const uin
 	for (; mask; mask &= mask - 1) {
 		unsigned i = __builtin_ctzll(mask);
 
-		found |= (uint64_t)(verdict_of(view, hop[i]) == VERDICT_LOCAL) << i;
+		found |= (uint64_t)(fib_verdict_load(view, hop[i]) == VERDICT_LOCAL) << i;
 	}
 	return found;
 }
@@ -50,7 +43,7 @@ __attribute__((noinline)) void datapath_source(struct worker *w, struct burst *b
 	for (uint64_t ours = find_ours(b, b->own_source_mask); ours; ours &= ours - 1) {
 		uint16_t i = __builtin_ctzll(ours);
 
-		if (!judge_leaves(verdict_of(b->view, b->hop[i])))
+		if (!judge_leaves(fib_verdict_load(b->view, b->hop[i])))
 			continue; // left to check
 		burst_drop(w, b, i, verdict);
 		kept &= ~(1ull << i);

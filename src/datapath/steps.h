@@ -20,11 +20,9 @@ void datapath_lookup(struct worker *w, struct burst *b);
 void datapath_lookup_begin(struct poll *p);
 void datapath_lookup_continue(struct poll *p);
 void datapath_lookup_end(struct worker *w, struct poll *p);
-// Looks up addr[i] of the packets in `mask`, in the given table or each in its own one, and writes
-// hop[i].
+// Looks up addr[i] of the packets in `mask`, at least one, in the given table or each in its own
+// one, and writes hop[i].
 void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint32_t addr[],
-	uint32_t hop[]);
-void datapath_lookup6_in(const struct fib_view *table, uint64_t mask, const struct fib_key6 addr[],
 	uint32_t hop[]);
 void datapath_lookup4_each(const struct burst *b, uint64_t mask, const uint32_t addr[],
 	uint32_t hop[]);

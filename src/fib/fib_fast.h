@@ -263,6 +263,14 @@ static inline uint16_t fib_frame_max4_load(const struct fib_view *view, uint32_t
 	return __atomic_load_n(&view->frame_max4[hop], __ATOMIC_RELAXED);
 }
 
+// The verdict of a hop: see fib_entry_verdict. Worker.
+static inline uint8_t fib_verdict_load(const struct fib_view *view, uint32_t hop)
+{
+	const struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
+
+	return fib_entry_verdict(&entry);
+}
+
 // The interface to which a hop leads, resolved or not; FIB_NO_OIF: to none, or it is a group.
 // Worker.
 static inline uint16_t fib_oif_load(const struct fib_view *view, uint32_t hop)
