@@ -237,6 +237,22 @@ static void a_template_stays_if_nothing_in_it_changes(void **state)
 	fib_destroy(fib);
 }
 
+static void bytes_that_count_shorten_packets(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	const uint16_t id = lead_over_vlan(fib);
+	const struct fib_template label = {.length = 18, .replaced = 14, .mtu_bytes = 4};
+	struct iface settings = vlan(VID);
+
+	settings.mtu6 = 1400;
+	set_iface(fib, settings);
+	assert_int_equal(hops_mtu(&fib->hops, id, 4), 1500);
+	fib->hops.hop[id].template = &label;
+	assert_int_equal(hops_mtu(&fib->hops, id, 4), 1496);
+	assert_int_equal(hops_mtu(&fib->hops, id, 6), 1396);
+	fib_destroy(fib);
+}
+
 static void an_interface_may_get_another_vlan_id(void **state)
 {
 	struct fib *fib = fib_create(NULL);
@@ -303,6 +319,7 @@ int main(void)
 		cmocka_unit_test(a_template_outlives_its_hop_until_the_reader_reports),
 		cmocka_unit_test(a_lost_neighbour_leaves_its_template),
 		cmocka_unit_test(a_template_stays_if_nothing_in_it_changes),
+		cmocka_unit_test(bytes_that_count_shorten_packets),
 		cmocka_unit_test(an_interface_may_get_another_vlan_id),
 		cmocka_unit_test(an_interface_may_lose_its_tags),
 		cmocka_unit_test(a_hop_without_space_for_its_template_stops),
