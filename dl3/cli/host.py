@@ -29,6 +29,7 @@ class Hosted(LazyGroup):
 
     sources: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
         "plan": ("dl3.cli.tuning:plan", LOOK, {}),
+        "vf": ("dl3.cli.vf:vf_command", LOOK, {}),
         "verify": ("dl3.cli.tuning:verify_machine", LOOK, {}),
         "record": ("dl3.cli.host:record_machine", LOOK, {}),
         "jitter": ("dl3.cli.jitter:jitter_command", LOOK, {}),

@@ -22,7 +22,7 @@ from dl3.host.root import need_root
 from dl3.host.tuning.plan import Tuning, load
 from dl3.host.tuning.plan import plan as make_plan
 from dl3.host.tuning.request import Request
-from dl3.host.tuning.step import DriverStep, FileStep, LiveStep
+from dl3.host.tuning.step import AnyStep, DriverStep, LiveStep, VfStep
 from dl3.model.fault import Fault, UsageFault
 
 DIFFERENT = 1
@@ -55,8 +55,14 @@ Root = Annotated[
 ]
 
 
-def change_of(step: FileStep | LiveStep | DriverStep) -> tuple[str, str, str]:
+def change_of(step: AnyStep) -> tuple[str, str, str]:
     """(what, before, after)."""
+    if isinstance(step, VfStep):
+        said = [one.model_dump(exclude_none=True) for one in step.settings]
+        each = "\n".join(
+            f"{n}: {' '.join(f'{k} {v}' for k, v in one.items())}".rstrip(": ") for n, one in enumerate(said) if one
+        )
+        return f"VFs of {step.address}", str(step.before), f"{step.after}\n{each}".strip()
     if isinstance(step, DriverStep):
         return f"driver of {step.address}", step.before or "none", step.after
     if isinstance(step, LiveStep):
@@ -87,7 +93,8 @@ def show_plan(tuning: Tuning) -> None:
             highlight=False,
             soft_wrap=True,
         )
-    out.print(f"kernel parameters: {' '.join(tuning.parameters)}\n", highlight=False, soft_wrap=True)
+    if tuning.parameters:
+        out.print(f"kernel parameters: {' '.join(tuning.parameters)}\n", highlight=False, soft_wrap=True)
     if tuning.steps:
         out.print(step_table(tuning))
     for remark in tuning.remarks:
@@ -155,7 +162,7 @@ def apply(
         return
     out.print(f"{counted(len(tuning.steps), 'step')} applied", highlight=False)
     if journal.waits:
-        said = f"the drivers change back in {changes.CONFIRM_SECONDS} seconds unless you run 'dl3 host confirm'"
+        said = f"drivers and VFs change back in {changes.CONFIRM_SECONDS} seconds unless you run 'dl3 host confirm'"
         out.print(said, highlight=False)
     if tuning.needs_reboot:
         out.print("reboot, then run 'dl3 host verify'", highlight=False)

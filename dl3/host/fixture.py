@@ -12,7 +12,7 @@ from dl3.host.finding import Finding
 from dl3.host.sockets import hex_of
 from dl3.host.tree import OUTPUTS, SESSIONS, StoredTree
 from dl3.host.tuning.plan import Tuning
-from dl3.host.tuning.step import DriverStep, LiveStep
+from dl3.host.tuning.step import DriverStep, LiveStep, VfStep
 
 CPU = "/sys/devices/system/cpu"
 NODE = "/sys/devices/system/node"
@@ -145,6 +145,7 @@ class Machine:
             f"{at}/numa_node": f"{node}\n",
             f"{at}/sriov_totalvfs": "0\n" if physfn else "63\n",
             f"{at}/sriov_numvfs": "0\n",
+            f"{at}/sriov_drivers_autoprobe": "1\n",
             f"{at}/driver_override": "(null)\n",
         }
         self.links[f"{at}/driver"] = f"../../../bus/pci/drivers/{self.driver}"
@@ -255,6 +256,8 @@ def applied(tree: StoredTree, tuning: Tuning) -> StoredTree:
                 at = f"{PurePosixPath(one).parent}/"
                 links = {path: to for path, to in links.items() if not path.startswith(at)}
                 texts = {path: text for path, text in texts.items() if not path.startswith(at)}
+        elif isinstance(step, VfStep):
+            texts[f"/sys/bus/pci/devices/{step.address}/sriov_numvfs"] = f"{step.after}\n"
         elif isinstance(step, LiveStep):
             texts[step.path] = f"{step.after}\n"
         else:

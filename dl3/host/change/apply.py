@@ -10,15 +10,18 @@ import sys
 from pathlib import Path, PurePosixPath
 
 from dl3.host.change import journal as journals
+from dl3.host.change.cards import driver_of
 from dl3.host.change.journal import Journal
 from dl3.host.change.root import Root
-from dl3.host.change.steps import AnyStep, State, do, driver_of, live_value, state
+from dl3.host.change.steps import State, do, live_value, state
 from dl3.host.change.undo import TIMER, Left, alone, disarm, recover, thens_of, undo_all
+from dl3.host.facts.devices import PCI
 from dl3.host.facts.read import Facts, read
 from dl3.host.management import interfaces, refuse_management
+from dl3.host.tree import number
 from dl3.host.tuning.names import DRIVERS, UNMANAGED
 from dl3.host.tuning.plan import INTERFACE, Tuning
-from dl3.host.tuning.step import DriverStep, FileStep, LiveStep, target
+from dl3.host.tuning.step import AnyStep, DriverStep, FileStep, LiveStep, VfStep, target
 from dl3.model.fault import Fault, UsageFault
 
 CONFIRM_SECONDS = 120
@@ -31,7 +34,16 @@ def found_instead(root: Root, step: AnyStep) -> str:
         return f"'{live_value(root, step.path)}' instead of '{step.before}'"
     if isinstance(step, DriverStep):
         return f"the driver {driver_of(root, step.address)} instead of {step.before}"
+    if isinstance(step, VfStep):
+        return f"{number(root.tree, f'{PCI}/{step.address}/sriov_numvfs') or 0} VFs instead of {step.before}"
     return "a file with other contents" if root.read(step.path) is not None else "no file"
+
+
+def found_now(root: Root, step: DriverStep | VfStep) -> str:
+    """What a card has instead of what was applied."""
+    if isinstance(step, DriverStep):
+        return f"the driver {driver_of(root, step.address)} instead of {step.after}"
+    return f"{number(root.tree, f'{PCI}/{step.address}/sriov_numvfs') or 0} VFs instead of {step.after}"
 
 
 def nearest_folder(root: Root, path: str) -> Path:
@@ -53,14 +65,14 @@ def refuse_without_systemd(facts: Facts) -> None:
     why = "there is no systemd-run" if "systemd-run" not in facts.system.programs else "systemd is not running"
     if not facts.system.runs_systemd or "systemd-run" not in facts.system.programs:
         raise UsageFault(
-            f"drivers are only changed where systemd can undo it, and {why}: bind the card yourself, from a console"
+            f"drivers and VFs are only changed where systemd can undo it, and {why}: change them yourself, from a console"
         )
 
 
 def check_management(step: AnyStep, facts: Facts) -> None:
     """Refuse a step that would touch what the machine is managed through, now or after a boot."""
-    if isinstance(step, DriverStep):
-        refuse_management(facts, step.address, "binding")
+    if isinstance(step, DriverStep | VfStep):
+        refuse_management(facts, step.address, "binding" if isinstance(step, DriverStep) else "making VFs of")
         refuse_without_systemd(facts)
     elif isinstance(step, FileStep) and step.path.startswith(f"{DRIVERS}/"):
         refuse_management(facts, PurePosixPath(step.path).name, "binding")
@@ -162,10 +174,10 @@ def confirm(root: Root) -> bool:
             return False
         tuning = journal.tuning
         for step in tuning.steps:
-            if isinstance(step, DriverStep) and state(root, step) != State.AFTER:
+            if isinstance(step, DriverStep | VfStep) and state(root, step) != State.AFTER:
                 raise Fault(
-                    f"{step.address} has the driver {driver_of(root, step.address)} instead of {step.after}, perhaps after a "
-                    "boot: nothing is confirmed; run 'dl3 host undo', then apply the plan again"
+                    f"{step.address} has {found_now(root, step)}, perhaps after a boot: nothing is confirmed; run "
+                    "'dl3 host undo', then apply the plan again"
                 )
         for n in tuning.order:
             if n in tuning.held:

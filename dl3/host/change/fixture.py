@@ -1,10 +1,11 @@
 """A machine below a folder that behaves like a kernel where drivers are bound. Used by tests, not by commands."""
 
 import os
+import shutil
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from dl3.host.change.root import Root
 from dl3.host.facts.read import read
@@ -55,6 +56,23 @@ class Kernel(Root):
             (card / "driver").symlink_to(f"../../../bus/pci/drivers/{driver}")
         else:
             super().poke(path, value or "(null)")
+            if path.endswith("/sriov_numvfs"):
+                self.show_vfs(PurePosixPath(path).parent.name, int(value))
+
+    def show_vfs(self, pf: str, n: int) -> None:
+        """The files of as many VFs, or of none. They get functions of the next bus."""
+        card = self.card(pf)
+        for link in card.glob("virtfn*"):
+            shutil.rmtree(self.card(link.readlink().name))
+            link.unlink()
+        for vf in range(n):
+            address = f"{pf[:5]}fe:{vf // 8:02x}.{vf % 8}"
+            at = self.card(address)
+            at.mkdir(parents=True)
+            for name, text in (("class", "0x020000"), ("driver_override", "(null)"), ("numa_node", "0")):
+                (at / name).write_text(f"{text}\n")
+            (at / "physfn").symlink_to(f"../{pf}")
+            (card / f"virtfn{vf}").symlink_to(f"../{address}")
 
     def card(self, address: str) -> Path:
         """The folder of a PCI function."""

@@ -23,7 +23,7 @@ from dl3.host.tuning.strategies import machines, requests
 from dl3.model.fault import Fault, UsageFault
 
 few = settings(
-    max_examples=20,
+    max_examples=8,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],

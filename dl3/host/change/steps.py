@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from dl3.host.change.cards import bind, driver_of, has_override, load_module
 from dl3.host.change.root import Root
+from dl3.host.change.vfs import make_vfs
 from dl3.host.cpulist import cpus_of, cpus_of_mask
 from dl3.host.facts.devices import PCI
-from dl3.host.tree import last_part
-from dl3.host.tuning.step import DriverStep, FileStep, LiveStep
+from dl3.host.tree import number
+from dl3.host.tuning.step import AnyStep, DriverStep, FileStep, LiveStep, VfStep
 from dl3.model.fault import Fault
 
-AnyStep = FileStep | LiveStep | DriverStep
-DRIVERS = "/sys/bus/pci/drivers"
 MANY = 1 << 16  # more CPUs than there are
 
 
@@ -69,16 +69,6 @@ def live_state(root: Root, step: LiveStep) -> State:
     return State.AFTER if is_number and int(step.before) < int(now) < int(step.after) else State.OTHER
 
 
-def driver_of(root: Root, address: str) -> str | None:
-    """The present driver of a card."""
-    return last_part(root.tree.link(f"{PCI}/{address}/driver"))
-
-
-def has_override(root: Root, address: str) -> bool:
-    """Whether only one driver may take a card."""
-    return (root.read(f"{PCI}/{address}/driver_override") or b"").strip() not in (b"", b"(null)")
-
-
 def driver_state(root: Root, step: DriverStep) -> State:
     """A driver. Binding takes several writes: an override, unbinding, and looking for a driver again."""
     now, is_ours = driver_of(root, step.address), has_override(root, step.address)
@@ -89,8 +79,16 @@ def driver_state(root: Root, step: DriverStep) -> State:
     return State.BEFORE if now == step.before and not is_ours else State.PARTLY
 
 
+def vf_state(root: Root, step: VfStep) -> State:
+    """The number of VFs."""
+    now = number(root.tree, f"{PCI}/{step.address}/sriov_numvfs")
+    return {step.after: State.AFTER, step.before: State.BEFORE}.get(-1 if now is None else now, State.OTHER)
+
+
 def state(root: Root, step: AnyStep) -> State:
     """The present state of what a step changes."""
+    if isinstance(step, VfStep):
+        return vf_state(root, step)
     if isinstance(step, LiveStep):
         return live_state(root, step)
     if isinstance(step, DriverStep):
@@ -100,24 +98,6 @@ def state(root: Root, step: AnyStep) -> State:
     if now == after:
         return State.AFTER
     return State.BEFORE if now == before else State.OTHER
-
-
-def bind(root: Root, address: str, driver: str | None, override: str) -> None:
-    """Give a card to a driver. Other cards of the same kind are not affected, unlike with new_id."""
-    at, now = f"{PCI}/{address}", driver_of(root, address)
-    root.poke(f"{at}/driver_override", override)
-    if now not in (driver, None):
-        root.poke(f"{at}/driver/unbind", address)
-    if driver not in (now, None):
-        root.poke("/sys/bus/pci/drivers_probe", address)
-    if driver_of(root, address) != driver:
-        raise Fault(f"{address} did not get the driver {driver}: the kernel's log says why (dmesg)")
-
-
-def load_module(root: Root, driver: str) -> None:
-    """Load the module of a driver."""
-    if not root.tree.has(f"{DRIVERS}/{driver}"):
-        root.run(("modprobe", driver))
 
 
 def do_file(root: Root, step: FileStep, thens: Thens) -> None:
@@ -146,6 +126,10 @@ def do(root: Root, step: AnyStep, thens: Thens) -> None:
         do_file(root, step, thens)
     elif isinstance(step, LiveStep):
         do_live(root, step)
-    elif state(root, step) != State.AFTER:
+    elif state(root, step) == State.AFTER:
+        return
+    elif isinstance(step, VfStep):
+        make_vfs(root, step)
+    else:
         load_module(root, step.after)
         bind(root, step.address, step.after, step.after)

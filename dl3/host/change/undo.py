@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dl3.host.change import journal as journals
+from dl3.host.change.cards import bind
 from dl3.host.change.journal import Journal, Saved
 from dl3.host.change.root import Owner, Root
-from dl3.host.change.steps import AnyStep, State, Thens, bind, state
+from dl3.host.change.steps import State, Thens, state
+from dl3.host.change.vfs import remove_vfs
 from dl3.host.facts.boot import program
 from dl3.host.tree import word
-from dl3.host.tuning.step import DriverStep, FileStep, LiveStep, target
+from dl3.host.tuning.step import AnyStep, DriverStep, FileStep, LiveStep, VfStep, target
 from dl3.model.fault import Fault
 from dl3.model.noun import Noun
 
@@ -71,6 +73,14 @@ def restore_driver(root: Root, step: DriverStep) -> None:
         root.run(("udevadm", "settle", f"--timeout={SETTLE_SECONDS}"))
 
 
+def restore_card(root: Root, step: DriverStep | VfStep, now: State) -> None:
+    """The driver, or no VFs."""
+    if isinstance(step, VfStep):
+        remove_vfs(root, step)
+    elif now != State.BEFORE:
+        restore_driver(root, step)
+
+
 def restore(root: Root, step: AnyStep, journal: Journal, thens: Thens) -> Left | None:
     """Put one step back. What others changed since is left."""
     if isinstance(step, FileStep) and not root.missing_folders(step.path):
@@ -82,11 +92,10 @@ def restore(root: Root, step: AnyStep, journal: Journal, thens: Thens) -> Left |
         return Left(target=target(step), why="was changed since and is left as it is", is_final=True)
     if isinstance(step, FileStep):
         restore_file(root, step, journal.saved_file(step.path), thens)
-    elif isinstance(step, LiveStep):
-        if now == State.AFTER:
-            root.poke(step.path, step.before)
-    elif now != State.BEFORE:
-        restore_driver(root, step)
+    elif isinstance(step, LiveStep) and now == State.AFTER:
+        root.poke(step.path, step.before)
+    elif isinstance(step, DriverStep | VfStep):
+        restore_card(root, step, now)
     return None
 
 

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 
+from dl3.host.change.cards import driver_of
 from dl3.host.change.journal import Journal
 from dl3.host.change.root import Root
-from dl3.host.change.steps import State, driver_of, live_value, state
+from dl3.host.change.steps import State, live_value, state
 from dl3.host.cpulist import CpuSet, cpus_of
+from dl3.host.facts.devices import PCI
 from dl3.host.facts.read import Facts
 from dl3.host.isolation import asked, named
+from dl3.host.tree import number
 from dl3.host.tuning.plan import Tuning
-from dl3.host.tuning.step import DriverStep, FileStep, LiveStep, target
+from dl3.host.tuning.step import DriverStep, FileStep, LiveStep, VfStep, target
 from dl3.model.noun import Noun
 
 
@@ -37,6 +40,9 @@ def step_rows(root: Root, journal: Journal) -> Iterator[Row]:
         elif isinstance(step, DriverStep):
             found = driver_of(root, step.address) or "no driver"
             yield Row(what=f"driver of {target(step)}", wanted=step.after, found=found, is_met=is_met)
+        elif isinstance(step, VfStep):
+            found = str(number(root.tree, f"{PCI}/{step.address}/sriov_numvfs") or 0)
+            yield Row(what=f"VFs of {target(step)}", wanted=str(step.after), found=found, is_met=is_met)
 
 
 def set_row(what: str, wanted: frozenset[int], found: CpuSet | None, waits: bool) -> Row:

@@ -25,6 +25,7 @@ class Nic(Noun):
     physfn: str | None = None  # the PF of a VF
     vfs_total: int = 0
     vfs: int = 0
+    autoprobe: bool | None = None  # whether drivers take new VFs at once; None: not for this card
     link_speed: str | None = None  # of PCI Express
     link_speed_max: str | None = None
     link_width: int | None = None
@@ -86,6 +87,9 @@ def nic_at(tree: Tree, address: str) -> Nic:
         physfn=last_part(tree.link(f"{at}/physfn")),
         vfs_total=number(tree, f"{at}/sriov_totalvfs") or 0,
         vfs=number(tree, f"{at}/sriov_numvfs") or 0,
+        autoprobe={0: False, 1: True}.get(number(tree, f"{at}/sriov_drivers_autoprobe") or 0)
+        if tree.has(f"{at}/sriov_drivers_autoprobe")
+        else None,
         link_speed=word(tree, f"{at}/current_link_speed"),
         link_speed_max=word(tree, f"{at}/max_link_speed"),
         link_width=number(tree, f"{at}/current_link_width"),

@@ -15,7 +15,7 @@ from dl3.host.facts.read import read
 from dl3.host.fixture import RELEASE, Machine, Where, applied
 from dl3.host.tuning.plan import Tuning, plan
 from dl3.host.tuning.request import Request
-from dl3.host.tuning.step import DriverStep, FileStep, target
+from dl3.host.tuning.step import DriverStep, FileStep, LiveStep, target
 
 GOLDEN = Path(__file__).parent / "golden.txt"
 NICS = ("0000:03:00.0", "0000:03:00.1")
@@ -339,7 +339,7 @@ def _lines(name: str, origin: str, tuning: Tuning) -> Iterator[str]:
             said = f"file {step.path}{f', then {step.then}' if step.then else ''}"
         elif isinstance(step, DriverStep):
             said = f"driver {step.address}: {step.before} -> {step.after}"
-        else:
+        elif isinstance(step, LiveStep):
             path = step.path if "/node/" in step.path else "".join("N" if one.isdigit() else one for one in step.path)
             said = f"live {path}: {step.before} -> {step.after}"
         repeated[said] = repeated.get(said, 0) + 1

@@ -21,7 +21,7 @@ from dl3.host.tuning.settings import (
     steering,
     sysctls,
 )
-from dl3.host.tuning.step import HEAD, VFIO, DriverStep, FileStep, LiveStep, Step
+from dl3.host.tuning.step import HEAD, VFIO, DriverStep, FileStep, LiveStep, Step, VfStep
 from dl3.model.fault import UsageFault
 from dl3.model.noun import Noun
 
@@ -59,7 +59,7 @@ class Tuning(Noun):
     @property
     def unconfirmed(self) -> frozenset[int]:
         """Numbers of the steps that may cut off the machine: they are undone unless they are confirmed."""
-        drivers = frozenset(n for n, step in enumerate(self.steps) if isinstance(step, DriverStep))
+        drivers = frozenset(n for n, step in enumerate(self.steps) if isinstance(step, DriverStep | VfStep))
         names = {n for n, step in enumerate(self.steps) if isinstance(step, FileStep) and step.path == UNMANAGED}
         return drivers | names | self.held if drivers else drivers
 
@@ -188,7 +188,7 @@ def plan(facts: Facts, request: Request) -> Tuning:
 def sentence(error: ValidationError) -> str:
     """The first fault in a plan."""
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"] if part not in ("file", "live", "driver"))
+    place = ".".join(str(part) for part in first["loc"] if part not in ("file", "live", "driver", "vfs"))
     return f"{place or 'the file'}: {first['msg'].removeprefix('Value error, ')}"
 
 

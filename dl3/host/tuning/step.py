@@ -130,9 +130,42 @@ class DriverStep(StepBase):
         return value
 
 
-Step = Annotated[FileStep | LiveStep | DriverStep, Field(discriminator="kind")]
+class VfSettings(Noun):
+    """Settings of a VF; None: as the driver has them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mac: str | None = Field(default=None, pattern=r"^[0-9a-f]([02468ace]:[0-9a-f]{2}(:[0-9a-f]{2}){4})$")
+    vlan: int | None = Field(default=None, ge=0, le=4094)
+    spoofchk: bool | None = None
+    trust: bool | None = None
 
 
-def target(step: FileStep | LiveStep | DriverStep) -> str:
+class VfStep(StepBase):
+    """Make VFs of a network card that has none. Undone by itself unless it is confirmed."""
+
+    kind: Literal["vfs"] = "vfs"
+    address: str
+    before: Literal[0] = 0
+    after: int = Field(ge=1, le=256)
+    autoprobe: bool | None
+    settings: tuple[VfSettings, ...]
+    driver: Literal["", "vfio-pci"] = ""
+
+    @model_validator(mode="after")
+    def is_consistent(self) -> "VfStep":
+        """The address, and settings for each VF."""
+        if not PCI_ADDRESS.fullmatch(self.address):
+            raise ValueError(f"'{self.address}' is no PCI address")
+        if len(self.settings) != self.after:
+            raise ValueError(f"{len(self.settings)} settings for {self.after} VFs")
+        return self
+
+
+AnyStep = FileStep | LiveStep | DriverStep | VfStep
+Step = Annotated[AnyStep, Field(discriminator="kind")]
+
+
+def target(step: AnyStep) -> str:
     """What a step changes."""
-    return step.address if isinstance(step, DriverStep) else step.path
+    return step.address if isinstance(step, DriverStep | VfStep) else step.path
