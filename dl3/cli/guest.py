@@ -14,7 +14,7 @@ from dl3.host.facts.read import read
 from dl3.host.guest.guest import Guest, GuestRequest, guest_of
 from dl3.host.guest.libvirt import libvirt_xml
 from dl3.host.guest.qemu import qemu_arguments
-from dl3.host.guest.qmp import pin
+from dl3.host.guest.qmp import Pinned, pin
 from dl3.model.fault import UsageFault
 
 
@@ -42,29 +42,45 @@ def show(guest: Guest, form: Form, qmp: Path) -> None:
     out.print(text, highlight=False, soft_wrap=True, markup=False)
 
 
+Nics = Annotated[
+    list[str] | None,
+    typer.Option("--nic", metavar="ADDRESS", help="PCI address of a card or VF for the guest; may be repeated."),
+]
+Nodes = Annotated[list[int] | None, typer.Option("--node", min=0, metavar="N", help="NUMA node, without a card.")]
+Cores = Annotated[int, typer.Option("--cores", min=1, metavar="N", help="Cores on each node, a vCPU on each.")]
+Memory = Annotated[int, typer.Option("--memory", min=128, metavar="MIB", help="Memory on each node.")]
+Page = Annotated[Literal["4K", "2M", "1G"], typer.Option("--page", help="Size of its pages.")]
+Name = Annotated[str, typer.Option("--name", help="Name of the guest.")]
+Disk = Annotated[str | None, typer.Option("--disk", metavar="FILE", help="Image in the format qcow2.")]
+Forms = Annotated[Form, typer.Option("--form", help="Arguments of QEMU, or XML of libvirt.")]
+Qmp = Annotated[Path, typer.Option("--qmp", metavar="SOCKET", help="QEMU's control socket.")]
+Pins = Annotated[
+    bool, typer.Option("--pin", help="Pin the vCPUs of the QEMU that runs with these arguments, and let it go on.")
+]
+Emulated = Annotated[bool, typer.Option("--emulated", help="Without KVM: works, but is no basis for figures.")]
+RUN = Path("/run/guest.qmp")
+
+
+def show_pinned(pinned: list[Pinned], as_json: bool) -> None:
+    """Each vCPU with its thread and CPU."""
+    if as_json:
+        print_json([one.model_dump() for one in pinned])
+    else:
+        out.print(table("", (">vCPU", ">thread", ">CPU"), [(one.vcpu, one.thread, one.cpu) for one in pinned]))
+
+
 def guest_command(
-    nic: Annotated[
-        list[str] | None,
-        typer.Option("--nic", metavar="ADDRESS", help="PCI address of a card or VF for the guest; may be repeated."),
-    ] = None,
-    node: Annotated[
-        list[int] | None, typer.Option("--node", min=0, metavar="N", help="NUMA node, without a card.")
-    ] = None,
-    cores: Annotated[int, typer.Option("--cores", min=1, metavar="N", help="Cores on each node, a vCPU on each.")] = 2,
-    memory: Annotated[int, typer.Option("--memory", min=128, metavar="MIB", help="Memory on each node.")] = 4096,
-    page: Annotated[Literal["4K", "2M", "1G"], typer.Option("--page", help="Size of its pages.")] = "1G",
-    name: Annotated[str, typer.Option("--name", help="Name of the guest.")] = "guest",
-    disk: Annotated[str | None, typer.Option("--disk", metavar="FILE", help="Image in the format qcow2.")] = None,
-    form: Annotated[Form, typer.Option("--form", help="Arguments of QEMU, or XML of libvirt.")] = Form.QEMU,
-    qmp: Annotated[Path, typer.Option("--qmp", metavar="SOCKET", help="QEMU's control socket.")] = Path(
-        "/run/guest.qmp"
-    ),
-    pins: Annotated[
-        bool, typer.Option("--pin", help="Pin the vCPUs of the QEMU that runs with these arguments, and let it go on.")
-    ] = False,
-    emulated: Annotated[
-        bool, typer.Option("--emulated", help="Without KVM: works, but is no basis for figures.")
-    ] = False,
+    nic: Nics = None,
+    node: Nodes = None,
+    cores: Cores = 2,
+    memory: Memory = 4096,
+    page: Page = "1G",
+    name: Name = "guest",
+    disk: Disk = None,
+    form: Forms = Form.QEMU,
+    qmp: Qmp = RUN,
+    pins: Pins = False,
+    emulated: Emulated = False,
     recorded: Recorded = None,
     as_json: Json = False,
 ) -> None:
@@ -87,12 +103,7 @@ def guest_command(
     )
     guest = guest_of(read(tree_of(recorded)), request)
     if pins:
-        pinned = pin(qmp, guest)
-        rows = [(one.vcpu, one.thread, one.cpu) for one in pinned]
-        if as_json:
-            print_json([one.model_dump() for one in pinned])
-        else:
-            out.print(table("", (">vCPU", ">thread", ">CPU"), rows))
+        show_pinned(pin(qmp, guest), as_json)
     elif as_json:
         print_json(guest.model_dump(mode="json"))
     else:

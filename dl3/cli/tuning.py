@@ -58,7 +58,7 @@ Root = Annotated[
 def change_of(step: AnyStep) -> tuple[str, str, str]:
     """(what, before, after)."""
     if isinstance(step, VfStep):
-        said = [one.model_dump(exclude_none=True) for one in step.wishes]
+        said = [one.model_dump(exclude_none=True) for one in step.settings]
         each = "\n".join(
             f"{n}: {' '.join(f'{k} {v}' for k, v in one.items())}".rstrip(": ") for n, one in enumerate(said) if one
         )

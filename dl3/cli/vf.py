@@ -10,7 +10,7 @@ from dl3.cli.host import Json, Recorded, tree_of
 from dl3.cli.printing import print_json
 from dl3.cli.tuning import Output, save, show_plan
 from dl3.host.facts.read import read
-from dl3.host.tuning.step import VfWish
+from dl3.host.tuning.step import VfSettings
 from dl3.host.tuning.vfs import plan_vfs
 from dl3.model.fault import UsageFault
 
@@ -43,10 +43,10 @@ def switch(text: str | None, what: str) -> bool | None:
     return SWITCH[text]
 
 
-def wish(mac: str | None, vlan: int | None, spoofchk: bool | None, trust: bool | None) -> VfWish:
+def settings_of(mac: str | None, vlan: int | None, spoofchk: bool | None, trust: bool | None) -> VfSettings:
     """One VF, or a sentence."""
     try:
-        return VfWish(mac=mac.lower() if mac else None, vlan=vlan, spoofchk=spoofchk, trust=trust)
+        return VfSettings(mac=mac.lower() if mac else None, vlan=vlan, spoofchk=spoofchk, trust=trust)
     except ValidationError as error:
         first = error.errors()[0]
         wanted = {"mac": "a MAC address of one station like 02:00:00:00:00:01", "vlan": "a number from 0 to 4094"}
@@ -79,11 +79,11 @@ def vf_command(
     if mac and len(mac) == 1 and number > 1:
         raise UsageFault(f"one MAC address for {number} VFs: give one for each")
     spoofs, trusts = switch(spoofchk, "--spoofchk"), switch(trust, "--trust")
-    wishes = tuple(
-        wish(value_for(mac, n, number, "--mac"), value_for(vlan, n, number, "--vlan"), spoofs, trusts)
+    settings = tuple(
+        settings_of(value_for(mac, n, number, "--mac"), value_for(vlan, n, number, "--vlan"), spoofs, trusts)
         for n in range(number)
     )
-    tuning = plan_vfs(read(tree_of(recorded)), pf, wishes, bind)
+    tuning = plan_vfs(read(tree_of(recorded)), pf, settings, bind)
     if output:
         save(tuning, output)
     if as_json:

@@ -32,7 +32,7 @@ def plans_vfs_with_their_settings(root: str, tmp_path: Path) -> None:
     assert f"VFs of {PF}" in text
     assert "VFs are gone after a boot" in text
     (step,) = json.loads((tmp_path / "p.json").read_text())["steps"]
-    assert [(one["mac"], one["vlan"], one["trust"]) for one in step["wishes"]] == [
+    assert [(one["mac"], one["vlan"], one["trust"]) for one in step["settings"]] == [
         ("02:00:00:00:00:0a", 7, True),
         ("02:00:00:00:00:0b", 7, True),
     ]

@@ -8,7 +8,7 @@ from dl3.host.change.cards import bind, load_module
 from dl3.host.change.root import Root
 from dl3.host.facts.devices import PCI
 from dl3.host.tree import last_part, number
-from dl3.host.tuning.step import VfStep, VfWish
+from dl3.host.tuning.step import VfSettings, VfStep
 from dl3.model.fault import Fault
 
 WAIT_S = 10.0
@@ -43,22 +43,22 @@ def interface_of(root: Root, pf: str) -> str:
     return names[0]
 
 
-def settings(wish: VfWish) -> Iterator[tuple[str, str]]:
+def options_of(values: VfSettings) -> Iterator[tuple[str, str]]:
     """Words of 'ip link set dev PF vf N'."""
-    if wish.mac:
-        yield "mac", wish.mac
-    if wish.vlan is not None:
-        yield "vlan", str(wish.vlan)
-    if wish.spoofchk is not None:
-        yield "spoofchk", ON_OFF[wish.spoofchk]
-    if wish.trust is not None:
-        yield "trust", ON_OFF[wish.trust]
+    if values.mac:
+        yield "mac", values.mac
+    if values.vlan is not None:
+        yield "vlan", str(values.vlan)
+    if values.spoofchk is not None:
+        yield "spoofchk", ON_OFF[values.spoofchk]
+    if values.trust is not None:
+        yield "trust", ON_OFF[values.trust]
 
 
 def configure(root: Root, step: VfStep) -> None:
     """MAC, VLAN and the rest of each VF, over netlink; one after the other, as not all drivers take several."""
-    for n, wish in enumerate(step.wishes):
-        for name, value in settings(wish):
+    for n, values in enumerate(step.settings):
+        for name, value in options_of(values):
             device = interface_of(root, step.address)
             root.run(("ip", "link", "set", "dev", device, "vf", str(n), name, value))
 

@@ -14,12 +14,12 @@ from dl3.host.change.undo import undo, undo_unconfirmed
 from dl3.host.change.verify import verify
 from dl3.host.facts.read import read
 from dl3.host.tuning.plan import Tuning
-from dl3.host.tuning.step import VfWish
+from dl3.host.tuning.step import VfSettings
 from dl3.host.tuning.vfs import plan_vfs
 from dl3.model.fault import Fault, UsageFault
 
 AT = f"sys/bus/pci/devices/{CARD}"
-WISHES = (VfWish(mac="02:00:00:00:00:01", vlan=7), VfWish(spoofchk=False, trust=True))
+SETTINGS = (VfSettings(mac="02:00:00:00:00:01", vlan=7), VfSettings(spoofchk=False, trust=True))
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def _ready(tmp_path: Path, binds: bool = False) -> tuple[Path, Tuning, Manifest]
     made = machine()
     made.texts[f"/{AT}/net/eth0/ifindex"] = "2\n"
     made.write(root)
-    return root, plan_vfs(read(Kernel(root).tree), CARD, WISHES, binds), manifest(root)
+    return root, plan_vfs(read(Kernel(root).tree), CARD, SETTINGS, binds), manifest(root)
 
 
 def makes_configures_and_removes_them(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ SPARSE = (0, 1, 2, 33, 34, 45, 72, 73)
 
 def _hwloc_cpus() -> Iterator[Case]:
     """Processors of hwloc's recorded CPUID: numbers, packages, cores and threads are facts; nodes and cards are ours."""
-    xeon, epyc, x86 = "Intel(R) Xeon(R) ", "AMD EPYC ", "x86/"
+    xeon, x86 = "Intel(R) Xeon(R) ", "x86/"
     yield (
         "2 x E5-2680 v3, Hyper-Threading off",
         f"{x86}Intel-Haswell-2xXeon-E5-2680v3",
@@ -122,6 +122,11 @@ def _hwloc_cpus() -> Iterator[Case]:
             model=f"{xeon}Gold {model} CPU",
         )
         yield f"2 x Gold {model}, cards on both nodes", f"{x86}Intel-{name}", made, Request(n_cores=2, binds=True)
+
+
+def _hwloc_cpus_in_blocks() -> Iterator[Case]:
+    """The same, where numbers go package by package."""
+    epyc, x86 = "AMD EPYC ", "x86/"
     yield (
         "2 x Max 9460, card on node 1, pages of 1 GiB",
         f"{x86}Intel-SapphireRapids-2xXeonMax9460",
@@ -213,6 +218,10 @@ def _hwloc_machines() -> Iterator[Case]:
         ),
         Request(),
     )
+
+
+def _hwloc_machines_with_more() -> Iterator[Case]:
+    """The same, with management, VFs, offline CPUs."""
     made = Machine(
         n_nodes=2,
         n_cores=8,
@@ -242,6 +251,10 @@ def _hwloc_machines() -> Iterator[Case]:
         has_1g=False,
     )
     yield "4 x Xeon 2.60 GHz, four CPUs offline, cores cut in half", "linux/16em64t-4s2c2t-offlines", offline, Request()
+
+
+def _hwloc_machines_with_holes() -> Iterator[Case]:
+    """The same, without CPU 0, with gaps in the numbers of nodes, without threads."""
     no_zero = Machine(
         n_nodes=2,
         n_cores=12,
@@ -318,9 +331,13 @@ def _synthetic() -> Iterator[tuple[str, Machine, Request]]:
 
 def _cases() -> Iterator[Case]:
     """All of them, with what is known of where they come from."""
-    for name, file, made, request in _hwloc_cpus():
+    for name, file, made, request in (*_hwloc_cpus(), *_hwloc_cpus_in_blocks()):
         yield name, f"{HWLOC}{file}; nodes and network cards are made up", made, request
-    for name, file, made, request in _hwloc_machines():
+    for name, file, made, request in (
+        *_hwloc_machines(),
+        *_hwloc_machines_with_more(),
+        *_hwloc_machines_with_holes(),
+    ):
         yield name, f"{HWLOC}{file}", made, request
     for name, made, request in _synthetic():
         yield name, "made up", made, request

@@ -130,7 +130,7 @@ class DriverStep(StepBase):
         return value
 
 
-class VfWish(Noun):
+class VfSettings(Noun):
     """Settings of a VF; None: as the driver has them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -149,16 +149,16 @@ class VfStep(StepBase):
     before: Literal[0] = 0
     after: int = Field(ge=1, le=256)
     autoprobe: bool | None
-    wishes: tuple[VfWish, ...]
+    settings: tuple[VfSettings, ...]
     driver: Literal["", "vfio-pci"] = ""
 
     @model_validator(mode="after")
     def is_consistent(self) -> "VfStep":
-        """The address, and one wish for each VF."""
+        """The address, and settings for each VF."""
         if not PCI_ADDRESS.fullmatch(self.address):
             raise ValueError(f"'{self.address}' is no PCI address")
-        if len(self.wishes) != self.after:
-            raise ValueError(f"{len(self.wishes)} settings for {self.after} VFs")
+        if len(self.settings) != self.after:
+            raise ValueError(f"{len(self.settings)} settings for {self.after} VFs")
         return self
 
 

@@ -5,7 +5,7 @@ from dl3.host.facts.read import Facts
 from dl3.host.management import cards, refuse_management
 from dl3.host.tuning.plan import Tuning
 from dl3.host.tuning.request import Request
-from dl3.host.tuning.step import VFIO, VfStep, VfWish
+from dl3.host.tuning.step import VFIO, VfSettings, VfStep
 from dl3.model.fault import UsageFault
 
 SOURCE = "white paper cases 2.1 to 2.7; Linux, PCI/pci-iov-howto; sriov-cni#114, #1019"
@@ -68,10 +68,10 @@ def remarks_of(facts: Facts, pf: Nic, binds: bool) -> list[str]:
     return found
 
 
-def plan_vfs(facts: Facts, address: str, wishes: tuple[VfWish, ...], binds: bool) -> Tuning:
-    """As many VFs as there are wishes."""
-    pf = pf_of(facts, address, len(wishes))
-    if any(one != VfWish() for one in wishes) and not facts.names_of(address):
+def plan_vfs(facts: Facts, address: str, settings: tuple[VfSettings, ...], binds: bool) -> Tuning:
+    """As many VFs as there are settings."""
+    pf = pf_of(facts, address, len(settings))
+    if any(one != VfSettings() for one in settings) and not facts.names_of(address):
         raise UsageFault(
             f"{address} has no interface of Linux, by which its VFs are configured: leave out --mac, --vlan, --spoofchk and "
             "--trust, or give it to its own driver"
@@ -79,9 +79,9 @@ def plan_vfs(facts: Facts, address: str, wishes: tuple[VfWish, ...], binds: bool
     step = VfStep(
         address=address,
         before=0,
-        after=len(wishes),
+        after=len(settings),
         autoprobe=pf.autoprobe,
-        wishes=wishes,
+        settings=settings,
         driver="vfio-pci" if binds and facts.system.has_iommu else "",
         why="virtual functions for guests or for dl3d",
         source=SOURCE,

@@ -8,7 +8,7 @@ import pytest
 from dl3.host.facts.read import read
 from dl3.host.fixture import Machine
 from dl3.host.tuning.plan import Tuning, load
-from dl3.host.tuning.step import VfStep, VfWish
+from dl3.host.tuning.step import VfSettings, VfStep
 from dl3.host.tuning.vfs import plan_vfs
 from dl3.model.fault import UsageFault
 
@@ -16,13 +16,13 @@ PF = "0000:03:00.0"
 AT = f"/sys/bus/pci/devices/{PF}"
 
 
-def _plan(made: Machine, n: int = 2, pf: str = PF, wish: VfWish | None = None) -> Tuning:
-    return plan_vfs(read(made.tree()), pf, (wish or VfWish(),) * n, binds=False)
+def _plan(made: Machine, n: int = 2, pf: str = PF, settings: VfSettings | None = None) -> Tuning:
+    return plan_vfs(read(made.tree()), pf, (settings or VfSettings(),) * n, binds=False)
 
 
-def _refused(made: Machine, n: int = 2, pf: str = PF, wish: VfWish | None = None) -> str:
+def _refused(made: Machine, n: int = 2, pf: str = PF, settings: VfSettings | None = None) -> str:
     with pytest.raises(UsageFault) as caught:
-        _plan(made, n, pf, wish)
+        _plan(made, n, pf, settings)
     assert len(str(caught.value).splitlines()) == 1
     return str(caught.value)
 
@@ -84,7 +84,7 @@ def refuses_to_change_the_number_of_vfs_that_nobody_uses() -> None:
 def settings_need_an_interface() -> None:
     made = Machine()
     del made.links["/sys/class/net/eth0/device"]
-    assert "has no interface of Linux, by which its VFs are configured" in _refused(made, wish=VfWish(vlan=7))
+    assert "has no interface of Linux, by which its VFs are configured" in _refused(made, settings=VfSettings(vlan=7))
     assert _plan(made).steps
 
 
@@ -96,10 +96,10 @@ def settings_need_an_interface() -> None:
         {"after": 0},
         {"before": 4},
         {"driver": "evil"},
-        {"wishes": [{"mac": "02:00:00:00:00:01; reboot"}, {}]},
-        {"wishes": [{"mac": "01:00:00:00:00:01"}, {}]},
-        {"wishes": [{"vlan": 4095}, {}]},
-        {"wishes": [{"command": "x"}, {}]},
+        {"settings": [{"mac": "02:00:00:00:00:01; reboot"}, {}]},
+        {"settings": [{"mac": "01:00:00:00:00:01"}, {}]},
+        {"settings": [{"vlan": 4095}, {}]},
+        {"settings": [{"command": "x"}, {}]},
     ],
 )
 def refuses_a_plan_that_was_edited(change: dict[str, object], tmp_path: Path) -> None:
