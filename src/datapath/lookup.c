@@ -1,5 +1,5 @@
-// Lookups of a burst: one bulk lookup if all packets have the same table, otherwise one for each
-// table. Worker.
+// Lookups of a burst, which write hop[]: one bulk lookup if all packets have the same table,
+// otherwise one for each table. Worker.
 #include "datapath/steps.h"
 
 // Packets by table. A VRF may be in several groups.
