@@ -204,6 +204,9 @@ def frame_in_verdict_frame_out(wired: WiredForwarder, row: Row) -> None:
 
 def every_verdict_has_a_row() -> None:
     names = {row["name"] for row in tomllib.loads((TOP / "schema" / "verdicts.toml").read_text())["verdict"]}
-    assert {row.verdict for row in ROWS} | set(ELSEWHERE) == names
+    covered = {row.verdict for row in ROWS} | set(ELSEWHERE)
+    assert covered == names, (
+        f"add a row to PARSE, LOOKUP, ... or ELSEWHERE: {names - covered}; remove: {covered - names}"
+    )
     for test in ELSEWHERE.values():
         assert (TOP / test).exists()

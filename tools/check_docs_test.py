@@ -32,9 +32,7 @@ def checks_links_and_lines(tmp_path: Path, text: str, fault: str | None) -> None
     assert (fault or "") in done.stderr
 
 
-CODE = (
-    '\t{"rx", PHASE_RX, BOTH},\n\t{"one", PHASE_BEFORE, IP4},\n\t{"two", PHASE_AFTER, BOTH},\n\t{"free", PHASE_FREE},\n'
-)
+CODE = "\tPHASE(rx, PHASE_RX) \\\n\tSTEP(one, PHASE_BEFORE, IP4) \\\n\tSTEP(two, PHASE_AFTER, BOTH) \\\n\tPHASE(free, PHASE_FREE)\n"
 TEXT = "    rx -> one [-> two] -> port_tx\n\n| step | file |\n|---|---|\n| rx | a |\n| one | b |\n| two | c |\n| free | d |\n\n"
 STEP_ROWS = [
     ("the_order_of_the_code", TEXT, None),
@@ -52,7 +50,7 @@ STEP_ROWS = [
 def compares_steps_with_the_code(tmp_path: Path, text: str, fault: str | None) -> None:
     for name, content in (
         ("tools/check_docs", TOOL.read_text(encoding="utf-8")),
-        ("src/datapath/steps.c", CODE),
+        ("src/datapath/steps.h", CODE),
         ("docs/internals/packet.md", text),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

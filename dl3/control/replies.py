@@ -76,7 +76,7 @@ class PollGap(Reply):
 
 
 class Worker(Reply):
-    """A worker. Counters are named as in schema/counters.toml, steps as in src/datapath/steps.c; cycles are TSC cycles."""
+    """A worker. Counters are named as in schema/counters.toml, steps as in src/datapath/steps.h; cycles are TSC cycles."""
 
     worker: int
     core: int
@@ -85,6 +85,7 @@ class Worker(Reply):
     woken_by: str | None = None
     queues: tuple[WorkerQueue, ...]
     counters: dict[str, int]
+    counter_lists: dict[str, tuple[int, ...]] = {}
     empty_share: float
     asleep_share: float = 0.0
     poll_gap: PollGap | None

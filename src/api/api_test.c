@@ -153,6 +153,7 @@ static void tells_of_ports_and_workers(void **state)
 	fake_stat(0)->step_cycles[1] = 160;
 	fake_stat(0)->loops = 8;
 	fake_stat(0)->empty_loops = 2;
+	fake_stat(0)->ring_full[N_CLASSES - 1] = 4;
 	json_t *ports = call("ports", "{}"), *workers = call("workers", "{}");
 
 	expect(ports, "ports.0.name", "\"left\"");
@@ -169,6 +170,11 @@ static void tells_of_ports_and_workers(void **state)
 	expect(workers, "workers.0.cycles_per_packet.lookup", "2.5");
 	expect(workers, "workers.1.cycles_per_packet", "null");
 	expect(workers, "workers.0.empty_share", "0.25");
+	json_t *lists = json_object_get(json_array_get(json_object_get(workers, "workers"), 0),
+		"counter_lists");
+	json_t *full = json_object_get(lists, "ring_full");
+	assert_int_equal(json_array_size(full), N_CLASSES);
+	assert_int_equal(json_integer_value(json_array_get(full, N_CLASSES - 1)), 4);
 	json_decref(ports);
 	json_decref(workers);
 	check("status", "{}", "routes", "{\"ip4\": 6, \"ip6\": 1}");

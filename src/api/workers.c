@@ -16,6 +16,7 @@ static json_t *worker_verdicts(const struct stats_worker *stat)
 // Counters of a worker by name.
 #define SET_WORKER_FIELD(name, text)                                                               \
 	json_object_set_new(json, #name, number_json(stats_read(&stat->name)));
+#define SET_WORKER_LIST(name, n, text) json_object_set_new(json, #name, list_json(stat->name, n));
 #define SET_QUEUE_FIELD(name, text)                                                                \
 	json_object_set_new(json, #name, number_json(stats_read(&counters->name) - before->name));
 
@@ -24,6 +25,23 @@ static json_t *worker_counters(const struct stats_worker *stat)
 	json_t *json = json_object();
 
 	SCHEMA_WORKER_COUNTERS(SET_WORKER_FIELD)
+	return json;
+}
+
+static json_t *list_json(const uint64_t counter[], unsigned n)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(list, number_json(stats_read(&counter[i])));
+	return list;
+}
+
+static json_t *worker_lists(const struct stats_worker *stat)
+{
+	json_t *json = json_object();
+
+	SCHEMA_WORKER_LISTS(SET_WORKER_LIST)
 	return json;
 }
 
@@ -105,6 +123,7 @@ static json_t *worker_json(const struct api_ctx *ctx, const struct port_worker *
 	json_object_set_new(json, "woken_by", woken_by(worker));
 	json_object_set_new(json, "queues", worker_queues(ctx, worker, stat));
 	json_object_set_new(json, "counters", worker_counters(stat));
+	json_object_set_new(json, "counter_lists", worker_lists(stat));
 	json_object_set_new(json, "empty_share", json_real(loops ? (double)empty / loops : 0));
 	json_object_set_new(json, "asleep_share", json_real(asleep_share(ctx, stat)));
 	json_object_set_new(json, "poll_gap", worker_gap(stat));

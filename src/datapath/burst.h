@@ -107,7 +107,7 @@ enum phase {
 	N_PHASES,
 };
 
-// A row of the step table (steps.c) that is enabled.
+// A row of the step table (steps.h) that is enabled.
 struct enabled_step {
 	void (*run)(struct worker *w, struct burst *b);
 	uint16_t has; // runs on bursts that have one of these (enum burst_has)

@@ -1,6 +1,7 @@
 // Fragments IPv4 packets that are longer than the MTU of their next hop (RFC 791; RFC 1812, 5.2.6),
 // as Linux does. Called after the packets are rewritten, and only for bursts with such packets; the
-// fragments are encapsulated and sent in the packet's place, in order. Worker.
+// fragments are encapsulated and sent in the packet's place, in order, and the burst is empty
+// afterwards. Worker.
 #include "wire/fragment.h"
 #include "datapath/steps.h"
 

@@ -1,4 +1,5 @@
-// Lookups of a burst: one bulk lookup, also if packets have several tables. Worker.
+// Lookups of a burst, which write hop[]: one bulk lookup, also if packets have several tables.
+// Worker.
 #include "datapath/steps.h"
 
 void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint32_t addr[],

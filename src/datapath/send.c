@@ -1,4 +1,5 @@
-// Groups packets by output port and passes them to the devices. Worker.
+// Groups packets by output port and passes them to the devices; those that a device refuses are
+// dropped and counted. The burst is empty afterwards. Worker.
 #include "datapath/steps.h"
 
 #include <string.h>

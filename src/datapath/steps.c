@@ -1,4 +1,4 @@
-// The steps of the datapath, in order; each worker runs its own list of those that are enabled.
+// The step table; each worker runs its own list of those that are enabled.
 // Worker; names: any thread.
 #include "datapath/steps.h"
 
@@ -11,8 +11,11 @@ static bool has_taps(const struct worker *w)
 	return w->tap;
 }
 
-// The one table. `has`: the step runs on bursts that have one of these. Phases of the worker itself
-// have no function; their rows name what it does.
+#define PHASE_ROW(name, phase) {#name, phase, BOTH, BURST_PACKETS, NULL, NULL},
+#define STEP_ROW(name, phase, families, has, is_enabled)                                           \
+	{#name, phase, families, has, is_enabled, datapath_##name},
+
+// `has`: the step runs on bursts that have one of these.
 static const struct step {
 	const char *name; // in counters, verdicts and documents
 	enum phase phase;
@@ -20,24 +23,7 @@ static const struct step {
 	uint16_t has;                              // enum burst_has
 	bool (*is_enabled)(const struct worker *); // NULL: always
 	void (*run)(struct worker *w, struct burst *b);
-} steps[] = {
-	{"rx", PHASE_RX, BOTH, BURST_PACKETS, NULL, NULL},
-	{"xconnect", PHASE_XCONNECT, BOTH, BURST_PACKETS, NULL, NULL},
-	{"parse", PHASE_PARSE, BOTH, BURST_PACKETS, NULL, NULL},
-	{"discovery", PHASE_BEFORE, IP6, BURST_DISCOVERY, has_taps, datapath_discovery},
-	{"lookup", PHASE_LOOKUP, BOTH, BURST_PACKETS, NULL, datapath_lookup},
-	{"source", PHASE_AFTER, IP4, BURST_OWN_SOURCES, NULL, datapath_source},
-	{"rpf", PHASE_AFTER, BOTH, BURST_RPF, NULL, datapath_rpf},
-	{"check", PHASE_AFTER, BOTH, BURST_PACKETS, NULL, datapath_check},
-	{"redirect", PHASE_AFTER, BOTH, BURST_REDIRECTS, has_taps, datapath_redirect},
-	{"rewrite", PHASE_AFTER, BOTH, BURST_PACKETS, NULL, datapath_rewrite},
-	{"trim", PHASE_AFTER, BOTH, BURST_TRAILERS, NULL, datapath_trim},
-	{"untag", PHASE_AFTER, BOTH, BURST_TAGS, NULL, datapath_untag},
-	{"fragment", PHASE_AFTER, IP4, BURST_FRAGMENTS, NULL, datapath_fragment},
-	{"encap", PHASE_AFTER, BOTH, BURST_TEMPLATES, NULL, datapath_encap},
-	{"send", PHASE_AFTER, BOTH, BURST_PACKETS, NULL, datapath_send},
-	{"free", PHASE_FREE, BOTH, BURST_PACKETS, NULL, NULL},
-};
+} steps[] = {DATAPATH_STEPS(PHASE_ROW, STEP_ROW)};
 _Static_assert(ARRAY_LEN(steps) <= STATS_MAX_STEPS, "a counter for each step");
 
 const char *datapath_step_name(unsigned step)

@@ -13,8 +13,6 @@ void datapath_inject_rest(struct worker *w);
 // `view`: of the main VRF.
 void datapath_parse(struct worker *w, const struct fib_view *view, const struct received *r);
 
-// Writes hop[] of all packets, each from its own table.
-void datapath_lookup(struct worker *w, struct burst *b);
 // The lookups of a poll in three parts, for workers that do other work while memory is prefetched.
 // IPv4 lookups in tables that have no parts, and all of IPv6, are done at the end.
 void datapath_lookup_begin(struct poll *p);
@@ -29,40 +27,41 @@ void datapath_lookup4_each(const struct burst *b, uint64_t mask, const uint32_t 
 void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fib_key6 addr[],
 	uint32_t hop[]);
 
-// The functions of the step table (steps.c). They are called for bursts that have packets.
-//
-// Punts neighbour discovery to other hosts. Only with TAP interfaces.
-void datapath_discovery(struct worker *w, struct burst *b);
-// Punts or drops IPv4 packets from our own addresses that would be forwarded.
-void datapath_source(struct worker *w, struct burst *b);
-// Reverse path filter: drops packets whose sources fail. Called only for bursts with BURST_RPF.
-void datapath_rpf(struct worker *w, struct burst *b);
-// Drops or punts packets that cannot be forwarded: route verdicts, TTL, MTU.
-void datapath_check(struct worker *w, struct burst *b);
 // ECMP: replaces hops that are groups by a member, per flow. False: no packet of this burst has a
 // group. Part of check.
 bool datapath_ecmp(struct burst *b);
-// Punts a limited number of packets that leave by their input interface to Linux. Nothing is
-// written to a packet before this step is complete. Only with TAP interfaces.
-void datapath_redirect(struct worker *w, struct burst *b);
-// Writes what forwarding changes in all frames (variant.h).
-void datapath_rewrite(struct worker *w, struct burst *b);
-// Trims frames to length[i], before untag.
-void datapath_trim(struct worker *w, struct burst *b);
-// Removes the VLAN tags that packets arrived with.
-void datapath_untag(struct worker *w, struct burst *b);
 // Whether a packet longer than frame_max may be fragmented by this worker; false: it is punted.
 // Part of check.
 bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max);
-// Fragments the packets in fragment_mask and sends all packets; the burst is empty afterwards.
-// Called only for bursts with BURST_FRAGMENTS.
-void datapath_fragment(struct worker *w, struct burst *b);
-// Writes the headers of next hops with a template in front of the packets in template_mask; drops
-// packets whose buffers have no space for them.
-void datapath_encap(struct worker *w, struct burst *b);
-// Groups packets by output port and transmits them; those that a device refuses are dropped and
-// counted. The burst is empty afterwards.
-void datapath_send(struct worker *w, struct burst *b);
+
+// The step table, in order: name, phase, families, what a burst must have for the step to run (one
+// of these bits of enum burst_has), and what must be configured (NULL: nothing). The step NAME is
+// datapath_NAME() in NAME.c, which says what it does; it is called for bursts that have packets.
+// PHASE: what the worker itself does in a phase.
+#define DATAPATH_STEPS(PHASE, STEP)                                                                \
+	PHASE(rx, PHASE_RX)                                                                        \
+	PHASE(xconnect, PHASE_XCONNECT)                                                            \
+	PHASE(parse, PHASE_PARSE)                                                                  \
+	STEP(discovery, PHASE_BEFORE, IP6, BURST_DISCOVERY, has_taps)                              \
+	STEP(lookup, PHASE_LOOKUP, BOTH, BURST_PACKETS, NULL)                                      \
+	STEP(source, PHASE_AFTER, IP4, BURST_OWN_SOURCES, NULL)                                    \
+	STEP(rpf, PHASE_AFTER, BOTH, BURST_RPF, NULL)                                              \
+	STEP(check, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                        \
+	STEP(redirect, PHASE_AFTER, BOTH, BURST_REDIRECTS, has_taps)                               \
+	STEP(rewrite, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                      \
+	STEP(trim, PHASE_AFTER, BOTH, BURST_TRAILERS, NULL)                                        \
+	STEP(untag, PHASE_AFTER, BOTH, BURST_TAGS, NULL)                                           \
+	STEP(fragment, PHASE_AFTER, IP4, BURST_FRAGMENTS, NULL)                                    \
+	STEP(encap, PHASE_AFTER, BOTH, BURST_TEMPLATES, NULL)                                      \
+	STEP(send, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                         \
+	PHASE(free, PHASE_FREE)
+
+#define DATAPATH_NOTHING(name, phase)
+#define DATAPATH_DECLARE(name, phase, families, has, is_enabled)                                   \
+	void datapath_##name(struct worker *w, struct burst *b);
+DATAPATH_STEPS(DATAPATH_NOTHING, DATAPATH_DECLARE)
+#undef DATAPATH_DECLARE
+#undef DATAPATH_NOTHING
 
 // Writes the lists of steps that are enabled for this worker.
 void datapath_enable_steps(struct worker *w);

@@ -18,6 +18,7 @@ enum {
 };
 
 #define STATS_FIELD(name, text) uint64_t name;
+#define STATS_LIST(name, n, text) uint64_t name[n];
 struct stats_port {
 	SCHEMA_PORT_COUNTERS(STATS_FIELD)
 };
@@ -30,10 +31,10 @@ struct stats_queue {
 struct stats_worker {
 	uint64_t verdict[N_VERDICTS];
 	SCHEMA_WORKER_COUNTERS(STATS_FIELD)
-	uint64_t step_cycles[STATS_MAX_STEPS];      // in the timed bursts, by step (datapath.h)
-	struct stalls stalls;                       // iterations longer than their frames explain
-	uint64_t handed[N_VERDICTS];                // packets passed to Linux, by verdict
-	uint64_t ring_full[N_CLASSES];              // packets of verdict punt_ring_full, by class
+	uint64_t step_cycles[STATS_MAX_STEPS]; // in the timed bursts, by step (datapath.h)
+	struct stalls stalls;                  // iterations longer than their frames explain
+	uint64_t handed[N_VERDICTS];           // packets passed to Linux, by verdict
+	SCHEMA_WORKER_LISTS(STATS_LIST)
 	struct stats_queue queue[STATS_MAX_QUEUES]; // in the order in which the worker polls them
 	struct stats_port port[STATS_MAX_PORTS];
 	uint64_t hop[STATS_MAX_HOPS]; // packets, by next hop id
@@ -48,6 +49,7 @@ struct stats_tap {
 	struct stats_class class[N_CLASSES];
 	uint64_t punted_by_port[STATS_MAX_PORTS]; // frames accepted by the port's TAP interface
 } LINE_ALIGNED;
+#undef STATS_LIST
 #undef STATS_FIELD
 
 // Writer side: a plain add without tearing (relaxed). Worker.

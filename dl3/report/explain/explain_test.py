@@ -243,7 +243,7 @@ def verdicts_need_no_times() -> None:
 def has_words_for_each_verdict_of_the_schema() -> None:
     schema = tomllib.loads((TOP / "schema" / "verdicts.toml").read_text(encoding="utf-8"))
     verdicts = {row["name"] for row in schema["verdict"]} - {"forward", "tx_refused"}
-    assert verdicts <= PLACES.keys()
+    assert verdicts <= PLACES.keys(), f"add to PLACES in dl3/report/explain/verdicts.py: {verdicts - PLACES.keys()}"
 
 
 @pytest.mark.parametrize("place", [*PLACES, FULL, "rx_missed", "tx_refused", "unknown"])
