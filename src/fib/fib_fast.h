@@ -64,10 +64,11 @@ enum { FIB_VERDICT_GROUP = 255, FIB_VERDICT_TAGGED = 254, FIB_GROUP_BUCKETS = 10
 enum { FIB_LAYER3_IP4 = 1, FIB_LAYER3_IP6 = 2 };
 
 // Summary table of the first hops, with which check can process a whole burst at once: the port of
-// each hop that forwards without tags, FIB_NOT_PLAIN for all others and for those of port 255, whose
-// limits are read from their entries; and the least frame_max of those hops, or less. Each element is written separately: a port after its entry and after a lower
-// frame_max, and a higher frame_max last. If `limit` is the same before and after the ports are
-// read, none of them has a lower frame_max.
+// each hop that forwards without tags, FIB_NOT_PLAIN for all others and for those of port 255,
+// whose limits are read from their entries; and the least frame_max of those hops, or less. Each
+// element is written separately: a port after its entry and after a lower frame_max, and a higher
+// frame_max last. If `limit` is the same before and after the ports are read, none of them has a
+// lower frame_max.
 enum { FIB_PLAIN_HOPS = 512, FIB_NOT_PLAIN = 255 };
 struct fib_plain_hops {
 	uint8_t port[FIB_PLAIN_HOPS];

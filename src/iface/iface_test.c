@@ -317,9 +317,9 @@ static void takes_little_memory_for_a_few_interfaces(void **state)
 static void refuses_what_is_no_iface(void **state)
 {
 	struct iface_table *table = with_ports(2);
-	struct iface bad[] = {port_link(1), vlan(IFACE_MAX_PORTS, 5, 0), vlan(0, 0, 0), vlan(0, 4095, 0),
-		vlan(0, 5, 0), vlan(0, 5, 0), vlan(0, 5, 0), vlan(0, 5, 0), vlan(0, 5, 0),
-		vlan(0, 10, 20)};
+	struct iface bad[] = {port_link(1), vlan(IFACE_MAX_PORTS, 5, 0), vlan(0, 0, 0),
+		vlan(0, 4095, 0), vlan(0, 5, 0), vlan(0, 5, 0), vlan(0, 5, 0), vlan(0, 5, 0),
+		vlan(0, 5, 0), vlan(0, 10, 20)};
 
 	set(table, 8, vlan(0, 10, 20));
 	bad[4].vrf = IFACE_MAX_VRFS;
