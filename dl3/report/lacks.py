@@ -49,7 +49,7 @@ ENGLISH = {
     "cost.tuned": "Settings may change when tuned starts or stops; without isolcpus= other threads take the core of a worker.",
     "cost.unequal_sets": f"Threads, ticks or RCU callbacks still run on some cores of workers. {SLICE}",
     "cost.watchdogs": "An interrupt of some microseconds every few seconds, also on isolated cores: latency peaks.",
-    "cost.wrong_node": "Each frame crosses the link between sockets: typically 10 to 30 % of the rate, and more latency.",
+    "cost.wrong_node": "Each frame crosses the link between sockets: a lower rate, and more latency.",
 }
 CHINESE = {
     "lacks.title": "本机的不足",
@@ -86,7 +86,7 @@ CHINESE = {
     "cost.tuned": "tuned 启动或停止时设置可能改变；没有 isolcpus= 时其他线程会占用工作线程的核。",
     "cost.unequal_sets": f"线程、时钟中断或 RCU 回调仍在部分工作线程的核上运行。{SLICE_ZH}",
     "cost.watchdogs": "每隔几秒一次几微秒的中断，隔离的核也不例外：造成时延尖峰。",
-    "cost.wrong_node": "每帧都要跨越插槽间的链路：速率通常降低 10% 至 30%，时延增加。",
+    "cost.wrong_node": "每帧都要跨越插槽间的链路：速率降低，时延增加。",
 }
 
 
