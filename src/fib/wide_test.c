@@ -1,5 +1,5 @@
 // Hop ids that do not fit into a leaf of IPv4 or a narrow line of IPv6, among others that do. Tests
-// only.
+// only. Takes about 9 s of CPU time: four tables of a million next hops are filled and emptied.
 #include "fib/fib.h"
 
 #include "fib/churn.h"
