@@ -256,7 +256,7 @@ def refuses_a_card_that_became_the_management_card(tmp_path: Path) -> None:
 def refuses_to_bind_where_nothing_could_undo_it(tmp_path: Path) -> None:
     root, tuning = ready(tmp_path)
     shutil.rmtree(root / "run/systemd/system")
-    assert "systemd can undo it, and systemd is not running: bind the card yourself" in _refused(root, tuning)
+    assert "systemd can undo it, and systemd is not running: change them yourself" in _refused(root, tuning)
     (root / "usr/bin/systemd-run").unlink()
     assert "there is no systemd-run" in _refused(root, tuning)
 
