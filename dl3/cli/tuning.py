@@ -111,6 +111,16 @@ def save(tuning: Tuning, path: Path) -> None:
         raise Fault(f"cannot write {path}: {error.strerror}") from error
 
 
+def deliver(tuning: Tuning, output: Path | None, as_json: bool) -> None:
+    """Save a plan if a file was named, and print it."""
+    if output:
+        save(tuning, output)
+    if as_json:
+        print_json(tuning.model_dump(mode="json"))
+    else:
+        show_plan(tuning)
+
+
 def plan(
     nic: Nics = None,
     node: Nodes = None,
@@ -133,12 +143,7 @@ def plan(
         nics=tuple(nic or ()), nodes=tuple(node or ()), n_cores=cores, page=page, binds=bind, no_turbo=no_turbo
     )
     tuning = make_plan(read(tree_of(recorded)), request)
-    if output:
-        save(tuning, output)
-    if as_json:
-        print_json(tuning.model_dump(mode="json"))
-    else:
-        show_plan(tuning)
+    deliver(tuning, output, as_json)
 
 
 def apply(

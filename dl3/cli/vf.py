@@ -7,8 +7,7 @@ import typer
 from pydantic import ValidationError
 
 from dl3.cli.host import Json, Recorded, tree_of
-from dl3.cli.printing import print_json
-from dl3.cli.tuning import Output, save, show_plan
+from dl3.cli.tuning import Output, deliver
 from dl3.host.facts.read import read
 from dl3.host.tuning.step import VfSettings
 from dl3.host.tuning.vfs import plan_vfs
@@ -84,9 +83,4 @@ def vf_command(
         for n in range(number)
     )
     tuning = plan_vfs(read(tree_of(recorded)), pf, settings, bind)
-    if output:
-        save(tuning, output)
-    if as_json:
-        print_json(tuning.model_dump(mode="json"))
-    else:
-        show_plan(tuning)
+    deliver(tuning, output, as_json)

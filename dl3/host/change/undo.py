@@ -4,11 +4,9 @@ A step that cannot be put back stays in the journal with all that is needed, and
 """
 
 import base64
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
+from dl3.host import loans
 from dl3.host.change import journal as journals
 from dl3.host.change.cards import bind
 from dl3.host.change.journal import Journal, Saved
@@ -36,16 +34,10 @@ class Left(Noun):
         return f"{self.target} {self.why}"
 
 
-@contextmanager
-def alone(root: Root) -> Iterator[None]:
+def alone(root: Root) -> AbstractContextManager[None]:
     """Nobody else applies or undoes meanwhile."""
-    folder = root.place("/run") if root.place("/run").is_dir() else root.folder
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    run = root.place("/run")
+    return loans.alone(run if run.is_dir() else root.folder)
 
 
 def thens_of(root: Root) -> Thens:

@@ -1,7 +1,6 @@
 """Pinning a real QEMU, which emulates: its threads are where the value says, and the guest runs."""
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from dl3.host.guest.guest import Guest, GuestNode
-from dl3.host.guest.qemu import PROGRAM, qemu_arguments
+from dl3.host.guest.qemu import qemu_arguments
 from dl3.host.guest.qmp import ask, monitor, pin
 from dl3.model.fault import UsageFault
 
 USABLE = sorted(os.sched_getaffinity(0))
 LONGEST_S = 60.0
-_needs_qemu = pytest.mark.skipif(shutil.which(PROGRAM) is None, reason="needs qemu-system-x86")
 
 
 def _guest(n: int = 2) -> Guest:
@@ -52,7 +50,7 @@ def _listens(socket: Path) -> bool:
         return False
 
 
-@_needs_qemu
+@pytest.mark.long
 def qemu_takes_the_arguments_and_its_threads_are_pinned(tmp_path: Path) -> None:
     """Costs some seconds: QEMU emulates."""
     guest, socket = _guest(), tmp_path / "q"
@@ -71,7 +69,7 @@ def qemu_takes_the_arguments_and_its_threads_are_pinned(tmp_path: Path) -> None:
         assert (backend["host-nodes"], backend["policy"], backend["prealloc"]) == ([0], "bind", True)
 
 
-@_needs_qemu
+@pytest.mark.long
 def a_guest_with_other_vcpus_is_not_pinned(tmp_path: Path) -> None:
     with (
         _running(_guest(), tmp_path / "q"),
