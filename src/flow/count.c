@@ -1,0 +1,102 @@
+// Sums of the workers' counters. A worker's counter of packets has 40 bits; what goes beyond is
+// known from the changes of its top bit, each of which takes hours. Control thread.
+#include "base/vector.h"
+#include "flow/table.h"
+
+enum { COUNTER_BITS = 64 - FLOW_SEEN_BITS };
+
+// So many ticks into the future a packet may have been seen: clocks of cores differ a little.
+enum { EARLY_TICKS = 64 };
+
+static uint64_t load(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+static const uint64_t *counter_of(const struct flow_table *table, uint32_t flow, unsigned worker)
+{
+	return &table->view.count[worker][flow].packets_and_seen;
+}
+
+static struct carry *find_carry(const struct flow_table *table, uint32_t flow, unsigned worker)
+{
+	for (size_t i = 0; i < table->n_carries; i++)
+		if (table->carry[i].flow == flow && table->carry[i].worker == worker)
+			return &table->carry[i];
+	return NULL;
+}
+
+static uint64_t packets_of(const struct flow_table *table, uint32_t flow, unsigned worker,
+	uint64_t word)
+{
+	const struct carry *carry = find_carry(table, flow, worker);
+	uint64_t n_changes = 0;
+
+	if (carry)
+		n_changes = carry->n_changes + (word >> 63 != carry->was_set);
+	return (word >> FLOW_SEEN_BITS) + (n_changes / 2 << COUNTER_BITS);
+}
+
+static uint32_t idle_since(uint32_t seen, uint32_t tick)
+{
+	const uint32_t idle = (tick - seen) & LIFE_TICK;
+
+	return idle > LIFE_TICK - EARLY_TICKS ? 0 : idle;
+}
+
+struct count_sum count_sum(const struct flow_table *table, uint32_t flow, uint32_t tick)
+{
+	const uint32_t life = table->life[flow];
+	const bool has_end = life >> LIFE_SHIFT == FLOW_FIXED_END;
+	struct count_sum sum = {.idle = has_end ? LIFE_TICK : idle_since(life & LIFE_TICK, tick)};
+
+	for (unsigned worker = 0; worker < table->settings.n_workers; worker++) {
+		const uint64_t word = load(counter_of(table, flow, worker));
+		if (!word)
+			continue;
+		sum.packets += packets_of(table, flow, worker, word);
+		sum.bytes += load(&table->view.count[worker][flow].bytes);
+		sum.idle = MIN_OF(sum.idle, idle_since(word & LIFE_TICK, tick));
+	}
+	if (has_end && !sum.packets)
+		sum.idle = 0;
+	return sum;
+}
+
+void carry_note(struct flow_table *table, uint32_t flow)
+{
+	for (unsigned worker = 0; worker < table->settings.n_workers; worker++) {
+		if (!(load(counter_of(table, flow, worker)) >> 63) ||
+			find_carry(table, flow, worker))
+			continue;
+		// Without memory for it, it is noted by one of the next visits.
+		if (vector_reserve(&table->carry, &table->carry_capacity, table->n_carries + 1,
+			    sizeof(*table->carry)))
+			return;
+		table->carry[table->n_carries++] = (struct carry){.flow = flow,
+			.worker = worker,
+			.was_set = true,
+			.n_changes = 1};
+	}
+}
+
+void carry_follow(struct flow_table *table)
+{
+	for (size_t i = 0; i < table->n_carries; i++) {
+		struct carry *carry = &table->carry[i];
+		const bool is_set = load(counter_of(table, carry->flow, carry->worker)) >> 63;
+
+		carry->n_changes += is_set != carry->was_set;
+		carry->was_set = is_set;
+	}
+}
+
+void carry_forget(struct flow_table *table, uint32_t flow)
+{
+	size_t n_kept = 0;
+
+	for (size_t i = 0; i < table->n_carries; i++)
+		if (table->carry[i].flow != flow)
+			table->carry[n_kept++] = table->carry[i];
+	table->n_carries = n_kept;
+}

@@ -1,0 +1,204 @@
+// Measures the flow table: cycles per lookup and per lookup with counting, changes per second,
+// bytes per flow, seconds for a turn of the hand. flow_bench [FLOWS...]: default 65536 and 1048576.
+// Uniformly random keys, all found. Prints only, never fails.
+#include "base/clock.h"
+#include "flow/lookup.h"
+#include "flow/table.h"
+#include "flow/testing.h"
+
+#include <rte_cycles.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// As the datapath does it: up to three bursts are under way.
+enum { BURST = FLOW_BURST, UNDER_WAY = 3, N_ROUNDS = 7, CHUNK_BURSTS = 32, N_CHUNKS = 512 };
+enum { N_LOOKUPS = BURST * CHUNK_BURSTS * N_CHUNKS };
+
+struct bench {
+	struct flow_table *table;
+	struct flow_key4 *key;  // N_LOOKUPS, in random order
+	struct flow_key6 *key6; // the same, if the table is of IPv6
+	struct flow_view view;
+	struct flow_lookup lookup[UNDER_WAY];
+	bool counts, is6;
+	uint64_t sum;
+};
+
+static void begin(struct bench *bench, unsigned burst)
+{
+	struct flow_lookup *lookup = &bench->lookup[burst % UNDER_WAY];
+
+	if (bench->is6)
+		flow_lookup6_begin(&bench->view, bench->key6 + burst * BURST, lookup);
+	else
+		flow_lookup4_begin(&bench->view, bench->key + burst * BURST, lookup);
+}
+
+static void go_on(struct bench *bench, unsigned burst)
+{
+	struct flow_lookup *lookup = &bench->lookup[burst % UNDER_WAY];
+
+	if (bench->is6)
+		flow_lookup6_continue(&bench->view, bench->key6 + burst * BURST, lookup);
+	else
+		flow_lookup4_continue(&bench->view, bench->key + burst * BURST, lookup);
+}
+
+static void end(struct bench *bench, unsigned burst)
+{
+	struct flow_lookup *lookup = &bench->lookup[burst % UNDER_WAY];
+
+	if (bench->is6)
+		flow_lookup6_end(&bench->view, bench->key6 + burst * BURST, lookup);
+	else
+		flow_lookup4_end(&bench->view, bench->key + burst * BURST, lookup);
+	for (unsigned i = 0; bench->counts && i < BURST; i++)
+		flow_count_packet(bench->view.count[0], lookup->flow[i], 64, 1);
+	for (unsigned i = 0; i < BURST; i++)
+		bench->sum += lookup->flow[i] != FLOW_NONE;
+}
+
+static double measure_chunk(struct bench *bench, unsigned chunk)
+{
+	const unsigned first = chunk * CHUNK_BURSTS;
+	const uint64_t start = rte_rdtsc_precise();
+
+	for (unsigned i = 0; i < CHUNK_BURSTS + UNDER_WAY - 1; i++) {
+		if (i < CHUNK_BURSTS)
+			begin(bench, first + i);
+		if (i >= 1 && i < CHUNK_BURSTS + 1)
+			go_on(bench, first + i - 1);
+		if (i >= 2)
+			end(bench, first + i - 2);
+	}
+	return (double)(rte_rdtsc_precise() - start) / (CHUNK_BURSTS * BURST);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void print_cycles(struct bench *bench, const struct lookups *lookups, bool counts)
+{
+	static double cycles[N_ROUNDS * N_CHUNKS];
+	const unsigned n = ARRAY_LEN(cycles);
+
+	bench->view.begin4 = lookups->begin4;
+	bench->view.continue4 = lookups->continue4;
+	bench->view.end4 = lookups->end4;
+	bench->view.begin6 = lookups->begin6;
+	bench->view.continue6 = lookups->continue6;
+	bench->view.end6 = lookups->end6;
+	bench->counts = counts;
+	bench->sum = 0;
+	for (unsigned i = 0; i < UNDER_WAY; i++)
+		bench->lookup[i] = (struct flow_lookup){.n = BURST,
+			.count = counts ? bench->view.count[0] : NULL};
+	for (unsigned i = 0; i < n; i++)
+		cycles[i] = measure_chunk(bench, i % N_CHUNKS);
+	qsort(cycles, n, sizeof(*cycles), by_value);
+	printf("  %s%s: %.1f cycles per lookup (a quarter below %.1f, a quarter above %.1f)%s\n",
+		lookups->name, counts ? ", counted" : "", cycles[n / 2], cycles[n / 4],
+		cycles[n * 3 / 4],
+		bench->sum == (uint64_t)N_ROUNDS * N_LOOKUPS ? "" : "; NOT ALL FOUND");
+}
+
+static void add_all(struct bench *bench, uint32_t n_flows)
+{
+	enum { BATCH = 1024 };
+	static struct flow_change change[BATCH];
+	static int result[BATCH];
+	const uint64_t start_ns = clock_now_ns();
+
+	for (uint32_t at = 0; at < n_flows; at += BATCH) {
+		const unsigned n = MIN_OF(n_flows - at, BATCH);
+		for (unsigned i = 0; i < n; i++)
+			change[i] = (struct flow_change){.op = FLOW_ADD,
+				.life = 3,
+				.key = testing_key(bench->is6 ? 6 : 4, at + i)};
+		if (flow_change(bench->table, change, n, rte_rdtsc(), result) != n)
+			printf("  NOT ALL ADDED\n");
+	}
+	const double s = (clock_now_ns() - start_ns) / 1e9;
+	struct flow_usage usage;
+	flow_usage(bench->table, &usage);
+	printf("  added in %.2f s, %.2f M/s; %.1f bytes per flow, %.2f M entries moved\n", s,
+		n_flows / s / 1e6, (double)usage.bytes / n_flows,
+		(usage.four.n_moves + usage.six.n_moves) / 1e6);
+}
+
+// All blocks at once, and the longest slice.
+static void print_turn(struct bench *bench, uint32_t n_flows)
+{
+	uint64_t longest_ns = 0, start_ns = clock_now_ns();
+	const uint64_t now = rte_rdtsc() + TESTING_HZ;
+	unsigned n = 1;
+
+	flow_set_timeout(bench->table, 1, 1000); // has all blocks visited
+	for (bool is_behind = true; is_behind; n++) {
+		const uint64_t slice_ns = clock_now_ns();
+		is_behind = flow_age(bench->table, now);
+		longest_ns = MAX_OF(longest_ns, clock_now_ns() - slice_ns);
+	}
+	printf("  a full turn of the hand: %.1f ms in %u slices, the longest %.2f ms\n",
+		(clock_now_ns() - start_ns) / 1e6, n - 1, longest_ns / 1e6);
+	start_ns = clock_now_ns();
+	flow_set_timeout(bench->table, 3, 1);
+	while (flow_age(bench->table, now + 3 * TESTING_HZ))
+		;
+	struct flow_usage usage;
+	flow_usage(bench->table, &usage);
+	const double s = (clock_now_ns() - start_ns) / 1e9;
+	printf("  %.2f M flows end at once in %.2f s, %.2f M/s\n", usage.n_idle / 1e6, s,
+		usage.n_idle / s / 1e6);
+}
+
+static void measure(uint32_t n_flows, bool is6)
+{
+	static struct bench bench;
+	struct flow_settings settings = testing_settings(is6 ? 0 : n_flows, is6 ? n_flows : 0, 1);
+	unsigned n_variants;
+	const struct lookups *variants = lookup_variants(&n_variants);
+	struct error error;
+
+	printf("%u IPv%u flows\n", n_flows, is6 ? 6 : 4);
+	bench.is6 = is6;
+	settings.hz = rte_get_tsc_hz() ? rte_get_tsc_hz() : TESTING_HZ;
+	bench.table = flow_create(&settings, rte_rdtsc(), &error);
+	if (!bench.table) {
+		printf("  %s\n", error.text);
+		return;
+	}
+	add_all(&bench, n_flows);
+	bench.view = *flow_view(bench.table);
+	bench.key = calloc(N_LOOKUPS, sizeof(*bench.key));
+	bench.key6 = calloc(N_LOOKUPS, sizeof(*bench.key6));
+	for (uint32_t i = 0; i < N_LOOKUPS; i++) {
+		const uint32_t number = testing_below(n_flows);
+		bench.key[i] = testing_key(4, number).four;
+		bench.key6[i] = testing_key(6, number).six;
+	}
+	for (unsigned i = 0; i < n_variants; i++) {
+		print_cycles(&bench, &variants[i], false);
+		print_cycles(&bench, &variants[i], true);
+	}
+	print_turn(&bench, n_flows);
+	free(bench.key);
+	free(bench.key6);
+	flow_destroy(bench.table);
+}
+
+int main(int argc, char **argv)
+{
+	static char *standard[] = {"", "65536", "1048576"};
+	char **size = argc > 1 ? argv : standard;
+
+	for (int i = 1; i < (argc > 1 ? argc : (int)ARRAY_LEN(standard)); i++) {
+		measure(strtoul(size[i], NULL, 10), false);
+		measure(strtoul(size[i], NULL, 10), true);
+	}
+	return 0;
+}
