@@ -4,7 +4,6 @@
 #include <errno.h>
 
 enum { BATCH = 64 };
-static const uint64_t MAX_PACKETS = (1ull << (64 - FLOW_SEEN_BITS)) - 1;
 
 struct flow_info info_of(const struct flow_table *table, uint32_t flow, uint64_t now)
 {
@@ -117,9 +116,15 @@ static int add(struct flow_table *table, struct index *index, const struct flow_
 		index->n_full++;
 		return -ENOSPC;
 	}
-	const struct entry entry = prepare(table, change, flow, hash);
-	int err = place_insert(table, index, &entry, hash);
+	int err = carry_start(table, flow, change->packets);
 	if (err) {
+		number_give(table, flow);
+		return err;
+	}
+	const struct entry entry = prepare(table, change, flow, hash);
+	err = place_insert(table, index, &entry, hash);
+	if (err) {
+		carry_forget(table, flow);
 		number_give(table, flow);
 		index->n_full++;
 		return err;
@@ -155,7 +160,7 @@ static bool is_valid(const struct flow_change *change)
 		return false;
 	return change->action < FLOW_ACTIONS && change->life < FLOW_LIVES &&
 	       change->lasts_ms <= FLOW_MAX_LASTS_MS && change->idle_ms <= FLOW_MAX_LASTS_MS &&
-	       change->packets <= MAX_PACKETS;
+	       change->packets <= FLOW_MAX_PACKETS;
 }
 
 static int apply(struct flow_table *table, const struct flow_change *change, uint64_t hash)

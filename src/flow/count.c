@@ -3,6 +3,8 @@
 #include "base/vector.h"
 #include "flow/table.h"
 
+#include <errno.h>
+
 enum { COUNTER_BITS = 64 - FLOW_SEEN_BITS };
 
 // So many ticks into the future a packet may have been seen: clocks of cores differ a little.
@@ -61,6 +63,20 @@ struct count_sum count_sum(const struct flow_table *table, uint32_t flow, uint32
 	if (has_end && !sum.packets)
 		sum.idle = 0;
 	return sum;
+}
+
+int carry_start(struct flow_table *table, uint32_t flow, uint64_t packets)
+{
+	const uint64_t n_changes = packets >> (COUNTER_BITS - 1);
+
+	if (!n_changes)
+		return 0;
+	if (vector_reserve(&table->carry, &table->carry_capacity, table->n_carries + 1,
+		    sizeof(*table->carry)))
+		return -ENOMEM;
+	table->carry[table->n_carries++] =
+		(struct carry){.flow = flow, .was_set = n_changes & 1, .n_changes = n_changes};
+	return 0;
 }
 
 void carry_note(struct flow_table *table, uint32_t flow)

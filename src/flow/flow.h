@@ -21,7 +21,9 @@ enum {
 	FLOW_ACTIONS = 1 << 22,   // actions are below this
 	FLOW_TIMEOUTS = 8,
 	FLOW_MAX_LASTS_MS = 4 * 86400 * 1000, // longest timeout, and latest end
+	FLOW_RECORD_BYTES = 64,               // of a file
 };
+static const uint64_t FLOW_MAX_PACKETS = UINT64_MAX >> 2; // that a flow may start with
 
 // When a flow ends by itself: never; when it has been idle for timeout 1 to FLOW_TIMEOUTS (the life
 // is the number of the timeout); or at a fixed time, whatever packets there are.
@@ -139,3 +141,50 @@ struct flow_usage {
 	const char *lookup, *hash; // the variants in use
 };
 void flow_usage(const struct flow_table *table, struct flow_usage *usage);
+
+// Files of flows. What an action means is written to the file by the caller, so that it can be
+// found again after a restart, when its number means something else.
+
+// Describes an action in a record of a file. Control thread.
+typedef void flow_describe_fn(void *ctx, uint32_t action, uint8_t record[FLOW_RECORD_BYTES]);
+
+// Saving: each step saves some thousand flows, as they are then, and takes about a millisecond. The
+// file is written beside `path` and gets its name when it is complete. NULL with `error` set.
+// Numbers of actions must keep their meaning until the end. Control thread; owner: caller.
+struct flow_save;
+struct flow_save *flow_save_open(const struct flow_table *table, const char *path,
+	flow_describe_fn *describe, void *ctx, struct error *error);
+// 1: there is more to do. 0: the file is complete. -errno with `error` set: it cannot be completed.
+// `wall_ms`: the time since 1970.
+int flow_save_step(struct flow_save *save, uint64_t now, uint64_t wall_ms, struct error *error);
+uint64_t flow_save_n(const struct flow_save *save); // flows saved so far
+// If the file is not complete, it is removed.
+void flow_save_close(struct flow_save *save);
+
+// Loading: open, check until it returns 0, find out what the actions mean, apply until it returns
+// 0. `fd` is closed by flow_load_close, or if opening fails; `name` is for messages. All three
+// return 1 if there is more to do, or -errno with `error` set. Nothing is applied before the whole
+// file is valid. Flows that exist are replaced; of several records of one flow, the last one holds.
+// Control thread; owner: caller.
+struct flow_load;
+struct flow_load *flow_load_open(int fd, const char *name, struct error *error);
+int flow_load_check(struct flow_load *load, struct error *error);
+// The records of the actions, once the file has been checked; valid until flow_load_close.
+const void *flow_load_actions(const struct flow_load *load, uint32_t *n);
+
+struct flow_load_options {
+	const uint32_t *action; // by number of its record: the action that flows get
+	uint64_t wall_ms;       // since 1970, for flows that have aged since they were saved
+	bool keeps_counters;    // new flows start with the packets and bytes of the file
+};
+int flow_load_apply(struct flow_load *load, struct flow_table *table,
+	const struct flow_load_options *options, uint64_t now, struct error *error);
+
+struct flow_loaded {
+	uint64_t n4, n6; // flows in the file, once it has been checked
+	uint64_t n_applied, n_refused;
+	uint64_t first_refused; // its number, from 1 on; 0: none
+	int first_error;        // as in flow_change()
+};
+struct flow_loaded flow_load_result(const struct flow_load *load);
+void flow_load_close(struct flow_load *load);

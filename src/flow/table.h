@@ -143,6 +143,8 @@ struct count_sum {
 	uint32_t idle;
 };
 struct count_sum count_sum(const struct flow_table *table, uint32_t flow, uint32_t tick);
+// For a flow that starts with so many packets on worker 0. 0, or -ENOMEM.
+int carry_start(struct flow_table *table, uint32_t flow, uint64_t packets);
 // Notes counters of a flow whose top bit is set. / Looks at all that were noted before; to be
 // called several times in an hour, as are counters to be noted.
 void carry_note(struct flow_table *table, uint32_t flow);
