@@ -41,15 +41,24 @@ static uint32_t extend(uint32_t end, uint32_t tick)
 	return tick + ((int32_t)((end - tick) << (32 - LIFE_TICK_BITS)) >> (32 - LIFE_TICK_BITS));
 }
 
-uint32_t age_due(const struct flow_table *table, uint32_t flow, uint32_t tick)
+static inline uint32_t due_of(const struct flow_table *table, uint32_t flow, uint32_t tick,
+	uint64_t *any)
 {
+	const uint32_t idle = idle_of(table, flow, tick, any);
 	const uint32_t life = table->life[flow], kind = life >> LIFE_SHIFT;
 
 	if (kind == FLOW_ENDLESS)
 		return tick + HORIZON_TICKS;
 	if (kind == FLOW_FIXED_END)
 		return extend(life & LIFE_TICK, tick);
-	return tick - count_sum(table, flow, tick).idle + table->timeout_ticks[kind];
+	return tick - idle + table->timeout_ticks[kind];
+}
+
+uint32_t age_due(const struct flow_table *table, uint32_t flow, uint32_t tick)
+{
+	uint64_t any;
+
+	return due_of(table, flow, tick, &any);
 }
 
 static bool is_before(uint32_t tick, uint32_t other)
@@ -71,16 +80,6 @@ void flow_set_timeout(struct flow_table *table, unsigned life, uint32_t timeout_
 	table->timeout_ticks[life] = age_ticks(table, timeout_ms) + 1;
 	for (uint32_t block = 0; block < table->n_blocks; block++)
 		table->due[block] = flow_tick(&table->view, table->now);
-}
-
-static bool has_top_bit(const struct flow_table *table, uint32_t flow)
-{
-	uint64_t any = 0;
-
-	for (unsigned worker = 0; worker < table->settings.n_workers; worker++)
-		any |= __atomic_load_n(&table->view.count[worker][flow].packets_and_seen,
-			__ATOMIC_RELAXED);
-	return any >> 63;
 }
 
 static void end_all(struct flow_table *table, const uint32_t flow[], unsigned n)
@@ -106,9 +105,10 @@ static unsigned visit(struct flow_table *table, uint32_t block, uint32_t tick)
 	for (uint32_t flow = first; flow < end; flow++) {
 		if (!(table->life[flow] & LIFE_ALIVE))
 			continue;
-		if (unlikely(has_top_bit(table, flow)))
+		uint64_t any;
+		const uint32_t due = due_of(table, flow, tick, &any);
+		if (unlikely(any >> 63))
 			carry_note(table, flow);
-		const uint32_t due = age_due(table, flow, tick);
 		if (!is_before(tick, due))
 			ended[n++] = flow;
 		else if (is_before(due, next))

@@ -8,10 +8,11 @@ enum { BATCH = 64 };
 struct flow_info info_of(const struct flow_table *table, uint32_t flow, uint64_t now)
 {
 	const uint32_t tick = flow_tick(&table->view, now);
-	const struct count_sum sum = count_sum(table, flow, tick);
+	const struct count_sum sum = count_sum(table, flow);
+	uint64_t any;
 	struct flow_info info = {.number = flow,
 		.life = table->life[flow] >> LIFE_SHIFT,
-		.idle_ms = age_ms(table, sum.idle),
+		.idle_ms = age_ms(table, idle_of(table, flow, tick, &any)),
 		.packets = sum.packets,
 		.bytes = sum.bytes};
 	const uint32_t due = info.life == FLOW_FIXED_END ? age_due(table, flow, tick) : tick;
@@ -268,9 +269,21 @@ bool flow_find(const struct flow_table *table, const struct flow_key *key, uint6
 	return true;
 }
 
+// The line of a flow that will soon be asked for.
+static void fetch_ahead(const struct flow_table *table, uint32_t flow)
+{
+	const struct index *index = &table->index[number_is6(table, flow)];
+
+	if (flow < table->end && table->life[flow] & LIFE_ALIVE)
+		__builtin_prefetch(&index->lines[table->line_of[flow]]);
+}
+
 bool flow_next(const struct flow_table *table, uint32_t from, uint64_t now, struct flow_info *info)
 {
+	enum { AHEAD = 16 };
+
 	for (uint32_t flow = from; flow < table->end; flow++) {
+		fetch_ahead(table, flow + AHEAD);
 		if (!(table->life[flow] & LIFE_ALIVE))
 			continue;
 		*info = info_at(table, &table->index[number_is6(table, flow)],

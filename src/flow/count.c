@@ -7,9 +7,6 @@
 
 enum { COUNTER_BITS = 64 - FLOW_SEEN_BITS };
 
-// So many ticks into the future a packet may have been seen: clocks of cores differ a little.
-enum { EARLY_TICKS = 64 };
-
 static uint64_t load(const uint64_t *counter)
 {
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
@@ -39,18 +36,9 @@ static uint64_t packets_of(const struct flow_table *table, uint32_t flow, unsign
 	return (word >> FLOW_SEEN_BITS) + (n_changes / 2 << COUNTER_BITS);
 }
 
-static uint32_t idle_since(uint32_t seen, uint32_t tick)
+struct count_sum count_sum(const struct flow_table *table, uint32_t flow)
 {
-	const uint32_t idle = (tick - seen) & LIFE_TICK;
-
-	return idle > LIFE_TICK - EARLY_TICKS ? 0 : idle;
-}
-
-struct count_sum count_sum(const struct flow_table *table, uint32_t flow, uint32_t tick)
-{
-	const uint32_t life = table->life[flow];
-	const bool has_end = life >> LIFE_SHIFT == FLOW_FIXED_END;
-	struct count_sum sum = {.idle = has_end ? LIFE_TICK : idle_since(life & LIFE_TICK, tick)};
+	struct count_sum sum = {0};
 
 	for (unsigned worker = 0; worker < table->settings.n_workers; worker++) {
 		const uint64_t word = load(counter_of(table, flow, worker));
@@ -58,10 +46,7 @@ struct count_sum count_sum(const struct flow_table *table, uint32_t flow, uint32
 			continue;
 		sum.packets += packets_of(table, flow, worker, word);
 		sum.bytes += load(&table->view.count[worker][flow].bytes);
-		sum.idle = MIN_OF(sum.idle, idle_since(word & LIFE_TICK, tick));
 	}
-	if (has_end && !sum.packets)
-		sum.idle = 0;
 	return sum;
 }
 

@@ -17,6 +17,26 @@ enum { BURST = FLOW_BURST, UNDER_WAY = 3, N_ROUNDS = 7, CHUNK_BURSTS = 32, N_CHU
 enum { MAX_BOTH = 1 << 22 }; // larger tables: IPv4 only
 enum { N_LOOKUPS = BURST * CHUNK_BURSTS * N_CHUNKS };
 
+// So far, of this thread: of the clock, and of the CPU, which others may use, too.
+struct moment {
+	double s, cpu_s;
+};
+
+static struct moment moment_now(void)
+{
+	struct timespec cpu;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	return (struct moment){clock_now_ns() / 1e9, cpu.tv_sec + cpu.tv_nsec / 1e9};
+}
+
+static struct moment since(struct moment start)
+{
+	const struct moment now = moment_now();
+
+	return (struct moment){now.s - start.s, now.cpu_s - start.cpu_s};
+}
+
 struct bench {
 	struct flow_table *table;
 	struct flow_key4 *key;  // N_LOOKUPS, in random order
@@ -114,49 +134,62 @@ static void add_all(struct bench *bench, uint32_t n_flows)
 	enum { BATCH = 1024 };
 	static struct flow_change change[BATCH];
 	static int result[BATCH];
-	const uint64_t start_ns = clock_now_ns();
+	const struct moment start = moment_now();
 
 	for (uint32_t at = 0; at < n_flows; at += BATCH) {
 		const unsigned n = MIN_OF(n_flows - at, BATCH);
 		for (unsigned i = 0; i < n; i++)
 			change[i] = (struct flow_change){.op = FLOW_ADD,
-				.life = 3,
+				.life = 4,
 				.key = testing_key(bench->is6 ? 6 : 4, at + i)};
 		if (flow_change(bench->table, change, n, rte_rdtsc(), result) != n)
 			printf("  NOT ALL ADDED\n");
 	}
-	const double s = (clock_now_ns() - start_ns) / 1e9;
+	const struct moment took = since(start);
 	struct flow_usage usage;
 	flow_usage(bench->table, &usage);
-	printf("  added in %.2f s, %.2f M/s; %.1f bytes per flow, %.2f M entries moved\n", s,
-		n_flows / s / 1e6, (double)usage.bytes / n_flows,
+	printf("  added in %.2f s (CPU %.2f), %.2f M/s of CPU; %.1f bytes per flow, %.2f M entries "
+	       "moved\n",
+		took.s, took.cpu_s, n_flows / took.cpu_s / 1e6, (double)usage.bytes / n_flows,
 		(usage.four.n_moves + usage.six.n_moves) / 1e6);
 }
 
-// All blocks at once, and the longest slice.
-static void print_turn(struct bench *bench)
+// Runs the hand once round; returns the longest slice, in ms of the clock.
+static double turn(struct bench *bench, uint64_t now, unsigned *n_slices)
 {
-	uint64_t longest_ns = 0, start_ns = clock_now_ns();
-	const uint64_t now = rte_rdtsc() + TESTING_HZ;
-	unsigned n = 1;
+	uint64_t longest_ns = 0;
+	bool is_behind = true;
 
-	flow_set_timeout(bench->table, 1, 1000); // has all blocks visited
-	for (bool is_behind = true; is_behind; n++) {
+	for (*n_slices = 0; is_behind; ++*n_slices) {
 		const uint64_t slice_ns = clock_now_ns();
 		is_behind = flow_age(bench->table, now);
 		longest_ns = MAX_OF(longest_ns, clock_now_ns() - slice_ns);
 	}
-	printf("  a full turn of the hand: %.1f ms in %u slices, the longest %.2f ms\n",
-		(clock_now_ns() - start_ns) / 1e6, n - 1, longest_ns / 1e6);
-	start_ns = clock_now_ns();
-	flow_set_timeout(bench->table, 3, 1);
-	while (flow_age(bench->table, now + 3 * TESTING_HZ))
-		;
+	return longest_ns / 1e6;
+}
+
+// With all blocks to visit, and with all flows to end.
+static void print_turn(struct bench *bench)
+{
+	const uint64_t hz = bench->table->settings.hz;
 	struct flow_usage usage;
+	unsigned n_slices;
+	struct moment start = moment_now();
+
+	flow_set_timeout(bench->table, 4, FLOW_MAX_LASTS_MS);
+	double longest_ms = turn(bench, rte_rdtsc() + hz, &n_slices);
+	printf("  a full turn of the hand: CPU %.1f ms in %u slices, the longest took %.2f ms\n",
+		since(start).cpu_s * 1e3, n_slices, longest_ms);
+	start = moment_now();
+	flow_set_timeout(bench->table, 4, 1);
+	longest_ms = turn(bench, rte_rdtsc() + 3 * hz, &n_slices);
+	const struct moment took = since(start);
 	flow_usage(bench->table, &usage);
-	const double s = (clock_now_ns() - start_ns) / 1e9;
-	printf("  %.2f M flows end at once in %.2f s, %.2f M/s\n", usage.n_idle / 1e6, s,
-		usage.n_idle / s / 1e6);
+	printf("  %.2f M flows end at once in %.2f s (CPU %.2f), %.2f M/s of CPU; the longest "
+	       "slice "
+	       "took %.2f ms\n",
+		usage.n_idle / 1e6, took.s, took.cpu_s, usage.n_idle / took.cpu_s / 1e6,
+		longest_ms);
 }
 
 static void describe(void *ctx, uint32_t action, uint8_t record[FLOW_RECORD_BYTES])
@@ -184,7 +217,8 @@ static int load_all(struct flow_load *load, struct flow_table *table, uint64_t *
 static void print_file(struct bench *bench)
 {
 	static const char path[] = "flow_bench.flows";
-	uint64_t longest_ns[2] = {0}, start_ns = clock_now_ns();
+	uint64_t longest_ns[2] = {0};
+	struct moment start = moment_now();
 	struct flow_table *other = flow_create(&bench->table->settings, rte_rdtsc(), NULL);
 	struct flow_save *save = flow_save_open(bench->table, path, describe, NULL, NULL);
 	int more = save && other ? 1 : -1;
@@ -195,15 +229,17 @@ static void print_file(struct bench *bench)
 		longest_ns[0] = MAX_OF(longest_ns[0], clock_now_ns() - slice_ns);
 	}
 	flow_save_close(save);
-	const double save_s = (clock_now_ns() - start_ns) / 1e9;
-	start_ns = clock_now_ns();
+	const struct moment save_took = since(start);
+	start = moment_now();
 	struct flow_load *load = more ? NULL : flow_load_open(open(path, O_RDONLY), path, NULL);
-	if (load && !load_all(load, other, &longest_ns[1]))
-		printf("  saved in %.2f s, the longest slice %.1f ms; loaded in %.2f s, %.1f ms\n",
-			save_s, longest_ns[0] / 1e6, (clock_now_ns() - start_ns) / 1e9,
-			longest_ns[1] / 1e6);
-	else
+	if (!load || load_all(load, other, &longest_ns[1]))
 		printf("  NOT SAVED AND LOADED\n");
+	const struct moment load_took = since(start);
+	printf("  saved in %.2f s (CPU %.2f), the longest slice took %.1f ms; loaded in %.2f s "
+	       "(CPU "
+	       "%.2f), %.1f ms\n",
+		save_took.s, save_took.cpu_s, longest_ns[0] / 1e6, load_took.s, load_took.cpu_s,
+		longest_ns[1] / 1e6);
 	flow_load_close(load);
 	unlink(path);
 	flow_destroy(other);
@@ -217,6 +253,7 @@ static void measure(uint32_t n_flows, bool is6)
 	const struct lookups *variants = lookup_variants(&n_variants);
 	struct error error;
 
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("%u IPv%u flows\n", n_flows, is6 ? 6 : 4);
 	bench.is6 = is6;
 	settings.hz = rte_get_tsc_hz() ? rte_get_tsc_hz() : TESTING_HZ;

@@ -135,14 +135,42 @@ uint32_t number_take(struct flow_table *table, struct index *index);
 // Makes a number free that no worker uses any more.
 void number_give(struct flow_table *table, uint32_t flow);
 
+// So many ticks into the future a packet may have been seen: clocks of cores differ a little.
+enum { EARLY_TICKS = 64 };
+
+static inline uint32_t idle_since(uint32_t seen, uint32_t tick)
+{
+	const uint32_t idle = (tick - seen) & LIFE_TICK;
+
+	return idle > LIFE_TICK - EARLY_TICKS ? 0 : idle;
+}
+
+// How many ticks before `tick` the last packet of a flow was; if there was none, how long the flow
+// has been there, or 0 if it has a fixed end. *any: the bits of its counters of packets. Control
+// thread; for the hand, which does this for each flow.
+static inline uint32_t idle_of(const struct flow_table *table, uint32_t flow, uint32_t tick,
+	uint64_t *any)
+{
+	const uint32_t life = table->life[flow];
+	uint32_t idle = life >> LIFE_SHIFT == FLOW_FIXED_END ? LIFE_TICK : idle_since(life, tick);
+
+	*any = 0;
+	for (unsigned worker = 0; worker < table->settings.n_workers; worker++) {
+		const uint64_t word =
+			__atomic_load_n(&table->view.count[worker][flow].packets_and_seen,
+				__ATOMIC_RELAXED);
+		*any |= word;
+		idle = word ? MIN_OF(idle, idle_since(word, tick)) : idle;
+	}
+	return idle == LIFE_TICK ? 0 : idle;
+}
+
 // count.c: counters.
-// The sums over all workers, and how many ticks before `tick` the last packet was; if there was
-// none, how long the flow has been there, or 0 if it has a fixed end.
+// The sums over all workers.
 struct count_sum {
 	uint64_t packets, bytes;
-	uint32_t idle;
 };
-struct count_sum count_sum(const struct flow_table *table, uint32_t flow, uint32_t tick);
+struct count_sum count_sum(const struct flow_table *table, uint32_t flow);
 // For a flow that starts with so many packets on worker 0. 0, or -ENOMEM.
 int carry_start(struct flow_table *table, uint32_t flow, uint64_t packets);
 // Notes counters of a flow whose top bit is set. / Looks at all that were noted before; to be
