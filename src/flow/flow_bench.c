@@ -104,17 +104,14 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void print_cycles(struct bench *bench, const struct lookups *lookups, bool counts)
+static void print_cycles(struct bench *bench, unsigned variant, bool counts)
 {
 	static double cycles[N_ROUNDS * N_CHUNKS];
 	const unsigned n = ARRAY_LEN(cycles);
+	unsigned n_variants;
+	const struct lookups *variants = lookup_variants(&n_variants);
 
-	bench->view.begin4 = lookups->begin4;
-	bench->view.continue4 = lookups->continue4;
-	bench->view.end4 = lookups->end4;
-	bench->view.begin6 = lookups->begin6;
-	bench->view.continue6 = lookups->continue6;
-	bench->view.end6 = lookups->end6;
+	testing_use_variant(&bench->view, variant);
 	bench->counts = counts;
 	bench->sum = 0;
 	for (unsigned i = 0; i < UNDER_WAY; i++)
@@ -124,7 +121,7 @@ static void print_cycles(struct bench *bench, const struct lookups *lookups, boo
 		cycles[i] = measure_chunk(bench, i % N_CHUNKS);
 	qsort(cycles, n, sizeof(*cycles), by_value);
 	printf("  %s%s: %.1f cycles per lookup (a quarter below %.1f, a quarter above %.1f)%s\n",
-		lookups->name, counts ? ", counted" : "", cycles[n / 2], cycles[n / 4],
+		variants[variant].name, counts ? ", counted" : "", cycles[n / 2], cycles[n / 4],
 		cycles[n * 3 / 4],
 		bench->sum == (uint64_t)N_ROUNDS * N_LOOKUPS ? "" : "; NOT ALL FOUND");
 }
@@ -250,7 +247,6 @@ static void measure(uint32_t n_flows, bool is6)
 	static struct bench bench;
 	struct flow_settings settings = testing_settings(is6 ? 0 : n_flows, is6 ? n_flows : 0, 1);
 	unsigned n_variants;
-	const struct lookups *variants = lookup_variants(&n_variants);
 	struct error error;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -262,6 +258,7 @@ static void measure(uint32_t n_flows, bool is6)
 		printf("  %s\n", error.text);
 		return;
 	}
+	lookup_variants(&n_variants);
 	add_all(&bench, n_flows);
 	bench.view = *flow_view(bench.table);
 	bench.key = calloc(N_LOOKUPS, sizeof(*bench.key));
@@ -272,8 +269,8 @@ static void measure(uint32_t n_flows, bool is6)
 		bench.key6[i] = testing_key(6, number).six;
 	}
 	for (unsigned i = 0; i < n_variants; i++) {
-		print_cycles(&bench, &variants[i], false);
-		print_cycles(&bench, &variants[i], true);
+		print_cycles(&bench, i, false);
+		print_cycles(&bench, i, true);
 	}
 	print_file(&bench);
 	print_turn(&bench);

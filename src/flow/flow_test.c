@@ -68,20 +68,6 @@ static void colliding6(const struct flow_view *view, const struct flow_key6 key[
 		hash[i] = colliding_hash(load32(key[i].dst + 12));
 }
 
-static void set_variant(struct flow_view *view, unsigned number)
-{
-	unsigned n;
-	const struct lookups *lookups = lookup_variants(&n);
-
-	lookups += number % n;
-	view->begin4 = lookups->begin4;
-	view->continue4 = lookups->continue4;
-	view->end4 = lookups->end4;
-	view->begin6 = lookups->begin6;
-	view->continue6 = lookups->continue6;
-	view->end6 = lookups->end6;
-}
-
 // Looks up `n` keys from number `from` on with each variant, and counts a packet for those found.
 static void check_burst(struct model *model, unsigned f, unsigned from, unsigned n)
 {
@@ -96,7 +82,7 @@ static void check_burst(struct model *model, unsigned f, unsigned from, unsigned
 		six[i] = key.six;
 	}
 	for (unsigned variant = 0; variant < 2; variant++) {
-		set_variant(view, variant);
+		testing_use_variant(view, variant);
 		memset(lookup.flow, 0xff, sizeof(lookup.flow));
 		if (f)
 			flow_lookup6(view, six, &lookup);

@@ -69,6 +69,20 @@ int testing_change(struct flow_table *table, const struct flow_change *change, u
 	return result;
 }
 
+void testing_use_variant(struct flow_view *view, unsigned number)
+{
+	unsigned n;
+	const struct lookups *lookups = lookup_variants(&n);
+
+	lookups += number % n;
+	view->begin4 = lookups->begin4;
+	view->continue4 = lookups->continue4;
+	view->end4 = lookups->end4;
+	view->begin6 = lookups->begin6;
+	view->continue6 = lookups->continue6;
+	view->end6 = lookups->end6;
+}
+
 uint32_t testing_lookup(const struct flow_table *table, const struct flow_key *key,
 	uint32_t *action)
 {
