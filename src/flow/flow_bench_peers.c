@@ -10,6 +10,7 @@
 #include <rte_memory.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum { BURST = 64, N_ROUNDS = 7, CHUNK_BURSTS = 32, N_CHUNKS = 512 };
 enum { N_LOOKUPS = BURST * CHUNK_BURSTS * N_CHUNKS };
@@ -80,12 +81,21 @@ static void measure(uint32_t n_flows)
 	rte_hash_free(hash);
 }
 
+// With --no-huge EAL has ordinary memory: transparent huge pages for it, as our table has.
+static int use_huge_pages(const struct rte_memseg_list *list, const struct rte_memseg *segment,
+	size_t n_bytes, void *arg)
+{
+	madvise(segment->addr, n_bytes, MADV_HUGEPAGE);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int used = rte_eal_init(argc, argv);
 
 	if (used < 0)
 		return 1;
+	rte_memseg_contig_walk(use_huge_pages, NULL);
 	key = calloc(N_LOOKUPS, sizeof(*key));
 	for (int i = used + 1; i < argc; i++)
 		measure(strtoul(argv[i], NULL, 10));
