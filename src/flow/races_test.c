@@ -20,11 +20,11 @@
 // Keys of each family: the first stay as they are, the next change their action all the time, the
 // others come and go. The lines have space for N_KEYS - 8 of them or a few more.
 enum { N_STAY = 24, N_CHANGE = 24, N_COME = 72, N_KEYS = N_STAY + N_CHANGE + N_COME };
-enum { N_WORKERS = 2, N_LOOKUPS = 3000 };
+enum { N_WORKERS = 2, N_NUMBERS = 4096 }; // numbers wait for workers
 #ifdef __SANITIZE_THREAD__
-enum { N_CHANGES = 20000 };
+enum { N_CHANGES = 20000, N_LOOKUPS = 2000 };
 #else
-enum { N_CHANGES = 300000 };
+enum { N_CHANGES = 280000, N_LOOKUPS = 20000 };
 #endif
 
 static const uint8_t FAMILY[2] = {4, 6};
@@ -116,7 +116,7 @@ static struct flow_change random_change(unsigned f, unsigned number)
 // A table whose lines just hold the keys that live and most of the others.
 static struct flow_table *tight_table(struct ended *ended)
 {
-	struct flow_settings settings = testing_settings(N_KEYS, N_KEYS, N_WORKERS);
+	struct flow_settings settings = testing_settings(N_NUMBERS, N_NUMBERS, N_WORKERS);
 
 	settings.ended = note_ended;
 	settings.ctx = ended;
@@ -166,7 +166,7 @@ static void churn(struct flow_table *table, struct rcu *rcu, const struct watch 
 		testing_change(table, &change, TESTING_HZ);
 		if (n % 64 == 0)
 			rcu_poll(rcu);
-		assert_true(clock_now_ns() - start_ns < 100000000000);
+		assert_true(clock_now_ns() - start_ns < 400000000000);
 	}
 }
 
