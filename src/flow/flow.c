@@ -135,6 +135,16 @@ static int allocate_pieces(struct flow_table *table)
 	return 0;
 }
 
+// Writes to each page of the lines, which hashes would soon do in any case. Workers take no page
+// faults then, and some kernels split a huge page that is read before it is written.
+static void touch_lines(struct index *index)
+{
+	enum { PAGE_LINES = 4096 / sizeof(union line) };
+
+	for (uint32_t line = 0; line < index->n_lines; line += PAGE_LINES)
+		*(volatile uint32_t *)&index->lines[line].state = 0;
+}
+
 static unsigned tick_shift_of(uint64_t hz)
 {
 	unsigned shift = 0;
@@ -188,6 +198,8 @@ static void set_up(struct flow_table *table)
 	table->bytes = flow_bytes(settings);
 	table->defer.free = change_free;
 	table->defer.ctx = table;
+	for (unsigned i = 0; i < ARRAY_LEN(table->index); i++)
+		touch_lines(&table->index[i]);
 	show_to_workers(table);
 	age_open(table);
 }

@@ -76,8 +76,8 @@ struct flow_settings {
 	void *ctx;
 };
 
-// How many bytes a table takes when it is full. Much of it is taken only as flows are added. Any
-// thread.
+// How many bytes a table takes when it is full. Lines, half of it, are taken at once, the rest as
+// flows are added. Any thread.
 uint64_t flow_bytes(const struct flow_settings *settings);
 // NULL with `error` set if the settings are invalid or there is not enough memory: neither address
 // space, nor available memory as Linux reports it. Control thread; owner: caller. `now`: of the

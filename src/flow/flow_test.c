@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -457,6 +458,23 @@ static void an_ipv4_flow_takes_less_than_60_bytes(void **state)
 	}
 }
 
+static void no_lookup_takes_a_page_fault(void **state)
+{
+	const struct flow_settings settings = testing_settings(200000, 200000, 1);
+	struct flow_table *table = testing_table(&settings);
+
+	for (unsigned f = 0; f < 2; f++) {
+		const struct index *index = &table->index[f];
+		const size_t n_bytes = index->n_lines * sizeof(union line);
+		unsigned char resident[2048] = {0};
+		assert_in_range(n_bytes, 1 << 20, (sizeof(resident) - 1) * 4096);
+		assert_int_equal(mincore(index->lines, n_bytes, resident), 0);
+		for (size_t page = 0; page < n_bytes / 4096; page++)
+			assert_int_equal(resident[page] & 1, 1);
+	}
+	flow_destroy(table);
+}
+
 static void tables_of_one_family_find_nothing_of_the_other(void **state)
 {
 	const struct flow_settings settings = testing_settings(10, 0, 1);
@@ -488,6 +506,7 @@ int main(void)
 		cmocka_unit_test(keys_give_back_what_they_were_made_of),
 		cmocka_unit_test(refuses_tables_that_are_too_large),
 		cmocka_unit_test(an_ipv4_flow_takes_less_than_60_bytes),
+		cmocka_unit_test(no_lookup_takes_a_page_fault),
 		cmocka_unit_test(tables_of_one_family_find_nothing_of_the_other),
 	};
 
