@@ -1,0 +1,426 @@
+// Files of flows: saved and loaded again, damaged in each byte, cut off, changed meanwhile. Tests
+// only.
+#include "flow/file.h"
+
+#include "flow/testing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <rte_byteorder.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { N_ACTIONS = 100 };
+static const uint64_t WALL_MS = 1700000000000;
+
+static char folder[] = "/tmp/flow_file_test.XXXXXX", path[64], new_path[64];
+
+static int make_folder(void **state)
+{
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/flows", folder);
+	snprintf(new_path, sizeof(new_path), "%s/flows.new", folder);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	unlink(path);
+	return rmdir(folder);
+}
+
+// An action is described by its number, and is found again by it.
+static void describe(void *ctx, uint32_t action, uint8_t record[FLOW_RECORD_BYTES])
+{
+	memcpy(record, &action, sizeof(action));
+	record[FLOW_RECORD_BYTES - 1] = 0xaa;
+}
+
+static void save(const struct flow_table *table, uint64_t now)
+{
+	struct error error = {""};
+	struct flow_save *saving = flow_save_open(table, path, describe, NULL, &error);
+	int more;
+
+	assert_non_null(saving);
+	do
+		more = flow_save_step(saving, now, WALL_MS, &error);
+	while (more > 0);
+	assert_int_equal(more, 0);
+	flow_save_close(saving);
+	assert_int_equal(access(new_path, F_OK), -1);
+}
+
+static int check_all(struct flow_load *load, struct error *error)
+{
+	int more;
+
+	do
+		more = flow_load_check(load, error);
+	while (more > 0);
+	return more;
+}
+
+static int apply_all(struct flow_load *load, struct flow_table *table, uint64_t passed_ms,
+	struct error *error)
+{
+	uint32_t n, meaning;
+	const uint8_t(*record)[FLOW_RECORD_BYTES] = flow_load_actions(load, &n);
+	uint32_t *action = calloc(n + 1, sizeof(*action));
+	int more;
+
+	assert_non_null(action);
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(&meaning, record[i], sizeof(meaning));
+		action[i] = meaning % FLOW_ACTIONS;
+	}
+	const struct flow_load_options options = {.action = action,
+		.wall_ms = WALL_MS + passed_ms,
+		.keeps_counters = true};
+	do
+		more = flow_load_apply(load, table, &options, TESTING_HZ, error);
+	while (more > 0);
+	free(action);
+	return more;
+}
+
+static struct flow_loaded load(struct flow_table *table, uint64_t passed_ms)
+{
+	struct error error;
+	struct flow_load *loading = flow_load_open(open(path, O_RDONLY), path, &error);
+
+	assert_non_null(loading);
+	assert_int_equal(check_all(loading, &error), 0);
+	assert_int_equal(apply_all(loading, table, passed_ms, &error), 0);
+	const struct flow_loaded loaded = flow_load_result(loading);
+	flow_load_close(loading);
+	return loaded;
+}
+
+static struct flow_table *filled(uint32_t n, uint32_t max)
+{
+	const struct flow_settings settings = testing_settings(max, max, 2);
+	struct flow_table *table = testing_table(&settings);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct flow_change change = {.op = FLOW_ADD,
+			.key = testing_key(i % 3 ? 4 : 6, i),
+			.action = testing_below(N_ACTIONS) * 3001,
+			.life = testing_below(FLOW_LIVES),
+			.lasts_ms = testing_below(100000),
+			.packets = i % 5 ? testing_random() >> (i % 40) : 0};
+		change.bytes = change.packets ? testing_random() : 0;
+		assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
+	}
+	return table;
+}
+
+// Everything that is in one table is in the other, too.
+static void expect_same(const struct flow_table *wanted, const struct flow_table *found,
+	uint64_t later_ms)
+{
+	struct flow_usage usage[2];
+	struct flow_info a = {.number = 0}, b;
+
+	flow_usage(wanted, &usage[0]);
+	flow_usage(found, &usage[1]);
+	assert_int_equal(usage[0].four.n, usage[1].four.n);
+	assert_int_equal(usage[0].six.n, usage[1].six.n);
+	while (flow_next(wanted, a.number + 1, TESTING_HZ, &a)) {
+		assert_true(flow_find(found, &a.key, TESTING_HZ, &b));
+		assert_int_equal(a.action, b.action);
+		assert_int_equal(a.life, b.life);
+		assert_int_equal(a.packets, b.packets);
+		assert_int_equal(a.bytes, b.bytes);
+		if (a.life != FLOW_FIXED_END)
+			assert_in_range(b.idle_ms + 200, a.idle_ms + later_ms,
+				a.idle_ms + later_ms + 400);
+		else if (a.left_ms > later_ms + 200)
+			assert_in_range(b.left_ms + later_ms + 200, a.left_ms, a.left_ms + 400);
+	}
+}
+
+static void what_was_saved_is_loaded_again(void **state)
+{
+	struct flow_table *table = filled(20000, 20000), *other = filled(0, 20000);
+
+	save(table, TESTING_HZ);
+	struct flow_loaded loaded = load(other, 0);
+	assert_int_equal(loaded.n_applied, 20000);
+	assert_int_equal(loaded.n6, 20000 / 3 + 1);
+	assert_int_equal(loaded.n4, 20000 - 20000 / 3 - 1);
+	assert_int_equal(loaded.n_refused, 0);
+	expect_same(table, other, 0);
+	flow_destroy(other);
+	other = filled(0, 20000);
+	load(other, 30000);
+	expect_same(table, other, 30000);
+	// Once more: they are replaced, and their counters go on.
+	assert_int_equal(load(other, 0).n_applied, 20000);
+	flow_destroy(table);
+	flow_destroy(other);
+}
+
+static void no_flow_is_lost_or_saved_twice_while_others_change(void **state)
+{
+	struct flow_table *table = filled(20000, 30000), *other = filled(0, 40000);
+	struct flow_save *saving = flow_save_open(table, path, describe, NULL, NULL);
+	struct flow_change change = {.action = 7};
+	struct flow_info info;
+
+	for (uint32_t i = 0; flow_save_step(saving, TESTING_HZ, WALL_MS, NULL) > 0; i++)
+		for (uint32_t k = 0; k < 1000; k++) {
+			change.op = k % 2 ? FLOW_ADD : FLOW_DELETE;
+			change.key = testing_key(4, k % 2 ? 100000 + i * 1000 + k : k * 3 + 1);
+			testing_change(table, &change, TESTING_HZ);
+		}
+	const uint64_t n = flow_save_n(saving);
+	flow_save_close(saving);
+	const struct flow_loaded loaded = load(other, 0);
+	struct flow_usage usage;
+	flow_usage(other, &usage);
+	assert_int_equal(loaded.n4 + loaded.n6, n);
+	assert_int_equal(usage.four.n + usage.six.n, n); // none twice
+	for (uint32_t i = 3000; i < 20000; i++) {        // none of the others lost
+		struct flow_key key = testing_key(i % 3 ? 4 : 6, i);
+		assert_true(flow_find(other, &key, TESTING_HZ, &info));
+	}
+	flow_destroy(table);
+	flow_destroy(other);
+}
+
+static void an_empty_table_is_saved_and_loaded(void **state)
+{
+	struct flow_table *table = filled(0, 10);
+
+	save(table, TESTING_HZ);
+	assert_int_equal(load(table, 0).n_applied, 0);
+	flow_destroy(table);
+}
+
+static void what_does_not_fit_is_refused_and_counted(void **state)
+{
+	struct flow_table *table = filled(3000, 3000), *other = filled(0, 500);
+
+	save(table, TESTING_HZ);
+	const struct flow_loaded loaded = load(other, 0);
+	assert_int_equal(loaded.n_applied, 1000);
+	assert_int_equal(loaded.n_refused, 2000);
+	assert_int_equal(loaded.first_error, -ENOSPC);
+	assert_in_range(loaded.first_refused, 501, 3000);
+	flow_destroy(table);
+	flow_destroy(other);
+}
+
+// A file of three flows and two actions in memory.
+enum { SMALL_FLOWS = 3, SMALL_ACTIONS = 2 };
+struct small {
+	struct file_header header;
+	struct file_flow flow[SMALL_FLOWS];
+	uint8_t action[SMALL_ACTIONS][FILE_RECORD_BYTES];
+};
+
+static struct small small_file(void)
+{
+	struct small file = {.header = {.n_flows = rte_cpu_to_le_64(SMALL_FLOWS),
+				     .n_actions = rte_cpu_to_le_32(SMALL_ACTIONS),
+				     .saved_ms = rte_cpu_to_le_64(WALL_MS)}};
+
+	for (unsigned i = 0; i < SMALL_FLOWS; i++) {
+		struct flow_info info = {.key = testing_key(i ? 4 : 6, i),
+			.life = i,
+			.packets = i * 1000,
+			.bytes = i * 100000};
+		file_flow_write(&file.flow[i], &info, i % SMALL_ACTIONS);
+	}
+	return file;
+}
+
+static void seal(struct small *file)
+{
+	const size_t n = sizeof(*file) - sizeof(file->header);
+
+	file->header.records_crc = rte_cpu_to_le_32(file_crc(0, file->flow, n));
+	file_header_seal(&file->header);
+}
+
+// Loads from memory. 0, or what was answered; the table is as before then.
+static int load_bytes(const void *bytes, size_t n, struct flow_table *table, struct error *error)
+{
+	int fd = memfd_create("flows", 0), err = -1;
+	struct flow_usage before, after;
+
+	flow_usage(table, &before);
+	assert_int_equal(write(fd, bytes, n), n);
+	struct flow_load *loading = flow_load_open(fd, "it", error);
+	if (loading)
+		err = check_all(loading, error);
+	if (!err)
+		err = apply_all(loading, table, 0, error);
+	flow_load_close(loading);
+	flow_usage(table, &after);
+	if (err)
+		assert_memory_equal(&before, &after, sizeof(before));
+	return err;
+}
+
+static void a_file_that_is_damaged_in_any_byte_is_refused(void **state)
+{
+	struct flow_table *table = filled(5, 100);
+	struct small file = small_file();
+	struct error error;
+
+	seal(&file);
+	for (size_t at = 0; at < sizeof(file); at++)
+		for (unsigned flip = 1; flip < 256; flip *= 16) {
+			struct small damaged = file;
+			((uint8_t *)&damaged)[at] ^= flip;
+			error.text[0] = '\0';
+			assert_int_not_equal(load_bytes(&damaged, sizeof(damaged), table, &error),
+				0);
+			assert_int_equal(strncmp(error.text, "it", 2), 0);
+		}
+	assert_int_equal(load_bytes(&file, sizeof(file), table, &error), 0);
+	flow_destroy(table);
+}
+
+static void a_file_that_is_cut_off_or_longer_is_refused(void **state)
+{
+	struct flow_table *table = filled(5, 100);
+	uint8_t bytes[sizeof(struct small) + 64] = {0};
+	struct small file = small_file();
+	struct error error;
+
+	seal(&file);
+	memcpy(bytes, &file, sizeof(file));
+	for (size_t n = 0; n < sizeof(bytes); n++)
+		if (n != sizeof(file))
+			assert_int_not_equal(load_bytes(bytes, n, table, &error), 0);
+	assert_string_equal(error.text,
+		"it has 447 bytes: expected 384, for 3 flows and 2 actions");
+	flow_destroy(table);
+}
+
+static void flows_that_cannot_be_are_refused(void **state)
+{
+	static const struct {
+		size_t offset; // in the record of flow 3, an IPv4 flow
+		uint8_t byte;
+		const char *text;
+	} row[] = {
+		{offsetof(struct file_flow, src) + 4, 1,
+			"it: flow 3: bytes after an IPv4 address are not 0"},
+		{offsetof(struct file_flow, dst) + 15, 1,
+			"it: flow 3: bytes after an IPv4 address are not 0"},
+		{offsetof(struct file_flow, vrf) + 1, 0x10,
+			"it: flow 3: VRF 4306 of a flow: expected 0 to 4095"},
+		{offsetof(struct file_flow, kind), 10, "it: flow 3: kind 0x0a"},
+		{offsetof(struct file_flow, kind), 0x82, "it: flow 3: kind 0x82"},
+		{offsetof(struct file_flow, proto), 47, "it: flow 3: protocol 47 has no ports"},
+		{offsetof(struct file_flow, action), 2, "it: flow 3: action 2 of 2"},
+		{offsetof(struct file_flow, time_ms) + 3, 0xff,
+			"it: flow 3: a time of 4278190080 ms"},
+		{offsetof(struct file_flow, packets) + 7, 0x80,
+			"it: flow 3: 9223372036854777808 packets with 200000 bytes"},
+	};
+	struct flow_table *table = filled(5, 100);
+	struct error error;
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		struct small file = small_file();
+		((uint8_t *)&file.flow[2])[row[i].offset] = row[i].byte;
+		seal(&file);
+		assert_int_equal(load_bytes(&file, sizeof(file), table, &error), -EINVAL);
+		assert_string_equal(error.text, row[i].text);
+	}
+	struct small file = small_file();
+	seal(&file);
+	file.header.version = rte_cpu_to_le_32(2);
+	file.header.header_crc =
+		rte_cpu_to_le_32(file_crc(0, &file, offsetof(struct file_header, header_crc)));
+	assert_int_not_equal(load_bytes(&file, sizeof(file), table, &error), 0);
+	assert_string_equal(error.text, "it has version 2: expected 1");
+	flow_destroy(table);
+}
+
+static void a_file_that_changes_while_it_is_loaded_is_noticed(void **state)
+{
+	struct flow_table *table = filled(5000, 5000), *other = filled(0, 5000);
+	struct error error;
+	const uint32_t action[N_ACTIONS] = {0};
+	const struct flow_load_options options = {.action = action};
+
+	save(table, TESTING_HZ);
+	int fd = open(path, O_RDWR);
+	struct flow_load *loading = flow_load_open(fd, path, &error);
+	assert_int_equal(flow_load_apply(loading, other, &options, 0, &error), -EINVAL);
+	assert_int_equal(check_all(loading, &error), 0);
+	assert_int_equal(flow_load_apply(loading, other, &options, 0, &error), 1);
+	assert_int_equal(pwrite(fd, "\x11", 1, 64 * 3000), 1);
+	assert_int_equal(flow_load_apply(loading, other, &options, 0, &error), -EINVAL);
+	assert_non_null(
+		strstr(error.text, "has changed while it was loaded; 2048 flows were applied"));
+	flow_load_close(loading);
+	flow_destroy(table);
+	flow_destroy(other);
+}
+
+static void a_disk_that_is_full_leaves_the_old_file(void **state)
+{
+	struct flow_table *table = filled(100, 5000), *full = filled(5000, 5000);
+	const struct rlimit narrow = {.rlim_cur = 64 * 2500, .rlim_max = RLIM_INFINITY};
+	struct rlimit before;
+	struct error error;
+	int more;
+
+	save(table, TESTING_HZ);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &narrow), 0);
+	struct flow_save *saving = flow_save_open(full, path, describe, NULL, &error);
+	do
+		more = flow_save_step(saving, TESTING_HZ, WALL_MS, &error);
+	while (more > 0);
+	setrlimit(RLIMIT_FSIZE, &before);
+	assert_int_equal(more, -EFBIG);
+	assert_non_null(strstr(error.text, "flows.new: File too large"));
+	flow_save_close(saving);
+	assert_int_equal(access(new_path, F_OK), -1);
+	assert_int_equal(load(full, 0).n_applied, 100);
+	flow_destroy(table);
+	flow_destroy(full);
+}
+
+static void the_checksum_is_crc32c(void **state)
+{
+	assert_int_equal(file_crc(0, "123456789", 9), 0xe3069283);
+	assert_int_equal(file_crc(file_crc(0, "1234", 4), "56789", 5), 0xe3069283);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_saved_is_loaded_again),
+		cmocka_unit_test(no_flow_is_lost_or_saved_twice_while_others_change),
+		cmocka_unit_test(an_empty_table_is_saved_and_loaded),
+		cmocka_unit_test(what_does_not_fit_is_refused_and_counted),
+		cmocka_unit_test(a_file_that_is_damaged_in_any_byte_is_refused),
+		cmocka_unit_test(a_file_that_is_cut_off_or_longer_is_refused),
+		cmocka_unit_test(flows_that_cannot_be_are_refused),
+		cmocka_unit_test(a_file_that_changes_while_it_is_loaded_is_noticed),
+		cmocka_unit_test(a_disk_that_is_full_leaves_the_old_file),
+		cmocka_unit_test(the_checksum_is_crc32c),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,216 @@
+// Loads flows from a file, in slices: first the whole file is checked, then it is read again and
+// applied. Control thread.
+#include "flow/file.h"
+
+#include <errno.h>
+#include <rte_byteorder.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SLICE_FLOWS = 2048 };
+
+struct flow_load {
+	char *name;
+	int fd;
+	uint64_t n_flows, saved_ms;
+	uint32_t n_actions, wanted_crc;
+	struct flow_loaded loaded;
+	uint64_t checked, applied; // flows
+	bool is_checked;
+	uint32_t crc;
+	uint32_t *slice_crc; // by slice, so that it is noticed if the file changes
+	uint8_t (*action)[FILE_RECORD_BYTES];
+	struct file_flow record[SLICE_FLOWS];
+	struct flow_change change[SLICE_FLOWS];
+	int result[SLICE_FLOWS];
+};
+
+static int read_at(const struct flow_load *load, void *to, size_t n, uint64_t offset,
+	struct error *error)
+{
+	for (uint8_t *at = to; n;) {
+		ssize_t got = pread(load->fd, at, n, offset);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return error_set(error, -errno, "cannot read %s: %s", load->name,
+				strerror(errno));
+		if (!got)
+			return error_set(error, -EINVAL, "%s has become shorter", load->name);
+		at += got;
+		offset += got;
+		n -= got;
+	}
+	return 0;
+}
+
+static int open_file(struct flow_load *load, struct error *error)
+{
+	struct file_header header;
+	struct stat status;
+
+	if (fstat(load->fd, &status))
+		return error_set(error, -errno, "cannot read %s: %s", load->name, strerror(errno));
+	if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < sizeof(header))
+		return error_set(error, -EINVAL, "%s is not a file of flows", load->name);
+	int err = read_at(load, &header, sizeof(header), 0, error);
+	if (!err)
+		err = file_header_check(&header, status.st_size, load->name, error);
+	if (err)
+		return err;
+	load->n_flows = rte_le_to_cpu_64(header.n_flows);
+	load->n_actions = rte_le_to_cpu_32(header.n_actions);
+	load->saved_ms = rte_le_to_cpu_64(header.saved_ms);
+	load->wanted_crc = rte_le_to_cpu_32(header.records_crc);
+	load->slice_crc = calloc(load->n_flows / SLICE_FLOWS + 1, sizeof(*load->slice_crc));
+	load->action = calloc(load->n_actions + 1, sizeof(*load->action));
+	if (!load->slice_crc || !load->action)
+		return error_set(error, -ENOMEM, "not enough memory to load flows from %s",
+			load->name);
+	return 0;
+}
+
+struct flow_load *flow_load_open(int fd, const char *name, struct error *error)
+{
+	struct flow_load *load = calloc(1, sizeof(*load));
+
+	if (!load) {
+		error_set(error, -ENOMEM, "not enough memory to load flows from %s", name);
+		close(fd);
+		return NULL;
+	}
+	load->fd = fd;
+	load->name = strdup(name);
+	if (!load->name)
+		error_set(error, -ENOMEM, "not enough memory to load flows from %s", name);
+	if (load->name && !open_file(load, error))
+		return load;
+	flow_load_close(load);
+	return NULL;
+}
+
+// Reads the slice that begins with flow `first`. Returns how many flows it has, or -errno.
+static int read_slice(struct flow_load *load, uint64_t first, struct error *error)
+{
+	const unsigned n = MIN_OF(load->n_flows - first, SLICE_FLOWS);
+	int err = read_at(load, load->record, n * sizeof(*load->record),
+		(1 + first) * FILE_RECORD_BYTES, error);
+	struct error reason;
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < n; i++)
+		if (file_flow_read(&load->record[i], load->n_actions, &load->change[i], &reason))
+			return error_set(error, -EINVAL, "%s: flow %llu: %s", load->name,
+				(unsigned long long)(first + i + 1), reason.text);
+	return n;
+}
+
+// After the flows: their actions, and the checksum.
+static int check_end(struct flow_load *load, struct error *error)
+{
+	const size_t n_bytes = (size_t)load->n_actions * FILE_RECORD_BYTES;
+	int err = read_at(load, load->action, n_bytes, (1 + load->n_flows) * FILE_RECORD_BYTES,
+		error);
+
+	if (err)
+		return err;
+	load->crc = file_crc(load->crc, load->action, n_bytes);
+	if (load->crc != load->wanted_crc)
+		return error_set(error, -EINVAL, "%s is damaged (its checksum differs)",
+			load->name);
+	load->is_checked = true;
+	return 0;
+}
+
+int flow_load_check(struct flow_load *load, struct error *error)
+{
+	int n = read_slice(load, load->checked, error);
+
+	if (n < 0)
+		return n;
+	for (int i = 0; i < n; i++)
+		*(load->change[i].key.family == 6 ? &load->loaded.n6 : &load->loaded.n4) += 1;
+	load->crc = file_crc(load->crc, load->record, n * sizeof(*load->record));
+	load->slice_crc[load->checked / SLICE_FLOWS] =
+		file_crc(0, load->record, n * sizeof(*load->record));
+	load->checked += n;
+	return load->checked < load->n_flows ? 1 : check_end(load, error);
+}
+
+const void *flow_load_actions(const struct flow_load *load, uint32_t *n)
+{
+	*n = load->n_actions;
+	return load->action;
+}
+
+// From the time at saving to that at loading: what has a fixed end may have passed it.
+static void adjust(struct flow_change *change, uint64_t passed_ms)
+{
+	if (change->life == FLOW_FIXED_END)
+		change->lasts_ms -= MIN_OF(change->lasts_ms, passed_ms);
+	else
+		change->idle_ms = MIN_OF(change->idle_ms + passed_ms, FLOW_MAX_LASTS_MS);
+}
+
+static void note_results(struct flow_load *load, unsigned n)
+{
+	struct flow_loaded *loaded = &load->loaded;
+
+	for (unsigned i = 0; i < n; i++) {
+		loaded->n_applied += !load->result[i];
+		if (!load->result[i])
+			continue;
+		if (!loaded->n_refused++) {
+			loaded->first_refused = load->applied + i + 1;
+			loaded->first_error = load->result[i];
+		}
+	}
+}
+
+int flow_load_apply(struct flow_load *load, struct flow_table *table,
+	const struct flow_load_options *options, uint64_t now, struct error *error)
+{
+	const uint64_t passed_ms = options->wall_ms > load->saved_ms && load->saved_ms
+	                                   ? options->wall_ms - load->saved_ms
+	                                   : 0;
+
+	if (!load->is_checked)
+		return error_set(error, -EINVAL, "%s has not been checked", load->name);
+	int n = read_slice(load, load->applied, error);
+	if (n >= 0 && load->slice_crc[load->applied / SLICE_FLOWS] !=
+			      file_crc(0, load->record, n * sizeof(*load->record)))
+		n = error_set(error, -EINVAL,
+			"%s has changed while it was loaded; %llu flows were applied", load->name,
+			(unsigned long long)load->loaded.n_applied);
+	if (n < 0)
+		return n;
+	for (int i = 0; i < n; i++) {
+		struct flow_change *change = &load->change[i];
+		change->action = options->action[change->action];
+		adjust(change, passed_ms);
+		if (!options->keeps_counters)
+			change->packets = change->bytes = 0;
+	}
+	flow_change(table, load->change, n, now, load->result);
+	note_results(load, n);
+	load->applied += n;
+	return load->applied < load->n_flows;
+}
+
+struct flow_loaded flow_load_result(const struct flow_load *load)
+{
+	return load->loaded;
+}
+
+void flow_load_close(struct flow_load *load)
+{
+	if (!load)
+		return;
+	close(load->fd);
+	free(load->name);
+	free(load->slice_crc);
+	free(load->action);
+	free(load);
+}

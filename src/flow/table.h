@@ -1,0 +1,202 @@
+// The parts of a flow table. Control thread.
+#pragma once
+
+#include "flow/flow.h"
+#include "flow/layout.h"
+#include "flow/lookup.h"
+#include "rcu/rcu.h"
+
+// The lines of one family, and its flow numbers: first + 1 to first + max.
+struct index {
+	bool is6;
+	union line *lines;
+	uint32_t n_lines;
+	uint32_t first, max;
+	uint32_t top;  // numbers up to first + top have been used
+	uint32_t free; // a number that is free again, which leads to the next one (line_of)
+	uint32_t n, n_ending;
+	uint64_t n_moves, n_full;
+};
+
+// A flow that workers cannot find any more, until a grace period has passed.
+struct ending {
+	struct flow_key key;
+	uint32_t flow, action;
+	enum flow_reason reason;
+};
+
+// By flow number: how it ends. The tick is the one at which it was added; of a fixed end, the one
+// at which it ends.
+enum { LIFE_TICK_BITS = 24, LIFE_TICK = (1 << LIFE_TICK_BITS) - 1 };
+enum { LIFE_ALIVE = 1 << 24, LIFE_SHIFT = 28 };
+
+// Flows are visited in blocks; a block is not visited before anything in it may be due.
+enum { BLOCK_FLOWS = 512 };
+
+// A flow with so many packets on a worker that their number does not fit into its counter: how
+// often the counter's top bit has changed.
+struct carry {
+	uint32_t flow;
+	uint16_t worker;
+	bool was_set;
+	uint64_t n_changes;
+};
+
+// A step of the search for space: the line that an entry of the parent's line may move to.
+enum { MAX_STEPS = 1000, NO_PARENT = UINT16_MAX };
+struct step {
+	uint32_t line;
+	uint16_t parent;
+	uint8_t slot; // in the parent's line
+};
+
+struct flow_table {
+	struct flow_view view;
+	struct index index[2]; // IPv4, IPv6
+	struct flow_settings settings;
+	uint32_t end; // flow numbers are below this
+	uint64_t bytes;
+	const char *lookup, *hash;
+
+	uint32_t *line_of; // by flow number: its line; of a free one, the next free one
+	uint32_t *life;    // by flow number; 0: free
+	uint32_t *due;     // by block: tick at which to visit it
+	uint32_t n_blocks, hand;
+	uint32_t turn_tick; // at which the hand last started
+	uint32_t timeout_ticks[FLOW_TIMEOUTS + 1];
+
+	struct record6 *records6;
+	struct shadow *shadow;
+	uint64_t n_published, guard;
+
+	struct rcu_defer defer;
+	struct ending *ending; // beside the blocks of `defer`
+	uint32_t ending_head, ending_tail;
+	uint64_t now; // of the latest call that passed it
+	struct carry *carry;
+	size_t n_carries, carry_capacity;
+	uint64_t n_added, n_ended[FLOW_REACHED_END + 1];
+	struct step steps[MAX_STEPS];
+};
+
+// An entry of a line, outside of it.
+struct entry {
+	struct flow_key4 key; // IPv4
+	uint32_t flow, action;
+	uint16_t tag; // IPv6
+};
+
+struct place {
+	uint32_t line;
+	unsigned slot;
+};
+
+static inline struct index *index_of(struct flow_table *table, uint8_t family)
+{
+	return &table->index[family == 6];
+}
+
+// The family of a flow number.
+static inline bool number_is6(const struct flow_table *table, uint32_t flow)
+{
+	return flow > table->view.first6;
+}
+
+static inline struct index *index_with(struct flow_table *table, uint32_t flow)
+{
+	return &table->index[number_is6(table, flow)];
+}
+
+static inline struct record6 *record_of(const struct flow_table *table, uint32_t flow)
+{
+	return &table->records6[flow - table->view.first6];
+}
+
+// place.c: where entries are.
+// False: there is no such flow.
+bool place_find(const struct flow_table *table, const struct flow_key *key, uint64_t hash,
+	struct place *place);
+// The place of a flow that is in the table.
+struct place place_of(const struct flow_table *table, uint32_t flow);
+struct entry place_get(const struct flow_table *table, const struct index *index,
+	struct place place);
+// Puts an entry in, moving others if that is necessary. -ENOSPC: there is no place; nothing has
+// changed.
+int place_insert(struct flow_table *table, struct index *index, const struct entry *entry,
+	uint64_t hash);
+void place_erase(struct flow_table *table, struct index *index, struct place place);
+// Replaces an action.
+void place_set_action(struct flow_table *table, struct index *index, struct place place,
+	uint32_t action);
+
+// numbers.c: flow numbers.
+// FLOW_NONE: all are used, or wait for workers. Its counters are 0.
+uint32_t number_take(struct flow_table *table, struct index *index);
+// Makes a number free that no worker uses any more.
+void number_give(struct flow_table *table, uint32_t flow);
+
+// So many ticks into the future a packet may have been seen: clocks of cores differ a little.
+enum { EARLY_TICKS = 64 };
+
+static inline uint32_t idle_since(uint32_t seen, uint32_t tick)
+{
+	const uint32_t idle = (tick - seen) & LIFE_TICK;
+
+	return idle > LIFE_TICK - EARLY_TICKS ? 0 : idle;
+}
+
+// How many ticks before `tick` the last packet of a flow was; if there was none, how long the flow
+// has been there, or 0 if it has a fixed end. *any: the bits of its counters of packets. Control
+// thread; for the hand, which does this for each flow.
+static inline uint32_t idle_of(const struct flow_table *table, uint32_t flow, uint32_t tick,
+	uint64_t *any)
+{
+	const uint32_t life = table->life[flow];
+	uint32_t idle = life >> LIFE_SHIFT == FLOW_FIXED_END ? LIFE_TICK : idle_since(life, tick);
+
+	*any = 0;
+	for (unsigned worker = 0; worker < table->settings.n_workers; worker++) {
+		const uint64_t word =
+			__atomic_load_n(&table->view.count[worker][flow].packets_and_seen,
+				__ATOMIC_RELAXED);
+		*any |= word;
+		idle = word ? MIN_OF(idle, idle_since(word, tick)) : idle;
+	}
+	return idle == LIFE_TICK ? 0 : idle;
+}
+
+// count.c: counters.
+// The sums over all workers.
+struct count_sum {
+	uint64_t packets, bytes;
+};
+struct count_sum count_sum(const struct flow_table *table, uint32_t flow);
+// For a flow that starts with so many packets on worker 0. 0, or -ENOMEM.
+int carry_start(struct flow_table *table, uint32_t flow, uint64_t packets);
+// Notes counters of a flow whose top bit is set. / Looks at all that were noted before; to be
+// called several times in an hour, as are counters to be noted.
+void carry_note(struct flow_table *table, uint32_t flow);
+void carry_follow(struct flow_table *table);
+void carry_forget(struct flow_table *table, uint32_t flow);
+
+// change.c
+// Takes a flow out of what workers find; it is told and its number is free after a grace period.
+// Waits for workers if too many are pending.
+void change_end(struct flow_table *table, struct index *index, struct place place,
+	enum flow_reason reason);
+// rcu_defer's callback.
+void change_free(void *ctx, struct rcu_block block);
+
+// What is said of a flow, alive or ended. `key` and `action` are the caller's.
+struct flow_info info_of(const struct flow_table *table, uint32_t flow, uint64_t now);
+
+// age.c: when flows end.
+void age_open(struct flow_table *table);
+// The tick at which the flow may end at the earliest, if it has no more packets; `tick` is now. For
+// an endless one, when to look at it again.
+uint32_t age_due(const struct flow_table *table, uint32_t flow, uint32_t tick);
+// The block of the flow is to be visited then, or before.
+void age_expect(struct flow_table *table, uint32_t flow, uint32_t due);
+// Rounded up. / Rounded down.
+uint32_t age_ticks(const struct flow_table *table, uint64_t ms);
+uint64_t age_ms(const struct flow_table *table, uint64_t ticks);
