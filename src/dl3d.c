@@ -53,7 +53,8 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 	if (!h->rcu)
 		goto no_rcu;
 	h->live = (struct fib_live){.rcu = h->rcu};
-	if (datapath_open(&h->path, h->ports, &h->live, h->taps, error))
+	if (datapath_open(&h->path, h->ports, &(struct datapath_tables){.live = &h->live}, h->taps,
+		    error))
 		goto no_path;
 	api_swap(h, h->fib);
 	if (port_start(h->ports, error) || datapath_start(h->path, error))

@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "base/idle.h"
 #include "fib/fib_fast.h"
+#include "flow/flow_fast.h"
 #include "port/port_fast.h"
 #include "rcu/rcu_fast.h"
 #include "stats/stats.h"
@@ -27,6 +28,9 @@ enum burst_has {
 	BURST_RPF = 1 << 7,         // a bit in strict_mask or loose_mask
 	BURST_FRAGMENTS = 1 << 8,   // a bit in fragment_mask
 	BURST_TEMPLATES = 1 << 9,   // a bit in template_mask
+	BURST_FLOWS = 1 << 10,      // a bit in flow_mask
+	BURST_MARKS = 1 << 11,      // a bit in mark_mask
+	BURST_MIRRORS = 1 << 12,    // a bit in mirror_mask
 };
 
 // Structure of arrays: element i of each array, and bit i of each mask, belong to packet i. If all
@@ -132,6 +136,8 @@ struct worker {
 	const struct port_state *states; // by port index
 	const struct rcu_readers *rcu;
 	const struct fib_live *live;
+	const struct flow_view *flows; // NULL: none
+	const bool *drops_missing;     // packets without a flow; atomic, relaxed
 	struct stats_worker *stat;
 	const bool *stop;                       // atomic, relaxed
 	const struct datapath_variant *variant; // of the steps, chosen for the CPU

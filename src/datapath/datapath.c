@@ -18,8 +18,8 @@ struct path {
 	struct stats_worker *stat[STATS_MAX_WORKERS];
 };
 
-static int add_worker(struct path *path, const struct fib_live *live, struct tap_table *taps,
-	struct error *error)
+static int add_worker(struct path *path, const struct datapath_tables *tables,
+	struct tap_table *taps, struct error *error)
 {
 	unsigned worker = path->n_workers;
 	struct worker *w = pages_alloc(sizeof(*w));
@@ -34,8 +34,10 @@ static int add_worker(struct path *path, const struct fib_live *live, struct tap
 	pages_keep_small(stat, offsetof(struct stats_worker, hop[STATS_FEW_HOPS]));
 	w->io = port_worker(path->ports, worker);
 	w->states = port_states(path->ports);
-	w->rcu = rcu_readers(live->rcu);
-	w->live = live;
+	w->rcu = rcu_readers(tables->live->rcu);
+	w->live = tables->live;
+	w->flows = tables->flows;
+	w->drops_missing = tables->drops_missing;
 	w->stat = stat;
 	w->tap = taps ? tap_worker(taps, worker) : NULL;
 	w->stop = &path->stop;
@@ -57,7 +59,7 @@ static bool has_passed(void *rcu, uint64_t token)
 	return rcu_has_passed(rcu, token);
 }
 
-int datapath_open(struct path **out, struct port_table *ports, const struct fib_live *live,
+int datapath_open(struct path **out, struct port_table *ports, const struct datapath_tables *tables,
 	struct tap_table *taps, struct error *error)
 {
 	struct path *path = calloc(1, sizeof(*path));
@@ -65,9 +67,9 @@ int datapath_open(struct path **out, struct port_table *ports, const struct fib_
 	if (!path)
 		return error_set(error, -ENOMEM, "not enough memory for the datapath");
 	path->ports = ports;
-	port_set_grace(ports, &(struct port_grace){start_grace, has_passed, live->rcu});
+	port_set_grace(ports, &(struct port_grace){start_grace, has_passed, tables->live->rcu});
 	while (path->n_workers < port_n_workers(ports)) {
-		int err = add_worker(path, live, taps, error);
+		int err = add_worker(path, tables, taps, error);
 		if (err) {
 			datapath_close(path);
 			return err;

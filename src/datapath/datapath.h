@@ -3,17 +3,25 @@
 
 #include "base/error.h"
 #include "fib/fib.h"
+#include "flow/flow_fast.h"
 #include "port/port.h"
 #include "stats/stats.h"
 #include "tap/tap.h"
 
 struct path;
 
+// What workers look packets up in.
+struct datapath_tables {
+	const struct fib_live *live;   // its `rcu` is set
+	const struct flow_view *flows; // NULL: none
+	const bool *drops_missing;     // packets without a flow; atomic, relaxed; only with flows
+};
+
 // Creates one worker for each worker of the plan of `ports`; none is started. `taps` receives
-// punted packets; NULL: ports have no TAP interfaces. `ports`, `live` (its
-// `rcu` is set) and `taps` are borrowed; `ports` closes devices that vanish after grace periods.
+// punted packets; NULL: ports have no TAP interfaces. `ports`, what `tables` points to and `taps`
+// are borrowed; `ports` closes devices that vanish after grace periods.
 // Returns 0, or -errno with `error` set.
-int datapath_open(struct path **out, struct port_table *ports, const struct fib_live *live,
+int datapath_open(struct path **out, struct port_table *ports, const struct datapath_tables *tables,
 	struct tap_table *taps, struct error *error);
 // Launches the workers.
 int datapath_start(struct path *path, struct error *error);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Lines are filled to three quarters: docs/adr/0012-flow-table.md.
+// Lines are filled to three quarters: docs/adr/0014-flow-table.md.
 enum { FULL_SHARE = 3, FULL_OF = 4 };
 
 static uint32_t lines_for(uint32_t max, unsigned n_slots)

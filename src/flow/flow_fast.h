@@ -31,6 +31,19 @@ static inline uint32_t flow_kind4(uint16_t vrf, uint8_t proto)
 	return (vrf & 0xff) | (uint32_t)proto << 8 | (uint32_t)(vrf >> 8 & 0xf) << 16;
 }
 
+// What happens to the packets of a flow: one aligned word. Many flows share an action.
+enum flow_verb { FLOW_BY_ROUTE, FLOW_TO_HOP, FLOW_DROP, FLOW_PUNT, N_FLOW_VERBS };
+enum { FLOW_KEEP_DSCP = 64, FLOW_NO_MIRROR = 0xffff };
+struct flow_action {
+	uint32_t held;       // FLOW_TO_HOP: the number of a held next hop (fib_hold), else 0
+	uint32_t subscriber; // 0: none
+	uint32_t zero;
+	uint16_t mirror; // interface that gets a copy of each packet, or FLOW_NO_MIRROR
+	uint8_t verb;    // enum flow_verb
+	uint8_t dscp;    // to be set: 0 to 63, or FLOW_KEEP_DSCP
+} __attribute__((aligned(16)));
+_Static_assert(sizeof(struct flow_action) == 16, "one 16-byte word");
+
 // The counters of a flow on one worker: packets (40 bits) above the tick of the last one (24 bits),
 // and bytes. Written only by that worker; by the control thread while no worker can find the flow.
 struct flow_count {
@@ -85,6 +98,7 @@ struct flow_view {
 	flow_hash6_fn *hash6;
 	flow_begin4_fn *begin4, *continue4, *end4;
 	flow_begin6_fn *begin6, *continue6, *end6;
+	const struct flow_action *actions;          // by number; each is written before it is used
 	struct flow_count *count[FLOW_MAX_WORKERS]; // by worker, then by flow number
 	struct flow_secret secret;
 } LINE_ALIGNED;
