@@ -77,14 +77,6 @@ class Short:
         assert has_failed or forwarded, where
         return has_failed
 
-    def last(self) -> int:
-        """The number of allocations at a start, found by bisection."""
-        low, high = 0, MOST
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.check(middle) else (low, middle)
-        return low
-
 
 @pytest.fixture(params=["static", "linux"])
 def short(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Short]:
@@ -104,7 +96,7 @@ def a_start_without_memory_ends_in_a_sentence(short: Short) -> None:
 @pytest.mark.long
 def each_allocation_of_a_start_may_fail(short: Short) -> None:
     """Some dozens of starts."""
-    last = short.last()
-    assert last > 20
-    for number in range(1, last + 1):
-        assert short.check(number)
+    number = 1  # two starts may differ by a few allocations, depending on what the threads do first
+    while short.check(number):
+        number += 1
+    assert 20 < number < MOST

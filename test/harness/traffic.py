@@ -8,11 +8,15 @@ from dataclasses import dataclass, field
 from harness.wire import Wire, wait_until
 
 NUMBER = struct.Struct("!I")
+WINDOW = 128  # packets under way: fewer than any ring holds, so that a late thread makes none overflow
 
 
 @dataclass
 class Traffic:
-    """Sends `frame` repeatedly with a number in its last four bytes; start and stop, then read the log."""
+    """Sends `frame` repeatedly with a number in its last four bytes; start and stop, then read the log.
+
+    After WINDOW lost packets it sends no more.
+    """
 
     source: Wire
     frame: bytes
@@ -45,16 +49,19 @@ class Traffic:
         start = time.monotonic()
         while not self._stop.is_set():
             due = int((time.monotonic() - start) * self.rate_pps)
-            while self.n_sent < due:
+            while self.n_sent < due and self.n_sent - self._n_out() < WINDOW:
                 self.source.send(self.frame[: -NUMBER.size] + NUMBER.pack(self.n_sent))
                 self.n_sent += 1
             time.sleep(0.001)
+
+    def _n_out(self) -> int:
+        return sum(map(len, self.came_out.values()))
 
     def _receive(self) -> None:
         while not self._stop.is_set() or time.monotonic() < self._deadline():
             for name, wire in self.sinks.items():
                 self.came_out[name] += [NUMBER.unpack(frame[-NUMBER.size :])[0] for frame in wire.drain()]
-            if self._stop.is_set() and sum(map(len, self.came_out.values())) >= self.n_sent:
+            if self._stop.is_set() and self._n_out() >= self.n_sent:
                 return
             time.sleep(0.001)
 
