@@ -267,9 +267,9 @@ static void a_second_fib_gets_the_same_numbers(void **state)
 // the number of the latest is shown to workers.
 enum { N_WORKERS = 2, N_SLOTS = 8, N_ADDRESSES = 5, RELOAD_EVERY = 500 };
 #ifdef __SANITIZE_THREAD__
-enum { N_CHANGES = 5000 };
+enum { N_CHANGES = 2000, N_LOOKUPS = 200 };
 #else
-enum { N_CHANGES = 40000 };
+enum { N_CHANGES = 40000, N_LOOKUPS = 1000 };
 #endif
 
 struct watch {
@@ -370,12 +370,12 @@ static void workers_see_the_hop_of_a_number_whatever_changes(void **state)
 		assert_int_equal(pthread_create(&thread[i], NULL, run_worker, &watch[i]), 0);
 	}
 	const uint64_t start_ns = clock_now_ns();
-	for (unsigned n = 0; n < N_CHANGES || !all_have_looked(watch, 1000); n++) {
+	for (unsigned n = 0; n < N_CHANGES || !all_have_looked(watch, N_LOOKUPS); n++) {
 		change_slot(live.fib, shown, n % N_SLOTS);
 		if (n % RELOAD_EVERY == 0)
 			reload(&live);
 		rcu_poll(rcu);
-		assert_true(clock_now_ns() - start_ns < 100000000000);
+		assert_true(clock_now_ns() - start_ns < 400000000000);
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < N_WORKERS; i++)

@@ -19,9 +19,9 @@
 // The flow of each key always has actions of its own subscriber, which come and go.
 enum { N_WORKERS = 2, N_WATCHED = 32 };
 #ifdef __SANITIZE_THREAD__
-enum { N_CHANGES = 20000 };
+enum { N_CHANGES = 10000, N_LOOKUPS = 200 };
 #else
-enum { N_CHANGES = 200000 };
+enum { N_CHANGES = 200000, N_LOOKUPS = 1000 };
 #endif
 
 struct watch {
@@ -111,12 +111,12 @@ static void workers_see_what_an_action_means_whatever_changes(void **state)
 		assert_int_equal(pthread_create(&thread[i], NULL, run_worker, &watch[i]), 0);
 	}
 	for (unsigned n = 0;
-		n < N_CHANGES || !all_have_looked(watch, 1000) || table->actions.max > n / 2;
+		n < N_CHANGES || !all_have_looked(watch, N_LOOKUPS) || table->actions.max > n / 2;
 		n++) { // until numbers were used again
 		change_action(table, n / 2 % N_WATCHED, n % 2 ? 4 : 6);
 		if (n % 16 == 0)
 			flow_age(table, TESTING_HZ);
-		assert_true(clock_now_ns() - start_ns < 100000000000);
+		assert_true(clock_now_ns() - start_ns < 400000000000);
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < N_WORKERS; i++)
