@@ -97,7 +97,7 @@ void flow_attach(struct flow_table *table, struct rcu *rcu);
 void flow_detach(struct flow_table *table);
 
 // The number of an action, which is in use until flow_action_unuse was called as often, and nothing
-// else uses it: flows that have it do. Equal actions have one number. -EINVAL: an unknown verb, a
+// else uses it: flows that have it do. Equal actions have one number. -EINVAL: an unknown kind, a
 // DSCP out of range, a next hop without FLOW_TO_HOP or FLOW_TO_HOP without one; -ENOSPC: there is
 // no number left; may wait for workers then. With `error` set. Control thread.
 int flow_action_use(struct flow_table *table, const struct flow_action *action, uint32_t *number,

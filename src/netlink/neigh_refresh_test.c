@@ -1,5 +1,5 @@
 // The kernel resolves the neighbours of held hops, of which it sees no packet. A veth whose other
-// end, in a namespace of its own, answers; the mirror hears of neighbours only. Tests only.
+// end, in a namespace of its own, answers; the mirror gets events of neighbours only. Tests only.
 #include "netlink/fake_linux.h"
 
 #include "base/clock.h"
