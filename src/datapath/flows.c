@@ -25,8 +25,12 @@ static uint32_t hold(uint16_t iface, const char *via)
 
 int flows_open(void **state)
 {
+	struct fib_hop hop = {.kind = FIB_VIA, .iface = OTHER};
+
 	vlans_open(state);
 	unresolved = hold(OTHER, "10.2.0.99");
+	assert_true(fib_held_hop(fake.fib, unresolved, &hop));
+	fake_route(0, "10.50.0.0/16", &hop);
 	return 0;
 }
 

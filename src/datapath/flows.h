@@ -8,7 +8,7 @@
 // with one whose lookups do.
 enum { FLOWS_CASES = 2 * FAKE_VARIANTS };
 
-// vlans_open, and next hops for flows.
+// vlans_open, next hops for flows, and a route to 10.50.0.0/16 via flows_to_unresolved().
 int flows_open(void **state);
 int flows_close(void **state);
 // fake_reset; the worker has an empty table of flows. Packets without a flow go by route.
