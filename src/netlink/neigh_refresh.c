@@ -1,7 +1,8 @@
 // Keeps neighbours used by workers resolved: the kernel does not see their packets and would expire
-// the entries. Gateways are marked managed (NTF_EXT_MANAGED, Linux 5.16: the kernel keeps them
-// resolved); hosts and, on older kernels, gateways are probed once they are stale. Control thread;
-// works in small steps.
+// the entries. Gateways, of routes and of held hops, are marked managed (NTF_EXT_MANAGED, Linux
+// 5.16: the kernel keeps them resolved); hosts and, on older kernels, gateways are probed once they
+// are stale. Those of held hops are resolved on older kernels, too: the kernel gets no packets for
+// them. Control thread; works in small steps.
 #include "base/vector.h"
 #include "netlink/inside.h"
 #include "netlink/mirror_inside.h"
@@ -25,6 +26,7 @@ enum phase { PHASE_GATEWAYS, PHASE_NEIGHBOURS, PHASE_REST };
 struct gateway {
 	int ifindex;
 	struct wire_addr addr;
+	bool is_held; // of a held hop
 };
 
 struct neigh_refresh {
@@ -36,6 +38,7 @@ struct neigh_refresh {
 	uint32_t neighbour;      // cursor
 	struct gateway *gateway; // of this round, sorted once it is complete
 	size_t n_gateways, capacity;
+	size_t next_gateway;
 	bool cannot_manage; // not supported by this kernel
 	uint64_t n_managed, n_counted;
 };
@@ -161,7 +164,7 @@ static void manage(struct neigh_refresh *refresh, const struct gateway *gateway)
 // Turns it into an ordinary entry that is revalidated when Linux uses it next.
 static void give_back(struct neigh_refresh *refresh, const struct neighbour *neighbour)
 {
-	struct gateway at = {neighbour->ifindex, neighbour->addr};
+	struct gateway at = {.ifindex = neighbour->ifindex, .addr = neighbour->addr};
 	struct request request = request_for(RTM_DELNEIGH, at.ifindex, &at.addr);
 	struct event_neighbour now;
 
@@ -178,11 +181,22 @@ static void give_back(struct neigh_refresh *refresh, const struct neighbour *nei
 
 static void probe(struct neigh_refresh *refresh, const struct neighbour *neighbour)
 {
-	struct gateway at = {neighbour->ifindex, neighbour->addr};
+	struct gateway at = {.ifindex = neighbour->ifindex, .addr = neighbour->addr};
 	struct event_neighbour now;
 
 	if (look_up(refresh, &at, &now) && now.state == NUD_STALE && now.has_mac)
 		write_neighbour(refresh, &now, NUD_PROBE, now.ext_flags);
+}
+
+// Has the kernel resolve it now, as a packet would.
+static void resolve(struct neigh_refresh *refresh, const struct gateway *gateway)
+{
+	struct request request = request_for(RTM_NEWNEIGH, gateway->ifindex, &gateway->addr);
+
+	request.head.nlmsg_flags |= NLM_F_CREATE;
+	request.neighbour.ndm_flags = NTF_USE;
+	refresh->writes++;
+	ask_kernel(refresh, &request, take_nothing, NULL);
 }
 
 static int order_of_gateways(const void *one, const void *other)
@@ -195,9 +209,10 @@ static int order_of_gateways(const void *one, const void *other)
 	return order ? order : memcmp(a->addr.bytes, b->addr.bytes, sizeof(a->addr.bytes));
 }
 
-static void add_gateway(struct neigh_refresh *refresh, const struct fib_hop *hop)
+static void add_gateway(struct neigh_refresh *refresh, const struct fib_hop *hop, bool is_held)
 {
-	struct gateway gateway = {ifaces_ifindex(refresh->netlink->mirror, hop->iface), hop->via};
+	struct gateway gateway = {ifaces_ifindex(refresh->netlink->mirror, hop->iface), hop->via,
+		is_held};
 
 	if (hop->kind != FIB_VIA || !gateway.ifindex ||
 		vector_reserve(&refresh->gateway, &refresh->capacity, refresh->n_gateways + 1,
@@ -213,18 +228,18 @@ static void add_hop(struct neigh_refresh *refresh, uint32_t id)
 	struct fib_hop_info info;
 	unsigned n;
 
-	if (!fib_hop_info(fib, id, &info) || !info.n_routes)
+	if (!fib_hop_info(fib, id, &info) || !(info.n_routes || info.is_held))
 		return;
 	if (info.hop.kind != FIB_GROUP) {
-		add_gateway(refresh, &info.hop);
+		add_gateway(refresh, &info.hop, info.is_held);
 		return;
 	}
 	n = fib_group_members(fib, &info.hop, member, EVENT_MAX_HOPS);
 	for (unsigned i = 0; i < n && i < EVENT_MAX_HOPS; i++)
-		add_gateway(refresh, &member[i].hop);
+		add_gateway(refresh, &member[i].hop, false);
 }
 
-// All gateways of all routes in the fib. Returns true when complete.
+// All gateways of all routes and held hops in the fib. Returns true when complete.
 static bool collect(struct neigh_refresh *refresh)
 {
 	struct fib_usage usage;
@@ -241,7 +256,7 @@ static bool collect(struct neigh_refresh *refresh)
 static bool is_gateway(const struct neigh_refresh *refresh, int ifindex,
 	const struct wire_addr *addr)
 {
-	struct gateway wanted = {ifindex, *addr};
+	struct gateway wanted = {.ifindex = ifindex, .addr = *addr};
 
 	return refresh->n_gateways && bsearch(&wanted, refresh->gateway, refresh->n_gateways,
 					      sizeof(wanted), order_of_gateways);
@@ -271,22 +286,40 @@ static bool look_at_neighbours(struct neigh_refresh *refresh)
 	return false;
 }
 
-// Marks the gateways that are not managed yet. The list is sorted and progress is not recorded, so
-// each call starts at the front and stops at the limit of writes.
-static bool manage_gateways(struct neigh_refresh *refresh)
+static bool is_resolved_or_asked(const struct neighbour *known)
+{
+	return known->state & (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_INCOMPLETE);
+}
+
+// Whether the kernel has to be told of a gateway.
+static bool needs_kernel(const struct neigh_refresh *refresh, const struct gateway *gateway)
 {
 	struct neighbour known;
 
-	for (size_t i = 0; i < refresh->n_gateways && !refresh->cannot_manage; i++) {
-		const struct gateway *gateway = &refresh->gateway[i];
+	if (refresh->cannot_manage && !gateway->is_held)
+		return false;
+	if (!neighbours_find(refresh->netlink->mirror->neighbours, gateway->ifindex, &gateway->addr,
+		    &known))
+		return true;
+	if (known.ext_flags & NTF_EXT_MANAGED || is_the_operators(known.state))
+		return false;
+	return !refresh->cannot_manage || !is_resolved_or_asked(&known);
+}
 
-		if (neighbours_find(refresh->netlink->mirror->neighbours, gateway->ifindex,
-			    &gateway->addr, &known) &&
-			(known.ext_flags & NTF_EXT_MANAGED || is_the_operators(known.state)))
+// Marks the gateways that are not managed yet, each once in a round.
+static bool manage_gateways(struct neigh_refresh *refresh)
+{
+	for (; refresh->next_gateway < refresh->n_gateways; refresh->next_gateway++) {
+		const struct gateway *gateway = &refresh->gateway[refresh->next_gateway];
+
+		if (!needs_kernel(refresh, gateway))
 			continue;
 		if (refresh->writes >= WRITES_PER_TICK)
 			return false;
-		manage(refresh, gateway);
+		if (!refresh->cannot_manage)
+			manage(refresh, gateway);
+		else
+			resolve(refresh, gateway);
 	}
 	return true;
 }
@@ -296,7 +329,7 @@ static void begin_round(struct neigh_refresh *refresh)
 	refresh->phase = PHASE_GATEWAYS;
 	refresh->hop = 1;
 	refresh->neighbour = 0;
-	refresh->n_gateways = refresh->n_counted = 0;
+	refresh->n_gateways = refresh->next_gateway = refresh->n_counted = 0;
 }
 
 void neigh_refresh_poll(struct neigh_refresh *refresh)
