@@ -80,25 +80,40 @@ static void cut(struct packet *p)
 			p->family == 4 ? WIRE_ICMP4_ECHO : WIRE_ICMP6_ECHO;
 }
 
+// An extension header before layer 4; `field`: fragment offset and flag.
+static void insert(struct packet *p, uint8_t header, uint8_t field)
+{
+	enum { AT = WIRE_ETHER_BYTES + WIRE_IP6_BYTES, BYTES = 8 };
+	struct wire_ip6 *ip6 = (void *)(p->plain.at + WIRE_ETHER_BYTES);
+
+	memmove(p->plain.at + AT + BYTES, p->plain.at + AT, p->plain.n - AT);
+	p->plain.n += BYTES;
+	memcpy(p->plain.at + AT, (uint8_t[BYTES]){ip6->next_header, [3] = field}, BYTES);
+	ip6->next_header = header;
+	ip6->payload_length_be = htobe16(be16toh(ip6->payload_length_be) + BYTES);
+}
+
 static void shape(struct packet *p)
 {
+	static const uint8_t extensions[] = {WIRE_PROTO_DESTINATION, WIRE_PROTO_ROUTING,
+		WIRE_PROTO_FRAGMENT}; // the last one: an atomic fragment
 	struct wire_ip4 *ip4 = (void *)(p->plain.at + WIRE_ETHER_BYTES);
-	struct wire_ip6 *ip6 = (void *)(p->plain.at + WIRE_ETHER_BYTES);
+	const bool is_first = p->shape == FIRST_FRAGMENT;
 
 	switch (p->shape) {
 	case FIRST_FRAGMENT:
 	case LATER_FRAGMENT:
 		if (p->family == 4)
-			ip4->fragment_be = htobe16(p->shape == FIRST_FRAGMENT ? 0x2000 : 0x0007);
+			ip4->fragment_be = htobe16(is_first ? 0x2000 : 0x0007);
 		else
-			ip6->next_header = WIRE_PROTO_FRAGMENT;
+			insert(p, WIRE_PROTO_FRAGMENT, is_first ? 1 : 7 << 3);
 		break;
 	case CUT:
 		cut(p);
 		break;
 	case EXTENSION:
 		if (p->family == 6)
-			ip6->next_header = dice(2) ? 60 : 43;
+			insert(p, extensions[dice(ARRAY_LEN(extensions))], 0);
 		break;
 	case ERROR_MESSAGE:
 		if (is_icmp(p))
@@ -183,8 +198,6 @@ static bool tuple_of(const struct packet *p, struct flow_tuple *tuple)
 	case FIRST_FRAGMENT:
 	case LATER_FRAGMENT:
 		return false;
-	case EXTENSION:
-		return p->family == 4;
 	case CUT:
 		return p->proto == 47;
 	default:

@@ -405,6 +405,34 @@ static void keys_are_in_the_first_buffer(void **state)
 			}
 }
 
+// Only what is walked by wire_transport6(): a chain of `n` empty headers of destination options.
+static void long_chains_have_no_flow(void **state)
+{
+	enum { AT = WIRE_ETHER_BYTES + WIRE_IP6_BYTES, BYTES = 8, MOST = 8 };
+	const struct flow_tuple tuple = flows_tuple(dsts[1]);
+
+	for (unsigned v = 0; v < FLOWS_CASES; v++)
+		for (unsigned n = 1; n <= MOST + 1; n++) {
+			struct bytes frame = frame_to(0, dsts[1]);
+			struct wire_ip6 *ip = (void *)(frame.at + WIRE_ETHER_BYTES);
+
+			for (unsigned i = 0; i < n; i++) {
+				memmove(frame.at + AT + BYTES, frame.at + AT, frame.n - AT);
+				memset(frame.at + AT, 0, BYTES);
+				frame.at[AT] = ip->next_header;
+				ip->next_header = WIRE_PROTO_DESTINATION;
+				frame.n += BYTES;
+			}
+			ip->payload_length_be = htobe16(frame.n - AT);
+			flows_reset(v);
+			flows_set(&tuple, flows_to(3));
+			fake_receive(0, &frame);
+			fake_run();
+			assert_int_equal(fake.device[n > MOST ? OUT : 3].n_sent, 1);
+			assert_int_equal(fake.stat.flow_fragments, 0);
+		}
+}
+
 static void without_flows_of_a_family_none_is_found(void **state)
 {
 	const struct flow_settings only6 = {.max6 = 10, .n_workers = 1, .hz = 2000000000};
@@ -467,6 +495,7 @@ int main(void)
 		cmocka_unit_test(sources_of_flows_are_checked),
 		cmocka_unit_test(messages_have_flows),
 		cmocka_unit_test(keys_are_in_the_first_buffer),
+		cmocka_unit_test(long_chains_have_no_flow),
 		cmocka_unit_test(without_flows_of_a_family_none_is_found),
 		cmocka_unit_test(cycles_are_told_under_enabled_steps),
 	};

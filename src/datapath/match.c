@@ -2,13 +2,12 @@
 // hop if the action gives one. Reads only. What the other actions do is the business of the step
 // flow. Worker.
 #include "datapath/steps.h"
-#include "wire/headers.h"
+#include "wire/transport.h"
 
 #include <endian.h>
 #include <netinet/in.h>
 
 enum { LAYER4_OF_IP4 = WIRE_ETHER_BYTES + WIRE_IP4_BYTES };
-enum { LAYER4_OF_IP6 = WIRE_ETHER_BYTES + WIRE_IP6_BYTES };
 enum { KEY4_AT = WIRE_ETHER_BYTES + offsetof(struct wire_ip4, ttl), PORTS_BYTES = 4 };
 
 static inline bool has_ports(uint8_t proto)
@@ -127,31 +126,47 @@ static uint64_t make_keys4(const struct burst *b, struct flow_key4 key[])
 	return keyless;
 }
 
-static bool is_extension(uint8_t header)
+// The part of an IPv6 packet in its first buffer, from its header on.
+static unsigned bytes_of6(const struct burst *b, uint16_t i)
 {
-	return header == IPPROTO_HOPOPTS || header == IPPROTO_ROUTING ||
-	       header == IPPROTO_FRAGMENT || header == IPPROTO_AH || header == IPPROTO_DSTOPTS ||
-	       header == IPPROTO_MH;
+	const struct wire_ip6 *ip = (const void *)(b->frame[i] + WIRE_ETHER_BYTES);
+
+	return MIN_OF(burst_contiguous_bytes(b, i) - (unsigned)WIRE_ETHER_BYTES,
+		(unsigned)WIRE_IP6_BYTES + be16toh(ip->payload_length_be));
+}
+
+// The transport header of a packet that is no fragment. False: there is none.
+static inline bool find_transport6(const uint8_t *packet, unsigned bytes,
+	struct wire_transport *transport)
+{
+	const uint8_t next = ((const struct wire_ip6 *)packet)->next_header;
+
+	if (likely(next == WIRE_PROTO_TCP || next == WIRE_PROTO_UDP)) {
+		*transport = (struct wire_transport){.proto = next, .offset = WIRE_IP6_BYTES};
+		return true;
+	}
+	wire_transport6(transport, packet, bytes);
+	return transport->verdict == WIRE_TRANSPORT_OK && transport->fragment == WIRE_FRAGMENT_NONE;
 }
 
 static inline bool make_key6(const struct burst *b, uint16_t i, struct flow_key6 *key)
 {
-	const uint8_t *frame = b->frame[i];
-	const struct wire_ip6 *ip = (const void *)(frame + WIRE_ETHER_BYTES);
-	const unsigned end = MIN_OF(burst_contiguous_bytes(b, i),
-		LAYER4_OF_IP6 + be16toh(ip->payload_length_be));
-	const uint8_t proto = ip->next_header;
+	const uint8_t *packet = b->frame[i] + WIRE_ETHER_BYTES;
+	const struct wire_ip6 *ip = (const void *)packet;
+	const unsigned bytes = bytes_of6(b, i);
+	struct wire_transport transport;
 	struct ports ports;
 
 	*key = (struct flow_key6){0};
-	if (is_extension(proto) || !read_ports(&ports, proto, proto == WIRE_PROTO_ICMP6,
-					   frame + LAYER4_OF_IP6, end - LAYER4_OF_IP6))
+	if (!find_transport6(packet, bytes, &transport) ||
+		!read_ports(&ports, transport.proto, transport.proto == WIRE_PROTO_ICMP6,
+			packet + transport.offset, bytes - transport.offset))
 		return false;
 	memcpy(key->src, ip->src, sizeof(key->src));
 	memcpy(key->dst, ip->dst, sizeof(key->dst));
 	key->src_port_be = ports.src_be;
 	key->dst_port_be = ports.dst_be;
-	key->proto = proto;
+	key->proto = transport.proto;
 	key->vrf = burst_vrf(b, i);
 	return true;
 }
@@ -167,10 +182,13 @@ static uint64_t make_keys6(const struct burst *b, struct flow_key6 key[])
 
 static bool is_fragment(const struct burst *b, uint16_t i)
 {
-	const void *ip = b->frame[i] + WIRE_ETHER_BYTES;
+	const uint8_t *packet = b->frame[i] + WIRE_ETHER_BYTES;
+	struct wire_transport transport;
 
-	return b->is_ip6 ? ((const struct wire_ip6 *)ip)->next_header == WIRE_PROTO_FRAGMENT
-	                 : is_fragment4(ip);
+	if (!b->is_ip6)
+		return is_fragment4((const void *)packet);
+	wire_transport6(&transport, packet, bytes_of6(b, i));
+	return transport.fragment != WIRE_FRAGMENT_NONE;
 }
 
 static __attribute__((noinline)) void count_fragments(struct worker *w, const struct burst *b,
