@@ -18,6 +18,21 @@ static void fill(void *array, size_t bytes)
 		((uint8_t *)array)[i] = dice(256);
 }
 
+// Bursts without flows are more frequent.
+static void deal_flows(struct burst *b)
+{
+	fill(&b->flow_mask, sizeof(b->flow_mask));
+	fill(&b->flow_hop_mask, sizeof(b->flow_hop_mask));
+	fill(&b->mark_mask, sizeof(b->mark_mask));
+	fill(&b->mirror_mask, sizeof(b->mirror_mask));
+	if (dice(2))
+		b->flow_mask = b->flow_hop_mask = 0;
+	if (dice(2))
+		b->mark_mask = 0;
+	if (dice(2))
+		b->mirror_mask = 0;
+}
+
 static void deal(struct burst *b)
 {
 	fill(b->mbuf, sizeof(b->mbuf));
@@ -29,6 +44,10 @@ static void deal(struct burst *b)
 	fill(b->port, sizeof(b->port));
 	fill(b->iif, sizeof(b->iif));
 	fill(b->vrf, sizeof(b->vrf));
+	fill(b->flow, sizeof(b->flow));
+	fill(b->action, sizeof(b->action));
+	fill(b->mirror, sizeof(b->mirror));
+	fill(b->dscp, sizeof(b->dscp));
 	fill(&b->own_source_mask, sizeof(b->own_source_mask));
 	fill(&b->linux_mask, sizeof(b->linux_mask));
 	fill(&b->redirect_mask, sizeof(b->redirect_mask));
@@ -37,6 +56,7 @@ static void deal(struct burst *b)
 	fill(&b->loose_mask, sizeof(b->loose_mask));
 	fill(&b->fragment_mask, sizeof(b->fragment_mask));
 	fill(&b->template_mask, sizeof(b->template_mask));
+	deal_flows(b);
 	b->n = dice(BURST_MAX + 1);
 	b->is_ip6 = dice(2);
 	b->has_one_port = dice(2);
@@ -57,6 +77,22 @@ static uint64_t any_mask(void)
 		return mask | (uint64_t)dice(UINT32_MAX) << 32 | dice(UINT32_MAX);
 	}
 	return mask;
+}
+
+static void expect_flow(const struct burst *b, unsigned at, const struct burst *from, unsigned i)
+{
+	assert_int_equal(b->flow_mask >> at & 1, from->flow_mask >> i & 1);
+	assert_int_equal(b->flow_hop_mask >> at & 1, from->flow_hop_mask >> i & 1);
+	assert_int_equal(b->mark_mask >> at & 1, from->mark_mask >> i & 1);
+	assert_int_equal(b->mirror_mask >> at & 1, from->mirror_mask >> i & 1);
+	if (from->flow_mask >> i & 1) {
+		assert_int_equal(b->flow[at], from->flow[i]);
+		assert_int_equal(b->action[at], from->action[i]);
+	}
+	if (from->mark_mask >> i & 1)
+		assert_int_equal(b->dscp[at], from->dscp[i]);
+	if (from->mirror_mask >> i & 1)
+		assert_int_equal(b->mirror[at], from->mirror[i]);
 }
 
 static void expect_packet(const struct burst *b, unsigned at, const struct burst *from, unsigned i)
@@ -81,6 +117,7 @@ static void expect_packet(const struct burst *b, unsigned at, const struct burst
 	assert_int_equal(b->loose_mask >> at & 1, from->loose_mask >> i & 1);
 	assert_int_equal(b->fragment_mask >> at & 1, from->fragment_mask >> i & 1);
 	assert_int_equal(b->template_mask >> at & 1, from->template_mask >> i & 1);
+	expect_flow(b, at, from, i);
 }
 
 static void packets_keep_what_belongs_to_them(void **state)

@@ -44,6 +44,7 @@ static void a_worker_has_only_the_steps_that_are_enabled(void **state)
 	assert_true(is_enabled("source", false) && !is_enabled("source", true));
 	assert_true(is_enabled("redirect", true) && is_enabled("redirect", false));
 	assert_true(is_enabled("check", true) && is_enabled("check", false));
+	assert_false(is_enabled("match", true) || is_enabled("flow", false));
 	fake.worker.tap = NULL;
 	datapath_enable_steps(&fake.worker);
 	assert_false(is_enabled("discovery", true));
