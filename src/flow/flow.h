@@ -79,6 +79,8 @@ struct flow_settings {
 // How many bytes a table takes when it is full. Lines, half of it, are taken at once, the rest as
 // flows are added. Any thread.
 uint64_t flow_bytes(const struct flow_settings *settings);
+// Whether flow_create would accept the settings: -EINVAL, -ENOMEM with `error` set. Any thread.
+int flow_check(const struct flow_settings *settings, struct error *error);
 // NULL with `error` set if the settings are invalid or there is not enough memory: neither address
 // space, nor available memory as Linux reports it. Control thread; owner: caller. `now`: of the
 // TSC.
