@@ -2,7 +2,6 @@
 // table and fake ports.
 #include "api/fixture.h"
 
-#include "api/flow_ended_file.h"
 #include "api/flows.h"
 #include "base/bits.h"
 #include "base/clock.h"
@@ -295,6 +294,25 @@ static void each_change_is_refused_by_itself(void **state)
 	check("flows", "{}", "nexthops", "0");
 }
 
+// One more than there may be, so that the control loop is not held up.
+static void a_batch_has_a_limit(void **state)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < 1001; i++)
+		json_array_append_new(list, json_object());
+	json_t *params = json_pack("{s:o}", "changes", list);
+	struct error error;
+	assert_null(method_flows_change(&ctx, params, &error));
+	assert_string_equal(error.text,
+		"parameter \"changes\": expected a list of 0 to 1000 members");
+	json_array_remove(list, 1000);
+	json_t *reply = method_flows_change(&ctx, params, &error);
+	assert_int_equal(json_array_size(json_object_get(reply, "results")), 1000);
+	json_decref(reply);
+	json_decref(params);
+}
+
 static void without_the_key_each_method_says_so(void **state)
 {
 	static const char *const methods[][2] = {{"flows", "{}"},
@@ -306,7 +324,7 @@ static void without_the_key_each_method_says_so(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
 		check(methods[i][0], methods[i][1], "error",
 			"\"there is no flow table: the configuration file has no key "
-		        "\\\"flow\\\"\"");
+			"\\\"flow\\\"\"");
 	check("status", "{}", "table.flow_bytes", "null");
 }
 
@@ -389,8 +407,8 @@ static void fill(void)
 		       "{\"do\": \"via\", \"dev\": \"right\"}") ", {\"op\": "
 								"\"add\", " KEY(
 									3) ", \"idle_s\": 300, "
-	                                                                   "\"action\": {\"do\": "
-	                                                                   "\"drop\"}}",
+									   "\"action\": {\"do\": "
+									   "\"drop\"}}",
 		3);
 }
 
@@ -682,12 +700,39 @@ static void each_ended_flow_is_a_line_of_the_file(void **state)
 	}
 	fclose(lines);
 	assert_int_equal(n, 300);
-	// A line that was cut off is ended before others are added.
-	lines = fopen(ended_path, "a");
+}
+
+static void a_line_that_was_cut_off_is_ended_first(void **state)
+{
+	char line[1024];
+
+	api_close_flows(&ctx);
+	FILE *lines = fopen(ended_path, "a");
 	fputs("{\"seq\": 3", lines);
 	fclose(lines);
 	open_flows();
-	assert_int_equal(truncate(ended_path, 0), 0);
+	change("{\"op\": \"add\", \"src\": \"2001:db8::1\", \"dst\": \"::5\", \"protocol\": 200, "
+	       "\"action\": {\"do\": \"punt\", \"subscriber\": 4294967295}}, {\"op\": \"delete\", "
+	       "\"src\": \"2001:db8::1\", \"dst\": \"::5\", \"protocol\": 200}",
+		2);
+	wait_for("flows.ended", "{}", "next", "1");
+	api_close_flows(&ctx);
+	lines = fopen(ended_path, "r");
+	assert_non_null(fgets(line, sizeof(line), lines));
+	assert_string_equal(line, "{\"seq\": 3\n");
+	assert_non_null(fgets(line, sizeof(line), lines));
+	json_t *json = json_loads(line, 0, NULL);
+	assert_non_null(json);
+	json_object_del(json, "ended_ms");
+	json_object_del(json, "idle_for_s");
+	json_t *whole = json_pack("{s:O}", "row", json);
+	expect(whole, "row",
+		"{\"seq\": 1, \"reason\": \"deleted\", \"src\": \"2001:db8::1\", \"dst\": \"::5\", "
+		"\"protocol\": 200, \"src_port\": 0, \"dst_port\": 0, \"vrf\": \"main\", \"do\": "
+		"\"punt\", \"subscriber\": 4294967295, \"packets\": 0, \"bytes\": 0}");
+	json_decref(whole);
+	json_decref(json);
+	fclose(lines);
 }
 
 static void a_reload_keeps_flows_and_their_next_hops(void **state)
@@ -773,6 +818,7 @@ int main(void)
 		TEST(tells_of_the_table),
 		TEST(a_next_hop_is_released_with_the_last_flow_that_has_it),
 		TEST(each_change_is_refused_by_itself),
+		TEST(a_batch_has_a_limit),
 		TEST(without_the_key_each_method_says_so),
 		TEST(a_full_table_refuses_and_keeps_what_it_has),
 		TEST(turns_pages),
@@ -787,6 +833,8 @@ int main(void)
 		TEST(the_program_may_end_during_a_job),
 		TEST(flows_end_and_are_told_in_order),
 		cmocka_unit_test_setup_teardown(each_ended_flow_is_a_line_of_the_file,
+			make_ctx_with_ended_file, close_ctx),
+		cmocka_unit_test_setup_teardown(a_line_that_was_cut_off_is_ended_first,
 			make_ctx_with_ended_file, close_ctx),
 		TEST(a_reload_keeps_flows_and_their_next_hops),
 		TEST(a_reload_that_fails_keeps_all_settings),
