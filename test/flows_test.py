@@ -25,7 +25,7 @@ SETTINGS: dict[str, Any] = {
 }
 FLOW: dict[str, Any] = {"ipv4": 300000, "ipv6": 1000, "timeouts": [1, 300], "file": "@FOLDER@/flows"}
 TO_C = {"do": "via", "via": "10.0.3.2", "dev": "c"}
-MANY, A_BATCH = 100000, 4000
+MANY, A_BATCH = 100000, 1000
 
 
 def _key(dst: str, **changed: Any) -> dict[str, Any]:

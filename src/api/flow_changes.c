@@ -7,8 +7,13 @@
 #include <rte_cycles.h>
 #include <string.h>
 
-// A request is a line of at most 1 MiB; a response, too.
-enum { MAX_CHANGES = 10000, MAX_LISTED = 1000, BATCH = 64, MAX_SECONDS = FLOW_MAX_LASTS_MS / 1000 };
+// So many take some ms, most of which is the reading of JSON; files are for more.
+enum {
+	MAX_CHANGES = 1000,
+	MAX_LISTED = MAX_CHANGES,
+	BATCH = 64,
+	MAX_SECONDS = FLOW_MAX_LASTS_MS / 1000
+};
 
 // A batch of changes. Those that were refused when they were read are left out of `change`.
 struct batch {
