@@ -171,6 +171,9 @@ def parse_settings(words: Sequence[str]) -> FlowSettings:
         raise UsageFault(f"'{verb}' and a next hop: expected one of them")
     if not (verb or has_hop):
         raise UsageFault(f"a flow without an action: expected {ACTION_FORM}")
+    for word in ("dscp", "mirror"):
+        if word in found and verb in ("drop", "punt"):
+            raise UsageFault(f"'{word}' is for packets that are forwarded, and the action is '{verb}'")
     if "idle" in found and "ends" in found:
         raise UsageFault("'idle' and 'ends': expected one of them")
     action = FlowAction(

@@ -43,8 +43,8 @@ def settings(draw: st.DrawFn) -> FlowSettings:
         do,
         via,
         draw(NAME) if do == "via" else "",
-        draw(st.none() | st.integers(0, 63)),
-        draw(st.just("") | NAME),
+        draw(st.none() | st.integers(0, 63)) if do in ("route", "via") else None,
+        draw(st.just("") | NAME) if do in ("route", "via") else "",
         draw(st.integers(0, 1 << 31)),
     )
     life = draw(st.sampled_from(((0, 0), (30, 0), (0, 345600))))
@@ -102,6 +102,8 @@ def a_key_is_read() -> None:
         ("10.0.0.1 10.0.0.2 gre dev abcdefghijklmnop", "at most 15 characters"),
         ("10.0.0.1 10.0.0.2 gre route dscp 64", "invalid dscp '64': expected a number from 0 to 63"),
         ("10.0.0.1 10.0.0.2 gre route dscp 1 dscp 2", "'dscp' occurs twice"),
+        ("10.0.0.1 10.0.0.2 gre drop dscp 1", "'dscp' is for packets that are forwarded, and the action is 'drop'"),
+        ("10.0.0.1 10.0.0.2 gre punt mirror a", "'mirror' is for packets that are forwarded"),
         ("10.0.0.1 10.0.0.2 gre route idle 0", "invalid idle '0': expected a number from 1 to 345600"),
         ("10.0.0.1 10.0.0.2 gre route idle 1 ends 1", "'idle' and 'ends': expected one of them"),
     ],
