@@ -158,7 +158,7 @@ static void show_to_workers(struct flow_table *table)
 {
 	struct flow_view *view = &table->view;
 	unsigned n_lookups;
-	const struct lookups *lookups = lookup_variants(&n_lookups);
+	const struct lookups *lookups = flow_lookup_variants(&n_lookups);
 	struct hashes hashes[3];
 	unsigned n_hashes = hash_variants(hashes);
 
@@ -176,12 +176,12 @@ static void show_to_workers(struct flow_table *table)
 	view->actions = table->actions.action;
 	view->hash4 = hashes[n_hashes - 1].four;
 	view->hash6 = hashes[n_hashes - 1].six;
-	view->begin4 = view->n_lines4 ? lookups->begin4 : lookup4_none;
-	view->continue4 = view->n_lines4 ? lookups->continue4 : lookup4_skip;
-	view->end4 = view->n_lines4 ? lookups->end4 : lookup4_skip;
-	view->begin6 = view->n_lines6 ? lookups->begin6 : lookup6_none;
-	view->continue6 = view->n_lines6 ? lookups->continue6 : lookup6_skip;
-	view->end6 = view->n_lines6 ? lookups->end6 : lookup6_skip;
+	view->begin4 = view->n_lines4 ? lookups->begin4 : flow4_none;
+	view->continue4 = view->n_lines4 ? lookups->continue4 : flow4_skip;
+	view->end4 = view->n_lines4 ? lookups->end4 : flow4_skip;
+	view->begin6 = view->n_lines6 ? lookups->begin6 : flow6_none;
+	view->continue6 = view->n_lines6 ? lookups->continue6 : flow6_skip;
+	view->end6 = view->n_lines6 ? lookups->end6 : flow6_skip;
 }
 
 static void set_up(struct flow_table *table)

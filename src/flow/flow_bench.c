@@ -109,7 +109,7 @@ static void print_cycles(struct bench *bench, unsigned variant, bool counts)
 	static double cycles[N_ROUNDS * N_CHUNKS];
 	const unsigned n = ARRAY_LEN(cycles);
 	unsigned n_variants;
-	const struct lookups *variants = lookup_variants(&n_variants);
+	const struct lookups *variants = flow_lookup_variants(&n_variants);
 
 	testing_use_variant(&bench->view, variant);
 	bench->counts = counts;
@@ -264,7 +264,7 @@ static void measure(uint32_t n_flows, bool is6)
 		return;
 	}
 	testing_use_actions(bench.table, 1);
-	lookup_variants(&n_variants);
+	flow_lookup_variants(&n_variants);
 	add_all(&bench, n_flows);
 	bench.view = *flow_view(bench.table);
 	bench.key = calloc(N_LOOKUPS, sizeof(*bench.key));

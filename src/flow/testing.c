@@ -97,7 +97,7 @@ int testing_change(struct flow_table *table, const struct flow_change *change, u
 void testing_use_variant(struct flow_view *view, unsigned number)
 {
 	unsigned n;
-	const struct lookups *lookups = lookup_variants(&n);
+	const struct lookups *lookups = flow_lookup_variants(&n);
 
 	lookups += number % n;
 	view->begin4 = lookups->begin4;
