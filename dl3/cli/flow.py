@@ -13,6 +13,7 @@ from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.flow_replies import Flow, FlowActionReply, FlowId, FlowPage, FlowsChanged, FoundFlow
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.flow_text import (
+    MAIN_VRF,
     PROTOCOL_WORDS,
     FlowAction,
     FlowKey,
@@ -180,7 +181,7 @@ def flow_row(flow: Flow) -> tuple[object, ...]:
 
 def flows_table(flows: Sequence[Flow]) -> RenderableType:
     """With a column for VRFs if a flow is in one."""
-    if not any(flow.vrf for flow in flows):
+    if all(flow.vrf in (None, MAIN_VRF) for flow in flows):
         return table("", COLUMNS, [flow_row(flow) for flow in flows])
     return table("", ("VRF", *COLUMNS), [(flow.vrf, *flow_row(flow)) for flow in flows])
 

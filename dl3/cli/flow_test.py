@@ -17,7 +17,7 @@ from dl3.model.fault import Fault
 
 KEY: dict[str, Any] = {"src": "10.0.0.1", "dst": "10.1.0.1", "protocol": "udp", "src_port": 5000, "dst_port": 53}
 WORDS = ("10.0.0.1", "10.1.0.1", "udp", "5000", "53")
-FLOW = {**KEY, "vrf": None, "action": {"do": "drop"}, "idle_for_s": 1.25, "packets": 1234, "bytes": 99999}
+FLOW = {**KEY, "vrf": "main", "action": {"do": "drop"}, "idle_for_s": 1.25, "packets": 1234, "bytes": 99999}
 FAMILY = {"flows": 250, "max": 1000, "ending": 1, "lines": 445, "moved": 7, "refused": 2}
 USAGE: dict[str, Any] = {
     "ipv4": FAMILY,
@@ -173,7 +173,7 @@ def flows_of_vrfs_and_of_icmp_have_their_columns(run: Run) -> None:
         "s",
     ]
     assert second == [
-        "-",
+        "main",
         "10.0.0.1",
         "10.1.0.1",
         "esp",

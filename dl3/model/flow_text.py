@@ -24,6 +24,7 @@ WITH_PORTS = frozenset(PROTOCOLS[word] for word in ("tcp", "udp", "sctp", "dccp"
 MOST_SECONDS = 4 * 86400
 MOST_NAME = 15  # characters of an interface name
 MAPPED = bytes(10) + b"\xff\xff"  # begin of an IPv4-mapped IPv6 address
+MAIN_VRF = "main"  # what dl3d calls the VRF of packets that are in none
 VERBS = ("route", "drop", "punt")
 # Words that are followed by a value; those with numbers: the lowest and the highest.
 NAMES = ("vrf", "dev", "mirror")
@@ -184,7 +185,8 @@ def parse_settings(words: Sequence[str]) -> FlowSettings:
         mirror=found.get("mirror", ""),
         subscriber=int(found.get("subscriber", 0)),
     )
-    return FlowSettings(action, found.get("vrf", ""), int(found.get("idle", 0)), int(found.get("ends", 0)))
+    vrf = found.get("vrf", "")
+    return FlowSettings(action, "" if vrf == MAIN_VRF else vrf, int(found.get("idle", 0)), int(found.get("ends", 0)))
 
 
 def key_text(key: FlowKey) -> str:

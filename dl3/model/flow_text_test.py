@@ -65,6 +65,10 @@ def words_after_the_key_may_be_in_any_order() -> None:
     )
 
 
+def the_main_vrf_may_be_named() -> None:
+    assert parse_settings(["drop", "vrf", "main"]) == parse_settings(["drop"])
+
+
 def a_key_is_read() -> None:
     packed = socket.inet_aton("10.0.0.1"), socket.inet_aton("10.0.0.2")
     assert parse_key(["10.0.0.1", "10.0.0.2", "udp", "7", "9", "drop"]) == (FlowKey(*packed, PROTOCOLS["udp"], 7, 9), 5)
