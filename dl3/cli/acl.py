@@ -1,0 +1,254 @@
+"""The commands under 'dl3 acl': access lists of a running dl3d."""
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+
+from dl3.cli.lazy import LazyGroup
+from dl3.cli.printing import counted, out, print_json, table
+from dl3.control.acl_replies import AclDecision, AclList, Acls, AclsChanged
+from dl3.control.client import DEFAULT_SOCKET, Client
+from dl3.model.fault import Fault, UsageFault
+from dl3.model.files import read_bounded
+
+LISTS = "Access lists"
+MOST_FILE_BYTES = 900_000  # a request is a line of at most 1 MiB
+SECONDS = 120.0  # building a list of many rules takes a while
+FLAGS = ("fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr")  # from the lowest bit on
+WITH_TYPES, WITHOUT_PORTS = ("icmp", "icmp6", "1", "58"), ("gre", "esp", "ah", "ospf")
+
+
+class AclCommands(LazyGroup):
+    """The commands of 'dl3 acl'."""
+
+    sources: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+        "show": ("dl3.cli.acl:show", LISTS, {}),
+        "check": ("dl3.cli.acl:check", LISTS, {}),
+        "set": ("dl3.cli.acl:set_list", LISTS, {}),
+        "use": ("dl3.cli.acl:use", LISTS, {}),
+    }
+
+
+app = typer.Typer(
+    cls=AclCommands,
+    help="Show, check and change access lists of a running dl3d.\n\n"
+    "Example: dl3 acl check 10.0.0.1 10.1.0.1 tcp 40000 23 --interface east",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+
+
+@app.callback()
+def options() -> None:
+    """Options of 'dl3 acl': none."""
+
+
+Socket = Annotated[Path, typer.Option(metavar="PATH", help="Control socket of dl3d.", readable=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+class Direction(StrEnum):
+    """Directions in which an interface uses a list."""
+
+    incoming = "in"
+    outgoing = "out"
+
+
+def draw_lists(reply: Acls) -> RenderableType:
+    """All lists without their rules, and where they are used."""
+    if not reply.lists:
+        return "There are no access lists."
+    rows = [(one.name, one.n_rules, one.default, one.rest.packets, f"{one.build_s:.3f} s") for one in reply.lists]
+    lists = table("", ("list", ">rules", "default", ">packets by default", ">build time"), rows)
+    uses = [(one.interface, one.direction, one.list, None if one.exists else "no such interface") for one in reply.use]
+    return Group(lists, "", table("", ("interface", "direction", "list", "note"), uses) if uses else "No list is used.")
+
+
+def draw_rules(one: AclList, after: int) -> RenderableType:
+    """A page of the rules of a list."""
+    rows = [(n, rule.name, rule.rule, rule.packets, rule.bytes) for n, rule in enumerate(one.rules, after + 1)]
+    rest = [] if one.next is not None else [(None, "default", one.default, one.rest.packets, one.rest.bytes)]
+    page = table("", (">", "name", "~rule", ">packets", ">bytes"), [*rows, *rest])
+    return Group(page, f"More: --after {one.next}") if one.next is not None else page
+
+
+def show(
+    name: Annotated[
+        str | None, typer.Argument(metavar="LIST", help="Show the rules of this list.", show_default=False)
+    ] = None,
+    after: Annotated[int, typer.Option(min=0, metavar="N", help="Start after this rule.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Maximum number of rules.")] = 100,
+    socket: Socket = DEFAULT_SOCKET,
+    as_json: Json = False,
+) -> None:
+    """Access lists and where they are used; or the rules of a list with their counters.
+
+    Example: dl3 acl show
+
+    Example: dl3 acl show edge-in
+    """
+    page = {"list": name, "after": after, "limit": limit} if name is not None else {}
+    reply = Client(socket).ask(Acls, "acls", **page)
+    if as_json:
+        print_json(reply.model_dump())
+    else:
+        out.print(draw_lists(reply) if name is None else draw_rules(reply.lists[0], after))
+
+
+def flags_of(words: str) -> int:
+    """'syn,ack' as a number."""
+    names = words.split(",")
+    unknown = [name for name in names if name not in FLAGS]
+    if unknown:
+        raise UsageFault(f"unknown TCP flag '{unknown[0]}': expected {', '.join(FLAGS)}")
+    return sum(1 << FLAGS.index(name) for name in set(names))
+
+
+def port_of(word: str, most: int) -> int:
+    """A port, or a type or code."""
+    if not (word.isascii() and word.isdigit() and len(word) <= 5 and int(word) <= most):
+        raise UsageFault(f"invalid number '{word}': expected 0 to {most}")
+    return int(word)
+
+
+def packet_params(words: Sequence[str]) -> dict[str, object]:
+    """SOURCE DESTINATION PROTOCOL [PORT PORT | TYPE CODE] as the method takes it."""
+    if len(words) not in (3, 5):
+        raise UsageFault("a packet is SOURCE DESTINATION PROTOCOL, with two ports, or type and code, where it has them")
+    found: dict[str, object] = {"src": words[0], "dst": words[1], "protocol": words[2]}
+    if len(words) == 3:
+        return found
+    if words[2] in WITHOUT_PORTS:
+        raise UsageFault(f"{words[2]} has no ports")
+    names, most = (("icmp_type", "icmp_code"), 255) if words[2] in WITH_TYPES else (("src_port", "dst_port"), 65535)
+    return found | {name: port_of(word, most) for name, word in zip(names, words[3:], strict=True)}
+
+
+def draw_decision(reply: AclDecision) -> RenderableType:
+    """The rule that decides, and why those before it do not."""
+    name = f" '{reply.name}'" if reply.name else ""
+    by = f"rule {reply.number}{name}: {reply.rule}" if reply.number is not None else "no rule matches"
+    verdict = f"{reply.list}: {reply.do}, {by}"
+    if not reply.before:
+        return verdict
+    rows = [(one.number, one.name, one.differs) for one in reply.before]
+    return Group(verdict, "", table("", (">rule", "name", "does not match by"), rows))
+
+
+def check(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PACKET", help="SOURCE DESTINATION PROTOCOL [PORT PORT | TYPE CODE].", show_default=False
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--list", metavar="LIST", help="The list.")] = None,
+    interface: Annotated[str | None, typer.Option(metavar="INTERFACE", help="Or the interface that uses it.")] = None,
+    direction: Annotated[Direction, typer.Option(metavar="in|out", help="Direction.")] = Direction.incoming,
+    dscp: Annotated[int | None, typer.Option(min=0, max=63, metavar="N", help="DSCP of the packet.")] = None,
+    flags: Annotated[str | None, typer.Option("--tcp-flags", metavar="F,F...", help="TCP flags: syn,ack.")] = None,
+    fragment: Annotated[str | None, typer.Option(metavar="WHICH", help="none, first or later.")] = None,
+    local: Annotated[bool, typer.Option("--local", help="The packet is for the router itself.")] = False,
+    frame: Annotated[str | None, typer.Option(metavar="HEX", help="A frame in hex instead of PACKET.")] = None,
+    socket: Socket = DEFAULT_SOCKET,
+    as_json: Json = False,
+) -> None:
+    """Tell which rule decides about a packet, and why those before it do not.
+
+    Example: dl3 acl check 10.0.0.1 10.1.0.1 tcp 40000 23 --interface east
+
+    Example: dl3 acl check 10.0.0.1 10.1.0.1 icmp 8 0 --list edge-in --local
+    """
+    if bool(words) == (frame is not None):
+        raise UsageFault("expected either PACKET or --frame")
+    if (name is None) == (interface is None):
+        raise UsageFault("expected either --list or --interface")
+    where = {"list": name, "interface": interface, "direction": direction.value if interface else None}
+    packet = packet_params(words) if words else {"frame": frame}
+    more = {"dscp": dscp, "tcp_flags": flags_of(flags) if flags else None, "fragment": fragment, "local": local or None}
+    reply = Client(socket).ask(AclDecision, "acl.check", **where, **packet, **more)
+    if as_json:
+        print_json(reply.model_dump())
+    else:
+        out.print(draw_decision(reply), highlight=False)
+
+
+def rules_of(path: Path) -> list[tuple[int, str]]:
+    """Line number and text of each rule."""
+    try:
+        text = read_bounded(path, MOST_FILE_BYTES, "rules of a request").decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageFault(f"{path} cannot be read: {error}; choose another file") from error
+    lines = ((n, line.partition("#")[0].strip()) for n, line in enumerate(text.splitlines(), 1))
+    return [(n, line) for n, line in lines if line]
+
+
+def with_line(fault: Fault, path: Path, lines: Sequence[int]) -> str:
+    """The message with the line of the file in place of the number of the rule."""
+    found = re.match(r"list '[^']*', rules\[(\d+)\]: (.*)", str(fault), re.DOTALL)
+    return f"{path}:{lines[int(found[1])]}: {found[2]}" if found and int(found[1]) < len(lines) else str(fault)
+
+
+def change(client: Client, as_json: bool, done: str, **params: object) -> None:
+    """Apply it, and say so."""
+    reply = client.ask(AclsChanged, "acl.change", **params)
+    if as_json:
+        print_json(reply.model_dump())
+    else:
+        out.print(done, highlight=False)
+
+
+def set_list(
+    name: Annotated[str, typer.Argument(metavar="LIST", help="Name of the list.")],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Rules, one per line.", dir_okay=False, show_default=False)
+    ] = None,
+    deny: Annotated[bool, typer.Option("--deny", help="Deny what no rule matches.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the list instead.")] = False,
+    socket: Socket = DEFAULT_SOCKET,
+    as_json: Json = False,
+) -> None:
+    """Create a list, or replace all of its rules, until the next reload; counters of rules with a name go on.
+
+    Example: dl3 acl set edge-in rules.txt --deny
+
+    Example: dl3 acl set edge-in --delete
+    """
+    client = Client(socket, SECONDS)
+    if delete == (file is not None):
+        raise UsageFault("expected either FILE or --delete")
+    if file is None:
+        change(client, as_json, f"deleted: list {name}", lists={name: None})
+        return
+    rules = rules_of(file)
+    wanted = {"rules": [text for _, text in rules], "default": "deny" if deny else "permit"}
+    try:
+        change(client, as_json, f"set: list {name}, {counted(len(rules), 'rule')}", lists={name: wanted})
+    except Fault as fault:
+        raise type(fault)(with_line(fault, file, [line for line, _ in rules])) from fault
+
+
+def use(
+    interface: Annotated[str, typer.Argument(metavar="INTERFACE", help="A port or a VLAN interface.")],
+    direction: Annotated[Direction, typer.Argument(metavar="in|out", help="Packets that come in, or go out.")],
+    name: Annotated[
+        str | None, typer.Argument(metavar="LIST", help="Name of the list; none: no list.", show_default=False)
+    ] = None,
+    socket: Socket = DEFAULT_SOCKET,
+    as_json: Json = False,
+) -> None:
+    """Have an interface use a list, or none, until the next reload.
+
+    Example: dl3 acl use east in edge-in
+
+    Example: dl3 acl use east in
+    """
+    wanted = {"interface": interface, "direction": direction.value} | ({"list": name} if name else {})
+    done = f"{interface} {direction.value}: {f'list {name}' if name else 'no list'}"
+    change(Client(socket, SECONDS), as_json, done, use=[wanted])

@@ -1,0 +1,139 @@
+"""What 'dl3 acl' asks dl3d, and what it prints."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from dl3.cli.main import app
+from dl3.control import client
+from dl3.model.fault import Fault, UsageFault
+
+COUNT = {"packets": 1234, "bytes": 99}
+RULES: list[dict[str, Any]] = [
+    {"name": None, "rule": "permit udp", **COUNT},
+    {"name": "no-telnet", "rule": "deny tcp to_port 23", **COUNT},
+]
+LIST: dict[str, Any] = {"name": "a", "n_rules": 2, "build_s": 0.5, "default": "deny", "rest": COUNT, "next": None}
+USE = {"interface": "east", "direction": "in", "list": "a", "exists": False}
+PACKET = ("10.0.0.1", "10.1.0.1", "tcp", "40000", "23")
+
+
+def _asked(monkeypatch: pytest.MonkeyPatch, reply: Any, *words: str) -> tuple[Result, Sequence[Any]]:
+    """What was printed, and the methods with their parameters."""
+    asked: list[Any] = []
+
+    def exchange(_path: Path, question: bytes, _timeout_s: float) -> bytes:
+        given = json.loads(question)
+        asked.append((given["method"], given["params"]))
+        what = {"error": {"code": -32000, "message": reply}} if isinstance(reply, str) else {"result": reply}
+        return json.dumps({"jsonrpc": "2.0", "id": 1, **what}).encode()
+
+    monkeypatch.setattr(client, "exchange", exchange)
+    return CliRunner().invoke(app, ["acl", *words, "--socket", "/nowhere"]), asked
+
+
+def lists_and_their_uses_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, asked = _asked(monkeypatch, {"lists": [{**LIST, "rules": []}], "use": [USE]}, "show")
+    assert asked == [("acls", {})]
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert rows[1] == ["a", "2", "deny", "1,234", "0.500", "s"]
+    assert rows[4] == ["east", "in", "a", "no", "such", "interface"]
+    done, _ = _asked(monkeypatch, {"lists": [], "use": []}, "show")
+    assert done.stdout == "There are no access lists.\n"
+
+
+def rules_of_a_list_are_shown_with_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    reply: Any = {"lists": [{**LIST, "rules": RULES}], "use": []}
+    done, asked = _asked(monkeypatch, reply, "show", "a", "--after", "5")
+    assert asked == [("acls", {"list": "a", "after": 5, "limit": 100})]
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert rows == [
+        ["6", "-", "permit", "udp", "1,234", "99"],
+        ["7", "no-telnet", "deny", "tcp", "to_port", "23", "1,234", "99"],
+        ["-", "default", "deny", "1,234", "99"],
+    ]
+    reply["lists"][0]["next"] = 7
+    done, _ = _asked(monkeypatch, reply, "show", "a", "--after", "5")
+    assert done.stdout.splitlines()[-1] == "More: --after 7"
+    assert "default" not in done.stdout
+
+
+def a_packet_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [{"number": 1, "name": None, "differs": "protocol"}]
+    reply: dict[str, Any] = {
+        "list": "a",
+        "do": "deny",
+        "number": 2,
+        "name": "no-telnet",
+        "rule": RULES[1]["rule"],
+        "before": before,
+    }
+    done, asked = _asked(monkeypatch, reply, "check", *PACKET, "--interface", "east", "--tcp-flags", "syn,ack")
+    packet = {"src": "10.0.0.1", "dst": "10.1.0.1", "protocol": "tcp", "src_port": 40000, "dst_port": 23}
+    assert asked == [("acl.check", {"interface": "east", "direction": "in", **packet, "tcp_flags": 0x12})]
+    lines = done.stdout.splitlines()
+    assert lines[0] == "a: deny, rule 2 'no-telnet': deny tcp to_port 23"
+    assert lines[-1].split() == ["1", "-", "protocol"]
+    reply |= {"do": "permit", "number": None, "rule": None, "before": []}
+    done, asked = _asked(monkeypatch, reply, "check", "::1", "::2", "icmp6", "128", "0", "--list", "a", "--local")
+    assert asked[0][1] == {
+        "list": "a",
+        "src": "::1",
+        "dst": "::2",
+        "protocol": "icmp6",
+        "icmp_type": 128,
+        "icmp_code": 0,
+        "local": True,
+    }
+    assert done.stdout == "a: permit, no rule matches\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("check", "--list", "a"), "expected either PACKET or --frame"),
+        (("check", *PACKET), "expected either --list or --interface"),
+        (("check", *PACKET[:4], "--list", "a"), "a packet is SOURCE DESTINATION PROTOCOL"),
+        (("check", *PACKET[:4], "65536", "--list", "a"), "invalid number '65536'"),
+        (("check", "10.0.0.1", "10.0.0.2", "icmp", "8", "256", "--list", "a"), "expected 0 to 255"),
+        (("check", "10.0.0.1", "10.0.0.2", "gre", "1", "2", "--list", "a"), "gre has no ports"),
+        (("check", *PACKET, "--list", "a", "--tcp-flags", "sin"), "unknown TCP flag 'sin'"),
+        (("set", "a"), "expected either FILE or --delete"),
+        (("set", "a", "/missing/file"), "cannot be read"),
+    ],
+)
+def mistakes_are_reported_before_dl3d_is_asked(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], sentence: str
+) -> None:
+    done, asked = _asked(monkeypatch, {}, *words)
+    assert isinstance(done.exception, UsageFault)
+    assert sentence in str(done.exception)
+    assert not asked
+
+
+def a_list_is_set_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file, reply = tmp_path / "rules", {"lists": 1, "uses": 0}
+    file.write_text("# rules\n\ndeny tcp to_port 23 # telnet\n  permit\n")
+    done, asked = _asked(monkeypatch, reply, "set", "a", str(file), "--deny")
+    assert asked == [("acl.change", {"lists": {"a": {"rules": ["deny tcp to_port 23", "permit"], "default": "deny"}}})]
+    assert done.stdout == "set: list a, 2 rules\n"
+    done, _ = _asked(monkeypatch, "list 'a', rules[1]: empty; nothing was changed", "set", "a", str(file))
+    assert isinstance(done.exception, Fault)
+    assert str(done.exception) == f"{file}:4: empty; nothing was changed"
+    done, asked = _asked(monkeypatch, reply, "set", "a", "--delete")
+    assert asked == [("acl.change", {"lists": {"a": None}})]
+    assert done.stdout == "deleted: list a\n"
+
+
+def an_interface_uses_a_list_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    reply, wanted = {"lists": 1, "uses": 1}, {"interface": "east", "direction": "out"}
+    done, asked = _asked(monkeypatch, reply, "use", "east", "out", "a")
+    assert asked == [("acl.change", {"use": [{**wanted, "list": "a"}]})]
+    assert done.stdout == "east out: list a\n"
+    done, asked = _asked(monkeypatch, reply, "use", "east", "out")
+    assert asked == [("acl.change", {"use": [wanted]})]
+    assert done.stdout == "east out: no list\n"
