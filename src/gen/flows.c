@@ -145,6 +145,17 @@ static inline uint32_t ranked(const struct flows *flows, uint64_t dice)
 	return first + ((dice & 0xffffffff) * width >> 32);
 }
 
+// number mod n. The product with the reciprocal is less than n too large, so the quotient is at
+// most one too large.
+static inline uint32_t in_turn(const struct flows *flows, uint64_t number)
+{
+	uint64_t round = (unsigned __int128)number * flows->reciprocal >> 64;
+
+	if (flows->n == 1) // its reciprocal does not fit
+		return 0;
+	return number - round * flows->n + (round * flows->n > number ? flows->n : 0);
+}
+
 uint32_t flows_of(const struct flows *flows, uint64_t number)
 {
 	switch (flows->kind) {
@@ -153,7 +164,7 @@ uint32_t flows_of(const struct flows *flows, uint64_t number)
 	case GEN_ZIPF:
 		return ranked(flows, dice(flows, number));
 	default:
-		return number - ((unsigned __int128)number * flows->reciprocal >> 64) * flows->n;
+		return in_turn(flows, number);
 	}
 }
 
