@@ -141,10 +141,9 @@ static void a_flow_is_found_as_it_was_added(void **state)
 	json_decref(reply);
 	check("flows.find", "{" KEY(2) "}", "found", "false");
 	change(ADD(2, "{\"do\": \"via\", \"dev\": \"right\"}"), 1); // to the peer
-	check("flows.find", "{" KEY(2) "}", "flow.action",
-		"{\"do\": \"via\", \"dev\": \"right\"}");
+	check("flows.find", "{" KEY(2) "}", "flow.action", "{\"do\": \"via\", \"dev\": \"right\"}");
 	change("{\"op\": \"replace\", " KEY(2) ", \"idle_s\": 300, \"action\": {\"do\": "
-		"\"drop\"}}",
+					       "\"drop\"}}",
 		1);
 	check("flows.find", "{" KEY(2) "}", "flow.action", "{\"do\": \"drop\"}");
 	check("flows.find", "{" KEY(2) "}", "flow.idle_s", "300");
@@ -178,7 +177,7 @@ static void tells_of_the_table(void **state)
 static void a_next_hop_is_released_with_the_last_flow_that_has_it(void **state)
 {
 	change(ADD(1, VIA) ", " ADD(2, VIA) ", " ADD(3, "{\"do\": \"via\", \"via\": "
-						       "\"192.0.2.2\", \"dev\": \"left\"}"),
+							"\"192.0.2.2\", \"dev\": \"left\"}"),
 		3);
 	check("flows", "{}", "nexthops", "1");
 	check("flows", "{}", "actions", "2");
@@ -306,7 +305,8 @@ static void without_the_key_each_method_says_so(void **state)
 	api_close_flows(&ctx);
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
 		check(methods[i][0], methods[i][1], "error",
-			"\"there is no flow table: the configuration file has no key \\\"flow\\\"\"");
+			"\"there is no flow table: the configuration file has no key "
+		        "\\\"flow\\\"\"");
 	check("status", "{}", "table.flow_bytes", "null");
 }
 
@@ -377,15 +377,20 @@ static void wait_for_job(const char *state)
 static void delete_all(void)
 {
 	change("{\"op\": \"delete\", " KEY(1) "}, {\"op\": \"delete\", " KEY(2) "}, {\"op\": "
-	       "\"delete\", " KEY(3) "}",
+										"\"delete\", " KEY(
+											3) "}",
 		3);
 	wait_for("flows", "{}", "actions", "0");
 }
 
 static void fill(void)
 {
-	change(ADD(1, VIA) ", " ADD(2, "{\"do\": \"via\", \"dev\": \"right\"}") ", {\"op\": "
-		"\"add\", " KEY(3) ", \"idle_s\": 300, \"action\": {\"do\": \"drop\"}}",
+	change(ADD(1, VIA) ", " ADD(2,
+		       "{\"do\": \"via\", \"dev\": \"right\"}") ", {\"op\": "
+								"\"add\", " KEY(
+									3) ", \"idle_s\": 300, "
+	                                                                   "\"action\": {\"do\": "
+	                                                                   "\"drop\"}}",
 		3);
 }
 
@@ -412,8 +417,7 @@ static void what_was_saved_is_loaded(void **state)
 	check("flows.find", "{" KEY(1) "}", "flow.action",
 		"{\"do\": \"via\", \"via\": \"192.0.2.2\", \"dev\": \"left\", \"dscp\": 46, "
 		"\"mirror\": \"right\", \"subscriber\": 12}");
-	check("flows.find", "{" KEY(2) "}", "flow.action",
-		"{\"do\": \"via\", \"dev\": \"right\"}");
+	check("flows.find", "{" KEY(2) "}", "flow.action", "{\"do\": \"via\", \"dev\": \"right\"}");
 	check("flows.find", "{" KEY(3) "}", "flow.idle_s", "300");
 	check("flows.load", "{\"op\": \"delete\"}", "error", "null");
 	wait_for_job("\"done\"");
@@ -444,20 +448,26 @@ static void without_a_file_nothing_is_loaded_at_start(void **state)
 
 // Bytes of the file that was saved by fill(): the header, three flows, then three actions.
 enum { ACTION_AT = 64 * 4 };
-static void damage(size_t at, const char *bytes, size_t n)
+static void damage_file(unsigned n_records, size_t at, const char *bytes, size_t n)
 {
 	uint8_t file_bytes[64 * 7];
+	const size_t size = n_records * 64;
 	int fd = open(flows_path, O_RDWR);
 
-	assert_int_equal(read(fd, file_bytes, sizeof(file_bytes)), sizeof(file_bytes));
+	assert_int_equal(read(fd, file_bytes, sizeof(file_bytes)), size);
 	memcpy(file_bytes + at, bytes, n);
 	// The checksums, as in the description of the file.
-	uint32_t crc = ~rte_hash_crc(file_bytes + 64, sizeof(file_bytes) - 64, ~0u);
+	uint32_t crc = ~rte_hash_crc(file_bytes + 64, size - 64, ~0u);
 	memcpy(file_bytes + 32, &crc, sizeof(crc));
 	crc = ~rte_hash_crc(file_bytes, 60, ~0u);
 	memcpy(file_bytes + 60, &crc, sizeof(crc));
-	assert_int_equal(pwrite(fd, file_bytes, sizeof(file_bytes), 0), sizeof(file_bytes));
+	assert_int_equal(pwrite(fd, file_bytes, size, 0), size);
 	close(fd);
+}
+
+static void damage(size_t at, const char *bytes, size_t n)
+{
+	damage_file(7, at, bytes, n);
 }
 
 static void a_bad_action_changes_nothing(void **state)
@@ -474,8 +484,9 @@ static void a_bad_action_changes_nothing(void **state)
 		{3, "\x01", 1, "action 0: bytes that are not used are not 0"},
 		{12, "\x01", 1, "action 0: bytes that are not used are not 0"},
 		{63, "\x01", 1, "action 0: bytes that are not used are not 0"},
-		{24, "lost", 5, "action 0: dev: unknown interface \\\"lost\\\"; 'dl3 show ports' "
-				"lists them"},
+		{24, "lost", 5,
+			"action 0: dev: unknown interface \\\"lost\\\"; 'dl3 show ports' "
+			"lists them"},
 		{24, "0123456789abcdef", 16,
 			"action 0: the name of an interface is not 1 to 15 characters followed by "
 			"zeros"},
@@ -524,6 +535,38 @@ static void a_file_with_other_timeouts_or_vrfs_is_refused(void **state)
 	snprintf(wanted, sizeof(wanted),
 		"\"%s: flows have VRF 5, but there is no record with its name\"", flows_path);
 	check("flows.job", "{}", "reason", wanted);
+}
+
+// In the file it is VRF 5; here it is VRF 3.
+static void flows_follow_the_name_of_their_vrf(void **state)
+{
+	char wanted[256];
+
+	ctx.netlink = fake_sync();
+	change("{\"op\": \"add\", " KEY(1) ", \"vrf\": \"blue\", \"action\": {\"do\": \"drop\"}}",
+		1);
+	check("flows.find", "{" KEY(1) "}", "found", "false");
+	check("flows.find", "{" KEY(1) ", \"vrf\": \"blue\"}", "flow.vrf", "\"blue\"");
+	assert_int_equal(count_pages(", \"vrf\": \"main\"", 10), 0);
+	assert_int_equal(count_pages(", \"vrf\": \"blue\"", 10), 1);
+	check("flows.save", "{}", "error", "null");
+	wait_for_job("\"done\"");
+	damage_file(4, 64 + 36, "\x05", 1);
+	damage_file(4, 3 * 64 + 4, "\x05", 1);
+	change("{\"op\": \"delete\", " KEY(1) ", \"vrf\": \"blue\"}", 1);
+	check("flows.load", "{}", "error", "null");
+	wait_for_job("\"done\"");
+	check("flows.find", "{" KEY(1) ", \"vrf\": \"blue\"}", "found", "true");
+	damage_file(4, 3 * 64 + 24, "red\0", 4);
+	check("flows.load", "{}", "error", "null");
+	wait_for_job("\"failed\"");
+	snprintf(wanted, sizeof(wanted),
+		"\"%s: unknown VRF \\\"red\\\": no VRF device in the namespace of the TAP "
+		"interfaces has this name; 'dl3 show mirror' lists them\"",
+		flows_path);
+	check("flows.job", "{}", "reason", wanted);
+	check("flows", "{}", "ipv4.flows", "1");
+	ctx.netlink = NULL;
 }
 
 static void paths_are_checked(void **state)
@@ -583,9 +626,11 @@ static void the_program_may_end_during_a_job(void **state)
 
 static void flows_end_and_are_told_in_order(void **state)
 {
-	change("{\"op\": \"add\", " KEY(1) ", \"idle_s\": 30, \"action\": {\"do\": \"drop\", "
-	       "\"subscriber\": 9}}, {\"op\": \"add\", " KEY(2) ", \"ends_s\": 10, \"action\": "
-	       "{\"do\": \"route\"}}, " ADD(3, "{\"do\": \"punt\"}"),
+	change("{\"op\": \"add\", " KEY(
+		       1) ", \"idle_s\": 30, \"action\": {\"do\": \"drop\", "
+			  "\"subscriber\": 9}}, {\"op\": \"add\", " KEY(
+				  2) ", \"ends_s\": 10, \"action\": "
+				     "{\"do\": \"route\"}}, " ADD(3, "{\"do\": \"punt\"}"),
 		3);
 	wait_for("flows", "{}", "reached_end", "1");
 	wait_for("flows", "{}", "idle", "1");
@@ -650,7 +695,7 @@ static void a_reload_keeps_flows_and_their_next_hops(void **state)
 	char text[1024];
 
 	change(ADD(1, VIA) ", {\"op\": \"add\", " KEY(2) ", \"idle_s\": 300, \"action\": {\"do\": "
-		"\"drop\"}}",
+							 "\"drop\"}}",
 		2);
 	// Another order, a port more, another timeout.
 	snprintf(text, sizeof(text),
@@ -736,6 +781,7 @@ int main(void)
 		TEST(without_a_file_nothing_is_loaded_at_start),
 		TEST(a_bad_action_changes_nothing),
 		TEST(a_file_with_other_timeouts_or_vrfs_is_refused),
+		TEST(flows_follow_the_name_of_their_vrf),
 		TEST(paths_are_checked),
 		TEST(one_job_at_a_time),
 		TEST(the_program_may_end_during_a_job),
