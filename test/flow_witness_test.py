@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from harness.flow_witness import (
     IP4,
     IP4_TCP,
     IP6_TCP,
+    SHORT_LIVED,
     Saved,
     Witness,
     number_of,
@@ -26,16 +28,16 @@ from dl3.model.generator_flows import U64, Stream, expected, frames_per_flow, n_
 
 FCS = 4
 EVERY = 5
+BRIEF_FLOWS = 1000
 
 
 def _all_flows(given: Stream) -> U64:
     return np.arange(n_flows(given), dtype=np.uint64)
 
 
-def _check_run(streams: Sequence[Stream], results: Results) -> None:
-    """Nothing is lost in dl3d, and no frame has a wrong action."""
+def _check_actions(streams: Sequence[Stream], results: Results) -> None:
+    """No frame has a wrong action, or is on a wrong port."""
     for each, reported in zip(streams, results.streams, strict=True):
-        assert reported.lost == reported.refused, (each, reported)
         assert (reported.corrupted, reported.duplicated, reported.too_old) == (0, 0, 0), (each, reported)
         assert reported.expect
         assert reported.expect.wrong == 0, (each, reported.expect)
@@ -47,9 +49,10 @@ def _run(made: Witness, streams: Sequence[Stream], **more: Any) -> list[U64]:
     """Send, judge, and return what was received of each flow: just what was sent, if no ring was full."""
     made.start(streams, **more)
     results = made.finish()
-    _check_run(streams, results)
+    _check_actions(streams, results)
     counts = []
     for each, reported in zip(streams, results.streams, strict=True):
+        assert reported.lost == reported.refused, (each, more)
         received = made.received(reported)
         sent = frames_per_flow({**each, **more}, reported.sent)
         assert (received <= sent).all(), (each, more)
@@ -69,16 +72,17 @@ def _check_saved(streams: Sequence[Stream], saved: Saved, received: Sequence[U64
 def _check_each_frame(folder: Path, streams: Sequence[Stream], frames: int, rate: str) -> None:
     with witness(folder, streams) as made:
         assert write_file(folder / "flows", streams) == sum(n_flows(each) for each in streams)
+        seed = secrets.randbits(32)
+        print(f"seed {seed}, streams {streams}")
         loaded = made.job("flows.load", path=str(folder / "flows"))
         in_turn = _run(made, streams, frames=max(n_flows(each) for each in streams), rate=rate)
-        seed = secrets.randbits(32)
         scattered = _run(made, streams, frames=frames, rate=rate, distribution="uniform", seed=seed)
         stored = made.job("flows.save", path=str(folder / "saved"))
         saved = read_saved(folder / "saved", streams)
     _check_saved(streams, saved, [one + other for one, other in zip(in_turn, scattered, strict=True)])
     wanted = np.concatenate([number_of(expected(each, _all_flows(each))) for each in streams])
     assert (saved.action == wanted).all()
-    print(f"seed {seed}; loaded in {loaded['seconds']} s, saved in {stored['seconds']} s")
+    print(f"loaded in {loaded['seconds']} s, saved in {stored['seconds']} s")
 
 
 def each_frame_of_each_flow_is_counted_and_has_its_action(tmp_path: Path) -> None:
@@ -95,24 +99,53 @@ def each_frame_of_33_million_flows_is_counted_and_has_its_action(tmp_path: Path)
     _check_each_frame(tmp_path, streams, 1 << 24, "500 kpps")
 
 
-def _ended_packets(made: Witness) -> int:
-    """The final counters of all flows that have ended."""
-    packets, page = 0, made.dl3d.call("flows.ended")
-    while page["flows"]:
-        assert page["lost"] == 0
-        packets += sum(int(row["packets"]) for row in page["flows"])
-        page = made.dl3d.call("flows.ended", after=page["next"])
-    return packets
+@dataclass
+class Churn:
+    """Flows change, and some end, as fast as dl3d applies it; what has come of it."""
+
+    made: Witness
+    turns: int = 0
+    changes: int = 0
+    seconds: float = 0.0
+    ended: int = 0  # flows
+    packets: int = 0  # of these
+    after: int = 0
+
+    def load(self, name: str, op: str) -> None:
+        """Apply a file."""
+        job = self.made.job("flows.load", path=str(self.made.folder / name), op=op)
+        self.changes, self.seconds = self.changes + job["done"], self.seconds + job["seconds"]
+
+    def read_ended(self) -> None:
+        """The final counters of the flows that have ended since the last time; none is missed."""
+        more = True
+        while more:
+            page = self.made.dl3d.call("flows.ended", after=self.after, limit=2000)
+            assert page["lost"] == 0
+            self.ended, self.after = self.ended + len(page["ended"]), page["next"]
+            self.packets += sum(int(row["packets"]) for row in page["ended"])
+            more = page["more"]
+
+    def has_read_all(self) -> bool:
+        """Whether the final counters of all short-lived flows were read: workers must have passed them first."""
+        self.read_ended()
+        return self.ended == self.turns * BRIEF_FLOWS
+
+    def turn(self) -> None:
+        """Give a fifth of the flows their other action, and back; delete the short-lived ones and add them again."""
+        self.turns += 1
+        self.load("other", "replace")
+        self.load("brief", "delete")
+        self.load("first", "replace")
+        self.load("brief", "replace")
+        self.read_ended()
 
 
-def _churn(made: Witness, folder: Path) -> tuple[int, float]:
-    """Give a fifth of the flows their other action, and back, until dl3gen has ended; the changes, and their seconds."""
-    n, seconds = 0, 0.0
-    while made.dl3gen.results().state == "sending":
-        for name in ("other", "first"):
-            job = made.job("flows.load", path=str(folder / name), op="replace")
-            n, seconds = n + job["done"], seconds + job["seconds"]
-    return n, seconds
+def _write_files(folder: Path, lasting: Sequence[Stream], brief: Stream) -> None:
+    write_file(folder / "flows", [*lasting, brief])
+    write_file(folder / "first", lasting, every=EVERY)
+    write_file(folder / "other", lasting, "alternative", EVERY)
+    write_file(folder / "brief", [brief])
 
 
 @pytest.mark.parametrize(
@@ -123,23 +156,36 @@ def _churn(made: Witness, folder: Path) -> tuple[int, float]:
     ],
 )
 def flows_that_change_have_the_old_or_the_new_action(tmp_path: Path, flows: int, frames: int, rate: str) -> None:
-    """A fifth of the flows changes all the time; the long one does so for a minute."""
-    streams = [stream(0, IP4, flows, EVERY), stream(1, IP4_TCP, flows, EVERY)]
+    """A fifth of the flows changes all the time, and others end and begin; the long one does so for a minute."""
+    lasting = [stream(i, fields, flows, EVERY) for i, fields in enumerate((IP4, IP4_TCP))]
+    brief = stream(2, SHORT_LIVED, BRIEF_FLOWS)
+    streams = [*lasting, brief]
+    seed = secrets.randbits(32)
+    print(f"seed {seed}, streams {streams}")
     with witness(tmp_path, streams) as made:
-        write_file(tmp_path / "flows", streams)
-        n_changed = write_file(tmp_path / "first", streams, every=EVERY)
-        assert write_file(tmp_path / "other", streams, "alternative", EVERY) == n_changed
+        _write_files(tmp_path, lasting, brief)
         made.job("flows.load", path=str(tmp_path / "flows"))
-        made.start(streams, frames=frames, rate=rate, distribution="uniform", seed=secrets.randbits(32))
-        changes, seconds = _churn(made, tmp_path)
+        churn = Churn(made)
+        made.start(streams, frames=frames, rate=rate, distribution="uniform", seed=seed)
+        while made.dl3gen.results().state == "sending":
+            churn.turn()
         results = made.finish()
-        _check_run(streams, results)
         received = [made.received(reported) for reported in results.streams]
-        wait_until(lambda: made.dl3d.call("flows")["ipv4"]["flows"] == 2 * flows, "all flows were there")
         made.job("flows.save", path=str(tmp_path / "saved"))
-        ended = _ended_packets(made)
-        saved = read_saved(tmp_path / "saved", streams)
-    _check_saved(streams, saved, received)
-    assert int(saved.packets.sum()) + ended == sum(reported.received for reported in results.streams)
-    assert sum(reported.expect.alternative for reported in results.streams if reported.expect) > 0, streams
-    print(f"{changes:,} changes, {changes / max(seconds, 1e-3):,.0f} per second")
+        wait_until(churn.has_read_all, "all that had ended were read")
+        saved, missing = read_saved(tmp_path / "saved", streams), made.missing()
+    _check_actions(streams, results)
+    *kept, short_lived = results.streams
+    assert [each.lost for each in kept] == [each.refused for each in kept]
+    assert short_lived.lost == short_lived.refused + missing
+    _check_saved(lasting, saved.first(2 * flows), received[:2])
+    live = int(saved.packets[2 * flows :].sum())
+    assert live + churn.packets == short_lived.received
+    assert (saved.packets[2 * flows :] <= received[2]).all()
+    assert churn.packets > 0
+    assert missing > 0
+    assert all(each.expect and each.expect.alternative > 0 for each in kept)
+    rate_of_changes = churn.changes / max(churn.seconds, 1e-3)
+    print(
+        f"{churn.changes:,} changes, {rate_of_changes:,.0f} per second; {churn.ended:,} flows ended, {missing:,} missing"
+    )
