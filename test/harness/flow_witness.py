@@ -16,7 +16,9 @@ import yaml
 from dl3.control.generator import Results, StreamResult
 from dl3.lab.forwarder import Forwarder
 from dl3.lab.generator import Generator
-from dl3.model.flow_file import ACTION, FLOW, IS_IPV6, LIFE_BITS, VIA, FlowWriter, Records, read_flow_file
+from dl3.model.flow_file import ACTION, FLOW, IS_IPV6, LIFE_BITS, FlowWriter, Records, read_flow_file
+from dl3.model.flow_records import saved_action, set_action
+from dl3.model.flow_text import FlowAction
 from dl3.model.generator_flows import U64, Actions, Stream, expected, mixed, n_flows, read_counts, tuples
 from harness.answers import CORES, DL3GEN
 from harness.wire import wait_until
@@ -119,13 +121,16 @@ def stream(i: int, fields: Stream, flows: int, every: int = 0) -> dict[str, Any]
     return {**ends, **fields, "flows": flows, "catch_up": 64, "count_flows": True, "expect": expect}
 
 
+def flow_actions() -> list[FlowAction]:
+    """Each action: ports first."""
+    return [FlowAction("via", hop(port), port, dscp) for port in OUTPUTS for dscp in DSCPS]
+
+
 def actions() -> Records:
-    """The record of each action: ports first."""
+    """Their records."""
     made = np.zeros(len(OUTPUTS) * len(DSCPS), dtype=ACTION)
-    for i, record in enumerate(made):
-        port = OUTPUTS[i // len(DSCPS)]
-        record["verb"], record["dscp"], record["via_family"], record["dev"] = VIA, DSCPS[i % len(DSCPS)], 4, port
-        record["via"][:4] = [int(part) for part in hop(port).split(".")]
+    for record, action in zip(made, flow_actions(), strict=True):
+        set_action(record, action)
     return made
 
 
@@ -184,7 +189,7 @@ class Saved:
 
     packets: U64
     bytes: U64
-    action: npt.NDArray[np.uint32]  # numbers as in actions()
+    action: npt.NDArray[np.uint32]  # numbers as in flow_actions()
 
     def first(self, n: int) -> "Saved":
         """Only the first flows."""
@@ -199,10 +204,7 @@ def read_saved(path: Path, streams: Sequence[Stream]) -> Saved:
     found_at, wanted_at = np.argsort(fingerprints(file.flows)), np.argsort(wanted)
     place = np.empty(len(wanted), np.int64)
     place[wanted_at] = found_at
-    known = [(one["verb"], one["dscp"], bytes(one["via"]), one["dev"], one["mirror"]) for one in actions()]
-    numbers = [
-        known.index((one["verb"], one["dscp"], bytes(one["via"]), one["dev"], one["mirror"])) for one in file.actions
-    ]
+    numbers = [flow_actions().index(saved_action(one)) for one in file.actions]
     packets, n_bytes = np.empty(len(wanted), np.uint64), np.empty(len(wanted), np.uint64)
     action = np.empty(len(wanted), np.uint32)
     first = 0
