@@ -67,6 +67,38 @@ class Jitter(Reply):
     max: float
 
 
+class PortAndDscp(Reply):
+    """The action of a flow."""
+
+    port: str
+    dscp: int
+
+
+class WrongFrame(Reply):
+    """The first frame of a stream that was not as expected."""
+
+    sequence: int
+    flow: int
+    found: PortAndDscp
+    expected: PortAndDscp
+
+
+class Expected(Reply):
+    """Frames of a stream with 'expect', including duplicates: checked = as expected + the others."""
+
+    checked: int
+    alternative: int  # with the action of the other secret
+    wrong_port: int
+    wrong_dscp: int
+    wrong_tuple: int  # addresses or ports other than those of the frame's flow
+    first_wrong: WrongFrame | None = None
+
+    @property
+    def wrong(self) -> int:
+        """Frames that were not as expected."""
+        return self.wrong_port + self.wrong_dscp + self.wrong_tuple
+
+
 class StreamResult(Reply):
     """One stream of a run. lost = sent - received; corrupted frames do not count as received, refused ones count as
     sent.
@@ -101,6 +133,7 @@ class StreamResult(Reply):
     latency: Latency  # measured from the due time of the frame
     latency_from_sending: Latency
     jitter: Jitter
+    expect: Expected | None = None  # if the stream has this key
 
 
 class GeneratorWorker(Reply):

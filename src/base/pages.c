@@ -4,6 +4,7 @@
 #include "base/bits.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 
 static const size_t HUGE_PAGE_BYTES = 2u << 20;
@@ -51,4 +52,17 @@ void pages_free(void *memory, size_t bytes)
 {
 	if (memory)
 		munmap(memory, mapped_bytes(bytes));
+}
+
+uint64_t pages_available(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	unsigned long long kib = 0;
+	char line[128];
+
+	while (file && !kib && fgets(line, sizeof(line), file))
+		sscanf(line, "MemAvailable: %llu", &kib);
+	if (file)
+		fclose(file);
+	return kib ? (uint64_t)kib << 10 : UINT64_MAX;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 // Maps `bytes` of zeroed memory (large mappings are rounded up to 2 MiB and get MADV_HUGEPAGE).
 // NULL if there is not enough memory. Any control thread; free with pages_free.
@@ -11,3 +12,6 @@ void *pages_alloc(size_t bytes);
 // Uses no huge pages for it: memory is allocated 4 KiB at a time, as it is touched.
 void pages_keep_small(void *memory, size_t bytes);
 void pages_free(void *memory, size_t bytes);
+// Bytes of memory that Linux reports as available; UINT64_MAX if it does not report it. A mapping
+// succeeds without them, and the process is killed when it touches more than there are.
+uint64_t pages_available(void);

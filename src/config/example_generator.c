@@ -45,6 +45,8 @@ static const char EXAMPLE[] =
 	"    # exponent: 1             # of zipf: share of flow f is proportional to 1 / (f + "
 	"1)^exponent\n"
 	"    # seed: 1                 # of uniform and zipf: same seed, same order\n"
+	"    # count_flows: true       # count received frames by flow: method flow_counts\n"
+	"    # expect: {secret: 1, ports: [right], dscps: [0, 46]} # port and DSCP of each flow\n"
 	"    protocol: udp             # or tcp\n"
 	"    # vlan: {id: 5, priority: 3} # or the id alone; default: no tag\n"
 	"    ttl: 64\n"

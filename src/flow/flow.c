@@ -71,24 +71,10 @@ uint64_t flow_bytes(const struct flow_settings *settings)
 	return bytes;
 }
 
-// Memory that Linux says is available; UINT64_MAX if it does not say so.
-static uint64_t available_bytes(void)
-{
-	FILE *file = fopen("/proc/meminfo", "r");
-	unsigned long long kib = 0;
-	char line[128];
-
-	while (file && !kib && fgets(line, sizeof(line), file))
-		sscanf(line, "MemAvailable: %llu", &kib);
-	if (file)
-		fclose(file);
-	return kib ? (uint64_t)kib << 10 : UINT64_MAX;
-}
-
 int flow_check(const struct flow_settings *settings, struct error *error)
 {
 	const uint64_t max = (uint64_t)settings->max4 + settings->max6;
-	const uint64_t available = available_bytes();
+	const uint64_t available = pages_available();
 
 	if (!max || max > FLOW_MAX)
 		return error_set(error, -EINVAL, "table for %llu flows: expected 1 to %u",

@@ -2,6 +2,7 @@
 #include "gen/flows.h"
 
 #include "base/bits.h"
+#include "gen/mix.h"
 
 #include <errno.h>
 #include <math.h>
@@ -99,14 +100,6 @@ static int make_bins(struct flows *flows, double exponent)
 	return flows->n_bins ? 0 : -ENOMEM;
 }
 
-// Mixes all bits of a word (Stafford's variant 13, as in SplitMix64).
-static inline uint64_t mix(uint64_t word)
-{
-	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9;
-	word = (word ^ word >> 27) * 0x94d049bb133111eb;
-	return word ^ word >> 31;
-}
-
 int flows_make(struct flows *flows, const struct gen_stream *stream, struct error *error)
 {
 	*flows = (struct flows){
@@ -132,7 +125,7 @@ void flows_free(struct flows *flows)
 
 static inline uint64_t dice(const struct flows *flows, uint64_t number)
 {
-	return mix(flows->seed + number * 0x9e3779b97f4a7c15);
+	return mix(flows->seed + number * MIX_STEP);
 }
 
 static inline uint32_t even(const struct flows *flows, uint64_t dice)
@@ -152,6 +145,17 @@ static inline uint32_t ranked(const struct flows *flows, uint64_t dice)
 	return first + ((dice & 0xffffffff) * width >> 32);
 }
 
+// number mod n. The product with the reciprocal is less than n too large, so the quotient is at
+// most one too large.
+static inline uint32_t in_turn(const struct flows *flows, uint64_t number)
+{
+	uint64_t round = (unsigned __int128)number * flows->reciprocal >> 64;
+
+	if (flows->n == 1) // its reciprocal does not fit
+		return 0;
+	return number - round * flows->n + (round * flows->n > number ? flows->n : 0);
+}
+
 uint32_t flows_of(const struct flows *flows, uint64_t number)
 {
 	switch (flows->kind) {
@@ -160,7 +164,7 @@ uint32_t flows_of(const struct flows *flows, uint64_t number)
 	case GEN_ZIPF:
 		return ranked(flows, dice(flows, number));
 	default:
-		return number - ((unsigned __int128)number * flows->reciprocal >> 64) * flows->n;
+		return in_turn(flows, number);
 	}
 }
 

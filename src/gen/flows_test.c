@@ -96,18 +96,43 @@ static void takes_flows_by_the_law_of_zipf(void **state)
 
 static void tells_one_flow_as_it_tells_many(void **state)
 {
-	for (unsigned kind = GEN_SEQUENTIAL; kind <= GEN_ZIPF; kind++) {
-		struct flows flows = make(kind, 3000, 1, 7);
+	for (unsigned i = 0; i < 2 * (GEN_ZIPF + 1); i++) {
+		unsigned kind = i / 2, n = i & 1 ? 1 : 3000;
+		struct flows flows = make(kind, n, 1, 7);
 		uint32_t flow[GEN_MAX_BURST];
 
 		for (uint64_t at = (1ull << 46) - 100; at < (1ull << 46) + 3000; at += 37) {
 			flows_fill(&flows, at, flow, 37);
-			for (unsigned i = 0; i < 37; i++) {
-				assert_int_equal(flows_of(&flows, at + i), flow[i]);
+			for (unsigned k = 0; k < 37; k++) {
+				assert_int_equal(flows_of(&flows, at + k), flow[k]);
+				assert_true(flow[k] < n);
 				if (kind == GEN_SEQUENTIAL)
-					assert_int_equal(flow[i], (at + i) % 3000);
+					assert_int_equal(flow[k], (at + k) % n);
 			}
 		}
+		flows_free(&flows);
+	}
+}
+
+// A number of a frame may be anything below 2^47; a flow out of range would be a write out of
+// bounds.
+static void takes_flows_in_turn_up_to_the_highest_number(void **state)
+{
+	static const uint32_t rows[] = {1, 2, 3, 65535, 65536, 65537, 1000003, GEN_MAX_FLOWS / 3,
+		GEN_MAX_FLOWS - 1, GEN_MAX_FLOWS};
+
+	for (unsigned r = 0; r < ARRAY_LEN(rows); r++) {
+		struct flows flows = make(GEN_SEQUENTIAL, rows[r], 0, 0);
+
+		for (uint64_t top = 1ull << 47; top; top /= 2)
+			for (uint64_t i = 1; i < 100 && i <= top; i++) {
+				uint64_t turn = (top - i) / rows[r] * rows[r];
+
+				assert_int_equal(flows_of(&flows, top - i), (top - i) % rows[r]);
+				assert_int_equal(flows_of(&flows, turn), 0);
+				if (turn)
+					assert_int_equal(flows_of(&flows, turn - 1), rows[r] - 1);
+			}
 		flows_free(&flows);
 	}
 }
@@ -143,6 +168,7 @@ int main(void)
 		cmocka_unit_test(takes_each_flow_with_the_same_chance),
 		cmocka_unit_test(takes_flows_by_the_law_of_zipf),
 		cmocka_unit_test(tells_one_flow_as_it_tells_many),
+		cmocka_unit_test(takes_flows_in_turn_up_to_the_highest_number),
 		cmocka_unit_test(a_seed_makes_an_order_and_another_makes_another),
 		cmocka_unit_test(keeps_its_table_small_for_any_number_of_flows),
 	};

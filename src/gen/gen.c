@@ -195,6 +195,8 @@ static int check_links(struct gen *gen, const struct gen_streams *streams, struc
 		unsigned from = stream->is_receive_only ? stream->to : stream->from;
 		unsigned down = states[from].up ? stream->to : from;
 
+		for (unsigned k = 0; k < stream->expect.n_ports && states[down].up; k++)
+			down = stream->expect.port[k];
 		if (!states[down].up)
 			return error_set(error, -ENETDOWN,
 				"port %s of stream %s has no link; connect the cable, or start the "

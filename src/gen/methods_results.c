@@ -1,5 +1,6 @@
 // Frames sent and received in the current run, as JSON. Control thread; workers continue counting.
 #include "gen/inside.h"
+#include "gen/per_flow.h"
 
 #include <math.h>
 #include <rte_cycles.h>
@@ -160,6 +161,38 @@ static void set_lost(json_t *json, const struct run *run, unsigned i)
 	json_object_set_new(json, "last_lost", gap_end ? json_integer(gap_end - 1) : json_null());
 }
 
+static json_t *action_json(const struct gen *gen, struct expect_action action)
+{
+	return json_pack("{s:o, s:i}", "port",
+		rpc_text_json(gen->settings->ports[action.port].name), "dscp", (int)action.dscp);
+}
+
+static json_t *wrong_json(const struct gen *gen, const struct per_flow *p)
+{
+	const struct gen_expect *expect = &p->stream->expect;
+	const struct per_flow_wrong *wrong = &p->wrong;
+
+	if (!__atomic_load_n(&wrong->is_known, __ATOMIC_ACQUIRE))
+		return json_null();
+	return json_pack("{s:I, s:I, s:o, s:o}", "sequence", (json_int_t)wrong->sequence, "flow",
+		(json_int_t)wrong->flow, "found", action_json(gen, wrong->found), "expected",
+		action_json(gen, expect_action(expect, expect->secret, wrong->flow)));
+}
+
+static json_t *expect_json(const struct gen *gen, const struct per_flow *p)
+{
+	const struct per_flow_counters *c = &p->counters;
+	json_t *json = json_object();
+
+	json_object_set_new(json, "checked", count_json(&c->checked));
+	json_object_set_new(json, "alternative", count_json(&c->alternative));
+	json_object_set_new(json, "wrong_port", count_json(&c->wrong_port));
+	json_object_set_new(json, "wrong_dscp", count_json(&c->wrong_dscp));
+	json_object_set_new(json, "wrong_tuple", count_json(&c->wrong_tuple));
+	json_object_set_new(json, "first_wrong", wrong_json(gen, p));
+	return json;
+}
+
 static json_t *stream_json(const struct gen *gen, unsigned i, bool with_buckets)
 {
 	static const struct sender_counters nothing;
@@ -180,6 +213,8 @@ static json_t *stream_json(const struct gen *gen, unsigned i, bool with_buckets)
 	json_object_set_new(json, "latency_from_sending",
 		latency_json(run, &run->received[i]->sent, with_buckets));
 	json_object_set_new(json, "jitter", jitter_json(run, &run->received[i]->counters));
+	if (stream->expect.n_ports)
+		json_object_set_new(json, "expect", expect_json(gen, run->received[i]->per_flow));
 	return json;
 }
 

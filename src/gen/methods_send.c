@@ -54,6 +54,7 @@ static json_t *stream_json(const struct gen *gen, const struct gen_stream *strea
 		json_string(gen_distribution_word(stream->distribution)));
 	json_object_set_new(json, "exponent", json_real(stream->exponent));
 	json_object_set_new(json, "seed", json_integer(stream->seed));
+	json_object_set_new(json, "count_flows", json_boolean(stream->counts_flows));
 	json_object_set_new(json, "sizes", sizes_json(stream));
 	json_object_set_new(json, "mean_bytes", json_real(gen_mean_bytes(stream)));
 	json_object_set_new(json, "pps", json_real(stream->pps));

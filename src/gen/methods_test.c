@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "gen/per_flow.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -345,6 +347,97 @@ static void a_worker_or_a_device_that_ends_is_a_failure(void **state)
 	assert_int_equal(gen_poll(&ctx, &error), -ENODEV);
 }
 
+#define COUNTED                                                                                    \
+	"{\"name\": \"flows\", \"from\": \"left\", \"to\": \"right\", \"dst_mac\": "               \
+	"\"02:00:00:00:00:99\", \"rate\": \"max\", \"frames\": 100, \"dst_port\": {\"first\": 1, " \
+	"\"count\": 4}, \"count_flows\": true, \"expect\": {\"secret\": 1, \"dscps\": [0, 46]}}"
+
+static void tells_what_it_expected_and_what_it_found(void **state)
+{
+	check("send", "{\"streams\": [" COUNTED "]}", "streams.0.count_flows", "true");
+	await_done();
+	struct per_flow *p = ctx.gen->current->received[0]->per_flow;
+	check("results", "{}", "streams.0.expect.first_wrong", "null");
+	p->counters = (struct per_flow_counters){90, 1, 2, 3, 4};
+	p->wrong = (struct per_flow_wrong){70, 2, {0, 63}, true};
+	struct expect_action action = expect_action(&p->stream->expect, 1, 2);
+	json_t *results = call("results", "{}");
+	expect(results, "streams.0.expect.checked", "90");
+	expect(results, "streams.0.expect.alternative", "1");
+	expect(results, "streams.0.expect.wrong_port", "2");
+	expect(results, "streams.0.expect.wrong_dscp", "3");
+	expect(results, "streams.0.expect.wrong_tuple", "4");
+	expect(results, "streams.0.expect.first_wrong.sequence", "70");
+	expect(results, "streams.0.expect.first_wrong.flow", "2");
+	expect(results, "streams.0.expect.first_wrong.found", "{\"dscp\": 63, \"port\": \"left\"}");
+	expect(results, "streams.0.expect.first_wrong.expected",
+		action.dscp ? "{\"dscp\": 46, \"port\": \"right\"}"
+			    : "{\"dscp\": 0, \"port\": \"right\"}");
+	json_decref(results);
+	check("send", "{}", "streams.0.count_flows", "false");
+	await_done();
+	results = call("results", "{}");
+	assert_null(at(results, "streams.0.expect"));
+	json_decref(results);
+}
+
+static void writes_the_counters_of_flows_to_a_file(void **state)
+{
+	char path[] = "/tmp/dl3-flow-counts-XXXXXX", params[128];
+	uint32_t found[5];
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	check("flow_counts", "{\"stream\": \"flows\", \"path\": \"/tmp/a\"}", "error",
+		"\"the latest run has no stream flows\"");
+	check("send", "{\"streams\": [" COUNTED ", {\"to\": \"left\"}]}", "run", "1");
+	await_done();
+	for (uint32_t i = 0; i < 4; i++)
+		ctx.gen->current->received[0]->per_flow->received[i] = 10 + i;
+	snprintf(params, sizeof(params), "{\"stream\": \"flows\", \"path\": \"%s\"}", path);
+	json_t *reply = call("flow_counts", params);
+	expect(reply, "run", "1");
+	expect(reply, "flows", "4");
+	expect(reply, "received", "46");
+	json_decref(reply);
+	close(fd);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(fread(found, sizeof(found[0]), ARRAY_LEN(found), file), 4);
+	fclose(file);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(found[i], 10 + i);
+	assert_int_equal(remove(path), 0);
+	check("flow_counts", "{\"stream\": \"stream1\", \"path\": \"/tmp/a\"}", "error",
+		"\"the flows of stream stream1 are not counted; add \\\"count_flows: true\\\" to "
+		"it\"");
+	check("flow_counts", "{\"stream\": \"flows\", \"path\": \"a\"}", "error",
+		"\"path \\\"a\\\": expected an absolute path\"");
+	check("flow_counts", "{\"stream\": \"flows\", \"path\": \"/nowhere/a\"}", "error",
+		"\"cannot write /nowhere/a: No such file or directory\"");
+}
+
+static void one_worker_receives_all_frames_of_a_stream(void **state)
+{
+	check("send",
+		"{\"streams\": [{\"name\": \"a\", \"to\": \"left\", \"expect\": {\"secret\": 1, "
+		"\"ports\": [\"left\", \"right\"]}}], \"seconds\": 1}",
+		"error",
+		"\"stream a: its frames are expected on ports left and right, which are polled by "
+		"workers 0 and 1; let one worker poll both\"");
+}
+
+static void a_port_where_frames_are_expected_needs_a_link(void **state)
+{
+	fake.is_down[1] = true;
+	check("send",
+		"{\"streams\": [{\"name\": \"a\", \"to\": \"left\", \"expect\": {\"secret\": 1, "
+		"\"ports\": [\"left\", \"right\"]}}], \"seconds\": 1}",
+		"error",
+		"\"port right of stream a has no link; connect the cable, or start the program at "
+		"the other end, then send again\"");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_ctx, break_ctx)
 
 int main(void)
@@ -362,6 +455,10 @@ int main(void)
 		TEST(a_refusal_changes_nothing),
 		TEST(says_when_there_is_nothing_to_send),
 		TEST(receives_only_for_as_long_as_it_is_told),
+		TEST(tells_what_it_expected_and_what_it_found),
+		TEST(writes_the_counters_of_flows_to_a_file),
+		TEST(one_worker_receives_all_frames_of_a_stream),
+		TEST(a_port_where_frames_are_expected_needs_a_link),
 		TEST(stop_only_raises_the_flag),
 		TEST(a_worker_or_a_device_that_ends_is_a_failure),
 	};

@@ -2,6 +2,7 @@
 #include "gen/neighbours.h"
 
 #include "base/bits.h"
+#include "gen/expect.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -97,7 +98,7 @@ static bool is_of_stream(const struct gen_stream *stream, unsigned port,
 	if (stream->from == port && !stream->is_receive_only &&
 		is_in_range(addr, &recipe->src, stream->fields[GEN_SRC_IP].count))
 		return true;
-	return stream->to == port &&
+	return expect_ends_on(stream, port) &&
 	       is_in_range(addr, &recipe->dst, stream->fields[GEN_DST_IP].count);
 }
 

@@ -79,7 +79,7 @@ static int unknown_port(struct stream_reader *r, const json_t *value)
 		known[0] ? ": " : "", known);
 }
 
-static int read_port(struct stream_reader *r, const json_t *value, uint8_t *out)
+int read_port(struct stream_reader *r, const json_t *value, uint8_t *out)
 {
 	const char *name = read_text(value);
 
@@ -204,8 +204,9 @@ static const struct stream_key keys[] = {
 	{"dst_mac", read_dst_mac}, {"src_ip", read_src_ip}, {"dst_ip", read_dst_ip},
 	{"src_port", read_src_port}, {"dst_port", read_dst_port}, {"flows", read_flows},
 	{"distribution", read_distribution}, {"exponent", read_exponent}, {"seed", read_seed},
-	{"size", read_size}, {"rate", read_rate}, {"burst", read_burst},
-	{"catch_up", read_catch_up}, {"frames", read_frames}, {"loops", read_loops}, // after frames
+	{"count_flows", read_count_flows}, {"expect", read_expect}, {"size", read_size},
+	{"rate", read_rate}, {"burst", read_burst}, {"catch_up", read_catch_up},
+	{"frames", read_frames}, {"loops", read_loops}, // after frames
 };
 
 static int read_stream(struct stream_reader *r, const json_t *map)

@@ -36,6 +36,8 @@ int read_map(struct stream_reader *r, const json_t *map, const struct stream_key
 // An integer from min to max, written as such, as 1e6, or as digits in a string.
 int read_number(struct stream_reader *r, const json_t *value, uint64_t min, uint64_t max,
 	uint64_t *out);
+// Index of a port, from its name; *out is unchanged if the ports are unknown. In read.c.
+int read_port(struct stream_reader *r, const json_t *value, uint8_t *out);
 int read_boolean(struct stream_reader *r, const json_t *value, bool *out);
 // "" if the value is not a string.
 const char *read_text(const json_t *value);
@@ -52,6 +54,9 @@ int read_flows(struct stream_reader *r, const json_t *value); // after all field
 int read_distribution(struct stream_reader *r, const json_t *value);
 int read_exponent(struct stream_reader *r, const json_t *value); // after distribution, like seed
 int read_seed(struct stream_reader *r, const json_t *value);
+// --- read_expect.c: after the flows and `to`
+int read_count_flows(struct stream_reader *r, const json_t *value);
+int read_expect(struct stream_reader *r, const json_t *value);
 // --- read_size.c: after the headers
 int read_size(struct stream_reader *r, const json_t *value);
 // Checks a frame of `bytes` with FCS against the stream's ports; errors refer to the current key.

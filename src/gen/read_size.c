@@ -75,9 +75,15 @@ int read_check_ports(struct stream_reader *r, const json_t *value, unsigned byte
 	const struct gen_stream *s = r->stream;
 	int err = 0;
 
-	if (r->ports && !s->is_receive_only)
+	if (!r->ports)
+		return 0;
+	if (!s->is_receive_only)
 		err = check_mtu(r, value, s->from, bytes);
-	return err || !r->ports ? err : check_mtu(r, value, s->to, bytes);
+	if (!err)
+		err = check_mtu(r, value, s->to, bytes);
+	for (unsigned i = 0; i < s->expect.n_ports && !err; i++)
+		err = check_mtu(r, value, s->expect.port[i], bytes);
+	return err;
 }
 
 static int check_size(struct stream_reader *r, const json_t *value, unsigned bytes)

@@ -90,8 +90,8 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 		{ONE("\"colours\": 64"),
 			"streams[0]: colours: unknown key; expected one of name, id, to, from, "
 			"pcap, stamp, protocol, vlan, ttl, src_mac, dst_mac, src_ip, dst_ip, "
-			"src_port, dst_port, flows, distribution, exponent, seed, size, rate, "
-			"burst, catch_up, frames, loops"},
+			"src_port, dst_port, flows, distribution, exponent, seed, "
+			"count_flows, expect, size, rate, burst, catch_up, frames, loops"},
 		{"[{\"from\": \"left\"}]", "streams[0]: to: missing; expected the receiving port"},
 		{"[{\"from\": \"left\", \"to\": \"right\"}]",
 			"streams[0]: dst_mac: missing; expected the destination MAC address, or "
@@ -248,6 +248,54 @@ static void answers_each_wrong_range_and_count_with_one_sentence(void **state)
 		{"[{\"to\": \"left\", \"frames\": 3}]",
 			"streams[0]: frames 3: a stream without \"from: PORT\" sends nothing; add "
 			"that, or remove frames"},
+	};
+
+	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
+}
+
+#define EXPECT(keys) ONE("\"expect\": {" keys "}")
+
+static void answers_each_wrong_expectation_with_one_sentence(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{ONE("\"count_flows\": 1"), "streams[0]: count_flows 1: expected true or false"},
+		{ONE("\"pcap\": \"/nowhere\", \"count_flows\": true"),
+			"streams[0]: pcap: captured frames are sent unchanged, so \"count_flows\" "
+			"has no effect; remove it"},
+		{ONE("\"expect\": 7"), "streams[0]: expect 7: expected {secret: N, ports: [PORT, "
+				       "...], dscps: [N, ...]}"},
+		{EXPECT(""), "streams[0]: expect.secret: missing; expected a number"},
+		{EXPECT("\"secret\": -1"), "streams[0]: expect.secret -1: expected a whole number "
+					   "from 0 to 9223372036854775807"},
+		{EXPECT("\"secret\": 1, \"port\": []"),
+			"streams[0]: expect.port: unknown key; did you mean \"ports\"?"},
+		{EXPECT("\"secret\": 1, \"ports\": []"),
+			"streams[0]: expect.ports (a list): expected a list of 1 to 16 ports"},
+		{EXPECT("\"secret\": 1, \"ports\": \"left\""),
+			"streams[0]: expect.ports \"left\": expected a list of 1 to 16 ports"},
+		{EXPECT("\"secret\": 1, \"ports\": [\"right\", \"elft\"]"),
+			"streams[0]: expect.ports \"elft\": unknown port; did you mean \"left\"?"},
+		{EXPECT("\"secret\": 1, \"ports\": [\"right\", \"right\"]"),
+			"streams[0]: expect.ports \"right\": is in the list twice"},
+		{EXPECT("\"secret\": 1, \"ports\": [\"left\", \"small\"]"),
+			"streams[0]: expect.ports: expected right, the port of \"to\", to be among "
+			"them"},
+		{EXPECT("\"secret\": 1, \"dscps\": 3"),
+			"streams[0]: expect.dscps 3: expected a list of 1 to 64 numbers from 0 to "
+			"63"},
+		{EXPECT("\"secret\": 1, \"dscps\": [3, 64]"),
+			"streams[0]: expect.dscps 64: expected a whole number from 0 to 63"},
+		{EXPECT("\"secret\": 1, \"alternative\": 5"),
+			"streams[0]: expect.alternative 5: expected {secret: N, every: N}"},
+		{EXPECT("\"secret\": 1, \"alternative\": {\"every\": 5}"),
+			"streams[0]: expect.alternative.secret: missing; expected a number"},
+		{EXPECT("\"secret\": 1, \"alternative\": {\"secret\": 2, \"every\": 0}"),
+			"streams[0]: expect.alternative.every 0: expected a whole number from 1 to "
+			"16777216"},
+		{ONE("\"size\": 1000, \"expect\": {\"secret\": 1, \"ports\": [\"right\", "
+		     "\"small\"]}"),
+			"streams[0]: size 1000: port small accepts frames of up to 618 bytes (its "
+			"mtu is 600); expected \"mtu: 982\" there, or smaller frames"},
 	};
 
 	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
@@ -559,12 +607,44 @@ static void refuses_more_streams_than_there_is_room_for(void **state)
 	json_decref(list);
 }
 
+static void expects_what_it_is_told(void **state)
+{
+	const struct gen_stream *s = take(ONE("\"size\": 64"))->stream;
+
+	assert_false(s->counts_flows);
+	assert_int_equal(s->expect.n_ports, 0);
+	s = take(ONE("\"count_flows\": true, \"expect\": {\"secret\": 9223372036854775807}"))
+	            ->stream;
+	assert_true(s->counts_flows);
+	assert_true(s->expect.secret == INT64_MAX);
+	assert_int_equal(s->expect.n_ports, 1);
+	assert_int_equal(s->expect.port[0], 1);
+	assert_int_equal(s->expect.n_dscps, 1);
+	assert_int_equal(s->expect.dscp[0], 0);
+	assert_int_equal(s->expect.every, 0);
+	s = take(EXPECT("\"secret\": 1, \"ports\": [\"left\", \"right\"], \"dscps\": [0, 46, 63], "
+			"\"alternative\": {\"secret\": 2, \"every\": 5}"))
+	            ->stream;
+	assert_int_equal(s->expect.n_ports, 2);
+	assert_int_equal(s->expect.port[0], 0);
+	assert_int_equal(s->expect.port[1], 1);
+	assert_int_equal(s->expect.n_dscps, 3);
+	assert_int_equal(s->expect.dscp[2], 63);
+	assert_int_equal(s->expect.other_secret, 2);
+	assert_int_equal(s->expect.every, 5);
+	assert_int_equal(take(EXPECT("\"secret\": 1, \"alternative\": {\"secret\": 2}"))
+				 ->stream->expect.every,
+		1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_each_mistake_in_the_list_with_one_sentence),
 		cmocka_unit_test(answers_each_wrong_header_with_one_sentence),
 		cmocka_unit_test(answers_each_wrong_range_and_count_with_one_sentence),
+		cmocka_unit_test(answers_each_wrong_expectation_with_one_sentence),
+		cmocka_unit_test(expects_what_it_is_told),
 		cmocka_unit_test(answers_each_impossible_size_with_one_sentence),
 		cmocka_unit_test(answers_each_impossible_rate_with_one_sentence),
 		cmocka_unit_test(chooses_what_is_left_out),

@@ -1,6 +1,7 @@
 // Finds stamps in frames and verifies stamped frames. Worker.
 #include "gen/recognise.h"
 
+#include "gen/expect.h"
 #include "gen/sum.h"
 #include "wire/checksum.h"
 #include "wire/headers.h"
@@ -13,13 +14,7 @@ enum {
 	LEAST_BYTES = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES + IDENTITY_BYTES,
 };
 
-// Offsets of a frame's parts, derived from its headers. `identity`: magic and stream.
-struct place {
-	unsigned layer3, layer4, identity;
-	bool is_ip6, is_tcp, has_segments;
-};
-
-static const struct place plain = {
+static const struct recognise_place plain = {
 	.layer3 = WIRE_ETHER_BYTES,
 	.layer4 = WIRE_ETHER_BYTES + WIRE_IP4_BYTES,
 	.identity = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES,
@@ -38,7 +33,7 @@ static inline bool is_tag(uint16_t type_be)
 }
 
 // Requires LEAST_BYTES, which cover two tags and the protocol field after them.
-static bool find_layer4(const uint8_t *frame, struct place *p)
+bool recognise_layer4(const uint8_t *frame, struct recognise_place *p)
 {
 	uint16_t type_be = load16(frame + 12);
 	uint8_t protocol;
@@ -59,11 +54,11 @@ static bool find_layer4(const uint8_t *frame, struct place *p)
 	return p->is_tcp || protocol == WIRE_PROTO_UDP;
 }
 
-static bool find_place(const struct rte_mbuf *m, const uint8_t *frame, struct place *p)
+static bool find_place(const struct rte_mbuf *m, const uint8_t *frame, struct recognise_place *p)
 {
 	unsigned stamp_end;
 
-	if (m->data_len < LEAST_BYTES || !find_layer4(frame, p))
+	if (m->data_len < LEAST_BYTES || !recognise_layer4(frame, p))
 		return false;
 	stamp_end = p->identity + (p->is_tcp ? STAMP_TCP_PAYLOAD_BYTES : STAMP_BYTES);
 	p->has_segments = m->data_len != m->pkt_len;
@@ -82,7 +77,7 @@ static inline struct sink_stream *find_stream(const struct recognise *r, const u
 		stats_add(&r->counters->stale, 1);
 	else if (unlikely(!s))
 		stats_add(&r->counters->foreign, 1);
-	else if (unlikely(s->stream->to != r->port))
+	else if (unlikely(s->stream->to != r->port) && !expect_ends_on(s->stream, r->port))
 		stats_add(&r->counters->misdirected, 1);
 	else
 		return s;
@@ -116,7 +111,7 @@ static __attribute__((noinline)) uint64_t sum_segments(const struct rte_mbuf *m,
 struct frame {
 	const struct rte_mbuf *mbuf;
 	const uint8_t *at;
-	const struct place *place;
+	const struct recognise_place *place;
 	unsigned layer4_bytes;
 };
 
@@ -186,7 +181,7 @@ static inline void take(const struct frame *f, uint8_t id, struct whole *out)
 }
 
 static inline __attribute__((always_inline)) void decide(const struct recognise *r,
-	const struct rte_mbuf *m, const struct place *place, struct whole *out)
+	const struct rte_mbuf *m, const struct recognise_place *place, struct whole *out)
 {
 	struct frame f = {.mbuf = m, .at = rte_pktmbuf_mtod(m, const uint8_t *), .place = place};
 	struct sink_stream *s = find_stream(r, f.at + place->identity);
@@ -204,7 +199,7 @@ static inline __attribute__((always_inline)) void decide(const struct recognise 
 static __attribute__((noinline)) void decide_slow(const struct recognise *r,
 	const struct rte_mbuf *m, struct whole *out)
 {
-	struct place place;
+	struct recognise_place place;
 
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 

@@ -34,6 +34,12 @@ struct recognise {
 	uint32_t length[RECOGNISE_MAX] LINE_ALIGNED;   // without FCS
 };
 
+// Offsets of a frame's parts, derived from its headers. `identity`: magic and stream.
+struct recognise_place {
+	unsigned layer3, layer4, identity;
+	bool is_ip6, is_tcp, has_segments; // has_segments is not set by recognise_layer4
+};
+
 // Finds headers and stamps: Ethernet, up to two VLAN tags, IPv4 without options or IPv6 without
 // extension headers, UDP or TCP without options. Verifies lengths and all checksums of stream
 // frames; invalid ones are counted as corrupted.
@@ -42,5 +48,7 @@ recognise_fn recognise_scalar;
 recognise_fn recognise_avx512; // requires AVX-512 F, BW, DQ, VL and VBMI
 // Adds frame i to *out if it is a valid stream frame, otherwise counts it.
 void recognise_one(const struct recognise *r, uint16_t i, struct whole *out);
+// Finds the headers of a frame whose first 45 bytes can be read; false: neither UDP nor TCP.
+bool recognise_layer4(const uint8_t *frame, struct recognise_place *p);
 // The fastest variant supported by CPU, build and EAL. Control thread.
 recognise_fn *recognise_choose(void);

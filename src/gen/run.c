@@ -2,6 +2,7 @@
 #include "gen/workers.h"
 
 #include "base/pages.h"
+#include "gen/expect.h"
 #include "wire/stamp.h"
 
 #include <errno.h>
@@ -43,6 +44,27 @@ static int add_sender(struct run *run, const struct run_terms *terms, unsigned i
 	return err;
 }
 
+// A stream's counters have one writer.
+static int check_workers(const struct run_terms *terms, const struct gen_stream *stream,
+	struct error *error)
+{
+	for (unsigned i = 0; i < stream->expect.n_ports; i++) {
+		uint8_t port = stream->expect.port[i];
+		struct port_info to, other;
+
+		if (terms->worker_of[port] == terms->worker_of[stream->to])
+			continue;
+		port_info(terms->ports, stream->to, &to);
+		port_info(terms->ports, port, &other);
+		return error_set(error, -EINVAL,
+			"stream %s: its frames are expected on ports %s and %s, which are polled "
+			"by workers %u and %u; let one worker poll both",
+			stream->name, to.name, other.name, terms->worker_of[stream->to],
+			terms->worker_of[port]);
+	}
+	return 0;
+}
+
 static int add_sink(struct run *run, unsigned i, unsigned worker, struct error *error)
 {
 	const struct gen_stream *stream = &run->streams.stream[i];
@@ -51,6 +73,7 @@ static int add_sink(struct run *run, unsigned i, unsigned worker, struct error *
 	if (err)
 		return err;
 	run->sink.by_id[stream->id] = run->received[i];
+	run->sink.expects |= stream->expect.n_ports > 0;
 	if (!stream->is_receive_only)
 		run->received[i]->timeline = &run->lines[worker]->received;
 	return 0;
@@ -84,8 +107,10 @@ static int add_stream(struct run *run, const struct run_terms *terms, unsigned i
 	const struct gen_stream *stream = &run->streams.stream[i];
 	unsigned to = terms->worker_of[stream->to];
 	unsigned from = stream->is_receive_only ? to : terms->worker_of[stream->from];
-	int err = add_lines(run, from, error);
+	int err = check_workers(terms, stream, error);
 
+	if (!err)
+		err = add_lines(run, from, error);
 	if (!err)
 		err = add_lines(run, to, error);
 	if (!err)
@@ -106,7 +131,7 @@ static uint64_t count_ring_cycles(const struct run *run, unsigned port)
 	for (unsigned i = 0; i < run->streams.n; i++) {
 		const struct gen_stream *stream = &run->streams.stream[i];
 
-		if (stream->to != port)
+		if (!expect_ends_on(stream, port))
 			continue;
 		if (stream->is_receive_only || !(stream->pps > 0))
 			return 0;

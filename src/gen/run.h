@@ -14,6 +14,7 @@
 struct rte_mempool;
 struct rte_mbuf;
 struct timeline;
+struct per_flow;
 
 // --- sender.c: one stream's frames, built and sent by one worker.
 
@@ -83,6 +84,7 @@ struct sink_stream {
 	const struct gen_stream *stream;
 	struct sink_window *window; // private to sink.c
 	struct timeline *timeline;  // of the streams received by this worker, borrowed; NULL: none
+	struct per_flow *per_flow;  // NULL: nothing is counted or expected by flow
 } LINE_ALIGNED;
 
 // Counters of one polled queue, over all streams.
@@ -104,6 +106,7 @@ struct sink_port {
 struct sink {
 	struct sink_stream *by_id[GEN_MAX_IDS]; // NULL: not a stream of this run
 	uint8_t run;
+	bool expects; // frames of some stream are checked against what is expected of their flow
 	struct post *post[PORT_MAX]; // by port index; NULL: the port has no address
 };
 

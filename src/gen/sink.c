@@ -3,6 +3,7 @@
 #include "gen/account.h"
 
 #include "base/pages.h"
+#include "gen/per_flow.h"
 #include "wire/headers.h"
 
 #include <errno.h>
@@ -52,7 +53,7 @@ int sink_stream_create(struct sink_stream **out, const struct gen_stream *stream
 	histogram_clear(&s->sent);
 	s->stream = stream;
 	s->window = own;
-	if (add_flows(own, stream, error)) {
+	if (add_flows(own, stream, error) || per_flow_create(&s->per_flow, stream, error)) {
 		sink_stream_destroy(s);
 		return -ENOMEM;
 	}
@@ -64,6 +65,7 @@ void sink_stream_destroy(struct sink_stream *stream)
 {
 	if (!stream)
 		return;
+	per_flow_destroy(stream->per_flow);
 	flows_free(&stream->window->flows);
 	pages_free(stream->window, own_bytes(stream->window->window.n_flows));
 	pages_free(stream, sizeof(*stream));
@@ -100,12 +102,33 @@ static struct look look_at(struct recognise *r)
 	return (struct look){bytes + r->n * WIRE_FCS_BYTES, !odd};
 }
 
+// One by one, because frames are checked at the port where they arrive.
+static __attribute__((noinline)) void recognise_expected(const struct recognise *r,
+	struct whole *out)
+{
+	out->n = 0;
+	for (uint16_t i = 0; i < r->n; i++) {
+		uint16_t n = out->n;
+
+		recognise_one(r, i, out);
+		if (out->n == n)
+			continue;
+		struct sink_stream *s = r->sink->by_id[out->id[n]];
+		if (s->per_flow)
+			per_flow_check(s->per_flow, r->at[i],
+				window_whole(&s->window->window, out->sequence[n]), r->port);
+	}
+}
+
 static void take_part(struct recognise *r, uint64_t now)
 {
 	struct look look = look_at(r);
 	struct whole whole;
 
-	__atomic_load_n(&recognise, __ATOMIC_RELAXED)(r, &whole);
+	if (unlikely(r->sink->expects))
+		recognise_expected(r, &whole);
+	else
+		__atomic_load_n(&recognise, __ATOMIC_RELAXED)(r, &whole);
 	account(r->sink, &whole, now);
 	stats_add(&r->counters->rx_packets, r->n);
 	stats_add(&r->counters->rx_bytes, look.bytes);

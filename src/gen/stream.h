@@ -20,6 +20,8 @@ enum {
 	GEN_TEXT_MAX = 200,
 	GEN_MAX_BURST = 64, // also the default for catch_up
 	GEN_MAX_CATCH_UP = 16384,
+	GEN_EXPECT_PORTS = 16,
+	GEN_EXPECT_DSCPS = 64,
 	GEN_MIN_SIZE = 64,   // frame sizes include the FCS
 	GEN_MAX_SIZE = 9622, // 9600 bytes of IP, Ethernet, a VLAN tag and the FCS
 };
@@ -68,6 +70,15 @@ struct gen_capture {
 	char left_out[GEN_TEXT_MAX]; // their interfaces
 };
 
+// The port and the DSCP with which the frames of each flow are expected: gen/expect.h.
+struct gen_expect {
+	uint64_t secret, other_secret;
+	uint32_t every;                 // flows divisible by it may use other_secret; 0: none
+	unsigned n_ports, n_dscps;      // n_ports 0: nothing is expected
+	uint8_t port[GEN_EXPECT_PORTS]; // indices; one of them is `to`
+	uint8_t dscp[GEN_EXPECT_DSCPS];
+};
+
 enum gen_rate_unit { GEN_MAX_RATE, GEN_PPS, GEN_PERCENT, GEN_BPS_L1, GEN_BPS_L2 };
 
 struct gen_size {
@@ -89,6 +100,8 @@ struct gen_stream {
 	uint8_t distribution; // enum gen_distribution; GEN_SEQUENTIAL: flow s mod n_flows
 	double exponent;      // of GEN_ZIPF
 	uint64_t seed;        // of distributions other than GEN_SEQUENTIAL
+	bool counts_flows;    // received frames are also counted by flow
+	struct gen_expect expect;
 	unsigned n_sizes;
 	struct gen_size sizes[GEN_MAX_SIZES];
 	uint8_t rate_unit; // enum gen_rate_unit

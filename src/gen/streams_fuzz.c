@@ -46,6 +46,17 @@ static void check_stream(const struct gen_stream *s)
 	want(s->burst >= 1 && s->burst <= GEN_MAX_BURST);
 }
 
+static void check_expect(const struct gen_expect *expect)
+{
+	want(expect->n_ports <= GEN_EXPECT_PORTS && expect->n_dscps <= GEN_EXPECT_DSCPS);
+	want(!expect->n_ports == !expect->n_dscps);
+	want(expect->every <= (expect->n_ports ? GEN_MAX_FLOWS : 0));
+	for (unsigned i = 0; i < expect->n_ports; i++)
+		want(expect->port[i] < ARRAY_LEN(ports));
+	for (unsigned i = 0; i < expect->n_dscps; i++)
+		want(expect->dscp[i] < 64);
+}
+
 static void check_streams(const struct gen_streams *streams)
 {
 	bool taken[GEN_MAX_IDS] = {false};
@@ -54,6 +65,7 @@ static void check_streams(const struct gen_streams *streams)
 		const struct gen_stream *s = &streams->stream[i];
 
 		check_stream(s);
+		check_expect(&s->expect);
 		want(!taken[s->id]);
 		taken[s->id] = true;
 		want(s->from < ARRAY_LEN(ports) && s->to < ARRAY_LEN(ports));

@@ -1,0 +1,197 @@
+// Counts received frames by flow, and checks their port and DSCP.
+#include "gen/per_flow.h"
+
+#include "base/pages.h"
+#include "wire/headers.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { WRITTEN_AT_ONCE = 16384 };
+
+static size_t counter_bytes(const struct gen_stream *stream)
+{
+	return stream->n_flows * sizeof(uint32_t);
+}
+
+static int make_counters(struct per_flow *p, struct error *error)
+{
+	const size_t bytes = counter_bytes(p->stream);
+	const uint64_t available = pages_available();
+
+	if (bytes < available)
+		p->received = pages_alloc(bytes);
+	if (!p->received)
+		return error_set(error, -ENOMEM,
+			"stream %s: the counters of %u flows take %zu KiB of memory, but only %llu "
+		        "KiB "
+			"are available; lower flows, or remove count_flows",
+			p->stream->name, p->stream->n_flows, bytes >> 10,
+			(unsigned long long)available >> 10);
+	// Touched here, so that no worker takes the page faults.
+	memset(p->received, 0, bytes);
+	return 0;
+}
+
+int per_flow_create(struct per_flow **out, const struct gen_stream *stream, struct error *error)
+{
+	*out = NULL;
+	if (!stream->counts_flows && !stream->expect.n_ports)
+		return 0;
+	struct per_flow *p = aligned_alloc(_Alignof(struct per_flow), sizeof(*p));
+	if (!p)
+		return error_set(error, -ENOMEM, "stream %s: not enough memory for its flows",
+			stream->name);
+	memset(p, 0, sizeof(*p));
+	p->stream = stream;
+	fields_make(&p->fields, stream);
+	fields_fill_fixed(stream, &p->values);
+	int err = flows_make(&p->flows, stream, error);
+	if (!err && stream->counts_flows)
+		err = make_counters(p, error);
+	if (err)
+		per_flow_destroy(p);
+	else
+		*out = p;
+	return err;
+}
+
+void per_flow_destroy(struct per_flow *p)
+{
+	if (!p)
+		return;
+	if (p->received)
+		pages_free(p->received, counter_bytes(p->stream));
+	flows_free(&p->flows);
+	free(p);
+}
+
+// The counters do not fit into the caches: all are fetched before the first is needed.
+void per_flow_count(struct per_flow *p, const uint64_t number[], unsigned n)
+{
+	uint32_t flow[RECOGNISE_MAX];
+
+	if (!p->received)
+		return;
+	for (unsigned i = 0; i < n; i++) {
+		flow[i] = flows_of(&p->flows, number[i]);
+		rte_prefetch0_write(&p->received[flow[i]]);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t *counter = &p->received[flow[i]];
+
+		__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+	}
+}
+
+static bool is_address(const uint8_t *found, const struct wire_addr *first, uint32_t last_bits)
+{
+	unsigned at = first->family == 6 ? 12 : 0; // offset of the last 32 bits
+
+	return !memcmp(found, first->bytes, at) && be32toh(load32(found + at)) == last_bits;
+}
+
+static bool is_tuple(struct per_flow *p, const uint8_t *frame, const struct recognise_place *place,
+	uint32_t flow)
+{
+	const struct wire_recipe *recipe = &p->stream->recipe;
+	const uint8_t *layer4 = frame + place->layer4;
+	unsigned addr_bytes = place->is_ip6 ? 16 : 4;
+	uint8_t protocol = place->is_tcp ? WIRE_PROTO_TCP : WIRE_PROTO_UDP;
+
+	if (place->is_ip6 != (recipe->src.family == 6) || protocol != recipe->protocol)
+		return false;
+	fields_fill_flows(&p->fields, &p->values, &flow, 1);
+	return is_address(layer4 - 2 * addr_bytes, &recipe->src, p->values.field[GEN_SRC_IP][0]) &&
+	       is_address(layer4 - addr_bytes, &recipe->dst, p->values.field[GEN_DST_IP][0]) &&
+	       be16toh(load16(layer4)) == p->values.field[GEN_SRC_PORT][0] &&
+	       be16toh(load16(layer4 + 2)) == p->values.field[GEN_DST_PORT][0];
+}
+
+static uint8_t dscp_of(const uint8_t *frame, const struct recognise_place *place)
+{
+	const uint8_t *ip = frame + place->layer3;
+
+	return place->is_ip6 ? be16toh(load16(ip)) >> 6 & 0x3f : ip[1] >> 2;
+}
+
+static __attribute__((noinline)) void note_wrong(struct per_flow *p, uint32_t flow, uint64_t number,
+	struct expect_action found)
+{
+	if (p->wrong.is_known)
+		return;
+	p->wrong.flow = flow;
+	p->wrong.sequence = number;
+	p->wrong.found = found;
+	// Partner: results, which reads the others only if this is set.
+	__atomic_store_n(&p->wrong.is_known, true, __ATOMIC_RELEASE);
+}
+
+void per_flow_check(struct per_flow *p, const uint8_t *frame, uint64_t number, uint8_t port)
+{
+	uint32_t flow = flows_of(&p->flows, number);
+	struct per_flow_counters *c = &p->counters;
+	struct recognise_place place;
+
+	if (!p->stream->expect.n_ports || !recognise_layer4(frame, &place))
+		return;
+	struct expect_action found = {port, dscp_of(frame, &place)};
+	bool is_flow = is_tuple(p, frame, &place, flow);
+	enum expect_verdict verdict =
+		is_flow ? expect_judge(&p->stream->expect, flow, found) : EXPECT_RIGHT;
+
+	stats_add(&c->checked, 1);
+	stats_add(&c->wrong_tuple, !is_flow);
+	stats_add(&c->alternative, verdict == EXPECT_OTHER);
+	stats_add(&c->wrong_port, verdict == EXPECT_WRONG_PORT);
+	stats_add(&c->wrong_dscp, verdict == EXPECT_WRONG_DSCP);
+	if (unlikely(!is_flow || verdict == EXPECT_WRONG_PORT || verdict == EXPECT_WRONG_DSCP))
+		note_wrong(p, flow, number, found);
+}
+
+static bool write_all(const struct per_flow *p, FILE *file, uint64_t *total)
+{
+	static uint32_t part[WRITTEN_AT_ONCE];
+	uint32_t n = p->stream->n_flows;
+
+	*total = 0;
+	for (uint32_t at = 0; at < n; at += WRITTEN_AT_ONCE) {
+		uint32_t n_part = MIN_OF(n - at, (uint32_t)WRITTEN_AT_ONCE);
+
+		for (uint32_t i = 0; i < n_part; i++) {
+			uint32_t received = __atomic_load_n(&p->received[at + i], __ATOMIC_RELAXED);
+
+			*total += received;
+			part[i] = htole32(received);
+		}
+		if (fwrite(part, sizeof(part[0]), n_part, file) != n_part)
+			return false;
+	}
+	return true;
+}
+
+int per_flow_write(const struct per_flow *p, const char *path, uint64_t *total, struct error *error)
+{
+	char *beside = NULL;
+
+	if (asprintf(&beside, "%s.part", path) < 0)
+		return error_set(error, -ENOMEM, "not enough memory to write %s", path);
+	errno = 0;
+	FILE *file = fopen(beside, "we");
+	bool is_written = file && write_all(p, file, total);
+	if (file && fclose(file))
+		is_written = false;
+	if (!is_written || rename(beside, path)) {
+		int err = errno ? -errno : -EIO;
+
+		if (file)
+			unlink(beside);
+		free(beside);
+		return error_set(error, err, "cannot write %s: %s", path, strerror(-err));
+	}
+	free(beside);
+	return 0;
+}
