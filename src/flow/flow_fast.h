@@ -31,6 +31,16 @@ static inline uint32_t flow_kind4(uint16_t vrf, uint8_t proto)
 	return (vrf & 0xff) | (uint32_t)proto << 8 | (uint32_t)(vrf >> 8 & 0xf) << 16;
 }
 
+static inline uint16_t flow_kind4_vrf(uint32_t kind)
+{
+	return (kind & 0xff) | (kind >> 16 & 0xf) << 8;
+}
+
+static inline uint8_t flow_kind4_proto(uint32_t kind)
+{
+	return kind >> 8;
+}
+
 // What happens to the packets of a flow: one aligned word. Many flows share an action.
 enum flow_verb { FLOW_BY_ROUTE, FLOW_TO_HOP, FLOW_DROP, FLOW_PUNT, N_FLOW_VERBS };
 enum { FLOW_KEEP_DSCP = 64, FLOW_NO_MIRROR = 0xffff };
@@ -53,6 +63,7 @@ struct flow_count {
 enum { FLOW_SEEN_BITS = 24 };
 
 enum { FLOW_BURST = 64, FLOW_NONE = 0, FLOW_MAX_WORKERS = 128 };
+enum { FLOW_FAR_BYTES = 1 << 20 }; // lines that are not expected in a core's own caches
 
 // State of a pipelined lookup of at most FLOW_BURST keys, and its result: for each key, the number
 // of its flow, FLOW_NONE if there is none, and its action (undefined if there is none). Both are
@@ -160,6 +171,16 @@ static inline void flow_lookup6(const struct flow_view *view, const struct flow_
 	view->begin6(view, key, lookup);
 	view->continue6(view, key, lookup);
 	view->end6(view, key, lookup);
+}
+
+// Whether lookups wait for memory so long that other work should be done between their stages.
+// Worker.
+static inline bool flow_waits(const struct flow_view *view)
+{
+	enum { LINE_BYTES = 64 };
+	const uint64_t bytes = ((uint64_t)view->n_lines4 + view->n_lines6) * LINE_BYTES;
+
+	return bytes >= FLOW_FAR_BYTES;
 }
 
 // The unit of "last seen": between 1/16 and 1/8 of a second. `cycles`: of the TSC. Any thread.
