@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from dl3.bench.forwarder import Settings, config, write_file
+from dl3.bench.forwarder import Settings, config, neighbours, write_file
 from dl3.bench.sides import MAKER, Contestant, Entry, PairSettings, eal, job_of, march_of_build, march_of_peer
 from dl3.bench.workplace import BUILD, DL3D, PEERS, TABLES, Workplace, built
 from dl3.control.client import Client
@@ -99,6 +99,15 @@ class FlowsReply(BaseModel):
     ipv4: Family
 
 
+class JobReply(BaseModel):
+    """What dl3d replies to 'flows.job'; only what is used here."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    state: str
+    reason: str | None = None
+
+
 @dataclass(frozen=True)
 class FlowFiles:
     """The files of a set of flows, in a folder; both are written when one is missing, and kept."""
@@ -151,20 +160,31 @@ class Loaded:
     wanted: int
 
     def __call__(self) -> bool:
-        """True as soon as the table has that many."""
+        """True as soon as the table has that many; Fault if they cannot be loaded."""
+        client = Client(self.socket, REPLY_SECONDS)
         try:
-            return Client(self.socket, REPLY_SECONDS).ask(FlowsReply, "flows").ipv4.flows == self.wanted
+            job = client.ask(JobReply, "flows.job")
         except Fault:
             return False
+        if job.state == "failed":
+            raise Fault(f"dl3d cannot load the flows: {job.reason}")
+        return client.ask(FlowsReply, "flows").ipv4.flows == self.wanted
 
 
 def make_flow_dl3d(entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
     """dl3d with a flow table; a frame without a flow would be dropped, and lower its rate."""
     files, flow_set = FlowFiles(entry.flows, entry.n_hops), FLOW_SETS[entry.flows]
     files.write()
+    # Flows begin with the second next hop: the first has the address of the network itself.
     table = {"ipv4": flow_set.number, "missing": "drop", "file": str(files.flows)}
     settings = Settings(
-        terms.core, terms.burst, entry.n_hops, terms.descriptors, entry.mode, terms.memory_mib, {"flow": table}
+        terms.core,
+        terms.burst,
+        entry.n_hops,
+        terms.descriptors,
+        entry.mode,
+        terms.memory_mib,
+        {"flow": table, "neighbours": neighbours(1 + entry.n_hops, 32)},
     )
     socket = place.folder / f"{place.next_number()}.sock"
     whole = config(settings, TableFiles(entry.routes, TABLES), place) | {"control": {"socket": str(socket)}}

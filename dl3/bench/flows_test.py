@@ -7,10 +7,21 @@ import pytest
 import yaml
 
 from dl3.bench import flows
-from dl3.bench.flows import FLOW_SETS, FlowFiles, FlowSet, Loaded, make_flow_dl3d, make_l3fwd_em, memory_of_l3fwd
+from dl3.bench.flows import (
+    FLOW_SETS,
+    FlowFiles,
+    FlowSet,
+    FlowsReply,
+    JobReply,
+    Loaded,
+    make_flow_dl3d,
+    make_l3fwd_em,
+    memory_of_l3fwd,
+)
 from dl3.bench.sides import Entry, PairSettings
 from dl3.bench.workplace import Workplace
 from dl3.lab.tables import ones_sum
+from dl3.model.fault import Fault
 
 MIB = 1 << 20
 
@@ -32,7 +43,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
 
 
 def writes_the_same_flows_for_the_frames_and_for_dl3d(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(flows.FLOW_SETS, "few", FlowSet("random", 8))  # type: ignore[arg-type]
+    monkeypatch.setitem(flows.FLOW_SETS, "few", FlowSet("random", 8))
     files = FlowFiles("few", 16, tmp_path)
     files.write()
     table, records = files.table.read_bytes(), files.flows.read_bytes()
@@ -47,6 +58,7 @@ def writes_the_same_flows_for_the_frames_and_for_dl3d(tmp_path: Path, monkeypatc
     magic, _, n_actions, n_flows = struct.unpack_from("<8s2IQ", records)
     assert (magic, n_actions, n_flows) == (b"DL3FLOWS", 16, 256)
     assert {struct.unpack_from("<I", key, 40)[0] for key in keys} == set(range(16))
+    assert [records[at + 8 : at + 12] for at in (64 * 257, 64 * 272)] == [bytes([10, 1, 0, 1]), bytes([10, 1, 0, 16])]
     before = files.table.stat().st_mtime_ns
     files.write()
     assert files.table.stat().st_mtime_ns == before
@@ -54,8 +66,8 @@ def writes_the_same_flows_for_the_frames_and_for_dl3d(tmp_path: Path, monkeypatc
 
 
 def leaves_no_draft_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(flows.FLOW_SETS, "none", FlowSet("random", 99))  # type: ignore[arg-type]
-    with pytest.raises(flows.Fault, match="failed with status 2: usage"):
+    monkeypatch.setitem(flows.FLOW_SETS, "none", FlowSet("random", 99))
+    with pytest.raises(Fault, match="failed with status 2: usage"):
         FlowFiles("none", 16, tmp_path).write()
     assert not list(tmp_path.iterdir())
 
@@ -81,7 +93,7 @@ def starts_dl3d_with_a_table_as_large_as_the_flows_and_drops_the_rest(place: Wor
     whole = yaml.safe_load(Path(made.job.command[1]).read_text(encoding="utf-8"))
     files = FlowFiles("1m", 256)
     assert whole["flow"] == {"ipv4": 1 << 20, "missing": "drop", "file": str(files.flows)}
-    assert len(whole["neighbours"]) == 256
+    assert {f"10.1.0.{i}" for i in range(1, 256)} | {"10.1.1.0"} <= {line.split()[0] for line in whole["neighbours"]}
     assert made.job.table == files.table
     assert made.job.begin == Loaded(Path(whole["control"]["socket"]), 1 << 20)
 
@@ -95,3 +107,29 @@ def starts_l3fwd_with_the_same_frames(place: Workplace) -> None:
 
 def is_not_loaded_while_dl3d_does_not_reply(tmp_path: Path) -> None:
     assert not Loaded(tmp_path / "none.sock", 1)()
+
+
+class _Answers:
+    """A client that replies with these values."""
+
+    def __init__(self, state: str, n_flows: int) -> None:
+        self.state, self.n_flows = state, n_flows
+
+    def ask(self, _: type, method: str) -> object:
+        if method == "flows.job":
+            return JobReply(state=self.state, reason="action 0: no such interface")
+        return FlowsReply(ipv4=FlowsReply.Family(flows=self.n_flows))
+
+
+@pytest.mark.parametrize(("state", "n_flows", "is_loaded"), [("running", 3, False), ("done", 8, True)])
+def is_loaded_when_the_table_has_all(
+    state: str, n_flows: int, is_loaded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flows, "Client", lambda *_: _Answers(state, n_flows))
+    assert Loaded(Path("x"), 8)() is is_loaded
+
+
+def tells_why_flows_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flows, "Client", lambda *_: _Answers("failed", 0))
+    with pytest.raises(Fault, match="dl3d cannot load the flows: action 0: no such interface"):
+        Loaded(Path("x"), 8)()

@@ -1,6 +1,6 @@
 // Writes the two files of a measurement with flows: the plugin's table (table.h), and the file that
 // dl3d loads (docs/internals/flow.md), in which each flow is endless and leads to one of some next
-// hops: 10.1.0.0, 10.1.0.1 and so on, on interface "out". One thread.
+// hops: 10.1.0.1, 10.1.0.2 and so on, on interface "out". One thread.
 //
 //    flows random|white-paper BITS HOPS TABLE FLOWS    (2^BITS flows)
 #include "onecore/flows.h"
@@ -132,7 +132,7 @@ static void make_flow(const struct request *request, uint32_t number, struct flo
 
 static void make_action(uint32_t hop, struct action *action)
 {
-	const uint32_t via_be = htobe32((10u << 24 | 1 << 16) + hop);
+	const uint32_t via_be = htobe32((10u << 24 | 1 << 16) + 1 + hop);
 
 	*action = (struct action){.verb = TO_HOP,
 		.dscp = KEEP_DSCP,
