@@ -26,6 +26,7 @@ class Commands(LazyGroup):
         "run": ("dl3.cli.forwarder:run", FORWARDER, RUN),
         "show": ("dl3.cli.show:app", FORWARDER, {}),
         "route": ("dl3.cli.forwarder:route", FORWARDER, ALIAS),
+        "flow": ("dl3.cli.flow:app", FORWARDER, {}),
         "port": ("dl3.cli.ports:app", FORWARDER, {}),
         "reload": ("dl3.cli.forwarder:reload", FORWARDER, {}),
         "verify": ("dl3.cli.linux:verify", FORWARDER, {}),
