@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dl3.bench.acls import ROW_OF_RULES
 from dl3.bench.ceilings import ROW_OF_CEILING, ROW_OF_FLOWGEN_CEILING
 from dl3.bench.contestants import contestant
+from dl3.bench.flows import ROW_OF_EXACT_MATCH, ROW_OF_WHITE_PAPER
 from dl3.bench.generators import ROW_OF_FLOWGEN, ROW_OF_FLOWS, ROW_OF_MOST_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
 from dl3.bench.sides import Contestant, Entry, PairSettings, Running
+from dl3.bench.space import space_for
 from dl3.bench.taps import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
 from dl3.bench.twocores import ROW_OF_MEMIF, NoRow
 from dl3.bench.vrfs import ROW_OF_VRFS
@@ -35,10 +38,13 @@ class Row:
     ours: Entry
     peer: Entry
     note: str = ""  # a remark on this row
+    most_starts: int = 1000  # of both programs, where a start takes long
 
 
 PORTABLE = "dl3d as built for testpmd"
 PORTABLE_GENERATOR = "dl3gen as built for testpmd"
+FLOWS, EXACT_MATCH, RULES = "dl3d with flows", "l3fwd exact match", "dl3d with access lists"
+MOST_STARTS = 2  # with 33,554,432 flows
 
 ROWS = (
     Row("ipv4-1-route", Entry("dl3d", "one", 1), Entry("l3fwd", "one")),
@@ -54,6 +60,17 @@ ROWS = (
     ),
     Row("ipv6-1-route", Entry("dl3d", "v6-1", 1), Entry("l3fwd", "v6-1")),
     Row("ipv6-200k-routes", Entry("dl3d", "v6-200k", 256), Entry("l3fwd", "v6-200k")),
+    Row("flows-64k", Entry(FLOWS, flows="64k"), Entry(EXACT_MATCH, flows="64k"), note=ROW_OF_EXACT_MATCH),
+    Row("flows-1m", Entry(FLOWS, flows="1m"), Entry(EXACT_MATCH, flows="1m"), note=ROW_OF_EXACT_MATCH),
+    Row(
+        "flows-33m",
+        Entry(FLOWS, flows="33m"),
+        Entry(EXACT_MATCH, flows="33m-white-paper"),
+        note=ROW_OF_WHITE_PAPER,
+        most_starts=MOST_STARTS,
+    ),
+    Row("acl-1k", Entry(RULES, rules=1000), Entry("l3fwd access lists", rules=1000), note=ROW_OF_RULES),
+    Row("acl-10k", Entry(RULES, rules=10_000), Entry("l3fwd access lists", rules=10_000), note=ROW_OF_RULES),
     Row("xconnect", Entry(PORTABLE, mode="xconnect"), Entry("testpmd io")),
     Row("xconnect-mac", Entry(PORTABLE, mode="xconnect-mac"), Entry("testpmd macswap")),
     Row("self-1m-over-1", Entry("dl3d", "1m", 256), Entry("dl3d", "one", 1)),
@@ -110,8 +127,25 @@ ROWS = (
     Row("memif-2-core", Entry("dl3d over memif"), Entry("l3fwd over memif"), note=ROW_OF_MEMIF),
 )
 
-# Not part of the standard list: the cost of rte_graph, for the architecture decision records.
-EXTRA_ROWS = (Row("graph-1-route", Entry("dl3d", "one", 1), Entry("l3fwd-graph", "one")),)
+# Not part of the standard list: the cost of rte_graph, for the architecture decision records, and the most flows with
+# equal keys on both sides.
+EXTRA_ROWS = (
+    Row("graph-1-route", Entry("dl3d", "one", 1), Entry("l3fwd-graph", "one")),
+    Row(
+        "flows-33m-random",
+        Entry(FLOWS, flows="33m"),
+        Entry(EXACT_MATCH, flows="33m"),
+        note=ROW_OF_EXACT_MATCH,
+        most_starts=MOST_STARTS,
+    ),
+    Row(
+        "flows-33m-white-paper",
+        Entry(FLOWS, flows="33m-white-paper"),
+        Entry(EXACT_MATCH, flows="33m-white-paper"),
+        note=ROW_OF_WHITE_PAPER,
+        most_starts=MOST_STARTS,
+    ),
+)
 
 
 def rows_named(names: Sequence[str]) -> tuple[Row, ...]:
@@ -193,12 +227,13 @@ def run_row(row: Row, terms: PairSettings, place: Workplace, effort: Effort) -> 
     the machine. A start that cannot be compared is repeated, in total at most as often as there are starts.
     """
     pairs, done, again = list[Pair](), 0, 0
-    while done < effort.starts:
+    starts = min(effort.starts, row.most_starts)
+    while done < starts:
         try:
             pairs += take_start(sides_of(row, terms, place), done % 2 == 0, place, effort.seconds)
             done += 1
         except NoRow:
-            if again == effort.starts:
+            if again == starts:
                 raise
             again += 1
     return pairs, again
@@ -216,19 +251,20 @@ class Found:
     """A measured row, or the reason why there is none."""
 
     row: Row
-    march: str
+    march: str  # "" if there is none
     comparison: Comparison | None
     reason: str = ""
 
 
 def take_row(row: Row, terms: PairSettings, place: Workplace, effort: Effort) -> Found:
     """Measure one row and record its samples."""
-    sides = sides_of(row, terms, place)
-    check_equal(row, *sides)
     try:
-        pairs, again = run_row(row, terms, place, effort)
+        with space_for(row.name, (row.ours, row.peer), terms):
+            sides = sides_of(row, terms, place)
+            check_equal(row, *sides)
+            pairs, again = run_row(row, terms, place, effort)
     except NoRow as reason:
-        return Found(row, sides[0].march, None, str(reason))
+        return Found(row, "", None, str(reason))
     record_pairs(sides, pairs, collect(BUILD), effort.record)
     said = (row.note, f"restarts because nothing could be compared: {again}" if again else "")
     comparison = Comparison.of(row.name, pairs).model_copy(update={"note": "; ".join(filter(None, said))})

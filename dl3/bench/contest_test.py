@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from dl3.bench import contest
-from dl3.bench.contest import ROWS, Effort, Row, check_equal, rows_named, run_row
+from dl3.bench.contest import ROWS, Effort, Row, check_equal, rows_named, run_row, take_row
 from dl3.bench.contestants import MAKERS
+from dl3.bench.flows import FLOW_SETS
 from dl3.bench.generators import DOING, FLOWS
 from dl3.bench.onecore import Job
 from dl3.bench.sides import Contestant, Entry, PairSettings
@@ -77,10 +78,39 @@ def makes_a_start_again_that_compares_nothing_but_not_forever(monkeypatch: pytes
     assert seen.count("start b") == 3
 
 
+def starts_programs_less_often_that_take_long_to_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[str] = []
+    row = replace(_both_fakes(monkeypatch, seen), most_starts=2)
+    pairs, again = run_row(row, PairSettings(), Workplace(tmp_path, tmp_path), Effort(starts=5, seconds=0.5))
+    assert (len(pairs), again, seen.count("start a")) == (10, 0, 2)
+
+
+def has_no_row_where_space_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[str] = []
+    row = _both_fakes(monkeypatch, seen)
+
+    @contextmanager
+    def none(*_: object) -> Iterator[None]:
+        raise NoRow("no row: it needs 7.1 GiB")
+        yield
+
+    monkeypatch.setattr(contest, "space_for", none)
+    found = take_row(row, PairSettings(), Workplace(tmp_path, tmp_path), Effort(starts=1, seconds=0.5))
+    assert (found.comparison, found.reason) == (None, "no row: it needs 7.1 GiB")
+    assert not seen
+
+
+def compares_the_same_flows_and_rules() -> None:
+    for row in rows_named(["flows-64k", "flows-1m", "flows-33m-random", "flows-33m-white-paper", "acl-1k", "acl-10k"]):
+        assert (row.ours.flows, row.ours.rules) == (row.peer.flows, row.peer.rules)
+    assert all(FLOW_SETS[e.flows] for row in ROWS for e in (row.ours, row.peer) if e.flows)
+
+
 def has_the_rows_that_the_product_promises() -> None:
     assert {row.name for row in ROWS} >= {
         *("ipv4-1-route", "ipv4-1-route-alike", "ipv4-1m-routes", "ipv4-1m-routes-alike"),
         *("ipv6-1-route", "ipv6-200k-routes"),
+        *("flows-64k", "flows-1m", "flows-33m", "acl-1k", "acl-10k"),
         *("xconnect", "xconnect-mac", "self-1m-over-1", "ipv4-1m-routes-half-load"),
         *("memif-2-core", "generator-multi-flow", "generator-memif", "sink"),
         *("generator-flowgen", "generator-16m-flows", "generator-memif-flowgen"),

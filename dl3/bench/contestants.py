@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
+from dl3.bench.acls import make_acl_dl3d, make_l3fwd_acl
 from dl3.bench.ceilings import make_dl3gen_over_memif, make_testpmd_over_memif
+from dl3.bench.flows import make_flow_dl3d, make_l3fwd_em
 from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.generators import make_dl3gen, make_testpmd_alone
 from dl3.bench.sides import MAKER, Contestant, Entry, PairSettings, eal, job_of, march_of_build, march_of_peer
@@ -67,6 +69,10 @@ MAKERS: dict[str, Maker] = {
     "worker of dl3d": make_worker,
     "l3fwd": lambda *side: make_l3fwd("program", *side),
     "l3fwd linked alike": lambda *side: make_l3fwd("program-alike", *side),
+    "dl3d with flows": make_flow_dl3d,
+    "l3fwd exact match": make_l3fwd_em,
+    "dl3d with access lists": make_acl_dl3d,
+    "l3fwd access lists": make_l3fwd_acl,
     "l3fwd-graph": make_graph,
     "testpmd io": lambda *side: make_testpmd("io", *side),
     "testpmd macswap": lambda *side: make_testpmd("macswap", *side),

@@ -1,6 +1,7 @@
 """The configuration of dl3d in measurements on one core."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -24,6 +25,7 @@ class Settings:
     descriptors: int = 2048
     mode: str = "route"  # route, xconnect, or xconnect-mac
     memory_mib: int = 0  # 0: chosen by dl3d
+    more: Mapping[str, object] = field(default_factory=dict)  # keys of the file
 
 
 def ports(settings: Settings, bits: int) -> list[dict[str, object]]:
@@ -56,11 +58,16 @@ def config(settings: Settings, files: TableFiles, place: Workplace) -> dict[str,
     if settings.mode == "route":
         made["route_files"] = [str(files.dl3d_routes(settings.n_hops, PORT_OUT))]
         made["neighbours"] = neighbours(settings.n_hops, files.bits)
-    return made
+    return made | dict(settings.more)
 
 
 def write_config(settings: Settings, files: TableFiles, place: Workplace) -> Path:
     """Write it into the workplace."""
+    return write_file(config(settings, files, place), place)
+
+
+def write_file(whole: Mapping[str, object], place: Workplace) -> Path:
+    """Write a configuration into the workplace."""
     path = place.folder / f"{place.next_number()}.yaml"
-    path.write_text(yaml.safe_dump(config(settings, files, place), sort_keys=False), encoding="utf-8")
+    path.write_text(yaml.safe_dump(dict(whole), sort_keys=False), encoding="utf-8")
     return path

@@ -15,7 +15,7 @@ from dl3.host.cores import listed, may_use, usable
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.sample import Reading, Sample
 
-START_SECONDS = 120.0  # a peer may load a million routes before its first packet
+START_SECONDS = 300.0  # a peer may load 33,554,432 flows before its first packet
 STARTED_PACKETS = 100_000
 SETTLE_SECONDS = 0.3
 POLL_SECONDS = 0.02

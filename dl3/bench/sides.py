@@ -40,6 +40,8 @@ class Entry:
     n_vrfs: int = 0  # of the VLANs that frames come from
     is_half_load: bool = False
     is_zero_loss: bool = False  # frames arrive at a fixed rate, the highest one without loss
+    flows: str = ""  # a key of FLOW_SETS: the flows that arrive, all of which the program has
+    rules: int = 0  # of its access list
 
 
 class Running(Protocol):

@@ -12,6 +12,7 @@ from dl3.bench.contest import Effort, Found, Row, rows_named, run_rows
 from dl3.bench.measure import step_aside
 from dl3.bench.report import Outcome, outcome, write
 from dl3.bench.sides import PairSettings
+from dl3.bench.space import pages_of
 from dl3.bench.workplace import BUILD, TOP, workplace
 from dl3.cli import given
 from dl3.cli.printing import err, out, print_json, table
@@ -21,9 +22,8 @@ from dl3.model.comparison import Comparison
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.facts import collect
 
-PAGE_MIB = 2
 STDERR = 2  # standard output is for the result
-TABLE_PAGES = 256  # for the tables of the programs, in addition to EAL memory
+OPTIONAL_PEERS = {"l3fwd-graph": "--graph", "l3fwd exact match": "--em"}  # with the option of build-peers
 OUTPUT = BUILD / "bench.json"
 
 HEADING = "Mpps of one core; ratio of the medians; low, middle, high: ratios of pairs; TSC cycles per packet"
@@ -33,8 +33,9 @@ COLUMNS = ("row", ">ours", ">peer", *RATIOS, ">pairs", ">cycles", ">peer's", ">s
 
 def build_peers(rows: tuple[Row, ...], burst: int) -> None:
     """Build whatever is missing."""
-    graph = ["--graph"] if any(row.peer.program == "l3fwd-graph" for row in rows) else []
-    command = [str(TOP / "tools" / "build-peers"), "--burst", str(burst), *graph]
+    programs = {row.peer.program for row in rows}
+    options = [option for program, option in OPTIONAL_PEERS.items() if program in programs]
+    command = [str(TOP / "tools" / "build-peers"), "--burst", str(burst), *options]
     if subprocess.run(command, check=False, stdout=STDERR).returncode:
         raise Fault("the peers could not be built")
 
@@ -85,7 +86,7 @@ def contest(rows: tuple[Row, ...], terms: PairSettings, effort: Effort) -> Outco
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with ExitStack() as stack:
         place = stack.enter_context(workplace())
-        stack.enter_context(reserved(2 * terms.memory_mib // PAGE_MIB + TABLE_PAGES))
+        stack.enter_context(reserved(pages_of(terms)))
         step_aside(terms.core)
         bar = stack.enter_context(Progress(*columns, console=err, transient=True))
         task = bar.add_task(rows[0].name, total=len(rows))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from dl3.bench.contest import rows_named
 from dl3.cli import peers
 from dl3.model.fault import Fault
 
@@ -23,3 +24,23 @@ def leaves_standard_output_to_the_result_while_it_builds(
     else:
         peers.build_peers((), 64)
     assert capfd.readouterr() == ("", "building l3fwd\n")
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [(["xconnect"], []), (["flows-1m"], ["--em"]), (["graph-1-route", "flows-64k"], ["--graph", "--em"])],
+)
+def builds_the_peers_of_the_rows(
+    names: list[str],
+    options: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    builder = tmp_path / "tools" / "build-peers"
+    builder.parent.mkdir()
+    builder.write_text('#!/bin/sh\necho "$@"\n')
+    builder.chmod(0o755)
+    monkeypatch.setattr(peers, "TOP", tmp_path)
+    peers.build_peers(rows_named(names), 64)
+    assert capfd.readouterr().err.split() == ["--burst", "64", *options]

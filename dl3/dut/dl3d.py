@@ -1,8 +1,8 @@
 """dl3d of this build, routing with a configuration of its own, or cross-connecting."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import yaml
 
 from dl3.control.replies import Reply
 from dl3.control.workers import ask_idle
+from dl3.dut.flow_table import FlowTable, table_for
 from dl3.dut.wired import WiredKind
 from dl3.lab.endpoint import Device, Endpoint
 from dl3.lab.links import (
@@ -25,7 +26,7 @@ from dl3.lab.links import (
 )
 from dl3.lab.single import built, started
 from dl3.lab.tables import TableFiles
-from dl3.model.campaign import Setup
+from dl3.model.campaign import Setup, Traffic
 from dl3.model.fault import UsageFault
 
 MOST_WORKERS = len(NAMES)
@@ -43,6 +44,7 @@ class Dl3d:
     idle: str = OWN_DEFAULT
     name: str = "dl3d"
     ready_words: str = ""
+    flows: FlowTable | None = None
 
     def ports(self, endpoint: Endpoint) -> list[dict[str, object]]:
         """Both ports, with one queue each."""
@@ -80,6 +82,7 @@ class Dl3d:
             "burst": endpoint.burst,
             **({} if self.idle == OWN_DEFAULT else {"idle": self.idle}),
             **(self.tables() if self.mode == "route" else {}),
+            **(self.flows.keys() if self.flows else {}),
             "memory": pages,
             **({"eal": {"args": ["-n", str(endpoint.channels)]}} if endpoint.channels else {}),
             "control": {"socket": str(self.socket(endpoint))},
@@ -95,9 +98,13 @@ class Dl3d:
         """In the private folder."""
         return endpoint.links.folder / "dl3d.sock"
 
-    def started(self, endpoint: Endpoint) -> AbstractContextManager[Device]:
+    @contextmanager
+    def started(self, endpoint: Endpoint) -> Iterator[Device]:
         """See dl3.dut.kind.Subject."""
-        return started(self, endpoint)
+        with started(self, endpoint) as device:
+            if self.flows and device.client:
+                self.flows.wait(device.client)
+            yield device
 
     def about(self, endpoint: Endpoint, device: Device) -> Mapping[str, object]:
         """Version and configuration as reported by dl3d."""
@@ -126,13 +133,24 @@ def make(setup: Setup, options: Mapping[str, str], build: Path) -> Dl3d:
     return Dl3d(built(build / "src" / "dl3d"), route_files=files, mode=options["mode"], idle=options["idle"])
 
 
+def for_traffic(dut: Dl3d, options: Mapping[str, str], traffic: Traffic, build: Path) -> Dl3d:
+    """With a flow for each flow of the traffic, if the option says so."""
+    if options["lookup"] == "route":
+        return dut
+    if dut.mode != "route":
+        raise UsageFault("dl3d: the option 'lookup: flow' is not possible with 'mode: xconnect'")
+    return replace(dut, flows=table_for(traffic, build / "tables"))
+
+
 KIND = WiredKind(
     name="dl3d",
     make=make,
+    for_traffic=for_traffic,
     needs=lambda: "",  # built together with dl3
     honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "routes", "burst", "descriptors")),
     choices={
         "mode": ("route", "xconnect"),
+        "lookup": ("route", "flow"),
         "idle": (OWN_DEFAULT, "poll", "sleep"),
         "wire": ("memif", "veth"),
     },

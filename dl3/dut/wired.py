@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dl3.control.client import Client
 from dl3.dut.check import check_forwards
@@ -92,6 +93,8 @@ class WiredKind:
     resets_over: frozenset[str] = frozenset(("veth",))  # wires that survive a reset of the device
     is_router: bool = False  # Linux itself forwards
     extra_mib: int = 0  # huge page memory besides packet buffers
+    # The device for this traffic, if that makes a difference; from the device, options, traffic and build folder.
+    for_traffic: Callable[[Any, Mapping[str, str], Traffic, Path], Subject] | None = None
 
     @property
     def ability(self) -> Ability:
@@ -114,7 +117,10 @@ class WiredKind:
         if options["wire"] != "veth":
             ring_slots(setup)
         cores_for(setup, Tester(tester_cores(setup), build=build))
-        return self._started(setup, traffic, build, options, self.make(setup, options, build))
+        subject = self.make(setup, options, build)
+        if self.for_traffic:
+            subject = self.for_traffic(subject, options, traffic, build)
+        return self._started(setup, traffic, build, options, subject)
 
     @contextmanager
     def _started(

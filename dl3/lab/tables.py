@@ -70,6 +70,29 @@ def destination_table(table: RouteTable) -> bytes:
     return frame(0x86DD, header_6(), UDP_BYTES_6) + b"".join(d.to_bytes(16, "big") for d in table.destinations)
 
 
+@dataclass(frozen=True)
+class Tuple4:
+    """Addresses and ports of a UDP packet over IPv4."""
+
+    src: int
+    dst: int
+    src_port: int
+    dst_port: int
+
+
+def record_of_flow(flow: Tuple4) -> bytes:
+    """{be32 source, destination, be16 source port, destination port, be16 header checksum, u16 0}."""
+    addresses = struct.pack("!2I", flow.src, flow.dst)
+    checksum = ones_sum(header_4()[:12] + addresses) ^ 0xFFFF
+    return addresses + struct.pack("!4H", flow.src_port, flow.dst_port, checksum, 0)
+
+
+def table_of_flows(flows: Iterable[Tuple4]) -> bytes:
+    """The plugin's input: a frame without a source address, then one record per flow."""
+    header = header_4()[:12] + bytes(8)
+    return frame(0x0800, header, UDP_BYTES_4) + b"".join(record_of_flow(flow) for flow in flows)
+
+
 def next_hop(index: int, bits: int) -> str:
     """Address of the next hop with this number."""
     return str(IPv4Address(FIRST_NEXT_HOP_4 + index) if bits == 32 else IPv6Address(FIRST_NEXT_HOP_6 + index))
@@ -97,6 +120,16 @@ def beside_the_lab(prefixes: Iterable[Prefix]) -> list[Prefix]:
     return sorted((p for p in prefixes if p.bits != 32 or not first <= p.value <= last), key=lambda p: p.length)
 
 
+def kept(path: Path, content: Callable[[], bytes]) -> Path:
+    """The file, created atomically if missing."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}")
+        draft.write_bytes(content())
+        draft.replace(path)
+    return path
+
+
 @dataclass(frozen=True)
 class TableFiles:
     """The files of one table; each is created on first use."""
@@ -115,13 +148,7 @@ class TableFiles:
 
     def kept(self, suffix: str, content: Callable[[RouteTable], bytes]) -> Path:
         """The file with this suffix, created atomically if missing."""
-        path = self.folder / f"{self.name}.{VERSION}.{suffix}"
-        if not path.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            draft = path.with_suffix(f".{os.getpid()}")
-            draft.write_bytes(content(make(self.name)))
-            draft.replace(path)
-        return path
+        return kept(self.folder / f"{self.name}.{VERSION}.{suffix}", lambda: content(make(self.name)))
 
     def destinations(self) -> Path:
         """The plugin's input."""

@@ -9,11 +9,13 @@ import pytest
 from dl3.lab.prefixes import Prefix, RouteTable
 from dl3.lab.tables import (
     TableFiles,
+    Tuple4,
     destination_table,
     next_hop_mac,
     ones_sum,
     routes_of_dl3d,
     routes_of_l3fwd,
+    table_of_flows,
 )
 from dl3.model.fault import UsageFault
 
@@ -41,6 +43,20 @@ def makes_ipv4_frames_with_a_right_checksum(address: str) -> None:
     assert made[30:34] == IPv4Address(address).packed
     assert struct.unpack_from("!H", made, 16) == (50,)
     assert made[22] == 64
+
+
+def makes_frames_of_flows_with_a_right_checksum() -> None:
+    flows = [Tuple4(0x0A010203, 0x30FFFFFF, 65535, 53), Tuple4(0xFFFFFFFF, 0xFFFFFFFF, 1, 2)]
+    data = table_of_flows(flows)
+    head, records = data[:64], data[64:]
+    assert head[26:30] == bytes(4)
+    assert len(records) == 16 * len(flows)
+    for flow, at in zip(flows, (0, 16), strict=True):
+        record = records[at : at + 16]
+        made = head[:24] + record[12:14] + record[:12] + head[38:]
+        assert ones_sum(made[14:34]) == 0xFFFF
+        assert struct.unpack("!2I2H", made[26:38]) == (flow.src, flow.dst, flow.src_port, flow.dst_port)
+        assert record[14:] == bytes(2)
 
 
 def makes_ipv6_frames() -> None:

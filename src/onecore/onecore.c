@@ -1,9 +1,9 @@
 // A plugin for any DPDK program (EAL option -d) that measures the program's own cost per packet on
 // one core, without a NIC or a second core. The public Rx callback turns the mbufs "received" by a
-// net_null port into real 64-byte frames, with destinations from a table, and with the flags that a
-// NIC would set. Frames sent by the program on a net_null port are counted and freed by it. The
-// callback runs on the program's workers; a separate thread waits for the port, then writes
-// counters ten times a second.
+// net_null port into real 64-byte frames, with destinations (or addresses and ports) from a table,
+// and with the flags that a NIC would set. Frames sent by the program on a net_null port are
+// counted and freed by it. The callback runs on the program's workers; a separate thread waits for
+// the port, then writes counters ten times a second.
 //
 //    ONECORE_TABLE   the table of destinations (see table.h); required
 //    ONECORE_SOURCE  number of the receiving port (0)
@@ -253,7 +253,8 @@ static int prepare_stamps(const char *path)
 	if (!getenv("ONECORE_STAMP"))
 		return 0;
 	if (stamped_prepare(&stamped, &table)) {
-		fprintf(stderr, "onecore: %s is an IPv6 table; stamps require an IPv4 table\n",
+		fprintf(stderr,
+			"onecore: stamps require a table of IPv4 destinations; %s has none\n",
 			path);
 		return -EINVAL;
 	}

@@ -18,7 +18,8 @@ struct stamped {
 };
 
 // Modifies `table` so that its frames have that length and the header checksums in its records are
-// still valid. 0, or -EINVAL for an IPv6 table: there a stamp requires a frame of 84 bytes.
+// still valid. 0, or -EINVAL for an IPv6 table: there a stamp requires a frame of 84 bytes; or for
+// a table of flows, whose ports are not covered by the checksum.
 int stamped_prepare(struct stamped *stamped, struct table *table);
 
 static inline uint64_t stamped_fold(uint64_t sum)

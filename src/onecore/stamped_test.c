@@ -33,6 +33,7 @@ static void make_table(struct table *table)
 	}
 	table->records = records[0];
 	table->mask = N_RECORDS - 1;
+	table->record_bytes = TABLE_RECORD4_BYTES;
 }
 
 static uint16_t udp_rest(const uint8_t *frame)
@@ -92,12 +93,13 @@ static void writes_the_stamp_that_it_was_given(void **state)
 	assert_memory_equal(frame + TABLE_DESTINATION4_AT, records[3], 4);
 }
 
-static void refuses_a_table_of_ipv6(void **state)
+static void refuses_a_table_of_ipv6_or_of_flows(void **state)
 {
 	struct stamped stamped;
-	struct table table = {.is_ip6 = true};
+	struct table six = {.is_ip6 = true}, flows = {.has_flows = true};
 
-	assert_int_equal(stamped_prepare(&stamped, &table), -EINVAL);
+	assert_int_equal(stamped_prepare(&stamped, &six), -EINVAL);
+	assert_int_equal(stamped_prepare(&stamped, &flows), -EINVAL);
 }
 
 int main(void)
@@ -105,7 +107,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_frames_whose_checksums_are_right),
 		cmocka_unit_test(writes_the_stamp_that_it_was_given),
-		cmocka_unit_test(refuses_a_table_of_ipv6),
+		cmocka_unit_test(refuses_a_table_of_ipv6_or_of_flows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

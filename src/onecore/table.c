@@ -30,10 +30,15 @@ static bool adopt(struct table *table, const uint8_t *bytes, size_t n)
 	if (ethertype != 0x0800 && ethertype != 0x86dd)
 		return false;
 
+	static const uint8_t no_source[4];
+
 	table->is_ip6 = ethertype == 0x86dd;
-	size_t record_bytes = table->is_ip6 ? TABLE_RECORD6_BYTES : TABLE_RECORD4_BYTES;
-	size_t n_records = (n - TABLE_FRAME_BYTES) / record_bytes;
-	if (n != TABLE_FRAME_BYTES + n_records * record_bytes || n_records == 0 ||
+	table->has_flows = !table->is_ip6 && !memcmp(bytes + TABLE_SOURCE4_AT, no_source, 4);
+	table->record_bytes = table->is_ip6      ? TABLE_RECORD6_BYTES
+	                      : table->has_flows ? TABLE_FLOW_BYTES
+	                                         : TABLE_RECORD4_BYTES;
+	size_t n_records = (n - TABLE_FRAME_BYTES) / table->record_bytes;
+	if (n != TABLE_FRAME_BYTES + n_records * table->record_bytes || n_records == 0 ||
 		n_records > 1u << 31)
 		return false;
 

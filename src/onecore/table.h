@@ -1,5 +1,5 @@
-// The frames that the source port "receives": one 64-byte frame and a table of destinations to be
-// inserted. Filled before any worker reads it, constant afterwards.
+// The frames that the source port "receives": one 64-byte frame and a table of destinations, or of
+// addresses and ports, to be inserted. Filled before any worker reads it, constant afterwards.
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,11 @@ enum {
 	TABLE_LINE_BYTES = 64,    // cache line
 	TABLE_RECORD4_BYTES = 8,  // {be32 destination, be16 header checksum, u16 0}
 	TABLE_RECORD6_BYTES = 16, // {16-byte destination}
-	TABLE_CHECKSUM4_AT = 24,  // offset in the frame: Ethernet 14 + 10
+	// {be32 source, destination, be16 source port, destination port, be16 header checksum, u16
+	// 0}: of IPv4, if the source address of the frame is 0.0.0.0
+	TABLE_FLOW_BYTES = 16,
+	TABLE_CHECKSUM4_AT = 24, // offset in the frame: Ethernet 14 + 10
+	TABLE_SOURCE4_AT = 26,   // followed by destination and ports
 	TABLE_DESTINATION4_AT = 30,
 	TABLE_DESTINATION6_AT = 38,
 };
@@ -20,7 +24,8 @@ struct table {
 	uint8_t frame[TABLE_FRAME_BYTES] __attribute__((aligned(64)));
 	const uint8_t *records;
 	uint32_t mask; // number of records - 1; the number is a power of two
-	bool is_ip6;
+	uint32_t record_bytes;
+	bool is_ip6, has_flows; // at most one
 };
 
 // Reads the file `path` (a frame, followed by records) into memory that stays allocated until the
@@ -32,7 +37,7 @@ int table_load(struct table *table, const char *path, const uint8_t *mac);
 // to a dozen cycles per frame if the next cache level is far away.
 static inline void table_prefetch(const struct table *table, uint32_t index, unsigned n)
 {
-	size_t bytes = table->is_ip6 ? TABLE_RECORD6_BYTES : TABLE_RECORD4_BYTES;
+	size_t bytes = table->record_bytes;
 
 	for (unsigned i = 0; i < n; i += TABLE_LINE_BYTES / bytes)
 		__builtin_prefetch(table->records + (size_t)((index + i) & table->mask) * bytes);
@@ -42,15 +47,17 @@ static inline void table_prefetch(const struct table *table, uint32_t index, uns
 // TABLE_FRAME_BYTES.
 static inline void table_write(const struct table *table, uint32_t index, uint8_t *out)
 {
-	size_t record = index & table->mask;
+	const uint8_t *record =
+		table->records + (size_t)(index & table->mask) * table->record_bytes;
 
 	memcpy(out, table->frame, TABLE_FRAME_BYTES);
 	if (table->is_ip6) {
-		memcpy(out + TABLE_DESTINATION6_AT, table->records + record * TABLE_RECORD6_BYTES,
-			16);
-		return;
+		memcpy(out + TABLE_DESTINATION6_AT, record, 16);
+	} else if (table->has_flows) {
+		memcpy(out + TABLE_SOURCE4_AT, record, 12);
+		memcpy(out + TABLE_CHECKSUM4_AT, record + 12, 2);
+	} else {
+		memcpy(out + TABLE_DESTINATION4_AT, record, 4);
+		memcpy(out + TABLE_CHECKSUM4_AT, record + 4, 2);
 	}
-	const uint8_t *destination = table->records + record * TABLE_RECORD4_BYTES;
-	memcpy(out + TABLE_DESTINATION4_AT, destination, 4);
-	memcpy(out + TABLE_CHECKSUM4_AT, destination + 4, 2);
 }

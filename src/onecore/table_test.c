@@ -13,6 +13,15 @@
 
 static char path[] = "/tmp/onecore_table_XXXXXX";
 
+static void write_bytes(const void *bytes, size_t n)
+{
+	FILE *file = fopen(path, "wb");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, n, file), n);
+	fclose(file);
+}
+
 static void write_file(uint16_t ethertype, const void *records, size_t n)
 {
 	uint8_t frame[TABLE_FRAME_BYTES] = {0};
@@ -60,6 +69,37 @@ static void puts_ipv6_destination_into_the_frame(void **state)
 	assert_int_equal(out[54], 54);
 }
 
+static void puts_addresses_ports_and_checksum_of_a_flow_into_the_frame(void **state)
+{
+	uint8_t file[64 + 2 * TABLE_FLOW_BYTES] = {[12] = 0x08}, out[TABLE_FRAME_BYTES];
+	uint8_t *second = file + 64 + TABLE_FLOW_BYTES;
+	struct table table;
+
+	for (int i = 0; i < 14; i++)
+		second[i] = 0x80 + i;
+	file[34] = 0x99; // replaced, as the ports of the frame
+	file[38] = 0x42;
+	write_bytes(file, sizeof(file));
+	assert_int_equal(table_load(&table, path, NULL), 0);
+	table_write(&table, 1, out);
+	assert_memory_equal(out + 26, second, 12);
+	assert_memory_equal(out + 24, second + 12, 2);
+	assert_int_equal(out[38], 0x42);
+	table_write(&table, 2, out);
+	assert_int_equal(out[34], 0);
+}
+
+static void refuses_half_a_flow(void **state)
+{
+	const uint8_t file[64 + 24] = {[12] = 0x08};
+	struct table table;
+
+	write_bytes(file, sizeof(file));
+	assert_int_equal(table_load(&table, path, NULL), -EINVAL);
+	write_bytes(file, 64 + 8);
+	assert_int_equal(table_load(&table, path, NULL), -EINVAL);
+}
+
 static void refuses_a_file_that_is_no_table(void **state)
 {
 	const uint8_t records[32] = {0};
@@ -87,6 +127,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(puts_ipv4_destination_and_checksum_into_the_frame),
 		cmocka_unit_test(puts_ipv6_destination_into_the_frame),
+		cmocka_unit_test(puts_addresses_ports_and_checksum_of_a_flow_into_the_frame),
+		cmocka_unit_test(refuses_half_a_flow),
 		cmocka_unit_test(refuses_a_file_that_is_no_table),
 		cmocka_unit_test(names_the_error_of_a_file_that_cannot_be_read),
 	};
