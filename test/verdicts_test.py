@@ -172,6 +172,8 @@ ELSEWHERE = {
     "not_synced": "test/linux_ready_test.py",
     "own_source": "src/datapath/source_test.c",
     "rpf_failed": "src/datapath/rpf_test.c",
+    **dict.fromkeys(("flow_dropped", "flow_punted", "flow_missing", "flow_unresolved"), "src/datapath/flow_test.c"),
+    "mirror_failed": "src/datapath/mirror_test.c",
     "fragment_failed": "src/datapath/fragment_test.c",
     "redirect": "src/datapath/punt_test.c",
     "no_headroom": "src/datapath/encap_test.c",

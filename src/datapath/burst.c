@@ -30,6 +30,14 @@ static void move(struct burst *b, uint16_t to, uint16_t from)
 		b->iif[to] = b->iif[from];
 	if (!b->has_one_vrf)
 		b->vrf[to] = b->vrf[from];
+	if (b->flow_mask) {
+		b->flow[to] = b->flow[from];
+		b->action[to] = b->action[from];
+	}
+	if (b->mirror_mask)
+		b->mirror[to] = b->mirror[from];
+	if (b->mark_mask)
+		b->dscp[to] = b->dscp[from];
 }
 
 // Moves the bits of `bits` that are set in `mask` to the lowest positions.
@@ -61,5 +69,9 @@ void burst_keep(struct burst *b, uint64_t mask)
 	b->loose_mask = squeeze(b->loose_mask, kept);
 	b->fragment_mask = squeeze(b->fragment_mask, kept);
 	b->template_mask = squeeze(b->template_mask, kept);
+	b->flow_mask = squeeze(b->flow_mask, kept);
+	b->flow_hop_mask = squeeze(b->flow_hop_mask, kept);
+	b->mark_mask = squeeze(b->mark_mask, kept);
+	b->mirror_mask = squeeze(b->mirror_mask, kept);
 	b->n = n;
 }

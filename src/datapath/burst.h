@@ -57,6 +57,10 @@ struct burst {
 	uint64_t fragment_mask; // IPv4: longer than the egress MTU, and to be fragmented; set by
 	                        // check
 	uint64_t template_mask; // the next hop was FIB_HOP_TEMPLATE; set by check
+	uint64_t flow_mask;     // a flow was found; set by match
+	uint64_t flow_hop_mask; // the flow gave the next hop; set by match
+	uint64_t mark_mask;     // dscp[i] is to be written
+	uint64_t mirror_mask;   // mirror[i] is to get a copy
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	// Start of the Ethernet header. For a tagged packet: where the header would start without
 	// the tags, so that the EtherType is at offset 12 and the packet at 14; the MAC addresses
@@ -73,6 +77,11 @@ struct burst {
 	uint8_t port[BURST_MAX] LINE_ALIGNED; // output port
 	uint16_t iif[BURST_MAX] LINE_ALIGNED; // input interface: a port or a VLAN
 	uint16_t vrf[BURST_MAX] LINE_ALIGNED; // the table in which the packet is looked up
+	// Only of packets in flow_mask, in mirror_mask and in mark_mask.
+	uint32_t flow[BURST_MAX] LINE_ALIGNED; // its number
+	uint32_t action[BURST_MAX] LINE_ALIGNED;
+	uint16_t mirror[BURST_MAX] LINE_ALIGNED; // interface of a port
+	uint8_t dscp[BURST_MAX] LINE_ALIGNED;
 };
 
 struct parse;
@@ -86,11 +95,21 @@ struct received {
 	uint16_t n;
 };
 
+// The flow lookups of one poll. Their keys are those of the packets of its bursts, except that
+// those with a bit in `keyless` have none.
+struct poll_flows {
+	struct flow_lookup lookup4, lookup6;
+	uint64_t keyless4, keyless6;
+	struct flow_key4 key4[BURST_MAX] LINE_ALIGNED;
+	struct flow_key6 key6[BURST_MAX] LINE_ALIGNED;
+};
+
 // The valid packets of one poll: a burst for each family.
 struct poll {
 	struct burst ip4, ip6;
 	bool lookup_started; // `lookup` is in use: the IPv4 lookup is pipelined
 	struct fib_lookup4_state lookup;
+	struct poll_flows *flows; // NULL: none; set by datapath_enable_steps
 };
 
 // A batch is a series of consecutive polls of one queue whose lookups are pipelined (worker.c).
@@ -151,7 +170,7 @@ struct worker {
 	uint64_t timed_from;           // when stat->bursts reaches this, the next burst is timed
 	uint64_t redirects_due;        // TSC: theoretical arrival time of the redirect limit (GCRA)
 	struct enabled_steps steps[2]; // of IPv4 and of IPv6
-	uint8_t step_of_phase[N_PHASES];       // its first row, enabled or not
+	uint8_t step_of_phase[N_PHASES];       // its first row that is enabled or the worker's own
 	uint64_t step_cycles[STATS_MAX_STEPS]; // of the burst being timed
 	uint64_t cost_per_packet; // current estimate in cycles (datapath/cost.h); 0: unknown
 	uint64_t long_gap; // a loop iteration that takes this many cycles longer than expected
@@ -161,6 +180,7 @@ struct worker {
 	uint64_t min_recorded_gap; // cycles; a shorter loop iteration is neither a stall nor the
 	                           // longest one
 	struct poll polls[PIPELINE_DEPTH];
+	struct poll_flows poll_flows[PIPELINE_DEPTH]; // not touched without flows
 } LINE_ALIGNED;
 
 // Counts a packet that is not to be punted, and drops it. Dropped packets are freed at the end of
@@ -251,4 +271,11 @@ void burst_keep(struct burst *b, uint64_t mask);
 static inline uint16_t burst_tag_bytes(const struct burst *b, uint16_t i)
 {
 	return b->frame[i] - rte_pktmbuf_mtod(b->mbuf[i], uint8_t *);
+}
+
+// How many bytes from frame[i] on are contiguous. Valid until the untag step.
+static inline uint16_t burst_contiguous_bytes(const struct burst *b, uint16_t i)
+{
+	return b->has & BURST_SEGMENTS ? b->mbuf[i]->data_len - burst_tag_bytes(b, i)
+	                               : b->length[i];
 }

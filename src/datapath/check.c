@@ -28,6 +28,22 @@ static bool keep_long(struct burst *b, uint16_t i, uint16_t most)
 	return true;
 }
 
+// The verdict of packet i. Linux would forward by its routes what a flow sends to a next hop: so if
+// packets cannot be sent there, they are dropped.
+static enum verdict decide(const struct worker *w, struct burst *b, uint16_t i, uint32_t limits)
+{
+	const uint16_t most = longest(b, i, limits);
+	const enum verdict verdict = judge(limits, most, b->length[i], b->ttl[i]);
+
+	if (b->linux_mask >> i & 1)
+		return decide_for_linux(w->tap, verdict);
+	if (b->flow_hop_mask >> i & 1 && limits_kind(limits) == FIB_HOP_STOP)
+		return VERDICT_FLOW_UNRESOLVED;
+	if (verdict == VERDICT_MTU_EXCEEDED && keep_long(b, i, most))
+		return VERDICT_FORWARD;
+	return verdict;
+}
+
 // Drops or punts packets that cannot be forwarded.
 static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t limits[],
 	struct burst *b)
@@ -35,13 +51,8 @@ static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t
 	uint64_t kept = 0, with_template = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		uint16_t most = longest(b, i, limits[i]);
-		enum verdict verdict = judge(limits[i], most, b->length[i], b->ttl[i]);
+		const enum verdict verdict = decide(w, b, i, limits[i]);
 
-		if (b->linux_mask >> i & 1)
-			verdict = decide_for_linux(w->tap, verdict);
-		else if (verdict == VERDICT_MTU_EXCEEDED && keep_long(b, i, most))
-			verdict = VERDICT_FORWARD;
 		if (verdict != VERDICT_FORWARD) {
 			burst_drop(w, b, i, verdict);
 			continue;

@@ -101,22 +101,16 @@ static uint64_t hash_hosts6(const uint8_t *frame, uint16_t length)
 	return mix(hash, label | (uint64_t)ip->next_header << 32);
 }
 
-static uint16_t contiguous_bytes(const struct burst *b, unsigned i)
-{
-	return b->has & BURST_SEGMENTS ? b->mbuf[i]->data_len - burst_tag_bytes(b, i)
-	                               : b->length[i];
-}
-
 static uint64_t hash_flow(const struct burst *b, unsigned i)
 {
-	uint16_t length = contiguous_bytes(b, i);
+	uint16_t length = burst_contiguous_bytes(b, i);
 
 	return b->is_ip6 ? hash_flow6(b->frame[i], length) : hash_flow4(b->frame[i], length);
 }
 
 static uint64_t hash_hosts(const struct burst *b, unsigned i)
 {
-	uint16_t length = contiguous_bytes(b, i);
+	uint16_t length = burst_contiguous_bytes(b, i);
 
 	return b->is_ip6 ? hash_hosts6(b->frame[i], length) : hash_hosts4(b->frame[i], length);
 }

@@ -41,6 +41,13 @@ static inline bool judge_leaves(uint8_t hop_verdict)
 	return hop_verdict == VERDICT_FORWARD || hop_verdict == VERDICT_NEIGHBOUR_UNRESOLVED;
 }
 
+// Whether packets with this verdict of their hop are for the router itself, not in transit.
+static inline bool judge_is_for_router(uint8_t hop_verdict)
+{
+	return hop_verdict == VERDICT_LOCAL || hop_verdict == VERDICT_MULTICAST ||
+	       hop_verdict == VERDICT_LINK_LOCAL_DESTINATION;
+}
+
 #if defined(__AVX512BW__)
 static inline __mmask64 judge_are_expired(__m512i ttl)
 {

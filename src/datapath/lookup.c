@@ -1,5 +1,5 @@
-// Lookups of a burst, which write hop[]: one bulk lookup, also if packets have several tables.
-// Worker.
+// Lookups of a burst, which write hop[]: one bulk lookup, also if packets have several tables, of
+// the packets whose flow does not give the next hop. Worker.
 #include "datapath/steps.h"
 
 void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint32_t addr[],
@@ -62,9 +62,26 @@ static __attribute__((noinline)) void look_up_each(struct burst *b)
 		fib_lookup4_mixed(b->view, b->vrf, b->dst4, b->hop, b->n);
 }
 
+// Some flows gave the next hop.
+static __attribute__((noinline)) void look_up_rest(struct burst *b)
+{
+	const uint64_t rest = burst_all(b) & ~b->flow_hop_mask;
+
+	if (!rest)
+		return;
+	if (b->is_ip6)
+		datapath_lookup6_each(b, rest, b->dst6, b->hop);
+	else if (b->has_one_vrf)
+		datapath_lookup4_in(burst_table(b, b->vrf[0]), rest, b->dst4, b->hop);
+	else
+		datapath_lookup4_each(b, rest, b->dst4, b->hop);
+}
+
 void datapath_lookup(struct worker *w, struct burst *b)
 {
-	if (unlikely(!b->has_one_vrf))
+	if (unlikely(b->flow_hop_mask))
+		look_up_rest(b);
+	else if (unlikely(!b->has_one_vrf))
 		look_up_each(b);
 	else if (b->is_ip6)
 		fib_lookup6(burst_table(b, b->vrf[0]), b->dst6, b->hop, b->n);
@@ -72,20 +89,27 @@ void datapath_lookup(struct worker *w, struct burst *b)
 		fib_lookup4(burst_table(b, b->vrf[0]), b->dst4, b->hop, b->n);
 }
 
-void datapath_lookup_begin(struct poll *p)
+// With many routes, all of IPv4 is looked up while the flows are: which packets need it is known
+// too late.
+void datapath_lookup_begin(struct worker *w, struct poll *p)
 {
 	struct burst *b = &p->ip4;
 	const struct fib_view *table = burst_table(b, b->vrf[0]);
 
-	p->lookup_started = b->n && b->has_one_vrf && table->begin4;
+	if (p->flows)
+		datapath_match_begin(w, p);
+	p->lookup_started =
+		b->n && b->has_one_vrf && table->begin4 && (!p->flows || fib_waits4(b->view));
 	if (!p->lookup_started)
 		return;
 	p->lookup.n = b->n;
 	fib_lookup4_begin(table, b->dst4, b->hop, &p->lookup);
 }
 
-void datapath_lookup_continue(struct poll *p)
+void datapath_lookup_continue(struct worker *w, struct poll *p)
 {
+	if (p->flows)
+		datapath_match_continue(w, p);
 	if (p->lookup_started)
 		fib_lookup4_continue(burst_table(&p->ip4, p->ip4.vrf[0]), p->ip4.hop, &p->lookup);
 }
@@ -96,7 +120,9 @@ void datapath_lookup_end(struct worker *w, struct poll *p)
 
 	if (p->lookup_started)
 		fib_lookup4_end(burst_table(b, b->vrf[0]), b->dst4, b->hop, &p->lookup);
-	else if (b->n)
+	if (p->flows)
+		datapath_match_end(w, p);
+	if (!p->lookup_started && b->n)
 		datapath_lookup(w, b);
 	if (p->ip6.n)
 		datapath_lookup(w, &p->ip6);

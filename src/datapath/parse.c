@@ -114,6 +114,8 @@ static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 	b->loose_mask = -(uint64_t)flags.is_loose;
 	b->fragment_mask = 0;
 	b->template_mask = 0;
+	b->flow_mask = b->flow_hop_mask = 0;
+	b->mark_mask = b->mirror_mask = 0;
 	b->iif[0] = p->in_port;
 	b->vrf[0] = p->iface.vrf;
 }

@@ -11,6 +11,11 @@ static bool has_taps(const struct worker *w)
 	return w->tap;
 }
 
+static bool has_flows(const struct worker *w)
+{
+	return w->flows;
+}
+
 #define PHASE_ROW(name, phase) {#name, phase, BOTH, BURST_PACKETS, NULL, NULL},
 #define STEP_ROW(name, phase, families, has, is_enabled)                                           \
 	{#name, phase, families, has, is_enabled, datapath_##name},
@@ -43,7 +48,6 @@ static void enable(struct worker *w, struct enabled_steps *list, uint8_t family)
 
 	for (unsigned phase = 0; phase < N_PHASES; phase++) {
 		list->first[phase] = n;
-		w->step_of_phase[phase] = i;
 		for (; i < ARRAY_LEN(steps) && steps[i].phase == phase; i++)
 			if (is_in(&steps[i], w, family))
 				list->step[n++] =
@@ -52,8 +56,19 @@ static void enable(struct worker *w, struct enabled_steps *list, uint8_t family)
 	list->first[N_PHASES] = n;
 }
 
+// Finds, for each phase, the row that gets its cycles if the driver runs it as a whole.
+static void find_first_rows(struct worker *w)
+{
+	for (unsigned i = ARRAY_LEN(steps); i--;)
+		if (!steps[i].run || is_in(&steps[i], w, BOTH))
+			w->step_of_phase[steps[i].phase] = i;
+}
+
 void datapath_enable_steps(struct worker *w)
 {
 	enable(w, &w->steps[0], IP4);
 	enable(w, &w->steps[1], IP6);
+	find_first_rows(w);
+	for (unsigned i = 0; i < PIPELINE_DEPTH; i++)
+		w->polls[i].flows = w->flows ? &w->poll_flows[i] : NULL;
 }

@@ -13,11 +13,16 @@ void datapath_inject_rest(struct worker *w);
 // `view`: of the main VRF.
 void datapath_parse(struct worker *w, const struct fib_view *view, const struct received *r);
 
-// The lookups of a poll in three parts, for workers that do other work while memory is prefetched.
-// IPv4 lookups in tables that have no parts, and all of IPv6, are done at the end.
-void datapath_lookup_begin(struct poll *p);
-void datapath_lookup_continue(struct poll *p);
+// The lookups of a poll in three parts, for workers that do other work while memory is prefetched:
+// match and lookup. IPv4 lookups in tables that have no parts, and all of IPv6, are done at the
+// end.
+void datapath_lookup_begin(struct worker *w, struct poll *p);
+void datapath_lookup_continue(struct worker *w, struct poll *p);
 void datapath_lookup_end(struct worker *w, struct poll *p);
+// The part of match, only with flows.
+void datapath_match_begin(struct worker *w, struct poll *p);
+void datapath_match_continue(struct worker *w, struct poll *p);
+void datapath_match_end(struct worker *w, struct poll *p);
 // Looks up addr[i] of the packets in `mask`, at least one, in the given table or each in its own
 // one, and writes hop[i].
 void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint32_t addr[],
@@ -43,11 +48,15 @@ bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max
 	PHASE(xconnect, PHASE_XCONNECT)                                                            \
 	PHASE(parse, PHASE_PARSE)                                                                  \
 	STEP(discovery, PHASE_BEFORE, IP6, BURST_DISCOVERY, has_taps)                              \
+	STEP(match, PHASE_LOOKUP, BOTH, BURST_PACKETS, has_flows)                                  \
 	STEP(lookup, PHASE_LOOKUP, BOTH, BURST_PACKETS, NULL)                                      \
+	STEP(flow, PHASE_AFTER, BOTH, BURST_FLOWS, has_flows)                                      \
 	STEP(source, PHASE_AFTER, IP4, BURST_OWN_SOURCES, NULL)                                    \
 	STEP(rpf, PHASE_AFTER, BOTH, BURST_RPF, NULL)                                              \
 	STEP(check, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                        \
 	STEP(redirect, PHASE_AFTER, BOTH, BURST_REDIRECTS, has_taps)                               \
+	STEP(mirror, PHASE_AFTER, BOTH, BURST_MIRRORS, NULL)                                       \
+	STEP(mark, PHASE_AFTER, BOTH, BURST_MARKS, NULL)                                           \
 	STEP(rewrite, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                      \
 	STEP(trim, PHASE_AFTER, BOTH, BURST_TRAILERS, NULL)                                        \
 	STEP(untag, PHASE_AFTER, BOTH, BURST_TAGS, NULL)                                           \

@@ -138,12 +138,12 @@ static __attribute__((noinline)) void route_batch(struct worker *w, struct recei
 		if (i >= FINISH_DELAY)
 			datapath_lookup_end(w, poll_slot(w, i - FINISH_DELAY));
 		if (i >= 1 && i - 1 < batch.n)
-			datapath_lookup_begin(poll_slot(w, i - 1));
+			datapath_lookup_begin(w, poll_slot(w, i - 1));
 		batch.t = end_phase(w, PHASE_LOOKUP, is_timed, batch.t);
 		if (i >= FINISH_DELAY)
 			finish_poll(w, &batch, i - FINISH_DELAY);
 		if (i >= 1 && i - 1 < batch.n)
-			datapath_lookup_continue(poll_slot(w, i - 1));
+			datapath_lookup_continue(w, poll_slot(w, i - 1));
 		batch.t = end_phase(w, PHASE_LOOKUP, is_timed, batch.t);
 		if (i + 1 < batch.n)
 			r->n += receive_next(w, &batch, i + 1);
@@ -169,12 +169,17 @@ static inline void xconnect(struct worker *w, const struct received *r, bool is_
 	end_phase(w, PHASE_XCONNECT, is_timed, t);
 }
 
+static inline bool lookups_wait(const struct worker *w)
+{
+	return fib_waits4(fib_live_view(w->live)) || (w->flows && flow_waits(w->flows));
+}
+
 static inline __attribute__((always_inline)) void process_burst(struct worker *w,
 	struct received *r, bool is_timed, uint64_t t)
 {
 	if (w->states[r->from->port].is_xconnect)
 		xconnect(w, r, is_timed, t);
-	else if (r->n == w->io->burst && fib_waits4(fib_live_view(w->live)))
+	else if (r->n == w->io->burst && lookups_wait(w))
 		route_batch(w, r, is_timed, t);
 	else
 		route(w, r, is_timed, t);

@@ -39,6 +39,7 @@ static void show_to_workers(struct fib *fib)
 		.frame_max4 = fib->hops.frame_max4,
 		.oif = fib->hops.oif,
 		.oifs = fib->groups.oifs,
+		.held = fib->held.hop,
 		.ifaces = fib->ifaces.view,
 		.sources = &fib->sources.shown,
 		.layer3_hash = &fib->groups.layer3_hash,
@@ -61,6 +62,10 @@ static void free_block(void *ctx, struct rcu_block block)
 		[DEFERRED_TEMPLATE] = &fib->hops.templates,
 	};
 
+	if (block.kind == DEFERRED_HELD) {
+		held_reuse(&fib->held, block.first);
+		return;
+	}
 	if (block.kind != DEFERRED_HOP) {
 		blocks_give(pool[block.kind], block.first, block.n);
 		return;
@@ -78,8 +83,10 @@ static int open_parts(struct fib *fib)
 		goto free_views;
 	if (hops_open(&fib->hops))
 		goto close_ifaces;
-	if (groups_open(&fib->groups))
+	if (held_open(&fib->held))
 		goto close_hops;
+	if (groups_open(&fib->groups))
+		goto close_held;
 	fib->hops.groups = &fib->groups;
 	fib->hops.defer = &fib->defer;
 	fib->hops.ifaces = &fib->ifaces;
@@ -96,6 +103,8 @@ close_rib:
 	rib_close(&fib->rib);
 close_groups:
 	groups_close(&fib->groups);
+close_held:
+	held_close(&fib->held);
 close_hops:
 	hops_close(&fib->hops);
 close_ifaces:
@@ -135,6 +144,7 @@ void fib_destroy(struct fib *fib)
 	publish4_close(&fib->publish4);
 	rib_close(&fib->rib);
 	groups_close(&fib->groups);
+	held_close(&fib->held);
 	hops_close(&fib->hops);
 	iface_table_close(&fib->ifaces);
 	pages_free(fib->vrf_view, FIB_MAX_VRFS * sizeof(*fib->vrf_view));
@@ -223,6 +233,7 @@ bool fib_hop_info(const struct fib *fib, uint32_t id, struct fib_hop_info *out)
 		.mtu = hops_mtu(&fib->hops, id, hop->key.via.family),
 		.n_routes = hop->n_routes,
 		.is_neighbour = hop->is_neighbour,
+		.is_held = hop->held != 0,
 		.counted_before = hop->counted_before};
 	if (hop->is_neighbour)
 		out->mac = hop->mac;
@@ -266,6 +277,7 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.n_routes4 = n_routes(fib, RIB4),
 		.n_routes6 = n_routes(fib, RIB6),
 		.n_hops = fib->hops.n_used,
+		.n_held = fib->held.n,
 		.n_neighbours = fib->n_neighbours,
 		.max_hop_id = fib->hops.max_id,
 		.worker_bytes4 = blocks_bytes(&four->page) + blocks_bytes(&four->leaf) +
@@ -273,6 +285,7 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.worker_bytes6 = fib->n_vrfs * ROOT6_BYTES + blocks_bytes(&six->wide) +
 	                         blocks_bytes(&six->leaf) + blocks_bytes(&six->line),
 		.worker_bytes_hops = (fib->hops.max_id + 1) * sizeof(struct fib_hop_entry) +
+	                             (fib->held.max + 1) * sizeof(*fib->held.hop) +
 	                             blocks_bytes(&fib->hops.templates) +
 	                             fib->groups.n_groups * FIB_GROUP_BUCKETS * sizeof(uint32_t),
 		.control_bytes = blocks_bytes(&fib->rib.nodes) + sizeof(*fib) +

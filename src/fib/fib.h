@@ -20,6 +20,7 @@
 enum {
 	FIB_MAX_VRFS = IFACE_MAX_VRFS, // number of tables including main (0)
 	FIB_MAX_HOPS = (1 << 20) - 1,  // hop ids are 1 to 1,048,575; 0: no route
+	FIB_MAX_HELD = FIB_MAX_HOPS,   // numbers of held next hops are 1 to FIB_MAX_HELD
 };
 
 enum fib_kind {
@@ -173,6 +174,23 @@ int fib_neighbour_set(struct fib *fib, uint16_t iface, const struct wire_addr *a
 // Deletes a neighbour: next hops via it become unresolved. -ENOENT: there is none. Control thread.
 int fib_neighbour_delete(struct fib *fib, uint16_t iface, const struct wire_addr *addr);
 
+// Holds a next hop of kind VIA or PEER for a user outside of the routing tables, whether or not a
+// route has it, and gives it a number (1 to FIB_MAX_HELD) by which workers find its hop id:
+// fib_held_load. While it is held, its hop id does not change, and it is resolved as the hops of
+// routes are: it is unresolved without its neighbour or its interface. A hop that is held several
+// times has one number, and is to be released as often. -EINVAL, -ENOSPC with `error` set. Control
+// thread.
+int fib_hold(struct fib *fib, const struct fib_hop *hop, uint32_t *held, struct error *error);
+// Workers may use the number until a grace period has passed; only then it may get another meaning.
+// Unreferenced groups become invalid, as by fib_change. Control thread.
+void fib_release(struct fib *fib, uint32_t held);
+// The hop of a number. False: it is not held. Control thread.
+bool fib_held_hop(const struct fib *fib, uint32_t held, struct fib_hop *out);
+// Holds in `to`, in which nothing was held yet, what is held in `from`, as often and with the same
+// numbers; for a reload: until fib_live_swap nothing may be held or released in either of them.
+// -ENOSPC with `error` set: `to` may only be destroyed. Control thread.
+int fib_copy_held(struct fib *to, const struct fib *from, struct error *error);
+
 // Result of rib_lookup.
 struct fib_answer {
 	bool found;             // a matching route exists
@@ -204,6 +222,7 @@ struct fib_hop_info {
 	struct fib_hop hop;
 	struct wire_mac mac; // destination MAC: the neighbour's, or for FIB_PEER the peer's
 	bool is_neighbour;   // set by fib_neighbour_set
+	bool is_held;        // by fib_hold
 	uint8_t verdict; // VERDICT_FORWARD (members of a group have their own) or why its packets
 	                 // are dropped
 	uint16_t mtu;
@@ -226,6 +245,7 @@ void fib_set_counter_baseline(struct fib *fib, const struct fib_count *count);
 
 struct fib_usage {
 	uint32_t n_routes4, n_routes6, n_hops, n_neighbours;
+	uint32_t n_held; // different hops that are held
 	uint32_t max_hop_id;
 	size_t worker_bytes4, worker_bytes6, worker_bytes_hops; // memory that workers may read
 	size_t control_bytes; // memory that only the control thread reads

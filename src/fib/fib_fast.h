@@ -233,6 +233,7 @@ struct fib_view {
 	const uint16_t *frame_max4;        // by hop
 	const uint16_t *oif;               // by hop: see fib_oif_load
 	const struct fib_group_oifs *oifs; // by group
+	const uint32_t *held;              // by number of a held hop: see fib_held_load
 	const struct fib_view *vrfs; // by VRF, including the main one; those that were opened once;
 	                             // a closed one has hop 0 for all addresses
 	void (*mixed4)(const struct fib_view *view, const uint16_t vrf[], const uint32_t dst[],
@@ -276,6 +277,13 @@ static inline uint8_t fib_verdict_load(const struct fib_view *view, uint32_t hop
 static inline uint16_t fib_oif_load(const struct fib_view *view, uint32_t hop)
 {
 	return __atomic_load_n(&view->oif[hop], __ATOMIC_RELAXED);
+}
+
+// The hop id of a held next hop (fib_hold), valid until the worker reports a quiescent state; it is
+// not a group. Worker.
+static inline uint32_t fib_held_load(const struct fib_view *view, uint32_t held)
+{
+	return __atomic_load_n(&view->held[held], __ATOMIC_RELAXED);
 }
 
 // Whether a member of a group leads to an interface. *is_known is false if the group's members lead

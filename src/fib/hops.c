@@ -83,9 +83,7 @@ void hops_set_no_route(struct hops *hops, uint8_t verdict)
 	write_entry(hops, 0, &(struct fib_hop_entry){.verdict = verdict, .kind = FIB_HOP_STOP});
 }
 
-// An array with an element for each id. Only what is touched takes memory, in small pages for the
-// narrow ids, so that few hops need little, and in huge ones for others.
-static void *alloc_by_id(size_t bytes)
+void *hops_alloc_by_id(size_t bytes)
 {
 	void *array = pages_alloc(HOP_SLOTS * bytes);
 
@@ -93,7 +91,7 @@ static void *alloc_by_id(size_t bytes)
 	return array;
 }
 
-static void free_by_id(void *array, size_t bytes)
+void hops_free_by_id(void *array, size_t bytes)
 {
 	pages_free(array, HOP_SLOTS * bytes);
 }
@@ -101,14 +99,14 @@ static void free_by_id(void *array, size_t bytes)
 int hops_open(struct hops *hops)
 {
 	memset(hops, 0, sizeof(*hops));
-	hops->entry = alloc_by_id(sizeof(*hops->entry));
+	hops->entry = hops_alloc_by_id(sizeof(*hops->entry));
 	hops->plain = pages_alloc(sizeof(*hops->plain));
-	hops->frame_max4 = alloc_by_id(sizeof(*hops->frame_max4));
-	hops->oif = alloc_by_id(sizeof(*hops->oif));
-	hops->hop = alloc_by_id(sizeof(*hops->hop));
+	hops->frame_max4 = hops_alloc_by_id(sizeof(*hops->frame_max4));
+	hops->oif = hops_alloc_by_id(sizeof(*hops->oif));
+	hops->hop = hops_alloc_by_id(sizeof(*hops->hop));
 	hops->on_iface = pages_alloc(IFACE_MAX * sizeof(*hops->on_iface));
-	hops->idle = alloc_by_id(sizeof(*hops->idle));
-	hops->unused = alloc_by_id(sizeof(*hops->unused));
+	hops->idle = hops_alloc_by_id(sizeof(*hops->idle));
+	hops->unused = hops_alloc_by_id(sizeof(*hops->unused));
 	if (templates_open(&hops->templates) || hash_table_init(&hops->table, FIRST_BUCKETS) ||
 		!hops->entry || !hops->plain || !hops->frame_max4 || !hops->oif || !hops->hop ||
 		!hops->on_iface || !hops->idle || !hops->unused) {
@@ -131,14 +129,14 @@ static void keep_hop(void *hop)
 void hops_close(struct hops *hops)
 {
 	hash_table_free(&hops->table, keep_hop);
-	free_by_id(hops->entry, sizeof(*hops->entry));
+	hops_free_by_id(hops->entry, sizeof(*hops->entry));
 	pages_free(hops->plain, sizeof(*hops->plain));
-	free_by_id(hops->frame_max4, sizeof(*hops->frame_max4));
-	free_by_id(hops->oif, sizeof(*hops->oif));
-	free_by_id(hops->hop, sizeof(*hops->hop));
+	hops_free_by_id(hops->frame_max4, sizeof(*hops->frame_max4));
+	hops_free_by_id(hops->oif, sizeof(*hops->oif));
+	hops_free_by_id(hops->hop, sizeof(*hops->hop));
 	pages_free(hops->on_iface, IFACE_MAX * sizeof(*hops->on_iface));
-	free_by_id(hops->idle, sizeof(*hops->idle));
-	free_by_id(hops->unused, sizeof(*hops->unused));
+	hops_free_by_id(hops->idle, sizeof(*hops->idle));
+	hops_free_by_id(hops->unused, sizeof(*hops->unused));
 	blocks_close(&hops->templates);
 }
 

@@ -19,7 +19,8 @@ struct hop {
 	uint8_t is_idle;      // in the list to be swept
 	uint32_t next, prev;  // ids on the same interface, in no order; 0: none
 	uint32_t n_routes;
-	uint32_t n_holders; // references: routes, the neighbour, built-in routes
+	uint32_t n_holders; // references: routes, the neighbour, built-in routes, `held`
+	uint32_t held;      // its number, if it is held (held.c)
 	uint64_t counted_before;
 	const struct fib_template *template; // the latest one; NULL: plain, or never resolved
 };
@@ -51,6 +52,10 @@ struct hops {
 	struct fib_count count;        // if counted is NULL, all start at 0
 };
 
+// An array with an element of `bytes` for each id, all 0. Only what is touched takes memory, in
+// small pages for the narrow ids, so that few hops need little, and in huge ones for others.
+void *hops_alloc_by_id(size_t bytes);
+void hops_free_by_id(void *array, size_t bytes);
 int hops_open(struct hops *hops);
 void hops_close(struct hops *hops);
 // Clears the fields that this kind of hop does not use, so that equal hops are equal bytes.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fib/groups.h"
+#include "fib/held.h"
 #include "fib/hops.h"
 #include "fib/lookup.h"
 #include "fib/publish.h"
@@ -19,7 +20,8 @@ enum deferred_kind {
 	DEFERRED_LINE6,
 	DEFERRED_WIDE6,
 	DEFERRED_TEMPLATE,
-	DEFERRED_HOP
+	DEFERRED_HOP,
+	DEFERRED_HELD
 };
 
 struct fib {
@@ -32,6 +34,7 @@ struct fib {
 	struct iface_table ifaces;
 	struct hops hops;
 	struct groups groups;
+	struct held held;
 	struct publish4 publish4;
 	struct publish6 publish6;
 	struct rcu_defer defer;

@@ -34,6 +34,11 @@ static struct flow_key key_at(const struct flow_table *table, const struct index
 void change_free(void *ctx, struct rcu_block block)
 {
 	struct flow_table *table = ctx;
+
+	if (block.kind == DEFERRED_ACTION) {
+		flow_action_unuse(table, block.first);
+		return;
+	}
 	const struct ending *ending = &table->ending[table->ending_head++ % RCU_DEFER_MAX];
 	struct index *index = index_of(table, ending->key.family);
 
@@ -48,6 +53,7 @@ void change_free(void *ctx, struct rcu_block block)
 		carry_forget(table, ending->flow);
 	index->n_ending--;
 	number_give(table, ending->flow);
+	flow_action_unuse(table, ending->action);
 }
 
 void change_end(struct flow_table *table, struct index *index, struct place place,
@@ -67,7 +73,8 @@ void change_end(struct flow_table *table, struct index *index, struct place plac
 	index->n--;
 	index->n_ending++;
 	table->n_ended[reason]++;
-	rcu_defer_add(&table->defer, (struct rcu_block){.first = entry.flow, .n = 1});
+	rcu_defer_add(&table->defer,
+		(struct rcu_block){.kind = DEFERRED_FLOW, .first = entry.flow, .n = 1});
 }
 
 // idle_ms: of a flow that was idle already.
@@ -133,6 +140,7 @@ static int add(struct flow_table *table, struct index *index, const struct flow_
 	age_expect(table, flow, age_due(table, flow, flow_tick(&table->view, table->now)));
 	index->n++;
 	table->n_added++;
+	table->actions.n_users[change->action]++;
 	return 0;
 }
 
@@ -144,12 +152,16 @@ static int replace(struct flow_table *table, struct index *index, struct place p
 	table->life[entry.flow] = life_word(table, change, 0);
 	age_expect(table, entry.flow,
 		age_due(table, entry.flow, flow_tick(&table->view, table->now)));
-	if (entry.action != change->action)
-		place_set_action(table, index, place, change->action);
+	if (entry.action == change->action)
+		return 0;
+	table->actions.n_users[change->action]++;
+	place_set_action(table, index, place, change->action);
+	rcu_defer_add(&table->defer,
+		(struct rcu_block){.kind = DEFERRED_ACTION, .first = entry.action, .n = 1});
 	return 0;
 }
 
-static bool is_valid(const struct flow_change *change)
+static bool is_valid(const struct flow_table *table, const struct flow_change *change)
 {
 	static const struct flow_key4 zero;
 	const struct flow_key *key = &change->key;
@@ -159,9 +171,11 @@ static bool is_valid(const struct flow_change *change)
 		return false;
 	if (key->family != 4 && key->family != 6)
 		return false;
-	return change->action < FLOW_ACTIONS && change->life < FLOW_LIVES &&
-	       change->lasts_ms <= FLOW_MAX_LASTS_MS && change->idle_ms <= FLOW_MAX_LASTS_MS &&
-	       change->packets <= FLOW_MAX_PACKETS;
+	if (change->op == FLOW_DELETE)
+		return true;
+	return change->action < FLOW_ACTIONS && table->actions.n_users[change->action] &&
+	       change->life < FLOW_LIVES && change->lasts_ms <= FLOW_MAX_LASTS_MS &&
+	       change->idle_ms <= FLOW_MAX_LASTS_MS && change->packets <= FLOW_MAX_PACKETS;
 }
 
 static int apply(struct flow_table *table, const struct flow_change *change, uint64_t hash)
@@ -169,7 +183,7 @@ static int apply(struct flow_table *table, const struct flow_change *change, uin
 	struct index *index = index_of(table, change->key.family);
 	struct place place;
 
-	if (!is_valid(change))
+	if (!is_valid(table, change))
 		return -EINVAL;
 	const bool exists = index->n_lines && place_find(table, &change->key, hash, &place);
 	switch (change->op) {
@@ -216,6 +230,7 @@ static void hash_batch(const struct flow_table *table, const struct flow_change 
 		const bool is6 = change[i].key.family == 6;
 		hash[i] = is6 ? hash6[n6++] : hash4[n4++];
 		fetch_lines(&table->index[is6], hash[i]);
+		__builtin_prefetch(&table->actions.n_users[change[i].action % FLOW_ACTIONS], 1);
 	}
 }
 

@@ -48,6 +48,7 @@ static int load(struct flow_load *load, struct flow_table *table, struct error *
 	const struct flow_load_options options = {.action = action,
 		.wall_ms = 1,
 		.keeps_counters = true};
+	uint32_t n;
 	int more;
 
 	do
@@ -55,6 +56,9 @@ static int load(struct flow_load *load, struct flow_table *table, struct error *
 	while (more > 0);
 	if (more)
 		return more;
+	flow_load_actions(load, &n);
+	for (uint32_t i = 0; i < n; i++)
+		action[i] = 1;
 	do
 		more = flow_load_apply(load, table, &options, TESTING_HZ, error);
 	while (more > 0);
@@ -84,6 +88,7 @@ static void check(const uint8_t *bytes, size_t n)
 
 	want(fd >= 0 && write(fd, bytes, n) == (ssize_t)n);
 	struct flow_table *table = testing_table(&settings);
+	testing_use_actions(table, 1);
 	struct flow_load *loading = flow_load_open(fd, "it", &error);
 	if (loading && !load(loading, table, &error)) {
 		const struct flow_loaded loaded = flow_load_result(loading);

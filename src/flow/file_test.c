@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-enum { N_ACTIONS = 100 };
+enum { N_ACTIONS = 100, ACTION_STEP = 3001 };
 static const uint64_t WALL_MS = 1700000000000;
 
 static char folder[] = "/tmp/flow_file_test.XXXXXX", path[64], new_path[64];
@@ -46,7 +46,7 @@ static void describe(void *ctx, uint32_t action, uint8_t record[FLOW_RECORD_BYTE
 	record[FLOW_RECORD_BYTES - 1] = 0xaa;
 }
 
-static void save(const struct flow_table *table, uint64_t now)
+static void save(struct flow_table *table, uint64_t now)
 {
 	struct error error = {""};
 	struct flow_save *saving = flow_save_open(table, path, describe, NULL, &error);
@@ -82,7 +82,7 @@ static int apply_all(struct flow_load *load, struct flow_table *table, uint64_t 
 	assert_non_null(action);
 	for (uint32_t i = 0; i < n; i++) {
 		memcpy(&meaning, record[i], sizeof(meaning));
-		action[i] = meaning % FLOW_ACTIONS;
+		action[i] = meaning;
 	}
 	const struct flow_load_options options = {.action = action,
 		.wall_ms = WALL_MS + passed_ms,
@@ -112,10 +112,12 @@ static struct flow_table *filled(uint32_t n, uint32_t max)
 	const struct flow_settings settings = testing_settings(max, max, 2);
 	struct flow_table *table = testing_table(&settings);
 
+	for (uint32_t i = 0; i < N_ACTIONS; i++)
+		testing_use_action(table, 1 + i * ACTION_STEP);
 	for (uint32_t i = 0; i < n; i++) {
 		struct flow_change change = {.op = FLOW_ADD,
 			.key = testing_key(i % 3 ? 4 : 6, i),
-			.action = testing_below(N_ACTIONS) * 3001,
+			.action = 1 + testing_below(N_ACTIONS) * ACTION_STEP,
 			.life = testing_below(FLOW_LIVES),
 			.lasts_ms = testing_below(100000),
 			.packets = i % 5 ? testing_random() >> (i % 40) : 0};
@@ -175,7 +177,7 @@ static void no_flow_is_lost_or_saved_twice_while_others_change(void **state)
 {
 	struct flow_table *table = filled(20000, 30000), *other = filled(0, 40000);
 	struct flow_save *saving = flow_save_open(table, path, describe, NULL, NULL);
-	struct flow_change change = {.action = 7};
+	struct flow_change change = {.action = 1};
 	struct flow_info info;
 
 	for (uint32_t i = 0; flow_save_step(saving, TESTING_HZ, WALL_MS, NULL) > 0; i++)
@@ -357,9 +359,11 @@ static void a_file_that_changes_while_it_is_loaded_is_noticed(void **state)
 {
 	struct flow_table *table = filled(5000, 5000), *other = filled(0, 5000);
 	struct error error;
-	const uint32_t action[N_ACTIONS] = {0};
+	uint32_t action[N_ACTIONS];
 	const struct flow_load_options options = {.action = action};
 
+	for (unsigned i = 0; i < N_ACTIONS; i++)
+		action[i] = 1;
 	save(table, TESTING_HZ);
 	int fd = open(path, O_RDWR);
 	struct flow_load *loading = flow_load_open(fd, path, &error);

@@ -158,7 +158,7 @@ static void show_to_workers(struct flow_table *table)
 {
 	struct flow_view *view = &table->view;
 	unsigned n_lookups;
-	const struct lookups *lookups = lookup_variants(&n_lookups);
+	const struct lookups *lookups = flow_lookup_variants(&n_lookups);
 	struct hashes hashes[3];
 	unsigned n_hashes = hash_variants(hashes);
 
@@ -173,14 +173,15 @@ static void show_to_workers(struct flow_table *table)
 	view->tick_shift = tick_shift_of(table->settings.hz);
 	view->records6 = table->records6;
 	view->shadow = table->shadow;
+	view->actions = table->actions.action;
 	view->hash4 = hashes[n_hashes - 1].four;
 	view->hash6 = hashes[n_hashes - 1].six;
-	view->begin4 = view->n_lines4 ? lookups->begin4 : lookup4_none;
-	view->continue4 = view->n_lines4 ? lookups->continue4 : lookup4_skip;
-	view->end4 = view->n_lines4 ? lookups->end4 : lookup4_skip;
-	view->begin6 = view->n_lines6 ? lookups->begin6 : lookup6_none;
-	view->continue6 = view->n_lines6 ? lookups->continue6 : lookup6_skip;
-	view->end6 = view->n_lines6 ? lookups->end6 : lookup6_skip;
+	view->begin4 = view->n_lines4 ? lookups->begin4 : flow4_none;
+	view->continue4 = view->n_lines4 ? lookups->continue4 : flow4_skip;
+	view->end4 = view->n_lines4 ? lookups->end4 : flow4_skip;
+	view->begin6 = view->n_lines6 ? lookups->begin6 : flow6_none;
+	view->continue6 = view->n_lines6 ? lookups->continue6 : flow6_skip;
+	view->end6 = view->n_lines6 ? lookups->end6 : flow6_skip;
 }
 
 static void set_up(struct flow_table *table)
@@ -216,7 +217,7 @@ struct flow_table *flow_create(const struct flow_settings *settings, uint64_t no
 		goto no_memory;
 	table->settings = *settings;
 	table->now = now;
-	if (allocate_pieces(table))
+	if (allocate_pieces(table) || actions_open(&table->actions))
 		goto no_memory;
 	if (hash_draw_secret(&table->view.secret)) {
 		error_set(error, -EIO, "Linux has no random numbers for the hash of flows");
@@ -228,9 +229,7 @@ no_memory:
 	error_set(error, -ENOMEM,
 		"cannot reserve address space for a flow table; raise the limit (ulimit -v)");
 free_table:
-	if (table)
-		free_pieces(table);
-	pages_free(table, sizeof(*table));
+	flow_destroy(table);
 	return NULL;
 }
 
@@ -239,6 +238,7 @@ void flow_destroy(struct flow_table *table)
 	if (!table)
 		return;
 	free_pieces(table);
+	actions_close(&table->actions);
 	free(table->carry);
 	pages_free(table, sizeof(*table));
 }
@@ -271,7 +271,8 @@ static struct flow_usage_family usage_of(const struct index *index)
 
 void flow_usage(const struct flow_table *table, struct flow_usage *usage)
 {
-	*usage = (struct flow_usage){.bytes = table->bytes,
+	*usage = (struct flow_usage){.bytes = table->bytes + actions_bytes(&table->actions),
+		.n_actions = table->actions.n,
 		.four = usage_of(&table->index[0]),
 		.six = usage_of(&table->index[1]),
 		.n_added = table->n_added,

@@ -1,8 +1,7 @@
 // Flows: actions and counters by exact match of VRF, addresses, protocol and ports. One thread (the
 // control thread) writes; workers read through flow_fast.h under QSBR, and count.
 //
-// What an action means is the business of the caller: here it is a number. Times are cycles of the
-// TSC, so that tests can pass any.
+// Times are cycles of the TSC, so that tests can pass any.
 #pragma once
 
 #include "base/error.h"
@@ -18,7 +17,7 @@ struct rcu;
 
 enum {
 	FLOW_MAX = (1 << 26) - 1, // flows of both families together
-	FLOW_ACTIONS = 1 << 22,   // actions are below this
+	FLOW_ACTIONS = 1 << 22,   // numbers of actions are 1 to FLOW_ACTIONS - 1
 	FLOW_TIMEOUTS = 8,
 	FLOW_MAX_LASTS_MS = 4 * 86400 * 1000, // longest timeout, and latest end
 	FLOW_RECORD_BYTES = 64,               // of a file
@@ -64,32 +63,49 @@ struct flow_info {
 };
 
 // Told once for each flow that has ended, after a grace period, when no worker counts any more of
-// its packets: the counters are final. It must not call functions of the table. Control thread.
+// its packets: the counters are final. Its action is still in use. It must not call functions of
+// the table, except flow_action_of(). Control thread.
 typedef void flow_ended_fn(void *ctx, const struct flow_info *info);
+// Told of an action that nobody uses any more, when no worker can find it any more. It must not
+// call functions of the table. Control thread.
+typedef void flow_action_freed_fn(void *ctx, const struct flow_action *action);
 
 struct flow_settings {
 	uint32_t max4, max6; // flows of each family; together at most FLOW_MAX
 	unsigned n_workers;  // at most FLOW_MAX_WORKERS
 	uint64_t hz;         // of the TSC
 	uint32_t timeout_ms[FLOW_TIMEOUTS];
-	flow_ended_fn *ended; // NULL: not wanted
+	flow_ended_fn *ended;               // NULL: not wanted
+	flow_action_freed_fn *action_freed; // NULL: not wanted
 	void *ctx;
 };
 
-// How many bytes a table takes when it is full. Lines, half of it, are taken at once, the rest as
-// flows are added. Any thread.
+// How many bytes a table takes when it is full, without actions, which take 40 to 56 each. Lines,
+// half of it, are taken at once, the rest as flows are added. Any thread.
 uint64_t flow_bytes(const struct flow_settings *settings);
 // NULL with `error` set if the settings are invalid or there is not enough memory: neither address
 // space, nor available memory as Linux reports it. Control thread; owner: caller. `now`: of the
 // TSC.
 struct flow_table *flow_create(const struct flow_settings *settings, uint64_t now,
 	struct error *error);
-void flow_destroy(struct flow_table *table); // requires that no rcu is attached
+// Requires that no rcu is attached and that saves are closed. Actions in use are not told.
+void flow_destroy(struct flow_table *table);
 // The workers' view; valid as long as the table.
 const struct flow_view *flow_view(const struct flow_table *table);
 // From here on workers may use the view. / Waits until none does, and all ended flows were told.
 void flow_attach(struct flow_table *table, struct rcu *rcu);
 void flow_detach(struct flow_table *table);
+
+// The number of an action, which is in use until flow_action_unuse was called as often, and nothing
+// else uses it: flows that have it do. Equal actions have one number. -EINVAL: an unknown verb, a
+// DSCP out of range, a next hop without FLOW_TO_HOP or FLOW_TO_HOP without one; -ENOSPC: there is
+// no number left; may wait for workers then. With `error` set. Control thread.
+int flow_action_use(struct flow_table *table, const struct flow_action *action, uint32_t *number,
+	struct error *error);
+// The number may be another action's afterwards, unless flows or others use it. Control thread.
+void flow_action_unuse(struct flow_table *table, uint32_t number);
+// NULL: the number is not in use. Control thread.
+const struct flow_action *flow_action_of(const struct flow_table *table, uint32_t number);
 
 enum flow_op { FLOW_ADD, FLOW_REPLACE, FLOW_DELETE };
 
@@ -107,7 +123,8 @@ struct flow_change {
 
 // Applies changes one by one, in order; each is seen by workers at once. result[i]: 0, or -EEXIST,
 // -ENOENT, -ENOSPC (full: there is neither a number nor a line for it; nothing has changed),
-// -EINVAL (action, life or time out of range, counters of which `packets` exceeds 2^40 - 1).
+// -EINVAL (an action that is not in use, life or time out of range, packets above
+// FLOW_MAX_PACKETS).
 // Returns how many were applied. May wait for workers for a moment if many flows have ended.
 // Control thread.
 size_t flow_change(struct flow_table *table, const struct flow_change change[], size_t n,
@@ -130,7 +147,7 @@ void flow_set_timeout(struct flow_table *table, unsigned life, uint32_t timeout_
 bool flow_age(struct flow_table *table, uint64_t now);
 
 struct flow_usage {
-	uint64_t bytes; // as flow_bytes()
+	uint64_t bytes; // as flow_bytes(), and actions
 	struct flow_usage_family {
 		uint32_t n, max, n_ending; // flows; of those not counted in `n`, not yet told
 		uint32_t n_lines;
@@ -138,6 +155,7 @@ struct flow_usage {
 		uint64_t n_full;  // additions refused
 	} four, six;
 	uint64_t n_added, n_deleted, n_idle, n_reached_end;
+	uint64_t n_actions;        // in use
 	const char *lookup, *hash; // the variants in use
 };
 void flow_usage(const struct flow_table *table, struct flow_usage *usage);
@@ -150,9 +168,9 @@ typedef void flow_describe_fn(void *ctx, uint32_t action, uint8_t record[FLOW_RE
 
 // Saving: each step saves some thousand flows, as they are then, and takes about a millisecond. The
 // file is written beside `path` and gets its name when it is complete. NULL with `error` set.
-// Numbers of actions must keep their meaning until the end. Control thread; owner: caller.
+// Uses the actions that it has seen until flow_save_close. Control thread; owner: caller.
 struct flow_save;
-struct flow_save *flow_save_open(const struct flow_table *table, const char *path,
+struct flow_save *flow_save_open(struct flow_table *table, const char *path,
 	flow_describe_fn *describe, void *ctx, struct error *error);
 // 1: there is more to do. 0: the file is complete. -errno with `error` set: it cannot be completed.
 // `wall_ms`: the time since 1970.

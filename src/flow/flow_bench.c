@@ -109,7 +109,7 @@ static void print_cycles(struct bench *bench, unsigned variant, bool counts)
 	static double cycles[N_ROUNDS * N_CHUNKS];
 	const unsigned n = ARRAY_LEN(cycles);
 	unsigned n_variants;
-	const struct lookups *variants = lookup_variants(&n_variants);
+	const struct lookups *variants = flow_lookup_variants(&n_variants);
 
 	testing_use_variant(&bench->view, variant);
 	bench->counts = counts;
@@ -138,7 +138,8 @@ static void add_all(struct bench *bench, uint32_t n_flows)
 		for (unsigned i = 0; i < n; i++)
 			change[i] = (struct flow_change){.op = FLOW_ADD,
 				.life = 4,
-				.key = testing_key(bench->is6 ? 6 : 4, at + i)};
+				.key = testing_key(bench->is6 ? 6 : 4, at + i),
+				.action = 1};
 		if (flow_change(bench->table, change, n, rte_rdtsc(), result) != n)
 			printf("  NOT ALL ADDED\n");
 	}
@@ -195,7 +196,7 @@ static void describe(void *ctx, uint32_t action, uint8_t record[FLOW_RECORD_BYTE
 
 static int load_all(struct flow_load *load, struct flow_table *table, uint64_t *longest_ns)
 {
-	const uint32_t action[1] = {0};
+	const uint32_t action[1] = {1};
 	const struct flow_load_options options = {.action = action};
 	int more;
 
@@ -219,6 +220,9 @@ static void print_file(struct bench *bench)
 	struct flow_table *other = flow_create(&bench->table->settings, rte_rdtsc(), NULL);
 	struct flow_save *save = flow_save_open(bench->table, path, describe, NULL, NULL);
 	int more = save && other ? 1 : -1;
+
+	if (other)
+		testing_use_actions(other, 1);
 
 	while (more > 0) {
 		const uint64_t slice_ns = clock_now_ns();
@@ -258,7 +262,8 @@ static void measure(uint32_t n_flows, bool is6)
 		printf("  %s\n", error.text);
 		return;
 	}
-	lookup_variants(&n_variants);
+	testing_use_actions(bench.table, 1);
+	flow_lookup_variants(&n_variants);
 	add_all(&bench, n_flows);
 	bench.view = *flow_view(bench.table);
 	bench.key = calloc(N_LOOKUPS, sizeof(*bench.key));

@@ -53,6 +53,7 @@ struct flow_count {
 enum { FLOW_SEEN_BITS = 24 };
 
 enum { FLOW_BURST = 64, FLOW_NONE = 0, FLOW_MAX_WORKERS = 128 };
+enum { FLOW_FAR_BYTES = 1 << 20 }; // lines that are not expected in a core's own caches
 
 // State of a pipelined lookup of at most FLOW_BURST keys, and its result: for each key, the number
 // of its flow, FLOW_NONE if there is none, and its action (undefined if there is none). Both are
@@ -160,6 +161,16 @@ static inline void flow_lookup6(const struct flow_view *view, const struct flow_
 	view->begin6(view, key, lookup);
 	view->continue6(view, key, lookup);
 	view->end6(view, key, lookup);
+}
+
+// Whether lookups wait for memory so long that other work should be done between their stages.
+// Worker.
+static inline bool flow_waits(const struct flow_view *view)
+{
+	enum { LINE_BYTES = 64 };
+	const uint64_t bytes = ((uint64_t)view->n_lines4 + view->n_lines6) * LINE_BYTES;
+
+	return bytes >= FLOW_FAR_BYTES;
 }
 
 // The unit of "last seen": between 1/16 and 1/8 of a second. `cycles`: of the TSC. Any thread.

@@ -18,6 +18,14 @@
 
 enum { MAX_KEYS = 4000, BURST = FLOW_BURST };
 
+// Actions that differ in all bits.
+enum { N_ACTIONS = 512, ACTION_STEP = 8191 };
+static uint32_t action_number(unsigned i)
+{
+	return 1 + i * ACTION_STEP;
+}
+_Static_assert(1 + (N_ACTIONS - 1) * ACTION_STEP < FLOW_ACTIONS, "");
+
 // The plain map: key number -> what it should be.
 struct wanted {
 	bool exists;
@@ -139,7 +147,7 @@ static void change_one(struct model *model, unsigned f, unsigned number, enum fl
 	struct wanted *wanted = &model->key[f][number];
 	struct flow_change change = {.op = op,
 		.key = testing_key(FAMILY[f], number),
-		.action = testing_below(FLOW_ACTIONS)};
+		.action = action_number(testing_below(N_ACTIONS))};
 	const int result = testing_change(model->table, &change, TESTING_HZ);
 	struct flow_info info;
 
@@ -185,6 +193,8 @@ static struct model *model_open(struct flow_settings settings)
 	settings.ended = note_ended;
 	settings.ctx = model;
 	model->table = testing_table(&settings);
+	for (unsigned i = 0; i < N_ACTIONS; i++)
+		testing_use_action(model->table, action_number(i));
 	return model;
 }
 
@@ -308,10 +318,11 @@ static void applies_a_batch_in_order(void **state)
 	int result[200];
 	struct flow_info info;
 
+	testing_use_actions(table, 199);
 	for (unsigned i = 0; i < 200; i++)
 		change[i] = (struct flow_change){.op = FLOW_ADD,
 			.key = testing_key(i % 3 ? 4 : 6, i % 150),
-			.action = i};
+			.action = 1 + i % 199};
 	change[120].key.family = 5;
 	change[121].action = FLOW_ACTIONS;
 	change[122].life = FLOW_LIVES;
@@ -322,7 +333,7 @@ static void applies_a_batch_in_order(void **state)
 					    : i >= 150                        ? -EEXIST
 									      : 0);
 	assert_true(flow_find(table, &change[77].key, TESTING_HZ, &info));
-	assert_int_equal(info.action, 77);
+	assert_int_equal(info.action, 78);
 	flow_destroy(table);
 }
 
@@ -479,10 +490,11 @@ static void tables_of_one_family_find_nothing_of_the_other(void **state)
 {
 	const struct flow_settings settings = testing_settings(10, 0, 1);
 	struct flow_table *table = testing_table(&settings);
-	struct flow_change change = {.op = FLOW_ADD, .key = testing_key(6, 1)};
+	struct flow_change change = {.op = FLOW_ADD, .key = testing_key(6, 1), .action = 1};
 	struct flow_info info;
 	uint32_t action;
 
+	testing_use_actions(table, 1);
 	assert_int_equal(testing_change(table, &change, 0), -ENOSPC);
 	assert_int_equal(testing_lookup(table, &change.key, &action), FLOW_NONE);
 	assert_false(flow_find(table, &change.key, 0, &info));

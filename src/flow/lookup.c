@@ -4,11 +4,11 @@
 #include "base/cpu.h"
 
 static const struct lookups variants[] = {
-	{lookup4_begin_scalar, lookup4_continue_scalar, lookup4_end_scalar, lookup6_begin_scalar,
-		lookup6_continue_scalar, lookup6_end_scalar, "scalar"},
+	{flow4_begin_scalar, flow4_continue_scalar, flow4_end_scalar, flow6_begin_scalar,
+		flow6_continue_scalar, flow6_end_scalar, "scalar"},
 #if defined(__x86_64__)
-	{lookup4_begin_avx512, lookup4_continue_avx512, lookup4_end_avx512, lookup6_begin_avx512,
-		lookup6_continue_avx512, lookup6_end_avx512, "AVX-512"},
+	{flow4_begin_avx512, flow4_continue_avx512, flow4_end_avx512, flow6_begin_avx512,
+		flow6_continue_avx512, flow6_end_avx512, "AVX-512"},
 #endif
 };
 
@@ -26,30 +26,30 @@ static bool has_avx512(void)
 }
 #endif
 
-const struct lookups *lookup_variants(unsigned *n)
+const struct lookups *flow_lookup_variants(unsigned *n)
 {
 	*n = has_avx512() ? ARRAY_LEN(variants) : 1;
 	return variants;
 }
 
-void lookup4_none(const struct flow_view *view, const struct flow_key4 key[],
+void flow4_none(const struct flow_view *view, const struct flow_key4 key[],
 	struct flow_lookup *lookup)
 {
 	memset(lookup->flow, 0, lookup->n * sizeof(*lookup->flow));
 }
 
-void lookup6_none(const struct flow_view *view, const struct flow_key6 key[],
+void flow6_none(const struct flow_view *view, const struct flow_key6 key[],
 	struct flow_lookup *lookup)
 {
 	memset(lookup->flow, 0, lookup->n * sizeof(*lookup->flow));
 }
 
-void lookup4_skip(const struct flow_view *view, const struct flow_key4 key[],
+void flow4_skip(const struct flow_view *view, const struct flow_key4 key[],
 	struct flow_lookup *lookup)
 {
 }
 
-void lookup6_skip(const struct flow_view *view, const struct flow_key6 key[],
+void flow6_skip(const struct flow_view *view, const struct flow_key6 key[],
 	struct flow_lookup *lookup)
 {
 }

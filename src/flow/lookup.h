@@ -9,14 +9,14 @@ struct lookups {
 	const char *name;
 };
 
-flow_begin4_fn lookup4_begin_scalar, lookup4_continue_scalar, lookup4_end_scalar;
-flow_begin6_fn lookup6_begin_scalar, lookup6_continue_scalar, lookup6_end_scalar;
+flow_begin4_fn flow4_begin_scalar, flow4_continue_scalar, flow4_end_scalar;
+flow_begin6_fn flow6_begin_scalar, flow6_continue_scalar, flow6_end_scalar;
 // Need AVX-512 F, BW, DQ and VL.
-flow_begin4_fn lookup4_begin_avx512, lookup4_continue_avx512, lookup4_end_avx512;
-flow_begin6_fn lookup6_begin_avx512, lookup6_continue_avx512, lookup6_end_avx512;
+flow_begin4_fn flow4_begin_avx512, flow4_continue_avx512, flow4_end_avx512;
+flow_begin6_fn flow6_begin_avx512, flow6_continue_avx512, flow6_end_avx512;
 // For tables without flows of a family.
-flow_begin4_fn lookup4_none, lookup4_skip;
-flow_begin6_fn lookup6_none, lookup6_skip;
+flow_begin4_fn flow4_none, flow4_skip;
+flow_begin6_fn flow6_none, flow6_skip;
 
 // The variants that CPU, build and EAL allow, from the simplest to the best. Control thread.
-const struct lookups *lookup_variants(unsigned *n);
+const struct lookups *flow_lookup_variants(unsigned *n);

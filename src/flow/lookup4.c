@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) struct probe4 probe(const struct li
 	};
 }
 
-void lookup4_begin_scalar(const struct flow_view *view, const struct flow_key4 key[],
+void flow4_begin_scalar(const struct flow_view *view, const struct flow_key4 key[],
 	struct flow_lookup *lookup)
 {
 	const struct line4 *lines = view->lines4;
@@ -44,13 +44,13 @@ void lookup4_begin_scalar(const struct flow_view *view, const struct flow_key4 k
 	}
 }
 
-void lookup4_continue_scalar(const struct flow_view *view, const struct flow_key4 key[],
+void flow4_continue_scalar(const struct flow_view *view, const struct flow_key4 key[],
 	struct flow_lookup *lookup)
 {
 	continue4(view, key, lookup, probe);
 }
 
-void lookup4_end_scalar(const struct flow_view *view, const struct flow_key4 key[],
+void flow4_end_scalar(const struct flow_view *view, const struct flow_key4 key[],
 	struct flow_lookup *lookup)
 {
 	end4(view, key, lookup, probe);

@@ -24,7 +24,7 @@ static inline __attribute__((always_inline)) struct probe6 probe(const struct li
 	return found;
 }
 
-void lookup6_begin_scalar(const struct flow_view *view, const struct flow_key6 key[],
+void flow6_begin_scalar(const struct flow_view *view, const struct flow_key6 key[],
 	struct flow_lookup *lookup)
 {
 	const struct line6 *lines = view->lines6;
@@ -39,13 +39,13 @@ void lookup6_begin_scalar(const struct flow_view *view, const struct flow_key6 k
 	}
 }
 
-void lookup6_continue_scalar(const struct flow_view *view, const struct flow_key6 key[],
+void flow6_continue_scalar(const struct flow_view *view, const struct flow_key6 key[],
 	struct flow_lookup *lookup)
 {
 	continue6(view, lookup, probe);
 }
 
-void lookup6_end_scalar(const struct flow_view *view, const struct flow_key6 key[],
+void flow6_end_scalar(const struct flow_view *view, const struct flow_key6 key[],
 	struct flow_lookup *lookup)
 {
 	end6(view, key, lookup, probe);

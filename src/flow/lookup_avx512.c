@@ -148,7 +148,7 @@ static inline void clear_rest(uint64_t hash[], unsigned n)
 		memset(hash + n, 0, (16 - n % 16) * sizeof(*hash));
 }
 
-void lookup4_begin_avx512(const struct flow_view *view, const struct flow_key4 key[],
+void flow4_begin_avx512(const struct flow_view *view, const struct flow_key4 key[],
 	struct flow_lookup *lookup)
 {
 	uint64_t hash[FLOW_BURST] LINE_ALIGNED;
@@ -158,7 +158,7 @@ void lookup4_begin_avx512(const struct flow_view *view, const struct flow_key4 k
 	begin(view->lines4, view->n_lines4, hash, lookup);
 }
 
-void lookup4_continue_avx512(const struct flow_view *view, const struct flow_key4 key[],
+void flow4_continue_avx512(const struct flow_view *view, const struct flow_key4 key[],
 	struct flow_lookup *lookup)
 {
 	const uint64_t valid = lookup->n < 64 ? ((uint64_t)1 << lookup->n) - 1 : UINT64_MAX;
@@ -173,7 +173,7 @@ void lookup4_continue_avx512(const struct flow_view *view, const struct flow_key
 	fetch4(view, lookup);
 }
 
-void lookup4_end_avx512(const struct flow_view *view, const struct flow_key4 key[],
+void flow4_end_avx512(const struct flow_view *view, const struct flow_key4 key[],
 	struct flow_lookup *lookup)
 {
 	end4(view, key, lookup, probe4);
@@ -197,7 +197,7 @@ static inline __attribute__((always_inline)) struct probe6 probe6(const struct l
 	};
 }
 
-void lookup6_begin_avx512(const struct flow_view *view, const struct flow_key6 key[],
+void flow6_begin_avx512(const struct flow_view *view, const struct flow_key6 key[],
 	struct flow_lookup *lookup)
 {
 	uint64_t hash[FLOW_BURST] LINE_ALIGNED;
@@ -209,13 +209,13 @@ void lookup6_begin_avx512(const struct flow_view *view, const struct flow_key6 k
 		lookup->tag[i] = hash_tag(hash[i]);
 }
 
-void lookup6_continue_avx512(const struct flow_view *view, const struct flow_key6 key[],
+void flow6_continue_avx512(const struct flow_view *view, const struct flow_key6 key[],
 	struct flow_lookup *lookup)
 {
 	continue6(view, lookup, probe6);
 }
 
-void lookup6_end_avx512(const struct flow_view *view, const struct flow_key6 key[],
+void flow6_end_avx512(const struct flow_view *view, const struct flow_key6 key[],
 	struct flow_lookup *lookup)
 {
 	end6(view, key, lookup, probe6);

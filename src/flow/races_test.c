@@ -45,7 +45,7 @@ static uint32_t action_of(unsigned f, unsigned number, unsigned which)
 {
 	const uint32_t base = (f * N_KEYS + number) * 2 + (number < N_STAY ? 0 : which);
 
-	return base * 8191 % FLOW_ACTIONS; // all bits
+	return 1 + base * 8191 % (FLOW_ACTIONS - 1); // all bits
 }
 
 static void judge(struct watch *watch, unsigned f, unsigned number, uint32_t flow, uint32_t action)
@@ -123,6 +123,11 @@ static struct flow_table *tight_table(struct ended *ended)
 	struct flow_table *table = testing_table(&settings);
 	table->index[0].n_lines = table->view.n_lines4 = (N_KEYS - 8) / LINE4_SLOTS;
 	table->index[1].n_lines = table->view.n_lines6 = (N_KEYS - 8) / LINE6_SLOTS;
+	for (unsigned f = 0; f < 2; f++)
+		for (unsigned i = 0; i < N_KEYS; i++) {
+			testing_use_action(table, action_of(f, i, 0));
+			testing_use_action(table, action_of(f, i, 1));
+		}
 	for (unsigned f = 0; f < 2; f++)
 		for (unsigned i = 0; i < N_STAY + N_CHANGE; i++) {
 			struct flow_change change = random_change(f, i);
@@ -223,6 +228,7 @@ static void workers_do_not_wait_for_a_change_that_has_begun(void **state)
 		struct flow_info info;
 		uint32_t action;
 
+		testing_use_action(table, change.action);
 		assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
 		testing_use_variant(&table->view, round);
 		assert_true(flow_find(table, &change.key, TESTING_HZ, &info));
@@ -282,12 +288,13 @@ static void an_entry_that_moves_back_during_a_lookup_is_found(void **state)
 		struct flow_lookup lookup = {.n = 1};
 		struct flow_change change = {.op = FLOW_ADD};
 
+		testing_use_actions(table, n_slots + 1);
 		testing_use_variant(&table->view, round);
 		table->view.hash4 = fixed4;
 		table->view.hash6 = fixed6;
 		for (unsigned i = 0; i <= n_slots; i++) {
 			change.key = testing_key(family, i);
-			change.action = i;
+			change.action = 1 + i;
 			assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
 		}
 		begin_and_continue(table, &change.key, &lookup);
@@ -302,7 +309,7 @@ static void an_entry_that_moves_back_during_a_lookup_is_found(void **state)
 		else
 			flow_lookup6_end(flow_view(table), &change.key.six, &lookup);
 		assert_int_not_equal(lookup.flow[0], FLOW_NONE);
-		assert_int_equal(lookup.action[0], n_slots);
+		assert_int_equal(lookup.action[0], 1 + n_slots);
 		flow_destroy(table);
 	}
 }
@@ -314,12 +321,13 @@ static void counts_of_packets_that_are_under_way_belong_to_the_ended_flow(void *
 	const struct rcu_readers *workers = rcu_readers(rcu);
 	struct ended ended = {0};
 	struct flow_settings settings = testing_settings(2, 0, 1);
-	struct flow_change change = {.op = FLOW_ADD, .key = testing_key(4, 1)};
+	struct flow_change change = {.op = FLOW_ADD, .key = testing_key(4, 1), .action = 1};
 	uint32_t action;
 
 	settings.ended = note_ended;
 	settings.ctx = &ended;
 	struct flow_table *table = testing_table(&settings);
+	testing_use_actions(table, 1);
 	flow_attach(table, rcu);
 	rcu_reader_online(workers, 0);
 	assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);

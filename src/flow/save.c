@@ -2,6 +2,7 @@
 // thread.
 #include "base/vector.h"
 #include "flow/file.h"
+#include "flow/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 enum { SLICE_FLOWS = 2048, NO_NUMBER = 0 };
 
 struct flow_save {
-	const struct flow_table *table;
+	struct flow_table *table;
 	flow_describe_fn *describe;
 	void *ctx;
 	char *path, *new_path; // the file, and its name until it is complete
@@ -23,7 +24,8 @@ struct flow_save {
 	uint32_t crc;
 	uint32_t *number; // by action: its number in the file + 1
 	uint8_t (*action)[FILE_RECORD_BYTES];
-	size_t n_actions, action_capacity;
+	uint32_t *used; // the actions, as numbers of the table
+	size_t n_actions, action_capacity, used_capacity;
 	struct file_flow record[SLICE_FLOWS];
 };
 
@@ -34,7 +36,7 @@ static int fail(const struct flow_save *save, const char *what, struct error *er
 	return error_set(error, -err, "cannot %s %s: %s", what, save->new_path, strerror(err));
 }
 
-struct flow_save *flow_save_open(const struct flow_table *table, const char *path,
+struct flow_save *flow_save_open(struct flow_table *table, const char *path,
 	flow_describe_fn *describe, void *ctx, struct error *error)
 {
 	struct flow_save *save = calloc(1, sizeof(*save));
@@ -97,9 +99,13 @@ static int write_records(struct flow_save *save, const void *records, size_t n, 
 static int64_t number_of(struct flow_save *save, uint32_t action)
 {
 	if (save->number[action] == NO_NUMBER) {
-		if (vector_reserve(&save->action, &save->action_capacity, save->n_actions + 1,
-			    sizeof(*save->action)))
+		const size_t n = save->n_actions + 1;
+		if (vector_reserve(&save->action, &save->action_capacity, n,
+			    sizeof(*save->action)) ||
+			vector_reserve(&save->used, &save->used_capacity, n, sizeof(*save->used)))
 			return -ENOMEM;
+		save->table->actions.n_users[action]++; // so that its number stays
+		save->used[save->n_actions] = action;
 		memset(save->action[save->n_actions], 0, sizeof(*save->action));
 		save->describe(save->ctx, action, save->action[save->n_actions]);
 		save->number[action] = ++save->n_actions;
@@ -172,6 +178,9 @@ void flow_save_close(struct flow_save *save)
 		unlink(save->new_path);
 	free(save->new_path);
 	free(save->path);
+	for (size_t i = 0; i < save->n_actions; i++)
+		flow_action_unuse(save->table, save->used[i]);
+	free(save->used);
 	free(save->number);
 	free(save->action);
 	free(save);

@@ -1,6 +1,7 @@
 // The parts of a flow table. Control thread.
 #pragma once
 
+#include "flow/actions.h"
 #include "flow/flow.h"
 #include "flow/layout.h"
 #include "flow/lookup.h"
@@ -17,6 +18,10 @@ struct index {
 	uint32_t n, n_ending;
 	uint64_t n_moves, n_full;
 };
+
+// What waits for a grace period: flows, and actions that were replaced in a flow, which is one of
+// their users until then.
+enum deferred_kind { DEFERRED_FLOW, DEFERRED_ACTION };
 
 // A flow that workers cannot find any more, until a grace period has passed.
 struct ending {
@@ -69,8 +74,9 @@ struct flow_table {
 	struct shadow *shadow;
 	uint64_t n_published, guard;
 
+	struct actions actions;
 	struct rcu_defer defer;
-	struct ending *ending; // beside the blocks of `defer`
+	struct ending *ending; // beside the flows of `defer`
 	uint32_t ending_head, ending_tail;
 	uint64_t now; // of the latest call that passed it
 	struct carry *carry;

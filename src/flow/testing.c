@@ -1,6 +1,8 @@
 // Keys, tables and random numbers. Tests and benchmarks only.
 #include "flow/testing.h"
 
+#include "flow/table.h"
+
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +63,29 @@ struct flow_table *testing_table(const struct flow_settings *settings)
 	abort();
 }
 
+void testing_use_action(struct flow_table *table, uint32_t number)
+{
+	const struct flow_action action = {.verb = FLOW_DROP,
+		.dscp = FLOW_KEEP_DSCP,
+		.mirror = FLOW_NO_MIRROR,
+		.subscriber = number};
+	const uint32_t max = table->actions.max, n_unused = table->actions.n_unused;
+	uint32_t got;
+
+	table->actions.max = number - 1;
+	table->actions.n_unused = 0;
+	if (flow_action_use(table, &action, &got, NULL) || got != number)
+		abort();
+	table->actions.max = MAX_OF(max, number);
+	table->actions.n_unused = n_unused;
+}
+
+void testing_use_actions(struct flow_table *table, uint32_t n)
+{
+	for (uint32_t number = 1; number <= n; number++)
+		testing_use_action(table, number);
+}
+
 int testing_change(struct flow_table *table, const struct flow_change *change, uint64_t now)
 {
 	int result;
@@ -72,7 +97,7 @@ int testing_change(struct flow_table *table, const struct flow_change *change, u
 void testing_use_variant(struct flow_view *view, unsigned number)
 {
 	unsigned n;
-	const struct lookups *lookups = lookup_variants(&n);
+	const struct lookups *lookups = flow_lookup_variants(&n);
 
 	lookups += number % n;
 	view->begin4 = lookups->begin4;

@@ -20,6 +20,10 @@ struct flow_key testing_key(uint8_t family, uint32_t number);
 // if there is none.
 struct flow_settings testing_settings(uint32_t max4, uint32_t max6, unsigned n_workers);
 struct flow_table *testing_table(const struct flow_settings *settings);
+// Has the table use action `number`, which it never used before, or which this has it use already:
+// it drops packets of subscriber `number`. / Actions 1 to n.
+void testing_use_action(struct flow_table *table, uint32_t number);
+void testing_use_actions(struct flow_table *table, uint32_t n);
 // One change; returns its result.
 int testing_change(struct flow_table *table, const struct flow_change *change, uint64_t now);
 // Has a view use lookup variant `number`, modulo their number.

@@ -1,0 +1,294 @@
+// Looks up the flows of a burst: for each packet that has one its number and action, and the next
+// hop if the action gives one. Reads only. What the other actions do is the business of the step
+// flow. Worker.
+#include "datapath/steps.h"
+#include "wire/headers.h"
+
+#include <endian.h>
+#include <netinet/in.h>
+
+enum { LAYER4_OF_IP4 = WIRE_ETHER_BYTES + WIRE_IP4_BYTES };
+enum { LAYER4_OF_IP6 = WIRE_ETHER_BYTES + WIRE_IP6_BYTES };
+enum { KEY4_AT = WIRE_ETHER_BYTES + offsetof(struct wire_ip4, ttl), PORTS_BYTES = 4 };
+
+static inline bool has_ports(uint8_t proto)
+{
+	return proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_SCTP ||
+	       proto == IPPROTO_DCCP || proto == IPPROTO_UDPLITE;
+}
+
+// Messages with an identifier, as for Linux (skb_flow_get_icmp_tci() in net/core/flow_dissector.c).
+static bool has_identifier(uint8_t proto, uint8_t type)
+{
+	if (proto == WIRE_PROTO_ICMP6)
+		return type == WIRE_ICMP6_ECHO || type == WIRE_ICMP6_ECHO_REPLY;
+	return type == WIRE_ICMP4_ECHO || type == WIRE_ICMP4_ECHO_REPLY ||
+	       type == WIRE_ICMP4_TIMESTAMP || type == WIRE_ICMP4_TIMESTAMP_REPLY;
+}
+
+struct ports {
+	uint16_t src_be, dst_be;
+};
+
+// The ports of a key, of n bytes of layer 4. False: there are too few.
+static bool read_ports(struct ports *ports, uint8_t proto, bool is_icmp, const uint8_t *layer4,
+	unsigned n)
+{
+	const struct wire_icmp *icmp = (const void *)layer4;
+
+	*ports = (struct ports){0};
+	if (has_ports(proto)) {
+		if (n < PORTS_BYTES)
+			return false;
+		memcpy(ports, layer4, sizeof(*ports));
+	} else if (is_icmp) {
+		if (n < 1)
+			return false;
+		if (!has_identifier(proto, icmp->type))
+			return true;
+		if (n < offsetof(struct wire_icmp, seq_be))
+			return false;
+		ports->src_be = icmp->id_be;
+	}
+	return true;
+}
+
+static inline bool is_fragment4(const struct wire_ip4 *ip)
+{
+	return ip->fragment_be & htobe16(WIRE_IP4_MORE_FRAGMENTS | WIRE_IP4_FRAGMENT_OFFSET);
+}
+
+// A whole packet of TCP or UDP in one buffer.
+static inline bool is_common4(const struct wire_ip4 *ip, uint16_t has)
+{
+	const bool is_common = ip->protocol == WIRE_PROTO_TCP || ip->protocol == WIRE_PROTO_UDP;
+
+	return is_common & !is_fragment4(ip) &
+	       (be16toh(ip->total_length_be) >= WIRE_IP4_BYTES + PORTS_BYTES) &
+	       !(has & BURST_SEGMENTS);
+}
+
+// A key of any packet. False: it has none.
+static __attribute__((noinline)) bool make_key4(const struct burst *b, uint16_t i,
+	struct flow_key4 *key)
+{
+	const uint8_t *frame = b->frame[i];
+	const struct wire_ip4 *ip = (const void *)(frame + WIRE_ETHER_BYTES);
+	const unsigned end = MIN_OF(burst_contiguous_bytes(b, i),
+		WIRE_ETHER_BYTES + be16toh(ip->total_length_be));
+	struct ports ports;
+
+	*key = (struct flow_key4){0};
+	if (is_fragment4(ip) || !read_ports(&ports, ip->protocol, ip->protocol == WIRE_PROTO_ICMP4,
+					frame + LAYER4_OF_IP4, end - LAYER4_OF_IP4))
+		return false;
+	*key = (struct flow_key4){.kind = flow_kind4(burst_vrf(b, i), ip->protocol),
+		.src_be = load32(ip->src),
+		.dst_be = load32(ip->dst),
+		.src_port_be = ports.src_be,
+		.dst_port_be = ports.dst_be};
+	return true;
+}
+
+// As in memory: 16 bytes of the packet, the first four of which are replaced.
+typedef uint32_t key_words __attribute__((vector_size(16), may_alias));
+
+static inline void copy_key4(const uint8_t *frame, uint32_t kind, struct flow_key4 *key)
+{
+	key_words words;
+
+	memcpy(&words, frame + KEY4_AT, sizeof(words));
+	words[0] = kind;
+	*(key_words *)(void *)key = words;
+}
+_Static_assert(KEY4_AT + 4 == WIRE_ETHER_BYTES + offsetof(struct wire_ip4, src),
+	"the addresses and the ports follow the word of the kind");
+
+// Returns a bit for each packet without a key.
+static uint64_t make_keys4(const struct burst *b, struct flow_key4 key[])
+{
+	const uint16_t has = b->has, n = b->n;
+	uint64_t other = 0, keyless = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		const uint8_t *frame = b->frame[i];
+		const struct wire_ip4 *ip = (const void *)(frame + WIRE_ETHER_BYTES);
+
+		if (likely(is_common4(ip, has)))
+			copy_key4(frame, flow_kind4(burst_vrf(b, i), ip->protocol), &key[i]);
+		else
+			other |= 1ull << i;
+	}
+	for (; unlikely(other); other &= other - 1) {
+		const uint16_t i = __builtin_ctzll(other);
+
+		keyless |= (uint64_t)!make_key4(b, i, &key[i]) << i;
+	}
+	return keyless;
+}
+
+static bool is_extension(uint8_t header)
+{
+	return header == IPPROTO_HOPOPTS || header == IPPROTO_ROUTING ||
+	       header == IPPROTO_FRAGMENT || header == IPPROTO_AH || header == IPPROTO_DSTOPTS ||
+	       header == IPPROTO_MH;
+}
+
+static inline bool make_key6(const struct burst *b, uint16_t i, struct flow_key6 *key)
+{
+	const uint8_t *frame = b->frame[i];
+	const struct wire_ip6 *ip = (const void *)(frame + WIRE_ETHER_BYTES);
+	const unsigned end = MIN_OF(burst_contiguous_bytes(b, i),
+		LAYER4_OF_IP6 + be16toh(ip->payload_length_be));
+	const uint8_t proto = ip->next_header;
+	struct ports ports;
+
+	*key = (struct flow_key6){0};
+	if (is_extension(proto) || !read_ports(&ports, proto, proto == WIRE_PROTO_ICMP6,
+					   frame + LAYER4_OF_IP6, end - LAYER4_OF_IP6))
+		return false;
+	memcpy(key->src, ip->src, sizeof(key->src));
+	memcpy(key->dst, ip->dst, sizeof(key->dst));
+	key->src_port_be = ports.src_be;
+	key->dst_port_be = ports.dst_be;
+	key->proto = proto;
+	key->vrf = burst_vrf(b, i);
+	return true;
+}
+
+static uint64_t make_keys6(const struct burst *b, struct flow_key6 key[])
+{
+	uint64_t keyless = 0;
+
+	for (uint16_t i = 0; i < b->n; i++)
+		keyless |= (uint64_t)!make_key6(b, i, &key[i]) << i;
+	return keyless;
+}
+
+static bool is_fragment(const struct burst *b, uint16_t i)
+{
+	const void *ip = b->frame[i] + WIRE_ETHER_BYTES;
+
+	return b->is_ip6 ? ((const struct wire_ip6 *)ip)->next_header == WIRE_PROTO_FRAGMENT
+	                 : is_fragment4(ip);
+}
+
+static __attribute__((noinline)) void count_fragments(struct worker *w, const struct burst *b,
+	uint64_t keyless)
+{
+	unsigned n = 0;
+
+	for (; keyless; keyless &= keyless - 1)
+		n += is_fragment(b, __builtin_ctzll(keyless));
+	stats_add(&w->stat->flow_fragments, n);
+}
+
+static inline struct flow_lookup *lookup_of(struct poll_flows *flows, const struct burst *b)
+{
+	return b->is_ip6 ? &flows->lookup6 : &flows->lookup4;
+}
+
+static inline void begin(struct worker *w, struct poll_flows *flows, const struct burst *b)
+{
+	struct flow_lookup *lookup = lookup_of(flows, b);
+	uint64_t keyless;
+
+	lookup->n = b->n;
+	lookup->count = w->flows->count[w->io->id];
+	if (b->is_ip6) {
+		keyless = flows->keyless6 = make_keys6(b, flows->key6);
+		flow_lookup6_begin(w->flows, flows->key6, lookup);
+	} else {
+		keyless = flows->keyless4 = make_keys4(b, flows->key4);
+		flow_lookup4_begin(w->flows, flows->key4, lookup);
+	}
+	if (unlikely(keyless))
+		count_fragments(w, b, keyless);
+}
+
+static inline void go_on(struct worker *w, struct poll_flows *flows, const struct burst *b)
+{
+	if (b->is_ip6)
+		flow_lookup6_continue(w->flows, flows->key6, &flows->lookup6);
+	else
+		flow_lookup4_continue(w->flows, flows->key4, &flows->lookup4);
+}
+
+static inline uint64_t find_found(const uint32_t flow[], unsigned n)
+{
+	uint64_t found = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		found |= (uint64_t)(flow[i] != FLOW_NONE) << i;
+	return found;
+}
+
+// Writes the next hops that flows give: not of packets that Linux forwards, whose class depends on
+// the route.
+static inline void take_hops(const struct worker *w, struct burst *b)
+{
+	const struct flow_action *actions = w->flows->actions;
+	uint64_t with_hop = 0;
+
+	for (uint64_t rest = b->flow_mask & ~b->linux_mask; rest; rest &= rest - 1) {
+		const unsigned i = __builtin_ctzll(rest);
+		const struct flow_action *action = &actions[b->action[i]];
+
+		if (action->verb != FLOW_TO_HOP)
+			continue;
+		b->hop[i] = fib_held_load(b->view, action->held);
+		with_hop |= 1ull << i;
+	}
+	b->flow_hop_mask = with_hop;
+	b->redirect_mask &= ~with_hop; // Linux would redirect hosts by its routes
+}
+
+static inline void end(struct worker *w, struct poll_flows *flows, struct burst *b)
+{
+	const struct flow_lookup *lookup = lookup_of(flows, b);
+
+	if (b->is_ip6)
+		flow_lookup6_end(w->flows, flows->key6, &flows->lookup6);
+	else
+		flow_lookup4_end(w->flows, flows->key4, &flows->lookup4);
+	b->flow_mask =
+		find_found(lookup->flow, b->n) & ~(b->is_ip6 ? flows->keyless6 : flows->keyless4);
+	memcpy(b->flow, lookup->flow, b->n * sizeof(b->flow[0]));
+	memcpy(b->action, lookup->action, b->n * sizeof(b->action[0]));
+	take_hops(w, b);
+	if (b->flow_mask || __atomic_load_n(w->drops_missing, __ATOMIC_RELAXED))
+		b->has |= BURST_FLOWS;
+}
+
+void datapath_match(struct worker *w, struct burst *b)
+{
+	struct poll_flows *flows = w->poll->flows;
+
+	begin(w, flows, b);
+	go_on(w, flows, b);
+	end(w, flows, b);
+}
+
+void datapath_match_begin(struct worker *w, struct poll *p)
+{
+	if (p->ip4.n)
+		begin(w, p->flows, &p->ip4);
+	if (p->ip6.n)
+		begin(w, p->flows, &p->ip6);
+}
+
+void datapath_match_continue(struct worker *w, struct poll *p)
+{
+	if (p->ip4.n)
+		go_on(w, p->flows, &p->ip4);
+	if (p->ip6.n)
+		go_on(w, p->flows, &p->ip6);
+}
+
+void datapath_match_end(struct worker *w, struct poll *p)
+{
+	if (p->ip4.n)
+		end(w, p->flows, &p->ip4);
+	if (p->ip6.n)
+		end(w, p->flows, &p->ip6);
+}
