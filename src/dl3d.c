@@ -1,5 +1,6 @@
 // The forwarder: opens the modules bottom-up, serves rpc requests, closes them in reverse order.
 #include "api/api.h"
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, POLL_EVERY_MS = 50, STOP_SECONDS = 10 };
+enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, STOP_SECONDS = 10 };
 
 // Borrowed by the port and tap modules: settings of the file and the command line.
 static struct port_table_settings settings;
@@ -33,7 +34,7 @@ static int serve(struct api_ctx *h, struct rpc *rpc, int signals, struct error *
 	while (!h->stop) {
 		if (api_has_become_ready(h))
 			announce(h);
-		rpc_serve(rpc, h->wake, h->is_busy ? 0 : POLL_EVERY_MS);
+		rpc_serve(rpc, h->wake, api_wait_ms(h));
 		api_handle_signals(h, signals);
 		if (api_poll(h, error))
 			return EXIT_OF_FAILURE;
@@ -44,6 +45,7 @@ static int serve(struct api_ctx *h, struct rpc *rpc, int signals, struct error *
 // Runs with open devices: table, workers, control loop, and cleanup.
 static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error *error)
 {
+	struct datapath_tables tables = {.live = &h->live};
 	int left = EXIT_OF_FAILURE;
 
 	if (api_build(h->config, port_states(h->ports), &h->fib, error))
@@ -53,8 +55,10 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 	if (!h->rcu)
 		goto no_rcu;
 	h->live = (struct fib_live){.rcu = h->rcu};
-	if (datapath_open(&h->path, h->ports, &(struct datapath_tables){.live = &h->live}, h->taps,
-		    error))
+	if (api_open_flows(h, rte_get_tsc_hz(), error))
+		goto no_flows;
+	api_set_flow_tables(h, &tables);
+	if (datapath_open(&h->path, h->ports, &tables, h->taps, error))
 		goto no_path;
 	api_swap(h, h->fib);
 	if (port_start(h->ports, error) || datapath_start(h->path, error))
@@ -70,6 +74,8 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 not_started:
 	datapath_close(h->path);
 no_path:
+	api_close_flows(h);
+no_flows:
 	fib_live_swap(&h->live, NULL);
 	rcu_destroy(h->rcu);
 no_rcu:
@@ -118,6 +124,10 @@ static int check(struct api_ctx *h, struct error *error)
 {
 	if (api_build(h->config, NULL, &h->fib, error))
 		return EXIT_OF_MISTAKE;
+	if (api_check_flows(h->config, MAX_OF(settings.n_workers, 1), error)) {
+		fib_destroy(h->fib);
+		return EXIT_OF_MISTAKE;
+	}
 	port_warn_of_drivers(&settings);
 	if (!taps.is_on)
 		api_warn_of_hops(h);

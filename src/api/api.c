@@ -1,5 +1,5 @@
 // The table of methods, and the methods about the program itself. Control thread.
-#include "api/inside.h"
+#include "api/flows.h"
 
 #include "base/bits.h"
 #include "base/clock.h"
@@ -64,6 +64,12 @@ static void set_table(json_t *status, const struct api_ctx *ctx)
 		"worker_bytes_nexthops", (json_int_t)usage.worker_bytes_hops);
 	json_object_set_new(table, "control_bytes", number_json(usage.control_bytes));
 	json_object_set_new(table, "pending_frees", number_json(usage.pending_frees));
+	if (ctx->flows) {
+		struct flow_usage flows;
+
+		flow_usage(ctx->flows->table, &flows);
+		json_object_set_new(table, "flow_bytes", number_json(flows.bytes));
+	}
 	json_object_set_new(status, "table", table);
 }
 

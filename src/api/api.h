@@ -32,7 +32,8 @@ struct api_ctx {
 	struct tap_table *taps;  // NULL: Linux is not the control plane
 	struct netlink *netlink; // same; NULL until api_follow
 	int wake;                // readable if the control loop has work to do
-	bool is_busy;            // netlink has more work to do now
+	bool is_busy;            // netlink or the flow table has more work to do now
+	struct flows *flows;     // NULL: no key `flow`
 	uint64_t started_ns, polled_ns;
 	uint64_t ready_ns;      // when the tables were complete for the first time; 0: not yet
 	struct clock_pair born; // approximate start time
@@ -53,6 +54,15 @@ int api_build(const struct config *config, const struct port_state states[], str
 // For --check, without running workers: warns of next hops in `fib` that can never be resolved
 // because they have no neighbour entry, and of those in no connected network of their port.
 void api_warn_of_hops(const struct api_ctx *ctx);
+
+// Opens the flow table, if the configuration has one, and sets ctx->flows; before datapath_open,
+// with ctx->rcu. `hz`: of the TSC. -errno with `error` set: there is not enough memory, or the file
+// of ended flows cannot be opened. / Tells whether it would, for --check. / Sets what workers need.
+// / Closes it, when workers have ended; before ctx->rcu and ctx->fib.
+int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error);
+int api_check_flows(const struct config *config, unsigned n_workers, struct error *error);
+void api_set_flow_tables(const struct api_ctx *ctx, struct datapath_tables *tables);
+void api_close_flows(struct api_ctx *ctx);
 
 // Makes workers use `fib`, and starts counting its next hops. Returns the old table, which is no
 // longer read by any worker, to be passed to fib_destroy.
@@ -80,6 +90,9 @@ void api_handle_signals(struct api_ctx *ctx, int signals);
 // that vanish and return, frees what workers no longer use, logs a silent worker. -errno with
 // `error` set if a worker has ended by itself.
 int api_poll(struct api_ctx *ctx, struct error *error);
+
+// How long the control loop may wait for events before it calls api_poll again.
+int api_wait_ms(const struct api_ctx *ctx);
 
 // At exit: logs packets received, sent and dropped by reason, in a few lines.
 void api_log_account(const struct api_ctx *ctx);

@@ -1,5 +1,5 @@
 // Periodic work of the control loop. Control thread.
-#include "api/inside.h"
+#include "api/flows.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <string.h>
 
-enum { POLL_EVERY_NS = 50 * 1000 * 1000 };
+enum { POLL_EVERY_MS = 50, POLL_EVERY_NS = POLL_EVERY_MS * 1000 * 1000, DISK_MS = 1 };
 
 int api_follow(struct api_ctx *ctx, struct error *error)
 {
@@ -91,6 +91,13 @@ void api_handle_signals(struct api_ctx *ctx, int signals)
 	}
 }
 
+int api_wait_ms(const struct api_ctx *ctx)
+{
+	if (ctx->is_busy)
+		return 0;
+	return ctx->flows && ctx->flows->job.is_waiting ? DISK_MS : POLL_EVERY_MS;
+}
+
 int api_poll(struct api_ctx *ctx, struct error *error)
 {
 	poll_ports(ctx);
@@ -98,6 +105,9 @@ int api_poll(struct api_ctx *ctx, struct error *error)
 		return error_set(error, -EIO, "a worker terminated unexpectedly; stopping");
 	if (ctx->netlink)
 		ctx->is_busy = netlink_poll(ctx->netlink);
+	else
+		ctx->is_busy = false;
+	ctx->is_busy |= flows_poll(ctx);
 	fib_tidy(ctx->fib);
 	int worker = rcu_poll(ctx->rcu);
 	if (worker >= 0 && worker != ctx->silent_worker)

@@ -1,5 +1,5 @@
 // Ports that come and go at run time, by a method or by a reload. Control thread.
-#include "api/inside.h"
+#include "api/flows.h"
 
 #include "base/log.h"
 
@@ -146,6 +146,7 @@ void ports_find_kept(const struct api_ctx *ctx, struct config_numbers *out)
 		if (iface && iface->port < PORT_MAX)
 			out->is_kept[iface->port] = true;
 	}
+	flows_find_kept(ctx, out);
 }
 
 // Routes whose next hops all lead over a port, and those of which some do.

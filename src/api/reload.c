@@ -1,10 +1,11 @@
 // Reloads the file at run time. Control thread.
-#include "api/inside.h"
+#include "api/flows.h"
 
 #include "base/log.h"
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 int api_build(const struct config *config, const struct port_state states[], struct fib **out,
 	struct error *error)
@@ -103,7 +104,9 @@ static int apply_static(struct api_ctx *ctx, struct config *next, struct error *
 
 	if (err)
 		return err;
-	err = change_ports(ctx, config_ports(ctx->config), config_ports(next), error);
+	err = fib_copy_held(fib, ctx->fib, error); // actions of flows refer to their numbers
+	if (!err)
+		err = change_ports(ctx, config_ports(ctx->config), config_ports(next), error);
 	if (err) {
 		fib_destroy(fib);
 		return err;
@@ -129,20 +132,33 @@ static int apply_linux(struct api_ctx *ctx, struct config *next, struct error *e
 	return err;
 }
 
+static int apply_tables(struct api_ctx *ctx, struct config *next, struct error *error)
+{
+	int err = ports_open_added(ctx, next, error);
+
+	if (err)
+		return err;
+	err = ctx->taps ? apply_linux(ctx, next, error) : apply_static(ctx, next, error);
+	if (err)
+		ports_take_back_added(ctx, next);
+	return err;
+}
+
 static int apply(struct api_ctx *ctx, struct config *next, struct error *error)
 {
 	const char *key = config_needs_restart(ctx->config, next);
 
 	if (key)
 		return error_set(error, -EBUSY, "needs a restart: %s; nothing was changed", key);
-	int err = ports_open_added(ctx, next, error);
-	if (err)
-		return err;
-	err = ctx->taps ? apply_linux(ctx, next, error) : apply_static(ctx, next, error);
+	int fd, err = flows_prepare(ctx, next, &fd, error);
+	if (!err)
+		err = apply_tables(ctx, next, error);
 	if (err) {
-		ports_take_back_added(ctx, next);
+		if (fd >= 0)
+			close(fd);
 		return err;
 	}
+	flows_apply(ctx, next, fd);
 	ports_close_removed(ctx, next);
 	ports_begin_added(ctx, next);
 	config_free(ctx->config);
@@ -160,6 +176,7 @@ int api_reload(struct api_ctx *ctx, struct error *error)
 
 	if (ctx->taps) // otherwise the table is built from the file
 		ports_find_kept(ctx, &numbers);
+	flows_find_kept(ctx, &numbers);
 	int err = config_load_again(&next, ctx->config, &numbers, error);
 
 	if (!err) {

@@ -47,8 +47,7 @@ static int read_neighbour(struct reader *reader, const struct node *node, unsign
 	return err ? 0 : routes_add_neighbour(config, &neighbour, reader->error);
 }
 
-// Relative names are resolved against the directory of the configuration file.
-static char *beside(const char *path, const char *name)
+char *config_beside(const char *path, const char *name)
 {
 	char *copy = strdup(path), *out = NULL;
 
@@ -70,7 +69,7 @@ static int read_route_file(struct reader *reader, const struct node *node, unsig
 
 	if (err)
 		return err;
-	char *path = beside(config->path, node->text);
+	char *path = config_beside(config->path, node->text);
 	if (!path)
 		return error_set(reader->error, -ENOMEM,
 			"not enough memory for the routes; remove some");

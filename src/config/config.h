@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "fib/fib.h"
+#include "flow/flow.h"
 #include "port/port.h"
 #include "tap/tap.h"
 
@@ -41,9 +42,19 @@ void config_forget_routes(struct config *config);
 
 const struct port_table_settings *config_ports(const struct config *config);
 const struct tap_settings *config_taps(const struct config *config); // key `linux`
-const char *config_socket(const struct config *config);              // control socket
-const char *config_socket_group(const struct config *config);        // NULL: the group of the
-                                                                     // process
+// Key `flow`. NULL: there is no flow table.
+enum { CONFIG_PATH_MAX = 1024 };
+struct config_flow {
+	uint32_t max4, max6;
+	uint8_t drops_missing;             // packets without a flow are dropped, not routed
+	uint32_t timeout_s[FLOW_TIMEOUTS]; // 0: this one and the following ones are not given
+	char file[CONFIG_PATH_MAX];        // "": none
+	char ended_file[CONFIG_PATH_MAX];  // "": none
+};
+const struct config_flow *config_flow(const struct config *config);
+const char *config_socket(const struct config *config);       // control socket
+const char *config_socket_group(const struct config *config); // NULL: the group of the
+                                                              // process
 const char *config_path(const struct config *config);
 
 // The configured addresses of a port with their prefix lengths, at most `max`; returns how many

@@ -78,6 +78,7 @@ struct config {
 	char socket[CONFIG_SOCKET_MAX];
 	char group[CONFIG_GROUP_MAX];
 	struct tap_settings taps; // is_on: Linux is the control plane
+	struct config_flow flow;
 	struct own_address *own;
 	unsigned n_own;
 	uint8_t own_last_bytes[32]; // one bit per value of their last byte, to reject most other
@@ -118,6 +119,12 @@ int linux_read(struct reader *reader, const struct node *node, struct config *co
 // Rejects keys that cannot be combined with `linux`.
 int linux_check(struct reader *reader, const struct config *config, const struct rest_nodes *rest);
 const struct key_table *linux_tables(unsigned i); // for tests: NULL after the last one
+// Reads the key `flow`.
+int flow_read(struct reader *reader, const struct node *node, struct config *config);
+extern const struct key_table flow_keys;
+// The path of a file: relative names are resolved against the directory of the file `path`. NULL:
+// no memory. Owner: caller, free.
+char *config_beside(const char *path, const char *name);
 // The list of streams as JSON; its contents are interpreted elsewhere.
 int streams_read(struct reader *reader, const struct node *list, struct config *config);
 // Whether this is one of our addresses, on any port. Fast if it is not.

@@ -123,6 +123,7 @@ static struct config *copy(const struct config *now, struct error *error)
 	config->files = now->files;
 	port_settings_copy(&config->ports, &now->ports);
 	config->taps = now->taps;
+	config->flow = now->flow;
 	memcpy(config->socket, now->socket, sizeof(config->socket));
 	memcpy(config->group, now->group, sizeof(config->group));
 	memcpy(config->own, now->own, now->n_own * sizeof(*now->own));

@@ -47,6 +47,8 @@ static const struct field other_fields[] = {
 	{"linux", FIELD(config, taps.is_on)},
 	{"linux.namespace", FIELD(config, taps.namespace_name)},
 	{"linux.keep", FIELD(config, taps.keep)},
+	{"flow.ipv4", FIELD(config, flow.max4)},
+	{"flow.ipv6", FIELD(config, flow.max6)},
 };
 
 static const char *differs(const struct field fields[], size_t n, const void *now, const void *next)

@@ -14,7 +14,7 @@
 #define BASE                                                                                       \
 	"workers: [{core: 1, queues: [a/0]}]\nmemory: {mib: 64}\neal: {args: [-v], plugins: "      \
 	"[p]}\n"                                                                                   \
-	"control: {socket: /s, group: g}\nburst: 32\nroutes: [10.0.0.0/8 dev a]\n"                 \
+	"control: {socket: /s, group: g}\nflow: {ipv4: 64, timeouts: [30]}\nburst: 32\nroutes: [10.0.0.0/8 dev a]\n"                 \
 	"ports:\n  - {name: a, device: x, mtu: 1500, queues: 1, rx_descriptors: 64, "              \
 	"tx_descriptors: 64}\n"                                                                    \
 	"  - {name: b, device: y, mode: xconnect, to: a}\n"
@@ -34,6 +34,9 @@ static const struct example rows[] = {
 	{"mtu: 1500", "martians: pass", NULL},
 	{"mtu: 1500", "rpf6: strict", NULL},
 	{"mtu: 1500", "addresses: [192.0.2.1/24]", NULL},
+	{"[30]", "[30, 300]", NULL},
+	{"[30]", "[60]", NULL},
+	{"ipv4: 64", "ipv4: 64, missing: drop, file: f, ended_file: e", NULL},
 	// Requires a restart.
 	{"name: a, device", "name: c, device", "ports[0].name"},
 	{"device: y", "device: z", "ports[1].device"},
@@ -65,7 +68,9 @@ static const struct example rows[] = {
 	{"[p]", "[]", "eal.plugins"},
 	{"/s", "/t", "control.socket"},
 	{"group: g", "group: h", "control.group"},
-
+	{"ipv4: 64", "ipv4: 65", "flow.ipv4"},
+	{"ipv4: 64", "ipv4: 64, ipv6: 1", "flow.ipv6"},
+	{"flow: {ipv4: 64, timeouts: [30]}\n", "", "flow.ipv4"},
 };
 
 // The base file with `old`, which it must contain, replaced.

@@ -73,8 +73,7 @@ static bool has_control_character(const char *text)
 	return false;
 }
 
-static int read_text(struct reader *reader, const struct node *node, const struct row *row,
-	char *out)
+int rows_text(struct reader *reader, const struct node *node, const struct row *row, char *out)
 {
 	char what[64];
 
@@ -131,7 +130,7 @@ static int read_row(struct reader *reader, const struct node *node, const struct
 
 	switch (row->type) {
 	case ROW_TEXT:
-		return read_text(reader, node, row, field);
+		return rows_text(reader, node, row, field);
 	case ROW_NUMBER:
 		return read_number(reader, node, row, field);
 	case ROW_WORD:

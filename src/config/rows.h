@@ -47,6 +47,9 @@ struct key_table {
 int rows_read(struct reader *reader, const struct node *node, const struct key_table *table,
 	void *base);
 
+// Reads a row of type ROW_TEXT into `out`, row->max + 1 bytes; for rows of type ROW_OTHER.
+int rows_text(struct reader *reader, const struct node *node, const struct row *row, char *out);
+
 // Calls `item` for each member of a list (an empty value counts as an empty list), up to `max`,
 // with `where` set to "KEY[i].".
 int rows_each(struct reader *reader, const struct node *node, unsigned max,

@@ -13,7 +13,7 @@
 // The top level of the file; ports are read before keys that refer to them, whatever the order in
 // the file.
 struct top {
-	const struct node *ports, *workers, *memory, *eal, *control, *taps;
+	const struct node *ports, *workers, *memory, *eal, *control, *taps, *flow;
 	struct rest_nodes rest;
 	uint16_t burst;
 	uint8_t idle;
@@ -35,6 +35,7 @@ static const struct row forwarder_rows[] = {
 	{"route_files", ROW_NODE, FIELD(top, rest.files)},
 	{"neighbours", ROW_NODE, FIELD(top, rest.neighbours)},
 	{"linux", ROW_NODE, FIELD(top, taps)},
+	{"flow", ROW_NODE, FIELD(top, flow)},
 };
 const struct key_table forwarder_top = {"", forwarder_rows, ARRAY_LEN(forwarder_rows)};
 
@@ -207,6 +208,8 @@ static int read_all(struct reader *reader, const struct top *top, struct config 
 		err = linux_read(reader, top->taps, config);
 	if (!err && top->taps)
 		err = linux_check(reader, config, &top->rest);
+	if (!err && top->flow)
+		err = flow_read(reader, top->flow, config);
 	return err;
 }
 
@@ -234,5 +237,7 @@ const struct key_table *settings_table(const struct program *program, unsigned i
 
 	if (i < ARRAY_LEN(tables))
 		return tables[i];
-	return program->has_taps ? linux_tables(i - ARRAY_LEN(tables)) : NULL;
+	if (!program->has_taps)
+		return NULL;
+	return i == ARRAY_LEN(tables) ? &flow_keys : linux_tables(i - ARRAY_LEN(tables) - 1);
 }

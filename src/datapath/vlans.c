@@ -53,13 +53,19 @@ static const struct vlan *vlan_of(uint16_t iface)
 	return &none;
 }
 
-struct bytes frame_on(uint16_t iface, const char *dst)
+void frame_tag_for(struct bytes *frame, uint16_t iface)
 {
-	struct bytes frame = frame_to(0, dst);
 	const struct vlan *vlan = vlan_of(iface);
 
 	for (unsigned i = IFACE_MAX_TAGS; i; i--)
 		if (vlan->tags[i - 1])
-			frame_tag(&frame, vlan->tags[i - 1]);
+			frame_tag(frame, vlan->tags[i - 1]);
+}
+
+struct bytes frame_on(uint16_t iface, const char *dst)
+{
+	struct bytes frame = frame_to(0, dst);
+
+	frame_tag_for(&frame, iface);
 	return frame;
 }

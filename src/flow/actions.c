@@ -112,6 +112,11 @@ void flow_action_unuse(struct flow_table *table, uint32_t number)
 		table->settings.action_freed(table->settings.ctx, &actions->action[number]);
 }
 
+uint32_t flow_action_find(const struct flow_table *table, const struct flow_action *action)
+{
+	return find(&table->actions, action);
+}
+
 const struct flow_action *flow_action_of(const struct flow_table *table, uint32_t number)
 {
 	if (number >= FLOW_ACTIONS || !table->actions.n_users[number])

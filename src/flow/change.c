@@ -293,17 +293,26 @@ static void fetch_ahead(const struct flow_table *table, uint32_t flow)
 		__builtin_prefetch(&index->lines[table->line_of[flow]]);
 }
 
-bool flow_next(const struct flow_table *table, uint32_t from, uint64_t now, struct flow_info *info)
+bool flow_next_within(const struct flow_table *table, uint32_t *from, uint32_t most, uint64_t now,
+	struct flow_info *info)
 {
 	enum { AHEAD = 16 };
+	const uint32_t end = MIN_OF((uint64_t)*from + most, table->end);
 
-	for (uint32_t flow = from; flow < table->end; flow++) {
+	for (uint32_t flow = *from; flow < end; flow++) {
 		fetch_ahead(table, flow + AHEAD);
 		if (!(table->life[flow] & LIFE_ALIVE))
 			continue;
 		*info = info_at(table, &table->index[number_is6(table, flow)],
 			place_of(table, flow), now);
+		*from = flow + 1 < table->end ? flow + 1 : 0;
 		return true;
 	}
+	*from = end < table->end ? end : 0;
 	return false;
+}
+
+bool flow_next(const struct flow_table *table, uint32_t from, uint64_t now, struct flow_info *info)
+{
+	return flow_next_within(table, &from, UINT32_MAX, now, info);
 }

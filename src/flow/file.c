@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <rte_byteorder.h>
 #include <rte_hash_crc.h>
+#include <unistd.h>
 
 static const uint8_t MAGIC[8] = "DL3FLOWS";
 
@@ -19,6 +20,14 @@ void file_header_seal(struct file_header *header)
 	memset(header->zero, 0, sizeof(header->zero));
 	header->header_crc =
 		rte_cpu_to_le_32(file_crc(0, header, offsetof(struct file_header, header_crc)));
+}
+
+bool flow_file_begins(int fd)
+{
+	uint8_t magic[sizeof(MAGIC)];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	       !memcmp(magic, MAGIC, sizeof(magic));
 }
 
 static bool is_zero(const uint8_t *from, size_t n)

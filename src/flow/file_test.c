@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -46,10 +47,12 @@ static void describe(void *ctx, uint32_t action, uint8_t record[FLOW_RECORD_BYTE
 	record[FLOW_RECORD_BYTES - 1] = 0xaa;
 }
 
+static const struct flow_save_settings save_settings = {.path = path, .describe = describe};
+
 static void save(struct flow_table *table, uint64_t now)
 {
 	struct error error = {""};
-	struct flow_save *saving = flow_save_open(table, path, describe, NULL, &error);
+	struct flow_save *saving = flow_save_open(table, &save_settings, &error);
 	int more;
 
 	assert_non_null(saving);
@@ -176,7 +179,7 @@ static void what_was_saved_is_loaded_again(void **state)
 static void no_flow_is_lost_or_saved_twice_while_others_change(void **state)
 {
 	struct flow_table *table = filled(20000, 30000), *other = filled(0, 40000);
-	struct flow_save *saving = flow_save_open(table, path, describe, NULL, NULL);
+	struct flow_save *saving = flow_save_open(table, &save_settings, NULL);
 	struct flow_change change = {.action = 1};
 	struct flow_info info;
 
@@ -391,7 +394,7 @@ static void a_disk_that_is_full_leaves_the_old_file(void **state)
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &narrow), 0);
-	struct flow_save *saving = flow_save_open(full, path, describe, NULL, &error);
+	struct flow_save *saving = flow_save_open(full, &save_settings, &error);
 	do
 		more = flow_save_step(saving, TESTING_HZ, WALL_MS, &error);
 	while (more > 0);
@@ -403,6 +406,123 @@ static void a_disk_that_is_full_leaves_the_old_file(void **state)
 	assert_int_equal(load(full, 0).n_applied, 100);
 	flow_destroy(table);
 	flow_destroy(full);
+}
+
+static void the_flows_of_a_file_are_deleted(void **state)
+{
+	struct flow_table *table = filled(3000, 3000), *other = filled(3100, 4000);
+	const struct flow_load_options options = {.deletes = true};
+	struct flow_usage usage;
+	struct error error;
+	int more;
+
+	save(table, TESTING_HZ);
+	struct flow_load *loading = flow_load_open(open(path, O_RDONLY), path, &error);
+	assert_int_equal(check_all(loading, &error), 0);
+	do
+		more = flow_load_apply(loading, other, &options, TESTING_HZ, &error);
+	while (more > 0);
+	assert_int_equal(flow_load_result(loading).n_applied, 3000);
+	flow_usage(other, &usage);
+	assert_int_equal(usage.four.n + usage.six.n, 100);
+	flow_load_close(loading);
+	flow_destroy(table);
+	flow_destroy(other);
+}
+
+static void describe_vrf(void *ctx, uint16_t vrf, uint8_t record[FLOW_RECORD_BYTES])
+{
+	record[0] = 0x80;
+	memcpy(record + 4, &vrf, sizeof(vrf));
+}
+
+// VRF 7 has another number when the file is loaded.
+static void flows_follow_their_vrf(void **state)
+{
+	static const struct flow_save_settings settings = {.path = path,
+		.describe = describe,
+		.describe_vrf = describe_vrf};
+	struct flow_table *table = filled(0, 10), *other = filled(0, 10);
+	const uint32_t action[] = {1, 0};
+	uint16_t vrf[4096] = {[7] = 300};
+	const struct flow_load_options options = {.action = action, .vrf = vrf};
+	struct error error;
+	struct flow_info info;
+	uint32_t n;
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct flow_change change = {.key = testing_key(i % 2 ? 4 : 6, i), .action = 1};
+		struct flow_tuple tuple;
+		flow_key_tuple(&change.key, &tuple);
+		tuple.vrf = i < 2 ? 7 : 0;
+		assert_int_equal(flow_key_set(&change.key, &tuple, NULL), 0);
+		assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
+	}
+	struct flow_save *saving = flow_save_open(table, &settings, NULL);
+	while (flow_save_step(saving, TESTING_HZ, WALL_MS, NULL) > 0)
+		continue;
+	flow_save_close(saving);
+	struct flow_load *loading = flow_load_open(open(path, O_RDONLY), path, &error);
+	assert_int_equal(check_all(loading, &error), 0);
+	assert_true(flow_load_has_vrf(loading, 7) && flow_load_has_vrf(loading, 0));
+	assert_false(flow_load_has_vrf(loading, 6));
+	assert_int_equal(flow_load_result(loading).max_action, 0);
+	const uint8_t(*record)[FLOW_RECORD_BYTES] = flow_load_actions(loading, &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(record[1][0], 0x80);
+	assert_int_equal(record[1][4], 7);
+	assert_int_equal(flow_load_apply(loading, other, &options, TESTING_HZ, &error), 0);
+	flow_load_close(loading);
+	unsigned n_moved = 0;
+	for (info.number = 0; flow_next(other, info.number + 1, TESTING_HZ, &info);) {
+		struct flow_tuple tuple;
+		flow_key_tuple(&info.key, &tuple);
+		n_moved += tuple.vrf == 300;
+		assert_true(tuple.vrf == 300 || tuple.vrf == 0);
+	}
+	assert_int_equal(n_moved, 2);
+	flow_destroy(table);
+	flow_destroy(other);
+}
+
+static void saving_to_a_pipe_that_nobody_reads_is_refused(void **state)
+{
+	struct flow_table *table = filled(5, 100);
+	struct error error;
+
+	assert_int_equal(mkfifo(new_path, 0600), 0);
+	assert_null(flow_save_open(table, &save_settings, &error));
+	assert_non_null(strstr(error.text, "cannot create "));
+	assert_int_equal(unlink(new_path), 0); // it is still there
+	flow_destroy(table);
+}
+
+// One flow with a high number: a step looks at a bounded number of others.
+static void a_table_that_is_nearly_empty_is_saved_in_slices(void **state)
+{
+	struct flow_table *table = filled(0, 300000);
+	struct flow_change change = {.op = FLOW_ADD, .action = 1};
+	uint32_t from = 1;
+	struct flow_info info;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < 300000; i++) {
+		change.key = testing_key(4, i);
+		assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
+	}
+	change.op = FLOW_DELETE;
+	for (uint32_t i = 0; i < 299999; i++) {
+		change.key = testing_key(4, i);
+		assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
+	}
+	assert_false(flow_next_within(table, &from, 1000, TESTING_HZ, &info));
+	assert_int_equal(from, 1001);
+	while (from)
+		n += flow_next_within(table, &from, 1000, TESTING_HZ, &info);
+	assert_int_equal(n, 1);
+	save(table, TESTING_HZ);
+	assert_int_equal(load(table, 0).n_applied, 1);
+	flow_destroy(table);
 }
 
 static void the_checksum_is_crc32c(void **state)
@@ -423,6 +543,10 @@ int main(void)
 		cmocka_unit_test(flows_that_cannot_be_are_refused),
 		cmocka_unit_test(a_file_that_changes_while_it_is_loaded_is_noticed),
 		cmocka_unit_test(a_disk_that_is_full_leaves_the_old_file),
+		cmocka_unit_test(the_flows_of_a_file_are_deleted),
+		cmocka_unit_test(flows_follow_their_vrf),
+		cmocka_unit_test(saving_to_a_pipe_that_nobody_reads_is_refused),
+		cmocka_unit_test(a_table_that_is_nearly_empty_is_saved_in_slices),
 		cmocka_unit_test(the_checksum_is_crc32c),
 	};
 

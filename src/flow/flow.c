@@ -85,7 +85,7 @@ static uint64_t available_bytes(void)
 	return kib ? (uint64_t)kib << 10 : UINT64_MAX;
 }
 
-static int check(const struct flow_settings *settings, struct error *error)
+int flow_check(const struct flow_settings *settings, struct error *error)
 {
 	const uint64_t max = (uint64_t)settings->max4 + settings->max6;
 	const uint64_t available = available_bytes();
@@ -210,7 +210,7 @@ struct flow_table *flow_create(const struct flow_settings *settings, uint64_t no
 {
 	struct flow_table *table = NULL;
 
-	if (check(settings, error))
+	if (flow_check(settings, error))
 		return NULL;
 	table = pages_alloc(sizeof(*table));
 	if (!table)

@@ -83,6 +83,8 @@ struct flow_settings {
 // How many bytes a table takes when it is full, without actions, which take 40 to 56 each. Lines,
 // half of it, are taken at once, the rest as flows are added. Any thread.
 uint64_t flow_bytes(const struct flow_settings *settings);
+// Whether flow_create would accept the settings: -EINVAL, -ENOMEM with `error` set. Any thread.
+int flow_check(const struct flow_settings *settings, struct error *error);
 // NULL with `error` set if the settings are invalid or there is not enough memory: neither address
 // space, nor available memory as Linux reports it. Control thread; owner: caller. `now`: of the
 // TSC.
@@ -104,6 +106,8 @@ int flow_action_use(struct flow_table *table, const struct flow_action *action, 
 	struct error *error);
 // The number may be another action's afterwards, unless flows or others use it. Control thread.
 void flow_action_unuse(struct flow_table *table, uint32_t number);
+// The number of an action that is in use, 0: it is not. Control thread.
+uint32_t flow_action_find(const struct flow_table *table, const struct flow_action *action);
 // NULL: the number is not in use. Control thread.
 const struct flow_action *flow_action_of(const struct flow_table *table, uint32_t number);
 
@@ -137,6 +141,10 @@ bool flow_find(const struct flow_table *table, const struct flow_key *key, uint6
 // A flow keeps its number as long as it lives, so that changes meanwhile neither hide nor repeat
 // others. Control thread.
 bool flow_next(const struct flow_table *table, uint32_t from, uint64_t now, struct flow_info *info);
+// The same, but looks at `most` numbers only, from *from on; sets *from to where to go on, or to 0
+// if there are no more. False: none found. Control thread.
+bool flow_next_within(const struct flow_table *table, uint32_t *from, uint32_t most, uint64_t now,
+	struct flow_info *info);
 
 // Changes timeout `life` (1 to FLOW_TIMEOUTS), also for existing flows. Control thread.
 void flow_set_timeout(struct flow_table *table, unsigned life, uint32_t timeout_ms);
@@ -166,17 +174,29 @@ void flow_usage(const struct flow_table *table, struct flow_usage *usage);
 // Describes an action in a record of a file. Control thread.
 typedef void flow_describe_fn(void *ctx, uint32_t action, uint8_t record[FLOW_RECORD_BYTES]);
 
-// Saving: each step saves some thousand flows, as they are then, and takes about a millisecond. The
-// file is written beside `path` and gets its name when it is complete. NULL with `error` set.
+// Describes a VRF, so that it can be found by its name. Control thread.
+typedef void flow_describe_vrf_fn(void *ctx, uint16_t vrf, uint8_t record[FLOW_RECORD_BYTES]);
+
+struct flow_save_settings {
+	const char *path; // valid until flow_save_close
+	flow_describe_fn *describe;
+	flow_describe_vrf_fn *describe_vrf; // VRFs other than 0; NULL: not wanted
+	void *ctx;
+};
+
+// Saving: each step saves some thousand flows, as they are then, and takes about a millisecond. A
+// thread writes the file beside `path`, and renames it when it is complete. NULL with `error` set.
 // Uses the actions that it has seen until flow_save_close. Control thread; owner: caller.
 struct flow_save;
-struct flow_save *flow_save_open(struct flow_table *table, const char *path,
-	flow_describe_fn *describe, void *ctx, struct error *error);
+struct flow_save *flow_save_open(struct flow_table *table,
+	const struct flow_save_settings *settings, struct error *error);
 // 1: there is more to do. 0: the file is complete. -errno with `error` set: it cannot be completed.
 // `wall_ms`: the time since 1970.
 int flow_save_step(struct flow_save *save, uint64_t now, uint64_t wall_ms, struct error *error);
+// Whether the next step can only wait for the disk.
+bool flow_save_is_waiting(const struct flow_save *save);
 uint64_t flow_save_n(const struct flow_save *save); // flows saved so far
-// If the file is not complete, it is removed.
+// If the file is not complete, it is removed. Waits for a write that is under way.
 void flow_save_close(struct flow_save *save);
 
 // Loading: open, check until it returns 0, find out what the actions mean, apply until it returns
@@ -189,9 +209,13 @@ struct flow_load *flow_load_open(int fd, const char *name, struct error *error);
 int flow_load_check(struct flow_load *load, struct error *error);
 // The records of the actions, once the file has been checked; valid until flow_load_close.
 const void *flow_load_actions(const struct flow_load *load, uint32_t *n);
+// Whether it has flows of a VRF, once it has been checked.
+bool flow_load_has_vrf(const struct flow_load *load, uint16_t vrf);
 
 struct flow_load_options {
 	const uint32_t *action; // by number of its record: the action that flows get
+	const uint16_t *vrf;    // by VRF of the file: the VRF that flows get; NULL: the same
+	bool deletes;           // the flows of the file, whatever their actions are
 	uint64_t wall_ms;       // since 1970, for flows that have aged since they were saved
 	bool keeps_counters;    // new flows start with the packets and bytes of the file
 };
@@ -199,10 +223,14 @@ int flow_load_apply(struct flow_load *load, struct flow_table *table,
 	const struct flow_load_options *options, uint64_t now, struct error *error);
 
 struct flow_loaded {
-	uint64_t n4, n6; // flows in the file, once it has been checked
+	uint64_t n4, n6;      // flows in the file, once it has been checked
+	uint32_t max_action;  // the highest number of an action that a flow has
+	unsigned max_timeout; // the highest number of an idle timeout that a flow has
 	uint64_t n_applied, n_refused;
 	uint64_t first_refused; // its number, from 1 on; 0: none
 	int first_error;        // as in flow_change()
 };
+// Whether a file begins as a file of flows does; it may be another one or damaged.
+bool flow_file_begins(int fd);
 struct flow_loaded flow_load_result(const struct flow_load *load);
 void flow_load_close(struct flow_load *load);

@@ -218,7 +218,8 @@ static void print_file(struct bench *bench)
 	uint64_t longest_ns[2] = {0};
 	struct moment start = moment_now();
 	struct flow_table *other = flow_create(&bench->table->settings, rte_rdtsc(), NULL);
-	struct flow_save *save = flow_save_open(bench->table, path, describe, NULL, NULL);
+	struct flow_save *save = flow_save_open(bench->table,
+		&(struct flow_save_settings){.path = path, .describe = describe}, NULL);
 	int more = save && other ? 1 : -1;
 
 	if (other)

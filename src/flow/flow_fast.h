@@ -31,6 +31,16 @@ static inline uint32_t flow_kind4(uint16_t vrf, uint8_t proto)
 	return (vrf & 0xff) | (uint32_t)proto << 8 | (uint32_t)(vrf >> 8 & 0xf) << 16;
 }
 
+static inline uint16_t flow_kind4_vrf(uint32_t kind)
+{
+	return (kind & 0xff) | (kind >> 16 & 0xf) << 8;
+}
+
+static inline uint8_t flow_kind4_proto(uint32_t kind)
+{
+	return kind >> 8;
+}
+
 // What happens to the packets of a flow: one aligned word. Many flows share an action.
 enum flow_verb { FLOW_BY_ROUTE, FLOW_TO_HOP, FLOW_DROP, FLOW_PUNT, N_FLOW_VERBS };
 enum { FLOW_KEEP_DSCP = 64, FLOW_NO_MIRROR = 0xffff };

@@ -90,8 +90,8 @@ void flow_key_tuple(const struct flow_key *key, struct flow_tuple *tuple)
 		memcpy(tuple->dst.bytes, &key->four.dst_be, sizeof(key->four.dst_be));
 		tuple->src_port = ntohs(key->four.src_port_be);
 		tuple->dst_port = ntohs(key->four.dst_port_be);
-		tuple->proto = kind >> 8;
-		tuple->vrf = (kind & 0xff) | (kind >> 16 & 0xf) << 8;
+		tuple->proto = flow_kind4_proto(kind);
+		tuple->vrf = flow_kind4_vrf(kind);
 		return;
 	}
 	memcpy(tuple->src.bytes, key->six.src, sizeof(key->six.src));

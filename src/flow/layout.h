@@ -38,7 +38,8 @@ _Static_assert(sizeof(union line) == CACHE_LINE_BYTES, "one cache line");
 
 enum { STATE_SEQUENCE_BITS = 20, STATE_SEQUENCE = (1 << STATE_SEQUENCE_BITS) - 1 };
 
-// An IPv6 flow. Only the action changes while workers can find it; atomic, relaxed.
+// An IPv6 flow. Only the action changes while workers can find it; atomic, release and acquire, so
+// that they see what it stands for.
 struct record6 {
 	struct flow_key6 key;
 	uint32_t action;

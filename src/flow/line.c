@@ -113,7 +113,7 @@ uint32_t line6_find(const struct flow_view *view, const struct flow_key6 *key, u
 			record = find6_in(view, second, key, tag, &state);
 		if (!record)
 			continue;
-		*action = __atomic_load_n(&records[record].action, __ATOMIC_RELAXED);
+		*action = __atomic_load_n(&records[record].action, __ATOMIC_ACQUIRE);
 		return view->first6 + record;
 	} while (state_load(&first->state) != before);
 	return FLOW_NONE;

@@ -3,12 +3,13 @@
 #include "flow/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <rte_byteorder.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SLICE_FLOWS = 2048 };
+enum { SLICE_FLOWS = 2048, VRFS = 4096, AHEAD_BYTES = 4 << 20 };
 
 struct flow_load {
 	char *name;
@@ -18,6 +19,7 @@ struct flow_load {
 	struct flow_loaded loaded;
 	uint64_t checked, applied; // flows
 	bool is_checked;
+	uint64_t has_vrf[VRFS / 64];
 	uint32_t crc;
 	uint32_t *slice_crc; // by slice, so that it is noticed if the file changes
 	uint8_t (*action)[FILE_RECORD_BYTES];
@@ -94,8 +96,10 @@ struct flow_load *flow_load_open(int fd, const char *name, struct error *error)
 static int read_slice(struct flow_load *load, uint64_t first, struct error *error)
 {
 	const unsigned n = MIN_OF(load->n_flows - first, SLICE_FLOWS);
-	int err = read_at(load, load->record, n * sizeof(*load->record),
-		(1 + first) * FILE_RECORD_BYTES, error);
+	const uint64_t offset = (1 + first) * FILE_RECORD_BYTES;
+	// So that the disk reads while what it has read is looked at.
+	posix_fadvise(load->fd, offset, AHEAD_BYTES, POSIX_FADV_WILLNEED);
+	int err = read_at(load, load->record, n * sizeof(*load->record), offset, error);
 	struct error reason;
 
 	if (err)
@@ -124,6 +128,19 @@ static int check_end(struct flow_load *load, struct error *error)
 	return 0;
 }
 
+static void note(struct flow_load *load, const struct flow_change *change)
+{
+	struct flow_loaded *loaded = &load->loaded;
+	const bool is6 = change->key.family == 6;
+	const uint16_t vrf = is6 ? change->key.six.vrf : flow_kind4_vrf(change->key.four.kind);
+
+	*(is6 ? &loaded->n6 : &loaded->n4) += 1;
+	loaded->max_action = MAX_OF(loaded->max_action, change->action);
+	if (change->life != FLOW_FIXED_END)
+		loaded->max_timeout = MAX_OF(loaded->max_timeout, (unsigned)change->life);
+	load->has_vrf[vrf / 64] |= 1ull << vrf % 64;
+}
+
 int flow_load_check(struct flow_load *load, struct error *error)
 {
 	int n = read_slice(load, load->checked, error);
@@ -131,7 +148,7 @@ int flow_load_check(struct flow_load *load, struct error *error)
 	if (n < 0)
 		return n;
 	for (int i = 0; i < n; i++)
-		*(load->change[i].key.family == 6 ? &load->loaded.n6 : &load->loaded.n4) += 1;
+		note(load, &load->change[i]);
 	load->crc = file_crc(load->crc, load->record, n * sizeof(*load->record));
 	load->slice_crc[load->checked / SLICE_FLOWS] =
 		file_crc(0, load->record, n * sizeof(*load->record));
@@ -145,6 +162,11 @@ const void *flow_load_actions(const struct flow_load *load, uint32_t *n)
 	return load->action;
 }
 
+bool flow_load_has_vrf(const struct flow_load *load, uint16_t vrf)
+{
+	return vrf < VRFS && load->has_vrf[vrf / 64] >> vrf % 64 & 1;
+}
+
 // From the time at saving to that at loading: what has a fixed end may have passed it.
 static void adjust(struct flow_change *change, uint64_t passed_ms)
 {
@@ -152,6 +174,31 @@ static void adjust(struct flow_change *change, uint64_t passed_ms)
 		change->lasts_ms -= MIN_OF(change->lasts_ms, passed_ms);
 	else
 		change->idle_ms = MIN_OF(change->idle_ms + passed_ms, FLOW_MAX_LASTS_MS);
+}
+
+static void set_vrf(struct flow_key *key, const uint16_t vrf[])
+{
+	if (key->family == 6)
+		key->six.vrf = vrf[key->six.vrf];
+	else
+		key->four.kind = flow_kind4(vrf[flow_kind4_vrf(key->four.kind)],
+			flow_kind4_proto(key->four.kind));
+}
+
+// The change as it is to be applied.
+static void prepare(struct flow_change *change, const struct flow_load_options *options,
+	uint64_t passed_ms)
+{
+	if (options->vrf)
+		set_vrf(&change->key, options->vrf);
+	if (options->deletes) {
+		change->op = FLOW_DELETE;
+		return;
+	}
+	change->action = options->action[change->action];
+	adjust(change, passed_ms);
+	if (!options->keeps_counters)
+		change->packets = change->bytes = 0;
 }
 
 static void note_results(struct flow_load *load, unsigned n)
@@ -186,13 +233,8 @@ int flow_load_apply(struct flow_load *load, struct flow_table *table,
 			(unsigned long long)load->loaded.n_applied);
 	if (n < 0)
 		return n;
-	for (int i = 0; i < n; i++) {
-		struct flow_change *change = &load->change[i];
-		change->action = options->action[change->action];
-		adjust(change, passed_ms);
-		if (!options->keeps_counters)
-			change->packets = change->bytes = 0;
-	}
+	for (int i = 0; i < n; i++)
+		prepare(&load->change[i], options, passed_ms);
 	flow_change(table, load->change, n, now, load->result);
 	note_results(load, n);
 	load->applied += n;

@@ -122,7 +122,7 @@ void place_set_action(struct flow_table *table, struct index *index, struct plac
 	struct entry entry = place_get(table, index, place);
 
 	if (index->is6) {
-		__atomic_store_n(&record_of(table, entry.flow)->action, action, __ATOMIC_RELAXED);
+		__atomic_store_n(&record_of(table, entry.flow)->action, action, __ATOMIC_RELEASE);
 		return;
 	}
 	entry.action = action;

@@ -1,166 +1,173 @@
-// Saves flows to a file, in slices. The file appears under its name when it is complete. Control
-// thread.
+// Saves flows to a file, in slices: flows, then the actions and VRFs that they have, then the
+// header. Control thread.
 #include "base/vector.h"
 #include "flow/file.h"
 #include "flow/table.h"
+#include "flow/writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <rte_byteorder.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-enum { SLICE_FLOWS = 2048, NO_NUMBER = 0 };
+enum { SLICE_FLOWS = WRITER_CHUNK_BYTES / FILE_RECORD_BYTES, SLICE_NUMBERS = 1 << 16 };
+enum { NO_NUMBER = 0, VRFS = 4096 };
+
+_Static_assert((int)WRITER_HEAD_BYTES == FILE_RECORD_BYTES, "the head of the file is its header");
 
 struct flow_save {
 	struct flow_table *table;
-	flow_describe_fn *describe;
-	void *ctx;
-	char *path, *new_path; // the file, and its name until it is complete
-	int fd;
-	uint32_t next; // flow number
+	struct flow_save_settings settings;
+	struct writer *writer;
+	uint32_t next; // flow number; 0: all are saved
+	size_t n_saved_actions;
+	bool is_finished;
 	uint64_t n_flows, saved_ms;
 	uint32_t crc;
 	uint32_t *number; // by action: its number in the file + 1
 	uint8_t (*action)[FILE_RECORD_BYTES];
 	uint32_t *used; // the actions, as numbers of the table
-	size_t n_actions, action_capacity, used_capacity;
-	struct file_flow record[SLICE_FLOWS];
+	size_t n_actions, n_used, action_capacity, used_capacity;
+	uint64_t has_vrf[VRFS / 64];
 };
 
-static int fail(const struct flow_save *save, const char *what, struct error *error)
-{
-	const int err = errno;
-
-	return error_set(error, -err, "cannot %s %s: %s", what, save->new_path, strerror(err));
-}
-
-struct flow_save *flow_save_open(struct flow_table *table, const char *path,
-	flow_describe_fn *describe, void *ctx, struct error *error)
+struct flow_save *flow_save_open(struct flow_table *table,
+	const struct flow_save_settings *settings, struct error *error)
 {
 	struct flow_save *save = calloc(1, sizeof(*save));
 
-	if (!save)
-		goto no_memory;
-	*save = (struct flow_save){.table = table,
-		.describe = describe,
-		.ctx = ctx,
-		.path = strdup(path),
-		.fd = -1,
-		.next = 1,
-		.number = calloc(FLOW_ACTIONS, sizeof(*save->number))};
-	if (!save->path || !save->number || asprintf(&save->new_path, "%s.new", path) < 0)
-		goto no_memory;
-	save->fd = open(save->new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (save->fd < 0) {
-		fail(save, "create", error);
-		free(save->new_path); // it is not ours
-		save->new_path = NULL;
-		goto close_save;
-	}
-	if (lseek(save->fd, sizeof(struct file_header), SEEK_SET) < 0) {
-		fail(save, "write", error);
-		goto close_save;
-	}
-	return save;
-no_memory:
-	error_set(error, -ENOMEM, "not enough memory to save flows to %s", path);
 	if (save)
-		save->new_path = NULL;
-close_save:
+		*save = (struct flow_save){.table = table,
+			.settings = *settings,
+			.next = 1,
+			.number = calloc(FLOW_ACTIONS, sizeof(*save->number))};
+	if (!save || !save->number)
+		error_set(error, -ENOMEM, "not enough memory to save flows to %s", settings->path);
+	else
+		save->writer = writer_open(settings->path, error);
+	if (save && save->writer)
+		return save;
 	flow_save_close(save);
 	return NULL;
 }
 
-static int write_all(struct flow_save *save, const void *from, size_t n, struct error *error)
+static int add_record(struct flow_save *save)
 {
-	const uint8_t *at = from;
-
-	while (n) {
-		ssize_t written = write(save->fd, at, n);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return fail(save, "write", error);
-		at += written;
-		n -= written;
-	}
+	if (vector_reserve(&save->action, &save->action_capacity, save->n_actions + 1,
+		    sizeof(*save->action)))
+		return -ENOMEM;
+	memset(save->action[save->n_actions], 0, sizeof(*save->action));
 	return 0;
-}
-
-static int write_records(struct flow_save *save, const void *records, size_t n, struct error *error)
-{
-	save->crc = file_crc(save->crc, records, n * FILE_RECORD_BYTES);
-	return write_all(save, records, n * FILE_RECORD_BYTES, error);
 }
 
 // The number of an action in the file; it is described when it first appears. Negative: -ENOMEM.
 static int64_t number_of(struct flow_save *save, uint32_t action)
 {
 	if (save->number[action] == NO_NUMBER) {
-		const size_t n = save->n_actions + 1;
-		if (vector_reserve(&save->action, &save->action_capacity, n,
-			    sizeof(*save->action)) ||
-			vector_reserve(&save->used, &save->used_capacity, n, sizeof(*save->used)))
+		if (add_record(save) || vector_reserve(&save->used, &save->used_capacity,
+						save->n_used + 1, sizeof(*save->used)))
 			return -ENOMEM;
 		save->table->actions.n_users[action]++; // so that its number stays
-		save->used[save->n_actions] = action;
-		memset(save->action[save->n_actions], 0, sizeof(*save->action));
-		save->describe(save->ctx, action, save->action[save->n_actions]);
+		save->used[save->n_used++] = action;
+		save->settings.describe(save->settings.ctx, action, save->action[save->n_actions]);
 		save->number[action] = ++save->n_actions;
 	}
 	return save->number[action] - 1;
 }
 
-// The actions, and the header now that it is known; then the file gets its name.
-static int finish(struct flow_save *save, struct error *error)
+static void note_vrf(struct flow_save *save, const struct file_flow *record)
+{
+	const uint16_t vrf = rte_le_to_cpu_16(record->vrf);
+
+	save->has_vrf[vrf / 64] |= 1ull << vrf % 64;
+}
+
+// The VRFs' records follow those of the actions.
+static int add_vrfs(struct flow_save *save)
+{
+	if (!save->settings.describe_vrf)
+		return 0;
+	for (unsigned vrf = 1; vrf < VRFS; vrf++) {
+		if (!(save->has_vrf[vrf / 64] >> vrf % 64 & 1))
+			continue;
+		if (add_record(save))
+			return -ENOMEM;
+		save->settings.describe_vrf(save->settings.ctx, vrf,
+			save->action[save->n_actions++]);
+	}
+	return 0;
+}
+
+static void add_to_file(struct flow_save *save, const void *records, size_t n)
+{
+	save->crc = file_crc(save->crc, records, n * FILE_RECORD_BYTES);
+	writer_add(save->writer, n * FILE_RECORD_BYTES);
+}
+
+static int save_flows(struct flow_save *save, struct file_flow *record, uint64_t now)
+{
+	const uint32_t end = save->next + SLICE_NUMBERS;
+	struct flow_info info;
+	unsigned n = 0;
+
+	while (n < SLICE_FLOWS && save->next && save->next < end) {
+		if (!flow_next_within(save->table, &save->next, end - save->next, now, &info))
+			continue;
+		int64_t number = number_of(save, info.action);
+		if (number < 0)
+			return number;
+		file_flow_write(&record[n], &info, number);
+		note_vrf(save, &record[n++]);
+	}
+	save->n_flows += n;
+	add_to_file(save, record, n);
+	return save->next ? 0 : add_vrfs(save);
+}
+
+static void save_actions(struct flow_save *save, void *space)
+{
+	const size_t n = MIN_OF(save->n_actions - save->n_saved_actions, SLICE_FLOWS);
+
+	memcpy(space, save->action[save->n_saved_actions], n * FILE_RECORD_BYTES);
+	add_to_file(save, space, n);
+	save->n_saved_actions += n;
+}
+
+static void finish(struct flow_save *save)
 {
 	struct file_header header = {.n_actions = rte_cpu_to_le_32(save->n_actions),
 		.n_flows = rte_cpu_to_le_64(save->n_flows),
-		.saved_ms = rte_cpu_to_le_64(save->saved_ms)};
-	int err = write_records(save, save->action, save->n_actions, error);
+		.saved_ms = rte_cpu_to_le_64(save->saved_ms),
+		.records_crc = rte_cpu_to_le_32(save->crc)};
 
-	if (err)
-		return err;
-	header.records_crc = rte_cpu_to_le_32(save->crc);
 	file_header_seal(&header);
-	if (lseek(save->fd, 0, SEEK_SET) < 0)
-		return fail(save, "write", error);
-	err = write_all(save, &header, sizeof(header), error);
-	if (err)
-		return err;
-	if (fdatasync(save->fd))
-		return fail(save, "write", error);
-	if (rename(save->new_path, save->path))
-		return fail(save, "rename", error);
-	free(save->new_path);
-	save->new_path = NULL;
-	return 0;
+	writer_finish(save->writer, &header);
+	save->is_finished = true;
 }
 
 int flow_save_step(struct flow_save *save, uint64_t now, uint64_t wall_ms, struct error *error)
 {
-	struct flow_info info;
-	unsigned n = 0;
+	int err = writer_result(save->writer, error);
+	void *space = err > 0 ? writer_space(save->writer) : NULL;
 
+	if (!space || save->is_finished)
+		return err;
 	if (!save->saved_ms)
 		save->saved_ms = wall_ms;
-	for (; n < SLICE_FLOWS && flow_next(save->table, save->next, now, &info); n++) {
-		int64_t number = number_of(save, info.action);
-		if (number < 0)
-			return error_set(error, number, "not enough memory to save flows to %s",
-				save->path);
-		file_flow_write(&save->record[n], &info, number);
-		save->next = info.number + 1;
-	}
-	save->n_flows += n;
-	int err = write_records(save, save->record, n, error);
-	if (err)
-		return err;
-	// So that little is left to be waited for at the end.
-	sync_file_range(save->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-	return n == SLICE_FLOWS ? 1 : finish(save, error);
+	if (save->next)
+		err = save_flows(save, space, now);
+	else if (save->n_saved_actions < save->n_actions)
+		save_actions(save, space);
+	else
+		finish(save);
+	if (err < 0)
+		return error_set(error, err, "not enough memory to save flows to %s",
+			save->settings.path);
+	return 1;
+}
+
+bool flow_save_is_waiting(const struct flow_save *save)
+{
+	return save->is_finished || !writer_space(save->writer);
 }
 
 uint64_t flow_save_n(const struct flow_save *save)
@@ -172,13 +179,8 @@ void flow_save_close(struct flow_save *save)
 {
 	if (!save)
 		return;
-	if (save->fd >= 0)
-		close(save->fd);
-	if (save->new_path)
-		unlink(save->new_path);
-	free(save->new_path);
-	free(save->path);
-	for (size_t i = 0; i < save->n_actions; i++)
+	writer_close(save->writer);
+	for (size_t i = 0; i < save->n_used; i++)
 		flow_action_unuse(save->table, save->used[i]);
 	free(save->used);
 	free(save->number);

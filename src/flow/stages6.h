@@ -85,7 +85,7 @@ static inline __attribute__((always_inline)) void end6(const struct flow_view *v
 		const struct record6 *record = &records[lookup->record[i]];
 
 		lookup->flow[i] = lookup->record[i] ? view->first6 + lookup->record[i] : FLOW_NONE;
-		lookup->action[i] = __atomic_load_n(&record->action, __ATOMIC_RELAXED);
+		lookup->action[i] = __atomic_load_n(&record->action, __ATOMIC_ACQUIRE);
 		// Another key with the same tag.
 		if (lookup->record[i] && unlikely(!key6_equal(&record->key, &key[i])))
 			lookup->unsure |= (uint64_t)1 << i;

@@ -79,6 +79,9 @@ static int take(const json_t *value, const struct rpc_param *row, struct error *
 		return take_flag(value, row, error);
 	case RPC_TEXT:
 		return take_text(value, row, error);
+	case RPC_ANY:
+		*(const json_t **)row->out = value;
+		return 0;
 	default:
 		return take_list(value, row, error);
 	}

@@ -57,10 +57,10 @@ char *rpc_answer(const struct rpc_methods *methods, const char *line, size_t byt
 
 // --- For implementations of methods.
 
-enum rpc_param_type { RPC_NUMBER, RPC_TEXT, RPC_LIST, RPC_REAL, RPC_FLAG };
+enum rpc_param_type { RPC_NUMBER, RPC_TEXT, RPC_LIST, RPC_REAL, RPC_FLAG, RPC_ANY };
 
-// A parameter of a method. `out` points to a long, a const char *, a const json_t *, a double or a
-// bool, and is unchanged if the parameter is absent.
+// A parameter of a method. `out` points to a long, a const char *, a const json_t * (RPC_LIST,
+// RPC_ANY), a double or a bool, and is unchanged if the parameter is absent.
 struct rpc_param {
 	const char *name;
 	int type; // enum rpc_param_type

@@ -1,0 +1,127 @@
+// Shared by the files about flows. Control thread.
+#pragma once
+
+#include "api/inside.h"
+#include "flow/flow.h"
+
+#include <net/if.h>
+
+// An action as users give it. A file has names, the table has numbers.
+struct flow_spec {
+	struct flow_action action; // held: 0
+	struct fib_hop hop;        // only with FLOW_TO_HOP
+};
+
+// Names of interfaces, for many lookups at once; looked up again for each batch.
+struct flow_names;
+
+// One job at a time: loading a file, or saving to one.
+enum flow_job_state { FLOW_JOB_NONE, FLOW_JOB_RUNNING, FLOW_JOB_DONE, FLOW_JOB_FAILED };
+struct flow_job {
+	uint8_t state; // enum flow_job_state
+	bool is_save, deletes, keeps_counters, is_applying, is_waiting;
+	char path[CONFIG_PATH_MAX];
+	struct flow_save *save;
+	struct flow_load *load;
+	uint32_t *action; // by number in the file: that in the table, which the job uses
+	uint32_t n_actions, n_resolved;
+	uint16_t *vrf; // by VRF in the file
+	struct flow_names *names;
+	uint64_t n_of; // flows to be saved or loaded
+	struct flow_loaded loaded;
+	uint64_t n_saved;
+	uint64_t started_ns, ended_ns;
+	struct error reason;
+};
+
+struct flows {
+	struct flow_table *table;
+	bool drops_missing;                // workers read it
+	uint32_t timeout_s[FLOW_TIMEOUTS]; // of the table; in the file there may be fewer
+	bool was_loaded;                   // the file of the configuration, or it need not be
+	struct flow_job job;
+	struct flow_ended *ended;
+	char (*name)[IF_NAMESIZE]; // by interface: the last known name of those that actions have
+};
+
+// flow_actions.c
+// Reads {do, via, dev, ...}. 0, or -EINVAL with `error` set. *names is made if it is needed.
+int flow_spec_read(const struct api_ctx *ctx, const json_t *json, struct flow_names **names,
+	struct flow_spec *out, struct error *error);
+// Reads a record of a file of flows.
+int flow_spec_from_record(const struct api_ctx *ctx, const uint8_t record[FLOW_RECORD_BYTES],
+	struct flow_names **names, struct flow_spec *out, struct error *error);
+// The number of the action, which is in use until flow_action_unuse. 0, or -errno with `error` set.
+int flow_spec_use(struct api_ctx *ctx, const struct flow_spec *spec, uint32_t *number,
+	struct error *error);
+// Sets do, via, dev, dscp, mirror and subscriber.
+json_t *flow_action_json(const struct api_ctx *ctx, uint32_t number);
+// Callbacks of the table, for api_ctx.
+void flow_actions_freed(void *ctx, const struct flow_action *action);
+void flow_actions_describe(void *ctx, uint32_t number, uint8_t record[FLOW_RECORD_BYTES]);
+void flow_vrf_describe(void *ctx, uint16_t vrf, uint8_t record[FLOW_RECORD_BYTES]);
+// Whether a record is that of a VRF: then its number and name. `name`: IF_NAMESIZE bytes.
+bool flow_vrf_from_record(const uint8_t record[FLOW_RECORD_BYTES], uint16_t *vrf, char *name);
+// The words of actions: "route", "via", "drop", "punt".
+const char *flow_verb_word(unsigned verb);
+
+// flow_names.c
+// -1: no such interface. NULL with `error` set: no memory.
+struct flow_names *flow_names_make(const struct api_ctx *ctx, struct error *error);
+int flow_names_find(const struct flow_names *names, const char *name);
+void flow_names_free(struct flow_names *names);
+
+// flow_keys.c
+// Values of a key as JSON: checked by flow_key_read.
+struct flow_key_params {
+	const char *src, *dst, *vrf;
+	const json_t *protocol;
+	long src_port, dst_port;
+};
+// The first six rows of the parameters of methods; `rows` has space for them.
+enum { FLOW_KEY_ROWS = 6 };
+void flow_key_rows(struct flow_key_params *params, struct rpc_param rows[FLOW_KEY_ROWS]);
+int flow_key_read(const struct api_ctx *ctx, const struct flow_key_params *params,
+	struct flow_key *out, struct error *error);
+// A flow: key, action, life and counters.
+json_t *flow_info_json(const struct api_ctx *ctx, const struct flow_info *info);
+// Sets src, dst, protocol, src_port, dst_port and vrf (of this name).
+void flow_set_key(json_t *json, const struct flow_key *key, const char *vrf);
+// "tcp", "udp"...; NULL: the protocol has a number only.
+const char *flow_protocol_word(uint8_t protocol);
+// Why a change was refused, by flow_change()'s result.
+const char *flow_refusal_text(int result);
+
+// flow_jobs.c
+// Starts loading the file of the configuration, if there is one. / A slice of the job that runs, of
+// about a millisecond; returns whether there is more to do now. / Ends it.
+void flow_job_load_at_start(struct api_ctx *ctx);
+bool flow_job_step(struct api_ctx *ctx);
+void flow_job_close(struct api_ctx *ctx);
+
+// flow_ended.c: ended flows. NULL with `error` set. `path`: of the file, "" for none.
+struct flow_ended *flow_ended_open(const char *path, struct error *error);
+void flow_ended_close(struct flow_ended *ended);
+// Opens the file `path`, for a reload, / uses it from now on; a negative descriptor: none.
+int flow_ended_open_file(const char *path, int *fd, struct error *error);
+void flow_ended_set_file(struct flow_ended *ended, int fd);
+// Callback of the table, for api_ctx.
+void flow_ended_add(void *ctx, const struct flow_info *info);
+// Hands what was added to the thread that writes the file. / Whether it has space for all flows
+// that may be told at once: otherwise none should be ended.
+void flow_ended_publish(struct flow_ended *ended);
+bool flow_ended_has_space(struct flow_ended *ended);
+json_t *flow_ended_usage_json(struct flow_ended *ended);
+
+// flows.c
+// The rows of methods need a table: NULL with `error` set.
+struct flows *flows_of(const struct api_ctx *ctx, struct error *error);
+// For a reload: opens what `next` needs, / applies it, which cannot fail; `fd` is the new file of
+// ended flows.
+int flows_prepare(const struct api_ctx *ctx, const struct config *next, int *fd,
+	struct error *error);
+void flows_apply(struct api_ctx *ctx, const struct config *next, int fd);
+// Ports to which actions refer may not give their numbers to others.
+void flows_find_kept(const struct api_ctx *ctx, struct config_numbers *out);
+// Ages flows and runs the job; returns whether there is more to do now.
+bool flows_poll(struct api_ctx *ctx);

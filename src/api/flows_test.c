@@ -1,0 +1,752 @@
+// The methods of flows as seen by a client: changes, pages, jobs, ended flows, reloads; with a real
+// table and fake ports.
+#include "api/fixture.h"
+
+#include "api/flow_ended_file.h"
+#include "api/flows.h"
+#include "base/bits.h"
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <rte_hash_crc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// So many TSC cycles are a second: time passes a hundred times as fast.
+enum { HZ = 20000000, PATIENCE_S = 60 };
+
+#define PORTS                                                                                      \
+	"ports:\n  - {name: left, device: x, addresses: [192.0.2.1/24]}\n"                         \
+	"  - {name: right, device: y, peer: 02:00:00:00:00:99}\n"
+#define FLOW "flow: {ipv4: 1000, ipv6: 100, timeouts: [30, 300]"
+
+static char folder[] = "/tmp/flows_test_XXXXXX", flows_path[64], ended_path[64];
+
+static void open_flows(void)
+{
+	struct error error = {""};
+
+	if (api_open_flows(&ctx, HZ, &error))
+		fail_msg("refused: %s", error.text);
+}
+
+static void poll_once(void);
+
+static int make_ctx_with(bool has_ended_file)
+{
+	char text[1024];
+
+	strcpy(strrchr(folder, '_'), "_XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	snprintf(flows_path, sizeof(flows_path), "%s/flows", folder);
+	snprintf(ended_path, sizeof(ended_path), "%s/ended", folder);
+	snprintf(text, sizeof(text), PORTS FLOW ", file: %s%s%s}\n", flows_path,
+		has_ended_file ? ", ended_file: " : "", has_ended_file ? ended_path : "");
+	fixture_open(text);
+	open_flows();
+	api_has_become_ready(&ctx);
+	poll_once();
+	return 0;
+}
+
+static int make_ctx(void **state)
+{
+	return make_ctx_with(false);
+}
+
+static int make_ctx_with_ended_file(void **state)
+{
+	return make_ctx_with(true);
+}
+
+static int close_ctx(void **state)
+{
+	char command[128];
+
+	api_close_flows(&ctx);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+	return fixture_close(state);
+}
+
+// One turn of the control loop.
+static void poll_once(void)
+{
+	struct error error = {""};
+
+	assert_int_equal(api_poll(&ctx, &error), 0);
+}
+
+// Polls until a value of a result is as wanted.
+static void wait_for(const char *method, const char *params, const char *key, const char *json)
+{
+	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * 1000000000ull;
+	json_t *wanted = json_loads(json, JSON_DECODE_ANY, NULL);
+	bool is_there = false;
+
+	while (!is_there && clock_now_ns() < until_ns) {
+		poll_once();
+		json_t *reply = call(method, params);
+		is_there = json_equal(json_object_get(reply, key), wanted);
+		json_decref(reply);
+	}
+	json_decref(wanted);
+	if (!is_there)
+		check(method, params, key, json);
+}
+
+#define KEY(n)                                                                                     \
+	"\"src\": \"10.0.0." #n "\", \"dst\": \"10.1.0.1\", \"protocol\": \"udp\", \"src_port\": " \
+	"7, \"dst_port\": 53"
+#define ADD(n, action) "{\"op\": \"add\", " KEY(n) ", \"action\": " action "}"
+#define VIA                                                                                        \
+	"{\"do\": \"via\", \"via\": \"192.0.2.2\", \"dev\": \"left\", \"dscp\": 46, \"mirror\": "  \
+	"\"right\", \"subscriber\": 12}"
+
+static void change(const char *changes, unsigned n_applied)
+{
+	char params[4096], wanted[16];
+
+	snprintf(params, sizeof(params), "{\"changes\": [%s]}", changes);
+	snprintf(wanted, sizeof(wanted), "%u", n_applied);
+	json_t *reply = call("flows.change", params);
+	expect(reply, "results", "[]");
+	expect(reply, "applied", wanted);
+	json_decref(reply);
+}
+
+static void a_flow_is_found_as_it_was_added(void **state)
+{
+	change(ADD(1, VIA), 1);
+	json_t *reply = call("flows.find", "{" KEY(1) "}");
+	expect(reply, "found", "true");
+	expect(reply, "flow.action",
+		"{\"do\": \"via\", \"via\": \"192.0.2.2\", \"dev\": \"left\", \"dscp\": 46, "
+		"\"mirror\": \"right\", \"subscriber\": 12}");
+	expect(reply, "flow.src", "\"10.0.0.1\"");
+	expect(reply, "flow.dst", "\"10.1.0.1\"");
+	expect(reply, "flow.protocol", "\"udp\"");
+	expect(reply, "flow.src_port", "7");
+	expect(reply, "flow.dst_port", "53");
+	expect(reply, "flow.vrf", "\"main\"");
+	expect(reply, "flow.packets", "0");
+	json_decref(reply);
+	check("flows.find", "{" KEY(2) "}", "found", "false");
+	change(ADD(2, "{\"do\": \"via\", \"dev\": \"right\"}"), 1); // to the peer
+	check("flows.find", "{" KEY(2) "}", "flow.action",
+		"{\"do\": \"via\", \"dev\": \"right\"}");
+	change("{\"op\": \"replace\", " KEY(2) ", \"idle_s\": 300, \"action\": {\"do\": "
+		"\"drop\"}}",
+		1);
+	check("flows.find", "{" KEY(2) "}", "flow.action", "{\"do\": \"drop\"}");
+	check("flows.find", "{" KEY(2) "}", "flow.idle_s", "300");
+	change("{\"op\": \"delete\", " KEY(2) "}", 1);
+	check("flows.find", "{" KEY(2) "}", "found", "false");
+}
+
+static void tells_of_the_table(void **state)
+{
+	change(ADD(1, VIA) ", " ADD(2, VIA) ", " ADD(3, "{\"do\": \"punt\"}"), 3);
+	check_all("flows", "{}",
+		(struct wanted[]){
+			{"ipv4.flows", "3"},
+			{"ipv4.max", "1000"},
+			{"ipv6.flows", "0"},
+			{"ipv6.max", "100"},
+			{"actions", "2"},
+			{"nexthops", "1"},
+			{"added", "3"},
+			{"missing", "\"route\""},
+			{"timeouts_s", "[30, 300]"},
+			{NULL, NULL},
+		});
+	json_t *status = call("status", "{}");
+	assert_true(json_integer_value(json_object_get(json_object_get(status, "table"),
+			    "flow_bytes")) > 1000 * 50);
+	json_decref(status);
+}
+
+// What the last user of an action leaves behind.
+static void a_next_hop_is_released_with_the_last_flow_that_has_it(void **state)
+{
+	change(ADD(1, VIA) ", " ADD(2, VIA) ", " ADD(3, "{\"do\": \"via\", \"via\": "
+						       "\"192.0.2.2\", \"dev\": \"left\"}"),
+		3);
+	check("flows", "{}", "nexthops", "1");
+	check("flows", "{}", "actions", "2");
+	change("{\"op\": \"delete\", " KEY(1) "}, {\"op\": \"delete\", " KEY(3) "}", 2);
+	wait_for("flows", "{}", "actions", "1");
+	check("flows", "{}", "nexthops", "1");
+	change("{\"op\": \"delete\", " KEY(2) "}", 1);
+	wait_for("flows", "{}", "nexthops", "0");
+	check("flows", "{}", "actions", "0");
+	change(ADD(1, VIA), 1);
+	check("flows", "{}", "nexthops", "1");
+}
+
+struct refusal {
+	const char *change, *reason;
+};
+
+#define NO_ACTION "{\"op\": \"add\", " KEY(9)
+#define DO(action) NO_ACTION ", \"action\": " action "}"
+
+static const struct refusal refusals[] = {
+	{"1", "changes[1]: expected an object, {\"op\": ...}"},
+	{"{}", "changes[1]: missing parameter \"src\""},
+	{"{\"op\": \"burn\", " KEY(9) "}",
+		"changes[1]: \"op\" is \"burn\"; expected add, replace or delete"},
+	{NO_ACTION "}", "changes[1]: missing parameter \"action\""},
+	{NO_ACTION ", \"colour\": 1}",
+		"changes[1]: unknown parameter \"colour\"; the method 'help' lists the "
+		"parameters"},
+	{DO("5"), "changes[1]: action: expected an object, {\"do\": ...}"},
+	{DO("{}"), "changes[1]: action: missing parameter \"do\""},
+	{DO("{\"do\": \"burn\"}"),
+		"changes[1]: action: \"do\" is \"burn\"; expected route, via, drop or punt"},
+	{DO("{\"do\": \"drop\", \"dscp\": 4}"),
+		"changes[1]: action: \"dscp\" and \"mirror\" are for packets that are forwarded; "
+		"\"do\" is \"drop\""},
+	{DO("{\"do\": \"route\", \"dev\": \"left\"}"),
+		"changes[1]: action: \"via\" and \"dev\" are for \"do\": \"via\", not \"route\""},
+	{DO("{\"do\": \"route\", \"dscp\": 64}"),
+		"changes[1]: action: parameter \"dscp\": expected a number from 0 to 63"},
+	{DO("{\"do\": \"route\", \"mirror\": \"up\"}"),
+		"changes[1]: action: mirror: unknown interface \"up\"; 'dl3 show ports' lists "
+		"them"},
+	{DO("{\"do\": \"route\", \"subscriber\": 4294967296}"),
+		"changes[1]: action: parameter \"subscriber\": expected a number from 0 to "
+		"4294967295"},
+	{DO("{\"do\": \"via\", \"via\": \"192.0.2.2\"}"),
+		"changes[1]: action: missing \"dev\": expected the interface of the next hop"},
+	{DO("{\"do\": \"via\", \"via\": \"192.0.2\", \"dev\": \"left\"}"),
+		"changes[1]: action: via: invalid address \"192.0.2\": expected an IPv4 or IPv6 "
+		"address"},
+	{DO("{\"do\": \"via\", \"via\": \"192.0.2.2\", \"dev\": \"\"}"),
+		"changes[1]: action: missing \"dev\": expected the interface of the next hop"},
+	{DO("{\"do\": \"via\", \"via\": \"192.0.2.2\", \"dev\": \"left.7\"}"),
+		"changes[1]: action: dev: unknown interface \"left.7\"; 'dl3 show ports' lists "
+		"them"},
+	{DO("{\"do\": \"via\", \"dev\": \"left\"}"),
+		"changes[1]: action: missing \"via\": interface left has no peer; expected the "
+		"address of a neighbour"},
+	{DO("{\"do\": \"via\", \"via\": \"192.0.2.1\", \"dev\": \"left\"}"),
+		"changes[1]: action: via: 192.0.2.1 is an address of the router itself; expected "
+		"that of a neighbour"},
+	{DO("{\"do\": \"via\", \"via\": \"224.0.0.1\", \"dev\": \"left\"}"),
+		"changes[1]: action: via: 224.0.0.1 cannot be the address of a neighbour"},
+	{NO_ACTION ", \"action\": {\"do\": \"drop\"}, \"idle_s\": 31}",
+		"changes[1]: parameter \"idle_s\" is 31; expected one of the timeouts in the "
+		"configuration file: 30, 300"},
+	{NO_ACTION ", \"action\": {\"do\": \"drop\"}, \"idle_s\": 30, \"ends_s\": 5}",
+		"changes[1]: \"idle_s\" and \"ends_s\" are both given; expected one of them"},
+	{NO_ACTION ", \"action\": {\"do\": \"drop\"}, \"ends_s\": 345601}",
+		"changes[1]: parameter \"ends_s\": expected a number from 0 to 345600"},
+	{"{\"op\": \"delete\", \"src\": \"10.0.0\", \"dst\": \"10.1.0.1\", \"protocol\": 6}",
+		"changes[1]: parameter \"src\": invalid address \"10.0.0\": expected an IPv4 or "
+		"IPv6 address"},
+	{"{\"op\": \"delete\", \"src\": \"10.0.0.1\", \"dst\": \"10.1.0.1\", \"protocol\": 256}",
+		"changes[1]: parameter \"protocol\": expected a number from 0 to 255, or tcp, udp, "
+		"icmp, icmpv6, sctp, dccp, udplite, gre, esp"},
+	{"{\"op\": \"delete\", \"src\": \"10.0.0.1\", \"dst\": \"10.1.0.1\", \"protocol\": "
+	 "\"tpc\"}",
+		"changes[1]: parameter \"protocol\": expected a number from 0 to 255, or tcp, udp, "
+		"icmp, icmpv6, sctp, dccp, udplite, gre, esp"},
+	{"{\"op\": \"delete\", " KEY(9) ", \"vrf\": \"red\"}",
+		"changes[1]: unknown VRF \"red\": VRFs require the key \"linux\" in the "
+		"configuration file"},
+	{"{\"op\": \"delete\", " KEY(9) "}", "changes[1]: there is no such flow"},
+	{ADD(1, "{\"do\": \"drop\"}"), "changes[1]: the flow exists already; use \"replace\""},
+};
+
+// The changes before and after it are applied.
+static void each_change_is_refused_by_itself(void **state)
+{
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		char params[2048];
+		snprintf(params, sizeof(params), "{\"changes\": [%s, %s, %s]}",
+			ADD(1, "{\"do\": \"drop\"}"), refusals[i].change,
+			ADD(2, "{\"do\": \"route\"}"));
+		json_t *reply = call("flows.change", params);
+		const json_t *first = json_array_get(json_object_get(reply, "results"), 0);
+		const char *said = json_string_value(json_object_get(first, "reason"));
+		if (!said || strcmp(said, refusals[i].reason)) {
+			print_error("for:  %s\nsaid: %s\nnot:  %s\n\n", refusals[i].change, said,
+				refusals[i].reason);
+			wrong++;
+		}
+		expect(reply, "applied", "2");
+		expect(reply, "refused", "1");
+		expect(reply, "results.0.index", "1");
+		json_decref(reply);
+		change("{\"op\": \"delete\", " KEY(1) "}, {\"op\": \"delete\", " KEY(2) "}", 2);
+	}
+	assert_int_equal(wrong, 0);
+	wait_for("flows", "{}", "actions", "0"); // nothing is left in use
+	check("flows", "{}", "nexthops", "0");
+}
+
+static void without_the_key_each_method_says_so(void **state)
+{
+	static const char *const methods[][2] = {{"flows", "{}"},
+		{"flows.change", "{\"changes\": []}"}, {"flows.find", "{" KEY(1) "}"},
+		{"flows.list", "{}"}, {"flows.load", "{}"}, {"flows.save", "{}"},
+		{"flows.job", "{}"}, {"flows.ended", "{}"}};
+
+	api_close_flows(&ctx);
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+		check(methods[i][0], methods[i][1], "error",
+			"\"there is no flow table: the configuration file has no key \\\"flow\\\"\"");
+	check("status", "{}", "table.flow_bytes", "null");
+}
+
+static void a_full_table_refuses_and_keeps_what_it_has(void **state)
+{
+	char params[256];
+
+	for (unsigned i = 0; i < 1001; i++) {
+		snprintf(params, sizeof(params),
+			"{\"changes\": [{\"op\": \"add\", \"src\": \"10.2.%u.%u\", \"dst\": "
+			"\"10.1.0.1\", \"protocol\": 6, \"action\": {\"do\": \"drop\"}}]}",
+			i / 256, i % 256);
+		check("flows.change", params, "applied", i < 1000 ? "1" : "0");
+	}
+	check("flows.change", params, "results.0.reason", "\"changes[0]: the table is full\"");
+	check("flows", "{}", "ipv4.flows", "1000");
+	check("flows", "{}", "ipv4.refused", "2");
+}
+
+static unsigned count_pages(const char *vrf, unsigned limit)
+{
+	unsigned seen = 0;
+	json_int_t next = 0;
+
+	for (bool more = true; more;) {
+		char params[128];
+		snprintf(params, sizeof(params), "{\"limit\": %u, \"after\": %d%s}", limit,
+			(int)next, vrf);
+		json_t *page = call("flows.list", params);
+		assert_true(json_array_size(json_object_get(page, "flows")) <= limit);
+		seen += json_array_size(json_object_get(page, "flows"));
+		more = json_is_integer(json_object_get(page, "next"));
+		next = json_integer_value(json_object_get(page, "next"));
+		json_decref(page);
+	}
+	return seen;
+}
+
+static void turns_pages(void **state)
+{
+	change(ADD(1, VIA) ", " ADD(2, VIA) ", " ADD(3, VIA), 3);
+	change("{\"op\": \"add\", \"src\": \"2001:db8::1\", \"dst\": \"2001:db8::2\", "
+	       "\"protocol\": 58, \"src_port\": 77, \"action\": {\"do\": \"route\"}}",
+		1);
+	assert_int_equal(count_pages("", 1), 4);
+	assert_int_equal(count_pages("", 3), 4);
+	assert_int_equal(count_pages(", \"vrf\": \"main\"", 1000), 4);
+	check("flows.list", "{\"after\": 3}", "flows.0.protocol", "\"icmpv6\"");
+	check("flows.list", "{\"after\": 67108863}", "flows", "[]");
+	check("flows.list", "{\"limit\": 0}", "error",
+		"\"parameter \\\"limit\\\": expected a number from 1 to 1000\"");
+}
+
+static void wait_for_job(const char *state)
+{
+	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * 1000000000ull;
+
+	for (bool runs = true; runs;) {
+		poll_once();
+		json_t *job = call("flows.job", "{}");
+		runs = !strcmp(json_string_value(json_object_get(job, "state")), "running");
+		json_decref(job);
+		assert_true(clock_now_ns() < until_ns);
+	}
+	check("flows.job", "{}", "state", state);
+}
+
+static void delete_all(void)
+{
+	change("{\"op\": \"delete\", " KEY(1) "}, {\"op\": \"delete\", " KEY(2) "}, {\"op\": "
+	       "\"delete\", " KEY(3) "}",
+		3);
+	wait_for("flows", "{}", "actions", "0");
+}
+
+static void fill(void)
+{
+	change(ADD(1, VIA) ", " ADD(2, "{\"do\": \"via\", \"dev\": \"right\"}") ", {\"op\": "
+		"\"add\", " KEY(3) ", \"idle_s\": 300, \"action\": {\"do\": \"drop\"}}",
+		3);
+}
+
+static void what_was_saved_is_loaded(void **state)
+{
+	fill();
+	check("flows.save", "{}", "error", "null");
+	wait_for_job("\"done\"");
+	check("flows.job", "{}", "what", "\"save\"");
+	check("flows.job", "{}", "done", "3");
+	delete_all();
+	check("flows.load", "{}", "error", "null");
+	wait_for_job("\"done\"");
+	check_all("flows.job", "{}",
+		(struct wanted[]){
+			{"what", "\"load\""},
+			{"op", "\"replace\""},
+			{"done", "3"},
+			{"of", "3"},
+			{"refused", "0"},
+			{"reason", "null"},
+			{NULL, NULL},
+		});
+	check("flows.find", "{" KEY(1) "}", "flow.action",
+		"{\"do\": \"via\", \"via\": \"192.0.2.2\", \"dev\": \"left\", \"dscp\": 46, "
+		"\"mirror\": \"right\", \"subscriber\": 12}");
+	check("flows.find", "{" KEY(2) "}", "flow.action",
+		"{\"do\": \"via\", \"dev\": \"right\"}");
+	check("flows.find", "{" KEY(3) "}", "flow.idle_s", "300");
+	check("flows.load", "{\"op\": \"delete\"}", "error", "null");
+	wait_for_job("\"done\"");
+	check("flows", "{}", "ipv4.flows", "0");
+	wait_for("flows", "{}", "actions", "0");
+	check("flows", "{}", "nexthops", "0");
+}
+
+static void loads_the_file_when_it_starts(void **state)
+{
+	fill();
+	check("flows.save", "{}", "error", "null");
+	wait_for_job("\"done\"");
+	api_close_flows(&ctx);
+	open_flows();
+	check("flows.save", "{}", "error",
+		"\"flows are loaded once the tables are complete; try again later\"");
+	wait_for_job("\"done\"");
+	check("flows", "{}", "ipv4.flows", "3");
+}
+
+static void without_a_file_nothing_is_loaded_at_start(void **state)
+{
+	poll_once();
+	check("flows.job", "{}", "state", "\"none\"");
+	check("flows.job", "{}", "what", "null");
+}
+
+// Bytes of the file that was saved by fill(): the header, three flows, then three actions.
+enum { ACTION_AT = 64 * 4 };
+static void damage(size_t at, const char *bytes, size_t n)
+{
+	uint8_t file_bytes[64 * 7];
+	int fd = open(flows_path, O_RDWR);
+
+	assert_int_equal(read(fd, file_bytes, sizeof(file_bytes)), sizeof(file_bytes));
+	memcpy(file_bytes + at, bytes, n);
+	// The checksums, as in the description of the file.
+	uint32_t crc = ~rte_hash_crc(file_bytes + 64, sizeof(file_bytes) - 64, ~0u);
+	memcpy(file_bytes + 32, &crc, sizeof(crc));
+	crc = ~rte_hash_crc(file_bytes, 60, ~0u);
+	memcpy(file_bytes + 60, &crc, sizeof(crc));
+	assert_int_equal(pwrite(fd, file_bytes, sizeof(file_bytes), 0), sizeof(file_bytes));
+	close(fd);
+}
+
+static void a_bad_action_changes_nothing(void **state)
+{
+	static const struct {
+		size_t at; // in the record of the first action
+		const char *bytes;
+		size_t n;
+		const char *sentence;
+	} rows[] = {
+		{0, "\x04", 1, "action 0: unknown action 0x04"},
+		{1, "\x41", 1, "action 0: DSCP 65: expected 0 to 63, or 64 to keep it"},
+		{2, "\x05", 1, "action 0: family 5 of the next hop: expected 0, 4 or 6"},
+		{3, "\x01", 1, "action 0: bytes that are not used are not 0"},
+		{12, "\x01", 1, "action 0: bytes that are not used are not 0"},
+		{63, "\x01", 1, "action 0: bytes that are not used are not 0"},
+		{24, "lost", 5, "action 0: dev: unknown interface \\\"lost\\\"; 'dl3 show ports' "
+				"lists them"},
+		{24, "0123456789abcdef", 16,
+			"action 0: the name of an interface is not 1 to 15 characters followed by "
+			"zeros"},
+		{30, "x", 1,
+			"action 0: the name of an interface is not 1 to 15 characters followed by "
+			"zeros"},
+		{40, "up\0\0\0", 5,
+			"action 0: mirror: unknown interface \\\"up\\\"; 'dl3 show ports' lists "
+			"them"},
+		{0, "\x80", 1, "action 0: unknown action 0x80"},
+	};
+
+	fill();
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char wanted[256];
+		check("flows.save", "{}", "error", "null");
+		wait_for_job("\"done\"");
+		damage(ACTION_AT + rows[i].at, rows[i].bytes, rows[i].n);
+		check("flows.load", "{}", "error", "null");
+		wait_for_job("\"failed\"");
+		snprintf(wanted, sizeof(wanted), "\"%s: %s\"", flows_path, rows[i].sentence);
+		check("flows.job", "{}", "reason", wanted);
+		check("flows.job", "{}", "done", "0");
+		check("flows", "{}", "actions", "3");
+	}
+}
+
+static void a_file_with_other_timeouts_or_vrfs_is_refused(void **state)
+{
+	char wanted[256];
+
+	fill();
+	check("flows.save", "{}", "error", "null");
+	wait_for_job("\"done\"");
+	damage(64 + 39, "\x03", 1);
+	check("flows.load", "{}", "error", "null");
+	wait_for_job("\"failed\"");
+	snprintf(wanted, sizeof(wanted),
+		"\"%s: flows have idle timeout 3, but the configuration file has fewer (flow: "
+		"timeouts)\"",
+		flows_path);
+	check("flows.job", "{}", "reason", wanted);
+	damage(64 + 36, "\x05\0\0\0", 2);
+	check("flows.load", "{}", "error", "null");
+	wait_for_job("\"failed\"");
+	snprintf(wanted, sizeof(wanted),
+		"\"%s: flows have VRF 5, but there is no record with its name\"", flows_path);
+	check("flows.job", "{}", "reason", wanted);
+}
+
+static void paths_are_checked(void **state)
+{
+	char params[128], wanted[256];
+
+	check("flows.load", "{\"path\": \"flows\"}", "error",
+		"\"parameter \\\"path\\\": expected an absolute path of at most 1023 characters\"");
+	check("flows.load", "{\"path\": \"/nonexistent\"}", "error",
+		"\"cannot open /nonexistent: No such file or directory\"");
+	check("flows.load", "{\"path\": \"/dev/zero\"}", "error",
+		"\"/dev/zero is not a file of flows\"");
+	check("flows.load", "{\"op\": \"add\"}", "error",
+		"\"\\\"op\\\" is \\\"add\\\"; expected replace or delete\"");
+	check("flows.save", "{\"path\": \"/nonexistent/flows\"}", "error",
+		"\"cannot create /nonexistent/flows.new: No such file or directory\"");
+	// Not a file of flows: the configuration itself.
+	snprintf(params, sizeof(params), "{\"path\": \"%s\"}", file);
+	snprintf(wanted, sizeof(wanted),
+		"\"%s exists and is not a file of flows; remove it first\"", file);
+	check("flows.save", params, "error", wanted);
+	snprintf(params, sizeof(params), "{\"path\": \"%s\"}", flows_path);
+	assert_int_equal(mkfifo(flows_path, 0600), 0);
+	snprintf(wanted, sizeof(wanted), "\"%s is not a file of flows\"", flows_path);
+	check("flows.load", params, "error", wanted);
+	snprintf(wanted, sizeof(wanted),
+		"\"%s exists and is not a file of flows; remove it first\"", flows_path);
+	check("flows.save", params, "error", wanted);
+	check("flows.job", "{}", "state", "\"none\"");
+}
+
+static void one_job_at_a_time(void **state)
+{
+	char wanted[128];
+
+	fill();
+	check("flows.save", "{}", "error", "null");
+	snprintf(wanted, sizeof(wanted), "\"saving to %s is not finished; try again later\"",
+		flows_path);
+	check("flows.load", "{}", "error", wanted);
+	check("flows.save", "{}", "error", wanted);
+	check("flows.job", "{}", "state", "\"running\"");
+	wait_for_job("\"done\"");
+}
+
+// The job ends with the table.
+static void the_program_may_end_during_a_job(void **state)
+{
+	fill();
+	check("flows.save", "{}", "error", "null");
+	api_close_flows(&ctx);
+	open_flows();
+	char path[80];
+	snprintf(path, sizeof(path), "%s.new", flows_path);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void flows_end_and_are_told_in_order(void **state)
+{
+	change("{\"op\": \"add\", " KEY(1) ", \"idle_s\": 30, \"action\": {\"do\": \"drop\", "
+	       "\"subscriber\": 9}}, {\"op\": \"add\", " KEY(2) ", \"ends_s\": 10, \"action\": "
+	       "{\"do\": \"route\"}}, " ADD(3, "{\"do\": \"punt\"}"),
+		3);
+	wait_for("flows", "{}", "reached_end", "1");
+	wait_for("flows", "{}", "idle", "1");
+	change("{\"op\": \"delete\", " KEY(3) "}", 1);
+	wait_for("flows.ended", "{}", "next", "3");
+	check_all("flows.ended", "{}",
+		(struct wanted[]){
+			{"ended.0.seq", "1"},
+			{"ended.0.reason", "\"end\""},
+			{"ended.0.src", "\"10.0.0.2\""},
+			{"ended.1.reason", "\"idle\""},
+			{"ended.1.subscriber", "9"},
+			{"ended.1.do", "\"drop\""},
+			{"ended.1.vrf", "\"main\""},
+			{"ended.2.reason", "\"deleted\""},
+			{"ended.2.packets", "0"},
+			{"lost", "0"},
+			{"more", "false"},
+			{NULL, NULL},
+		});
+	check("flows.ended", "{\"after\": 1, \"limit\": 1}", "ended.0.seq", "2");
+	check("flows.ended", "{\"after\": 1, \"limit\": 1}", "more", "true");
+	check("flows.ended", "{\"after\": 1, \"limit\": 1}", "next", "2");
+	check("flows.ended", "{\"after\": 3}", "ended", "[]");
+	check("flows.ended", "{\"after\": 3}", "next", "3");
+	check("flows.ended", "{\"after\": 9000}", "next", "9000");
+}
+
+static void each_ended_flow_is_a_line_of_the_file(void **state)
+{
+	char line[1024];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < 300; i++)
+		change(ADD(1, "{\"do\": \"drop\"}") ", {\"op\": \"delete\", " KEY(1) "}", 2);
+	wait_for("flows", "{}", "deleted", "300");
+	wait_for("flows.ended", "{\"after\": 300}", "next", "300");
+	api_close_flows(&ctx);
+	FILE *lines = fopen(ended_path, "r");
+	assert_non_null(lines);
+	while (fgets(line, sizeof(line), lines)) {
+		json_t *json = json_loads(line, 0, NULL);
+		assert_non_null(json);
+		assert_int_equal(json_integer_value(json_object_get(json, "seq")), ++n);
+		expect(json, "src", "\"10.0.0.1\"");
+		expect(json, "protocol", "\"udp\"");
+		expect(json, "reason", "\"deleted\"");
+		json_decref(json);
+	}
+	fclose(lines);
+	assert_int_equal(n, 300);
+	// A line that was cut off is ended before others are added.
+	lines = fopen(ended_path, "a");
+	fputs("{\"seq\": 3", lines);
+	fclose(lines);
+	open_flows();
+	assert_int_equal(truncate(ended_path, 0), 0);
+}
+
+static void a_reload_keeps_flows_and_their_next_hops(void **state)
+{
+	char text[1024];
+
+	change(ADD(1, VIA) ", {\"op\": \"add\", " KEY(2) ", \"idle_s\": 300, \"action\": {\"do\": "
+		"\"drop\"}}",
+		2);
+	// Another order, a port more, another timeout.
+	snprintf(text, sizeof(text),
+		"ports:\n  - {name: new, device: z}\n  - {name: right, device: y, peer: "
+		"02:00:00:00:00:99}\n  - {name: left, device: x, addresses: [192.0.2.1/24]}\n"
+		"neighbours: [192.0.2.2 lladdr 02:00:00:00:00:07 dev left]\n"
+		"flow: {ipv4: 1000, ipv6: 100, timeouts: [30, 600, 5], missing: drop, ended_file: "
+		"%s}\n",
+		ended_path);
+	write_file(text);
+	check("reload", "{}", "reloads", "1");
+	check("flows.find", "{" KEY(1) "}", "flow.action",
+		"{\"do\": \"via\", \"via\": \"192.0.2.2\", \"dev\": \"left\", \"dscp\": 46, "
+		"\"mirror\": \"right\", \"subscriber\": 12}");
+	check("flows.find", "{" KEY(2) "}", "flow.idle_s", "600");
+	check("flows", "{}", "missing", "\"drop\"");
+	check("flows", "{}", "nexthops", "1");
+	assert_true(ctx.flows->drops_missing);
+	assert_int_equal(access(ended_path, F_OK), 0);
+	change("{\"op\": \"delete\", " KEY(1) "}", 1);
+	wait_for("flows", "{}", "nexthops", "0");
+}
+
+static void a_reload_that_fails_keeps_all_settings(void **state)
+{
+	write_file(PORTS "flow: {ipv4: 1000, ipv6: 100, missing: drop, ended_file: "
+			 "/nonexistent/ended}\n");
+	check("reload", "{}", "error",
+		"\"flow: ended_file: cannot open /nonexistent/ended: No such file or directory\"");
+	check("flows", "{}", "missing", "\"route\"");
+	write_file(PORTS "flow: {ipv4: 2000, ipv6: 100, missing: drop}\n");
+	check("reload", "{}", "error", "\"needs a restart: flow.ipv4; nothing was changed\"");
+	check("flows", "{}", "timeouts_s", "[30, 300]");
+}
+
+// Its number is not given to another port, so that the flow cannot lead there.
+static void a_port_that_is_removed_and_comes_back(void **state)
+{
+	const char *with_others =
+		"ports:\n  - {name: right, device: y, peer: 02:00:00:00:00:99}\n  - {name: new, "
+		"device: z}\nflow: {ipv4: 1000, ipv6: 100}\n";
+
+	change(ADD(1, "{\"do\": \"via\", \"via\": \"192.0.2.2\", \"dev\": \"left\"}"), 1);
+	write_file(with_others);
+	check("reload", "{}", "error", "null");
+	check("flows.find", "{" KEY(1) "}", "flow.action.dev", "\"left\"");
+	check("ports", "{}", "ports.0.name", "\"right\"");
+	const struct port_table_settings *ports = config_ports(ctx.config);
+	assert_string_equal(ports->ports[0].name, "left");
+	assert_true(ports->ports[0].is_removed);
+	write_file(PORTS "flow: {ipv4: 1000, ipv6: 100}\n");
+	check("reload", "{}", "error", "null");
+	check("flows.find", "{" KEY(1) "}", "flow.action.dev", "\"left\"");
+	assert_false(config_ports(ctx.config)->ports[0].is_removed);
+}
+
+static void memory_that_is_short_is_told_before_anything_starts(void **state)
+{
+	struct config *config;
+	struct error error = {""};
+
+	write_file(PORTS "flow: {ipv4: 67108863}\n");
+	assert_int_equal(config_load(&config, file, &error), 0);
+	assert_int_not_equal(api_check_flows(config, 128, &error), 0);
+	assert_non_null(strstr(error.text, "a table for 67108863 flows takes "));
+	config_free(config);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_ctx, close_ctx)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_flow_is_found_as_it_was_added),
+		TEST(tells_of_the_table),
+		TEST(a_next_hop_is_released_with_the_last_flow_that_has_it),
+		TEST(each_change_is_refused_by_itself),
+		TEST(without_the_key_each_method_says_so),
+		TEST(a_full_table_refuses_and_keeps_what_it_has),
+		TEST(turns_pages),
+		TEST(what_was_saved_is_loaded),
+		TEST(loads_the_file_when_it_starts),
+		TEST(without_a_file_nothing_is_loaded_at_start),
+		TEST(a_bad_action_changes_nothing),
+		TEST(a_file_with_other_timeouts_or_vrfs_is_refused),
+		TEST(paths_are_checked),
+		TEST(one_job_at_a_time),
+		TEST(the_program_may_end_during_a_job),
+		TEST(flows_end_and_are_told_in_order),
+		cmocka_unit_test_setup_teardown(each_ended_flow_is_a_line_of_the_file,
+			make_ctx_with_ended_file, close_ctx),
+		TEST(a_reload_keeps_flows_and_their_next_hops),
+		TEST(a_reload_that_fails_keeps_all_settings),
+		TEST(a_port_that_is_removed_and_comes_back),
+		TEST(memory_that_is_short_is_told_before_anything_starts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
