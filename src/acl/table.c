@@ -130,20 +130,22 @@ static void publish(struct acl_table *table, const struct draft *draft)
 	draft_free(&(struct draft){old.view, old.list});
 }
 
-// Interfaces get other numbers: an action is 8 bytes, and so read by workers as a whole.
-static bool set_mirrors(struct acl_table *table, struct built *built)
+// Interfaces get other numbers. Workers read one field, so they see the old or the new one.
+static void set_mirrors(struct acl_table *table, struct built *built)
 {
-	bool has_changed = false;
+	const char *latest = "";
+	int iface = -1;
 
 	for (size_t i = 0; i < built->source.n; i++) {
 		const char *name = built->source.rule[i].mirror;
-		const int iface = name[0] ? find_iface(table, name) : -1;
+
+		if (strcmp(name, latest)) // mostly it is the same
+			iface = name[0] ? find_iface(table, name) : -1;
+		latest = name;
 		const uint16_t mirror = iface < 0 ? ACL_NO_MIRROR : iface;
 
-		has_changed |= built->action[i + 1].mirror != mirror;
 		__atomic_store_n(&built->action[i + 1].mirror, mirror, __ATOMIC_RELAXED);
 	}
-	return has_changed;
 }
 
 // The list as it is now, if it does not change, or a new one.
