@@ -58,6 +58,9 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 	if (api_open_flows(h, rte_get_tsc_hz(), error))
 		goto no_flows;
 	api_set_flow_tables(h, &tables);
+	if (api_open_acls(h, error))
+		goto no_acls;
+	tables.acls = acl_live(h->acls);
 	if (datapath_open(&h->path, h->ports, &tables, h->taps, error))
 		goto no_path;
 	api_swap(h, h->fib);
@@ -74,6 +77,8 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 not_started:
 	datapath_close(h->path);
 no_path:
+	api_close_acls(h);
+no_acls:
 	api_close_flows(h);
 no_flows:
 	fib_live_swap(&h->live, NULL);

@@ -172,6 +172,7 @@ ELSEWHERE = {
     "not_synced": "test/linux_ready_test.py",
     "own_source": "src/datapath/source_test.c",
     "rpf_failed": "src/datapath/rpf_test.c",
+    **dict.fromkeys(("acl_denied", "acl_rejected", "acl_punted", "acl_unparsable"), "src/datapath/acl_test.c"),
     **dict.fromkeys(("flow_dropped", "flow_punted", "flow_missing", "flow_unresolved"), "src/datapath/flow_test.c"),
     "mirror_failed": "src/datapath/mirror_test.c",
     "fragment_failed": "src/datapath/fragment_test.c",

@@ -1,6 +1,7 @@
 // The rpc methods of dl3d: status, ports, workers, drops, routes, reload. Control thread.
 #pragma once
 
+#include "acl/acl.h"
 #include "config/config.h"
 #include "datapath/datapath.h"
 #include "fib/fib.h"
@@ -34,6 +35,8 @@ struct api_ctx {
 	int wake;                // readable if the control loop has work to do
 	bool is_busy;            // netlink or the flow table has more work to do now
 	struct flows *flows;     // NULL: no key `flow`
+	struct acl_table *acls;
+	uint64_t acls_refreshed_ns;
 	uint64_t started_ns, polled_ns;
 	uint64_t ready_ns;      // when the tables were complete for the first time; 0: not yet
 	struct clock_pair born; // approximate start time
@@ -63,6 +66,12 @@ int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error);
 int api_check_flows(const struct config *config, unsigned n_workers, struct error *error);
 void api_set_flow_tables(const struct api_ctx *ctx, struct datapath_tables *tables);
 void api_close_flows(struct api_ctx *ctx);
+
+// Opens the access lists of the configuration and sets ctx->acls; before datapath_open, with
+// ctx->rcu. -errno with `error` set: a list cannot be built. / Closes them, when workers have ended;
+// before ctx->rcu.
+int api_open_acls(struct api_ctx *ctx, struct error *error);
+void api_close_acls(struct api_ctx *ctx);
 
 // Makes workers use `fib`, and starts counting its next hops. Returns the old table, which is no
 // longer read by any worker, to be passed to fib_destroy.

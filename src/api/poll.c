@@ -1,4 +1,5 @@
 // Periodic work of the control loop. Control thread.
+#include "api/acl.h"
 #include "api/flows.h"
 
 #include "base/clock.h"
@@ -108,6 +109,7 @@ int api_poll(struct api_ctx *ctx, struct error *error)
 	else
 		ctx->is_busy = false;
 	ctx->is_busy |= flows_poll(ctx);
+	acls_poll(ctx);
 	fib_tidy(ctx->fib);
 	int worker = rcu_poll(ctx->rcu);
 	if (worker >= 0 && worker != ctx->silent_worker)

@@ -1,4 +1,5 @@
 // Reloads the file at run time. Control thread.
+#include "api/acl.h"
 #include "api/flows.h"
 
 #include "base/log.h"
@@ -132,7 +133,7 @@ static int apply_linux(struct api_ctx *ctx, struct config *next, struct error *e
 	return err;
 }
 
-static int apply_tables(struct api_ctx *ctx, struct config *next, struct error *error)
+static int apply_ports(struct api_ctx *ctx, struct config *next, struct error *error)
 {
 	int err = ports_open_added(ctx, next, error);
 
@@ -141,6 +142,21 @@ static int apply_tables(struct api_ctx *ctx, struct config *next, struct error *
 	err = ctx->taps ? apply_linux(ctx, next, error) : apply_static(ctx, next, error);
 	if (err)
 		ports_take_back_added(ctx, next);
+	return err;
+}
+
+static int apply_tables(struct api_ctx *ctx, struct config *next, struct error *error)
+{
+	struct acl_set old;
+	int err = acls_apply(ctx, next, &old, error);
+
+	if (err)
+		return err;
+	err = apply_ports(ctx, next, error);
+	if (err)
+		acls_restore(ctx, &old);
+	else
+		acl_set_free(&old);
 	return err;
 }
 
@@ -165,6 +181,7 @@ static int apply(struct api_ctx *ctx, struct config *next, struct error *error)
 	ctx->config = next;
 	ctx->n_reloads++;
 	port_restore(ctx->ports);
+	acl_refresh(ctx->acls);
 	return 0;
 }
 

@@ -194,6 +194,7 @@ void config_free(struct config *config)
 	if (!config)
 		return;
 	routes_free(&config->routes);
+	acl_set_free(&config->acl);
 	json_decref(config->streams);
 	json_decref(config->stream_lines);
 	free(config->own);

@@ -2,6 +2,7 @@
 // mistake. Control thread.
 #pragma once
 
+#include "acl/acl.h"
 #include "base/error.h"
 #include "fib/fib.h"
 #include "flow/flow.h"
@@ -51,6 +52,7 @@ struct config_flow {
 	char file[CONFIG_PATH_MAX];        // "": none
 	char ended_file[CONFIG_PATH_MAX];  // "": none
 };
+const struct acl_set *config_acl(const struct config *config); // key `acl`
 const struct config_flow *config_flow(const struct config *config);
 const char *config_socket(const struct config *config);       // control socket
 const char *config_socket_group(const struct config *config); // NULL: the group of the

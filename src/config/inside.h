@@ -79,6 +79,7 @@ struct config {
 	char group[CONFIG_GROUP_MAX];
 	struct tap_settings taps; // is_on: Linux is the control plane
 	struct config_flow flow;
+	struct acl_set acl;
 	struct own_address *own;
 	unsigned n_own;
 	uint8_t own_last_bytes[32]; // one bit per value of their last byte, to reject most other
@@ -119,6 +120,10 @@ int linux_read(struct reader *reader, const struct node *node, struct config *co
 // Rejects keys that cannot be combined with `linux`.
 int linux_check(struct reader *reader, const struct config *config, const struct rest_nodes *rest);
 const struct key_table *linux_tables(unsigned i); // for tests: NULL after the last one
+// Reads the key `acl`.
+int acl_read(struct reader *reader, const struct node *node, struct config *config);
+enum { N_ACL_TABLES = 3 };
+const struct key_table *acl_tables(unsigned i); // for tests: NULL after the last one
 // Reads the key `flow`.
 int flow_read(struct reader *reader, const struct node *node, struct config *config);
 extern const struct key_table flow_keys;

@@ -13,7 +13,7 @@
 // The top level of the file; ports are read before keys that refer to them, whatever the order in
 // the file.
 struct top {
-	const struct node *ports, *workers, *memory, *eal, *control, *taps, *flow;
+	const struct node *ports, *workers, *memory, *eal, *control, *taps, *flow, *acl;
 	struct rest_nodes rest;
 	uint16_t burst;
 	uint8_t idle;
@@ -36,6 +36,7 @@ static const struct row forwarder_rows[] = {
 	{"neighbours", ROW_NODE, FIELD(top, rest.neighbours)},
 	{"linux", ROW_NODE, FIELD(top, taps)},
 	{"flow", ROW_NODE, FIELD(top, flow)},
+	{"acl", ROW_NODE, FIELD(top, acl)},
 };
 const struct key_table forwarder_top = {"", forwarder_rows, ARRAY_LEN(forwarder_rows)};
 
@@ -210,6 +211,8 @@ static int read_all(struct reader *reader, const struct top *top, struct config 
 		err = linux_check(reader, config, &top->rest);
 	if (!err && top->flow)
 		err = flow_read(reader, top->flow, config);
+	if (!err && top->acl)
+		err = acl_read(reader, top->acl, config);
 	return err;
 }
 
@@ -239,5 +242,8 @@ const struct key_table *settings_table(const struct program *program, unsigned i
 		return tables[i];
 	if (!program->has_taps)
 		return NULL;
-	return i == ARRAY_LEN(tables) ? &flow_keys : linux_tables(i - ARRAY_LEN(tables) - 1);
+	i -= ARRAY_LEN(tables);
+	if (i == 0)
+		return &flow_keys;
+	return acl_tables(i - 1) ? acl_tables(i - 1) : linux_tables(i - 1 - N_ACL_TABLES);
 }

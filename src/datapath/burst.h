@@ -2,6 +2,7 @@
 // the state of a worker. Worker.
 #pragma once
 
+#include "acl/acl_fast.h"
 #include "base/bits.h"
 #include "base/idle.h"
 #include "fib/fib_fast.h"
@@ -156,6 +157,7 @@ struct worker {
 	const struct rcu_readers *rcu;
 	const struct fib_live *live;
 	const struct flow_view *flows; // NULL: none
+	const struct acl_live *acls;   // NULL: none
 	const bool *drops_missing;     // packets without a flow; atomic, relaxed
 	struct stats_worker *stat;
 	const bool *stop;                       // atomic, relaxed
@@ -205,11 +207,18 @@ static inline void worker_stop(struct worker *w, struct rte_mbuf *mbuf, uint16_t
 		w->dropped[w->n_dropped++] = mbuf;
 }
 
+// burst_drop with access lists and TAP interfaces: Linux would forward some packets that it gets,
+// so a list of their output interface judges them first (acl_judge.c).
+void burst_drop_judged(struct worker *w, const struct burst *b, uint16_t i, enum verdict verdict);
+
 // Drops or punts packet i. The caller removes it from the burst by burst_keep.
 static inline void burst_drop(struct worker *w, const struct burst *b, uint16_t i,
 	enum verdict verdict)
 {
-	worker_stop(w, b->mbuf[i], b->in_port, verdict);
+	if (unlikely(w->acls && w->tap))
+		burst_drop_judged(w, b, i, verdict);
+	else
+		worker_stop(w, b->mbuf[i], b->in_port, verdict);
 }
 
 static inline void burst_free_dropped(struct worker *w)

@@ -1,6 +1,7 @@
 // Creates, starts and stops the workers, and reads their counters. Control thread.
 #pragma once
 
+#include "acl/acl_fast.h"
 #include "base/error.h"
 #include "fib/fib.h"
 #include "flow/flow_fast.h"
@@ -15,6 +16,7 @@ struct datapath_tables {
 	const struct fib_live *live;   // its `rcu` is set
 	const struct flow_view *flows; // NULL: none
 	const bool *drops_missing;     // packets without a flow; atomic, relaxed; only with flows
+	const struct acl_live *acls;   // NULL: none
 };
 
 // Creates one worker for each worker of the plan of `ports`; none is started. `taps` receives

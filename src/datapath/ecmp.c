@@ -115,6 +115,15 @@ static uint64_t hash_hosts(const struct burst *b, unsigned i)
 	return b->is_ip6 ? hash_hosts6(b->frame[i], length) : hash_hosts4(b->frame[i], length);
 }
 
+static inline uint32_t select_member(const struct fib_view *view, const struct fib_hop_entry *entry,
+	uint64_t hash)
+{
+	const uint32_t slot = fib_entry_group(entry) + (hash >> 20) % FIB_GROUP_BUCKETS;
+
+	return unlikely(fib_entry_is_resilient(entry)) ? fib_bucket_use(view, slot)
+	                                               : view->bucket[slot];
+}
+
 // Compiled once for each hash.
 static inline __attribute__((always_inline)) bool select_members(struct burst *b,
 	uint64_t (*hash)(const struct burst *b, unsigned i))
@@ -123,24 +132,35 @@ static inline __attribute__((always_inline)) bool select_members(struct burst *b
 	bool has_group = false;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		struct fib_hop_entry entry = fib_hop_load(&view->hops[b->hop[i]]);
+		const struct fib_hop_entry entry = fib_hop_load(&view->hops[b->hop[i]]);
 
 		if (entry.kind != FIB_HOP_GROUP)
 			continue;
-		uint32_t slot = (hash(b, i) >> 20) % FIB_GROUP_BUCKETS;
-		slot += fib_entry_group(&entry);
-		b->hop[i] = unlikely(fib_entry_is_resilient(&entry)) ? fib_bucket_use(view, slot)
-		                                                     : view->bucket[slot];
+		b->hop[i] = select_member(view, &entry, hash(b, i));
 		has_group = true;
 	}
 	return has_group;
 }
 
+static inline bool uses_layer3(const struct burst *b)
+{
+	const uint8_t layer3 = __atomic_load_n(b->view->layer3_hash, __ATOMIC_RELAXED);
+
+	return layer3 & (b->is_ip6 ? FIB_LAYER3_IP6 : FIB_LAYER3_IP4);
+}
+
+uint32_t datapath_ecmp_hop(const struct burst *b, uint16_t i)
+{
+	const struct fib_hop_entry entry = fib_hop_load(&b->view->hops[b->hop[i]]);
+
+	if (entry.kind != FIB_HOP_GROUP)
+		return b->hop[i];
+	return select_member(b->view, &entry, uses_layer3(b) ? hash_hosts(b, i) : hash_flow(b, i));
+}
+
 bool datapath_ecmp(struct burst *b)
 {
-	uint8_t layer3 = __atomic_load_n(b->view->layer3_hash, __ATOMIC_RELAXED);
-
-	if (unlikely(layer3 & (b->is_ip6 ? FIB_LAYER3_IP6 : FIB_LAYER3_IP4)))
+	if (unlikely(uses_layer3(b)))
 		return select_members(b, hash_hosts);
 	return select_members(b, hash_flow);
 }

@@ -1,5 +1,6 @@
 // Slow path of parse, for frames that the fast path does not recognise: malformed frames, VLAN
 // tags, further MAC addresses, interfaces that Linux forwards for. Worker.
+#include "datapath/acl_judge.h"
 #include "datapath/parse.h"
 
 #include "wire/check.h"
@@ -241,6 +242,36 @@ static void take_any(struct parse *p, const struct arrival *a)
 		take_vlan(p, b, a);
 }
 
+// Whether Linux would get a packet with options, and forward it.
+static bool is_linuxs(const struct worker *w, enum verdict verdict)
+{
+	return (verdict == VERDICT_IP4_OPTIONS || verdict == VERDICT_IP6_HOP_BY_HOP) && w->acls &&
+	       w->tap && acl_live_view(w->acls);
+}
+
+// The lists of its interfaces judge it as they do a burst of this packet alone.
+static __attribute__((noinline)) void stop_linuxs(const struct parse *p, const struct arrival *a,
+	enum verdict verdict)
+{
+	struct burst one = {.in_port = p->in_port,
+		.is_ip6 = a->frame[12] != 0x08,
+		.has_one_iif = true,
+		.has_one_vrf = true,
+		.view = p->view,
+		.sources = p->view->sources,
+		.iif = {a->id},
+		.vrf = {a->iface.vrf}};
+	const uint32_t length = a->mbuf->pkt_len - tag_bytes(a);
+
+	one.has = BURST_PACKETS | (a->mbuf->nb_segs > 1 ? BURST_SEGMENTS : 0);
+	if (one.is_ip6)
+		take6(&one, a->mbuf, a->frame, length);
+	else
+		take4(&one, a->mbuf, a->frame, length);
+	datapath_lookup(p->w, &one);
+	acl_stop_linuxs(p->w, &one, verdict);
+}
+
 __attribute__((noinline)) void parse_slow(struct parse *p, struct rte_mbuf *m)
 {
 	uint8_t *start = rte_pktmbuf_mtod(m, uint8_t *);
@@ -249,8 +280,10 @@ __attribute__((noinline)) void parse_slow(struct parse *p, struct rte_mbuf *m)
 	if (m->data_len >= WIRE_ETHER_BYTES)
 		find_vlan(p, &a);
 	enum verdict verdict = decide(p, &a);
-	if (verdict != VERDICT_FORWARD)
-		worker_stop(p->w, m, p->in_port, verdict);
-	else
+	if (verdict == VERDICT_FORWARD)
 		take_any(p, &a);
+	else if (unlikely(is_linuxs(p->w, verdict)))
+		stop_linuxs(p, &a, verdict);
+	else
+		worker_stop(p->w, m, p->in_port, verdict);
 }

@@ -35,6 +35,8 @@ void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fi
 // ECMP: replaces hops that are groups by a member, per flow. False: no packet of this burst has a
 // group. Part of check.
 bool datapath_ecmp(struct burst *b);
+// The hop of packet i, or the member that ECMP selects for it.
+uint32_t datapath_ecmp_hop(const struct burst *b, uint16_t i);
 // Whether a packet longer than frame_max may be fragmented by this worker; false: it is punted.
 // Part of check.
 bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max);
@@ -50,10 +52,12 @@ bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max
 	STEP(discovery, PHASE_BEFORE, IP6, BURST_DISCOVERY, has_taps)                              \
 	STEP(match, PHASE_LOOKUP, BOTH, BURST_PACKETS, has_flows)                                  \
 	STEP(lookup, PHASE_LOOKUP, BOTH, BURST_PACKETS, NULL)                                      \
+	STEP(acl_in, PHASE_AFTER, BOTH, BURST_PACKETS, has_acls)                                   \
 	STEP(flow, PHASE_AFTER, BOTH, BURST_FLOWS, has_flows)                                      \
 	STEP(source, PHASE_AFTER, IP4, BURST_OWN_SOURCES, NULL)                                    \
 	STEP(rpf, PHASE_AFTER, BOTH, BURST_RPF, NULL)                                              \
 	STEP(check, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                        \
+	STEP(acl_out, PHASE_AFTER, BOTH, BURST_PACKETS, has_acls)                                  \
 	STEP(redirect, PHASE_AFTER, BOTH, BURST_REDIRECTS, has_taps)                               \
 	STEP(mirror, PHASE_AFTER, BOTH, BURST_MIRRORS, NULL)                                       \
 	STEP(mark, PHASE_AFTER, BOTH, BURST_MARKS, NULL)                                           \

@@ -32,16 +32,21 @@ static ssize_t write_segments(int fd, const struct rte_mbuf *mbuf)
 	return writev(fd, parts, n);
 }
 
+static ssize_t deliver(struct tap_table *taps, const struct rte_mbuf *mbuf)
+{
+	if (mbuf->hash.usr == VERDICT_ACL_REJECTED)
+		return reject_packet(&taps->reject, mbuf) ? 0 : -1;
+	int fd = taps->taps[mbuf->port].tap.fd;
+
+	if (mbuf->nb_segs > 1)
+		return write_segments(fd, mbuf);
+	return write(fd, rte_pktmbuf_mtod(mbuf, const void *), mbuf->data_len);
+}
+
 static bool put(struct tap_table *taps, const struct rte_mbuf *mbuf)
 {
-	if (mbuf->port >= __atomic_load_n(&taps->n_taps, __ATOMIC_ACQUIRE))
-		return false;
-	int fd = taps->taps[mbuf->port].tap.fd;
-	ssize_t n = mbuf->nb_segs == 1
-	                    ? write(fd, rte_pktmbuf_mtod(mbuf, const void *), mbuf->data_len)
-	                    : write_segments(fd, mbuf);
-
-	if (n < 0)
+	if (mbuf->port >= __atomic_load_n(&taps->n_taps, __ATOMIC_ACQUIRE) ||
+		deliver(taps, mbuf) < 0)
 		return false;
 	stats_add(&taps->stats.punted_by_port[mbuf->port], 1);
 	return true;

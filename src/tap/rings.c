@@ -169,6 +169,7 @@ bool tap_punt(struct tap_worker *worker, struct stats_worker *stat, struct rte_m
 	if (class >= N_CLASSES)
 		return false;
 	mbuf->port = verdict_and_port >> TAP_PORT_SHIFT;
+	mbuf->hash.usr = verdict;
 	if (rte_ring_sp_enqueue(worker->punt[class], mbuf) != 0) {
 		stats_add(&stat->verdict[VERDICT_PUNT_RING_FULL], 1);
 		stats_add(&stat->ring_full[class], 1);

@@ -6,6 +6,7 @@
 #include "tap/bucket.h"
 #include "tap/hold.h"
 #include "tap/netdev.h"
+#include "tap/reject.h"
 #include "tap/rings.h"
 #include "tap/tap_device.h"
 
@@ -36,6 +37,7 @@ struct tap_table {
 	bool namespace_is_own, namespace_is_new, said_unnamed, said_unheld;
 	int netns;
 	struct netdev_sockets sockets;
+	struct reject reject;
 	int blank;  // file behind the descriptor of a deleted TAP interface
 	int holder; // connection to the holder; -1: none
 	struct tap_class_settings class[N_CLASSES]; // rate and burst: atomic, relaxed

@@ -92,6 +92,9 @@ static int make_inside(void *arg)
 	struct call *call = arg;
 	int err = netdev_open(&call->taps->sockets);
 
+	if (!err)
+		err = reject_open(&call->taps->reject);
+
 	if (err)
 		return error_set(call->error, err,
 			"linux: cannot create a socket in namespace '%s': %s",
@@ -147,6 +150,7 @@ static void free_room(struct tap_table *taps)
 		tap_worker_free(&taps->workers[l]);
 	}
 	netdev_close(&taps->sockets);
+	reject_close(&taps->reject);
 	free(taps->workers);
 	free(taps);
 }
@@ -163,6 +167,7 @@ int tap_open(struct tap_table **out, const struct tap_settings *settings, struct
 	taps->ports = ports;
 	taps->netns = taps->blank = taps->holder = taps->wakeup.fd = -1;
 	taps->sockets = (struct netdev_sockets){-1, -1};
+	taps->reject = (struct reject){-1, -1};
 	taps->started_ns = clock_now_ns();
 	memcpy(taps->class, settings->class, sizeof(taps->class));
 	int err = open_all(taps, error);

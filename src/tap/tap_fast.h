@@ -22,7 +22,8 @@ struct tap_wakeup {
 // could have to wait for it): the worker frees punted mbufs and lends the mbufs that frames are
 // read into.
 struct tap_worker {
-	struct rte_ring *punt[N_CLASSES]; // mbuf->port is the index of the input port
+	struct rte_ring *punt[N_CLASSES]; // mbuf->port is the index of the input
+	                                  // port, mbuf->hash.usr the verdict
 	struct rte_ring *inject;          // mbuf->port is the index of the output port
 	struct rte_ring *used;            // mbufs of punted packets, to be freed by the worker
 	struct rte_ring *empty;           // mbufs for frames from Linux

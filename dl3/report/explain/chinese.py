@@ -80,6 +80,7 @@ EXPLAIN_CHINESE = {
     "advice.cable": "检查链路及其两端",
     "advice.streams": "发生器发送了被测设备不应转发的包，请修改测试流的配置",
     "advice.routes": "用 'dl3 show route ADDRESS' 查询测试流的目的地址，并添加缺少的路由",
+    "advice.acls": "用 'dl3 acl check' 查询由哪条规则决定，需要放行时修改该列表",
     "advice.flows": "用 'dl3 flow find' 查询该流，需要放行时添加或修改它",
     "advice.unsynced": "等 'dl3 show status' 显示 dl3d 已就绪（ready）后再发送流量",
     "advice.neighbour": "让下一跳应答 ARP 或 ND，或在配置文件中写明其 MAC 地址",

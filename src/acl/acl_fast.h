@@ -1,0 +1,96 @@
+// The part of access lists that workers read. No function here allocates, locks or makes system
+// calls.
+#pragma once
+
+#include "base/bits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum acl_direction { ACL_IN, ACL_OUT, ACL_DIRECTIONS };
+enum acl_verb { ACL_PERMIT, ACL_DENY, ACL_REJECT, ACL_PUNT, ACL_VERBS };
+enum { ACL_KEEP_DSCP = 64, ACL_NO_MIRROR = 0xffff };
+enum { ACL_BURST = 64, ACL_MAX_WORKERS = 128, ACL_MAX_IFACES = 1 << 16 };
+
+// What rules may ask of a packet, as the classifier reads it. Ports are 0 if the packet has none
+// (also later fragments); for ICMP they are its type and code.
+struct acl_key {
+	uint8_t proto; // IPv6: behind the extension headers
+	uint8_t zero[3];
+	uint8_t dscp;
+	uint8_t fragment; // 1 << enum wire_fragment_class
+	uint8_t tcp_flags;
+	uint8_t is_local; // for the router itself
+	uint16_t src_port_be, dst_port_be;
+	uint8_t addr[32]; // source, then destination: 4 bytes each for IPv4, or 16
+};
+_Static_assert(sizeof(struct acl_key) == 44, "no padding: groups of four bytes");
+
+// What happens to the packets of a rule.
+struct acl_action {
+	uint32_t counter; // its index in the counters of workers
+	uint16_t mirror;  // interface that gets a copy of each packet, or ACL_NO_MIRROR
+	uint8_t verb;     // enum acl_verb
+	uint8_t dscp;     // to be set: 0 to 63, or ACL_KEEP_DSCP
+};
+
+// The counter of a rule on one worker, which alone writes it.
+struct acl_count {
+	uint64_t packets, bytes;
+};
+
+// A list as workers use it; never changed. Rule numbers start at 1; 0 is the end of the list.
+struct acl_list {
+	const void *classifier[2];       // for IPv4 and IPv6; NULL: no rule of this family
+	const struct acl_action *action; // by rule number
+	bool has_local;                  // some rule is about packets for the router itself
+};
+
+// Which list an interface has in each direction: an index into `list`, where 0 is NULL.
+struct acl_view {
+	bool has[ACL_DIRECTIONS]; // any interface has a list
+	const struct acl_list *const *list;
+	uint16_t of_iface[ACL_DIRECTIONS][ACL_MAX_IFACES];
+};
+
+// What workers start from.
+struct acl_live {
+	const struct acl_view *view; // NULL: no list is in use
+	struct acl_count *count[ACL_MAX_WORKERS];
+};
+
+// Read once per burst; valid until the worker reports a quiescent state. Worker.
+static inline const struct acl_view *acl_live_view(const struct acl_live *live)
+{
+	return __atomic_load_n(&live->view, __ATOMIC_ACQUIRE); // partner: publish() in table.c
+}
+
+// NULL: none. Worker.
+static inline const struct acl_list *acl_view_list(const struct acl_view *view,
+	enum acl_direction direction, uint16_t iface)
+{
+	return view->list[view->of_iface[direction][iface]];
+}
+
+// Reads a packet, of which `bytes` from its IP header on are there and belong to it: at least the
+// fixed header, and for IPv4 the options. False: no rule can judge it, because its transport header
+// is cut or overwritten by a fragment (RFC 1858, 3 and 4), or behind too many extension headers.
+// `is_local` is left to the caller. Worker.
+bool acl_key4(struct acl_key *out, const uint8_t *packet, size_t bytes);
+bool acl_key6(struct acl_key *out, const uint8_t *packet, size_t bytes);
+
+// Writes the number of the first rule that matches each of `n` packets, 0: none does. `n` is at
+// most ACL_BURST. Worker.
+void acl_classify(const struct acl_list *list, bool is_ip6, const struct acl_key key[],
+	uint32_t rule[], unsigned n);
+
+// Counts a packet of a rule. Worker.
+static inline void acl_count_packet(struct acl_count *count, const struct acl_action *action,
+	uint16_t bytes)
+{
+	struct acl_count *counter = &count[action->counter];
+
+	__atomic_store_n(&counter->packets, counter->packets + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&counter->bytes, counter->bytes + bytes, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,91 @@
+// A list with its classifiers, actions and counters. Control thread.
+#include "acl/inside.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// The rules' actions and counters; number 0 is the end of the list.
+static int take_counters(struct built *built, struct counters *counters)
+{
+	const struct acl_source *source = &built->source;
+	char name[ACL_NAME_MAX] = "";
+
+	for (size_t i = 0; i <= source->n; i++) {
+		const struct acl_rule *rule = i ? &source->rule[i - 1] : NULL;
+
+		built->counter[i] = counters_get(counters, source->name,
+			rule ? rule_name(source, i - 1, name) : "");
+		if (!built->counter[i])
+			return -ENOMEM;
+		built->action[i] = (struct acl_action){
+			.counter = built->counter[i]->index,
+			.mirror = ACL_NO_MIRROR,
+			.verb = rule                  ? rule->verb
+		                : source->denies_rest ? ACL_DENY
+		                                      : ACL_PERMIT,
+			.dscp = rule ? rule->mark : ACL_KEEP_DSCP,
+		};
+		built->list.has_local |= rule && rule->is_local;
+	}
+	return 0;
+}
+
+static int make_classifiers(struct built *built, struct error *error)
+{
+	const uint64_t started_ns = clock_now_ns();
+
+	for (unsigned is_ip6 = 0; is_ip6 < 2; is_ip6++) {
+		void *classifier;
+		int err = classifier_make(&classifier, &built->source, is_ip6, error);
+
+		if (err)
+			return err;
+		built->list.classifier[is_ip6] = classifier;
+	}
+	built->seconds = (clock_now_ns() - started_ns) / 1e9;
+	return 0;
+}
+
+int built_make(struct built **out, const struct acl_source *source, struct counters *counters,
+	struct error *error)
+{
+	struct built *built = calloc(1, sizeof(*built));
+
+	if (!built)
+		return error_set(error, -ENOMEM, "not enough memory for list '%s'", source->name);
+	int err = source_copy(&built->source, source);
+
+	built->action = calloc(source->n + 1, sizeof(*built->action));
+	built->counter = calloc(source->n + 1, sizeof(struct counter *));
+	if (err || !built->action || !built->counter)
+		err = -ENOMEM;
+	else
+		err = take_counters(built, counters);
+	if (err)
+		error_set(error, err,
+			"not enough memory, or counters, for the %zu rules of list '%s'", source->n,
+			source->name);
+	else
+		err = make_classifiers(built, error);
+	if (err) {
+		built_free(built, counters);
+		return err;
+	}
+	built->list.action = built->action;
+	*out = built;
+	return 0;
+}
+
+void built_free(struct built *built, struct counters *counters)
+{
+	for (size_t i = 0; built->counter && i <= built->source.n; i++)
+		counters_put(counters, built->counter[i]);
+	for (unsigned is_ip6 = 0; is_ip6 < 2; is_ip6++)
+		classifier_free((void *)built->list.classifier[is_ip6]);
+	free(built->counter);
+	free(built->action);
+	free(built->source.rule);
+	free(built);
+}

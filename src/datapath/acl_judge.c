@@ -1,0 +1,240 @@
+// See acl_judge.h. A key is made of each packet that has a list; a burst may need several lists.
+// Worker.
+#include "datapath/acl_judge.h"
+
+#include "datapath/judge.h"
+#include "datapath/steps.h"
+#include "wire/headers.h"
+
+// The packets of a burst that one list judges, densely.
+struct subjects {
+	unsigned n;
+	uint8_t index[BURST_MAX]; // in the burst
+	uint32_t rule[BURST_MAX];
+	struct acl_key key[BURST_MAX];
+};
+
+// Bytes of the packet itself that are contiguous: trailing bytes and padding are no part of it.
+static size_t packet_bytes(const struct burst *b, uint16_t i)
+{
+	const uint8_t *packet = b->frame[i] + WIRE_ETHER_BYTES;
+	const struct wire_ip4 *ip4 = (const void *)packet;
+	const struct wire_ip6 *ip6 = (const void *)packet;
+	const size_t says = b->is_ip6 ? WIRE_IP6_BYTES + be16toh(ip6->payload_length_be)
+	                              : be16toh(ip4->total_length_be);
+
+	return MIN_OF(says, (size_t)burst_contiguous_bytes(b, i) - WIRE_ETHER_BYTES);
+}
+
+static bool read_key(const struct burst *b, uint16_t i, struct acl_key *key)
+{
+	const uint8_t *packet = b->frame[i] + WIRE_ETHER_BYTES;
+
+	return b->is_ip6 ? acl_key6(key, packet, packet_bytes(b, i))
+	                 : acl_key4(key, packet, packet_bytes(b, i));
+}
+
+static bool is_local(const struct burst *b, uint16_t i, enum acl_direction direction)
+{
+	return direction == ACL_IN && judge_is_for_router(fib_verdict_load(b->view, b->hop[i]));
+}
+
+static void read_keys(const struct burst *b, const struct acl_list *list,
+	enum acl_direction direction, uint64_t mask, struct subjects *out,
+	struct acl_judgement *judgement)
+{
+	out->n = 0;
+	for (; mask; mask &= mask - 1) {
+		const uint16_t i = __builtin_ctzll(mask);
+		const bool local = is_local(b, i, direction);
+		struct acl_key *key = &out->key[out->n];
+
+		if (local && !list->has_local)
+			continue;
+		if (unlikely(!read_key(b, i, key))) {
+			judgement->stopped |= 1ull << i;
+			judgement->verdict[i] = VERDICT_ACL_UNPARSABLE;
+			continue;
+		}
+		key->is_local = local;
+		out->index[out->n++] = i;
+	}
+}
+
+static enum verdict verdict_of(enum acl_verb verb)
+{
+	switch (verb) {
+	case ACL_PERMIT:
+		return VERDICT_FORWARD;
+	case ACL_REJECT:
+		return VERDICT_ACL_REJECTED;
+	case ACL_PUNT:
+		return VERDICT_ACL_PUNTED;
+	default:
+		return VERDICT_ACL_DENIED;
+	}
+}
+
+// The end of a list says nothing about packets for the router itself.
+static enum verdict decide(struct worker *w, const struct burst *b, uint16_t i,
+	const struct acl_key *key, const struct acl_action *action, uint32_t rule)
+{
+	if (!rule && key->is_local)
+		return VERDICT_FORWARD;
+	acl_count_packet(w->acls->count[w->io->id], action, b->length[i]);
+	return verdict_of(action->verb);
+}
+
+// The packet leaves with this DSCP, or another interface gets a copy of it.
+static void set_extras(struct burst *b, uint16_t i, const struct acl_action *action)
+{
+	const uint16_t mirror = __atomic_load_n(&action->mirror, __ATOMIC_RELAXED);
+
+	if (action->dscp != ACL_KEEP_DSCP) {
+		b->dscp[i] = action->dscp;
+		b->mark_mask |= 1ull << i;
+		b->has |= BURST_MARKS;
+	}
+	if (mirror != ACL_NO_MIRROR) {
+		b->mirror[i] = mirror;
+		b->mirror_mask |= 1ull << i;
+		b->has |= BURST_MIRRORS;
+	}
+}
+
+static void judge_by(struct worker *w, const struct acl_list *list, struct burst *b,
+	enum acl_direction direction, uint64_t mask, struct acl_judgement *out)
+{
+	struct subjects subjects;
+
+	read_keys(b, list, direction, mask, &subjects, out);
+	acl_classify(list, b->is_ip6, subjects.key, subjects.rule, subjects.n);
+	for (unsigned k = 0; k < subjects.n; k++) {
+		const uint16_t i = subjects.index[k];
+		const struct acl_action *action = &list->action[subjects.rule[k]];
+		const enum verdict verdict =
+			decide(w, b, i, &subjects.key[k], action, subjects.rule[k]);
+
+		if (verdict == VERDICT_FORWARD) {
+			set_extras(b, i, action);
+			continue;
+		}
+		out->stopped |= 1ull << i;
+		out->verdict[i] = verdict;
+	}
+}
+
+static const struct acl_list *list_of(const struct acl_view *view, const struct burst *b,
+	uint16_t i, enum acl_direction direction)
+{
+	const uint16_t iface =
+		direction == ACL_IN ? burst_iif(b, i) : fib_oif_load(b->view, b->hop[i]);
+
+	return acl_view_list(view, direction, iface);
+}
+
+void acl_judge(struct worker *w, const struct acl_view *view, struct burst *b,
+	enum acl_direction direction, struct acl_judgement *out)
+{
+	uint64_t left = burst_all(b);
+
+	out->stopped = 0;
+	while (left) {
+		const struct acl_list *list = list_of(view, b, __builtin_ctzll(left), direction);
+		uint64_t same = 0;
+
+		for (uint64_t rest = left; rest; rest &= rest - 1) {
+			const uint16_t i = __builtin_ctzll(rest);
+
+			same |= (uint64_t)(list_of(view, b, i, direction) == list) << i;
+		}
+		if (list)
+			judge_by(w, list, b, direction, same, out);
+		left &= ~same;
+	}
+}
+
+void acl_stop(struct worker *w, struct burst *b, const struct acl_judgement *judgement)
+{
+	for (uint64_t rest = judgement->stopped; rest; rest &= rest - 1) {
+		const uint16_t i = __builtin_ctzll(rest);
+
+		burst_drop(w, b, i, judgement->verdict[i]);
+	}
+	burst_keep(b, ~judgement->stopped);
+}
+
+// Verdicts with which Linux gets packets that it then forwards. Those of redirect have been judged.
+static bool linux_forwards(enum verdict verdict)
+{
+	switch (verdict) {
+	case VERDICT_LINUX:
+	case VERDICT_OWN_SOURCE:
+	case VERDICT_NEIGHBOUR_UNRESOLVED:
+	case VERDICT_MTU_EXCEEDED:
+	case VERDICT_FLOW_PUNTED:
+	case VERDICT_ACL_PUNTED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+// The verdict of a packet by the list of the interface to which its hop leads.
+static enum verdict judge_out(struct worker *w, const struct acl_view *view, const struct burst *b,
+	uint16_t i, enum verdict verdict)
+{
+	const uint16_t oif = fib_oif_load(b->view, datapath_ecmp_hop(b, i));
+	const struct acl_list *list = acl_view_list(view, ACL_OUT, oif);
+	struct acl_key key;
+	uint32_t rule;
+
+	if (!list)
+		return verdict;
+	if (!read_key(b, i, &key))
+		return VERDICT_ACL_UNPARSABLE;
+	acl_classify(list, b->is_ip6, &key, &rule, 1);
+	const enum verdict judged = decide(w, b, i, &key, &list->action[rule], rule);
+
+	return judged == VERDICT_FORWARD || judged == VERDICT_ACL_PUNTED ? verdict : judged;
+}
+
+// The tap thread sends ICMP errors by the main table only.
+static void stop_one(struct worker *w, const struct burst *b, uint16_t i, enum verdict verdict)
+{
+	if (verdict == VERDICT_ACL_REJECTED && burst_vrf(b, i) != 0)
+		worker_drop(w, b->mbuf[i], verdict);
+	else
+		worker_stop(w, b->mbuf[i], b->in_port, verdict);
+}
+
+__attribute__((noinline)) void burst_drop_judged(struct worker *w, const struct burst *b,
+	uint16_t i, enum verdict verdict)
+{
+	const struct acl_view *view = acl_live_view(w->acls);
+
+	if (view && view->has[ACL_OUT] && linux_forwards(verdict))
+		verdict = judge_out(w, view, b, i, verdict);
+	stop_one(w, b, i, verdict);
+}
+
+// The verdict of the packet of a burst of one.
+static enum verdict judge_both(struct worker *w, const struct acl_view *view, struct burst *one,
+	enum verdict verdict)
+{
+	struct acl_judgement judgement;
+
+	acl_judge(w, view, one, ACL_IN, &judgement);
+	if (judgement.stopped && judgement.verdict[0] != VERDICT_ACL_PUNTED)
+		return judgement.verdict[0];
+	if (judge_is_for_router(fib_verdict_load(one->view, one->hop[0])))
+		return verdict;
+	return judge_out(w, view, one, 0, verdict);
+}
+
+void acl_stop_linuxs(struct worker *w, struct burst *one, enum verdict verdict)
+{
+	const struct acl_view *view = acl_live_view(w->acls);
+
+	stop_one(w, one, 0, view ? judge_both(w, view, one, verdict) : verdict);
+}

@@ -1,0 +1,16 @@
+// Applies the access lists of output interfaces. Packets that were punted before, and that Linux
+// forwards, are judged when they are punted (burst_judge_punted). Worker.
+#include "datapath/acl_judge.h"
+#include "datapath/steps.h"
+
+void datapath_acl_out(struct worker *w, struct burst *b)
+{
+	const struct acl_view *view = acl_live_view(w->acls);
+	struct acl_judgement judgement;
+
+	if (likely(!view || !view->has[ACL_OUT]))
+		return;
+	acl_judge(w, view, b, ACL_OUT, &judgement);
+	if (judgement.stopped)
+		acl_stop(w, b, &judgement);
+}

@@ -1,0 +1,295 @@
+// Access lists on packets of the whole pipeline: which of them a list stops, by input and output
+// interface, and that none gets around it by being punted.
+#include "datapath/vlans.h"
+
+#include "acl/acl.h"
+#include "wire/headers.h"
+
+#include <rte_eal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { TTL_AT = 22, HANDED = 1 << 8, MAX_RULES = 4, FLAGS_AT = 20, OUT = 1, REST = 2 };
+
+static struct acl_table *table;
+
+// Interfaces are named by their index.
+static int find_iface(void *ctx, const char *name)
+{
+	return atoi(name);
+}
+
+static int open_lists(void **state)
+{
+	static char prefix[64];
+	static char *args[] = {"acl_test", "--no-huge", "-m64", "--no-pci", "--no-telemetry",
+		"--no-shconf", "--log-level=error", prefix};
+	const struct acl_settings settings = {.n_workers = 1, .iface = find_iface};
+	const struct fib_hop unresolved = {.kind = FIB_CONNECTED, .iface = PLAIN_OUT};
+	const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
+
+	snprintf(prefix, sizeof(prefix), "--file-prefix=datapath-acl-%d", getpid());
+	if (rte_eal_init(ARRAY_LEN(args), args) < 0)
+		return -1;
+	vlans_open(state);
+	fake_route(0, "172.20.0.0/16", &local);
+	fake_route(0, "172.21.0.0/16", &unresolved);
+	return acl_open(&table, &settings, NULL);
+}
+
+static int close_lists(void **state)
+{
+	acl_close(table);
+	return fake_close(state);
+}
+
+// One list with these rules, used on an interface.
+static void use_rules(unsigned iface, enum acl_direction direction, bool denies_rest,
+	const char *const text[])
+{
+	struct acl_rule rule[MAX_RULES];
+	struct acl_source source = {"list", rule, 0, denies_rest};
+	struct acl_use use = {"", "list", direction};
+	struct error error = {""};
+
+	snprintf(use.iface, sizeof(use.iface), "%u", iface);
+	for (; source.n < MAX_RULES && text[source.n]; source.n++)
+		if (acl_rule_parse(&rule[source.n], text[source.n], &error))
+			fail_msg("%s: %s", text[source.n], error.text);
+	if (acl_apply(table, &(struct acl_set){&source, &use, 1, 1}, &error))
+		fail_msg("%s", error.text);
+}
+
+static void reset(const struct datapath_variant *variant)
+{
+	fake_reset(variant);
+	fake.worker.acls = acl_live(table);
+}
+
+// How many packets got a verdict; HANDED: with it, Linux got them.
+static uint64_t n_with(unsigned verdict)
+{
+	return verdict & HANDED ? fake.stat.handed[verdict & ~HANDED] : fake.stat.verdict[verdict];
+}
+
+static uint64_t n_counted(unsigned rule)
+{
+	return acl_rule_count(table, "list", rule).packets;
+}
+
+static void run_one(const struct bytes *frame, unsigned verdict)
+{
+	fake_receive(0, frame);
+	fake_run();
+	if (n_with(verdict) != 1)
+		for (unsigned v = 0; v < N_VERDICTS; v++)
+			if (fake.stat.verdict[v] || fake.stat.handed[v])
+				print_message("verdict %u: %lu, handed %lu; expected %u\n", v,
+					fake.stat.verdict[v], fake.stat.handed[v], verdict);
+	assert_int_equal(n_with(verdict), 1);
+}
+
+// Frames are UDP from 192.0.2.1 or 2001:db8::1.
+static const struct row {
+	const char *rules[MAX_RULES];
+	const char *dst;
+	uint16_t use, from; // interfaces
+	unsigned verdict;
+	unsigned how;
+} rows[] = {
+	{{"deny udp"}, "10.1.2.3", PLAIN_IN, PLAIN_IN, VERDICT_ACL_DENIED, 0},
+	{{"deny udp"}, "2001:db8:1::3", PLAIN_IN, PLAIN_IN, VERDICT_ACL_DENIED, 0},
+	{{"deny tcp"}, "10.1.2.3", PLAIN_IN, PLAIN_IN, VERDICT_FORWARD, 0},
+	{{"deny tcp"}, "10.1.2.3", PLAIN_IN, PLAIN_IN, VERDICT_ACL_DENIED, REST},
+	{{"permit to 10.1.0.0/16", "deny"}, "10.1.2.3", PLAIN_IN, PLAIN_IN, VERDICT_FORWARD, 0},
+	{{"permit to 10.1.0.0/16", "deny"}, "10.20.2.3", PLAIN_IN, PLAIN_IN, VERDICT_ACL_DENIED, 0},
+	{{"reject udp"}, "10.1.2.3", PLAIN_IN, PLAIN_IN, HANDED | VERDICT_ACL_REJECTED, 0},
+	{{"punt udp"}, "2001:db8:1::3", PLAIN_IN, PLAIN_IN, HANDED | VERDICT_ACL_PUNTED, 0},
+	// By interface: a VLAN is not its port.
+	{{"deny udp"}, "10.1.2.3", TAGGED_IN, PLAIN_IN, VERDICT_FORWARD, 0},
+	{{"deny udp"}, "10.1.2.3", TAGGED_IN, TAGGED_IN, VERDICT_ACL_DENIED, 0},
+	{{"deny udp"}, "2001:db8:1::3", QINQ_IN, QINQ_IN, VERDICT_ACL_DENIED, 0},
+	{{"deny udp"}, "10.1.2.3", PLAIN_IN, TAGGED_IN, VERDICT_FORWARD, 0},
+	// For rejects in other VRFs than the main one there is no ICMP error.
+	{{"reject udp"}, "10.1.2.3", RED_IN, RED_IN, VERDICT_ACL_REJECTED, 0},
+	// Packets for the router itself are judged by rules with `local` only, others never.
+	{{"deny udp"}, "172.20.0.1", PLAIN_IN, PLAIN_IN, HANDED | VERDICT_LOCAL, 0},
+	{{"deny tcp"}, "172.20.0.1", PLAIN_IN, PLAIN_IN, HANDED | VERDICT_LOCAL, REST},
+	{{"deny udp local"}, "172.20.0.1", PLAIN_IN, PLAIN_IN, VERDICT_ACL_DENIED, 0},
+	{{"deny udp local"}, "10.1.2.3", PLAIN_IN, PLAIN_IN, VERDICT_FORWARD, 0},
+	{{"deny tcp local"}, "172.20.0.1", PLAIN_IN, PLAIN_IN, HANDED | VERDICT_LOCAL, REST},
+	// By output interface.
+	{{"deny udp"}, "10.1.2.3", PLAIN_OUT, PLAIN_IN, VERDICT_ACL_DENIED, OUT},
+	{{"deny udp"}, "10.20.2.3", PLAIN_OUT, PLAIN_IN, VERDICT_FORWARD, OUT},
+	{{"deny udp"}, "10.20.2.3", TAGGED_OUT, PLAIN_IN, VERDICT_ACL_DENIED, OUT},
+	{{"deny udp"}, "2001:db8:1::3", PLAIN_OUT, QINQ_IN, VERDICT_ACL_DENIED, OUT},
+	{{"reject"}, "10.1.2.3", PLAIN_OUT, PLAIN_IN, HANDED | VERDICT_ACL_REJECTED, OUT},
+	{{"punt"}, "10.1.2.3", PLAIN_OUT, PLAIN_IN, HANDED | VERDICT_ACL_PUNTED, OUT},
+	{{"deny"}, "172.20.0.1", PLAIN_OUT, PLAIN_IN, HANDED | VERDICT_LOCAL, OUT},
+	// Linux would forward these.
+	{{"deny tcp"}, "172.21.0.1", PLAIN_OUT, PLAIN_IN, HANDED | VERDICT_NEIGHBOUR_UNRESOLVED,
+		OUT},
+	{{"deny udp"}, "172.21.0.1", PLAIN_OUT, PLAIN_IN, VERDICT_ACL_DENIED, OUT},
+	{{"punt udp"}, "172.21.0.1", PLAIN_OUT, PLAIN_IN, HANDED | VERDICT_NEIGHBOUR_UNRESOLVED,
+		OUT},
+};
+
+static void each_packet_obeys_the_list_of_its_interface(void **state)
+{
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
+		for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+			const struct row *row = &rows[i];
+			struct bytes frame = frame_on(row->from, row->dst);
+
+			reset(fake_variants[v]);
+			use_rules(row->use, row->how & OUT ? ACL_OUT : ACL_IN, row->how & REST,
+				row->rules);
+			run_one(&frame, row->verdict);
+		}
+}
+
+static void without_lists_nothing_is_judged(void **state)
+{
+	struct bytes frame = frame_on(PLAIN_IN, "10.1.2.3");
+
+	reset(fake_variants[1]);
+	assert_int_equal(acl_apply(table, &(struct acl_set){.n_lists = 0}, NULL), 0);
+	run_one(&frame, VERDICT_FORWARD);
+}
+
+// Both a neighbour's resolution and IP options would make Linux forward what a list denies.
+static void options_are_judged_before_linux_gets_them(void **state)
+{
+	struct bytes frame = frame_on(PLAIN_IN, "10.1.2.3");
+	struct bytes six = frame_on(PLAIN_IN, "2001:db8:1::3");
+
+	memmove(frame.at + 38, frame.at + 34, frame.n - 34);
+	memset(frame.at + 34, 1, 4);
+	frame.at[14] = 0x46;
+	frame.at[17] += 4;
+	frame.n += 4;
+	frame_mend(&frame);
+	memmove(six.at + 62, six.at + 54, six.n - 54);
+	memcpy(six.at + 54, (uint8_t[]){WIRE_PROTO_UDP, 0, 1, 4, 0, 0, 0, 0}, 8);
+	six.at[20] = WIRE_PROTO_HOP_BY_HOP;
+	six.at[19] += 8;
+	six.n += 8;
+	for (unsigned out = 0; out < 2; out++) { // enum acl_direction
+		const unsigned iface = out ? PLAIN_OUT : PLAIN_IN;
+
+		reset(fake_variants[1]);
+		use_rules(iface, out, false, (const char *[]){"deny udp", NULL});
+		run_one(&frame, VERDICT_ACL_DENIED);
+		reset(fake_variants[1]);
+		run_one(&six, VERDICT_ACL_DENIED);
+		reset(fake_variants[1]);
+		use_rules(iface, out, false, (const char *[]){"deny tcp", NULL});
+		run_one(&frame, HANDED | VERDICT_IP4_OPTIONS);
+		reset(fake_variants[1]);
+		run_one(&six, HANDED | VERDICT_IP6_HOP_BY_HOP);
+	}
+}
+
+// A packet that acl_in punts, or that Linux forwards for its interface, meets the list of its
+// output interface as well.
+static void linux_does_not_forward_around_the_output_list(void **state)
+{
+	struct acl_rule punt, deny;
+	struct acl_source sources[] = {{"in", &punt, 1, false}, {"out", &deny, 1, false}};
+	struct acl_use uses[] = {{"0", "in", ACL_IN}, {"1", "out", ACL_OUT}};
+	struct bytes frame = frame_on(PLAIN_IN, "10.1.2.3");
+	struct iface settings = *fib_iface(fake.fib, PLAIN_IN);
+
+	assert_int_equal(acl_rule_parse(&punt, "punt", NULL), 0);
+	assert_int_equal(acl_rule_parse(&deny, "deny", NULL), 0);
+	reset(fake_variants[1]);
+	assert_int_equal(acl_apply(table, &(struct acl_set){sources, uses, 2, 2}, NULL), 0);
+	run_one(&frame, VERDICT_ACL_DENIED);
+	reset(fake_variants[1]);
+	assert_int_equal(acl_apply(table, &(struct acl_set){&sources[1], &uses[1], 1, 1}, NULL), 0);
+	settings.flags = IFACE_LINUX4;
+	fake_set(PLAIN_IN, &settings);
+	run_one(&frame, VERDICT_ACL_DENIED);
+}
+
+static void what_cannot_be_parsed_is_dropped(void **state)
+{
+	struct bytes frame = frame_on(PLAIN_IN, "10.1.2.3");
+
+	reset(fake_variants[1]);
+	use_rules(PLAIN_IN, ACL_IN, false, (const char *[]){"deny tcp", NULL});
+	frame.at[FLAGS_AT] = 0x20; // a first fragment of 3 bytes of UDP
+	frame.at[17] = 23;
+	frame_mend(&frame);
+	run_one(&frame, VERDICT_ACL_UNPARSABLE);
+}
+
+static void without_taps_rejected_packets_are_dropped(void **state)
+{
+	struct bytes frame = frame_on(PLAIN_IN, "10.1.2.3");
+
+	reset(fake_variants[1]);
+	fake.worker.tap = NULL;
+	use_rules(PLAIN_IN, ACL_IN, false, (const char *[]){"reject udp", NULL});
+	run_one(&frame, VERDICT_ACL_REJECTED);
+}
+
+static void marks_are_written_and_mirrors_sent(void **state)
+{
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		struct bytes frame = frame_on(PLAIN_IN, "10.1.2.3"), left;
+
+		reset(fake_variants[v]);
+		use_rules(PLAIN_IN, ACL_IN, false,
+			(const char *[]){"permit udp mark 46 mirror 3", NULL});
+		fake_receive(0, &frame);
+		fake_run();
+		left = frame_forwarded(&frame, PLAIN_OUT);
+		left.at[15] = 46 << 2 | (frame.at[15] & 3);
+		frame_mend(&left);
+		assert_int_equal(fake.device[1].n_sent, 1);
+		expect_bytes(fake.device[1].sent[0], &left);
+		assert_int_equal(fake.device[3].n_sent, 1);
+		expect_bytes(fake.device[3].sent[0], &frame);
+	}
+}
+
+static void packets_of_one_burst_are_judged_each_by_its_list(void **state)
+{
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		reset(fake_variants[v]);
+		use_rules(TAGGED_IN, ACL_IN, false,
+			(const char *[]){"deny udp to 10.1.2.0/28 name some", "permit", NULL});
+		const uint64_t before = n_counted(1), rest = n_counted(2);
+
+		for (unsigned i = 0; i < BURST_MAX; i++) {
+			char dst[16];
+
+			snprintf(dst, sizeof(dst), "10.1.2.%u", i);
+			const struct bytes frame = frame_on(i % 2 ? TAGGED_IN : PLAIN_IN, dst);
+
+			fake_receive(0, &frame);
+		}
+		fake_run();
+		assert_int_equal(n_with(VERDICT_ACL_DENIED), 8);
+		assert_int_equal(fake.device[1].n_sent, BURST_MAX - 8);
+		assert_int_equal(n_counted(1) - before, 8);
+		assert_int_equal(n_counted(2) - rest, 24);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_packet_obeys_the_list_of_its_interface),
+		cmocka_unit_test(without_lists_nothing_is_judged),
+		cmocka_unit_test(options_are_judged_before_linux_gets_them),
+		cmocka_unit_test(linux_does_not_forward_around_the_output_list),
+		cmocka_unit_test(what_cannot_be_parsed_is_dropped),
+		cmocka_unit_test(without_taps_rejected_packets_are_dropped),
+		cmocka_unit_test(marks_are_written_and_mirrors_sent),
+		cmocka_unit_test(packets_of_one_burst_are_judged_each_by_its_list),
+	};
+
+	return cmocka_run_group_tests(tests, open_lists, close_lists);
+}
