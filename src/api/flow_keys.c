@@ -138,6 +138,8 @@ const char *flow_refusal_text(int result)
 		return "the table is full";
 	case -ENOMEM:
 		return "there is not enough memory for its counters";
+	case -E2BIG:
+		return "too many flows have 549,755,813,888 packets or more";
 	default:
 		return "its values are out of range";
 	}

@@ -288,7 +288,10 @@ static void an_action_means_the_same_during_a_save(void **state)
 	for (uint32_t key = 0; key < N; key++)
 		assert_int_equal(set(table, FLOW_ADD, key, one), 0);
 	flow_action_unuse(table, one);
-	struct flow_save *save = flow_save_open(table, path, describe, table, NULL);
+	const struct flow_save_settings settings = {.path = path,
+		.describe = describe,
+		.ctx = table};
+	struct flow_save *save = flow_save_open(table, &settings, NULL);
 	assert_int_equal(flow_save_step(save, TESTING_HZ, 1, NULL), 1);
 	const uint32_t two = use(table, 2);
 	for (uint32_t key = 0; key < N; key++)

@@ -3,8 +3,8 @@
 #include "flow/table.h"
 
 // A turn of the hand starts every two ticks (at most a quarter of a second). Each block is visited
-// once in an hour at least, so that counters that overflow are noted.
-enum { TURN_TICKS = 2, HORIZON_TICKS = 3600 * 8 };
+// once in an hour at least, so that counters that overflow are noted; and more often if some did.
+enum { TURN_TICKS = 2, HORIZON_TICKS = 3600 * 8, CARRIED_TICKS = 300 * 8 };
 
 // The work of one slice, in flows looked at: well below a millisecond. Skipping a block, and ending
 // a flow, in the same unit.
@@ -107,8 +107,10 @@ static unsigned visit(struct flow_table *table, uint32_t block, uint32_t tick)
 			continue;
 		uint64_t any;
 		const uint32_t due = due_of(table, flow, tick, &any);
-		if (unlikely(any >> 63))
-			carry_note(table, flow);
+		if (unlikely(any >> 63 || table->life[flow] & LIFE_CARRIED)) {
+			carry_follow(table, flow);
+			next = is_before(next, tick + CARRIED_TICKS) ? next : tick + CARRIED_TICKS;
+		}
 		if (!is_before(tick, due))
 			ended[n++] = flow;
 		else if (is_before(due, next))
@@ -127,7 +129,6 @@ static bool is_turning(struct flow_table *table, uint32_t tick)
 	if (is_before(tick, table->turn_tick + TURN_TICKS))
 		return false;
 	table->turn_tick = tick;
-	carry_follow(table);
 	return true;
 }
 

@@ -310,6 +310,32 @@ static void blocks_in_which_nothing_is_due_are_left_out(void **state)
 	destroy(&bench);
 }
 
+// As a file may have it; each would be looked for among all the others.
+static void flows_that_start_with_many_packets_are_found_at_once(void **state)
+{
+	enum { N = FLOW_MAX_CARRIES + 1 };
+	struct bench bench = make(testing_settings(N, 0, 2), cycles(1000));
+	struct flow_change change = {.op = FLOW_ADD, .action = 1, .packets = FLOW_MAX_PACKETS};
+	struct flow_info info;
+
+	for (uint32_t i = 0; i < N - 1; i++) {
+		change.key = testing_key(4, i);
+		assert_int_equal(testing_change(bench.table, &change, bench.log->now), 0);
+	}
+	change.key = testing_key(4, N - 1);
+	assert_int_equal(testing_change(bench.table, &change, bench.log->now), -E2BIG);
+	bench.table->settings.ended = NULL; // the log is too small
+	change.op = FLOW_DELETE;
+	for (uint32_t i = 0; i < N - 1; i++) {
+		change.key = testing_key(4, i);
+		assert_true(flow_find(bench.table, &change.key, bench.log->now, &info));
+		assert_int_equal(info.packets, FLOW_MAX_PACKETS);
+		assert_int_equal(testing_change(bench.table, &change, bench.log->now), 0);
+	}
+	assert_int_equal(bench.table->carries.n, 0);
+	destroy(&bench);
+}
+
 static void counters_go_on_beyond_40_bits(void **state)
 {
 	struct bench bench = make(testing_settings(10, 0, 2), cycles(1000));
@@ -359,6 +385,7 @@ int main(void)
 		cmocka_unit_test(a_flow_may_have_been_idle_when_it_is_added),
 		cmocka_unit_test(all_flows_may_end_at_once),
 		cmocka_unit_test(blocks_in_which_nothing_is_due_are_left_out),
+		cmocka_unit_test(flows_that_start_with_many_packets_are_found_at_once),
 		cmocka_unit_test(counters_go_on_beyond_40_bits),
 	};
 

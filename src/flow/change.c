@@ -49,8 +49,7 @@ void change_free(void *ctx, struct rcu_block block)
 		info.reason = ending->reason;
 		table->settings.ended(table->settings.ctx, &info);
 	}
-	if (unlikely(table->n_carries))
-		carry_forget(table, ending->flow);
+	carry_forget(table, ending->flow);
 	index->n_ending--;
 	number_give(table, ending->flow);
 	flow_action_unuse(table, ending->action);
@@ -78,7 +77,7 @@ void change_end(struct flow_table *table, struct index *index, struct place plac
 }
 
 // idle_ms: of a flow that was idle already.
-static uint32_t life_word(const struct flow_table *table, const struct flow_change *change,
+static void set_life(struct flow_table *table, uint32_t flow, const struct flow_change *change,
 	uint32_t idle_ms)
 {
 	const uint32_t tick = flow_tick(&table->view, table->now);
@@ -88,7 +87,8 @@ static uint32_t life_word(const struct flow_table *table, const struct flow_chan
 		at = tick + age_ticks(table, change->lasts_ms);
 	else if (idle_ms)
 		at = tick - age_ticks(table, idle_ms) + 1;
-	return (uint32_t)change->life << LIFE_SHIFT | LIFE_ALIVE | (at & LIFE_TICK);
+	table->life[flow] = (table->life[flow] & LIFE_CARRIED) |
+	                    (uint32_t)change->life << LIFE_SHIFT | LIFE_ALIVE | (at & LIFE_TICK);
 }
 
 // The flow as workers will see it; they cannot find it yet.
@@ -97,7 +97,7 @@ static struct entry prepare(struct flow_table *table, const struct flow_change *
 {
 	struct entry entry = {.flow = flow, .action = change->action, .tag = hash_tag(hash)};
 
-	table->life[flow] = life_word(table, change, change->idle_ms);
+	set_life(table, flow, change, change->idle_ms);
 	if (change->packets) {
 		const uint32_t tick = flow_tick(&table->view, table->now);
 		const uint32_t seen = tick - age_ticks(table, change->idle_ms) + 1;
@@ -149,7 +149,7 @@ static int replace(struct flow_table *table, struct index *index, struct place p
 {
 	const struct entry entry = place_get(table, index, place);
 
-	table->life[entry.flow] = life_word(table, change, 0);
+	set_life(table, entry.flow, change, 0);
 	age_expect(table, entry.flow,
 		age_due(table, entry.flow, flow_tick(&table->view, table->now)));
 	if (entry.action == change->action)

@@ -1,9 +1,9 @@
 // Sums of the workers' counters. A worker's counter of packets has 40 bits; what goes beyond is
 // known from the changes of its top bit, each of which takes hours. Control thread.
-#include "base/vector.h"
 #include "flow/table.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 enum { COUNTER_BITS = 64 - FLOW_SEEN_BITS };
 
@@ -17,12 +17,29 @@ static const uint64_t *counter_of(const struct flow_table *table, uint32_t flow,
 	return &table->view.count[worker][flow].packets_and_seen;
 }
 
+// The flow's number is its hash. Flows that have none are not looked up.
 static struct carry *find_carry(const struct flow_table *table, uint32_t flow, unsigned worker)
 {
-	for (size_t i = 0; i < table->n_carries; i++)
-		if (table->carry[i].flow == flow && table->carry[i].worker == worker)
-			return &table->carry[i];
-	return NULL;
+	struct carry *carry = NULL;
+
+	if (table->life[flow] & LIFE_CARRIED)
+		carry = hash_table_find(&table->carries, flow);
+	while (carry && carry->worker != worker)
+		carry = hash_table_find_next(&carry->node);
+	return carry;
+}
+
+static int add_carry(struct flow_table *table, uint32_t flow, unsigned worker, uint64_t n_changes)
+{
+	if (table->carries.n == FLOW_MAX_CARRIES)
+		return -E2BIG;
+	struct carry *carry = malloc(sizeof(*carry));
+	if (!carry)
+		return -ENOMEM;
+	*carry = (struct carry){.worker = worker, .was_set = n_changes & 1, .n_changes = n_changes};
+	hash_table_insert(&table->carries, &carry->node, flow);
+	table->life[flow] |= LIFE_CARRIED;
+	return 0;
 }
 
 static uint64_t packets_of(const struct flow_table *table, uint32_t flow, unsigned worker,
@@ -54,50 +71,34 @@ int carry_start(struct flow_table *table, uint32_t flow, uint64_t packets)
 {
 	const uint64_t n_changes = packets >> (COUNTER_BITS - 1);
 
-	if (!n_changes)
-		return 0;
-	if (vector_reserve(&table->carry, &table->carry_capacity, table->n_carries + 1,
-		    sizeof(*table->carry)))
-		return -ENOMEM;
-	table->carry[table->n_carries++] =
-		(struct carry){.flow = flow, .was_set = n_changes & 1, .n_changes = n_changes};
-	return 0;
+	return n_changes ? add_carry(table, flow, 0, n_changes) : 0;
 }
 
-void carry_note(struct flow_table *table, uint32_t flow)
+void carry_follow(struct flow_table *table, uint32_t flow)
 {
 	for (unsigned worker = 0; worker < table->settings.n_workers; worker++) {
-		if (!(load(counter_of(table, flow, worker)) >> 63) ||
-			find_carry(table, flow, worker))
-			continue;
-		// Without memory for it, it is noted by one of the next visits.
-		if (vector_reserve(&table->carry, &table->carry_capacity, table->n_carries + 1,
-			    sizeof(*table->carry)))
-			return;
-		table->carry[table->n_carries++] = (struct carry){.flow = flow,
-			.worker = worker,
-			.was_set = true,
-			.n_changes = 1};
-	}
-}
+		const bool is_set = load(counter_of(table, flow, worker)) >> 63;
+		struct carry *carry = find_carry(table, flow, worker);
 
-void carry_follow(struct flow_table *table)
-{
-	for (size_t i = 0; i < table->n_carries; i++) {
-		struct carry *carry = &table->carry[i];
-		const bool is_set = load(counter_of(table, carry->flow, carry->worker)) >> 63;
-
-		carry->n_changes += is_set != carry->was_set;
-		carry->was_set = is_set;
+		if (carry) {
+			carry->n_changes += is_set != carry->was_set;
+			carry->was_set = is_set;
+		} else if (is_set) {
+			// If it is not possible, one of the next visits tries again.
+			add_carry(table, flow, worker, 1);
+		}
 	}
 }
 
 void carry_forget(struct flow_table *table, uint32_t flow)
 {
-	size_t n_kept = 0;
+	struct carry *carry;
 
-	for (size_t i = 0; i < table->n_carries; i++)
-		if (table->carry[i].flow != flow)
-			table->carry[n_kept++] = table->carry[i];
-	table->n_carries = n_kept;
+	if (!(table->life[flow] & LIFE_CARRIED))
+		return;
+	while ((carry = hash_table_find(&table->carries, flow))) {
+		hash_table_remove(&table->carries, &carry->node);
+		free(carry);
+	}
+	table->life[flow] &= ~LIFE_CARRIED;
 }

@@ -497,6 +497,72 @@ static void saving_to_a_pipe_that_nobody_reads_is_refused(void **state)
 	flow_destroy(table);
 }
 
+static void write_file(const char *name, const char *text, size_t n)
+{
+	const int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_int_equal(write(fd, text, n), n);
+	close(fd);
+}
+
+static void expect_file(const char *name, const char *wanted)
+{
+	char text[16] = "";
+	const int fd = open(name, O_RDONLY);
+
+	assert_int_equal(read(fd, text, sizeof(text) - 1), strlen(wanted));
+	assert_string_equal(text, wanted);
+	close(fd);
+}
+
+static void what_has_the_name_of_an_incomplete_file_stays(void **state)
+{
+	struct flow_table *table = filled(5, 100);
+	struct error error;
+	char other[80];
+
+	snprintf(other, sizeof(other), "%s/other", folder);
+	write_file(other, "mine", 4);
+	assert_int_equal(symlink(other, new_path), 0);
+	assert_null(flow_save_open(table, &save_settings, &error));
+	assert_non_null(strstr(error.text, "flows.new: it exists; if nothing else needs it"));
+	expect_file(other, "mine");
+	assert_int_equal(unlink(new_path), 0); // it is still there
+	assert_int_equal(rename(other, new_path), 0);
+	assert_null(flow_save_open(table, &save_settings, &error));
+	expect_file(new_path, "mine");
+	assert_int_equal(unlink(new_path), 0);
+	// One that is being written is not removed, but one whose program was killed.
+	struct flow_save *saving = flow_save_open(table, &save_settings, &error);
+	assert_non_null(saving);
+	assert_null(flow_save_open(table, &save_settings, &error));
+	flow_save_close(saving);
+	assert_int_equal(access(new_path, F_OK), -1);
+	write_file(new_path, (char[100]){[99] = 1}, 100);
+	save(table, TESTING_HZ);
+	flow_destroy(table);
+}
+
+static void a_file_that_was_replaced_meanwhile_is_not_removed(void **state)
+{
+	struct flow_table *table = filled(5, 100);
+	struct error error;
+	struct flow_save *saving = flow_save_open(table, &save_settings, &error);
+	int more;
+
+	assert_int_equal(unlink(new_path), 0);
+	write_file(new_path, "mine", 4);
+	do
+		more = flow_save_step(saving, TESTING_HZ, WALL_MS, &error);
+	while (more > 0);
+	assert_int_equal(more, -EEXIST);
+	assert_non_null(strstr(error.text, "flows.new has been replaced by another file"));
+	flow_save_close(saving);
+	expect_file(new_path, "mine");
+	assert_int_equal(unlink(new_path), 0);
+	flow_destroy(table);
+}
+
 // One flow with a high number: a step looks at a bounded number of others.
 static void a_table_that_is_nearly_empty_is_saved_in_slices(void **state)
 {
@@ -546,6 +612,8 @@ int main(void)
 		cmocka_unit_test(the_flows_of_a_file_are_deleted),
 		cmocka_unit_test(flows_follow_their_vrf),
 		cmocka_unit_test(saving_to_a_pipe_that_nobody_reads_is_refused),
+		cmocka_unit_test(what_has_the_name_of_an_incomplete_file_stays),
+		cmocka_unit_test(a_file_that_was_replaced_meanwhile_is_not_removed),
 		cmocka_unit_test(a_table_that_is_nearly_empty_is_saved_in_slices),
 		cmocka_unit_test(the_checksum_is_crc32c),
 	};

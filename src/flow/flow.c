@@ -203,7 +203,8 @@ struct flow_table *flow_create(const struct flow_settings *settings, uint64_t no
 		goto no_memory;
 	table->settings = *settings;
 	table->now = now;
-	if (allocate_pieces(table) || actions_open(&table->actions))
+	if (allocate_pieces(table) || actions_open(&table->actions) ||
+		hash_table_init(&table->carries, FIRST_CARRIES))
 		goto no_memory;
 	if (hash_draw_secret(&table->view.secret)) {
 		error_set(error, -EIO, "Linux has no random numbers for the hash of flows");
@@ -225,7 +226,7 @@ void flow_destroy(struct flow_table *table)
 		return;
 	free_pieces(table);
 	actions_close(&table->actions);
-	free(table->carry);
+	hash_table_free(&table->carries, free);
 	pages_free(table, sizeof(*table));
 }
 

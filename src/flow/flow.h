@@ -19,6 +19,7 @@ enum {
 	FLOW_MAX = (1 << 26) - 1, // flows of both families together
 	FLOW_ACTIONS = 1 << 22,   // numbers of actions are 1 to FLOW_ACTIONS - 1
 	FLOW_TIMEOUTS = 8,
+	FLOW_MAX_CARRIES = 1 << 18, // counters, by flow and worker, of 2^39 packets or more
 	FLOW_MAX_LASTS_MS = 4 * 86400 * 1000, // longest timeout, and latest end
 	FLOW_RECORD_BYTES = 64,               // of a file
 };
@@ -128,7 +129,7 @@ struct flow_change {
 // Applies changes one by one, in order; each is seen by workers at once. result[i]: 0, or -EEXIST,
 // -ENOENT, -ENOSPC (full: there is neither a number nor a line for it; nothing has changed),
 // -EINVAL (an action that is not in use, life or time out of range, packets above
-// FLOW_MAX_PACKETS).
+// FLOW_MAX_PACKETS), -E2BIG (there are FLOW_MAX_CARRIES already), -ENOMEM.
 // Returns how many were applied. May wait for workers for a moment if many flows have ended.
 // Control thread.
 size_t flow_change(struct flow_table *table, const struct flow_change change[], size_t n,

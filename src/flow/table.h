@@ -1,6 +1,7 @@
 // The parts of a flow table. Control thread.
 #pragma once
 
+#include "base/hash_table.h"
 #include "flow/actions.h"
 #include "flow/flow.h"
 #include "flow/layout.h"
@@ -33,15 +34,16 @@ struct ending {
 // By flow number: how it ends. The tick is the one at which it was added; of a fixed end, the one
 // at which it ends.
 enum { LIFE_TICK_BITS = 24, LIFE_TICK = (1 << LIFE_TICK_BITS) - 1 };
-enum { LIFE_ALIVE = 1 << 24, LIFE_SHIFT = 28 };
+enum { LIFE_ALIVE = 1 << 24, LIFE_CARRIED = 1 << 25, LIFE_SHIFT = 28 };
 
 // Flows are visited in blocks; a block is not visited before anything in it may be due.
 enum { BLOCK_FLOWS = 512 };
 
 // A flow with so many packets on a worker that their number does not fit into its counter: how
-// often the counter's top bit has changed.
+// often the counter's top bit has changed. LIFE_CARRIED tells which flows have one.
+enum { FIRST_CARRIES = 1 << 6 };
 struct carry {
-	uint32_t flow;
+	struct hash_node node; // the hash is the flow's number
 	uint16_t worker;
 	bool was_set;
 	uint64_t n_changes;
@@ -79,8 +81,7 @@ struct flow_table {
 	struct ending *ending; // beside the flows of `defer`
 	uint32_t ending_head, ending_tail;
 	uint64_t now; // of the latest call that passed it
-	struct carry *carry;
-	size_t n_carries, carry_capacity;
+	struct hash_table carries;
 	uint64_t n_added, n_ended[FLOW_REACHED_END + 1];
 	struct step steps[MAX_STEPS];
 };
@@ -177,12 +178,11 @@ struct count_sum {
 	uint64_t packets, bytes;
 };
 struct count_sum count_sum(const struct flow_table *table, uint32_t flow);
-// For a flow that starts with so many packets on worker 0. 0, or -ENOMEM.
+// For a flow that starts with so many packets on worker 0. 0, -ENOMEM or -E2BIG.
 int carry_start(struct flow_table *table, uint32_t flow, uint64_t packets);
-// Notes counters of a flow whose top bit is set. / Looks at all that were noted before; to be
-// called several times in an hour, as are counters to be noted.
-void carry_note(struct flow_table *table, uint32_t flow);
-void carry_follow(struct flow_table *table);
+// Notes counters of a flow whose top bit has changed; to be called at least once in an hour if it
+// is LIFE_CARRIED or the top bit of a counter is set.
+void carry_follow(struct flow_table *table, uint32_t flow);
 void carry_forget(struct flow_table *table, uint32_t flow);
 
 // change.c

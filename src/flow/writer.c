@@ -2,6 +2,8 @@
 // of what both use is the control thread's; `lock` protects all of it but the chunks.
 #include "flow/writer.h"
 
+#include "flow/flow.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct writer {
@@ -52,6 +56,15 @@ static int write_all(const struct writer *writer, const void *from, size_t n, st
 	return 0;
 }
 
+// Whether the name still belongs to the file that was created.
+static bool has_name(const struct writer *writer)
+{
+	struct stat file, named;
+
+	return !fstat(writer->fd, &file) && !lstat(writer->new_path, &named) &&
+	       file.st_dev == named.st_dev && file.st_ino == named.st_ino;
+}
+
 // Its first bytes, now that they are known; then it gets its name.
 static int complete(const struct writer *writer, struct error *error)
 {
@@ -62,6 +75,9 @@ static int complete(const struct writer *writer, struct error *error)
 		return err;
 	if (fdatasync(writer->fd))
 		return fail(writer, "write", error);
+	if (!has_name(writer))
+		return error_set(error, -EEXIST, "%s has been replaced by another file",
+			writer->new_path);
 	return rename(writer->new_path, writer->path) ? fail(writer, "rename", error) : 0;
 }
 
@@ -121,15 +137,49 @@ static int start(struct writer *writer)
 	return -err;
 }
 
+// Whether a file is what a program that was killed has left: its first bytes are not written yet,
+// or all of it is, and nobody writes it.
+static bool is_left_over(int fd)
+{
+	uint8_t first[WRITER_HEAD_BYTES] = {0}, any = 0;
+	struct stat status;
+
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+		flock(fd, LOCK_EX | LOCK_NB) || pread(fd, first, sizeof(first), 0) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(first); i++)
+		any |= first[i];
+	return !any || flow_file_begins(fd);
+}
+
+static void remove_left_over(const struct writer *writer)
+{
+	// Neither follows a link nor waits for the other end of a pipe.
+	const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	const int fd = open(writer->new_path, flags);
+
+	if (fd < 0)
+		return;
+	if (is_left_over(fd))
+		unlink(writer->new_path);
+	close(fd);
+}
+
+// Whatever else has the name stays as it is: others may choose the path.
 static int open_file(struct writer *writer, struct error *error)
 {
-	// Does not wait for a reader if it is a pipe.
-	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
 
+	remove_left_over(writer);
 	writer->fd = open(writer->new_path, flags, 0600);
+	if (writer->fd < 0 && errno == EEXIST)
+		return error_set(error, -EEXIST,
+			"cannot create %s: it exists; if nothing else needs it, remove it",
+			writer->new_path);
 	if (writer->fd < 0)
 		return fail(writer, "create", error);
 	writer->is_created = true;
+	flock(writer->fd, LOCK_EX | LOCK_NB); // so that it is not taken for a file left over
 	if (lseek(writer->fd, WRITER_HEAD_BYTES, SEEK_SET) < 0)
 		return fail(writer, "write", error);
 	return 0;
@@ -216,10 +266,10 @@ void writer_close(struct writer *writer)
 		pthread_mutex_unlock(&writer->lock);
 		pthread_join(writer->thread, NULL);
 	}
+	if (writer->is_created && writer->result && has_name(writer))
+		unlink(writer->new_path);
 	if (writer->fd >= 0)
 		close(writer->fd);
-	if (writer->is_created && writer->result)
-		unlink(writer->new_path);
 	pthread_cond_destroy(&writer->changed);
 	pthread_mutex_destroy(&writer->lock);
 	free(writer->new_path);

@@ -11,8 +11,9 @@ struct writer;
 
 enum { WRITER_CHUNK_BYTES = 128 << 10, WRITER_CHUNKS = 16, WRITER_HEAD_BYTES = 64 };
 
-// Creates the file PATH.new; its first WRITER_HEAD_BYTES are left out until writer_finish. NULL
-// with `error` set. Owner: caller. All functions: one thread.
+// Creates the file PATH.new, after removing one that a killed program left incomplete; any other
+// file, link or pipe of that name is refused, and stays. Its first WRITER_HEAD_BYTES are left out
+// until writer_finish. NULL with `error` set. Owner: caller. All functions: one thread.
 struct writer *writer_open(const char *path, struct error *error);
 // Where to put the next WRITER_CHUNK_BYTES at most. NULL: the disk is behind; try later.
 void *writer_space(struct writer *writer);
