@@ -86,7 +86,7 @@ static const char EXAMPLE[] =
 	"#   missing: route            # packets of no flow; or drop (live)\n"
 	"#   timeouts: [30, 300]       # seconds, up to 8: after which idle flows end (live)\n"
 	"#   file: /var/lib/dl3/flows  # loaded at start if it exists; flows.save writes it "
-        "(live)\n"
+	"(live)\n"
 	"#   ended_file: /var/log/dl3/ended # gets a line for each flow that has ended (live)\n"
 	"\n"
 	"# Access lists: the first rule that matches decides. See dl3 acl show. All of it: live.\n"

@@ -14,7 +14,8 @@
 #define BASE                                                                                       \
 	"workers: [{core: 1, queues: [a/0]}]\nmemory: {mib: 64}\neal: {args: [-v], plugins: "      \
 	"[p]}\n"                                                                                   \
-	"control: {socket: /s, group: g}\nflow: {ipv4: 64, timeouts: [30]}\nburst: 32\nroutes: [10.0.0.0/8 dev a]\n"                 \
+	"control: {socket: /s, group: g}\nflow: {ipv4: 64, timeouts: [30]}\nburst: 32\nroutes: "   \
+	"[10.0.0.0/8 dev a]\n"                                                                     \
 	"ports:\n  - {name: a, device: x, mtu: 1500, queues: 1, rx_descriptors: 64, "              \
 	"tx_descriptors: 64}\n"                                                                    \
 	"  - {name: b, device: y, mode: xconnect, to: a}\n"
