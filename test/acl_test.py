@@ -18,7 +18,10 @@ SETTINGS: dict[str, Any] = {
 NO_DNS = {"name": "no-dns", "do": "deny", "protocol": "udp", "to": "10.2.1.0/24", "to_port": 53}
 ACL: dict[str, Any] = {
     "lists": {"edge": [NO_DNS, "permit udp name rest"], "out": ["deny to 10.2.9.0/24"]},
-    "use": [{"interface": "a", "direction": "in", "list": "edge"}, {"interface": "b", "direction": "out", "list": "out"}],
+    "use": [
+        {"interface": "a", "direction": "in", "list": "edge"},
+        {"interface": "b", "direction": "out", "list": "out"},
+    ],
 }
 DENIED, PERMITTED = ip4("10.2.1.1"), ip4("10.2.2.1")
 
@@ -95,7 +98,10 @@ def rules_come_from_a_file_of_their_own(wired: WiredForwarder) -> None:
         ({"lists": {"edge": ["deny tcp port 99999"]}}, r"list 'edge', rules\[0\]: invalid to_port \"99999\""),
         ({"lists": {"edge": [{"do": "deny", "proto": "tcp"}]}}, "unknown key 'proto' of a rule"),
         ({"lists": {"edge": None}}, "interface 'a' uses list 'edge', which does not exist"),
-        ({"lists": {"edge": ["deny"]}, "use": [{"interface": "a", "direction": "up", "list": "edge"}]}, "expected in or out"),
+        (
+            {"lists": {"edge": ["deny"]}, "use": [{"interface": "a", "direction": "up", "list": "edge"}]},
+            "expected in or out",
+        ),
         ({"lists": {"edge": ["deny name x", "deny udp name x"]}}, "two rules have the name 'x'"),
     ],
 )
@@ -122,7 +128,10 @@ def a_check_names_the_rule_and_why_others_differ(wired: WiredForwarder) -> None:
 
 
 def linux_sends_icmp_about_rejected_packets_and_does_not_forward_them() -> None:
-    acl = {"lists": {"edge": ["reject udp to 10.2.1.0/24 name no"]}, "use": [{"interface": "a", "direction": "in", "list": "edge"}]}
+    acl = {
+        "lists": {"edge": ["reject udp to 10.2.1.0/24 name no"]},
+        "use": [{"interface": "a", "direction": "in", "list": "edge"}],
+    }
     with WiredForwarder([Port("a"), Port("b")], linux={}, acl=acl) as wired:
         taps = wired.dl3d.taps
         for i, port in enumerate("ab"):
