@@ -61,9 +61,9 @@ static void read_keys(const struct burst *b, const struct acl_list *list,
 	}
 }
 
-static enum verdict verdict_of(enum acl_verb verb)
+static enum verdict verdict_of(enum acl_effect effect)
 {
-	switch (verb) {
+	switch (effect) {
 	case ACL_PERMIT:
 		return VERDICT_FORWARD;
 	case ACL_REJECT:
@@ -82,7 +82,7 @@ static enum verdict decide(struct worker *w, const struct burst *b, uint16_t i,
 	if (!rule && key->is_local)
 		return VERDICT_FORWARD;
 	acl_count_packet(w->acls->count[w->io->id], action, b->length[i]);
-	return verdict_of(action->verb);
+	return verdict_of(action->effect);
 }
 
 // The packet leaves with this DSCP, or another interface gets a copy of it.
