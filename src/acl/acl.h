@@ -31,20 +31,20 @@ struct acl_rule {
 	char name[ACL_NAME_MAX];     // "": its number
 	struct wire_prefix from, to; // family 0: any address
 	uint8_t family;              // 4, 6, or 0: both
-	uint8_t verb;                // enum acl_verb
+	uint8_t effect;              // enum acl_effect
 	uint16_t protocol;           // or ACL_ANY_PROTOCOL
 	struct acl_range from_port, to_port, icmp_type, icmp_code, dscp;
 	uint8_t tcp_flags, tcp_mask; // mask 0: any
 	uint8_t fragments;           // set of 1 << enum wire_fragment_class
 	bool is_local;
-	bool has_verb;
+	bool has_effect;
 	uint8_t mark;              // DSCP to be set, or ACL_KEEP_DSCP
 	char mirror[ACL_NAME_MAX]; // interface; "": none
 };
 
 // A rule without conditions. / Sets what `key` says, by its text: keys and values as in the
 // configuration file (docs/guide). / Completes a rule that has all its keys, and checks it. / Reads
-// a whole rule: "VERB [PROTOCOL] [KEY VALUE]... [local]". 0, or -EINVAL with `error` set. Any
+// a whole rule: "EFFECT [PROTOCOL] [KEY VALUE]... [local]". 0, or -EINVAL with `error` set. Any
 // thread.
 void acl_rule_start(struct acl_rule *rule);
 int acl_rule_set(struct acl_rule *rule, const char *key, const char *value, struct error *error);
@@ -52,7 +52,7 @@ int acl_rule_end(struct acl_rule *rule, struct error *error);
 int acl_rule_parse(struct acl_rule *rule, const char *text, struct error *error);
 // Writes the rule in that text form, of at most ACL_RULE_TEXT bytes; returns `text`. Any thread.
 const char *acl_rule_print(const struct acl_rule *rule, char *text);
-const char *acl_verb_word(enum acl_verb verb);
+const char *acl_effect_word(enum acl_effect effect);
 
 // A list as configured.
 struct acl_source {

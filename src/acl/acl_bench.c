@@ -33,8 +33,8 @@ static struct wire_prefix draw_prefix(bool is_ip6, uint64_t *random)
 static void draw_rule(struct acl_rule *rule, bool is_ip6, uint64_t *random)
 {
 	acl_rule_start(rule);
-	rule->has_verb = true;
-	rule->verb = testing_random(random) % 2;
+	rule->has_effect = true;
+	rule->effect = testing_random(random) % 2;
 	rule->from = draw_prefix(is_ip6, random);
 	rule->to = draw_prefix(is_ip6, random);
 	rule->protocol = testing_random(random) % 4 ? WIRE_PROTO_TCP : WIRE_PROTO_UDP;

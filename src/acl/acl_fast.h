@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum acl_direction { ACL_IN, ACL_OUT, ACL_DIRECTIONS };
-enum acl_verb { ACL_PERMIT, ACL_DENY, ACL_REJECT, ACL_PUNT, ACL_VERBS };
+enum acl_effect { ACL_PERMIT, ACL_DENY, ACL_REJECT, ACL_PUNT, ACL_EFFECTS };
 enum { ACL_KEEP_DSCP = 64, ACL_NO_MIRROR = 0xffff };
 enum { ACL_BURST = 64, ACL_MAX_WORKERS = 128, ACL_MAX_IFACES = 1 << 16 };
 
@@ -31,7 +31,7 @@ _Static_assert(sizeof(struct acl_key) == 44, "no padding: groups of four bytes")
 struct acl_action {
 	uint32_t counter; // its index in the counters of workers
 	uint16_t mirror;  // interface that gets a copy of each packet, or ACL_NO_MIRROR
-	uint8_t verb;     // enum acl_verb
+	uint8_t effect;   // enum acl_effect
 	uint8_t dscp;     // to be set: 0 to 63, or ACL_KEEP_DSCP
 };
 

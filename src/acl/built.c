@@ -22,9 +22,9 @@ static int take_counters(struct built *built, struct counters *counters)
 		built->action[i] = (struct acl_action){
 			.counter = built->counter[i]->index,
 			.mirror = ACL_NO_MIRROR,
-			.verb = rule                  ? rule->verb
-		                : source->denies_rest ? ACL_DENY
-		                                      : ACL_PERMIT,
+			.effect = rule                  ? rule->effect
+		                  : source->denies_rest ? ACL_DENY
+		                                        : ACL_PERMIT,
 			.dscp = rule ? rule->mark : ACL_KEEP_DSCP,
 		};
 		built->list.has_local |= rule && rule->is_local;

@@ -56,7 +56,7 @@ struct key {
 
 static const struct key keys[] = {
 	{"name", NAME, AT(name), .expected = "1 to 31 letters, digits, '-', '_' or '.'"},
-	{"do", WORD, AT(verb), .words = &acl_verbs, .expected = "permit, deny, reject or punt"},
+	{"do", WORD, AT(effect), .words = &acl_effects, .expected = "permit, deny, reject or punt"},
 	{"family", WORD, AT(family), .words = &acl_families, .expected = "ipv4 or ipv6"},
 	{"protocol", PROTOCOL, AT(protocol),
 		.expected =
@@ -222,7 +222,7 @@ int acl_rule_set(struct acl_rule *rule, const char *key, const char *value, stru
 	if (read_value(rule, &keys[i], value))
 		return error_set(error, -EINVAL, "invalid %s \"%.60s\": expected %s", key, value,
 			keys[i].expected);
-	rule->has_verb |= keys[i].offset == AT(verb);
+	rule->has_effect |= keys[i].offset == AT(effect);
 	return 0;
 }
 
@@ -275,7 +275,7 @@ int acl_rule_end(struct acl_rule *rule, struct error *error)
 		err = check_transport(rule, error);
 	if (err)
 		return err;
-	if (!rule->has_verb)
+	if (!rule->has_effect)
 		return error_set(error, -EINVAL,
 			"what to do is missing: add do: permit, deny, reject or punt");
 	if (!rule_asks_transport(rule))

@@ -108,7 +108,7 @@ static void keys_are_set_one_by_one(void **state)
 		"what to do is missing: add do: permit, deny, reject or punt");
 	assert_int_equal(acl_rule_set(&rule, "do", "reject", &error), 0);
 	assert_int_equal(acl_rule_end(&rule, &error), 0);
-	assert_int_equal(rule.verb, ACL_REJECT);
+	assert_int_equal(rule.effect, ACL_REJECT);
 }
 
 int main(void)

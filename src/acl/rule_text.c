@@ -64,9 +64,9 @@ int acl_rule_parse(struct acl_rule *rule, const char *text, struct error *error)
 	return err ? err : acl_rule_end(rule, error);
 }
 
-const char *acl_verb_word(enum acl_verb verb)
+const char *acl_effect_word(enum acl_effect effect)
 {
-	return words_text(&acl_verbs, verb);
+	return words_text(&acl_effects, effect);
 }
 
 // Text that grows; what does not fit is left out.
@@ -134,7 +134,7 @@ const char *acl_rule_print(const struct acl_rule *rule, char *text)
 	struct text out = {text, ACL_RULE_TEXT};
 	const char *protocol = words_text(&acl_protocols, rule->protocol);
 
-	append(&out, "%s", acl_verb_word(rule->verb));
+	append(&out, "%s", acl_effect_word(rule->effect));
 	if (protocol && rule->protocol != ACL_ANY_PROTOCOL)
 		append(&out, " %s", protocol);
 	else if (!protocol)

@@ -106,8 +106,8 @@ static void draw(struct acl_rule *rule, uint64_t *state)
 	const uint8_t family = pick(state, 16) ? 4 + 2 * pick(state, 2) : 0;
 
 	acl_rule_start(rule);
-	rule->has_verb = true;
-	rule->verb = pick(state, ACL_VERBS);
+	rule->has_effect = true;
+	rule->effect = pick(state, ACL_EFFECTS);
 	if (family && pick(state, 8))
 		rule->from = random_prefix(family, state);
 	if (family && pick(state, 8))

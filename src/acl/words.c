@@ -24,7 +24,7 @@ static const struct word protocols_rows[] = {
 	{"ospf", 89},
 };
 
-static const struct word verbs_rows[] = {
+static const struct word effects_rows[] = {
 	{"permit", ACL_PERMIT},
 	{"deny", ACL_DENY},
 	{"reject", ACL_REJECT},
@@ -52,7 +52,7 @@ static const struct word flags_rows[] = {
 static const struct word truths_rows[] = {{"false", 0}, {"true", 1}};
 
 const struct words acl_protocols = {protocols_rows, ARRAY_LEN(protocols_rows)};
-const struct words acl_verbs = {verbs_rows, ARRAY_LEN(verbs_rows)};
+const struct words acl_effects = {effects_rows, ARRAY_LEN(effects_rows)};
 const struct words acl_fragments = {fragments_rows, ARRAY_LEN(fragments_rows)};
 const struct words acl_families = {families_rows, ARRAY_LEN(families_rows)};
 const struct words acl_flags = {flags_rows, ARRAY_LEN(flags_rows)};

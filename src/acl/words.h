@@ -1,4 +1,4 @@
-// The words of rules: protocols, verbs, classes of fragments, families, TCP flags. Any thread.
+// The words of rules: protocols, effects, classes of fragments, families, TCP flags. Any thread.
 #pragma once
 
 #include <stddef.h>
@@ -13,7 +13,7 @@ struct words {
 	const struct word *row;
 	size_t n;
 };
-extern const struct words acl_protocols, acl_verbs, acl_fragments, acl_families, acl_flags,
+extern const struct words acl_protocols, acl_effects, acl_fragments, acl_families, acl_flags,
 	acl_truths;
 
 // The value of a word of `length` bytes; -1: it is not one of them.

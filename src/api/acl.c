@@ -254,7 +254,7 @@ static int read_use(const json_t *json, struct acl_use *use, struct error *error
 	if (!json_is_object(json))
 		return error_set(error, -EINVAL,
 			"expected an object, {\"interface\": ..., \"direction\": ..., \"list\": "
-		        "...}");
+			"...}");
 	int err = rpc_params_read(json, rows, ARRAY_LEN(rows), error);
 
 	if (err)

@@ -178,10 +178,10 @@ json_t *method_acl_check(void *ctx_, const json_t *params, struct error *error)
 	const int number = acl_find(ctx->acls, list->name, &packet);
 	const struct acl_rule *rule = number > 0 ? &list->rule[number - 1] : NULL;
 	const bool is_denied = list->denies_rest && !packet.is_local;
-	const char *verb = rule ? acl_verb_word(rule->verb) : is_denied ? "deny" : "permit";
+	const char *effect = rule ? acl_effect_word(rule->effect) : is_denied ? "deny" : "permit";
 	json_t *number_of = rule ? json_integer(number) : json_null();
 
-	return json_pack("{s:s, s:s, s:o, s:s?, s:s?, s:o}", "list", list->name, "do", verb,
+	return json_pack("{s:s, s:s, s:o, s:s?, s:s?, s:o}", "list", list->name, "do", effect,
 		"number", number_of, "name", rule && rule->name[0] ? rule->name : NULL, "rule",
 		rule ? acl_rule_print(rule, text) : NULL, "before",
 		reasons_json(list, &packet, rule ? (size_t)number - 1 : list->n));

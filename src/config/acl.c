@@ -281,7 +281,6 @@ int acl_read(struct reader *reader, const struct node *node, struct config *conf
 
 	if (rows_is_empty(node))
 		return 0;
-	snprintf(reader->where, sizeof(reader->where), "acl.");
 	int err = rows_read(reader, node, &acl_table, &top);
 
 	if (!err && top.lists)

@@ -30,7 +30,7 @@ static const struct mistake mistakes[] = {
 	{PORTS "acl: {lists: {a: {default: deny}}}",
 		"f.yaml:4: acl.lists.a: expected either rules or file"},
 	{PORTS "acl: {lists: {a: {rules: [], default: drop}}}",
-		"f.yaml:4: acl.lists.default: found \"drop\", expected one of permit/deny"},
+		"f.yaml:4: acl.lists.a.default: found \"drop\", expected one of permit/deny"},
 	{PORTS "acl: {use: [{interface: left, direction: in, list: a}]}",
 		"f.yaml:4: acl: interface 'left' uses list 'a', which does not exist"},
 	{PORTS "acl: {lists: {a: []}, use: [{interface: left, list: a}]}",

@@ -5,13 +5,13 @@
 void datapath_acl_in(struct worker *w, struct burst *b)
 {
 	const struct acl_view *view = acl_live_view(w->acls);
-	struct acl_judgement judgement;
+	struct acl_verdicts verdicts;
 
 	if (likely(!view || !view->has[ACL_IN]))
 		return;
 	if (b->has_one_iif && !acl_view_list(view, ACL_IN, b->iif[0]))
 		return;
-	acl_judge(w, view, b, ACL_IN, &judgement);
-	if (judgement.stopped)
-		acl_stop(w, b, &judgement);
+	acl_judge(w, view, b, ACL_IN, &verdicts);
+	if (verdicts.stopped)
+		acl_stop(w, b, &verdicts);
 }

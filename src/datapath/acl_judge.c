@@ -41,7 +41,7 @@ static bool is_local(const struct burst *b, uint16_t i, enum acl_direction direc
 
 static void read_keys(const struct burst *b, const struct acl_list *list,
 	enum acl_direction direction, uint64_t mask, struct subjects *out,
-	struct acl_judgement *judgement)
+	struct acl_verdicts *verdicts)
 {
 	out->n = 0;
 	for (; mask; mask &= mask - 1) {
@@ -52,8 +52,8 @@ static void read_keys(const struct burst *b, const struct acl_list *list,
 		if (local && !list->has_local)
 			continue;
 		if (unlikely(!read_key(b, i, key))) {
-			judgement->stopped |= 1ull << i;
-			judgement->verdict[i] = VERDICT_ACL_UNPARSABLE;
+			verdicts->stopped |= 1ull << i;
+			verdicts->verdict[i] = VERDICT_ACL_UNPARSABLE;
 			continue;
 		}
 		key->is_local = local;
@@ -61,9 +61,9 @@ static void read_keys(const struct burst *b, const struct acl_list *list,
 	}
 }
 
-static enum verdict verdict_of(enum acl_verb verb)
+static enum verdict verdict_of(enum acl_effect effect)
 {
-	switch (verb) {
+	switch (effect) {
 	case ACL_PERMIT:
 		return VERDICT_FORWARD;
 	case ACL_REJECT:
@@ -82,7 +82,7 @@ static enum verdict decide(struct worker *w, const struct burst *b, uint16_t i,
 	if (!rule && key->is_local)
 		return VERDICT_FORWARD;
 	acl_count_packet(w->acls->count[w->io->id], action, b->length[i]);
-	return verdict_of(action->verb);
+	return verdict_of(action->effect);
 }
 
 // The packet leaves with this DSCP, or another interface gets a copy of it.
@@ -103,7 +103,7 @@ static void set_extras(struct burst *b, uint16_t i, const struct acl_action *act
 }
 
 static void judge_by(struct worker *w, const struct acl_list *list, struct burst *b,
-	enum acl_direction direction, uint64_t mask, struct acl_judgement *out)
+	enum acl_direction direction, uint64_t mask, struct acl_verdicts *out)
 {
 	struct subjects subjects;
 
@@ -134,7 +134,7 @@ static const struct acl_list *list_of(const struct acl_view *view, const struct 
 }
 
 void acl_judge(struct worker *w, const struct acl_view *view, struct burst *b,
-	enum acl_direction direction, struct acl_judgement *out)
+	enum acl_direction direction, struct acl_verdicts *out)
 {
 	uint64_t left = burst_all(b);
 
@@ -154,14 +154,14 @@ void acl_judge(struct worker *w, const struct acl_view *view, struct burst *b,
 	}
 }
 
-void acl_stop(struct worker *w, struct burst *b, const struct acl_judgement *judgement)
+void acl_stop(struct worker *w, struct burst *b, const struct acl_verdicts *verdicts)
 {
-	for (uint64_t rest = judgement->stopped; rest; rest &= rest - 1) {
+	for (uint64_t rest = verdicts->stopped; rest; rest &= rest - 1) {
 		const uint16_t i = __builtin_ctzll(rest);
 
-		burst_drop(w, b, i, judgement->verdict[i]);
+		burst_drop(w, b, i, verdicts->verdict[i]);
 	}
-	burst_keep(b, ~judgement->stopped);
+	burst_keep(b, ~verdicts->stopped);
 }
 
 // Verdicts with which Linux gets packets that it then forwards. Those of redirect have been judged.
@@ -222,11 +222,11 @@ __attribute__((noinline)) void burst_drop_judged(struct worker *w, const struct 
 static enum verdict judge_both(struct worker *w, const struct acl_view *view, struct burst *one,
 	enum verdict verdict)
 {
-	struct acl_judgement judgement;
+	struct acl_verdicts verdicts;
 
-	acl_judge(w, view, one, ACL_IN, &judgement);
-	if (judgement.stopped && judgement.verdict[0] != VERDICT_ACL_PUNTED)
-		return judgement.verdict[0];
+	acl_judge(w, view, one, ACL_IN, &verdicts);
+	if (verdicts.stopped && verdicts.verdict[0] != VERDICT_ACL_PUNTED)
+		return verdicts.verdict[0];
 	if (judge_is_for_router(fib_verdict_load(one->view, one->hop[0])))
 		return verdict;
 	return judge_out(w, view, one, 0, verdict);

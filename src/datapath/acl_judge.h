@@ -4,7 +4,7 @@
 #include "datapath/burst.h"
 
 // Packets that a list has stopped, a bit for each, and their verdicts.
-struct acl_judgement {
+struct acl_verdicts {
 	uint64_t stopped;
 	uint8_t verdict[BURST_MAX];
 };
@@ -12,9 +12,9 @@ struct acl_judgement {
 // Judges the packets of a burst by the lists of their input interfaces, or of those to which their
 // hops lead; counts them, and sets marks and mirrors of those that may pass. `view` is not NULL.
 void acl_judge(struct worker *w, const struct acl_view *view, struct burst *b,
-	enum acl_direction direction, struct acl_judgement *out);
+	enum acl_direction direction, struct acl_verdicts *out);
 // Drops or punts the packet of a burst of one, whose lookup is done: Linux would get it with this
 // verdict, and forward it, so the lists of both of its interfaces judge it first.
 void acl_stop_linuxs(struct worker *w, struct burst *one, enum verdict verdict);
 // Removes the packets that were stopped.
-void acl_stop(struct worker *w, struct burst *b, const struct acl_judgement *judgement);
+void acl_stop(struct worker *w, struct burst *b, const struct acl_verdicts *verdicts);

@@ -6,11 +6,11 @@
 void datapath_acl_out(struct worker *w, struct burst *b)
 {
 	const struct acl_view *view = acl_live_view(w->acls);
-	struct acl_judgement judgement;
+	struct acl_verdicts verdicts;
 
 	if (likely(!view || !view->has[ACL_OUT]))
 		return;
-	acl_judge(w, view, b, ACL_OUT, &judgement);
-	if (judgement.stopped)
-		acl_stop(w, b, &judgement);
+	acl_judge(w, view, b, ACL_OUT, &verdicts);
+	if (verdicts.stopped)
+		acl_stop(w, b, &verdicts);
 }
