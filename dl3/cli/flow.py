@@ -154,13 +154,14 @@ def action_words(action: FlowActionReply | None) -> str | None:
     return action_text(found)
 
 
-def ports_of(flow: FlowId) -> tuple[object, object]:
-    """As cells: without thousands separators; none if the protocol has none."""
-    word = flow.protocol
-    if word in ("icmp", "icmpv6"):
-        return str(flow.src_port), None
-    has_ports = word in ("tcp", "udp", "sctp", "dccp", "udplite")
-    return (str(flow.src_port), str(flow.dst_port)) if has_ports else (None, None)
+def key_words(flow: FlowId) -> str:
+    """'10.0.0.1 10.1.0.1 udp 5000 53 vrf red', as 'dl3 flow find' takes it."""
+    words = [flow.src, flow.dst, str(flow.protocol)]
+    if flow.protocol in ("icmp", "icmpv6"):
+        words.append(str(flow.src_port))
+    elif flow.protocol in ("tcp", "udp", "sctp", "dccp", "udplite"):
+        words += [str(flow.src_port), str(flow.dst_port)]
+    return " ".join(words + (["vrf", flow.vrf] if flow.vrf and flow.vrf != MAIN_VRF else []))
 
 
 def ends_words(flow: Flow) -> str | None:
@@ -170,20 +171,17 @@ def ends_words(flow: Flow) -> str | None:
     return f"in {flow.ends_s:,.0f} s" if flow.ends_s is not None else None
 
 
-COLUMNS = ("source", "destination", "protocol", ">from", ">to", "~action", ">packets", ">bytes", ">idle for", "ends")
-
-
 def flow_row(flow: Flow) -> tuple[object, ...]:
     """A row of the table."""
-    cells = (action_words(flow.action), flow.packets, flow.bytes, f"{flow.idle_for_s:,.1f} s", ends_words(flow))
-    return (flow.src, flow.dst, str(flow.protocol), *ports_of(flow), *cells)
+    cells = (flow.packets, flow.bytes, f"{flow.idle_for_s:,.1f} s", ends_words(flow))
+    return (key_words(flow), action_words(flow.action), *cells)
 
 
 def flows_table(flows: Sequence[Flow]) -> RenderableType:
-    """With a column for VRFs if a flow is in one."""
-    if all(flow.vrf in (None, MAIN_VRF) for flow in flows):
-        return table("", COLUMNS, [flow_row(flow) for flow in flows])
-    return table("", ("VRF", *COLUMNS), [(flow.vrf, *flow_row(flow)) for flow in flows])
+    """One row for each."""
+    return table(
+        "", ("~flow", "~action", ">packets", ">bytes", ">idle for", "~ends"), [flow_row(flow) for flow in flows]
+    )
 
 
 def find(words: Key, socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:

@@ -251,6 +251,6 @@ def show_file(path: Path, after: int, limit: int, as_json: bool) -> None:
     saved = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(file.saved_ms / 1000))
     out.print(f"{path}: {counted(n_all, 'flow')}, saved {saved}", highlight=False, soft_wrap=True)
     if flows:
-        out.print(table("", ("flow", "~action", ">packets", ">bytes", ">idle for", "ends"), map(saved_row, flows)))
+        out.print(table("", ("~flow", "~action", ">packets", ">bytes", ">idle for", "~ends"), map(saved_row, flows)))
     if end < n_all:
         out.print(f"More: --after {end}")

@@ -122,20 +122,8 @@ def a_flow_is_found_or_not(run: Run) -> None:
     done, asked = run([{"found": True, "flow": FLOW}], "flow", "find", *WORDS)
     assert asked == [("flows.find", KEY)]
     header, row = done.stdout.splitlines()
-    assert header.split() == [
-        "source",
-        "destination",
-        "protocol",
-        "from",
-        "to",
-        "action",
-        "packets",
-        "bytes",
-        "idle",
-        "for",
-        "ends",
-    ]
-    assert row.split() == ["10.0.0.1", "10.1.0.1", "udp", "5000", "53", "drop", "1,234", "99,999", "1.2", "s", "-"]
+    assert " ".join(header.split()) == "flow action packets bytes idle for ends"
+    assert " ".join(row.split()) == "10.0.0.1 10.1.0.1 udp 5000 53 drop 1,234 99,999 1.2 s -"
     done, _ = run([{"found": False, "flow": None}], "flow", "find", *WORDS)
     assert "there is no such flow" in _fault(done)
     done, _ = run([{"found": False, "flow": None}], "flow", "find", *WORDS, "--json")
@@ -151,43 +139,13 @@ def pages_are_asked_for_until_there_are_enough_flows(run: Run) -> None:
     assert done.stdout == "There are no flows.\n"
 
 
-def flows_of_vrfs_and_of_icmp_have_their_columns(run: Run) -> None:
+def flows_of_vrfs_and_of_icmp_are_shown_as_they_are_given(run: Run) -> None:
     icmp = {**FLOW, "protocol": "icmp", "src_port": 7, "dst_port": 0, "vrf": "red", "idle_s": 30}
     esp = {**FLOW, "protocol": "esp", "src_port": 0, "dst_port": 0, "ends_s": 7.4}
     done, _ = run([{"flows": [icmp, esp], "next": None}], "flow", "list")
-    _, first, second = (line.split() for line in done.stdout.splitlines())
-    assert first == [
-        "red",
-        "10.0.0.1",
-        "10.1.0.1",
-        "icmp",
-        "7",
-        "-",
-        "drop",
-        "1,234",
-        "99,999",
-        "1.2",
-        "s",
-        "idle",
-        "30",
-        "s",
-    ]
-    assert second == [
-        "main",
-        "10.0.0.1",
-        "10.1.0.1",
-        "esp",
-        "-",
-        "-",
-        "drop",
-        "1,234",
-        "99,999",
-        "1.2",
-        "s",
-        "in",
-        "7",
-        "s",
-    ]
+    _, first, second = (" ".join(line.split()) for line in done.stdout.splitlines())
+    assert first == "10.0.0.1 10.1.0.1 icmp 7 vrf red drop 1,234 99,999 1.2 s idle 30 s"
+    assert second == "10.0.0.1 10.1.0.1 esp drop 1,234 99,999 1.2 s in 7 s"
 
 
 def _job(state: str, **more: Any) -> dict[str, Any]:

@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from dl3.cli.flow import Json, Socket, ports_of
+from dl3.cli.flow import Json, Socket, key_words
 from dl3.cli.printing import counted, err
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.flow_replies import EndedFlow, EndedFlows, FlowUsage
-from dl3.model.flow_text import MAIN_VRF
 
 PAGE = 1000
 REASONS = {"deleted": "deleted", "idle": "idle", "end": "reached its end"}
@@ -20,11 +19,8 @@ REASONS = {"deleted": "deleted", "idle": "idle", "end": "reached its end"}
 def line_of(flow: EndedFlow) -> str:
     """'12:00:01 idle: 10.0.0.1 10.1.0.1 udp 5000 53, 12 packets, 1,200 bytes'."""
     at = datetime.fromtimestamp(flow.ended_ms / 1000).strftime("%H:%M:%S")
-    ports = [str(port) for port in ports_of(flow) if port is not None]
-    vrf = ["vrf", flow.vrf] if flow.vrf and flow.vrf != MAIN_VRF else []
-    key = " ".join([flow.src, flow.dst, str(flow.protocol), *ports, *vrf])
     counters = f"{counted(flow.packets, 'packet')}, {counted(flow.bytes, 'byte')}"
-    return f"{at} {REASONS.get(flow.reason, flow.reason)}: {key}, {counters}"
+    return f"{at} {REASONS.get(flow.reason, flow.reason)}: {key_words(flow)}, {counters}"
 
 
 def print_page(page: EndedFlows, as_json: bool) -> None:

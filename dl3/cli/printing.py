@@ -50,7 +50,9 @@ class Fitted:
         for column, name, width in zip(self.marked, names, widths, strict=True):
             justify = RIGHT if column.startswith(">") else LEFT
             may_fold = column.startswith("~")
-            made.add_column(name, justify=justify, overflow="fold", no_wrap=not may_fold, min_width=width)
+            made.add_column(
+                name, justify=justify, overflow="fold", no_wrap=not may_fold, min_width=None if may_fold else width
+            )
         for row in self.rows:
             made.add_row(*row)
         return made

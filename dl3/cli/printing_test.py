@@ -67,3 +67,10 @@ def folds_headings_before_it_gives_up_the_table() -> None:
     lines = [" ".join(line.split()) for line in terminal.getvalue().splitlines()]
     assert lines[:3] == ["what", "over ring it", "class limit full is"]
     assert "neighbour 12,345,678 7 ARP" in " ".join(lines)
+
+
+def two_columns_that_are_folded_cut_no_other_one() -> None:
+    cells = ("10.0.0.1 10.1.0.1 udp 5000 53", "via 10.9.0.2 dev east dscp 46", 1234, 99999, "1.2 s", "idle 30 s")
+    screen = io.StringIO()
+    Console(file=screen, width=80).print(table("", ("~a", "~b", ">packets", ">bytes", ">idle for", "ends"), [cells]))
+    assert "idle 30 s" in screen.getvalue()

@@ -20,7 +20,7 @@ MOST_FLOWS, MOST_ACTIONS = (1 << 26) - 1, 1 << 22
 MOST_MS = 4 * 86400 * 1000  # longest timeout, and latest end
 IS_IPV6, LIFE_BITS, FIXED_END = 0x10, 0x0F, 9  # of `kind`; lives: 0 endless, 1 to 8 idle timeouts, 9 fixed end
 KEEP_DSCP = 64
-BY_ROUTE, VIA, DROP, PUNT, OF_VRF = 0, 1, 2, 3, 0x80  # verbs; the last one: the record is that of a VRF
+BY_ROUTE, VIA, DROP, PUNT, OF_VRF = 0, 1, 2, 3, 0x80  # what is done; the last one: the record is that of a VRF
 SLICE = 1 << 16  # records that are read or written at a time
 
 Records = npt.NDArray[np.void]
@@ -60,7 +60,7 @@ FLOW = layout(
     ("bytes", "<u8", 56),
 )
 ACTION = layout(
-    ("verb", "u1", 0),
+    ("do", "u1", 0),
     ("dscp", "u1", 1),
     ("via_family", "u1", 2),
     ("subscriber", "<u4", 4),  # of a VRF: its number in this file

@@ -21,7 +21,7 @@ def _flows(n: int) -> Records:
 def _actions() -> Records:
     actions = np.zeros(2, dtype=ACTION)
     actions["dscp"] = 64
-    actions[1]["verb"], actions[1]["via_family"], actions[1]["dev"] = VIA, 4, b"east"
+    actions[1]["do"], actions[1]["via_family"], actions[1]["dev"] = VIA, 4, b"east"
     actions[1]["via"][:4] = (10, 0, 0, 2)
     return actions
 

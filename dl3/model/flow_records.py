@@ -25,8 +25,8 @@ from dl3.model.flow_file import (
 )
 from dl3.model.flow_text import FlowAction, FlowKey, FlowSettings, address, address_text, parse_key, parse_settings
 
-VERBS: Mapping[str, int] = {"route": BY_ROUTE, "via": VIA, "drop": DROP, "punt": PUNT}
-VERB_WORDS = {number: word for word, number in VERBS.items()}
+DO_NUMBERS: Mapping[str, int] = {"route": BY_ROUTE, "via": VIA, "drop": DROP, "punt": PUNT}
+DO_WORDS = {number: word for word, number in DO_NUMBERS.items()}
 MOST_VRFS = 4096  # with the main one
 KEY = struct.Struct(">16s16sHH")
 REST = struct.Struct("<HBBII16x")  # VRF, protocol, kind, action, time; no packets yet
@@ -35,7 +35,7 @@ REST = struct.Struct("<HBBII16x")  # VRF, protocol, kind, action, time; no packe
 def set_action(record: np.void, action: FlowAction) -> None:
     """Fills a record of zeros."""
     via = address(action.via) if action.via else b""
-    record["verb"], record["subscriber"] = VERBS[action.do], action.subscriber
+    record["do"], record["subscriber"] = DO_NUMBERS[action.do], action.subscriber
     record["dscp"] = KEEP_DSCP if action.dscp is None else action.dscp
     record["via_family"] = {0: 0, 4: 4, 16: 6}[len(via)]
     record["via"][: len(via)] = list(via)
@@ -98,7 +98,7 @@ class RecordMaker:
         for record, action in zip(made, self._actions, strict=False):
             set_action(record, action)
         for record, (number, name) in zip(made[len(self._actions) :], vrfs, strict=True):
-            record["verb"], record["subscriber"], record["dev"] = OF_VRF, number, name.encode()
+            record["do"], record["subscriber"], record["dev"] = OF_VRF, number, name.encode()
         return made
 
 
@@ -119,20 +119,18 @@ class SavedFlow:
 def saved_action(record: np.void) -> FlowAction:
     """The action of a record."""
     via = bytes(record["via"])[: {4: 4, 6: 16}.get(int(record["via_family"]), 0)]
-    verb = VERB_WORDS.get(int(record["verb"]))
-    if verb is None:
-        raise UsageFault(
-            f"unknown action {record['verb']:#04x} in a file of flows: use the dl3 that belongs to its dl3d"
-        )
+    do = DO_WORDS.get(int(record["do"]))
+    if do is None:
+        raise UsageFault(f"unknown action {record['do']:#04x} in a file of flows: use the dl3 that belongs to its dl3d")
     dscp = int(record["dscp"])
     dev, mirror = (bytes(record[field]).decode(errors="replace") for field in ("dev", "mirror"))
     via_text = address_text(via) if via else ""
-    return FlowAction(verb, via_text, dev, None if dscp == KEEP_DSCP else dscp, mirror, int(record["subscriber"]))
+    return FlowAction(do, via_text, dev, None if dscp == KEEP_DSCP else dscp, mirror, int(record["subscriber"]))
 
 
 def vrf_names(actions: Records) -> dict[int, str]:
     """The names of the VRFs of a file by their numbers."""
-    of_vrfs = actions[actions["verb"] == OF_VRF]
+    of_vrfs = actions[actions["do"] == OF_VRF]
     return {0: "", **{int(one["subscriber"]): bytes(one["dev"]).decode(errors="replace") for one in of_vrfs}}
 
 

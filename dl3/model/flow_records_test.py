@@ -47,7 +47,7 @@ def a_file_has_what_the_lines_say(wanted: list[tuple[FlowKey, FlowSettings]]) ->
 def actions_and_vrfs_are_there_once() -> None:
     file = _made(*(f"10.0.0.{n} 10.1.0.1 udp 1 2 vrf {vrf} drop" for n in range(9) for vrf in ("red", "blue")))
     assert file.flows["vrf"].tolist() == [1, 2] * 9
-    assert file.actions[["verb", "subscriber", "dev"]].tolist() == [(2, 0, b""), (0x80, 1, b"red"), (0x80, 2, b"blue")]
+    assert file.actions[["do", "subscriber", "dev"]].tolist() == [(2, 0, b""), (0x80, 1, b"red"), (0x80, 2, b"blue")]
 
 
 def a_fixed_end_is_in_ms() -> None:

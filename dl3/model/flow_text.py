@@ -25,7 +25,7 @@ MOST_SECONDS = 4 * 86400
 MOST_NAME = 15  # characters of an interface name
 MAPPED = bytes(10) + b"\xff\xff"  # begin of an IPv4-mapped IPv6 address
 MAIN_VRF = "main"  # what dl3d calls the VRF of packets that are in none
-VERBS = ("route", "drop", "punt")
+SIMPLE = ("route", "drop", "punt")
 # Words that are followed by a value; those with numbers: the lowest and the highest.
 NAMES = ("vrf", "dev", "mirror")
 NUMBERS: Mapping[str, tuple[int, int]] = {
@@ -140,14 +140,14 @@ def check_value(word: str, value: str) -> str:
 
 
 def parse_words(words: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """The verb of these words, or "", and each other word with its value."""
-    verb, found = "", dict[str, str]()
+    """What is done, "" if it is not said, and each other word with its value."""
+    do, found = "", dict[str, str]()
     left = iter(words)
     for word in left:
-        if word in VERBS:
-            if verb:
-                raise UsageFault(f"'{verb}' and '{word}': expected one of them")
-            verb = word
+        if word in SIMPLE:
+            if do:
+                raise UsageFault(f"'{do}' and '{word}': expected one of them")
+            do = word
         elif word in NAMES or word in NUMBERS or word == "via":
             value = next(left, None)
             if value is None:
@@ -159,26 +159,26 @@ def parse_words(words: Sequence[str]) -> tuple[str, dict[str, str]]:
             raise UsageFault(
                 f"unexpected '{word}': expected an action ({ACTION_FORM}), vrf, dscp, mirror, subscriber, idle or ends"
             )
-    return verb, found
+    return do, found
 
 
 def parse_settings(words: Sequence[str]) -> FlowSettings:
     """What follows the key."""
-    verb, found = parse_words(words)
+    do, found = parse_words(words)
     has_hop = "via" in found or "dev" in found
     if "via" in found and "dev" not in found:
         raise UsageFault(f"'via {found['via']}' without its interface: expected 'via ADDRESS dev INTERFACE'")
-    if verb and has_hop:
-        raise UsageFault(f"'{verb}' and a next hop: expected one of them")
-    if not (verb or has_hop):
+    if do and has_hop:
+        raise UsageFault(f"'{do}' and a next hop: expected one of them")
+    if not (do or has_hop):
         raise UsageFault(f"a flow without an action: expected {ACTION_FORM}")
     for word in ("dscp", "mirror"):
-        if word in found and verb in ("drop", "punt"):
-            raise UsageFault(f"'{word}' is for packets that are forwarded, and the action is '{verb}'")
+        if word in found and do in ("drop", "punt"):
+            raise UsageFault(f"'{word}' is for packets that are forwarded, and the action is '{do}'")
     if "idle" in found and "ends" in found:
         raise UsageFault("'idle' and 'ends': expected one of them")
     action = FlowAction(
-        do=verb or "via",
+        do=do or "via",
         via=address_text(address(found["via"])) if "via" in found else "",
         dev=found.get("dev", ""),
         dscp=int(found["dscp"]) if "dscp" in found else None,
