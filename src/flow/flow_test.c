@@ -271,6 +271,38 @@ static void agrees_with_a_plain_map_in_tables_of_a_few_lines(void **state)
 }
 
 // More flows than lines are meant for: until no path leads to a free slot.
+static void same4(const struct flow_view *view, const struct flow_key4 key[], uint64_t hash[],
+	unsigned n)
+{
+	memset(hash, 0, n * sizeof(hash[0]));
+}
+
+// All keys have the same lines, so that only the comparison of the keys tells them apart.
+static void a_key_that_differs_in_one_bit_is_another_one(void **state)
+{
+	struct flow_settings settings = testing_settings(100, 0, 1);
+	struct flow_table *table = testing_table(&settings);
+	struct flow_change change = {.op = FLOW_ADD, .key = testing_key(4, 7), .action = 1};
+	uint32_t action;
+
+	table->view.hash4 = same4;
+	testing_use_action(table, 1);
+	assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
+	for (unsigned variant = 0; variant < 2; variant++) {
+		testing_use_variant(&table->view, variant);
+		assert_int_not_equal(testing_lookup(table, &change.key, &action), FLOW_NONE);
+		for (unsigned bit = 0; bit < 8 * sizeof(struct flow_key4); bit++) {
+			struct flow_key other = change.key;
+
+			if (bit >= KIND_BITS && bit < 32)
+				continue; // belongs to the action
+			((uint8_t *)&other.four)[bit / 8] ^= 1 << bit % 8;
+			assert_int_equal(testing_lookup(table, &other, &action), FLOW_NONE);
+		}
+	}
+	flow_destroy(table);
+}
+
 static void fills_lines_to_more_than_95_percent(void **state)
 {
 	struct model *model = model_open(testing_settings(3999, 3999, 1));
@@ -507,6 +539,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(agrees_with_a_plain_map),
+		cmocka_unit_test(a_key_that_differs_in_one_bit_is_another_one),
 		cmocka_unit_test(agrees_with_a_plain_map_when_hashes_collide),
 		cmocka_unit_test(agrees_with_a_plain_map_in_tables_of_a_few_lines),
 		cmocka_unit_test(fills_lines_to_more_than_95_percent),

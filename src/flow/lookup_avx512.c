@@ -31,7 +31,8 @@ static inline __m512i line_load(const void *line)
 static inline __attribute__((always_inline)) unsigned slot4(const struct line4 *line,
 	const struct flow_key4 *key)
 {
-	const __m512i care = _mm512_set1_epi64(~(uint64_t)0 << 32 | KIND_MASK);
+	// Only the first word of a key has bits of the action.
+	const __m512i care = _mm512_broadcast_i32x4(_mm_set_epi32(-1, -1, -1, KIND_MASK));
 	const __m512i wanted =
 		_mm512_broadcast_i32x4(_mm_load_si128((const __m128i *)(const void *)key));
 	const __m512i differ = _mm512_xor_si512(line_load(line), wanted);

@@ -27,7 +27,7 @@ static int make_counters(struct per_flow *p, struct error *error)
 	if (!p->received)
 		return error_set(error, -ENOMEM,
 			"stream %s: the counters of %u flows take %zu KiB of memory, but only %llu "
-		        "KiB "
+			"KiB "
 			"are available; lower flows, or remove count_flows",
 			p->stream->name, p->stream->n_flows, bytes >> 10,
 			(unsigned long long)available >> 10);
