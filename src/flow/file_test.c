@@ -591,6 +591,35 @@ static void a_table_that_is_nearly_empty_is_saved_in_slices(void **state)
 	flow_destroy(table);
 }
 
+// Each step of the check reads a bounded number of actions; each step of saving gives some back.
+static void a_file_of_many_actions_takes_many_steps(void **state)
+{
+	enum { N = 20000, LEAST_STEPS = N / 2048 };
+	const struct flow_settings settings = testing_settings(N, 0, 1);
+	struct flow_table *table = testing_table(&settings);
+	struct error error;
+	unsigned n_steps = 0;
+	int more;
+
+	testing_use_actions(table, N);
+	for (uint32_t i = 0; i < N; i++) {
+		struct flow_change change = {.key = testing_key(4, i), .action = 1 + i};
+		assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
+	}
+	save(table, TESTING_HZ);
+	struct flow_load *loading = flow_load_open(open(path, O_RDONLY), path, &error);
+	assert_non_null(loading);
+	do
+		more = flow_load_check(loading, &error);
+	while (more > 0 && ++n_steps);
+	assert_int_equal(more, 0);
+	assert_in_range(n_steps, 2 * LEAST_STEPS, 2 * LEAST_STEPS + 2); // flows, and actions
+	assert_int_equal(apply_all(loading, table, 0, &error), 0);
+	assert_int_equal(flow_load_result(loading).n_applied, N);
+	flow_load_close(loading);
+	flow_destroy(table);
+}
+
 static void the_checksum_is_crc32c(void **state)
 {
 	assert_int_equal(file_crc(0, "123456789", 9), 0xe3069283);
@@ -615,6 +644,7 @@ int main(void)
 		cmocka_unit_test(what_has_the_name_of_an_incomplete_file_stays),
 		cmocka_unit_test(a_file_that_was_replaced_meanwhile_is_not_removed),
 		cmocka_unit_test(a_table_that_is_nearly_empty_is_saved_in_slices),
+		cmocka_unit_test(a_file_of_many_actions_takes_many_steps),
 		cmocka_unit_test(the_checksum_is_crc32c),
 	};
 
