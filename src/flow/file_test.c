@@ -204,6 +204,22 @@ static void no_flow_is_lost_or_saved_twice_while_others_change(void **state)
 	flow_destroy(other);
 }
 
+// Loaded at the moment at which a save of a minute ended.
+static void flows_do_not_age_by_the_time_that_saving_took(void **state)
+{
+	struct flow_table *table = filled(10000, 10000), *other = filled(0, 10000);
+	struct flow_save *saving = flow_save_open(table, &save_settings, NULL);
+	uint64_t wall_ms = WALL_MS - 60000;
+
+	while (flow_save_step(saving, TESTING_HZ, wall_ms, NULL) > 0)
+		wall_ms = MIN_OF(wall_ms + 20000, WALL_MS);
+	flow_save_close(saving);
+	load(other, 0);
+	expect_same(table, other, 0);
+	flow_destroy(table);
+	flow_destroy(other);
+}
+
 static void an_empty_table_is_saved_and_loaded(void **state)
 {
 	struct flow_table *table = filled(0, 10);
@@ -631,6 +647,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_saved_is_loaded_again),
 		cmocka_unit_test(no_flow_is_lost_or_saved_twice_while_others_change),
+		cmocka_unit_test(flows_do_not_age_by_the_time_that_saving_took),
 		cmocka_unit_test(an_empty_table_is_saved_and_loaded),
 		cmocka_unit_test(what_does_not_fit_is_refused_and_counted),
 		cmocka_unit_test(a_file_that_is_damaged_in_any_byte_is_refused),

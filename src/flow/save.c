@@ -25,7 +25,7 @@ struct flow_save {
 	uint32_t next; // flow number; 0: all are saved
 	size_t n_saved_actions;
 	bool is_finished;
-	uint64_t n_flows, saved_ms;
+	uint64_t n_flows;
 	uint32_t crc;
 	uint32_t *number; // by action: its number in the file + 1
 	struct piece {
@@ -152,11 +152,13 @@ static void save_actions(struct flow_save *save, void *space)
 	save->n_saved_actions += n;
 }
 
-static void finish(struct flow_save *save)
+// Flows have their times as of the step that saved them; loading adds what has passed since the
+// time of the header. With the time of the last step, none has aged too much then.
+static void finish(struct flow_save *save, uint64_t wall_ms)
 {
 	struct file_header header = {.n_actions = rte_cpu_to_le_32(save->n_actions),
 		.n_flows = rte_cpu_to_le_64(save->n_flows),
-		.saved_ms = rte_cpu_to_le_64(save->saved_ms),
+		.saved_ms = rte_cpu_to_le_64(wall_ms),
 		.records_crc = rte_cpu_to_le_32(save->crc)};
 
 	file_header_seal(&header);
@@ -164,14 +166,14 @@ static void finish(struct flow_save *save)
 	save->is_finished = true;
 }
 
-static int step(struct flow_save *save, void *space, uint64_t now)
+static int step(struct flow_save *save, void *space, uint64_t now, uint64_t wall_ms)
 {
 	if (save->next)
 		return save_flows(save, space, now);
 	if (save->n_saved_actions < save->n_actions)
 		save_actions(save, space);
 	else
-		finish(save);
+		finish(save, wall_ms);
 	return 0;
 }
 
@@ -192,9 +194,7 @@ int flow_save_step(struct flow_save *save, uint64_t now, uint64_t wall_ms, struc
 		return give_back(save, SLICE_ACTIONS) ? 1 : err;
 	if (!space)
 		return 1;
-	if (!save->saved_ms)
-		save->saved_ms = wall_ms;
-	err = step(save, space, now);
+	err = step(save, space, now, wall_ms);
 	if (err < 0)
 		return error_set(error, err, "not enough memory to save flows to %s",
 			save->settings.path);
