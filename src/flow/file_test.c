@@ -204,6 +204,22 @@ static void no_flow_is_lost_or_saved_twice_while_others_change(void **state)
 	flow_destroy(other);
 }
 
+// Loaded at the moment at which a save of a minute ended.
+static void flows_do_not_age_by_the_time_that_saving_took(void **state)
+{
+	struct flow_table *table = filled(10000, 10000), *other = filled(0, 10000);
+	struct flow_save *saving = flow_save_open(table, &save_settings, NULL);
+	uint64_t wall_ms = WALL_MS - 60000;
+
+	while (flow_save_step(saving, TESTING_HZ, wall_ms, NULL) > 0)
+		wall_ms = MIN_OF(wall_ms + 20000, WALL_MS);
+	flow_save_close(saving);
+	load(other, 0);
+	expect_same(table, other, 0);
+	flow_destroy(table);
+	flow_destroy(other);
+}
+
 static void an_empty_table_is_saved_and_loaded(void **state)
 {
 	struct flow_table *table = filled(0, 10);
@@ -591,6 +607,35 @@ static void a_table_that_is_nearly_empty_is_saved_in_slices(void **state)
 	flow_destroy(table);
 }
 
+// Each step of the check reads a bounded number of actions; each step of saving gives some back.
+static void a_file_of_many_actions_takes_many_steps(void **state)
+{
+	enum { N = 20000, LEAST_STEPS = N / 2048 };
+	const struct flow_settings settings = testing_settings(N, 0, 1);
+	struct flow_table *table = testing_table(&settings);
+	struct error error;
+	unsigned n_steps = 0;
+	int more;
+
+	testing_use_actions(table, N);
+	for (uint32_t i = 0; i < N; i++) {
+		struct flow_change change = {.key = testing_key(4, i), .action = 1 + i};
+		assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
+	}
+	save(table, TESTING_HZ);
+	struct flow_load *loading = flow_load_open(open(path, O_RDONLY), path, &error);
+	assert_non_null(loading);
+	do
+		more = flow_load_check(loading, &error);
+	while (more > 0 && ++n_steps);
+	assert_int_equal(more, 0);
+	assert_in_range(n_steps, 2 * LEAST_STEPS, 2 * LEAST_STEPS + 2); // flows, and actions
+	assert_int_equal(apply_all(loading, table, 0, &error), 0);
+	assert_int_equal(flow_load_result(loading).n_applied, N);
+	flow_load_close(loading);
+	flow_destroy(table);
+}
+
 static void the_checksum_is_crc32c(void **state)
 {
 	assert_int_equal(file_crc(0, "123456789", 9), 0xe3069283);
@@ -602,6 +647,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_saved_is_loaded_again),
 		cmocka_unit_test(no_flow_is_lost_or_saved_twice_while_others_change),
+		cmocka_unit_test(flows_do_not_age_by_the_time_that_saving_took),
 		cmocka_unit_test(an_empty_table_is_saved_and_loaded),
 		cmocka_unit_test(what_does_not_fit_is_refused_and_counted),
 		cmocka_unit_test(a_file_that_is_damaged_in_any_byte_is_refused),
@@ -615,6 +661,7 @@ int main(void)
 		cmocka_unit_test(what_has_the_name_of_an_incomplete_file_stays),
 		cmocka_unit_test(a_file_that_was_replaced_meanwhile_is_not_removed),
 		cmocka_unit_test(a_table_that_is_nearly_empty_is_saved_in_slices),
+		cmocka_unit_test(a_file_of_many_actions_takes_many_steps),
 		cmocka_unit_test(the_checksum_is_crc32c),
 	};
 

@@ -46,7 +46,8 @@ struct flow_key {
 };
 
 // 0, or -EINVAL with `error` set: families differ, an IPv4-mapped IPv6 address, a VRF above 4095,
-// ports that the protocol does not have, all zeros. Any thread.
+// ports that the protocol does not have, an extension header of IPv6 as protocol, ICMP of the other
+// family, all zeros. Any thread.
 int flow_key_set(struct flow_key *key, const struct flow_tuple *tuple, struct error *error);
 void flow_key_tuple(const struct flow_key *key, struct flow_tuple *tuple);
 

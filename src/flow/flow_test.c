@@ -441,6 +441,8 @@ static void refuses_keys_that_no_packet_has(void **state)
 			"an ICMP flow has an identifier (as its source port), but no destination "
 			"port"},
 		{tuple_of("1.2.3.4", "1.2.3.5", 47), "protocol 47 has no ports"},
+		{tuple_of("::1", "::2", 1), "protocol 1 in a flow of IPv6: expected 58"},
+		{tuple_of("1.2.3.4", "1.2.3.5", 58), "protocol 58 in a flow of IPv4: expected 1"},
 		{tuple_of("0.0.0.0", "0.0.0.0", 0), "a flow of zeros only is not possible"},
 	};
 	struct flow_key key;
@@ -452,6 +454,23 @@ static void refuses_keys_that_no_packet_has(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		assert_int_equal(flow_key_set(&key, &row[i].tuple, &error), -EINVAL);
 		assert_string_equal(error.text, row[i].text);
+	}
+}
+
+static void refuses_extension_headers_of_ipv6(void **state)
+{
+	static const uint8_t all[] = {0, 43, 44, 51, 60, 135, 139, 140};
+	struct flow_key key;
+	struct error error;
+
+	for (unsigned proto = 0; proto < 256; proto++) {
+		const struct flow_tuple tuple = tuple_of("::1", "::2", proto);
+		const bool is_extension = memchr(all, proto, sizeof(all));
+		const bool is_refused = flow_key_set(&key, &tuple, &error);
+
+		assert_int_equal(is_refused, is_extension || proto == 1);
+		if (is_extension)
+			assert_non_null(strstr(error.text, " is an extension header of IPv6: "));
 	}
 }
 
@@ -548,6 +567,7 @@ int main(void)
 		cmocka_unit_test(all_hashes_are_equal_and_keyed),
 		cmocka_unit_test(the_round_is_that_of_aes),
 		cmocka_unit_test(refuses_keys_that_no_packet_has),
+		cmocka_unit_test(refuses_extension_headers_of_ipv6),
 		cmocka_unit_test(keys_give_back_what_they_were_made_of),
 		cmocka_unit_test(refuses_tables_that_are_too_large),
 		cmocka_unit_test(an_ipv4_flow_takes_less_than_60_bytes),

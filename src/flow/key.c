@@ -18,11 +18,41 @@ static bool is_icmp(const struct flow_tuple *tuple)
 	return tuple->proto == (tuple->src.family == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6);
 }
 
+// Headers that workers walk to find the transport header (wire/transport.c).
+static bool is_extension(uint8_t proto)
+{
+	return proto == IPPROTO_HOPOPTS || proto == IPPROTO_ROUTING || proto == IPPROTO_FRAGMENT ||
+	       proto == IPPROTO_AH || proto == IPPROTO_DSTOPTS || proto == IPPROTO_MH ||
+	       proto == 139 || proto == 140; // HIP, Shim6
+}
+
 static bool is_mapped(const struct wire_addr *addr)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
 
 	return addr->family == 6 && !memcmp(addr->bytes, mapped, sizeof(mapped));
+}
+
+// What no packet of its family has, or none that is meant.
+static int check_proto(const struct flow_tuple *tuple, struct error *error)
+{
+	const bool is6 = tuple->src.family == 6;
+
+	if (is6 && is_extension(tuple->proto))
+		return error_set(error, -EINVAL,
+			"protocol %u is an extension header of IPv6: expected the protocol that "
+			"follows it",
+			tuple->proto);
+	if (tuple->proto == (is6 ? IPPROTO_ICMP : IPPROTO_ICMPV6))
+		return error_set(error, -EINVAL, "protocol %u in a flow of IPv%c: expected %u",
+			tuple->proto, is6 ? '6' : '4', is6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP);
+	if (is_icmp(tuple) && tuple->dst_port)
+		return error_set(error, -EINVAL,
+			"an ICMP flow has an identifier (as its source port), but no destination "
+			"port");
+	if (!has_ports(tuple->proto) && !is_icmp(tuple) && (tuple->src_port || tuple->dst_port))
+		return error_set(error, -EINVAL, "protocol %u has no ports", tuple->proto);
+	return 0;
 }
 
 static int check(const struct flow_tuple *tuple, struct error *error)
@@ -37,13 +67,7 @@ static int check(const struct flow_tuple *tuple, struct error *error)
 	if (tuple->vrf > MAX_VRF)
 		return error_set(error, -EINVAL, "VRF %u of a flow: expected 0 to %u", tuple->vrf,
 			MAX_VRF);
-	if (is_icmp(tuple) && tuple->dst_port)
-		return error_set(error, -EINVAL,
-			"an ICMP flow has an identifier (as its source port), but no destination "
-			"port");
-	if (!has_ports(tuple->proto) && !is_icmp(tuple) && (tuple->src_port || tuple->dst_port))
-		return error_set(error, -EINVAL, "protocol %u has no ports", tuple->proto);
-	return 0;
+	return check_proto(tuple, error);
 }
 
 static int set4(struct flow_key *key, const struct flow_tuple *tuple, struct error *error)

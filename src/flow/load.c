@@ -18,6 +18,7 @@ struct flow_load {
 	uint32_t n_actions, wanted_crc;
 	struct flow_loaded loaded;
 	uint64_t checked, applied; // flows
+	uint32_t n_read;           // actions
 	bool is_checked;
 	uint64_t has_vrf[VRFS / 64];
 	uint32_t crc;
@@ -111,16 +112,21 @@ static int read_slice(struct flow_load *load, uint64_t first, struct error *erro
 	return n;
 }
 
-// After the flows: their actions, and the checksum.
-static int check_end(struct flow_load *load, struct error *error)
+// After the flows: a slice of their actions; at the end, the checksum. 1: there is more to do.
+static int check_actions(struct flow_load *load, struct error *error)
 {
-	const size_t n_bytes = (size_t)load->n_actions * FILE_RECORD_BYTES;
-	int err = read_at(load, load->action, n_bytes, (1 + load->n_flows) * FILE_RECORD_BYTES,
-		error);
+	const uint32_t n = MIN_OF(load->n_actions - load->n_read, SLICE_FLOWS);
+	const size_t n_bytes = (size_t)n * FILE_RECORD_BYTES;
+	const uint64_t offset = (1 + load->n_flows + load->n_read) * FILE_RECORD_BYTES;
+	posix_fadvise(load->fd, offset, AHEAD_BYTES, POSIX_FADV_WILLNEED);
+	int err = read_at(load, load->action[load->n_read], n_bytes, offset, error);
 
 	if (err)
 		return err;
-	load->crc = file_crc(load->crc, load->action, n_bytes);
+	load->crc = file_crc(load->crc, load->action[load->n_read], n_bytes);
+	load->n_read += n;
+	if (load->n_read < load->n_actions)
+		return 1;
 	if (load->crc != load->wanted_crc)
 		return error_set(error, -EINVAL, "%s is damaged (its checksum differs)",
 			load->name);
@@ -141,7 +147,7 @@ static void note(struct flow_load *load, const struct flow_change *change)
 	load->has_vrf[vrf / 64] |= 1ull << vrf % 64;
 }
 
-int flow_load_check(struct flow_load *load, struct error *error)
+static int check_flows(struct flow_load *load, struct error *error)
 {
 	int n = read_slice(load, load->checked, error);
 
@@ -153,7 +159,13 @@ int flow_load_check(struct flow_load *load, struct error *error)
 	load->slice_crc[load->checked / SLICE_FLOWS] =
 		file_crc(0, load->record, n * sizeof(*load->record));
 	load->checked += n;
-	return load->checked < load->n_flows ? 1 : check_end(load, error);
+	return 1;
+}
+
+int flow_load_check(struct flow_load *load, struct error *error)
+{
+	return load->checked < load->n_flows ? check_flows(load, error)
+	                                     : check_actions(load, error);
 }
 
 const void *flow_load_actions(const struct flow_load *load, uint32_t *n)

@@ -1,6 +1,5 @@
 // Saves flows to a file, in slices: flows, then the actions and VRFs that they have, then the
 // header. Control thread.
-#include "base/vector.h"
 #include "flow/file.h"
 #include "flow/table.h"
 #include "flow/writer.h"
@@ -11,7 +10,12 @@
 
 enum { SLICE_FLOWS = WRITER_CHUNK_BYTES / FILE_RECORD_BYTES, SLICE_NUMBERS = 1 << 16 };
 enum { NO_NUMBER = 0, VRFS = 4096 };
+// Records of actions and VRFs are in pieces, so that none has to be moved when there are more.
+enum { PIECE_RECORDS = 1 << 12, PIECES = (FLOW_ACTIONS + VRFS) / PIECE_RECORDS };
+// Actions that a step gives back, or uses.
+enum { SLICE_ACTIONS = 1 << 13 };
 
+_Static_assert(PIECE_RECORDS % SLICE_FLOWS == 0, "a slice is in one piece");
 _Static_assert((int)WRITER_HEAD_BYTES == FILE_RECORD_BYTES, "the head of the file is its header");
 
 struct flow_save {
@@ -21,12 +25,14 @@ struct flow_save {
 	uint32_t next; // flow number; 0: all are saved
 	size_t n_saved_actions;
 	bool is_finished;
-	uint64_t n_flows, saved_ms;
+	uint64_t n_flows;
 	uint32_t crc;
 	uint32_t *number; // by action: its number in the file + 1
-	uint8_t (*action)[FILE_RECORD_BYTES];
-	uint32_t *used; // the actions, as numbers of the table
-	size_t n_actions, n_used, action_capacity, used_capacity;
+	struct piece {
+		uint8_t record[PIECE_RECORDS][FILE_RECORD_BYTES];
+		uint32_t used[PIECE_RECORDS]; // the actions, as numbers of the table
+	} * piece[PIECES];
+	size_t n_actions, n_used;
 	uint64_t has_vrf[VRFS / 64];
 };
 
@@ -50,25 +56,36 @@ struct flow_save *flow_save_open(struct flow_table *table,
 	return NULL;
 }
 
-static int add_record(struct flow_save *save)
+static uint8_t *record_at(const struct flow_save *save, size_t i)
 {
-	if (vector_reserve(&save->action, &save->action_capacity, save->n_actions + 1,
-		    sizeof(*save->action)))
-		return -ENOMEM;
-	memset(save->action[save->n_actions], 0, sizeof(*save->action));
-	return 0;
+	return save->piece[i / PIECE_RECORDS]->record[i % PIECE_RECORDS];
+}
+
+static uint32_t *used_at(const struct flow_save *save, size_t i)
+{
+	return &save->piece[i / PIECE_RECORDS]->used[i % PIECE_RECORDS];
+}
+
+// The next record, of zeros. NULL: there is not enough memory.
+static uint8_t *next_record(struct flow_save *save)
+{
+	struct piece **piece = &save->piece[save->n_actions / PIECE_RECORDS];
+
+	if (!*piece)
+		*piece = calloc(1, sizeof(**piece));
+	return *piece ? record_at(save, save->n_actions) : NULL;
 }
 
 // The number of an action in the file; it is described when it first appears. Negative: -ENOMEM.
 static int64_t number_of(struct flow_save *save, uint32_t action)
 {
 	if (save->number[action] == NO_NUMBER) {
-		if (add_record(save) || vector_reserve(&save->used, &save->used_capacity,
-						save->n_used + 1, sizeof(*save->used)))
+		uint8_t *record = next_record(save);
+		if (!record)
 			return -ENOMEM;
 		save->table->actions.n_users[action]++; // so that its number stays
-		save->used[save->n_used++] = action;
-		save->settings.describe(save->settings.ctx, action, save->action[save->n_actions]);
+		*used_at(save, save->n_used++) = action;
+		save->settings.describe(save->settings.ctx, action, record);
 		save->number[action] = ++save->n_actions;
 	}
 	return save->number[action] - 1;
@@ -89,10 +106,11 @@ static int add_vrfs(struct flow_save *save)
 	for (unsigned vrf = 1; vrf < VRFS; vrf++) {
 		if (!(save->has_vrf[vrf / 64] >> vrf % 64 & 1))
 			continue;
-		if (add_record(save))
+		uint8_t *record = next_record(save);
+		if (!record)
 			return -ENOMEM;
-		save->settings.describe_vrf(save->settings.ctx, vrf,
-			save->action[save->n_actions++]);
+		save->settings.describe_vrf(save->settings.ctx, vrf, record);
+		save->n_actions++;
 	}
 	return 0;
 }
@@ -125,18 +143,22 @@ static int save_flows(struct flow_save *save, struct file_flow *record, uint64_t
 
 static void save_actions(struct flow_save *save, void *space)
 {
-	const size_t n = MIN_OF(save->n_actions - save->n_saved_actions, SLICE_FLOWS);
+	const size_t left = save->n_actions - save->n_saved_actions;
+	const size_t n = MIN_OF(left, SLICE_FLOWS);
 
-	memcpy(space, save->action[save->n_saved_actions], n * FILE_RECORD_BYTES);
+	// Pieces are a multiple of it.
+	memcpy(space, record_at(save, save->n_saved_actions), n * FILE_RECORD_BYTES);
 	add_to_file(save, space, n);
 	save->n_saved_actions += n;
 }
 
-static void finish(struct flow_save *save)
+// Flows have their times as of the step that saved them; loading adds what has passed since the
+// time of the header. With the time of the last step, none has aged too much then.
+static void finish(struct flow_save *save, uint64_t wall_ms)
 {
 	struct file_header header = {.n_actions = rte_cpu_to_le_32(save->n_actions),
 		.n_flows = rte_cpu_to_le_64(save->n_flows),
-		.saved_ms = rte_cpu_to_le_64(save->saved_ms),
+		.saved_ms = rte_cpu_to_le_64(wall_ms),
 		.records_crc = rte_cpu_to_le_32(save->crc)};
 
 	file_header_seal(&header);
@@ -144,21 +166,35 @@ static void finish(struct flow_save *save)
 	save->is_finished = true;
 }
 
+static int step(struct flow_save *save, void *space, uint64_t now, uint64_t wall_ms)
+{
+	if (save->next)
+		return save_flows(save, space, now);
+	if (save->n_saved_actions < save->n_actions)
+		save_actions(save, space);
+	else
+		finish(save, wall_ms);
+	return 0;
+}
+
+// Actions that no flow has any more are told when they are given back.
+static bool give_back(struct flow_save *save, size_t most)
+{
+	for (; save->n_used && most; most--)
+		flow_action_unuse(save->table, *used_at(save, --save->n_used));
+	return save->n_used;
+}
+
 int flow_save_step(struct flow_save *save, uint64_t now, uint64_t wall_ms, struct error *error)
 {
 	int err = writer_result(save->writer, error);
 	void *space = err > 0 ? writer_space(save->writer) : NULL;
 
-	if (!space || save->is_finished)
-		return err;
-	if (!save->saved_ms)
-		save->saved_ms = wall_ms;
-	if (save->next)
-		err = save_flows(save, space, now);
-	else if (save->n_saved_actions < save->n_actions)
-		save_actions(save, space);
-	else
-		finish(save);
+	if (err <= 0 || save->is_finished)
+		return give_back(save, SLICE_ACTIONS) ? 1 : err;
+	if (!space)
+		return 1;
+	err = step(save, space, now, wall_ms);
 	if (err < 0)
 		return error_set(error, err, "not enough memory to save flows to %s",
 			save->settings.path);
@@ -167,7 +203,7 @@ int flow_save_step(struct flow_save *save, uint64_t now, uint64_t wall_ms, struc
 
 bool flow_save_is_waiting(const struct flow_save *save)
 {
-	return save->is_finished || !writer_space(save->writer);
+	return save->is_finished ? !save->n_used : !writer_space(save->writer);
 }
 
 uint64_t flow_save_n(const struct flow_save *save)
@@ -180,10 +216,9 @@ void flow_save_close(struct flow_save *save)
 	if (!save)
 		return;
 	writer_close(save->writer);
-	for (size_t i = 0; i < save->n_used; i++)
-		flow_action_unuse(save->table, save->used[i]);
-	free(save->used);
+	give_back(save, SIZE_MAX);
+	for (size_t i = 0; i < PIECES; i++)
+		free(save->piece[i]);
 	free(save->number);
-	free(save->action);
 	free(save);
 }
