@@ -68,8 +68,8 @@ void api_set_flow_tables(const struct api_ctx *ctx, struct datapath_tables *tabl
 void api_close_flows(struct api_ctx *ctx);
 
 // Opens the access lists of the configuration and sets ctx->acls; before datapath_open, with
-// ctx->rcu. -errno with `error` set: a list cannot be built. / Closes them, when workers have ended;
-// before ctx->rcu.
+// ctx->rcu. -errno with `error` set: a list cannot be built. / Closes them, when workers have
+// ended; before ctx->rcu.
 int api_open_acls(struct api_ctx *ctx, struct error *error);
 void api_close_acls(struct api_ctx *ctx);
 

@@ -8,7 +8,7 @@
 #include <rte_byteorder.h>
 #include <string.h>
 
-static const char *const verbs[N_FLOW_VERBS] = {
+static const char *const effects[N_FLOW_EFFECTS] = {
 	[FLOW_BY_ROUTE] = "route",
 	[FLOW_TO_HOP] = "via",
 	[FLOW_DROP] = "drop",
@@ -16,9 +16,9 @@ static const char *const verbs[N_FLOW_VERBS] = {
 };
 
 // A record of a file. Records of VRFs follow those of actions.
-enum { VERB_OF_VRF = 0x80, MAX_VERB = FLOW_PUNT };
+enum { EFFECT_OF_VRF = 0x80, MAX_EFFECT = FLOW_PUNT };
 struct record {
-	uint8_t verb; // enum flow_verb, or VERB_OF_VRF
+	uint8_t effect; // enum flow_effect, or EFFECT_OF_VRF
 	uint8_t dscp;
 	uint8_t family; // of via: 4, 6, or 0: the peer of the interface
 	uint8_t zero;
@@ -31,16 +31,16 @@ struct record {
 static_assert(sizeof(struct record) == FLOW_RECORD_BYTES, "");
 static_assert(IF_NAMESIZE == 16, "names of interfaces fit");
 
-const char *flow_verb_word(unsigned verb)
+const char *flow_effect_word(unsigned effect)
 {
-	return verb < N_FLOW_VERBS ? verbs[verb] : NULL;
+	return effect < N_FLOW_EFFECTS ? effects[effect] : NULL;
 }
 
 // An action as text, whatever it comes from; "" and family 0: not given.
 struct words {
 	const char *dev, *mirror;
 	struct wire_addr via;
-	uint8_t verb;
+	uint8_t effect;
 	long dscp, subscriber;
 };
 
@@ -107,17 +107,17 @@ static int set_hop_of(const struct api_ctx *ctx, const struct words *words,
 // What has no effect is refused.
 static int check_words(const struct words *words, struct error *error)
 {
-	const bool forwards = words->verb == FLOW_BY_ROUTE || words->verb == FLOW_TO_HOP;
+	const bool forwards = words->effect == FLOW_BY_ROUTE || words->effect == FLOW_TO_HOP;
 
-	if (words->verb != FLOW_TO_HOP && (words->dev[0] || words->via.family))
+	if (words->effect != FLOW_TO_HOP && (words->dev[0] || words->via.family))
 		return error_set(error, -EINVAL,
 			"\"via\" and \"dev\" are for \"do\": \"via\", not \"%s\"",
-			verbs[words->verb]);
+			effects[words->effect]);
 	if (!forwards && (words->dscp != FLOW_KEEP_DSCP || words->mirror[0]))
 		return error_set(error, -EINVAL,
 			"\"dscp\" and \"mirror\" are for packets that are forwarded; \"do\" is "
 			"\"%s\"",
-			verbs[words->verb]);
+			effects[words->effect]);
 	return 0;
 }
 
@@ -130,9 +130,9 @@ static int read_words(const struct api_ctx *ctx, const struct words *words,
 		return err;
 	*out = (struct flow_spec){.action = {.subscriber = words->subscriber,
 					  .mirror = FLOW_NO_MIRROR,
-					  .verb = words->verb,
+					  .effect = words->effect,
 					  .dscp = words->dscp}};
-	if (words->verb == FLOW_TO_HOP)
+	if (words->effect == FLOW_TO_HOP)
 		err = set_hop_of(ctx, words, names, &out->hop, error);
 	if (err || !words->mirror[0])
 		return err;
@@ -143,11 +143,11 @@ static int read_words(const struct api_ctx *ctx, const struct words *words,
 	return 0;
 }
 
-static int find_verb(const char *word)
+static int find_effect(const char *word)
 {
-	for (unsigned verb = 0; verb < N_FLOW_VERBS; verb++)
-		if (!strcmp(verbs[verb], word))
-			return verb;
+	for (unsigned effect = 0; effect < N_FLOW_EFFECTS; effect++)
+		if (!strcmp(effects[effect], word))
+			return effect;
 	return -1;
 }
 
@@ -155,9 +155,9 @@ int flow_spec_read(const struct api_ctx *ctx, const json_t *json, struct flow_na
 	struct flow_spec *out, struct error *error)
 {
 	struct words words = {.dev = "", .mirror = "", .dscp = FLOW_KEEP_DSCP};
-	const char *verb_word = NULL, *via = NULL;
+	const char *effect_word = NULL, *via = NULL;
 	const struct rpc_param rows[] = {
-		{"do", RPC_TEXT, true, 0, 0, &verb_word},
+		{"do", RPC_TEXT, true, 0, 0, &effect_word},
 		{"via", RPC_TEXT, false, 0, 0, &via},
 		{"dev", RPC_TEXT, false, 0, 0, &words.dev},
 		{"dscp", RPC_NUMBER, false, 0, FLOW_KEEP_DSCP - 1, &words.dscp},
@@ -170,11 +170,11 @@ int flow_spec_read(const struct api_ctx *ctx, const json_t *json, struct flow_na
 	int err = rpc_params_read(json, rows, ARRAY_LEN(rows), error);
 	if (err)
 		return err;
-	int verb = find_verb(verb_word);
-	if (verb < 0)
+	int effect = find_effect(effect_word);
+	if (effect < 0)
 		return error_set(error, -EINVAL,
-			"\"do\" is \"%.60s\"; expected route, via, drop or punt", verb_word);
-	words.verb = verb;
+			"\"do\" is \"%.60s\"; expected route, via, drop or punt", effect_word);
+	words.effect = effect;
 	if (via && wire_addr_parse(via, &words.via))
 		return error_set(error, -EINVAL,
 			"via: invalid address \"%.60s\": expected an IPv4 or IPv6 address", via);
@@ -202,8 +202,8 @@ static int check_record(const struct record *record, struct error *error)
 {
 	const unsigned n_via = record->family == 4 ? 4 : record->family == 6 ? 16 : 0;
 
-	if (record->verb > MAX_VERB)
-		return error_set(error, -EINVAL, "unknown action 0x%02x", record->verb);
+	if (record->effect > MAX_EFFECT)
+		return error_set(error, -EINVAL, "unknown action 0x%02x", record->effect);
 	if (record->dscp > FLOW_KEEP_DSCP)
 		return error_set(error, -EINVAL, "DSCP %u: expected 0 to 63, or 64 to keep it",
 			record->dscp);
@@ -231,7 +231,7 @@ int flow_spec_from_record(const struct api_ctx *ctx, const uint8_t bytes[FLOW_RE
 	struct words words = {.dev = record.dev,
 		.mirror = record.mirror,
 		.via.family = record.family,
-		.verb = record.verb,
+		.effect = record.effect,
 		.dscp = record.dscp,
 		.subscriber = rte_le_to_cpu_32(record.subscriber_le)};
 	memcpy(words.via.bytes, record.via, sizeof(words.via.bytes));
@@ -244,7 +244,7 @@ bool flow_vrf_from_record(const uint8_t bytes[FLOW_RECORD_BYTES], uint16_t *vrf,
 
 	memcpy(&record, bytes, sizeof(record));
 	const uint32_t number = rte_le_to_cpu_32(record.subscriber_le);
-	if (record.verb != VERB_OF_VRF || number >= FIB_MAX_VRFS || !is_padded(record.dev) ||
+	if (record.effect != EFFECT_OF_VRF || number >= FIB_MAX_VRFS || !is_padded(record.dev) ||
 		!is_zero(record.via, sizeof(record.via)) || record.dscp || record.family ||
 		record.zero ||
 		!is_zero(record.mirror, sizeof(record.mirror) + sizeof(record.reserved)))
@@ -282,7 +282,7 @@ int flow_spec_use(struct api_ctx *ctx, const struct flow_spec *spec, uint32_t *n
 	struct flow_action action = spec->action;
 	int err = 0;
 
-	if (action.verb == FLOW_TO_HOP)
+	if (action.effect == FLOW_TO_HOP)
 		err = fib_hold(ctx->fib, &spec->hop, &action.held, error);
 	if (err)
 		return err;
@@ -313,7 +313,7 @@ json_t *flow_action_json(const struct api_ctx *ctx, uint32_t number)
 
 	if (!action)
 		return json_null();
-	json_t *json = json_pack("{s:s}", "do", verbs[action->verb]);
+	json_t *json = json_pack("{s:s}", "do", effects[action->effect]);
 	if (action->held && fib_held_hop(ctx->fib, action->held, &hop)) {
 		if (hop.kind == FIB_VIA)
 			json_object_set_new(json, "via", addr_json(&hop.via));
@@ -332,7 +332,7 @@ void flow_actions_describe(void *ctx_, uint32_t number, uint8_t bytes[FLOW_RECOR
 {
 	const struct api_ctx *ctx = ctx_;
 	const struct flow_action *action = flow_action_of(ctx->flows->table, number);
-	struct record record = {.verb = action->verb,
+	struct record record = {.effect = action->effect,
 		.dscp = action->dscp,
 		.subscriber_le = rte_cpu_to_le_32(action->subscriber)};
 	struct fib_hop hop;
@@ -350,7 +350,7 @@ void flow_vrf_describe(void *ctx_, uint16_t vrf, uint8_t bytes[FLOW_RECORD_BYTES
 {
 	const struct api_ctx *ctx = ctx_;
 	const char *name = vrf_word(ctx, vrf);
-	struct record record = {.verb = VERB_OF_VRF, .subscriber_le = rte_cpu_to_le_32(vrf)};
+	struct record record = {.effect = EFFECT_OF_VRF, .subscriber_le = rte_cpu_to_le_32(vrf)};
 
 	strncpy(record.dev, name ? name : "", sizeof(record.dev) - 1);
 	memcpy(bytes, &record, sizeof(record));

@@ -93,7 +93,7 @@ void flow_ended_add(void *ctx_, const struct flow_info *info)
 		.idle_ms = info->idle_ms,
 		.reason = info->reason};
 	if (action) {
-		row->verb = action->verb;
+		row->effect = action->effect;
 		row->subscriber = action->subscriber;
 	}
 	struct flow_tuple tuple;
@@ -118,7 +118,7 @@ static json_t *row_json(const struct flow_ended_row *row)
 		(json_int_t)row->ended_ms, "reason", flow_reason_word(row->reason));
 
 	flow_set_key(json, &row->key, row->vrf);
-	json_object_set_new(json, "do", json_string(flow_verb_word(row->verb)));
+	json_object_set_new(json, "do", json_string(flow_effect_word(row->effect)));
 	json_object_set_new(json, "subscriber", number_json(row->subscriber));
 	json_object_set_new(json, "idle_for_s", json_real(row->idle_ms / 1e3));
 	json_object_set_new(json, "packets", number_json(row->packets));

@@ -135,7 +135,7 @@ static size_t write_line(char *to, const struct flow_ended_row *row)
 	put(&at, "\",");
 	put_key(&at, row);
 	put(&at, "\",\"do\":\"");
-	put(&at, flow_verb_word(row->verb));
+	put(&at, flow_effect_word(row->effect));
 	put(&at, "\",\"subscriber\":");
 	put_number(&at, row->subscriber);
 	put(&at, ",\"idle_for_s\":");

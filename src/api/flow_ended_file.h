@@ -12,7 +12,7 @@ struct flow_ended_row {
 	struct flow_key key;
 	uint64_t packets, bytes, idle_ms;
 	uint32_t subscriber;
-	uint8_t reason, verb; // enum flow_reason, flow_verb
+	uint8_t reason, effect; // enum flow_reason, flow_effect
 	char vrf[IF_NAMESIZE];
 };
 const char *flow_reason_word(unsigned reason);

@@ -63,7 +63,7 @@ void flow_vrf_describe(void *ctx, uint16_t vrf, uint8_t record[FLOW_RECORD_BYTES
 // Whether a record is that of a VRF: then its number and name. `name`: IF_NAMESIZE bytes.
 bool flow_vrf_from_record(const uint8_t record[FLOW_RECORD_BYTES], uint16_t *vrf, char *name);
 // The words of actions: "route", "via", "drop", "punt".
-const char *flow_verb_word(unsigned verb);
+const char *flow_effect_word(unsigned effect);
 
 // flow_names.c
 // -1: no such interface. NULL with `error` set: no memory.

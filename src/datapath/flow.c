@@ -33,7 +33,7 @@ static inline uint64_t count_and_act(const struct worker *w, struct burst *b)
 		const struct flow_action *action = &actions[b->action[i]];
 
 		flow_count_packet(count, b->flow[i], b->length[i], tick);
-		if (unlikely(action->verb == FLOW_DROP || action->verb == FLOW_PUNT))
+		if (unlikely(action->effect == FLOW_DROP || action->effect == FLOW_PUNT))
 			stopped |= 1ull << i;
 		else
 			set_extras(b, i, action);
@@ -59,8 +59,8 @@ static enum verdict verdict_of(const struct worker *w, const struct burst *b, ui
 {
 	if (!(b->flow_mask >> i & 1))
 		return VERDICT_FLOW_MISSING;
-	return w->flows->actions[b->action[i]].verb == FLOW_DROP ? VERDICT_FLOW_DROPPED
-	                                                         : VERDICT_FLOW_PUNTED;
+	return w->flows->actions[b->action[i]].effect == FLOW_DROP ? VERDICT_FLOW_DROPPED
+	                                                           : VERDICT_FLOW_PUNTED;
 }
 
 static __attribute__((noinline)) void stop(struct worker *w, struct burst *b, uint64_t stopped)

@@ -300,9 +300,9 @@ static struct fate judge_packet(const struct packet *p)
 
 		flows[flow].packets++;
 		flows[flow].bytes += p->plain.n;
-		if (action->verb == FLOW_DROP || action->verb == FLOW_PUNT) {
-			fate.verdict = action->verb == FLOW_DROP ? VERDICT_FLOW_DROPPED
-			                                         : VERDICT_FLOW_PUNTED;
+		if (action->effect == FLOW_DROP || action->effect == FLOW_PUNT) {
+			fate.verdict = action->effect == FLOW_DROP ? VERDICT_FLOW_DROPPED
+			                                           : VERDICT_FLOW_PUNTED;
 			return fate;
 		}
 		fate.dscp = action->dscp;
@@ -315,7 +315,7 @@ static struct fate judge_packet(const struct packet *p)
 		fate.verdict = route == VERDICT_LOCAL ? VERDICT_LOCAL : VERDICT_LINUX;
 		return fate;
 	}
-	if (flow >= 0 && flows[flow].action.verb == FLOW_TO_HOP) {
+	if (flow >= 0 && flows[flow].action.effect == FLOW_TO_HOP) {
 		fate.verdict = flows[flow].is_resolved ? VERDICT_FORWARD : VERDICT_FLOW_UNRESOLVED;
 		fate.out = flows[flow].out;
 	}

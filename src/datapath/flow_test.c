@@ -239,14 +239,15 @@ static void leave_to_linux(uint16_t iface)
 // Where Linux forwards, flows stop packets, and nothing else.
 static void linux_does_not_follow_next_hops(void **state)
 {
-	static const enum flow_verb verbs[] = {FLOW_TO_HOP, FLOW_BY_ROUTE, FLOW_DROP, FLOW_PUNT};
+	static const enum flow_effect effects[] = {FLOW_TO_HOP, FLOW_BY_ROUTE, FLOW_DROP,
+		FLOW_PUNT};
 
 	for (unsigned v = 0; v < FLOWS_CASES; v++)
-		for (unsigned i = 0; i < ARRAY_LEN(verbs) * ARRAY_LEN(dsts); i++) {
-			const enum flow_verb verb = verbs[i / 2];
+		for (unsigned i = 0; i < ARRAY_LEN(effects) * ARRAY_LEN(dsts); i++) {
+			const enum flow_effect effect = effects[i / 2];
 			const struct flow_tuple tuple = flows_tuple(dsts[i % 2]);
 			struct flow_action action =
-				verb == FLOW_TO_HOP ? flows_to(3) : flows_do(verb);
+				effect == FLOW_TO_HOP ? flows_to(3) : flows_do(effect);
 			struct bytes frame = frame_on(TAGGED_IN, dsts[i % 2]);
 
 			flows_reset(v);
@@ -257,11 +258,12 @@ static void linux_does_not_follow_next_hops(void **state)
 			fake_receive(0, &frame);
 			fake_run();
 			assert_int_equal(fake.stat.verdict[VERDICT_FLOW_DROPPED],
-				verb == FLOW_DROP);
-			assert_int_equal(fake.stat.handed[VERDICT_FLOW_PUNTED], verb == FLOW_PUNT);
+				effect == FLOW_DROP);
+			assert_int_equal(fake.stat.handed[VERDICT_FLOW_PUNTED],
+				effect == FLOW_PUNT);
 			assert_int_equal(fake.stat.handed[VERDICT_LINUX],
-				verb == FLOW_TO_HOP || verb == FLOW_BY_ROUTE);
-			if (verb != FLOW_DROP)
+				effect == FLOW_TO_HOP || effect == FLOW_BY_ROUTE);
+			if (effect != FLOW_DROP)
 				expect_bytes(fake_punted(CLASS_LINUX), &frame);
 			assert_int_equal(fake.n_taken, 0);
 			flows_expect(&tuple, 1, frame.n - WIRE_VLAN_BYTES);

@@ -70,9 +70,11 @@ void flows_drop_missing(bool drops)
 	drops_missing = drops;
 }
 
-struct flow_action flows_do(enum flow_verb verb)
+struct flow_action flows_do(enum flow_effect effect)
 {
-	return (struct flow_action){.verb = verb, .dscp = FLOW_KEEP_DSCP, .mirror = FLOW_NO_MIRROR};
+	return (struct flow_action){.effect = effect,
+		.dscp = FLOW_KEEP_DSCP,
+		.mirror = FLOW_NO_MIRROR};
 }
 
 struct flow_action flows_by_route(void)

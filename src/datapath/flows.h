@@ -16,11 +16,11 @@ void flows_reset(unsigned number);
 void flows_drop_missing(bool drops_missing);
 
 // By route, with neither DSCP nor mirror. / To the neighbour on an interface, or to one that is not
-// resolved. / With another verb.
+// resolved. / With another effect.
 struct flow_action flows_by_route(void);
 struct flow_action flows_to(uint16_t iface);
 struct flow_action flows_to_unresolved(void);
-struct flow_action flows_do(enum flow_verb verb);
+struct flow_action flows_do(enum flow_effect effect);
 
 // The flow of a packet from 192.0.2.1 or 2001:db8::1, UDP, with the ports of wire_recipe(), in the
 // main VRF: that of frame_to() and frame_on().

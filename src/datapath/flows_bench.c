@@ -177,7 +177,7 @@ static struct fib *make_table(uint32_t held[])
 
 static uint32_t use_action(struct flow_table *table, uint32_t held)
 {
-	const struct flow_action action = {.verb = held ? FLOW_TO_HOP : FLOW_BY_ROUTE,
+	const struct flow_action action = {.effect = held ? FLOW_TO_HOP : FLOW_BY_ROUTE,
 		.held = held,
 		.dscp = FLOW_KEEP_DSCP,
 		.mirror = FLOW_NO_MIRROR};

@@ -252,7 +252,7 @@ static inline void take_hops(const struct worker *w, struct burst *b)
 		const unsigned i = __builtin_ctzll(rest);
 		const struct flow_action *action = &actions[b->action[i]];
 
-		if (action->verb != FLOW_TO_HOP)
+		if (action->effect != FLOW_TO_HOP)
 			continue;
 		b->hop[i] = fib_held_load(b->view, action->held);
 		with_hop |= 1ull << i;

@@ -72,8 +72,8 @@ static uint32_t take_number(struct flow_table *table)
 
 static bool is_valid(const struct flow_action *action)
 {
-	return action->verb < N_FLOW_VERBS && action->dscp <= FLOW_KEEP_DSCP && !action->zero &&
-	       (action->verb == FLOW_TO_HOP) == (action->held != 0);
+	return action->effect < N_FLOW_EFFECTS && action->dscp <= FLOW_KEEP_DSCP && !action->zero &&
+	       (action->effect == FLOW_TO_HOP) == (action->held != 0);
 }
 
 int flow_action_use(struct flow_table *table, const struct flow_action *action, uint32_t *number,

@@ -18,7 +18,7 @@
 
 static struct flow_action for_subscriber(uint32_t subscriber)
 {
-	return (struct flow_action){.verb = FLOW_BY_ROUTE,
+	return (struct flow_action){.effect = FLOW_BY_ROUTE,
 		.subscriber = subscriber,
 		.dscp = FLOW_KEEP_DSCP,
 		.mirror = FLOW_NO_MIRROR};
@@ -113,9 +113,9 @@ static void refuses_actions_that_mean_nothing(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(action); i++)
 		action[i] = for_subscriber(1);
-	action[0].verb = N_FLOW_VERBS;
+	action[0].effect = N_FLOW_EFFECTS;
 	action[1].dscp = FLOW_KEEP_DSCP + 1;
-	action[2].verb = FLOW_TO_HOP;
+	action[2].effect = FLOW_TO_HOP;
 	action[3].held = 7;
 	action[4].zero = 1;
 	for (size_t i = 0; i < ARRAY_LEN(action); i++) {

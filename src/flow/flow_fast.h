@@ -42,14 +42,14 @@ static inline uint8_t flow_kind4_proto(uint32_t kind)
 }
 
 // What happens to the packets of a flow: one aligned word. Many flows share an action.
-enum flow_verb { FLOW_BY_ROUTE, FLOW_TO_HOP, FLOW_DROP, FLOW_PUNT, N_FLOW_VERBS };
+enum flow_effect { FLOW_BY_ROUTE, FLOW_TO_HOP, FLOW_DROP, FLOW_PUNT, N_FLOW_EFFECTS };
 enum { FLOW_KEEP_DSCP = 64, FLOW_NO_MIRROR = 0xffff };
 struct flow_action {
 	uint32_t held;       // FLOW_TO_HOP: the number of a held next hop (fib_hold), else 0
 	uint32_t subscriber; // 0: none
 	uint32_t zero;
 	uint16_t mirror; // interface that gets a copy of each packet, or FLOW_NO_MIRROR
-	uint8_t verb;    // enum flow_verb
+	uint8_t effect;  // enum flow_effect
 	uint8_t dscp;    // to be set: 0 to 63, or FLOW_KEEP_DSCP
 } __attribute__((aligned(16)));
 _Static_assert(sizeof(struct flow_action) == 16, "one 16-byte word");

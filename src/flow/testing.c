@@ -65,7 +65,7 @@ struct flow_table *testing_table(const struct flow_settings *settings)
 
 void testing_use_action(struct flow_table *table, uint32_t number)
 {
-	const struct flow_action action = {.verb = FLOW_DROP,
+	const struct flow_action action = {.effect = FLOW_DROP,
 		.dscp = FLOW_KEEP_DSCP,
 		.mirror = FLOW_NO_MIRROR,
 		.subscriber = number};

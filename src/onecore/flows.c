@@ -17,7 +17,7 @@ enum {
 	RECORD_BYTES = 64,
 	MAX_HOPS = 1 << 14,
 	VERSION = 1,
-	TO_HOP = 1, // enum flow_verb
+	TO_HOP = 1, // enum flow_effect
 	KEEP_DSCP = 64,
 	FAMILY_IP4 = 4,
 	BUFFER_BYTES = 1 << 20,
@@ -43,7 +43,7 @@ struct flow {
 _Static_assert(sizeof(struct flow) == RECORD_BYTES, "as in docs/internals/flow.md");
 
 struct action {
-	uint8_t verb, dscp, family, zero;
+	uint8_t effect, dscp, family, zero;
 	uint32_t subscriber;
 	uint8_t via[16];
 	char interface[16], mirror[16];
@@ -134,7 +134,7 @@ static void make_action(uint32_t hop, struct action *action)
 {
 	const uint32_t via_be = htobe32((10u << 24 | 1 << 16) + 1 + hop);
 
-	*action = (struct action){.verb = TO_HOP,
+	*action = (struct action){.effect = TO_HOP,
 		.dscp = KEEP_DSCP,
 		.family = FAMILY_IP4,
 		.interface = "out"};
