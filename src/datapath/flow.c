@@ -41,7 +41,8 @@ static inline uint64_t count_and_act(const struct worker *w, struct burst *b)
 	return stopped;
 }
 
-// Packets in transit without a flow.
+// Packets in transit without a flow. Before the first routes it is not known which are: they may
+// be for the router itself, as those of a routing daemon without which there would be no routes.
 static __attribute__((noinline)) uint64_t find_missing(const struct burst *b)
 {
 	uint64_t missing = 0;
@@ -50,7 +51,9 @@ static __attribute__((noinline)) uint64_t find_missing(const struct burst *b)
 		const uint16_t i = __builtin_ctzll(rest);
 		const uint8_t hop_verdict = fib_verdict_load(b->view, b->hop[i]);
 
-		missing |= (uint64_t)!judge_is_for_router(hop_verdict) << i;
+		missing |= (uint64_t)(!judge_is_for_router(hop_verdict) &&
+				      hop_verdict != VERDICT_NOT_SYNCED)
+		           << i;
 	}
 	return missing;
 }

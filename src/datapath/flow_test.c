@@ -228,6 +228,21 @@ static void the_router_itself_needs_no_flow(void **state)
 		}
 }
 
+static void before_the_first_routes_nothing_needs_a_flow(void **state)
+{
+	for (unsigned v = 0; v < FLOWS_CASES; v++) {
+		flows_reset(v);
+		flows_drop_missing(true);
+		fib_set_synced(fake.fib, false);
+		receive_on(PLAIN_IN, "10.99.0.1");
+		receive_on(PLAIN_IN, "2001:db8:99::1");
+		fake_run();
+		assert_int_equal(fake.stat.verdict[VERDICT_FLOW_MISSING], 0);
+		assert_int_equal(fake.stat.handed[VERDICT_NOT_SYNCED], 2);
+		fib_set_synced(fake.fib, true);
+	}
+}
+
 static void leave_to_linux(uint16_t iface)
 {
 	struct iface settings = *fib_iface(fake.fib, iface);
@@ -491,6 +506,7 @@ int main(void)
 		cmocka_unit_test(a_next_hop_may_change),
 		cmocka_unit_test(what_has_no_flow_may_be_dropped),
 		cmocka_unit_test(the_router_itself_needs_no_flow),
+		cmocka_unit_test(before_the_first_routes_nothing_needs_a_flow),
 		cmocka_unit_test(linux_does_not_follow_next_hops),
 		cmocka_unit_test(linux_gets_packets_for_us_in_their_class),
 		cmocka_unit_test(flows_cause_no_redirects),
