@@ -265,11 +265,11 @@ static void a_second_fib_gets_the_same_numbers(void **state)
 
 // Slot s holds the neighbours s.0.0.x of interface s, one after the other, all with MAC ...:s; only
 // the number of the latest is shown to workers.
-enum { N_WORKERS = 2, N_SLOTS = 8, N_ADDRESSES = 5, RELOAD_EVERY = 500 };
+enum { N_WORKERS = 2, N_SLOTS = 8, N_ADDRESSES = 5 };
 #ifdef __SANITIZE_THREAD__
-enum { N_CHANGES = 2000, N_LOOKUPS = 200 };
+enum { N_CHANGES = 300, N_LOOKUPS = 100, RELOAD_EVERY = 100 };
 #else
-enum { N_CHANGES = 40000, N_LOOKUPS = 1000 };
+enum { N_CHANGES = 40000, N_LOOKUPS = 1000, RELOAD_EVERY = 500 };
 #endif
 
 struct watch {
