@@ -12,10 +12,21 @@
 
 enum { POLL_EVERY_MS = 50, POLL_EVERY_NS = POLL_EVERY_MS * 1000 * 1000, DISK_MS = 1 };
 
+static bool is_vrf_used(void *ctx_, uint16_t vrf)
+{
+	const struct api_ctx *ctx = ctx_;
+
+	return ctx->flows && flow_vrf_used(ctx->flows->table, vrf);
+}
+
 int api_follow(struct api_ctx *ctx, struct error *error)
 {
-	struct netlink_ctx mirrored = {ctx->fib, ctx->ports, ctx->taps,
-		config_ports(ctx->config)->n_ports};
+	const struct netlink_ctx mirrored = {.fib = ctx->fib,
+		.ports = ctx->ports,
+		.taps = ctx->taps,
+		.n_ports = config_ports(ctx->config)->n_ports,
+		.is_vrf_used = is_vrf_used,
+		.arg = ctx};
 
 	if (!ctx->taps)
 		return 0;

@@ -50,6 +50,7 @@ void change_free(void *ctx, struct rcu_block block)
 		table->settings.ended(table->settings.ctx, &info);
 	}
 	carry_forget(table, ending->flow);
+	table->n_of_vrf[vrf_of_key(&ending->key)]--;
 	index->n_ending--;
 	number_give(table, ending->flow);
 	flow_action_unuse(table, ending->action);
@@ -139,6 +140,7 @@ static int add(struct flow_table *table, struct index *index, const struct flow_
 	}
 	age_expect(table, flow, age_due(table, flow, flow_tick(&table->view, table->now)));
 	index->n++;
+	table->n_of_vrf[vrf_of_key(&change->key)]++;
 	table->n_added++;
 	table->actions.n_users[change->action]++;
 	return 0;
@@ -169,7 +171,7 @@ static bool is_valid(const struct flow_table *table, const struct flow_change *c
 	if (key->family == 4 &&
 		(key->four.kind & ~KIND_MASK || !memcmp(&key->four, &zero, sizeof(zero))))
 		return false;
-	if (key->family != 4 && key->family != 6)
+	if ((key->family != 4 && key->family != 6) || vrf_of_key(key) >= FLOW_VRFS)
 		return false;
 	if (change->op == FLOW_DELETE)
 		return true;
@@ -252,6 +254,11 @@ size_t flow_change(struct flow_table *table, const struct flow_change change[], 
 		rcu_defer_poll(&table->defer);
 	}
 	return n_applied;
+}
+
+bool flow_vrf_used(const struct flow_table *table, uint16_t vrf)
+{
+	return vrf < FLOW_VRFS && table->n_of_vrf[vrf];
 }
 
 static struct flow_info info_at(const struct flow_table *table, const struct index *index,

@@ -497,6 +497,13 @@ static void flows_follow_their_vrf(void **state)
 		assert_true(tuple.vrf == 300 || tuple.vrf == 0);
 	}
 	assert_int_equal(n_moved, 2);
+	assert_true(flow_vrf_used(other, 300) && flow_vrf_used(other, 0));
+	assert_false(flow_vrf_used(other, 7));
+	while (flow_next(other, 1, TESTING_HZ, &info)) {
+		const struct flow_change change = {.op = FLOW_DELETE, .key = info.key};
+		assert_int_equal(testing_change(other, &change, TESTING_HZ), 0);
+	}
+	assert_false(flow_vrf_used(other, 300) || flow_vrf_used(other, 0));
 	flow_destroy(table);
 	flow_destroy(other);
 }

@@ -19,6 +19,7 @@ enum {
 	FLOW_MAX = (1 << 26) - 1, // flows of both families together
 	FLOW_ACTIONS = 1 << 22,   // numbers of actions are 1 to FLOW_ACTIONS - 1
 	FLOW_TIMEOUTS = 8,
+	FLOW_VRFS = 4096,
 	FLOW_MAX_CARRIES = 1 << 18, // counters, by flow and worker, of 2^39 packets or more
 	FLOW_MAX_LASTS_MS = 4 * 86400 * 1000, // longest timeout, and latest end
 	FLOW_RECORD_BYTES = 64,               // of a file
@@ -135,6 +136,9 @@ struct flow_change {
 // Control thread.
 size_t flow_change(struct flow_table *table, const struct flow_change change[], size_t n,
 	uint64_t now, int result[]);
+
+// Whether flows have this VRF; also those that have ended and are not yet told. Control thread.
+bool flow_vrf_used(const struct flow_table *table, uint16_t vrf);
 
 // Whether the flow exists; fills *info. Control thread.
 bool flow_find(const struct flow_table *table, const struct flow_key *key, uint64_t now,

@@ -83,6 +83,7 @@ struct flow_table {
 	uint64_t now; // of the latest call that passed it
 	struct hash_table carries;
 	uint64_t n_added, n_ended[FLOW_REACHED_END + 1];
+	uint32_t n_of_vrf[FLOW_VRFS]; // flows, also those that are not yet told
 	struct step steps[MAX_STEPS];
 };
 
@@ -192,6 +193,11 @@ void change_end(struct flow_table *table, struct index *index, struct place plac
 	enum flow_reason reason);
 // rcu_defer's callback.
 void change_free(void *ctx, struct rcu_block block);
+
+static inline uint16_t vrf_of_key(const struct flow_key *key)
+{
+	return key->family == 6 ? key->six.vrf : flow_kind4_vrf(key->four.kind);
+}
 
 // What is said of a flow, alive or ended. `key` and `action` are the caller's.
 struct flow_info info_of(const struct flow_table *table, uint32_t flow, uint64_t now);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 // A read takes tens of microseconds, so their number is bounded; packets of interfaces not read yet
@@ -323,16 +324,40 @@ static void remove_vrf(struct vrfs *vrfs, uint16_t id)
 	vrfs->rests[id] = false;
 }
 
+// The id for a new VRF: its former one if it is still used elsewhere. 0: there is none now.
+static uint16_t choose_id(const struct ifaces *ifaces, const char *name)
+{
+	const struct mirror_settings *settings = &ifaces->mirror->settings;
+	const struct vrfs *vrfs = &ifaces->vrfs;
+	uint16_t free_id = 0;
+
+	for (uint16_t id = 1; id < FIB_MAX_VRFS; id++) {
+		const bool is_used =
+			settings->is_vrf_used && settings->is_vrf_used(settings->arg, id);
+		const bool is_open = vrfs->table[id] && !vrfs->rests[id];
+		if (is_used && !is_open && !strcmp(vrfs->name[id], name))
+			return vrfs->rests[id] ? 0 : id; // it does not rest for long
+		if (!free_id && !is_used && !vrfs->table[id])
+			free_id = id;
+	}
+	return free_id;
+}
+
+static void note_device(struct vrfs *vrfs, uint16_t id, const struct interface *device)
+{
+	vrfs->device[id] = device->ifindex;
+	vrfs->wanted[id] = true;
+	snprintf(vrfs->name[id], sizeof(vrfs->name[id]), "%s", device->iface.name);
+}
+
 static void open_one(struct ifaces *ifaces, const struct interface *device)
 {
 	const uint32_t table = device->iface.vrf_table;
 	struct vrfs *vrfs = &ifaces->vrfs;
 	struct error error;
-	uint16_t id = 1;
+	const uint16_t id = choose_id(ifaces, device->iface.name);
 
-	while (id < FIB_MAX_VRFS && vrfs->table[id])
-		id++;
-	if (id == FIB_MAX_VRFS)
+	if (!id)
 		return;
 	if (fib_vrf_open(ifaces->mirror->settings.fib, id, &error)) {
 		if (vrfs->refused != table)
@@ -341,8 +366,7 @@ static void open_one(struct ifaces *ifaces, const struct interface *device)
 		return;
 	}
 	add_vrf(vrfs, id, table);
-	vrfs->device[id] = device->ifindex;
-	vrfs->wanted[id] = true;
+	note_device(vrfs, id, device);
 	routes_vrf_changed(ifaces->mirror->routes, table);
 }
 
@@ -355,12 +379,10 @@ void vrfs_follow(struct ifaces *ifaces)
 		if (is_vrf(one)) {
 			uint16_t id = ifaces_vrf_of_table(ifaces->mirror, one->iface.vrf_table);
 
-			if (id == IFACES_NO_VRF) {
+			if (id == IFACES_NO_VRF)
 				open_one(ifaces, one);
-				continue;
-			}
-			vrfs->wanted[id] = true;
-			vrfs->device[id] = one->ifindex;
+			else
+				note_device(vrfs, id, one);
 		}
 	for (unsigned id = 1; id < vrfs->end; id++)
 		if (vrfs->table[id] && !vrfs->rests[id] && !vrfs->wanted[id]) {

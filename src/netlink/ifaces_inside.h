@@ -130,7 +130,8 @@ bool foreign_unsupported(const struct ifaces *ifaces,
 
 // VRF devices: their tables get an id in the fib, 1 to 4095.
 struct vrfs {
-	uint32_t table[FIB_MAX_VRFS];   // by id; 0: free
+	uint32_t table[FIB_MAX_VRFS];            // by id; 0: free
+	char name[FIB_MAX_VRFS][EVENT_NAME_MAX]; // of the device, also after it was removed
 	int device[FIB_MAX_VRFS];       // a VRF device with this table, when it was last seen
 	bool rests[FIB_MAX_VRFS];       // released; its fib table stays open until routes have been
 	                                // removed from it

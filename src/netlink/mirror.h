@@ -51,6 +51,8 @@ struct mirror_settings {
 	int tap[PORT_MAX];         // ifindex of each port's TAP interface; 0: none at present
 	struct mirror_port port[PORT_MAX];
 	struct mirror_ops ops;
+	bool (*is_vrf_used)(void *arg, uint16_t vrf); // as in netlink_ctx
+	void *arg;
 };
 int mirror_open(struct mirror **out, const struct mirror_settings *settings, struct error *error);
 void mirror_close(struct mirror *mirror);

@@ -58,6 +58,42 @@ static void gives_a_vrf_device_a_table(void **state)
 	assert_int_equal(fake_call[fake_n_calls - 1].vrf, IFACES_NO_VRF);
 }
 
+// As if flows had it.
+static uint16_t used_vrf;
+
+static bool is_used(void *arg, uint16_t vrf)
+{
+	return vrf == used_vrf;
+}
+
+static void remove_device(int ifindex)
+{
+	fake_iface_gone(&fake, ifindex);
+	fake_flush(&fake);
+}
+
+static void a_vrf_does_not_get_a_number_that_another_one_has_left_in_use(void **state)
+{
+	fake.mirror->settings.is_vrf_used = is_used;
+	add(fake_vrf(50, "red", 10));
+	used_vrf = ifaces_vrf_find(fake.mirror, "red");
+	remove_device(50);
+	add(fake_vrf(51, "blue", 11));
+	assert_int_not_equal(ifaces_vrf_find(fake.mirror, "blue"), used_vrf);
+	add(fake_vrf(52, "red", 12)); // another table, too
+	assert_int_equal(ifaces_vrf_find(fake.mirror, "red"), used_vrf);
+	// Removed and created again before routes have settled.
+	fake_iface_gone(&fake, 52);
+	add(fake_vrf(53, "red", 12));
+	fake_flush(&fake);
+	assert_int_equal(ifaces_vrf_find(fake.mirror, "red"), used_vrf);
+	remove_device(53);
+	const uint16_t before = used_vrf;
+	used_vrf = 0;
+	add(fake_vrf(54, "green", 13));
+	assert_int_equal(ifaces_vrf_find(fake.mirror, "green"), before);
+}
+
 static void puts_each_iface_into_the_vrf_of_its_own_master(void **state)
 {
 	add(fake_vrf(50, "red", 10));
@@ -449,6 +485,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(gives_a_vrf_device_a_table),
+		TEST(a_vrf_does_not_get_a_number_that_another_one_has_left_in_use),
 		TEST(puts_each_iface_into_the_vrf_of_its_own_master),
 		TEST(leaves_ifaces_of_a_vrf_that_is_down_to_linux),
 		TEST(names_vrfs_beyond_what_workers_hold),

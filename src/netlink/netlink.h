@@ -19,6 +19,10 @@ struct netlink_ctx {
 	struct port_table *ports;
 	struct tap_table *taps;
 	unsigned n_ports;
+	// Whether something else, such as flows, has the number of a VRF, which is no other VRF's
+	// then. NULL: nothing. Control thread.
+	bool (*is_vrf_used)(void *arg, uint16_t vrf);
+	void *arg;
 };
 
 struct netlink;
