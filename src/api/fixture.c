@@ -200,11 +200,14 @@ int fixture_open(const char *text)
 	ctx.live = (struct fib_live){.rcu = ctx.rcu};
 	assert_non_null(ctx.rcu);
 	assert_null(api_swap(&ctx, ctx.fib));
+	if (api_open_acls(&ctx, &error))
+		fail_msg("refused: %s", error.text);
 	return 0;
 }
 
 int fixture_close(void **state)
 {
+	api_close_acls(&ctx);
 	fib_live_swap(&ctx.live, NULL);
 	rcu_destroy(ctx.rcu);
 	fib_destroy(ctx.fib);

@@ -181,11 +181,11 @@ static void names_what_needs_a_restart(void **state)
 // caller.
 static char *uncommented(const char *key)
 {
-	char *text = fake_example(config_print_example), *out = calloc(1, strlen(text) + 1), *line;
+	char *text = fake_example(config_print_example), *out = calloc(1, strlen(text) + 1);
 
-	for (line = strtok(strstr(text, key), "\n"); line[0] == '#'; line = strtok(NULL, "\n")) {
-		strcat(out, line + 2);
-		strcat(out, "\n");
+	for (char *line = strstr(text, key), *end; line[0] == '#'; line = end + 1) {
+		end = strchr(line, '\n');
+		strncat(out, line + 2, end + 1 - (line + 2));
 	}
 	free(text);
 	return out;
