@@ -60,11 +60,11 @@ static inline bool is_fragment4(const struct wire_ip4 *ip)
 // A whole packet of TCP or UDP in one buffer.
 static inline bool is_common4(const struct wire_ip4 *ip, uint16_t has)
 {
-	const bool is_common = ip->protocol == WIRE_PROTO_TCP || ip->protocol == WIRE_PROTO_UDP;
+	const unsigned is_common = ip->protocol == WIRE_PROTO_TCP || ip->protocol == WIRE_PROTO_UDP;
+	const unsigned is_long = be16toh(ip->total_length_be) >= WIRE_IP4_BYTES + PORTS_BYTES;
 
-	return is_common & !is_fragment4(ip) &
-	       (be16toh(ip->total_length_be) >= WIRE_IP4_BYTES + PORTS_BYTES) &
-	       !(has & BURST_SEGMENTS);
+	return is_common & is_long & (unsigned)!is_fragment4(ip) &
+	       (unsigned)!(has & BURST_SEGMENTS);
 }
 
 // A key of any packet. False: it has none.
