@@ -210,7 +210,7 @@ def reports_how_to_get_grout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 BAD = [
     ("switch", {}, "unknown device kind 'switch'; supported: dl3d, "),
-    ("dl3d:mod=route", {}, "has no option 'mod'; it has mode, idle, wire"),
+    ("dl3d:mod=route", {}, "has no option 'mod'; it has mode, lookup, idle, wire"),
     ("testpmd:mode=bridge", {}, "option mode is 'bridge'; expected one of io, mac, macswap"),
     ("linux", {"memory_mib": 1024}, "'linux' cannot be given memory_mib = 1024; leave it at 256"),
     ("ovs", {"burst": 16}, "'ovs' cannot be given burst = 16"),
