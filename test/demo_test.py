@@ -17,6 +17,8 @@ pytestmark = pytest.mark.alone  # huge pages: an interrupted demo returns what i
 
 DEMO = TOP / "tools" / "demo"
 START_SECONDS = 60.0
+HANGS_SECONDS = 300.0
+ENV = dict(os.environ) | {"PYTHONFAULTHANDLER": "1"}
 
 
 def _namespaces(pid: int) -> list[str]:
@@ -37,16 +39,25 @@ def _wait_for(demo: subprocess.Popen[str], has_begun: Callable[[], object]) -> N
         time.sleep(0.01)
 
 
+def _words_of(demo: subprocess.Popen[str]) -> str:
+    """Its error output, once it has ended; if it hangs, the place where it does."""
+    try:
+        return demo.communicate(timeout=HANGS_SECONDS)[1]
+    except subprocess.TimeoutExpired:
+        demo.send_signal(signal.SIGABRT)
+        raise AssertionError(demo.communicate()[1]) from None
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("seconds", [0.0, 0.5, pytest.param(2.5, marks=pytest.mark.long)])
 def an_interrupted_demo_leaves_nothing_behind(how: signal.Signals, seconds: float) -> None:
     demo = subprocess.Popen(
-        [DEMO], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [DEMO], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True, env=ENV
     )
     _wait_for(demo, lambda: _namespaces(demo.pid))
     time.sleep(seconds)
     os.killpg(demo.pid, how)
-    _, words = demo.communicate(timeout=60)
+    words = _words_of(demo)
     assert demo.returncode == 130, words
     assert words.splitlines()[-1] == "demo: interrupted; everything was removed"
     assert _namespaces(demo.pid) == []
@@ -69,13 +80,13 @@ def an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, second
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            env=dict(os.environ) | {"TMPDIR": folder},
+            env=ENV | {"TMPDIR": folder},
         )
         _wait_for(demo, lambda: any(Path(folder).iterdir()))
         time.sleep(seconds)
         os.killpg(demo.pid, how)
         os.killpg(demo.pid, how)
-        _, words = demo.communicate(timeout=60)
+        words = _words_of(demo)
         assert demo.returncode == 130, words
         assert words.splitlines()[-1] == "demo: interrupted; everything was removed"
         assert _programs_in(folder) == []
@@ -89,9 +100,9 @@ def _takes_sigterm(pid: int) -> bool:
 
 
 def an_interrupted_start_is_reported() -> None:
-    demo = subprocess.Popen([DEMO, "generator"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    demo = subprocess.Popen([DEMO, "generator"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENV)
     _wait_for(demo, lambda: _takes_sigterm(demo.pid))
     demo.send_signal(signal.SIGTERM)
-    _, words = demo.communicate(timeout=60)
+    words = _words_of(demo)
     assert demo.returncode == 130, words
     assert words.splitlines()[-1].startswith("demo: interrupted")

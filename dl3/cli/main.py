@@ -1,9 +1,7 @@
 """The command `dl3`: its commands, and the one place where a fault becomes a message and an exit status."""
 
-import signal
 import sys
 from collections.abc import Mapping
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +9,7 @@ from typer._completion_classes import completion_init
 
 from dl3 import VERSION
 from dl3.cli.lazy import CONTEXT, LazyGroup
+from dl3.host.interrupts import take
 from dl3.model.fault import Fault, UsageFault
 
 FORWARDER, MEASURE, MACHINE, OTHER = "Forwarder", "Measure", "Machine", "Other"
@@ -70,19 +69,11 @@ def options(
     """Options of dl3 itself."""
 
 
-def interrupt(_number: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends like Ctrl-C; a second one does not interrupt the clean-up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
 def main() -> None:
     """Exit statuses: 0 done, 1 failed, 2 wrong usage, 130 after Ctrl-C."""
     from dl3.cli.outlet import written
 
-    signal.signal(signal.SIGINT, interrupt)
-    signal.signal(signal.SIGTERM, interrupt)
+    take()
     completion_init()
     try:
         with written():

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from dl3.host.interrupts import Held
 from dl3.host.loans import Note, alone, folder_of, orphans
 from dl3.model.fault import Fault
 
@@ -110,6 +111,12 @@ def borrow(pages: int, page_kib: int, folder: Path) -> tuple[Note | None, int]:
     return note, added
 
 
+def give_back(note: Note, folder: Path, number: Path) -> None:
+    """Release the pages of our note."""
+    with alone(folder):
+        settle_all(folder, number, note)
+
+
 @contextmanager
 def reserved(pages: int, page_kib: int = USUAL_KIB) -> Iterator[int]:
     """Make sure that this many pages of a size are free; yields the number of pages added."""
@@ -118,11 +125,9 @@ def reserved(pages: int, page_kib: int = USUAL_KIB) -> Iterator[int]:
         yield 0  # no permission to add or release pages
         return
     folder = folder_of(page_kib)
-    with alone(folder):
-        note, added = borrow(pages, page_kib, folder)
-    try:
+    with ExitStack() as ends:
+        with Held(), alone(folder):
+            note, added = borrow(pages, page_kib, folder)
+            if note:
+                ends.callback(give_back, note, folder, number)
         yield added
-    finally:
-        if note:
-            with alone(folder):
-                settle_all(folder, number, note)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from dl3.host.hugepages import reserved
+from dl3.host.interrupts import Held
 from dl3.host.root import need_root
 from dl3.lab.endpoint import Endpoint
 from dl3.lab.links import Flows, Links
@@ -57,7 +58,12 @@ def memif_lab(terms: MemifSettings) -> Iterator[MemifLab]:
     need_root("the lab")
     cores = terms.generator_core, terms.dut_cores[0]
     found_ns = [distance_ns(terms.build, *cores)]
-    with reserved(terms.pages), tempfile.TemporaryDirectory(prefix="dl3-memif-") as name:
-        with pair(partial(started, terms.dut), terms.endpoint(Path(name)), terms.tester, found_ns) as lab:
+    with reserved(terms.pages):
+        with Held():
+            folder = tempfile.TemporaryDirectory(prefix="dl3-memif-")
+        with (
+            folder as name,
+            pair(partial(started, terms.dut), terms.endpoint(Path(name)), terms.tester, found_ns) as lab,
+        ):
             yield lab
         found_ns.append(distance_ns(terms.build, *cores))

@@ -13,6 +13,7 @@ import yaml
 
 from dl3.control.client import DL3GEN, Client
 from dl3.control.generator import GeneratorPorts
+from dl3.host.interrupts import Held
 from dl3.host.sessions import weighed_alone
 from dl3.lab.command import run
 from dl3.lab.endpoint import Device, Endpoint, Start
@@ -145,7 +146,8 @@ def pair(start: Start, endpoint: Endpoint, tester: Tester, found_ns: list[float]
     try:
         with weighed_alone(), start(endpoint) as device:
             try:
-                generator = start_generator(tester, endpoint)
+                with Held():
+                    generator = start_generator(tester, endpoint)
                 client = Client(generator_socket(endpoint))
                 generator.wait_until(lambda: links_are_up(client), "had its links up", START_SECONDS)
                 made = Pair(tester, endpoint, device, generator, found_ns)

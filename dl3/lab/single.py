@@ -9,6 +9,7 @@ from typing import Protocol
 from dl3.control.client import Client
 from dl3.control.replies import Reply
 from dl3.host.cores import listed, usable
+from dl3.host.interrupts import Held
 from dl3.lab.endpoint import Device, Endpoint
 from dl3.lab.process import Process, end_all
 from dl3.model.fault import Fault
@@ -78,7 +79,8 @@ class Running:
     def start(self) -> None:
         """Return once dl3gen can be started."""
         command = self.endpoint.links.enter("server", *self.dut.command(self.endpoint))
-        self.processes[:] = [start_process(self.name, command, self.endpoint.links.folder)]
+        with Held():
+            self.processes[:] = [start_process(self.name, command, self.endpoint.links.folder)]
         self.processes[0].wait_until(self._is_listening, "was ready", START_SECONDS)
 
     def restart(self) -> None:

@@ -19,7 +19,7 @@ def a_program_may_use_the_cores_that_there_are(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr("dl3.lab.single.usable", lambda: (last,))
     one = start_process("it", [sys.executable, "-c", TELL], tmp_path)
     try:
-        one.wait_until(lambda: WORD in one.log.read_text(encoding="utf-8"), "spoken", 60)
+        one.wait_until(lambda: one.log.read_text(encoding="utf-8").endswith("]\n"), "spoken", 60)
         assert one.log.read_text(encoding="utf-8").strip() == f"{WORD} [{last}]"
     finally:
         end_all([one])
