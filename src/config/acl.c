@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LIST_BYTES = 32 << 20, MAX_USES = 2 * ACL_MAX_IFACES };
+enum { MAX_LIST_BYTES = 32 << 20 };
 
 // A list while it is read.
 struct list {
@@ -345,7 +345,7 @@ int acl_read(struct reader *reader, const struct node *node, struct config *conf
 	if (!err && top.use) {
 		set->use = calloc(count(top.use) + 1, sizeof(*set->use));
 		snprintf(reader->where, sizeof(reader->where), "acl.");
-		err = set->use ? rows_each(reader, top.use, MAX_USES, read_use)
+		err = set->use ? rows_each(reader, top.use, ACL_MAX_USES, read_use)
 		               : no_memory(reader);
 	}
 	reader->where[0] = 0;

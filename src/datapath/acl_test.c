@@ -10,13 +10,17 @@
 #include <unistd.h>
 
 enum { TTL_AT = 22, HANDED = 1 << 8, MAX_RULES = 4, FLAGS_AT = 20, OUT = 1, REST = 2 };
+enum { N_IFACES = 64 };
 
 static struct acl_table *table;
 
 // Interfaces are named by their index.
-static int find_iface(void *ctx, const char *name)
+static const char *iface_name(void *ctx, unsigned iface)
 {
-	return atoi(name);
+	static char name[N_IFACES][4];
+
+	snprintf(name[iface], sizeof(name[iface]), "%u", iface);
+	return name[iface];
 }
 
 static int open_lists(void **state)
@@ -24,7 +28,10 @@ static int open_lists(void **state)
 	static char prefix[64];
 	static char *args[] = {"acl_test", "--no-huge", "-m64", "--no-pci", "--no-telemetry",
 		"--no-shconf", "--log-level=error", prefix};
-	const struct acl_settings settings = {.n_workers = 1, .iface = find_iface};
+	const struct acl_settings settings = {.n_workers = 1,
+		.iface_name = iface_name,
+		.n_ifaces = N_IFACES,
+		.n_ports = 4};
 	const struct fib_hop unresolved = {.kind = FIB_CONNECTED, .iface = PLAIN_OUT};
 	const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
 
