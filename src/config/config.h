@@ -53,6 +53,12 @@ struct config_flow {
 	char ended_file[CONFIG_PATH_MAX];  // "": none
 };
 const struct acl_set *config_acl(const struct config *config); // key `acl`
+// Whether access lists can do what they say with these ports: a port with `mode: xconnect` has no
+// list, / and mirrors lead to ports. -EINVAL with `error` set. Pure.
+int config_check_acl_uses(const struct config *config, const struct acl_set *set,
+	struct error *error);
+int config_check_acl_mirrors(const struct config *config, const struct acl_set *set,
+	struct error *error);
 const struct config_flow *config_flow(const struct config *config);
 const char *config_socket(const struct config *config);       // control socket
 const char *config_socket_group(const struct config *config); // NULL: the group of the
