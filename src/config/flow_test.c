@@ -57,8 +57,7 @@ static const struct mistake mistakes[] = {
 	{PORTS "flow: {ipv4: 1, timeouts: [30], learn: {timeout: 30, rate: 0}}",
 		"f.yaml:4: flow.learn.rate: found \"0\", expected a number from 1 to 1000000"},
 	{PORTS "flow: {ipv4: 1, timeouts: [30], learn: {timeout: 30, per_port: 5}}",
-		"f.yaml:4: unknown key \"flow.learn.per_port\"; expected one of timeout, rate, "
-		"per_vrf, per_interface"},
+		"f.yaml:4: unknown key \"flow.learn.per_port\"; did you mean \"per_vrf\"?"},
 	{PORTS "flow: {ipv4: 1, file: /a, ended_file: /a}",
 		"f.yaml:4: flow: \"file\" and \"ended_file\" are the same; expected two files"},
 };
