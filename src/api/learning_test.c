@@ -24,7 +24,7 @@ enum { HZ = 20000000, PATIENCE_S = 60, LEFT = 0, RIGHT = 1 };
 	"02:00:00:00:00:08 dev left]\n"                                                            \
 	"routes:\n  - 10.1.0.0/16 via 192.0.2.2 dev left\n"                                        \
 	"  - 10.2.0.0/16 nexthop via 192.0.2.2 dev left nexthop via 192.0.2.3 dev left\n"          \
-	"  - 2001:db8::/32 via 192.0.2.2 dev left\n"
+	"  - 2001:db8::/32 via fd00::2 dev left lladdr 02:00:00:00:00:07\n"
 #define FLOW "flow: {ipv4: 1000, ipv6: 100, timeouts: [300, 30]"
 
 static uint32_t tick;
@@ -132,17 +132,18 @@ static void expect_via(const struct flow_tuple *tuple, const char *via)
 static void a_flow_goes_where_its_route_goes(void **state)
 {
 	static const char *const dsts[] = {"10.1.0.1", "2001:db8::1"};
+	static const char *const vias[] = {"192.0.2.2", "fd00::2"};
 
 	open_with(", learn: {timeout: 30}");
 	for (unsigned i = 0; i < ARRAY_LEN(dsts); i++) {
 		const struct flow_tuple tuple = tuple_of(dsts[i], 7);
 		assert_true(tell(&tuple, LEFT, 0));
 		poll_once();
-		expect_via(&tuple, "192.0.2.2");
+		expect_via(&tuple, vias[i]);
 	}
 	expect_learning("flows", 2);
 	expect_learning("learnt", 2);
-	check("flows", "{}", "nexthops", "1");
+	check("flows", "{}", "nexthops", "2");
 	check("flows", "{}", "learning.on", "true");
 }
 
