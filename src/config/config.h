@@ -51,6 +51,11 @@ struct config_flow {
 	uint32_t timeout_s[FLOW_TIMEOUTS]; // 0: this one and the following ones are not given
 	char file[CONFIG_PATH_MAX];        // "": none
 	char ended_file[CONFIG_PATH_MAX];  // "": none
+	struct config_learn {
+		uint32_t timeout_s;              // one of those above; 0: no flows are learnt
+		uint32_t rate;                   // flows in a second
+		uint32_t per_vrf, per_interface; // learnt flows at a time; 0: any number
+	} learn;
 };
 const struct acl_set *config_acl(const struct config *config); // key `acl`
 // Whether access lists can do what they say with these ports: a port with `mode: xconnect` has no
