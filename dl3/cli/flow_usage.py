@@ -60,6 +60,12 @@ def settings_rows(usage: FlowUsage) -> list[tuple[str, object]]:
     ]
     if usage.ended_file:
         rows += [("ended flows written", usage.ended.written), ("ended flows lost", usage.ended.lost)]
+    if (learning := usage.learning).on:
+        over = learning.over_rate + learning.over_vrf + learning.over_interface
+        rows += [
+            ("learnt flows", f"{learning.flows:,} now, {learning.learnt:,} in all"),
+            ("not learnt", f"over a limit {over:,}, no route {learning.unroutable:,}, no space {learning.full:,}"),
+        ]
     if usage.ended.error:
         rows.append(("error of that file", usage.ended.error))
     return [*rows, ("lookup, hash", f"{usage.lookup}, {usage.hash}")]

@@ -128,6 +128,23 @@ class EndedUsage(Reply):
     error: str | None = None
 
 
+class FlowLearning(Reply):
+    """Flows that are learnt, and how many keys were refused by each limit."""
+
+    on: bool = False
+    flows: int = 0
+    learnt: int = 0
+    timeout_s: int = 0
+    rate: int = 0
+    per_vrf: int = 0  # 0: any number
+    per_interface: int = 0
+    over_rate: int = 0
+    over_vrf: int = 0
+    over_interface: int = 0
+    unroutable: int = 0
+    full: int = 0
+
+
 class FlowUsage(Reply):
     """Method 'flows'."""
 
@@ -145,5 +162,6 @@ class FlowUsage(Reply):
     file: str | None = None
     ended_file: str | None = None
     ended: EndedUsage
+    learning: FlowLearning = FlowLearning()
     lookup: str = ""
     hash: str = ""

@@ -13,6 +13,8 @@ enum {
 	ACL_NAME_MAX = 32,     // of a rule, a list, an interface; with the final 0
 	ACL_MAX_RULES = 65536, // of a list
 	ACL_MAX_LISTS = 1024,
+	ACL_MAX_USES = 2 * ACL_MAX_IFACES, // in both directions
+	ACL_MAX_PORTS = 256,
 	ACL_MAX_COUNTERS = 1 << 20, // rules of all lists, their ends, and what is being replaced
 	ACL_RULE_TEXT = 512,
 	ACL_ANY_FRAGMENT = 7, // all of 1 << enum wire_fragment_class
@@ -88,8 +90,11 @@ void acl_set_free(struct acl_set *set);
 struct acl_settings {
 	unsigned n_workers; // at most ACL_MAX_WORKERS
 	struct rcu *rcu;    // NULL: no worker reads
-	// The index of an interface by its name; -1: there is none at present.
-	int (*iface)(void *ctx, const char *name);
+	// The name of the interface with this number, valid until interfaces change; NULL: there is
+	// none at present. Numbers are less than n_ifaces, at most ACL_MAX_IFACES; those less than
+	// n_ports, at most ACL_MAX_PORTS, are ports, and mirrors lead only to these.
+	const char *(*iface_name)(void *ctx, unsigned iface);
+	unsigned n_ifaces, n_ports;
 	void *ctx;
 };
 
@@ -105,9 +110,19 @@ const struct acl_live *acl_live(const struct acl_table *table);
 // keeps its counter if a list of the same name has a rule of the same name. Waits for a grace
 // period. 0, or -errno with `error` set, and nothing has changed.
 int acl_apply(struct acl_table *table, const struct acl_set *set, struct error *error);
+// The same in two steps: builds, / applies, which cannot fail. / Or gives up what was built. In
+// between nothing else is applied.
+struct acl_pending;
+int acl_prepare(struct acl_table *table, const struct acl_set *set, struct acl_pending **out,
+	struct error *error);
+void acl_commit(struct acl_table *table, struct acl_pending *pending);
+void acl_drop(struct acl_table *table, struct acl_pending *pending);
 const struct acl_set *acl_current(const struct acl_table *table);
-// Looks up the names of interfaces again, which may have come or gone. Cheap if nothing did.
+// Looks up the names of all interfaces again, which may have come or gone.
 void acl_refresh(struct acl_table *table);
+// The interface with this number gets this name; call it before workers know the interface, or NULL
+// when they no longer do. Cheap if it has the name already.
+void acl_bind(struct acl_table *table, unsigned iface, const char *name);
 // Whether an interface with the name of this use exists.
 bool acl_use_is_bound(const struct acl_table *table, const struct acl_use *use);
 

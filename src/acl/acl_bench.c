@@ -13,9 +13,9 @@
 
 enum { EAL_MIB = 4096, N_KEYS = 1 << 16, N_ROUNDS = 20 };
 
-static int find_iface(void *ctx, const char *name)
+static const char *iface_name(void *ctx, unsigned iface)
 {
-	return 0;
+	return "east";
 }
 
 static struct wire_prefix draw_prefix(bool is_ip6, uint64_t *random)
@@ -92,7 +92,9 @@ static size_t heap_bytes(void)
 
 static void run(size_t n, bool is_ip6)
 {
-	const struct acl_settings settings = {.n_workers = 1, .iface = find_iface};
+	const struct acl_settings settings = {.n_workers = 1,
+		.iface_name = iface_name,
+		.n_ifaces = 1};
 	struct acl_source source = {"bench", calloc(n, sizeof(*source.rule)), n, false};
 	struct acl_use use = {"east", "bench", ACL_IN};
 	struct acl_key *key = calloc(N_KEYS, sizeof(*key));

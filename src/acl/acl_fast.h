@@ -47,7 +47,8 @@ struct acl_list {
 	bool has_local;                  // some rule is about packets for the router itself
 };
 
-// Which list an interface has in each direction: an index into `list`, where 0 is NULL.
+// Which list an interface has in each direction: an index into `list`, where 0 is NULL. Entries
+// change in place as interfaces come and go.
 struct acl_view {
 	bool has[ACL_DIRECTIONS]; // any interface has a list
 	const struct acl_list *const *list;
@@ -63,14 +64,20 @@ struct acl_live {
 // Read once per burst; valid until the worker reports a quiescent state. Worker.
 static inline const struct acl_view *acl_live_view(const struct acl_live *live)
 {
-	return __atomic_load_n(&live->view, __ATOMIC_ACQUIRE); // partner: publish() in table.c
+	return __atomic_load_n(&live->view, __ATOMIC_ACQUIRE); // partner: show() in table.c
 }
 
 // NULL: none. Worker.
 static inline const struct acl_list *acl_view_list(const struct acl_view *view,
 	enum acl_direction direction, uint16_t iface)
 {
-	return view->list[view->of_iface[direction][iface]];
+	return view->list[__atomic_load_n(&view->of_iface[direction][iface], __ATOMIC_RELAXED)];
+}
+
+// Whether any interface has a list in this direction. Worker.
+static inline bool acl_view_has(const struct acl_view *view, enum acl_direction direction)
+{
+	return __atomic_load_n(&view->has[direction], __ATOMIC_RELAXED);
 }
 
 // Reads a packet, of which `bytes` from its IP header on are there and belong to it: at least the

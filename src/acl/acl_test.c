@@ -13,20 +13,20 @@
 
 enum { N_RULES = 10000, N_PACKETS = 20000, EAL_MIB = 1024 };
 
-static const char *const ifaces[] = {"east", "west", "south"};
+static const char *ifaces[] = {"east", "west", "south"};
 static unsigned n_ifaces = ARRAY_LEN(ifaces); // that exist
 
-static int find_iface(void *ctx, const char *name)
+static const char *iface_name(void *ctx, unsigned iface)
 {
-	for (unsigned i = 0; i < n_ifaces; i++)
-		if (!strcmp(ifaces[i], name))
-			return i;
-	return -1;
+	return iface < n_ifaces ? ifaces[iface] : NULL;
 }
 
 static struct acl_table *open_table(void)
 {
-	const struct acl_settings settings = {.n_workers = 2, .iface = find_iface};
+	const struct acl_settings settings = {.n_workers = 2,
+		.iface_name = iface_name,
+		.n_ifaces = ARRAY_LEN(ifaces),
+		.n_ports = 2};
 	struct acl_table *table;
 
 	assert_int_equal(acl_open(&table, &settings, NULL), 0);
@@ -199,7 +199,7 @@ static void an_unchanged_list_is_not_built_again(void **state)
 
 static void interfaces_come_and_go(void **state)
 {
-	struct acl_rule rule = rule_of("deny tcp mirror west");
+	struct acl_rule rule = rule_of("permit tcp mirror west");
 	struct acl_source source = {"a", &rule, 1, false};
 	struct acl_use use = {"south", "a", ACL_IN};
 	struct acl_table *table = open_table();
@@ -220,6 +220,119 @@ static void interfaces_come_and_go(void **state)
 	assert_null(acl_live_view(acl_live(table)));
 	n_ifaces = ARRAY_LEN(ifaces);
 	acl_close(table);
+}
+
+static const struct acl_list *list_of(const struct acl_table *table, unsigned direction,
+	unsigned iface)
+{
+	const struct acl_view *view = acl_live_view(acl_live(table));
+
+	return view ? acl_view_list(view, direction, iface) : NULL;
+}
+
+// A number that another interface gets has its lists at once.
+static void a_number_has_the_lists_of_its_interface(void **state)
+{
+	struct acl_rule one = rule_of("deny tcp"), two = rule_of("deny udp");
+	struct acl_source sources[] = {{"a", &one, 1, false}, {"b", &two, 1, false}};
+	struct acl_use uses[] = {{"new", "a", ACL_IN}, {"new", "b", ACL_OUT}, {"old", "b", ACL_IN}};
+	struct acl_set set = {sources, uses, 2, 3};
+	struct acl_table *table = open_table();
+
+	assert_int_equal(acl_apply(table, &set, NULL), 0);
+	acl_bind(table, 40, "old");
+	const struct acl_list *b = list_of(table, ACL_IN, 40);
+
+	assert_non_null(b);
+	acl_bind(table, 40, "new");
+	assert_ptr_not_equal(list_of(table, ACL_IN, 40), b);
+	assert_non_null(list_of(table, ACL_IN, 40));
+	assert_ptr_equal(list_of(table, ACL_OUT, 40), b);
+	assert_true(acl_view_has(acl_live_view(acl_live(table)), ACL_OUT));
+	acl_bind(table, 40, "old");
+	assert_null(list_of(table, ACL_OUT, 40));
+	assert_false(acl_view_has(acl_live_view(acl_live(table)), ACL_OUT));
+	acl_bind(table, 40, "other");
+	assert_null(acl_live_view(acl_live(table)));
+	acl_close(table);
+}
+
+// What was prepared has no effect before it is committed, and interfaces may change until then.
+static void what_is_prepared_is_applied_or_dropped(void **state)
+{
+	struct acl_rule one = rule_of("deny tcp"), two = rule_of("deny udp");
+	struct acl_source sources[] = {{"a", &one, 1, false}, {"b", &two, 1, false}};
+	struct acl_use uses[] = {{"east", "a", ACL_IN}, {"south", "b", ACL_IN}};
+	struct acl_table *table = open_table();
+	struct acl_pending *pending;
+
+	assert_int_equal(acl_apply(table, &(struct acl_set){sources, uses, 1, 1}, NULL), 0);
+	const struct acl_list *a = list_of(table, ACL_IN, 0);
+
+	assert_int_equal(acl_prepare(table, &(struct acl_set){sources, uses, 2, 2}, &pending, NULL),
+		0);
+	acl_drop(table, pending);
+	n_ifaces = 2;
+	assert_int_equal(acl_prepare(table, &(struct acl_set){sources, uses, 2, 2}, &pending, NULL),
+		0);
+	assert_ptr_equal(list_of(table, ACL_IN, 0), a);
+	assert_int_equal(acl_current(table)->n_lists, 1);
+	n_ifaces = 3;
+	acl_commit(table, pending);
+	assert_ptr_equal(list_of(table, ACL_IN, 0), a);
+	assert_non_null(list_of(table, ACL_IN, 2));
+	assert_int_equal(acl_current(table)->n_lists, 2);
+	acl_close(table);
+}
+
+// A mirror leads to a port, not to another interface.
+static void mirrors_follow_the_numbers_of_ports(void **state)
+{
+	struct acl_rule rule = rule_of("permit tcp mirror west");
+	struct acl_source source = {"a", &rule, 1, false};
+	struct acl_use use = {"east", "a", ACL_IN};
+	struct acl_table *table = open_table();
+
+	assert_int_equal(acl_apply(table, &(struct acl_set){&source, &use, 1, 1}, NULL), 0);
+	const struct acl_list *list = list_of(table, ACL_IN, 0);
+
+	assert_int_equal(list->action[1].mirror, 1);
+	ifaces[1] = "south";
+	ifaces[2] = "west";
+	acl_refresh(table);
+	assert_int_equal(list->action[1].mirror, ACL_NO_MIRROR);
+	ifaces[1] = "west";
+	ifaces[2] = "south";
+	acl_close(table);
+}
+
+// More than one use of an interface in one direction is found among any number of them.
+static void many_uses_are_checked(void **state)
+{
+	struct acl_source source = {"a", &(struct acl_rule){.name = ""}, 0, false};
+	struct acl_set set = {&source, calloc(ACL_MAX_USES + 1, sizeof(*set.use)), 1, 0};
+	struct error error;
+
+	assert_non_null(set.use);
+	for (; set.n_uses < ACL_MAX_USES; set.n_uses++) {
+		struct acl_use *use = &set.use[set.n_uses];
+
+		snprintf(use->iface, sizeof(use->iface), "%zu", set.n_uses / 2);
+		strcpy(use->list, "a");
+		use->direction = set.n_uses % 2;
+	}
+	assert_int_equal(acl_set_check(&set, &error), 0);
+	strcpy(set.use[7].iface, "5000");
+	assert_int_equal(acl_set_check(&set, &error), -EINVAL);
+	assert_string_equal(error.text, "interface '5000' has two lists in direction out");
+	set.n_uses++;
+	assert_int_equal(acl_set_check(&set, &error), -EINVAL);
+	assert_string_equal(error.text, "131073 uses of lists, expected at most 131072");
+	set.n_uses = 1;
+	source.rule = NULL; // it is to be removed
+	assert_int_equal(acl_set_check(&set, &error), -EINVAL);
+	assert_string_equal(error.text, "interface '0' uses list 'a', which does not exist");
+	free(set.use);
 }
 
 static void what_is_wrong_changes_nothing(void **state)
@@ -260,6 +373,10 @@ int main(void)
 		cmocka_unit_test(counters_survive_a_rebuild_by_name),
 		cmocka_unit_test(an_unchanged_list_is_not_built_again),
 		cmocka_unit_test(interfaces_come_and_go),
+		cmocka_unit_test(a_number_has_the_lists_of_its_interface),
+		cmocka_unit_test(what_is_prepared_is_applied_or_dropped),
+		cmocka_unit_test(mirrors_follow_the_numbers_of_ports),
+		cmocka_unit_test(many_uses_are_checked),
 		cmocka_unit_test(what_is_wrong_changes_nothing),
 	};
 

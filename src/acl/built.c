@@ -28,6 +28,7 @@ static int take_counters(struct built *built, struct counters *counters)
 			.dscp = rule ? rule->mark : ACL_KEEP_DSCP,
 		};
 		built->list.has_local |= rule && rule->is_local;
+		built->has_mirrors |= rule && rule->mirror[0];
 	}
 	return 0;
 }

@@ -38,8 +38,9 @@ struct built {
 	struct counter **counter;
 	double seconds;
 	unsigned n_users;
+	bool has_mirrors;
 };
-// Builds a list from a copy of `source`. Interfaces of mirrors are set by built_resolve. 0, or
+// Builds a list from a copy of `source`, without the ports of mirrors (table.c sets these). 0, or
 // -errno with `error` set.
 int built_make(struct built **out, const struct acl_source *source, struct counters *counters,
 	struct error *error);
@@ -59,5 +60,9 @@ bool rule_asks_transport(const struct acl_rule *rule);
 // source.c
 int source_copy(struct acl_source *to, const struct acl_source *from);
 bool source_equal(const struct acl_source *a, const struct acl_source *b);
+// The lists of a set by name, NULL: no memory. Owner: caller, free. / One of them, NULL: none.
+const struct acl_source **lists_sort(const struct acl_set *set);
+const struct acl_source *lists_find(const struct acl_source *const sorted[], size_t n,
+	const char *name);
 // The name of a rule: its own, or its number, written into `text` of ACL_NAME_MAX bytes.
 const char *rule_name(const struct acl_source *source, size_t i, char *text);

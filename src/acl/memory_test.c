@@ -10,14 +10,16 @@
 
 enum { N_RULES = 3000, EAL_MIB = 8 };
 
-static int find_iface(void *ctx, const char *name)
+static const char *iface_name(void *ctx, unsigned iface)
 {
-	return 0;
+	return "east";
 }
 
 static void a_list_that_does_not_build_leaves_the_old_one(void **state)
 {
-	const struct acl_settings settings = {.n_workers = 1, .iface = find_iface};
+	const struct acl_settings settings = {.n_workers = 1,
+		.iface_name = iface_name,
+		.n_ifaces = 1};
 	struct acl_source source = {"edge", calloc(1, sizeof(struct acl_rule)), 1, false};
 	struct acl_use use = {"east", "edge", ACL_IN};
 	struct acl_set set = {&source, &use, 1, 1};

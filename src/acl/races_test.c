@@ -29,9 +29,9 @@ static const struct rcu_readers *readers;
 static const struct acl_live *live;
 static bool stop; // atomic, relaxed
 
-static int find_iface(void *ctx, const char *name)
+static const char *iface_name(void *ctx, unsigned iface)
 {
-	return 0;
+	return "east";
 }
 
 // All packets of a burst are judged by one list. Rules of the second list have a mark.
@@ -98,7 +98,8 @@ static void each_packet_obeys_the_old_list_or_the_new_one(void **state)
 	struct rcu *rcu = rcu_create(N_WORKERS, NULL);
 	const struct acl_settings settings = {.n_workers = N_WORKERS,
 		.rcu = rcu,
-		.iface = find_iface};
+		.iface_name = iface_name,
+		.n_ifaces = 1};
 	struct acl_use use = {"east", "edge", ACL_IN};
 	struct acl_table *table;
 	uint64_t n_judged = 0;

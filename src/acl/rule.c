@@ -278,6 +278,10 @@ int acl_rule_end(struct acl_rule *rule, struct error *error)
 	if (!rule->has_effect)
 		return error_set(error, -EINVAL,
 			"what to do is missing: add do: permit, deny, reject or punt");
+	if (rule->mirror[0] && (rule->effect != ACL_PERMIT || rule->is_local))
+		return error_set(error, -EINVAL,
+			"mirror is for packets that are forwarded: it needs do: permit, and no "
+			"local");
 	if (!rule_asks_transport(rule))
 		return 0;
 	rule->fragments &= ~(1 << WIRE_FRAGMENT_LATER); // it has no transport header

@@ -63,6 +63,10 @@ static const struct {
 		"a later fragment has no transport header, so that ports, TCP flags and ICMP types "
 		"never match"},
 	{"permit mark 64", "invalid mark \"64\": expected a DSCP from 0 to 63"},
+	{"deny tcp mirror east",
+		"mirror is for packets that are forwarded: it needs do: permit, and no local"},
+	{"permit tcp mirror east local",
+		"mirror is for packets that are forwarded: it needs do: permit, and no local"},
 	{"permit name a/b",
 		"invalid name \"a/b\": expected 1 to 31 letters, digits, '-', '_' or '.'"},
 };

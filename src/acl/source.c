@@ -78,13 +78,107 @@ static const struct acl_source *find_list(const struct acl_set *set, const char 
 	return NULL;
 }
 
-static const struct acl_use *find_use(const struct acl_set *set, const struct acl_use *like)
+static int compare_uses(const void *a_, const void *b_)
 {
-	for (size_t i = 0; i < set->n_uses; i++)
-		if (!strcmp(set->use[i].iface, like->iface) &&
-			set->use[i].direction == like->direction)
-			return &set->use[i];
-	return NULL;
+	const struct acl_use *const *a = a_, *const *b = b_;
+	const int names = strcmp((*a)->iface, (*b)->iface);
+
+	return names ? names : (*a)->direction - (*b)->direction;
+}
+
+// The uses of a set, sorted by interface and direction. NULL: no memory. Owner: caller, free.
+static const struct acl_use **sort_uses(const struct acl_set *set)
+{
+	const struct acl_use **use = malloc((set->n_uses + 1) * sizeof(*use));
+
+	for (size_t i = 0; use && i < set->n_uses; i++)
+		use[i] = &set->use[i];
+	if (use)
+		qsort(use, set->n_uses, sizeof(*use), compare_uses);
+	return use;
+}
+
+static int compare_lists(const void *a_, const void *b_)
+{
+	const struct acl_source *const *a = a_, *const *b = b_;
+
+	return strcmp((*a)->name, (*b)->name);
+}
+
+const struct acl_source **lists_sort(const struct acl_set *set)
+{
+	const struct acl_source **list = malloc((set->n_lists + 1) * sizeof(*list));
+
+	for (size_t i = 0; list && i < set->n_lists; i++)
+		list[i] = &set->list[i];
+	if (list)
+		qsort(list, set->n_lists, sizeof(*list), compare_lists);
+	return list;
+}
+
+static int compare_name(const void *name, const void *list_)
+{
+	const struct acl_source *const *list = list_;
+
+	return strcmp(name, (*list)->name);
+}
+
+const struct acl_source *lists_find(const struct acl_source *const sorted[], size_t n,
+	const char *name)
+{
+	const struct acl_source *const *found =
+		bsearch(name, sorted, n, sizeof(*sorted), compare_name);
+
+	return found ? *found : NULL;
+}
+
+// A list without rules whose `rule` is NULL is to be removed.
+static int check_uses(const struct acl_set *set, const struct acl_source *const sorted[],
+	struct error *error)
+{
+	for (size_t i = 0; i < set->n_uses; i++) {
+		const struct acl_use *use = &set->use[i];
+		const struct acl_source *list = lists_find(sorted, set->n_lists, use->list);
+
+		if (!list || (!list->rule && !list->n))
+			return error_set(error, -EINVAL,
+				"interface '%s' uses list '%s', which does not exist", use->iface,
+				use->list);
+	}
+	return 0;
+}
+
+static int check_names(const struct acl_set *set, struct error *error)
+{
+	const struct acl_source **list = lists_sort(set);
+	int err = 0;
+
+	if (!list)
+		return error_set(error, -ENOMEM, "not enough memory for the lists");
+	for (size_t i = 1; i < set->n_lists && !err; i++)
+		if (!compare_lists(&list[i - 1], &list[i]))
+			err = error_set(error, -EINVAL, "two lists have the name '%s'",
+				list[i]->name);
+	if (!err)
+		err = check_uses(set, list, error);
+	free(list);
+	return err;
+}
+
+static int check_different(const struct acl_set *set, struct error *error)
+{
+	const struct acl_use **use = sort_uses(set);
+	int err = 0;
+
+	if (!use)
+		return error_set(error, -ENOMEM, "not enough memory for the uses of lists");
+	for (size_t i = 1; i < set->n_uses && !err; i++)
+		if (!compare_uses(&use[i - 1], &use[i]))
+			err = error_set(error, -EINVAL,
+				"interface '%s' has two lists in direction %s", use[i]->iface,
+				use[i]->direction == ACL_IN ? "in" : "out");
+	free(use);
+	return err;
 }
 
 int acl_set_check(const struct acl_set *set, struct error *error)
@@ -94,26 +188,14 @@ int acl_set_check(const struct acl_set *set, struct error *error)
 	if (set->n_lists > ACL_MAX_LISTS)
 		return error_set(error, -EINVAL, "%zu lists, expected at most %d", set->n_lists,
 			ACL_MAX_LISTS);
-	for (size_t i = 0; i < set->n_lists && !err; i++) {
+	if (set->n_uses > ACL_MAX_USES)
+		return error_set(error, -EINVAL, "%zu uses of lists, expected at most %d",
+			set->n_uses, ACL_MAX_USES);
+	for (size_t i = 0; i < set->n_lists && !err; i++)
 		err = check_list(&set->list[i], error);
-		if (!err && find_list(set, set->list[i].name) != &set->list[i])
-			err = error_set(error, -EINVAL, "two lists have the name '%s'",
-				set->list[i].name);
-	}
-	for (size_t i = 0; i < set->n_uses && !err; i++) {
-		const struct acl_use *use = &set->use[i];
-
-		if (!find_list(set, use->list))
-			err = error_set(error, -EINVAL,
-				"interface '%s' uses list '%s', which does "
-				"not exist",
-				use->iface, use->list);
-		else if (find_use(set, use) != use)
-			err = error_set(error, -EINVAL,
-				"interface '%s' has two lists in direction %s", use->iface,
-				use->direction == ACL_IN ? "in" : "out");
-	}
-	return err;
+	if (!err)
+		err = check_names(set, error);
+	return err ? err : check_different(set, error);
 }
 
 static int add_list(struct acl_set *out, const struct acl_source *list)
@@ -126,35 +208,56 @@ static int add_list(struct acl_set *out, const struct acl_source *list)
 	return err;
 }
 
-int acl_set_merge(struct acl_set *out, const struct acl_set *set, const struct acl_set *change,
-	struct error *error)
+static int merge_lists(struct acl_set *out, const struct acl_set *set, const struct acl_set *change)
 {
-	const size_t n_lists = set->n_lists + change->n_lists + 1;
-	const size_t n_uses = set->n_uses + change->n_uses + 1;
 	int err = 0;
 
-	*out = (struct acl_set){
-		.list = calloc(n_lists, sizeof(*out->list)),
-		.use = calloc(n_uses, sizeof(*out->use)),
-	};
-	if (!out->list || !out->use)
-		err = -ENOMEM;
 	for (size_t i = 0; i < set->n_lists && !err; i++)
 		if (!find_list(change, set->list[i].name))
 			err = add_list(out, &set->list[i]);
 	for (size_t i = 0; i < change->n_lists && !err; i++)
 		err = add_list(out, &change->list[i]);
-	if (err) {
-		acl_set_free(out);
-		return error_set(error, err, "not enough memory for the lists");
+	return err;
+}
+
+static int merge_uses(struct acl_set *out, const struct acl_set *set, const struct acl_set *change)
+{
+	const struct acl_use **sorted = sort_uses(change);
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < set->n_uses; i++) {
+		const struct acl_use *key = &set->use[i];
+
+		if (!bsearch(&key, sorted, change->n_uses, sizeof(*sorted), compare_uses))
+			out->use[out->n_uses++] = *key;
 	}
-	for (size_t i = 0; i < set->n_uses; i++)
-		if (!find_use(change, &set->use[i]))
-			out->use[out->n_uses++] = set->use[i];
 	for (size_t i = 0; i < change->n_uses; i++)
 		if (change->use[i].list[0])
 			out->use[out->n_uses++] = change->use[i];
+	free(sorted);
 	return 0;
+}
+
+int acl_set_merge(struct acl_set *out, const struct acl_set *set, const struct acl_set *change,
+	struct error *error)
+{
+	int err = 0;
+
+	*out = (struct acl_set){
+		.list = calloc(set->n_lists + change->n_lists + 1, sizeof(*out->list)),
+		.use = calloc(set->n_uses + change->n_uses + 1, sizeof(*out->use)),
+	};
+	if (!out->list || !out->use)
+		err = -ENOMEM;
+	if (!err)
+		err = merge_lists(out, set, change);
+	if (!err)
+		err = merge_uses(out, set, change);
+	if (!err)
+		return 0;
+	acl_set_free(out);
+	return error_set(error, err, "not enough memory for the lists");
 }
 
 void acl_set_free(struct acl_set *set)

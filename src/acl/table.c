@@ -1,25 +1,40 @@
 // All lists and where they are used. A change builds what is new, publishes a view, and frees the
-// old one after a grace period. Control thread.
+// old one after a grace period. Interfaces that come and go change entries of the view in place.
+// Control thread.
 #include "acl/inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct acl_table {
-	struct acl_live live;
-	struct acl_settings settings;
-	struct counters counters;
-	struct acl_set set;
-	struct built **built;         // by index in set.list
-	struct acl_view *view;        // NULL: no list is in use
-	const struct acl_list **list; // of the view
+// A use, in the order of the names of interfaces.
+struct place {
+	const struct acl_use *use;
+	uint16_t list;
+	int iface; // to which it was bound last; -1: none
 };
 
 // A view and its memory.
 struct draft {
 	struct acl_view *view;
 	const struct acl_list **list;
+	struct place *place;
+	size_t n_places;
+	unsigned n_bound[ACL_DIRECTIONS]; // interfaces that have a list
+};
+
+// A set whose lists are built.
+struct acl_pending {
+	struct acl_set set;
+	struct built **built; // by index in set.list
+	struct draft draft;
+};
+
+struct acl_table {
+	struct acl_live live;
+	struct acl_settings settings;
+	struct counters counters;
+	struct acl_pending now; // draft.view NULL: nothing was applied yet
 };
 
 int acl_open(struct acl_table **out, const struct acl_settings *settings, struct error *error)
@@ -42,23 +57,26 @@ static void draft_free(struct draft *draft)
 {
 	free(draft->view);
 	free(draft->list);
+	free(draft->place);
 }
 
-static void free_built(struct acl_table *table, struct built **built, size_t n)
+static void pending_free(struct acl_table *table, struct acl_pending *pending)
 {
-	for (size_t i = 0; built && i < n; i++)
+	struct built **built = pending->built;
+
+	for (size_t i = 0; built && i < pending->set.n_lists; i++)
 		if (built[i] && !--built[i]->n_users)
 			built_free(built[i], &table->counters);
 	free(built);
+	draft_free(&pending->draft);
+	acl_set_free(&pending->set);
 }
 
 void acl_close(struct acl_table *table)
 {
 	if (!table)
 		return;
-	free_built(table, table->built, table->set.n_lists);
-	draft_free(&(struct draft){table->view, table->list});
-	acl_set_free(&table->set);
+	pending_free(table, &table->now);
 	counters_close(&table->counters);
 	free(table);
 }
@@ -70,7 +88,7 @@ const struct acl_live *acl_live(const struct acl_table *table)
 
 const struct acl_set *acl_current(const struct acl_table *table)
 {
-	return &table->set;
+	return &table->now.set;
 }
 
 static int find_list(const struct acl_set *set, const char *name)
@@ -81,168 +99,282 @@ static int find_list(const struct acl_set *set, const char *name)
 	return -ENOENT;
 }
 
-static int find_iface(const struct acl_table *table, const char *name)
+static int compare_places(const void *a_, const void *b_)
 {
-	const int iface = table->settings.iface(table->settings.ctx, name);
+	const struct place *a = a_, *b = b_;
+	const int names = strcmp(a->use->iface, b->use->iface);
 
-	return iface >= 0 && iface < ACL_MAX_IFACES ? iface : -1;
+	return names ? names : a->use->direction - b->use->direction;
 }
 
-// The view of a set. Uses of interfaces that do not exist take effect when they do.
-static int draft_make(const struct acl_table *table, const struct acl_set *set,
-	struct built *const built[], struct draft *draft)
+// The first place of an interface, or where it would be.
+static size_t first_place(const struct draft *draft, const char *iface)
 {
-	struct acl_view *view = calloc(1, sizeof(*view));
-	const struct acl_list **list = calloc(set->n_lists + 1, sizeof(*list));
+	size_t low = 0, high = draft->n_places;
 
-	*draft = (struct draft){view, list};
-	if (!view || !list) {
-		draft_free(draft);
+	while (low < high) {
+		const size_t middle = (low + high) / 2;
+
+		if (strcmp(draft->place[middle].use->iface, iface) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+// The view of a set that was checked. No interface has a list in it yet.
+static int draft_make(const struct acl_set *set, struct built *const built[], struct draft *draft)
+{
+	const struct acl_source **sorted = lists_sort(set);
+
+	*draft = (struct draft){
+		.view = calloc(1, sizeof(*draft->view)),
+		.list = calloc(set->n_lists + 1, sizeof(*draft->list)),
+		.place = calloc(set->n_uses + 1, sizeof(*draft->place)),
+		.n_places = set->n_uses,
+	};
+	if (!draft->view || !draft->list || !draft->place || !sorted) {
+		free(sorted);
 		return -ENOMEM;
 	}
-	view->list = list;
+	draft->view->list = draft->list;
 	for (size_t i = 0; i < set->n_lists; i++)
-		list[i + 1] = &built[i]->list;
-	for (size_t i = 0; i < set->n_uses; i++) {
-		const struct acl_use *use = &set->use[i];
-		const int iface = find_iface(table, use->iface);
-
-		if (iface < 0)
-			continue;
-		view->of_iface[use->direction][iface] = 1 + find_list(set, use->list);
-		view->has[use->direction] = true;
-	}
+		draft->list[i + 1] = &built[i]->list;
+	for (size_t i = 0; i < set->n_uses; i++)
+		draft->place[i] = (struct place){
+			.use = &set->use[i],
+			.list = 1 +
+		                (lists_find(sorted, set->n_lists, set->use[i].list) - set->list),
+			.iface = -1,
+		};
+	free(sorted);
+	qsort(draft->place, draft->n_places, sizeof(*draft->place), compare_places);
 	return 0;
 }
 
-// Workers use the view from now on; none uses the old one when this returns.
-static void publish(struct acl_table *table, const struct draft *draft)
+// Workers read one entry, so they see the old or the new list.
+static void set_list(struct draft *draft, unsigned direction, unsigned iface, uint16_t list)
 {
-	const struct draft old = {table->view, table->list};
-	const bool is_used = draft->view->has[ACL_IN] || draft->view->has[ACL_OUT];
+	uint16_t *entry = &draft->view->of_iface[direction][iface];
 
-	table->view = draft->view;
-	table->list = draft->list;
-	__atomic_store_n(&table->live.view, is_used ? draft->view : NULL,
-		__ATOMIC_RELEASE); // partner: acl_live_view
-	if (table->settings.rcu && old.view)
-		rcu_wait(table->settings.rcu, rcu_start_grace(table->settings.rcu));
-	draft_free(&(struct draft){old.view, old.list});
+	draft->n_bound[direction] += (list != 0) - (*entry != 0);
+	__atomic_store_n(entry, list, __ATOMIC_RELAXED);
+	__atomic_store_n(&draft->view->has[direction], draft->n_bound[direction] > 0,
+		__ATOMIC_RELAXED);
 }
 
-// Interfaces get other numbers. Workers read one field, so they see the old or the new one.
-static void set_mirrors(struct acl_table *table, struct built *built)
+// The interface with this number has the lists of this name, and no other.
+static void bind(struct draft *draft, unsigned iface, const char *name)
 {
-	const char *latest = "";
-	int iface = -1;
+	uint16_t list[ACL_DIRECTIONS] = {0};
 
-	for (size_t i = 0; i < built->source.n; i++) {
-		const char *name = built->source.rule[i].mirror;
-
-		if (strcmp(name, latest)) // mostly it is the same
-			iface = name[0] ? find_iface(table, name) : -1;
-		latest = name;
-		const uint16_t mirror = iface < 0 ? ACL_NO_MIRROR : iface;
-
-		__atomic_store_n(&built->action[i + 1].mirror, mirror, __ATOMIC_RELAXED);
+	for (size_t i = name ? first_place(draft, name) : draft->n_places;
+		i < draft->n_places && !strcmp(draft->place[i].use->iface, name); i++) {
+		list[draft->place[i].use->direction] = draft->place[i].list;
+		draft->place[i].iface = (int)iface;
 	}
+	for (unsigned direction = 0; direction < ACL_DIRECTIONS; direction++)
+		if (draft->view->of_iface[direction][iface] != list[direction])
+			set_list(draft, direction, iface, list[direction]);
+}
+
+static void bind_all(const struct acl_table *table, struct draft *draft)
+{
+	const struct acl_settings *settings = &table->settings;
+
+	for (size_t i = 0; i < draft->n_places; i++)
+		draft->place[i].iface = -1;
+	for (unsigned iface = 0; draft->n_places && iface < settings->n_ifaces; iface++)
+		bind(draft, iface, settings->iface_name(settings->ctx, iface));
+}
+
+// Workers use the view if any interface has a list in it.
+static void show(struct acl_table *table)
+{
+	const struct draft *draft = &table->now.draft;
+	const bool is_used = draft->n_bound[ACL_IN] || draft->n_bound[ACL_OUT];
+
+	__atomic_store_n(&table->live.view, is_used ? draft->view : NULL,
+		__ATOMIC_RELEASE); // partner: acl_live_view
+}
+
+// A port by its name.
+struct target {
+	const char *name;
+	uint16_t port;
+};
+
+static int compare_targets(const void *a_, const void *b_)
+{
+	const struct target *a = a_, *b = b_;
+
+	return strcmp(a->name, b->name);
+}
+
+static size_t find_targets(const struct acl_table *table, struct target *target)
+{
+	const struct acl_settings *settings = &table->settings;
+	size_t n = 0;
+
+	for (unsigned port = 0; port < MIN_OF(settings->n_ports, (unsigned)ACL_MAX_PORTS); port++) {
+		const char *name = settings->iface_name(settings->ctx, port);
+
+		if (name)
+			target[n++] = (struct target){name, port};
+	}
+	qsort(target, n, sizeof(*target), compare_targets);
+	return n;
+}
+
+// Ports get other numbers. Workers read one field, so they see the old or the new one.
+static void set_mirrors(struct built *built, const struct target *target, size_t n)
+{
+	for (size_t i = 0; built->has_mirrors && i < built->source.n; i++) {
+		const struct target key = {built->source.rule[i].mirror, 0};
+		const struct target *found =
+			key.name[0] ? bsearch(&key, target, n, sizeof(key), compare_targets) : NULL;
+
+		__atomic_store_n(&built->action[i + 1].mirror, found ? found->port : ACL_NO_MIRROR,
+			__ATOMIC_RELAXED);
+	}
+}
+
+static void set_all_mirrors(const struct acl_table *table, const struct acl_pending *pending)
+{
+	struct target target[ACL_MAX_PORTS];
+	const size_t n = find_targets(table, target);
+
+	for (size_t i = 0; i < pending->set.n_lists; i++)
+		set_mirrors(pending->built[i], target, n);
 }
 
 // The list as it is now, if it does not change, or a new one.
 static int make_list(struct acl_table *table, const struct acl_source *source, struct built **out,
 	struct error *error)
 {
-	const int now = find_list(&table->set, source->name);
+	const struct acl_pending *now = &table->now;
+	const int i = find_list(&now->set, source->name);
 
-	if (now >= 0 && source_equal(&table->set.list[now], source)) {
-		*out = table->built[now];
+	if (i >= 0 && source_equal(&now->set.list[i], source)) {
+		*out = now->built[i];
 		return 0;
 	}
-	int err = built_make(out, source, &table->counters, error);
-
-	if (!err)
-		set_mirrors(table, *out);
-	return err;
+	return built_make(out, source, &table->counters, error);
 }
 
-static int make_lists(struct acl_table *table, const struct acl_set *set, struct built **built,
-	struct error *error)
+static int make_lists(struct acl_table *table, struct acl_pending *pending, struct error *error)
 {
-	for (size_t i = 0; i < set->n_lists; i++) {
-		int err = make_list(table, &set->list[i], &built[i], error);
+	const size_t n = pending->set.n_lists;
+
+	pending->built = calloc(n + 1, sizeof(struct built *));
+	if (!pending->built)
+		return error_set(error, -ENOMEM, "not enough memory for the lists");
+	for (size_t i = 0; i < n; i++) {
+		int err = make_list(table, &pending->set.list[i], &pending->built[i], error);
 
 		if (err)
 			return err;
-		built[i]->n_users++;
+		pending->built[i]->n_users++;
 	}
+	if (draft_make(&pending->set, pending->built, &pending->draft))
+		return error_set(error, -ENOMEM, "not enough memory for the uses of lists");
 	return 0;
 }
 
-static void replace(struct acl_table *table, const struct acl_set *set, struct built **built)
+int acl_prepare(struct acl_table *table, const struct acl_set *set, struct acl_pending **out,
+	struct error *error)
 {
-	struct built **old = table->built;
-	const size_t n_old = table->set.n_lists;
+	const struct acl_set none = {.n_lists = 0};
+	struct acl_pending *pending;
+	int err = acl_set_check(set, error);
 
-	acl_set_free(&table->set);
-	table->set = *set;
-	table->built = built;
-	free_built(table, old, n_old);
+	if (err)
+		return err;
+	pending = calloc(1, sizeof(*pending));
+	if (!pending)
+		return error_set(error, -ENOMEM, "not enough memory for the lists");
+	err = acl_set_merge(&pending->set, set, &none, error);
+	if (!err)
+		err = make_lists(table, pending, error);
+	if (err)
+		acl_drop(table, pending);
+	else
+		*out = pending;
+	return err;
+}
+
+void acl_drop(struct acl_table *table, struct acl_pending *pending)
+{
+	pending_free(table, pending);
+	free(pending);
+}
+
+// No worker uses the old view when this returns.
+void acl_commit(struct acl_table *table, struct acl_pending *pending)
+{
+	struct acl_pending old = table->now;
+
+	bind_all(table, &pending->draft);
+	set_all_mirrors(table, pending);
+	table->now = *pending;
+	free(pending);
+	show(table);
+	if (table->settings.rcu && old.draft.view)
+		rcu_wait(table->settings.rcu, rcu_start_grace(table->settings.rcu));
+	pending_free(table, &old);
 }
 
 int acl_apply(struct acl_table *table, const struct acl_set *set, struct error *error)
 {
-	const struct acl_set none = {.n_lists = 0};
-	struct acl_set copy;
-	struct draft draft;
-	int err = acl_set_check(set, error);
+	struct acl_pending *pending;
+	int err = acl_prepare(table, set, &pending, error);
 
 	if (!err)
-		err = acl_set_merge(&copy, set, &none, error);
-	if (err)
-		return err;
-	struct built **built = calloc(copy.n_lists + 1, sizeof(struct built *));
-
-	err = built ? make_lists(table, &copy, built, error)
-	            : error_set(error, -ENOMEM, "not enough memory for the lists");
-	if (!err && draft_make(table, &copy, built, &draft))
-		err = error_set(error, -ENOMEM, "not enough memory for the uses of lists");
-	if (err) {
-		free_built(table, built, copy.n_lists);
-		acl_set_free(&copy);
-		return err;
-	}
-	publish(table, &draft);
-	replace(table, &copy, built);
-	return 0;
+		acl_commit(table, pending);
+	return err;
 }
 
 void acl_refresh(struct acl_table *table)
 {
-	struct draft draft;
+	if (!table->now.draft.view)
+		return;
+	set_all_mirrors(table, &table->now);
+	bind_all(table, &table->now.draft);
+	show(table);
+}
 
-	for (size_t i = 0; i < table->set.n_lists; i++)
-		set_mirrors(table, table->built[i]);
-	if (!table->set.n_uses || draft_make(table, &table->set, table->built, &draft))
-		return; // without memory: again next time
-	if (!memcmp(draft.view->of_iface, table->view->of_iface, sizeof(draft.view->of_iface)))
-		draft_free(&draft);
-	else
-		publish(table, &draft);
+void acl_bind(struct acl_table *table, unsigned iface, const char *name)
+{
+	struct draft *draft = &table->now.draft;
+
+	if (!draft->n_places || iface >= ACL_MAX_IFACES)
+		return;
+	bind(draft, iface, name);
+	show(table);
 }
 
 bool acl_use_is_bound(const struct acl_table *table, const struct acl_use *use)
 {
-	return find_iface(table, use->iface) >= 0;
+	const struct acl_settings *settings = &table->settings;
+	const struct draft *draft = &table->now.draft;
+	const size_t i = first_place(draft, use->iface);
+
+	if (i == draft->n_places || draft->place[i].iface < 0)
+		return false;
+	const char *name = settings->iface_name(settings->ctx, draft->place[i].iface);
+
+	return name && !strcmp(name, use->iface);
 }
 
 struct acl_count acl_rule_count(const struct acl_table *table, const char *list, size_t rule)
 {
 	struct acl_count sum = {0, 0};
-	const int i = find_list(&table->set, list);
+	const int i = find_list(&table->now.set, list);
 
-	if (i < 0 || rule > table->set.list[i].n)
+	if (i < 0 || rule > table->now.set.list[i].n)
 		return sum;
-	const uint32_t index = table->built[i]->counter[rule]->index;
+	const uint32_t index = table->now.built[i]->counter[rule]->index;
 
 	for (unsigned w = 0; w < table->counters.n_workers; w++) {
 		const struct acl_count *count = &table->counters.count[w][index];
@@ -255,14 +387,14 @@ struct acl_count acl_rule_count(const struct acl_table *table, const char *list,
 
 double acl_list_seconds(const struct acl_table *table, const char *list)
 {
-	const int i = find_list(&table->set, list);
+	const int i = find_list(&table->now.set, list);
 
-	return i < 0 ? 0 : table->built[i]->seconds;
+	return i < 0 ? 0 : table->now.built[i]->seconds;
 }
 
 int acl_find(const struct acl_table *table, const char *list, const struct acl_packet *packet)
 {
-	const int i = find_list(&table->set, list);
+	const int i = find_list(&table->now.set, list);
 
-	return i < 0 ? i : (int)built_find(table->built[i], packet);
+	return i < 0 ? i : (int)built_find(table->now.built[i], packet);
 }

@@ -11,19 +11,16 @@
 
 enum { REFRESH_NS = 200 * 1000 * 1000, VALUE_MAX = 64 };
 
-// Ports first: there are few of them.
-static int find_iface(void *ctx_, const char *name)
+// A port has the name that the configuration gives it, which its TAP interface has, too.
+static const char *iface_name(void *ctx_, unsigned iface)
 {
 	const struct api_ctx *ctx = ctx_;
 	const struct port_table_settings *ports = config_ports(ctx->config);
-	int iface = -1;
 
-	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1))
-		if (!strcmp(ports->ports[i].name, name))
-			return i;
-	if (!ctx->netlink || iface_find(ctx, name, &iface, NULL))
-		return -1;
-	return iface;
+	if (iface < PORT_MAX)
+		return port_is_configured(ports, iface) ? ports->ports[iface].name : NULL;
+	return ctx->netlink && fib_iface(ctx->fib, iface) ? netlink_iface_name(ctx->netlink, iface)
+	                                                  : NULL;
 }
 
 int api_open_acls(struct api_ctx *ctx, struct error *error)
@@ -31,7 +28,9 @@ int api_open_acls(struct api_ctx *ctx, struct error *error)
 	const struct acl_settings settings = {
 		.n_workers = port_n_workers(ctx->ports),
 		.rcu = ctx->rcu,
-		.iface = find_iface,
+		.iface_name = iface_name,
+		.n_ifaces = IFACE_MAX,
+		.n_ports = PORT_MAX,
 		.ctx = ctx,
 	};
 	int err = acl_open(&ctx->acls, &settings, error);
@@ -49,35 +48,53 @@ void api_close_acls(struct api_ctx *ctx)
 	ctx->acls = NULL;
 }
 
-int acls_apply(struct api_ctx *ctx, const struct config *config, struct acl_set *old,
+int acls_prepare(struct api_ctx *ctx, const struct config *next, struct acl_pending **out,
 	struct error *error)
 {
-	const struct acl_set none = {.n_lists = 0};
-	int err = acl_set_merge(old, acl_current(ctx->acls), &none, error);
-
-	if (err)
-		return err;
-	err = acl_apply(ctx->acls, config_acl(config), error);
-	if (err)
-		acl_set_free(old);
-	return err;
+	return acl_prepare(ctx->acls, config_acl(next), out, error);
 }
 
-void acls_restore(struct api_ctx *ctx, struct acl_set *old)
+// iface_name reads the current configuration.
+void acls_commit(struct api_ctx *ctx, struct config *next, struct acl_pending *pending)
 {
-	struct error error;
+	struct config *now = ctx->config;
 
-	if (acl_apply(ctx->acls, old, &error))
-		log_error("cannot restore the previous access lists: %s", error.text);
-	acl_set_free(old);
+	ctx->config = next;
+	acl_commit(ctx->acls, pending);
+	ctx->config = now;
+}
+
+void acls_drop(struct api_ctx *ctx, struct acl_pending *pending)
+{
+	acl_drop(ctx->acls, pending);
+}
+
+void acls_follow_ports(struct api_ctx *ctx, struct config *next)
+{
+	struct config *now = ctx->config;
+
+	ctx->config = next;
+	acl_refresh(ctx->acls);
+	ctx->config = now;
+}
+
+void acls_iface_named(struct api_ctx *ctx, uint16_t iface, const char *name)
+{
+	if (iface < PORT_MAX) // see acls_follow_ports
+		return;
+	if (name)
+		acl_bind(ctx->acls, iface, name);
+	else
+		ctx->acls_are_stale = true;
 }
 
 void acls_poll(struct api_ctx *ctx)
 {
 	const uint64_t now_ns = clock_now_ns();
 
-	if (now_ns - ctx->acls_refreshed_ns < REFRESH_NS)
+	if (!ctx->acls_are_stale || now_ns - ctx->acls_refreshed_ns < REFRESH_NS)
 		return;
+	ctx->acls_are_stale = false;
 	ctx->acls_refreshed_ns = now_ns;
 	acl_refresh(ctx->acls);
 }
@@ -290,6 +307,11 @@ static int read_change(const json_t *lists, const json_t *uses, struct acl_set *
 	json_t *list;
 	int err = 0;
 
+	if (json_object_size(lists) > ACL_MAX_LISTS || json_array_size(uses) > ACL_MAX_USES)
+		return error_set(error, -EINVAL,
+			"%zu lists and %zu uses, expected at most %d and %d",
+			json_object_size(lists), json_array_size(uses), ACL_MAX_LISTS,
+			ACL_MAX_USES);
 	change->list = calloc(json_object_size(lists) + 1, sizeof(*change->list));
 	change->use = calloc(json_array_size(uses) + 1, sizeof(*change->use));
 	if (!change->list || !change->use)
@@ -304,8 +326,12 @@ static int read_change(const json_t *lists, const json_t *uses, struct acl_set *
 static int change_all(struct api_ctx *ctx, const struct acl_set *change, struct error *error)
 {
 	struct acl_set next;
-	int err = acl_set_merge(&next, acl_current(ctx->acls), change, error);
+	int err = config_check_acl_uses(ctx->config, change, error);
 
+	if (!err)
+		err = config_check_acl_mirrors(ctx->config, change, error);
+	if (!err)
+		err = acl_set_merge(&next, acl_current(ctx->acls), change, error);
 	if (err)
 		return err;
 	err = acl_apply(ctx->acls, &next, error);

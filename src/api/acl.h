@@ -3,11 +3,16 @@
 
 #include "api/inside.h"
 
-// Applies the lists of the file. *old becomes what was applied before, for acls_restore or
-// acl_set_free. -errno with `error` set, and nothing has changed.
-int acls_apply(struct api_ctx *ctx, const struct config *config, struct acl_set *old,
+// Builds the lists of a configuration; nothing changes. -errno with `error` set. / Applies them,
+// and the numbers of the ports of `next`, which may not be the current configuration yet. / Gives
+// up.
+int acls_prepare(struct api_ctx *ctx, const struct config *next, struct acl_pending **out,
 	struct error *error);
-// Applies `old` again, and frees it.
-void acls_restore(struct api_ctx *ctx, struct acl_set *old);
-// Follows interfaces that come and go. Cheap, call it often.
+void acls_commit(struct api_ctx *ctx, struct config *next, struct acl_pending *pending);
+void acls_drop(struct api_ctx *ctx, struct acl_pending *pending);
+// The ports are those of `next`: call it before workers poll a new one, and after one was closed.
+void acls_follow_ports(struct api_ctx *ctx, struct config *next);
+// An interface that is no port gets a name, before workers know it. NULL: it is gone.
+void acls_iface_named(struct api_ctx *ctx, uint16_t iface, const char *name);
+// Forgets the names of interfaces that are gone. Cheap, call it often.
 void acls_poll(struct api_ctx *ctx);

@@ -37,6 +37,7 @@ struct api_ctx {
 	struct flows *flows;     // NULL: no key `flow`
 	struct acl_table *acls;
 	uint64_t acls_refreshed_ns;
+	bool acls_are_stale; // an interface is gone, and its name is still bound
 	uint64_t started_ns, polled_ns;
 	uint64_t ready_ns;      // when the tables were complete for the first time; 0: not yet
 	struct clock_pair born; // approximate start time

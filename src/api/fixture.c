@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 struct fake fake;
+struct api_ctx ctx;
 
 static struct stats_worker worker_stat[2];
 static struct stats_worker *const worker_stats[2] = {&worker_stat[0], &worker_stat[1]};
@@ -114,7 +115,10 @@ int port_add(struct port_table *ports, unsigned port, const struct port_settings
 
 void port_begin(struct port_table *ports, unsigned port)
 {
+	const struct acl_view *view = acl_live_view(acl_live(ctx.acls));
+
 	note_call('b', port);
+	fake.begun_with_list = view && acl_view_list(view, ACL_IN, port);
 }
 
 void port_remove(struct port_table *ports, unsigned port)
@@ -172,7 +176,6 @@ void port_memory(const struct port_table *ports, struct port_memory *out)
 		.n_mbufs_free = 900};
 }
 
-struct api_ctx ctx;
 char file[] = "/tmp/methods_XXXXXX";
 
 void write_file(const char *text)

@@ -15,6 +15,7 @@ struct fake {
 	int refuse_add_of;          // port whose port_add fails; -1: none
 	struct port_settings added; // by port_add
 	char port_calls[64];        // a letter and the port's number for each call
+	bool begun_with_list;       // the last port had an input list when workers got it
 	// Linux
 	struct stats_tap taps;
 	unsigned n_taps_polled, n_restored, n_steps; // n_steps: calls of netlink_poll

@@ -9,6 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void add_ended(void *ctx, const struct flow_info *info)
+{
+	flow_learning_forget(ctx, info);
+	flow_ended_add(ctx, info);
+}
+
 static struct flow_settings settings_of(const struct config_flow *config, unsigned n_workers,
 	uint64_t hz)
 {
@@ -16,7 +22,7 @@ static struct flow_settings settings_of(const struct config_flow *config, unsign
 		.max6 = config->max6,
 		.n_workers = n_workers,
 		.hz = hz,
-		.ended = flow_ended_add,
+		.ended = add_ended,
 		.action_freed = flow_actions_freed};
 
 	for (unsigned i = 0; i < FLOW_TIMEOUTS; i++)
@@ -55,8 +61,11 @@ int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error)
 	memcpy(flows->timeout_s, config->timeout_s, sizeof(flows->timeout_s));
 	flows->ended = flow_ended_open(config->ended_file, error);
 	if (flows->ended)
+		flows->learning = flow_learning_open(&settings, error);
+	if (flows->learning)
 		flows->table = flow_create(&settings, rte_rdtsc(), error);
 	if (!flows->table) {
+		flow_learning_close(flows->learning);
 		flow_ended_close(flows->ended);
 		free(flows->name);
 		free(flows);
@@ -64,6 +73,7 @@ int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error)
 	}
 	flow_attach(flows->table, ctx->rcu);
 	ctx->flows = flows;
+	flow_learning_set(flows->learning, config);
 	return 0;
 }
 
@@ -77,6 +87,7 @@ void api_close_flows(struct api_ctx *ctx)
 	flow_detach(flows->table);
 	flow_ended_close(flows->ended);
 	flow_destroy(flows->table);
+	flow_learning_close(flows->learning);
 	free(flows->name);
 	free(flows);
 	ctx->flows = NULL;
@@ -85,6 +96,7 @@ void api_close_flows(struct api_ctx *ctx)
 void api_set_flow_tables(const struct api_ctx *ctx, struct datapath_tables *tables)
 {
 	tables->flows = ctx->flows ? flow_view(ctx->flows->table) : NULL;
+	tables->learn = ctx->flows ? flow_learning_rings(ctx->flows->learning) : NULL;
 	tables->drops_missing = ctx->flows ? &ctx->flows->drops_missing : NULL;
 }
 
@@ -107,6 +119,7 @@ void flows_apply(struct api_ctx *ctx, const struct config *next, int fd)
 	flow_ended_set_file(flows->ended, fd);
 	// Pairs with the relaxed load by workers.
 	__atomic_store_n(&flows->drops_missing, (bool)config->drops_missing, __ATOMIC_RELAXED);
+	flow_learning_set(flows->learning, config);
 	// One that is not in the file any more remains for the flows that have it.
 	for (unsigned i = 0; i < FLOW_TIMEOUTS; i++) {
 		if (!config->timeout_s[i] || config->timeout_s[i] == flows->timeout_s[i])
@@ -135,6 +148,7 @@ bool flows_poll(struct api_ctx *ctx)
 		flows->was_loaded = true;
 		flow_job_load_at_start(ctx);
 	}
+	is_behind |= flow_learning_step(ctx);
 	is_behind |= flow_job_step(ctx);
 	flow_ended_publish(flows->ended);
 	return is_behind;
@@ -190,6 +204,7 @@ json_t *method_flows(void *ctx_, const json_t *params, struct error *error)
 	json_object_set_new(json, "ended_file",
 		rpc_text_json(config->ended_file[0] ? config->ended_file : NULL));
 	json_object_set_new(json, "ended", flow_ended_usage_json(ctx->flows->ended));
+	json_object_set_new(json, "learning", flow_learning_json(ctx));
 	json_object_set_new(json, "lookup", json_string(usage.lookup));
 	json_object_set_new(json, "hash", json_string(usage.hash));
 	return json;

@@ -41,6 +41,7 @@ struct flows {
 	bool was_loaded;                   // the file of the configuration, or it need not be
 	struct flow_job job;
 	struct flow_ended *ended;
+	struct flow_learning *learning;
 	char (*name)[IF_NAMESIZE]; // by interface: the last known name of those that actions have
 };
 
@@ -112,6 +113,20 @@ void flow_ended_add(void *ctx, const struct flow_info *info);
 void flow_ended_publish(struct flow_ended *ended);
 bool flow_ended_has_space(struct flow_ended *ended);
 json_t *flow_ended_usage_json(struct flow_ended *ended);
+
+// flow_learning.c: flows that are learnt from packets without a flow. NULL with `error` set.
+struct flow_learning;
+struct flow_learning *flow_learning_open(const struct flow_settings *settings, struct error *error);
+void flow_learning_close(struct flow_learning *learning);
+// Through which workers tell of packets.
+const struct flow_learn *flow_learning_rings(const struct flow_learning *learning);
+// Starts or stops learning, with these limits; flows that were learnt stay.
+void flow_learning_set(struct flow_learning *learning, const struct config_flow *config);
+// Learns flows for at most some ms; returns whether there are more to be learnt now.
+bool flow_learning_step(struct api_ctx *ctx);
+// A flow has ended: if it was learnt, another one may be.
+void flow_learning_forget(struct api_ctx *ctx, const struct flow_info *info);
+json_t *flow_learning_json(const struct api_ctx *ctx);
 
 // flows.c
 // The rows of methods need a table: NULL with `error` set.

@@ -20,6 +20,11 @@ static bool is_vrf_used(void *ctx_, uint16_t vrf)
 	return ctx->flows && flow_vrf_used(ctx->flows->table, vrf);
 }
 
+static void iface_named(void *ctx, uint16_t iface, const char *name)
+{
+	acls_iface_named(ctx, iface, name);
+}
+
 int api_follow(struct api_ctx *ctx, struct error *error)
 {
 	const struct netlink_ctx mirrored = {.fib = ctx->fib,
@@ -27,6 +32,7 @@ int api_follow(struct api_ctx *ctx, struct error *error)
 		.taps = ctx->taps,
 		.n_ports = config_ports(ctx->config)->n_ports,
 		.is_vrf_used = is_vrf_used,
+		.iface_named = iface_named,
 		.arg = ctx};
 
 	if (!ctx->taps)

@@ -1,4 +1,5 @@
 // Ports that come and go at run time, by a method or by a reload. Control thread.
+#include "api/acl.h"
 #include "api/flows.h"
 
 #include "base/log.h"
@@ -225,7 +226,9 @@ json_t *method_ports_add(void *ctx_, const json_t *params, struct error *error)
 	if (config_with_port(&next, ctx->config, params, &numbers, error))
 		return NULL;
 	unsigned port = find_difference(next, ctx->config);
-	int err = ports_open_added(ctx, next, error);
+	int err = config_check_acl_uses(next, acl_current(ctx->acls), error);
+	if (!err)
+		err = ports_open_added(ctx, next, error);
 	if (!err) {
 		err = fill_table(ctx, next, port, error);
 		if (err)
@@ -235,6 +238,7 @@ json_t *method_ports_add(void *ctx_, const json_t *params, struct error *error)
 		config_free(next);
 		return NULL;
 	}
+	acls_follow_ports(ctx, next);
 	ports_begin_added(ctx, next);
 	use_config(ctx, next);
 	return json_pack("{s:o}", "added", port_json(ctx, port));
@@ -259,6 +263,7 @@ json_t *method_ports_remove(void *ctx_, const json_t *params, struct error *erro
 	if (!ctx->taps)
 		config_clear_port(ctx->config, port, ctx->fib);
 	ports_close_removed(ctx, next);
+	acls_follow_ports(ctx, next);
 	use_config(ctx, next);
 	return reply;
 }

@@ -167,6 +167,61 @@ static void with_linux_the_tap_comes_and_goes_with_the_port(void **state)
 	assert_string_equal(fake.port_calls, "a2 r2 ");
 }
 
+#define LISTS(rest)                                                                                \
+	"acl:\n  lists: {a: {rules: [], default: " rest "}}\n"                                     \
+	"  use: [{interface: third, direction: in, list: a}]\n"
+
+static int make_lists(void **state)
+{
+	return fixture_open("ports:\n" LEFT RIGHT LISTS("deny"));
+}
+
+static void a_port_has_its_list_before_workers_poll_it(void **state)
+{
+	check("ports.add", "{\"name\": \"third\", \"device\": \"z\"}", "added.port", "2");
+	assert_true(fake.begun_with_list);
+	check("acls", "{}", "use.0.exists", "true");
+	check("ports.remove", "{\"name\": \"third\"}", "removed", "\"third\"");
+	check("acls", "{}", "use.0.exists", "false");
+	check("ports.add", "{\"name\": \"fourth\", \"device\": \"z\"}", "added.port", "2");
+	assert_false(fake.begun_with_list); // the number of another port
+	check("ports.remove", "{\"name\": \"fourth\"}", "removed", "\"fourth\"");
+	write_file("ports:\n" LEFT RIGHT THIRD LISTS("permit"));
+	check("reload", "{}", "reloads", "1");
+	assert_true(fake.begun_with_list);
+	check("acls", "{}", "lists.0.default", "\"permit\"");
+}
+
+static void a_reload_that_fails_leaves_the_lists(void **state)
+{
+	const struct acl_set *set = acl_current(ctx.acls);
+
+	fake.refuse_add_of = 2;
+	write_file("ports:\n" LEFT RIGHT THIRD LISTS("permit"));
+	json_t *reply = call("reload", "{}");
+
+	assert_non_null(json_object_get(reply, "error"));
+	json_decref(reply);
+	assert_int_equal(set->n_lists, 1);
+	assert_true(set->list[0].denies_rest);
+	assert_null(acl_live_view(acl_live(ctx.acls)));
+}
+
+static void lists_that_would_do_nothing_are_refused(void **state)
+{
+	check("acl.change", "{\"lists\": {\"b\": [\"permit mirror left.10\"]}}", "error",
+		"\"list 'b', rule 1: mirror: there is no port 'left.10'; copies leave by ports, "
+		"not "
+		"by VLANs; nothing was changed\"");
+	check("ports.add",
+		"{\"name\": \"third\", \"device\": \"z\", \"mode\": \"xconnect\", \"to\": "
+		"\"left\"}",
+		"error",
+		"\"interface 'third' uses list 'a', but no list judges the frames of a port with "
+		"mode: xconnect\"");
+	assert_string_equal(fake.port_calls, "");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_ctx, fixture_close)
 
 int main(void)
@@ -179,6 +234,12 @@ int main(void)
 		TEST(an_address_whose_prefix_has_a_route_closes_the_port_again),
 		TEST(a_reload_adds_and_removes_ports),
 		TEST(a_reload_that_fails_closes_what_it_has_opened),
+		cmocka_unit_test_setup_teardown(a_port_has_its_list_before_workers_poll_it,
+			make_lists, fixture_close),
+		cmocka_unit_test_setup_teardown(a_reload_that_fails_leaves_the_lists, make_lists,
+			fixture_close),
+		cmocka_unit_test_setup_teardown(lists_that_would_do_nothing_are_refused, make_lists,
+			fixture_close),
 		cmocka_unit_test_setup_teardown(with_linux_the_tap_comes_and_goes_with_the_port,
 			make_linux, fixture_close),
 	};

@@ -145,30 +145,30 @@ static int apply_ports(struct api_ctx *ctx, struct config *next, struct error *e
 	return err;
 }
 
-static int apply_tables(struct api_ctx *ctx, struct config *next, struct error *error)
+// Builds the access lists first; they are applied last, which cannot fail.
+static int apply_tables(struct api_ctx *ctx, struct config *next, struct acl_pending **lists,
+	struct error *error)
 {
-	struct acl_set old;
-	int err = acls_apply(ctx, next, &old, error);
+	int err = acls_prepare(ctx, next, lists, error);
 
 	if (err)
 		return err;
 	err = apply_ports(ctx, next, error);
 	if (err)
-		acls_restore(ctx, &old);
-	else
-		acl_set_free(&old);
+		acls_drop(ctx, *lists);
 	return err;
 }
 
 static int apply(struct api_ctx *ctx, struct config *next, struct error *error)
 {
 	const char *key = config_needs_restart(ctx->config, next);
+	struct acl_pending *lists;
 
 	if (key)
 		return error_set(error, -EBUSY, "needs a restart: %s; nothing was changed", key);
 	int fd, err = flows_prepare(ctx, next, &fd, error);
 	if (!err)
-		err = apply_tables(ctx, next, error);
+		err = apply_tables(ctx, next, &lists, error);
 	if (err) {
 		if (fd >= 0)
 			close(fd);
@@ -176,12 +176,12 @@ static int apply(struct api_ctx *ctx, struct config *next, struct error *error)
 	}
 	flows_apply(ctx, next, fd);
 	ports_close_removed(ctx, next);
+	acls_commit(ctx, next, lists); // before workers poll new ports
 	ports_begin_added(ctx, next);
 	config_free(ctx->config);
 	ctx->config = next;
 	ctx->n_reloads++;
 	port_restore(ctx->ports);
-	acl_refresh(ctx->acls);
 	return 0;
 }
 

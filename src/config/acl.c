@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LIST_BYTES = 32 << 20, MAX_USES = 2 * ACL_MAX_IFACES };
+enum { MAX_LIST_BYTES = 32 << 20 };
 
 // A list while it is read.
 struct list {
@@ -273,6 +273,63 @@ const struct key_table *acl_tables(unsigned i)
 	return i < N_ACL_TABLES ? tables[i] : NULL;
 }
 
+// The port of this name; NULL: none.
+static const struct port_settings *port_named(const struct config *config, const char *name)
+{
+	const struct port_table_settings *ports = &config->ports;
+
+	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1))
+		if (!strcmp(ports->ports[i].name, name))
+			return &ports->ports[i];
+	return NULL;
+}
+
+int config_check_acl_uses(const struct config *config, const struct acl_set *set,
+	struct error *error)
+{
+	for (size_t i = 0; i < set->n_uses; i++) {
+		const struct acl_use *use = &set->use[i];
+		const struct port_settings *port =
+			use->list[0] ? port_named(config, use->iface) : NULL;
+
+		if (port && port->mode == PORT_XCONNECT)
+			return error_set(error, -EINVAL,
+				"interface '%s' uses list '%s', but no list judges the frames of a "
+				"port with mode: xconnect",
+				use->iface, use->list);
+	}
+	return 0;
+}
+
+static int check_mirrors(const struct config *config, const struct acl_source *list,
+	struct error *error)
+{
+	const char *latest = "";
+
+	for (size_t i = 0; i < list->n; i++) {
+		const char *mirror = list->rule[i].mirror;
+
+		if (mirror[0] && strcmp(mirror, latest) && !port_named(config, mirror))
+			return error_set(error, -EINVAL,
+				"list '%s', rule %zu: mirror: there is no port '%s'; copies leave "
+			        "by "
+				"ports, not by VLANs",
+				list->name, i + 1, mirror);
+		latest = mirror;
+	}
+	return 0;
+}
+
+int config_check_acl_mirrors(const struct config *config, const struct acl_set *set,
+	struct error *error)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < set->n_lists && !err; i++)
+		err = check_mirrors(config, &set->list[i], error);
+	return err;
+}
+
 int acl_read(struct reader *reader, const struct node *node, struct config *config)
 {
 	struct acl_set *set = &config->acl;
@@ -288,10 +345,12 @@ int acl_read(struct reader *reader, const struct node *node, struct config *conf
 	if (!err && top.use) {
 		set->use = calloc(count(top.use) + 1, sizeof(*set->use));
 		snprintf(reader->where, sizeof(reader->where), "acl.");
-		err = set->use ? rows_each(reader, top.use, MAX_USES, read_use) : no_memory(reader);
+		err = set->use ? rows_each(reader, top.use, ACL_MAX_USES, read_use)
+		               : no_memory(reader);
 	}
 	reader->where[0] = 0;
-	if (!err && acl_set_check(set, &inner))
+	if (!err && (acl_set_check(set, &inner) || config_check_acl_uses(config, set, &inner) ||
+			    config_check_acl_mirrors(config, set, &inner)))
 		err = rows_mistake(reader, node->line, "acl: %s", inner.text);
 	return err;
 }

@@ -33,6 +33,13 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: acl.lists.a.default: found \"drop\", expected one of permit/deny"},
 	{PORTS "acl: {use: [{interface: left, direction: in, list: a}]}",
 		"f.yaml:4: acl: interface 'left' uses list 'a', which does not exist"},
+	{PORTS "  - {name: x, device: x, mode: xconnect, to: left}\n"
+	       "acl: {lists: {a: []}, use: [{interface: x, direction: in, list: a}]}",
+		"f.yaml:5: acl: interface 'x' uses list 'a', but no list judges the frames of a "
+		"port with mode: xconnect"},
+	{PORTS "acl: {lists: {a: [permit, permit mirror left.10]}}",
+		"f.yaml:4: acl: list 'a', rule 2: mirror: there is no port 'left.10'; copies leave "
+		"by ports, not by VLANs"},
 	{PORTS "acl: {lists: {a: []}, use: [{interface: left, list: a}]}",
 		"f.yaml:4: acl.use[0]: expected interface, direction and list"},
 	{PORTS "acl: {lists: {a: [], a: []}}", "f.yaml:4: acl: two lists have the name 'a'"},

@@ -51,8 +51,19 @@ struct config_flow {
 	uint32_t timeout_s[FLOW_TIMEOUTS]; // 0: this one and the following ones are not given
 	char file[CONFIG_PATH_MAX];        // "": none
 	char ended_file[CONFIG_PATH_MAX];  // "": none
+	struct config_learn {
+		uint32_t timeout_s;              // one of those above; 0: no flows are learnt
+		uint32_t rate;                   // flows in a second
+		uint32_t per_vrf, per_interface; // learnt flows at a time; 0: any number
+	} learn;
 };
 const struct acl_set *config_acl(const struct config *config); // key `acl`
+// Whether access lists can do what they say with these ports: a port with `mode: xconnect` has no
+// list, / and mirrors lead to ports. -EINVAL with `error` set. Pure.
+int config_check_acl_uses(const struct config *config, const struct acl_set *set,
+	struct error *error);
+int config_check_acl_mirrors(const struct config *config, const struct acl_set *set,
+	struct error *error);
 const struct config_flow *config_flow(const struct config *config);
 const char *config_socket(const struct config *config);       // control socket
 const char *config_socket_group(const struct config *config); // NULL: the group of the

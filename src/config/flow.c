@@ -73,6 +73,40 @@ static int read_timeouts(struct reader *reader, const struct node *node, void *b
 	return rows_each(reader, node, FLOW_TIMEOUTS, read_timeout);
 }
 
+#define LEARN(field)                                                                               \
+	.size = sizeof(((struct config_learn *)0)->field),                                         \
+	.offset = offsetof(struct config_learn, field)
+
+enum { LEARN_RATE = 100000, LEARN_MAX_RATE = 1000000 };
+
+static const struct row learn_rows[] = {
+	{"timeout", ROW_NUMBER, LEARN(timeout_s), .min = 1, .max = MAX_SECONDS},
+	{"rate", ROW_NUMBER, LEARN(rate), .min = 1, .max = LEARN_MAX_RATE},
+	{"per_vrf", ROW_NUMBER, LEARN(per_vrf), .min = 1, .max = FLOW_MAX},
+	{"per_interface", ROW_NUMBER, LEARN(per_interface), .min = 1, .max = FLOW_MAX},
+};
+const struct key_table flow_learn_keys = {"flow.learn", learn_rows, ARRAY_LEN(learn_rows)};
+
+static int read_learn(struct reader *reader, const struct node *node, void *base)
+{
+	struct config_learn *learn = &((struct config_flow *)base)->learn;
+
+	learn->rate = LEARN_RATE;
+	int err = rows_is_empty(node) ? 0 : rows_read(reader, node, &flow_learn_keys, learn);
+	if (err || learn->timeout_s)
+		return err;
+	return rows_mistake(reader, node->line,
+		"flow.learn: missing \"timeout\"; expected one of flow.timeouts");
+}
+
+static bool has_timeout(const struct config_flow *flow, uint32_t timeout_s)
+{
+	for (unsigned i = 0; i < FLOW_TIMEOUTS && flow->timeout_s[i]; i++)
+		if (flow->timeout_s[i] == timeout_s)
+			return true;
+	return false;
+}
+
 static const struct row flow_rows[] = {
 	{"ipv4", ROW_NUMBER, FIELD(max4), .min = 0, .max = FLOW_MAX},
 	{"ipv6", ROW_NUMBER, FIELD(max6), .min = 0, .max = FLOW_MAX},
@@ -80,6 +114,7 @@ static const struct row flow_rows[] = {
 	{"timeouts", ROW_OTHER, .read = read_timeouts},
 	{"file", ROW_OTHER, .read = read_file},
 	{"ended_file", ROW_OTHER, .read = read_ended_file},
+	{"learn", ROW_OTHER, .read = read_learn},
 };
 const struct key_table flow_keys = {"flow", flow_rows, ARRAY_LEN(flow_rows)};
 
@@ -102,6 +137,10 @@ int flow_read(struct reader *reader, const struct node *node, struct config *con
 	if (flow->file[0] && !strcmp(flow->file, flow->ended_file))
 		return rows_mistake(reader, node->line,
 			"flow: \"file\" and \"ended_file\" are the same; expected two files");
+	if (flow->learn.timeout_s && !has_timeout(flow, flow->learn.timeout_s))
+		return rows_mistake(reader, node->line,
+			"flow.learn.timeout is %u; expected one of flow.timeouts",
+			flow->learn.timeout_s);
 	return 0;
 }
 

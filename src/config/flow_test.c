@@ -48,6 +48,16 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: flow.ended_file: found a list, expected text of 1 to 1023 characters"},
 	{PORTS "flow: {ipv4: 1, file: \"a\\nb\"}",
 		"f.yaml:4: flow.file has a control character; remove it"},
+	{PORTS "flow: {ipv4: 1, learn: 30}",
+		"f.yaml:4: flow.learn: found \"30\", expected a map (key: value)"},
+	{PORTS "flow: {ipv4: 1, timeouts: [30], learn: }",
+		"f.yaml:4: flow.learn: missing \"timeout\"; expected one of flow.timeouts"},
+	{PORTS "flow: {ipv4: 1, learn: {timeout: 30}, timeouts: [60, 300]}",
+		"f.yaml:4: flow.learn.timeout is 30; expected one of flow.timeouts"},
+	{PORTS "flow: {ipv4: 1, timeouts: [30], learn: {timeout: 30, rate: 0}}",
+		"f.yaml:4: flow.learn.rate: found \"0\", expected a number from 1 to 1000000"},
+	{PORTS "flow: {ipv4: 1, timeouts: [30], learn: {timeout: 30, per_port: 5}}",
+		"f.yaml:4: unknown key \"flow.learn.per_port\"; did you mean \"per_vrf\"?"},
 	{PORTS "flow: {ipv4: 1, file: /a, ended_file: /a}",
 		"f.yaml:4: flow: \"file\" and \"ended_file\" are the same; expected two files"},
 };
@@ -94,6 +104,28 @@ static void packets_without_a_flow_are_routed_unless_it_says_drop(void **state)
 	config_free(config);
 }
 
+static void flows_are_learnt_if_it_says_so(void **state)
+{
+	struct config *config =
+		fake_take(PORTS "flow: {ipv4: 1, timeouts: [300, 30], learn: {timeout: 30}}\n");
+	const struct config_learn *learn = &config_flow(config)->learn;
+
+	assert_int_equal(learn->timeout_s, 30);
+	assert_int_equal(learn->rate, 100000);
+	assert_int_equal(learn->per_vrf, 0);
+	config_free(config);
+	config = fake_take(PORTS "flow: {ipv4: 1, timeouts: [30], learn: {timeout: 30, rate: 7, "
+				 "per_vrf: 8, per_interface: 9}}\n");
+	learn = &config_flow(config)->learn;
+	assert_int_equal(learn->rate, 7);
+	assert_int_equal(learn->per_vrf, 8);
+	assert_int_equal(learn->per_interface, 9);
+	config_free(config);
+	config = fake_take(PORTS "flow: {ipv4: 1, timeouts: [30]}\n");
+	assert_int_equal(config_flow(config)->learn.timeout_s, 0);
+	config_free(config);
+}
+
 static void refuses_a_path_that_is_too_long_with_its_folder(void **state)
 {
 	char text[CONFIG_PATH_MAX + 128];
@@ -114,6 +146,7 @@ int main(void)
 		cmocka_unit_test(without_the_key_there_is_no_table),
 		cmocka_unit_test(takes_each_key),
 		cmocka_unit_test(packets_without_a_flow_are_routed_unless_it_says_drop),
+		cmocka_unit_test(flows_are_learnt_if_it_says_so),
 		cmocka_unit_test(refuses_a_path_that_is_too_long_with_its_folder),
 	};
 

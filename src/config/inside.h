@@ -126,7 +126,7 @@ enum { N_ACL_TABLES = 3 };
 const struct key_table *acl_tables(unsigned i); // for tests: NULL after the last one
 // Reads the key `flow`.
 int flow_read(struct reader *reader, const struct node *node, struct config *config);
-extern const struct key_table flow_keys;
+extern const struct key_table flow_keys, flow_learn_keys;
 // The path of a file: relative names are resolved against the directory of the file `path`. NULL:
 // no memory. Owner: caller, free.
 char *config_beside(const char *path, const char *name);

@@ -115,6 +115,7 @@ int numbers_place(struct config *config, const struct config *now,
 static struct config *copy(const struct config *now, struct error *error)
 {
 	struct config *config = config_create(now->path, now->program);
+	const struct acl_set none = {.n_lists = 0};
 
 	if (!config) {
 		error_set(error, -ENOMEM, "not enough memory for the configuration");
@@ -129,6 +130,10 @@ static struct config *copy(const struct config *now, struct error *error)
 	memcpy(config->own, now->own, now->n_own * sizeof(*now->own));
 	memcpy(config->own_last_bytes, now->own_last_bytes, sizeof(config->own_last_bytes));
 	config->n_own = now->n_own;
+	if (acl_set_merge(&config->acl, &now->acl, &none, error)) {
+		config_free(config);
+		return NULL;
+	}
 	return config;
 }
 

@@ -115,6 +115,26 @@ static int with(struct config **out, const struct config *now, const char *text,
 	return err;
 }
 
+// Access lists stay when a port comes or goes.
+static void access_lists_are_copied(void **state)
+{
+	struct config *now = fake_take("ports:\n" A B "acl: {lists: {x: [deny tcp]}, "
+				       "use: [{interface: b, direction: out, list: x}]}\n");
+	struct config *more, *less;
+	struct error error = {""};
+
+	assert_int_equal(with(&more, now, "{\"name\": \"n\", \"device\": \"n\"}", &none, &error),
+		0);
+	config_free(now);
+	assert_int_equal(config_without_port(&less, more, "b", &error), 0);
+	config_free(more);
+	assert_int_equal(config_acl(less)->n_lists, 1);
+	assert_int_equal(config_acl(less)->list[0].n, 1);
+	assert_int_equal(config_acl(less)->n_uses, 1);
+	assert_string_equal(config_acl(less)->use[0].iface, "b");
+	config_free(less);
+}
+
 static void one_port_is_added_and_removed(void **state)
 {
 	struct config *now = fake_take("ports:\n" A B), *more, *less, *again;
@@ -273,6 +293,7 @@ int main(void)
 		cmocka_unit_test(ports_keep_their_numbers_in_whatever_order_the_file_lists_them),
 		cmocka_unit_test(the_number_of_a_removed_port_is_free_until_it_returns),
 		cmocka_unit_test(queues_of_workers_come_and_go_with_ports),
+		cmocka_unit_test(access_lists_are_copied),
 		cmocka_unit_test(one_port_is_added_and_removed),
 		cmocka_unit_test(refuses_in_one_sentence),
 		cmocka_unit_test(linux_takes_no_addresses_and_no_cross_connects),

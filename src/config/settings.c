@@ -245,5 +245,8 @@ const struct key_table *settings_table(const struct program *program, unsigned i
 	i -= ARRAY_LEN(tables);
 	if (i == 0)
 		return &flow_keys;
-	return acl_tables(i - 1) ? acl_tables(i - 1) : linux_tables(i - 1 - N_ACL_TABLES);
+	if (i == 1)
+		return &flow_learn_keys;
+	i -= 2;
+	return acl_tables(i) ? acl_tables(i) : linux_tables(i - N_ACL_TABLES);
 }

@@ -154,16 +154,6 @@ void acl_judge(struct worker *w, const struct acl_view *view, struct burst *b,
 	}
 }
 
-void acl_stop(struct worker *w, struct burst *b, const struct acl_verdicts *verdicts)
-{
-	for (uint64_t rest = verdicts->stopped; rest; rest &= rest - 1) {
-		const uint16_t i = __builtin_ctzll(rest);
-
-		burst_drop(w, b, i, verdicts->verdict[i]);
-	}
-	burst_keep(b, ~verdicts->stopped);
-}
-
 // Verdicts with which Linux gets packets that it then forwards. Those of redirect have been judged.
 static bool linux_forwards(enum verdict verdict)
 {
@@ -208,12 +198,27 @@ static void stop_one(struct worker *w, const struct burst *b, uint16_t i, enum v
 		worker_stop(w, b->mbuf[i], b->in_port, verdict);
 }
 
+// The list of the output interface has judged, and counted, what it stops.
+void acl_stop(struct worker *w, struct burst *b, enum acl_direction direction,
+	const struct acl_verdicts *verdicts)
+{
+	for (uint64_t rest = verdicts->stopped; rest; rest &= rest - 1) {
+		const uint16_t i = __builtin_ctzll(rest);
+
+		if (direction == ACL_OUT)
+			stop_one(w, b, i, verdicts->verdict[i]);
+		else
+			burst_drop(w, b, i, verdicts->verdict[i]);
+	}
+	burst_keep(b, ~verdicts->stopped);
+}
+
 __attribute__((noinline)) void burst_drop_judged(struct worker *w, const struct burst *b,
 	uint16_t i, enum verdict verdict)
 {
 	const struct acl_view *view = acl_live_view(w->acls);
 
-	if (view && view->has[ACL_OUT] && linux_forwards(verdict))
+	if (view && acl_view_has(view, ACL_OUT) && linux_forwards(verdict))
 		verdict = judge_out(w, view, b, i, verdict);
 	stop_one(w, b, i, verdict);
 }
@@ -237,4 +242,29 @@ void acl_stop_linuxs(struct worker *w, struct burst *one, enum verdict verdict)
 	const struct acl_view *view = acl_live_view(w->acls);
 
 	stop_one(w, one, 0, view ? judge_both(w, view, one, verdict) : verdict);
+}
+
+static enum verdict judge_local(struct worker *w, const struct acl_list *list,
+	const struct burst *one, enum verdict verdict)
+{
+	struct acl_key key;
+	uint32_t rule;
+
+	if (!read_key(one, 0, &key))
+		return VERDICT_ACL_UNPARSABLE;
+	key.is_local = true;
+	acl_classify(list, one->is_ip6, &key, &rule, 1);
+	const enum verdict judged = decide(w, one, 0, &key, &list->action[rule], rule);
+
+	return judged == VERDICT_FORWARD || judged == VERDICT_ACL_PUNTED ? verdict : judged;
+}
+
+void acl_stop_local(struct worker *w, struct burst *one, enum verdict verdict)
+{
+	const struct acl_view *view = acl_live_view(w->acls);
+	const struct acl_list *list = view ? acl_view_list(view, ACL_IN, burst_iif(one, 0)) : NULL;
+
+	if (list && list->has_local)
+		verdict = judge_local(w, list, one, verdict);
+	stop_one(w, one, 0, verdict);
 }

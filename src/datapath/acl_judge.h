@@ -1,6 +1,7 @@
 // Judges packets by the access lists of their interfaces. Internal to the datapath. Worker.
 #pragma once
 
+#include "acl/acl_fast.h"
 #include "datapath/burst.h"
 
 // Packets that a list has stopped, a bit for each, and their verdicts.
@@ -16,5 +17,9 @@ void acl_judge(struct worker *w, const struct acl_view *view, struct burst *b,
 // Drops or punts the packet of a burst of one, whose lookup is done: Linux would get it with this
 // verdict, and forward it, so the lists of both of its interfaces judge it first.
 void acl_stop_linuxs(struct worker *w, struct burst *one, enum verdict verdict);
-// Removes the packets that were stopped.
-void acl_stop(struct worker *w, struct burst *b, const struct acl_verdicts *verdicts);
+// Drops or punts the packet of a burst of one without a lookup: Linux gets it with this verdict,
+// and takes it for itself, so rules with `local` of its input interface judge it first.
+void acl_stop_local(struct worker *w, struct burst *one, enum verdict verdict);
+// Removes the packets that acl_judge has stopped in this direction.
+void acl_stop(struct worker *w, struct burst *b, enum acl_direction direction,
+	const struct acl_verdicts *verdicts);

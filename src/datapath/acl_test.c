@@ -10,13 +10,17 @@
 #include <unistd.h>
 
 enum { TTL_AT = 22, HANDED = 1 << 8, MAX_RULES = 4, FLAGS_AT = 20, OUT = 1, REST = 2 };
+enum { N_IFACES = 64 };
 
 static struct acl_table *table;
 
 // Interfaces are named by their index.
-static int find_iface(void *ctx, const char *name)
+static const char *iface_name(void *ctx, unsigned iface)
 {
-	return atoi(name);
+	static char name[N_IFACES][4];
+
+	snprintf(name[iface], sizeof(name[iface]), "%u", iface);
+	return name[iface];
 }
 
 static int open_lists(void **state)
@@ -24,7 +28,10 @@ static int open_lists(void **state)
 	static char prefix[64];
 	static char *args[] = {"acl_test", "--no-huge", "-m64", "--no-pci", "--no-telemetry",
 		"--no-shconf", "--log-level=error", prefix};
-	const struct acl_settings settings = {.n_workers = 1, .iface = find_iface};
+	const struct acl_settings settings = {.n_workers = 1,
+		.iface_name = iface_name,
+		.n_ifaces = N_IFACES,
+		.n_ports = 4};
 	const struct fib_hop unresolved = {.kind = FIB_CONNECTED, .iface = PLAIN_OUT};
 	const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
 
@@ -157,17 +164,22 @@ static void without_lists_nothing_is_judged(void **state)
 	run_one(&frame, VERDICT_FORWARD);
 }
 
+static void add_options(struct bytes *frame)
+{
+	memmove(frame->at + 38, frame->at + 34, frame->n - 34);
+	memset(frame->at + 34, 1, 4);
+	frame->at[14] = 0x46;
+	frame->at[17] += 4;
+	frame->n += 4;
+}
+
 // Both a neighbour's resolution and IP options would make Linux forward what a list denies.
 static void options_are_judged_before_linux_gets_them(void **state)
 {
 	struct bytes frame = frame_on(PLAIN_IN, "10.1.2.3");
 	struct bytes six = frame_on(PLAIN_IN, "2001:db8:1::3");
 
-	memmove(frame.at + 38, frame.at + 34, frame.n - 34);
-	memset(frame.at + 34, 1, 4);
-	frame.at[14] = 0x46;
-	frame.at[17] += 4;
-	frame.n += 4;
+	add_options(&frame);
 	frame_mend(&frame);
 	memmove(six.at + 62, six.at + 54, six.n - 54);
 	memcpy(six.at + 54, (uint8_t[]){WIRE_PROTO_UDP, 0, 1, 4, 0, 0, 0, 0}, 8);
@@ -188,6 +200,99 @@ static void options_are_judged_before_linux_gets_them(void **state)
 		reset(fake_variants[1]);
 		run_one(&six, HANDED | VERDICT_IP6_HOP_BY_HOP);
 	}
+}
+
+// Frames that parse hands to Linux, which takes them for itself, without a lookup.
+enum taken { GROUP_MAC, GROUP_MAC_OPTIONS, FROM_LINK_LOCAL, FROM_NOBODY, N_TAKEN };
+
+static struct bytes taken_frame(enum taken how, uint16_t iface)
+{
+	static const uint8_t link_local[16] = {0xfe, 0x80, [15] = 1};
+	struct bytes frame =
+		frame_to(0, how == FROM_LINK_LOCAL ? "2001:db8:1::3" : "255.255.255.255");
+
+	if (how == GROUP_MAC || how == GROUP_MAC_OPTIONS)
+		memset(frame.at, 0xff, 6);
+	if (how == GROUP_MAC_OPTIONS)
+		add_options(&frame);
+	if (how == FROM_LINK_LOCAL)
+		memcpy(frame.at + 22, link_local, sizeof(link_local));
+	if (how == FROM_NOBODY)
+		memset(frame.at + 26, 0, 4);
+	frame_mend(&frame);
+	frame_tag_for(&frame, iface);
+	return frame;
+}
+
+static void what_linux_takes_for_itself_obeys_rules_with_local(void **state)
+{
+	static const unsigned verdicts[N_TAKEN] = {VERDICT_MAC_GROUP, VERDICT_MAC_GROUP,
+		VERDICT_LINK_LOCAL_SOURCE, VERDICT_LOCAL};
+	static const uint16_t ifaces[] = {PLAIN_IN, TAGGED_IN};
+
+	for (unsigned how = 0; how < N_TAKEN; how++)
+		for (unsigned k = 0; k < ARRAY_LEN(ifaces); k++) {
+			const struct bytes frame = taken_frame(how, ifaces[k]);
+			const struct case_of_rule {
+				const char *rule;
+				unsigned verdict;
+			} cases[] = {
+				{"deny udp local", VERDICT_ACL_DENIED},
+				{"reject udp local", HANDED | VERDICT_ACL_REJECTED},
+				{"punt udp local", HANDED | verdicts[how]},
+				{"deny tcp local", HANDED | verdicts[how]},
+				{"deny udp", HANDED | verdicts[how]},
+			};
+
+			for (unsigned c = 0; c < ARRAY_LEN(cases); c++) {
+				reset(fake_variants[1]);
+				use_rules(ifaces[k], ACL_IN, true,
+					(const char *[]){cases[c].rule, NULL});
+				run_one(&frame, cases[c].verdict);
+			}
+			use_rules(ifaces[!k], ACL_IN, false, (const char *[]){"deny local", NULL});
+			reset(fake_variants[1]);
+			run_one(&frame, HANDED | verdicts[how]);
+		}
+}
+
+// Behind the group address, no header is there to be read.
+static void no_rule_judges_broken_packets_to_a_group(void **state)
+{
+	static const struct {
+		unsigned at;
+		uint8_t value;
+	} faults[] = {{14, 0x55}, {14, 0x41}, {16, 0xff}, {24, 0x55}};
+
+	for (unsigned i = 0; i < ARRAY_LEN(faults); i++) {
+		struct bytes frame = taken_frame(GROUP_MAC, PLAIN_IN);
+
+		frame.at[faults[i].at] = faults[i].value;
+		reset(fake_variants[1]);
+		use_rules(PLAIN_IN, ACL_IN, false, (const char *[]){"deny local", NULL});
+		run_one(&frame, HANDED | VERDICT_MAC_GROUP);
+	}
+	struct bytes frame = taken_frame(GROUP_MAC, PLAIN_IN);
+
+	frame.n = 30; // the header is cut
+	reset(fake_variants[1]);
+	fake_receive(0, &frame);
+	fake_run();
+	assert_int_equal(n_with(VERDICT_ACL_DENIED), 0);
+}
+
+// A packet that the list of its output interface punts was judged by it once.
+static void what_the_output_list_punts_is_counted_once(void **state)
+{
+	const struct bytes frame = frame_on(PLAIN_IN, "10.1.2.3");
+
+	reset(fake_variants[1]);
+	use_rules(PLAIN_OUT, ACL_OUT, false,
+		(const char *[]){"punt udp name punted-by-the-output-list", NULL});
+	const uint64_t before = n_counted(1);
+
+	run_one(&frame, HANDED | VERDICT_ACL_PUNTED);
+	assert_int_equal(n_counted(1) - before, 1);
 }
 
 // A packet that acl_in punts, or that Linux forwards for its interface, meets the list of its
@@ -284,6 +389,9 @@ int main(void)
 		cmocka_unit_test(each_packet_obeys_the_list_of_its_interface),
 		cmocka_unit_test(without_lists_nothing_is_judged),
 		cmocka_unit_test(options_are_judged_before_linux_gets_them),
+		cmocka_unit_test(what_linux_takes_for_itself_obeys_rules_with_local),
+		cmocka_unit_test(no_rule_judges_broken_packets_to_a_group),
+		cmocka_unit_test(what_the_output_list_punts_is_counted_once),
 		cmocka_unit_test(linux_does_not_forward_around_the_output_list),
 		cmocka_unit_test(what_cannot_be_parsed_is_dropped),
 		cmocka_unit_test(without_taps_rejected_packets_are_dropped),

@@ -32,6 +32,7 @@ enum burst_has {
 	BURST_FLOWS = 1 << 10,      // a bit in flow_mask
 	BURST_MARKS = 1 << 11,      // a bit in mark_mask
 	BURST_MIRRORS = 1 << 12,    // a bit in mirror_mask
+	BURST_UNKNOWN = 1 << 13,    // no bit in flow_mask: a flow may be learnt
 };
 
 // Structure of arrays: element i of each array, and bit i of each mask, belong to packet i. If all
@@ -156,9 +157,10 @@ struct worker {
 	const struct port_state *states; // by port index
 	const struct rcu_readers *rcu;
 	const struct fib_live *live;
-	const struct flow_view *flows; // NULL: none
-	const struct acl_live *acls;   // NULL: none
-	const bool *drops_missing;     // packets without a flow; atomic, relaxed
+	const struct flow_view *flows;  // NULL: none
+	const struct flow_learn *learn; // NULL: flows are not learnt
+	const struct acl_live *acls;    // NULL: none
+	const bool *drops_missing;      // packets without a flow; atomic, relaxed
 	struct stats_worker *stat;
 	const bool *stop;                       // atomic, relaxed
 	const struct datapath_variant *variant; // of the steps, chosen for the CPU

@@ -37,6 +37,7 @@ static int add_worker(struct path *path, const struct datapath_tables *tables,
 	w->rcu = rcu_readers(tables->live->rcu);
 	w->live = tables->live;
 	w->flows = tables->flows;
+	w->learn = tables->learn;
 	w->acls = tables->acls;
 	w->drops_missing = tables->drops_missing;
 	w->stat = stat;

@@ -13,10 +13,11 @@ struct path;
 
 // What workers look packets up in.
 struct datapath_tables {
-	const struct fib_live *live;   // its `rcu` is set
-	const struct flow_view *flows; // NULL: none
-	const bool *drops_missing;     // packets without a flow; atomic, relaxed; only with flows
-	const struct acl_live *acls;   // NULL: none
+	const struct fib_live *live;    // its `rcu` is set
+	const struct flow_view *flows;  // NULL: none
+	const bool *drops_missing;      // packets without a flow; atomic, relaxed; only with flows
+	const struct acl_live *acls;    // NULL: none
+	const struct flow_learn *learn; // flows are learnt through it; NULL: none are
 };
 
 // Creates one worker for each worker of the plan of `ports`; none is started. `taps` receives

@@ -58,6 +58,16 @@ static __attribute__((noinline)) uint64_t find_missing(const struct burst *b)
 	return missing;
 }
 
+// The same; flows may be learnt from them.
+static uint64_t stop_missing(struct worker *w, const struct burst *b)
+{
+	const uint64_t missing = find_missing(b);
+
+	if (missing && b->has & BURST_UNKNOWN)
+		datapath_learn_from(w, b, missing);
+	return missing;
+}
+
 static enum verdict verdict_of(const struct worker *w, const struct burst *b, uint16_t i)
 {
 	if (!(b->flow_mask >> i & 1))
@@ -81,7 +91,7 @@ void datapath_flow(struct worker *w, struct burst *b)
 	uint64_t stopped = count_and_act(w, b);
 
 	if (unlikely(__atomic_load_n(w->drops_missing, __ATOMIC_RELAXED)))
-		stopped |= find_missing(b);
+		stopped |= stop_missing(w, b);
 	if (unlikely(stopped))
 		stop(w, b, stopped);
 }

@@ -180,6 +180,12 @@ static uint64_t make_keys6(const struct burst *b, struct flow_key6 key[])
 	return keyless;
 }
 
+bool datapath_match_key(const struct burst *b, uint16_t i, struct flow_unknown *unknown)
+{
+	unknown->family = b->is_ip6 ? 6 : 4;
+	return b->is_ip6 ? make_key6(b, i, &unknown->six) : make_key4(b, i, &unknown->four);
+}
+
 static bool is_fragment(const struct burst *b, uint16_t i)
 {
 	const uint8_t *packet = b->frame[i] + WIRE_ETHER_BYTES;
@@ -274,6 +280,8 @@ static inline void end(struct worker *w, struct poll_flows *flows, struct burst 
 	memcpy(b->flow, lookup->flow, b->n * sizeof(b->flow[0]));
 	memcpy(b->action, lookup->action, b->n * sizeof(b->action[0]));
 	take_hops(w, b);
+	if (w->learn && flow_learn_is_on(w->learn) && ~b->flow_mask & burst_all(b))
+		b->has |= BURST_UNKNOWN;
 	if (b->flow_mask || __atomic_load_n(w->drops_missing, __ATOMIC_RELAXED))
 		b->has |= BURST_FLOWS;
 }

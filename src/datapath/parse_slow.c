@@ -32,6 +32,7 @@ struct arrival {
 	uint8_t *frame;        // of the frame as it would be without its tags
 	uint16_t id;           // of the interface
 	struct iface_in iface; // the port's or the VLAN's
+	enum wire_fault fault; // set by check_frame
 };
 
 static uint16_t tag_bytes(const struct arrival *a)
@@ -147,7 +148,7 @@ static enum verdict check_mac(const struct parse *p, const struct arrival *a, en
 	return verdict_of_fault[fault];
 }
 
-static enum verdict check_frame(const struct parse *p, const struct arrival *a)
+static enum verdict check_frame(const struct parse *p, struct arrival *a)
 {
 	const struct rte_mbuf *m = a->mbuf;
 	uint64_t marks = m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK;
@@ -155,15 +156,15 @@ static enum verdict check_frame(const struct parse *p, const struct arrival *a)
 		.verify_ip4_checksum = marks != RTE_MBUF_F_RX_IP_CKSUM_GOOD,
 		.pass_martians = __atomic_load_n(&p->port_state->pass_martians, __ATOMIC_RELAXED),
 	};
-	enum wire_fault fault =
-		wire_check(a->frame, m->data_len - tag_bytes(a), m->pkt_len - tag_bytes(a), &rules);
 
-	return check_mac(p, a, fault);
+	a->fault =
+		wire_check(a->frame, m->data_len - tag_bytes(a), m->pkt_len - tag_bytes(a), &rules);
+	return check_mac(p, a, a->fault);
 }
 
 // Linux gets all packets of some interfaces: malformed ones and those not for us too, in their own
 // class, or in CLASS_LINUX if they have none.
-static enum verdict decide(const struct parse *p, const struct arrival *a)
+static enum verdict decide(const struct parse *p, struct arrival *a)
 {
 	enum verdict verdict = check_frame(p, a);
 	bool has_class = p->w->tap && p->w->tap->class_of[verdict] != CLASS_NONE;
@@ -242,16 +243,40 @@ static void take_any(struct parse *p, const struct arrival *a)
 		take_vlan(p, b, a);
 }
 
-// Whether Linux would get a packet with options, and forward it.
-static bool is_linuxs(const struct worker *w, enum verdict verdict)
+// How access lists judge a packet that Linux gets from here.
+enum judging { NOT_JUDGED, JUDGED_BY_ROUTE, JUDGED_LOCAL };
+
+// Whether the headers of an IP packet are there and in order: faults are found in the order of enum
+// wire_fault, and a MAC address or a source that is refused hides those before it.
+static bool is_sound(enum wire_fault fault)
 {
-	return (verdict == VERDICT_IP4_OPTIONS || verdict == VERDICT_IP6_HOP_BY_HOP) && w->acls &&
-	       w->tap && acl_live_view(w->acls);
+	return fault == WIRE_OK || fault == WIRE_IP4_OPTIONS || fault == WIRE_IP6_HOP_BY_HOP ||
+	       fault == WIRE_MARTIAN_SOURCE || fault == WIRE_LINK_LOCAL_SOURCE;
+}
+
+// Linux would forward packets with options. Others it takes for itself, without a route lookup.
+static enum judging judging_of(const struct worker *w, const struct arrival *a,
+	enum verdict verdict)
+{
+	if (!w->acls || !w->tap || !is_sound(a->fault) || !acl_live_view(w->acls))
+		return NOT_JUDGED;
+	switch (verdict) {
+	case VERDICT_IP4_OPTIONS:
+	case VERDICT_IP6_HOP_BY_HOP:
+		return JUDGED_BY_ROUTE;
+	case VERDICT_LINK_LOCAL_SOURCE:
+	case VERDICT_MAC_GROUP:
+	case VERDICT_LOCAL:
+	case VERDICT_MULTICAST:
+		return JUDGED_LOCAL;
+	default:
+		return NOT_JUDGED;
+	}
 }
 
 // The lists of its interfaces judge it as they do a burst of this packet alone.
-static __attribute__((noinline)) void stop_linuxs(const struct parse *p, const struct arrival *a,
-	enum verdict verdict)
+static __attribute__((noinline)) void stop_judged(const struct parse *p, const struct arrival *a,
+	enum verdict verdict, enum judging judging)
 {
 	struct burst one = {.in_port = p->in_port,
 		.is_ip6 = a->frame[12] != 0x08,
@@ -268,6 +293,10 @@ static __attribute__((noinline)) void stop_linuxs(const struct parse *p, const s
 		take6(&one, a->mbuf, a->frame, length);
 	else
 		take4(&one, a->mbuf, a->frame, length);
+	if (judging == JUDGED_LOCAL) {
+		acl_stop_local(p->w, &one, verdict);
+		return;
+	}
 	datapath_lookup(p->w, &one);
 	acl_stop_linuxs(p->w, &one, verdict);
 }
@@ -275,15 +304,18 @@ static __attribute__((noinline)) void stop_linuxs(const struct parse *p, const s
 __attribute__((noinline)) void parse_slow(struct parse *p, struct rte_mbuf *m)
 {
 	uint8_t *start = rte_pktmbuf_mtod(m, uint8_t *);
-	struct arrival a = {m, start, start, p->in_port, p->iface};
+	struct arrival a = {m, start, start, p->in_port, p->iface, WIRE_OK};
 
 	if (m->data_len >= WIRE_ETHER_BYTES)
 		find_vlan(p, &a);
 	enum verdict verdict = decide(p, &a);
-	if (verdict == VERDICT_FORWARD)
+	if (verdict == VERDICT_FORWARD) {
 		take_any(p, &a);
-	else if (unlikely(is_linuxs(p->w, verdict)))
-		stop_linuxs(p, &a, verdict);
+		return;
+	}
+	const enum judging judging = judging_of(p->w, &a, verdict);
+	if (unlikely(judging != NOT_JUDGED))
+		stop_judged(p, &a, verdict, judging);
 	else
 		worker_stop(p->w, m, p->in_port, verdict);
 }

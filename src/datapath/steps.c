@@ -16,6 +16,11 @@ static bool has_flows(const struct worker *w)
 	return w->flows;
 }
 
+static bool can_learn(const struct worker *w)
+{
+	return w->flows && w->learn;
+}
+
 static bool has_acls(const struct worker *w)
 {
 	return w->acls;

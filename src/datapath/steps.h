@@ -23,6 +23,12 @@ void datapath_lookup_end(struct worker *w, struct poll *p);
 void datapath_match_begin(struct worker *w, struct poll *p);
 void datapath_match_continue(struct worker *w, struct poll *p);
 void datapath_match_end(struct worker *w, struct poll *p);
+// Sets family and key of packet i, before anything is written to it. False: it has no key. Part of
+// match.
+bool datapath_match_key(const struct burst *b, uint16_t i, struct flow_unknown *unknown);
+// Tells the control thread of the packets in `mask`, at least one, from which flows may be learnt;
+// part of learn, and of flow for packets that it drops.
+void datapath_learn_from(struct worker *w, const struct burst *b, uint64_t mask);
 // Looks up addr[i] of the packets in `mask`, at least one, in the given table or each in its own
 // one, and writes hop[i].
 void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint32_t addr[],
@@ -59,6 +65,7 @@ bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max
 	STEP(check, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                        \
 	STEP(acl_out, PHASE_AFTER, BOTH, BURST_PACKETS, has_acls)                                  \
 	STEP(redirect, PHASE_AFTER, BOTH, BURST_REDIRECTS, has_taps)                               \
+	STEP(learn, PHASE_AFTER, BOTH, BURST_UNKNOWN, can_learn)                                   \
 	STEP(mirror, PHASE_AFTER, BOTH, BURST_MIRRORS, NULL)                                       \
 	STEP(mark, PHASE_AFTER, BOTH, BURST_MARKS, NULL)                                           \
 	STEP(rewrite, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                      \

@@ -240,3 +240,14 @@ struct flow_loaded {
 bool flow_file_begins(int fd);
 struct flow_loaded flow_load_result(const struct flow_load *load);
 void flow_load_close(struct flow_load *load);
+
+// Rings from workers to the control thread. NULL with `error` set. Control thread; owner: caller.
+struct flow_learn *flow_learn_open(unsigned n_workers, struct error *error);
+// Requires that no worker uses it.
+void flow_learn_close(struct flow_learn *learn);
+// How many keys the control thread wants in a second; each worker tells about twice as many at
+// most. 0: none. At first: none. Control thread.
+void flow_learn_set_rate(struct flow_learn *learn, uint32_t rate);
+// Takes at most n of what a worker has told, oldest first; returns how many. Control thread.
+unsigned flow_learn_take(struct flow_learn *learn, unsigned worker, struct flow_unknown out[],
+	unsigned n);

@@ -201,3 +201,41 @@ static inline void flow_count_packet(struct flow_count *count, uint32_t flow, ui
 		((own->packets_and_seen | seen_mask) + 1) | (tick & seen_mask), __ATOMIC_RELAXED);
 	__atomic_store_n(&own->bytes, own->bytes + bytes, __ATOMIC_RELAXED);
 }
+
+// A packet without a flow, from which one may be learnt.
+struct flow_unknown {
+	union {
+		struct flow_key4 four;
+		struct flow_key6 six;
+	};
+	uint32_t hop;   // that its route gave; of a group, the member that was selected
+	uint16_t iface; // on which it was received
+	uint8_t family; // 4 or 6
+} LINE_ALIGNED;
+_Static_assert(sizeof(struct flow_unknown) == 64, "one line");
+
+// What workers tell the control thread. `most`: keys that each worker may tell in a tick; 0: none
+// are wanted; atomic, relaxed.
+struct flow_learn_ring;
+struct flow_learn {
+	uint32_t most;
+	struct flow_learn_ring *ring[FLOW_MAX_WORKERS]; // by worker
+};
+
+static inline bool flow_learn_is_on(const struct flow_learn *learn)
+{
+	return __atomic_load_n(&learn->most, __ATOMIC_RELAXED);
+}
+
+// Whether a worker may tell anything more now. `tick`: flow_tick() of now. Worker.
+bool flow_learn_has_space(const struct flow_learn *learn, unsigned worker, uint32_t tick);
+
+struct flow_learn_from {
+	unsigned worker;
+	uint32_t tick; // flow_tick() of now
+};
+// Tells of n packets, all of one family, at most FLOW_BURST. A key that was told in this tick is
+// not told again, as long as the worker remembers it. Returns how many keys found no space. Never
+// waits. Worker.
+unsigned flow_learn_put(const struct flow_view *view, const struct flow_learn *learn,
+	const struct flow_learn_from *from, const struct flow_unknown unknown[], unsigned n);

@@ -14,6 +14,14 @@
 enum { READS_A_FLUSH = 100, READS_SHARE = 32, READS_A_POLL = 10 };
 enum { MTU_DEFAULT = 1500 };
 
+static void tell_name(const struct ifaces *ifaces, uint16_t id, const char *name)
+{
+	const struct mirror_settings *settings = &ifaces->mirror->settings;
+
+	if (settings->iface_named)
+		settings->iface_named(settings->arg, id, name);
+}
+
 void assign_take_back(struct ifaces *ifaces, struct interface *one)
 {
 	struct fib *fib = ifaces->mirror->settings.fib;
@@ -25,6 +33,7 @@ void assign_take_back(struct ifaces *ifaces, struct interface *one)
 	iface_ids_give_up(&ifaces->ids, id);
 	if (id >= ifaces->ids.n_ports)
 		fib_iface_delete(fib, id);
+	tell_name(ifaces, id, NULL);
 }
 
 static bool same_macs(const struct iface *a, const struct iface *b)
@@ -99,6 +108,8 @@ static void give_iface(struct ifaces *ifaces, struct interface *one)
 	decide(ifaces, one, &found);
 	if (found.is_ours && one->id == IFACE_NONE)
 		give_id(ifaces, one, &found);
+	if (one->id != IFACE_NONE)
+		tell_name(ifaces, one->id, one->iface.name);
 	if (one->id != IFACE_NONE && set(ifaces, one->id, &found.iface))
 		assign_take_back(ifaces, one);
 	if (found.is_ours && one->id == IFACE_NONE)

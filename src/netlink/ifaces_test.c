@@ -102,6 +102,37 @@ static void gives_vlans_ifaces_of_their_own(void **state)
 }
 
 // Linux delivers priority-tagged frames (VLAN 0) to it; workers deliver them to the port.
+// What was told about names, and whether workers knew the interface already.
+static struct {
+	char text[64];
+	bool was_known;
+} named;
+
+static void note_name(void *arg, uint16_t iface, const char *name)
+{
+	if (iface < PORT_MAX)
+		return;
+	snprintf(named.text, sizeof(named.text), "%s", name ? name : "gone");
+	named.was_known = fib_iface(fake.fib, iface) != NULL;
+}
+
+static void tells_names_before_workers_know_the_interface(void **state)
+{
+	struct event_link vlan = fake_vlan(20, 10, 100);
+
+	fake.mirror->settings.iface_named = note_name;
+	add(vlan);
+	assert_string_equal(named.text, vlan.name);
+	assert_false(named.was_known);
+	assert_non_null(fake_fib_iface(&fake, 20));
+	snprintf(vlan.name, sizeof(vlan.name), "renamed");
+	add(vlan);
+	assert_string_equal(named.text, "renamed");
+	remove_iface(20);
+	assert_string_equal(named.text, "gone");
+	assert_false(named.was_known);
+}
+
 static void a_vlan_without_a_number_takes_what_is_untagged(void **state)
 {
 	add(fake_vlan(20, 10, 0));
@@ -854,6 +885,7 @@ int main(void)
 		TEST(forwards_nothing_before_linux_has_told_of_forwarding),
 		TEST(gives_vlans_ifaces_of_their_own),
 		TEST(a_vlan_without_a_number_takes_what_is_untagged),
+		TEST(tells_names_before_workers_know_the_interface),
 		TEST(gives_vlans_up_with_their_tap),
 		TEST(stacks_tags_with_the_outer_one_first),
 		TEST(survives_vlans_in_a_circle),

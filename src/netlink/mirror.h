@@ -51,7 +51,8 @@ struct mirror_settings {
 	int tap[PORT_MAX];         // ifindex of each port's TAP interface; 0: none at present
 	struct mirror_port port[PORT_MAX];
 	struct mirror_ops ops;
-	bool (*is_vrf_used)(void *arg, uint16_t vrf); // as in netlink_ctx
+	bool (*is_vrf_used)(void *arg, uint16_t vrf);                     // as in netlink_ctx
+	void (*iface_named)(void *arg, uint16_t iface, const char *name); // same
 	void *arg;
 };
 int mirror_open(struct mirror **out, const struct mirror_settings *settings, struct error *error);

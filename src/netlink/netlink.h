@@ -22,6 +22,9 @@ struct netlink_ctx {
 	// Whether something else, such as flows, has the number of a VRF, which is no other VRF's
 	// then. NULL: nothing. Control thread.
 	bool (*is_vrf_used)(void *arg, uint16_t vrf);
+	// An interface has this name; called before workers know it, and again without a change. /
+	// NULL: workers no longer know it. The function may be NULL. Control thread.
+	void (*iface_named)(void *arg, uint16_t iface, const char *name);
 	void *arg;
 };
 

@@ -1,0 +1,371 @@
+// Flows that are learnt: from what workers tell to entries, limits, and the time that a turn of the
+// control loop takes; with a real table, and the test as the worker.
+#include "api/fixture.h"
+
+#include "api/flows.h"
+#include "base/bits.h"
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <time.h>
+
+// So many TSC cycles are a second: time passes a hundred times as fast.
+enum { HZ = 20000000, PATIENCE_S = 60, LEFT = 0, RIGHT = 1 };
+
+#define PORTS                                                                                      \
+	"ports:\n  - {name: left, device: x, addresses: [192.0.2.1/24]}\n"                         \
+	"  - {name: right, device: y, peer: 02:00:00:00:00:99}\n"                                  \
+	"neighbours: [192.0.2.2 lladdr 02:00:00:00:00:07 dev left, 192.0.2.3 lladdr "              \
+	"02:00:00:00:00:08 dev left]\n"                                                            \
+	"routes:\n  - 10.1.0.0/16 via 192.0.2.2 dev left\n"                                        \
+	"  - 10.2.0.0/16 nexthop via 192.0.2.2 dev left nexthop via 192.0.2.3 dev left\n"          \
+	"  - 2001:db8::/32 via fd00::2 dev left lladdr 02:00:00:00:00:07\n"
+#define FLOW "flow: {ipv4: 1000, ipv6: 100, timeouts: [300, 30]"
+
+static uint32_t tick;
+
+static void open_with(const char *learn)
+{
+	char text[2048];
+	struct error error = {""};
+
+	snprintf(text, sizeof(text), PORTS FLOW "%s}\n", learn);
+	fixture_open(text);
+	if (api_open_flows(&ctx, HZ, &error))
+		fail_msg("refused: %s", error.text);
+	api_has_become_ready(&ctx);
+}
+
+static int close_ctx(void **state)
+{
+	api_close_flows(&ctx);
+	return fixture_close(state);
+}
+
+static void poll_once(void)
+{
+	struct error error = {""};
+
+	assert_int_equal(api_poll(&ctx, &error), 0);
+}
+
+static struct flow_tuple tuple_of(const char *dst, uint16_t port)
+{
+	struct flow_tuple tuple = {.proto = 17, .src_port = port, .dst_port = 53};
+
+	assert_int_equal(wire_addr_parse(dst, &tuple.dst), 0);
+	tuple.src = tuple.dst;
+	return tuple;
+}
+
+static struct flow_key key_of(const struct flow_tuple *tuple)
+{
+	struct flow_key key;
+
+	assert_int_equal(flow_key_set(&key, tuple, NULL), 0);
+	return key;
+}
+
+// As a worker: received on this interface, sent to this hop.
+static bool tell(const struct flow_tuple *tuple, uint16_t iface, uint32_t hop)
+{
+	const struct flow_key key = key_of(tuple);
+	const struct flow_learn_from from = {.worker = 1, .tick = tick};
+	struct flow_unknown unknown = {.iface = iface, .hop = hop, .family = key.family};
+
+	if (key.family == 6)
+		unknown.six = key.six;
+	else
+		unknown.four = key.four;
+	return !flow_learn_put(flow_view(ctx.flows->table),
+		flow_learning_rings(ctx.flows->learning), &from, &unknown, 1);
+}
+
+static void tell_of(const char *dst, unsigned n, uint16_t iface)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct flow_tuple tuple = tuple_of(dst, i + 1);
+		assert_true(tell(&tuple, iface, 0));
+	}
+}
+
+static void expect_learning(const char *key, unsigned n)
+{
+	char path[64], wanted[16];
+
+	snprintf(path, sizeof(path), "learning.%s", key);
+	snprintf(wanted, sizeof(wanted), "%u", n);
+	check("flows", "{}", path, wanted);
+}
+
+static bool find(const struct flow_tuple *tuple, struct flow_info *info)
+{
+	const struct flow_key key = key_of(tuple);
+
+	return flow_find(ctx.flows->table, &key, 0, info);
+}
+
+// The address of the next hop of a learnt flow; "": it is by route.
+static void expect_via(const struct flow_tuple *tuple, const char *via)
+{
+	char text[WIRE_ADDR_TEXT];
+	struct flow_info info;
+	struct fib_hop hop;
+
+	assert_true(find(tuple, &info));
+	assert_int_equal(info.life, 2); // 30 s
+	const struct flow_action *action = flow_action_of(ctx.flows->table, info.action);
+	assert_int_equal(action->effect, via[0] ? FLOW_TO_HOP : FLOW_BY_ROUTE);
+	assert_int_equal(action->dscp, FLOW_KEEP_DSCP);
+	assert_int_equal(action->mirror, FLOW_NO_MIRROR);
+	if (!via[0])
+		return;
+	assert_true(fib_held_hop(ctx.fib, action->held, &hop));
+	assert_string_equal(wire_addr_print(&hop.via, text), via);
+}
+
+static void a_flow_goes_where_its_route_goes(void **state)
+{
+	static const char *const dsts[] = {"10.1.0.1", "2001:db8::1"};
+	static const char *const vias[] = {"192.0.2.2", "fd00::2"};
+
+	open_with(", learn: {timeout: 30}");
+	for (unsigned i = 0; i < ARRAY_LEN(dsts); i++) {
+		const struct flow_tuple tuple = tuple_of(dsts[i], 7);
+		assert_true(tell(&tuple, LEFT, 0));
+		poll_once();
+		expect_via(&tuple, vias[i]);
+	}
+	expect_learning("flows", 2);
+	expect_learning("learnt", 2);
+	check("flows", "{}", "nexthops", "2");
+	check("flows", "{}", "learning.on", "true");
+}
+
+// Of a group, the member that the worker has selected, as long as it is one.
+static void of_several_next_hops_it_keeps_that_of_the_first_packet(void **state)
+{
+	const struct flow_tuple tuples[] = {tuple_of("10.2.0.1", 1), tuple_of("10.2.0.1", 2),
+		tuple_of("10.2.0.1", 3)};
+	struct fib_hop_info info;
+	uint32_t first = 0, second = 0, most = 0;
+
+	open_with(", learn: {timeout: 30}");
+	for (uint32_t id = 1; id < 1000; id++) {
+		if (!fib_hop_info(ctx.fib, id, &info))
+			continue;
+		most = id;
+		if (info.hop.kind == FIB_VIA && info.hop.via.bytes[3] == 2)
+			first = id;
+		if (info.hop.kind == FIB_VIA && info.hop.via.bytes[3] == 3)
+			second = id;
+	}
+	assert_true(first && second);
+	assert_true(tell(&tuples[0], LEFT, first));
+	assert_true(tell(&tuples[1], LEFT, second));
+	assert_true(tell(&tuples[2], LEFT, most + 1));
+	poll_once();
+	expect_via(&tuples[0], "192.0.2.2");
+	expect_via(&tuples[1], "192.0.2.3");
+	expect_via(&tuples[2], "");
+}
+
+static void without_a_route_nothing_is_learnt(void **state)
+{
+	open_with(", learn: {timeout: 30}");
+	tell_of("10.99.0.1", 2, LEFT);
+	tell_of("127.0.0.1", 1, LEFT);
+	tell_of("192.0.2.1", 1, LEFT); // ours
+	poll_once();
+	expect_learning("learnt", 0);
+	expect_learning("unroutable", 4);
+	check("flows", "{}", "actions", "0");
+}
+
+static void a_flow_that_exists_stays_as_it_is(void **state)
+{
+	const struct flow_tuple tuple = tuple_of("10.1.0.1", 7);
+	struct flow_info info;
+
+	open_with(", learn: {timeout: 30}");
+	check("flows.change",
+		"{\"changes\": [{\"op\": \"add\", \"src\": \"10.1.0.1\", \"dst\": \"10.1.0.1\", "
+		"\"protocol\": \"udp\", \"src_port\": 7, \"dst_port\": 53, \"action\": {\"do\": "
+		"\"drop\"}}]}",
+		"applied", "1");
+	assert_true(tell(&tuple, LEFT, 0));
+	poll_once();
+	assert_true(find(&tuple, &info));
+	assert_int_equal(flow_action_of(ctx.flows->table, info.action)->effect, FLOW_DROP);
+	expect_learning("learnt", 0);
+	expect_learning("full", 0);
+}
+
+static void wait_for_flows(unsigned n)
+{
+	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * 1000000000ull;
+
+	while (ctx.flows && clock_now_ns() < until_ns) {
+		poll_once();
+		json_t *reply = call("flows", "{}");
+		const json_t *now = json_object_get(json_object_get(reply, "learning"), "flows");
+		const bool is_so = json_integer_value(now) == n;
+		json_decref(reply);
+		if (is_so)
+			return;
+	}
+	expect_learning("flows", n);
+}
+
+// Ended flows make space for others, by whatever they ended.
+static void limits_hold_by_interface_and_vrf(void **state)
+{
+	open_with(", learn: {timeout: 30, per_interface: 5, per_vrf: 8}");
+	tell_of("10.1.0.1", 9, LEFT);
+	tell_of("10.1.0.2", 9, RIGHT);
+	poll_once();
+	expect_learning("learnt", 8);
+	expect_learning("over_interface", 4);
+	expect_learning("over_vrf", 6);
+	expect_learning("flows", 8);
+	wait_for_flows(0); // 30 s, a hundred times as fast
+	check("flows", "{}", "nexthops", "0");
+	tick++;
+	tell_of("10.1.0.1", 9, LEFT);
+	poll_once();
+	expect_learning("learnt", 13);
+	check("flows.change",
+		"{\"changes\": [{\"op\": \"delete\", \"src\": \"10.1.0.1\", \"dst\": \"10.1.0.1\", "
+		"\"protocol\": \"udp\", \"src_port\": 1, \"dst_port\": 53}]}",
+		"applied", "1");
+	wait_for_flows(4);
+	tick++;
+	tell_of("10.1.0.1", 9, LEFT);
+	poll_once();
+	expect_learning("learnt", 14);
+}
+
+// The bucket has a tenth of a second.
+static void the_rate_is_limited(void **state)
+{
+	const uint64_t from_ns = clock_now_ns();
+
+	open_with(", learn: {timeout: 30, rate: 100}");
+	tell_of("10.1.0.1", 60, LEFT);
+	poll_once();
+	json_t *reply = call("flows", "{}");
+	const json_t *learning = json_object_get(reply, "learning");
+	const uint64_t learnt = json_integer_value(json_object_get(learning, "learnt"));
+	const uint64_t over = json_integer_value(json_object_get(learning, "over_rate"));
+	assert_int_equal(learnt + over, 60);
+	assert_int_equal(learnt, 10);
+	json_decref(reply);
+	while (clock_now_ns() - from_ns < 200000000)
+		poll_once();
+	tick++;
+	tell_of("10.1.0.2", 60, LEFT);
+	poll_once();
+	expect_learning("learnt", 20);
+}
+
+static void a_full_table_refuses(void **state)
+{
+	open_with(", learn: {timeout: 30}");
+	tell_of("2001:db8::1", 110, LEFT);
+	poll_once();
+	expect_learning("learnt", 100);
+	expect_learning("full", 10);
+	check("flows", "{}", "ipv6.flows", "100");
+}
+
+static void reload_with(const char *learn)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text), PORTS FLOW "%s}\n", learn);
+	write_file(text);
+	json_t *reply = call("reload", "{}");
+	assert_null(json_object_get(reply, "error"));
+	json_decref(reply);
+}
+
+static void a_reload_starts_and_stops_it(void **state)
+{
+	const struct flow_learn *rings;
+
+	open_with("");
+	rings = flow_learning_rings(ctx.flows->learning);
+	assert_false(flow_learn_is_on(rings));
+	check("flows", "{}", "learning.on", "false");
+	reload_with(", learn: {timeout: 30, per_vrf: 2}");
+	assert_true(flow_learn_is_on(rings));
+	tell_of("10.1.0.1", 3, LEFT);
+	poll_once();
+	expect_learning("learnt", 2);
+	reload_with(", learn: {timeout: 30, per_vrf: 3}");
+	tell_of("10.1.0.2", 3, LEFT);
+	poll_once();
+	expect_learning("learnt", 3);
+	tell_of("10.1.0.3", 3, LEFT);
+	reload_with("");
+	poll_once();
+	assert_false(flow_learn_is_on(rings));
+	expect_learning("learnt", 3);
+	expect_learning("flows", 3); // they stay until they are idle
+}
+
+// CPU time, so that other programs do not matter: a ring full of random keys, with and without
+// flows to be learnt of them.
+static void a_flood_does_not_stop_the_loop(void **state)
+{
+	enum { ROUNDS = 20, FLOOD = 8192, MOST_NS = 5 * 1000 * 1000 };
+	static const char *const learn[] = {", learn: {timeout: 30, rate: 1000000}",
+		", learn: {timeout: 30, rate: 1000000, per_vrf: 1}"};
+
+	for (unsigned i = 0; i < ARRAY_LEN(learn); i++) {
+		open_with(learn[i]);
+		for (unsigned round = 0; round < ROUNDS; round++) {
+			struct timespec from, to;
+
+			tick++;
+			for (unsigned n = 0; n < FLOOD; n++) {
+				const struct flow_tuple tuple =
+					tuple_of("10.1.0.1", round * FLOOD + n);
+				tell(&tuple, LEFT, 0);
+			}
+			clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+			flow_learning_step(&ctx);
+			clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+			assert_true((to.tv_sec - from.tv_sec) * 1000000000ll + to.tv_nsec -
+					    from.tv_nsec <
+				    MOST_NS);
+			poll_once();
+		}
+		close_ctx(state);
+	}
+	open_with("");
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, close_ctx)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_flow_goes_where_its_route_goes),
+		TEST(of_several_next_hops_it_keeps_that_of_the_first_packet),
+		TEST(without_a_route_nothing_is_learnt),
+		TEST(a_flow_that_exists_stays_as_it_is),
+		TEST(limits_hold_by_interface_and_vrf),
+		TEST(the_rate_is_limited),
+		TEST(a_full_table_refuses),
+		TEST(a_reload_starts_and_stops_it),
+		TEST(a_flood_does_not_stop_the_loop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
