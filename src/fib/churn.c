@@ -8,9 +8,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
+
+unsigned churn_rounds(unsigned all)
+{
+	return getenv("DL3_LONG") ? all : all / 4;
+}
 
 // Built-in routes are routes of the model unless an explicit one overrides them.
 static const char *const builtin_text[] = {"0.0.0.0/8", "0.0.0.0/32", "127.0.0.0/8", "240.0.0.0/4",

@@ -4,6 +4,9 @@
 
 #include "fib/model.h"
 
+// The number of random changes or rounds: `all` in make test-long, which sets DL3_LONG; else a
+// quarter.
+unsigned churn_rounds(unsigned all);
 // A model with the built-in routes only.
 void churn_reset(struct model *model, uint16_t vrf);
 // A table with the VRFs churn_vrf[], each with an equally empty model.

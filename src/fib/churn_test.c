@@ -34,14 +34,14 @@ static void churn_one_by_one(struct fib *fib, uint8_t family, unsigned n, size_t
 
 static void agrees_with_a_list_after_each_ip4_change(void **state)
 {
-	churn_one_by_one(fib_create(NULL), 4, 3000, 60);
-	churn_one_by_one(fib_create(NULL), 4, 2000, 500);
+	churn_one_by_one(fib_create(NULL), 4, churn_rounds(3000), 60);
+	churn_one_by_one(fib_create(NULL), 4, churn_rounds(2000), 500);
 }
 
 static void agrees_with_a_list_after_each_ip6_change(void **state)
 {
-	churn_one_by_one(fib_create(NULL), 6, 3000, 60);
-	churn_one_by_one(fib_create(NULL), 6, 3000, 700);
+	churn_one_by_one(fib_create(NULL), 6, churn_rounds(3000), 60);
+	churn_one_by_one(fib_create(NULL), 6, churn_rounds(3000), 700);
 }
 
 // Batches of both families; some must fail as a whole.
@@ -49,10 +49,11 @@ static void agrees_with_a_list_after_each_batch(void **state)
 {
 	static struct model before;
 	static struct fib_change batch[500];
+	const unsigned n_rounds = churn_rounds(150);
 	struct fib *fib = fib_create(NULL);
 
 	churn_reset(&model, 0);
-	for (unsigned round = 0; round < 150; round++) {
+	for (unsigned round = 0; round < n_rounds; round++) {
 		size_t n = 1 + model_random(round % 3 ? 20 : 500), first_bad = SIZE_MAX,
 		       bad = SIZE_MAX;
 		int expected = 0;

@@ -15,7 +15,6 @@
 
 #include <cmocka.h>
 
-enum { N_ROUNDS = 6000 };
 static const uint32_t UNTOUCHED = UINT32_MAX;
 
 static struct fib *fib;
@@ -87,6 +86,7 @@ static void look_while_routes_change(bool has_wide_ids)
 	unsigned n_variants;
 	const struct lookups *variants = lookup_variants(&n_variants);
 	const struct rcu_readers *workers;
+	const unsigned n_rounds = churn_rounds(6000);
 	struct fib_live live = {0};
 
 	rcu = rcu_create(1, NULL);
@@ -102,7 +102,7 @@ static void look_while_routes_change(bool has_wide_ids)
 	for (unsigned k = 0; k < n_variants; k++) {
 		unsigned n_changed = 0;
 
-		for (unsigned i = 0; i < N_ROUNDS; i++) {
+		for (unsigned i = 0; i < n_rounds; i++) {
 			n_changed += look_in_parts(&variants[k], fib_live_view(&live),
 				i % 2 ? FIB_BURST4 : 1 + model_random(FIB_BURST4));
 			rcu_reader_report(workers, 0);

@@ -34,9 +34,9 @@ static void churn_one_by_one(uint8_t family, unsigned n, size_t wanted)
 
 static void agrees_with_a_list_after_each_change(void **state)
 {
-	churn_one_by_one(4, 3000, 60);
-	churn_one_by_one(4, 2000, 700);
-	churn_one_by_one(6, 1000, 200);
+	churn_one_by_one(4, churn_rounds(3000), 60);
+	churn_one_by_one(4, churn_rounds(2000), 700);
+	churn_one_by_one(6, churn_rounds(1000), 200);
 }
 
 // The same few base prefixes in all VRFs, so that prefixes overlap; batches mix VRFs and families.
@@ -44,9 +44,10 @@ static void batches_that_mix_vrfs_agree_with_a_list_of_each(void **state)
 {
 	static struct model before[CHURN_VRFS];
 	static struct fib_change batch[600];
+	const unsigned n_rounds = churn_rounds(200);
 	struct fib *fib = churn_fib(model);
 
-	for (unsigned round = 0; round < 200; round++) {
+	for (unsigned round = 0; round < n_rounds; round++) {
 		size_t n = 1 + model_random(round % 3 ? 15 : 600), first_bad = SIZE_MAX,
 		       bad = SIZE_MAX;
 		int expected = 0;
