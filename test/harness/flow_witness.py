@@ -28,10 +28,12 @@ from harness.wired import DL3D, Account
 # the rings of the others hold all that can be under way: no frame is lost in dl3d.
 PORTS = ("a", "b", "c", "d")
 INPUTS, OUTPUTS = PORTS[:2], PORTS[2:]
-RING_BITS = {"a": 12, "b": 12, "c": 14, "d": 14}
+RING_BITS = {"a": 13, "b": 13, "c": 14, "d": 14}
 DSCPS = (0, 10, 34, 46)
+CATCH_UP = 4096  # frames: dl3gen's core may be taken for some milliseconds at a time
 LOADED_AT_ONCE = 1 << 20
 PATIENCE_S = 900.0  # of a machine whose cores are taken
+SECONDS_MOST = 86400  # of a run: it is stopped before
 KEY_WORDS = 5  # of 8 bytes: addresses, ports, VRF, protocol and family
 SOCKET = "socket={folder}/{port}.memif,socket-abstract=no"
 
@@ -118,7 +120,7 @@ def stream(i: int, fields: Stream, flows: int, every: int = 0) -> dict[str, Any]
     if every:
         expect["alternative"] = {"secret": secrets.randbits(63), "every": every}
     ends = {"name": f"s{i}", "from": INPUTS[i % 2], "to": OUTPUTS[i % 2], "dst_mac": mac(INPUTS[i % 2], 0)}
-    return {**ends, **fields, "flows": flows, "catch_up": 64, "count_flows": True, "expect": expect}
+    return {**ends, **fields, "flows": flows, "catch_up": CATCH_UP, "count_flows": True, "expect": expect}
 
 
 def flow_actions() -> list[FlowAction]:
@@ -242,11 +244,15 @@ class Witness:
 
     def start(self, streams: Sequence[Stream], **more: Any) -> None:
         """Start to send."""
-        params = {key: more.pop(key) for key in ("seconds",) if key in more}
-        self.dl3gen.send(streams=[dict(each) | more for each in streams], **params)
+        self.dl3gen.send(streams=[dict(each) | more for each in streams], seconds=SECONDS_MOST)
+
+    def has_sent(self, frames: int) -> bool:
+        """Whether so many frames of each stream went to dl3d: a busy machine takes longer, and does not send less."""
+        return all(each.sent - each.refused >= frames for each in self.dl3gen.results().streams)
 
     def finish(self) -> Results:
-        """Wait until all frames have arrived that were not refused, and for which there was a flow."""
+        """Stop to send, and wait until all frames have arrived that were not refused, and for which there was a flow."""
+        self.dl3gen.call("halt")
         self.dl3gen.finish(0.0, PATIENCE_S)
 
         def has_arrived() -> bool:
