@@ -6,12 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness.flow_witness import IP4, IP4_TCP, PATIENCE_S, SHORT_LIVED, Witness, stream, witness, write_file
+from harness.flow_witness import (
+    IP4,
+    IP4_TCP,
+    LONGEST_TURN_MS,
+    PATIENCE_S,
+    SHORT_LIVED,
+    Witness,
+    stream,
+    witness,
+    write_file,
+)
 
 from dl3.model.generator_flows import n_flows
 
 LATEST_S = 1.0
-LONGEST_TURN_MS = 20.0
 SAMPLE_EVERY_S = 0.02
 ENDLESS_FLOWS = 65_536
 RATE = "100 kpps"

@@ -12,6 +12,7 @@ from harness.flow_witness import (
     IP4,
     IP4_TCP,
     IP6_TCP,
+    LONGEST_TURN_MS,
     PATIENCE_S,
     SHORT_LIVED,
     Saved,
@@ -94,11 +95,13 @@ def _check_each_frame(folder: Path, streams: Sequence[Stream], frames: int, rate
         in_turn = _run_in_turn(made, streams, rate)
         scattered = _run(made, streams, frames, rate=rate, distribution="uniform", seed=seed)
         stored = made.job("flows.save", path=str(folder / "saved"))
+        longest_ms = made.most_cpu_ms()
         saved = read_saved(folder / "saved", streams)
     _check_saved(streams, saved, [one + other for one, other in zip(in_turn, scattered, strict=True)])
     wanted = np.concatenate([number_of(expected(each, _all_flows(each))) for each in streams])
     assert (saved.action == wanted).all()
-    print(f"loaded in {loaded['seconds']} s, saved in {stored['seconds']} s")
+    assert longest_ms < LONGEST_TURN_MS
+    print(f"loaded in {loaded['seconds']:.1f} s, saved in {stored['seconds']:.1f} s; longest turn {longest_ms:.1f} ms")
 
 
 def each_frame_of_each_flow_is_counted_and_has_its_action(tmp_path: Path) -> None:
@@ -189,7 +192,7 @@ def flows_that_change_have_the_old_or_the_new_action(tmp_path: Path, flows: int,
         received = [made.received(reported) for reported in results.streams]
         made.job("flows.save", path=str(tmp_path / "saved"))
         wait_until(churn.has_read_all, "all that had ended were read")
-        saved, missing = read_saved(tmp_path / "saved", streams), made.missing()
+        saved, missing, longest_ms = read_saved(tmp_path / "saved", streams), made.missing(), made.most_cpu_ms()
     _check_actions(streams, results)
     *kept, short_lived = results.streams
     assert [each.lost for each in kept] == [each.refused for each in kept]
@@ -201,7 +204,10 @@ def flows_that_change_have_the_old_or_the_new_action(tmp_path: Path, flows: int,
     assert churn.packets > 0
     assert missing > 0
     assert all(each.expect and each.expect.alternative > 0 for each in kept)
+    assert longest_ms < LONGEST_TURN_MS
     rate_of_changes = churn.changes / max(churn.seconds, 1e-3)
     print(
-        f"{churn.changes:,} changes, {rate_of_changes:,.0f} per second; {churn.ended:,} flows ended, {missing:,} missing"
+        f"{churn.changes:,} changes, {rate_of_changes:,.0f} per second; {churn.ended:,} flows ended, {missing:,} missing;"
+        f" frames received in {results.seconds:.0f} s: {sum(each.received for each in results.streams):,};"
+        f" longest turn {longest_ms:.1f} ms"
     )

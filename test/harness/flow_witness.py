@@ -32,6 +32,7 @@ DSCPS = (0, 10, 34, 46)
 CATCH_UP = 4096  # frames: dl3gen's core may be taken for some milliseconds at a time
 LOADED_AT_ONCE = 1 << 20
 PATIENCE_S = 900.0  # of a machine whose cores are taken
+LONGEST_TURN_MS = 20.0  # of dl3d's control loop
 SECONDS_MOST = 86400  # of a run: it is stopped before
 KEY_WORDS = 5  # of 8 bytes: addresses, ports, VRF, protocol and family
 SOCKET = "socket={folder}/{port}.memif,socket-abstract=no"
