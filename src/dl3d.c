@@ -34,10 +34,11 @@ static int serve(struct api_ctx *h, struct rpc *rpc, int signals, struct error *
 	while (!h->stop) {
 		if (api_has_become_ready(h))
 			announce(h);
-		rpc_serve(rpc, h->wake, api_wait_ms(h));
+		const uint64_t woke_ns = rpc_serve(rpc, h->wake, api_wait_ms(h));
 		api_handle_signals(h, signals);
 		if (api_poll(h, error))
 			return EXIT_OF_FAILURE;
+		api_note_turn(h, woke_ns);
 	}
 	return EXIT_OF_STOP;
 }

@@ -221,20 +221,23 @@ def what_was_saved_is_there_after_a_crash(flows: Flows) -> None:
     assert found["packets"] == 2
 
 
-def _killed_while(flows: Flows, method: str) -> None:
-    """Kill the program while a job runs; the old file stays as it was, or the new one is complete."""
+def _killed_while(flows: Flows, method: str, done: int) -> None:
+    """Kill the program while a job runs, after so many flows; the old file stays as it was, or the new one is complete."""
     flows.dl3d.call(method)
+    job = flows.dl3d.call("flows.job")
+    while job["state"] == "running" and job["done"] < done:
+        job = flows.dl3d.call("flows.job")
     flows.crash()
     assert flows.job()["refused"] == 0
 
 
 def a_crash_while_flows_are_saved_leaves_a_whole_file(flows: Flows) -> None:
-    """Two crashes with 100,000 flows each."""
+    """Three crashes with 100,000 flows each."""
     flows.change(_add("10.2.0.1", TO_C))
     flows.save()
     flows.fill()
-    for _ in range(2):
-        _killed_while(flows, "flows.save")
+    for done in (0, 1, MANY // 2):
+        _killed_while(flows, "flows.save", done)
         assert flows.n() in (1, MANY + 1)
         assert flows.port_of(ip4("10.2.0.1")) == "c"
         flows.fill()
@@ -243,13 +246,14 @@ def a_crash_while_flows_are_saved_leaves_a_whole_file(flows: Flows) -> None:
 
 
 def a_crash_while_flows_are_loaded_leaves_the_file(flows: Flows) -> None:
-    """The file has 100,000 flows, and is read twice."""
+    """The file has 100,000 flows; the program is killed while it is checked, and twice while flows are applied."""
     flows.fill()
     flows.save()
     saved = flows.file.read_bytes()
-    _killed_while(flows, "flows.load")
-    assert flows.file.read_bytes() == saved
-    assert flows.n() == MANY
+    for done in (0, 1, MANY // 2):
+        _killed_while(flows, "flows.load", done)
+        assert flows.file.read_bytes() == saved
+        assert flows.n() == MANY
 
 
 @pytest.fixture

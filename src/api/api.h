@@ -22,6 +22,20 @@ struct api_baseline {
 	struct stats_queue queue[STATS_MAX_WORKERS][STATS_MAX_QUEUES]; // by worker and place
 };
 
+// A long turn of the control loop, without the time for which it slept.
+struct api_turn {
+	uint64_t end_ns, ns, cpu_ns; // CLOCK_MONOTONIC; its length; for which the thread had a core
+};
+
+// Number i of the long turns, from 0 on, is in slot i mod API_TURNS.
+enum { API_TURNS = 256 };
+struct api_turns {
+	uint64_t n, n_long;
+	uint64_t cpu_ns;      // of the thread, at the end of the latest turn
+	struct api_turn most; // the one with most cpu_ns since the start
+	struct api_turn slot[API_TURNS];
+};
+
 // Context of the methods; owned by dl3d.c.
 struct api_ctx {
 	struct config *config; // replaced by a reload
@@ -45,6 +59,7 @@ struct api_ctx {
 	bool stop;              // set by the method stop
 	unsigned n_reloads;
 	struct api_baseline baseline;
+	struct api_turns turns;
 };
 
 const struct rpc_method *api_table(size_t *n);
@@ -100,6 +115,10 @@ void api_handle_signals(struct api_ctx *ctx, int signals);
 // that vanish and return, frees what workers no longer use, logs a silent worker. -errno with
 // `error` set if a worker has ended by itself.
 int api_poll(struct api_ctx *ctx, struct error *error);
+
+// Ends a turn of the control loop that began to work at `woke_ns` (clock_now_ns()). Long turns are
+// kept for the method turns.
+void api_note_turn(struct api_ctx *ctx, uint64_t woke_ns);
 
 // How long the control loop may wait for events before it calls api_poll again.
 int api_wait_ms(const struct api_ctx *ctx);

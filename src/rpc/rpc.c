@@ -149,7 +149,7 @@ static bool has_work(const struct rpc *rpc)
 	return false;
 }
 
-void rpc_serve(struct rpc *rpc, int wake_fd, int timeout_ms)
+uint64_t rpc_serve(struct rpc *rpc, int wake_fd, int timeout_ms)
 {
 	struct pollfd polled[MAX_CLIENTS + 2];
 	bool rests = rpc->resting_until_ns > clock_now_ns();
@@ -162,14 +162,16 @@ void rpc_serve(struct rpc *rpc, int wake_fd, int timeout_ms)
 	for (unsigned i = 0; i < n; i++)
 		polled[2 + i] = (struct pollfd){.fd = rpc->clients[i].fd,
 			.events = rpc_client_events(&rpc->clients[i])};
-	if (poll(polled, 2 + n, has_work(rpc) ? 0 : timeout_ms) < 0)
-		return; // a signal; the caller checks its flag
+	const int n_ready = poll(polled, 2 + n, has_work(rpc) ? 0 : timeout_ms);
 	now_ns = clock_now_ns();
+	if (n_ready < 0)
+		return now_ns; // a signal; the caller checks its flag
 	for (unsigned i = 0; i < n; i++)
 		serve_client(rpc, &rpc->clients[i], polled[2 + i].revents, now_ns);
 	drop_done(rpc, now_ns);
 	if (polled[0].revents)
 		accept_clients(rpc, now_ns);
+	return now_ns;
 }
 
 static void write_last_words(struct rpc_client *client, uint64_t until_ns)

@@ -44,8 +44,8 @@ int rpc_check(const char *path, const char *group, struct error *error);
 // most 1 MiB; requests of a client that does not read its responses wait, and after 10 s it is
 // disconnected. A 33rd client is accepted by closing the one that has been idle longest, if for
 // more than 60 s (no complete request received, nothing sent to it); otherwise it is refused with
-// an error message.
-void rpc_serve(struct rpc *rpc, int wake_fd, int timeout_ms);
+// an error message. Returns the time at which it stopped waiting (clock_now_ns()).
+uint64_t rpc_serve(struct rpc *rpc, int wake_fd, int timeout_ms);
 
 // Writes pending responses (for at most 0.1 s), closes clients, removes the socket file. NULL is
 // allowed.

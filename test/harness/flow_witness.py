@@ -2,7 +2,6 @@
 
 import contextlib
 import secrets
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -28,10 +27,13 @@ from harness.wired import DL3D, Account
 # the rings of the others hold all that can be under way: no frame is lost in dl3d.
 PORTS = ("a", "b", "c", "d")
 INPUTS, OUTPUTS = PORTS[:2], PORTS[2:]
-RING_BITS = {"a": 12, "b": 12, "c": 14, "d": 14}
+RING_BITS = {"a": 13, "b": 13, "c": 14, "d": 14}
 DSCPS = (0, 10, 34, 46)
+CATCH_UP = 4096  # frames: dl3gen's core may be taken for some milliseconds at a time
 LOADED_AT_ONCE = 1 << 20
 PATIENCE_S = 900.0  # of a machine whose cores are taken
+LONGEST_TURN_MS = 20.0  # of dl3d's control loop
+SECONDS_MOST = 86400  # of a run: it is stopped before
 KEY_WORDS = 5  # of 8 bytes: addresses, ports, VRF, protocol and family
 SOCKET = "socket={folder}/{port}.memif,socket-abstract=no"
 
@@ -62,7 +64,7 @@ def hop(port: str) -> str:
     return f"10.0.{PORTS.index(port) + 1}.2"
 
 
-def dl3d_text(folder: Path, streams: Sequence[Stream]) -> str:
+def dl3d_text(folder: Path, streams: Sequence[Stream], **flow: Any) -> str:
     """dl3d's configuration: a neighbour behind each port, a table of just as many flows, and no routes."""
     n = {family: sum(n_flows(each) for each in streams if is_ip6(each) == (family == 6)) for family in (4, 6)}
     ports = [
@@ -79,7 +81,7 @@ def dl3d_text(folder: Path, streams: Sequence[Stream]) -> str:
         "ports": ports,
         "workers": [{"core": CORES[0]}],
         "neighbours": [f"{hop(port)} lladdr {mac(port, 1)} dev {port}" for port in PORTS],
-        "flow": {"ipv4": n[4], "ipv6": n[6], "missing": "drop"},
+        "flow": {"ipv4": n[4], "ipv6": n[6], "missing": "drop", **flow},
         "memory": {"hugepages": "never"},
         "control": {"socket": "@SOCKET@"},
     }
@@ -118,7 +120,7 @@ def stream(i: int, fields: Stream, flows: int, every: int = 0) -> dict[str, Any]
     if every:
         expect["alternative"] = {"secret": secrets.randbits(63), "every": every}
     ends = {"name": f"s{i}", "from": INPUTS[i % 2], "to": OUTPUTS[i % 2], "dst_mac": mac(INPUTS[i % 2], 0)}
-    return {**ends, **fields, "flows": flows, "catch_up": 64, "count_flows": True, "expect": expect}
+    return {**ends, **fields, "flows": flows, "catch_up": CATCH_UP, "count_flows": True, "expect": expect}
 
 
 def flow_actions() -> list[FlowAction]:
@@ -140,12 +142,12 @@ def number_of(wanted: Actions) -> npt.NDArray[np.uint32]:
 
 
 def records(given: Stream, flow: U64, key: str = "expect") -> Records:
-    """The records of flows of a stream."""
+    """The records of flows of a stream, whose key `life` may tell the number of an idle timeout."""
     found = tuples(given, flow)
     made: Records = np.zeros(len(flow), dtype=FLOW)
     made["src"][:, : found.src.shape[1]], made["dst"][:, : found.dst.shape[1]] = found.src, found.dst
     made["src_port"], made["dst_port"], made["proto"] = found.src_port, found.dst_port, found.protocol
-    made["kind"] = IS_IPV6 if is_ip6(given) else 0
+    made["kind"] = (IS_IPV6 if is_ip6(given) else 0) | given.get("life", 0)
     made["action"] = number_of(expected(given, flow, key))
     return made
 
@@ -162,7 +164,7 @@ def write_file(path: Path, streams: Sequence[Stream], key: str = "expect", every
         for each in streams:
             for flow in pieces(each, every):
                 writer.add(records(each, flow, key))
-        writer.finish(actions(), int(time.time() * 1000))
+        writer.finish(actions(), 0)  # no time: what is loaded has not been idle since
         return writer.n_flows
 
 
@@ -242,11 +244,16 @@ class Witness:
 
     def start(self, streams: Sequence[Stream], **more: Any) -> None:
         """Start to send."""
-        params = {key: more.pop(key) for key in ("seconds",) if key in more}
-        self.dl3gen.send(streams=[dict(each) | more for each in streams], **params)
+        sent = [{key: value for key, value in each.items() if key != "life"} | more for each in streams]
+        self.dl3gen.send(streams=sent, seconds=SECONDS_MOST)
+
+    def has_sent(self, frames: int) -> bool:
+        """Whether so many frames of each stream went to dl3d: a busy machine takes longer, and does not send less."""
+        return all(each.sent - each.refused >= frames for each in self.dl3gen.results().streams)
 
     def finish(self) -> Results:
-        """Wait until all frames have arrived that were not refused, and for which there was a flow."""
+        """Stop to send, and wait until all frames have arrived that were not refused, and for which there was a flow."""
+        self.dl3gen.call("halt")
         self.dl3gen.finish(0.0, PATIENCE_S)
 
         def has_arrived() -> bool:
@@ -256,6 +263,10 @@ class Witness:
         with contextlib.suppress(AssertionError):  # the test judges
             wait_until(has_arrived, "all frames had arrived")
         return self.dl3gen.results()
+
+    def most_cpu_ms(self) -> float:
+        """The longest turn of dl3d's control loop so far, without the time in which others had its core."""
+        return float(self.dl3d.call("turns")["most_cpu"]["cpu_ms"])
 
     def missing(self) -> int:
         """Packets that dl3d has dropped because there was no flow for them."""
@@ -270,10 +281,10 @@ class Witness:
 
 
 @contextmanager
-def witness(folder: Path, streams: Sequence[Stream]) -> Iterator[Witness]:
-    """Both programs with all links up."""
+def witness(folder: Path, streams: Sequence[Stream], **flow: Any) -> Iterator[Witness]:
+    """Both programs with all links up; with these keys of `flow`."""
     with ExitStack() as stack:
-        dl3d = stack.enter_context(Forwarder(DL3D, dl3d_text(folder, streams)))
+        dl3d = stack.enter_context(Forwarder(DL3D, dl3d_text(folder, streams, **flow)))
         dl3d.wait_ready(PATIENCE_S)
         dl3gen = stack.enter_context(Generator(DL3GEN, dl3gen_text(folder)))
         dl3gen.wait_ready()
