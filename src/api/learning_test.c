@@ -305,6 +305,15 @@ static void a_full_table_refuses(void **state)
 	check("flows", "{}", "ipv6.flows", "100");
 }
 
+static void what_workers_could_not_tell_is_counted(void **state)
+{
+	open_with(", learn: {timeout: 30}");
+	expect_learning("lost", 0);
+	fake_stat(0)->flow_learn_lost = 3;
+	fake_stat(1)->flow_learn_lost = 4;
+	expect_learning("lost", 7);
+}
+
 static void reload_with(const char *learn)
 {
 	char text[2048];
@@ -385,6 +394,7 @@ int main(void)
 		TEST(limits_hold_by_interface_and_vrf),
 		TEST(the_rate_is_limited),
 		TEST(a_full_table_refuses),
+		TEST(what_workers_could_not_tell_is_counted),
 		TEST(a_reload_starts_and_stops_it),
 		TEST(a_flood_does_not_stop_the_loop),
 	};
