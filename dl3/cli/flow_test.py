@@ -222,6 +222,29 @@ def the_table_is_shown_with_rates() -> None:
     assert rates.of(FlowUsage.model_validate(USAGE))["added"] is None  # dl3d was restarted
 
 
+def learning_is_shown_with_all_that_was_refused() -> None:
+    def lines_of(**learning: Any) -> list[list[str]]:
+        with out.capture() as shown:
+            out.print(draw_flows(FlowUsage.model_validate({**USAGE, "learning": learning}), FlowRates()))
+        return [line.split() for line in shown.get().splitlines()]
+
+    refused = {
+        "over_rate": 1001,
+        "over_vrf": 1002,
+        "over_interface": 1003,
+        "unroutable": 1004,
+        "full": 1005,
+        "lost": 1006,
+    }
+    lines = lines_of(on=True, flows=5, learnt=9, timeout_s=30, rate=100_000, per_interface=7000, **refused)
+    assert ["flows", "at", "present", "5", "30", "s", "idle"] in lines
+    assert ["refused:", "rate", "1,001", "100,000", "per", "second"] in lines
+    assert ["refused:", "flows", "of", "the", "input", "interface", "1,003", "7,000"] in lines
+    assert all(any(f"{n:,}" in words for words in lines) for n in refused.values())
+    assert ["flows", "at", "present", "5", "off"] in lines_of(on=False, flows=5, learnt=9)
+    assert not any(words[:1] == ["refused:"] for words in lines_of(on=False))
+
+
 def the_command_of_the_table_asks_once(run: Run) -> None:
     done, asked = run([USAGE], "show", "flows", "--json")
     assert asked == [("flows", {})]

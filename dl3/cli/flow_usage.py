@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from dl3.cli.printing import table
 from dl3.cli.show import Interval, Json, Socket, Watch, look
 from dl3.control.client import DEFAULT_SOCKET, Client
-from dl3.control.flow_replies import FlowFamily, FlowUsage
+from dl3.control.flow_replies import FlowFamily, FlowLearning, FlowUsage
 
 EVENTS = {
     "added": "added",
@@ -60,15 +60,23 @@ def settings_rows(usage: FlowUsage) -> list[tuple[str, object]]:
     ]
     if usage.ended_file:
         rows += [("ended flows written", usage.ended.written), ("ended flows lost", usage.ended.lost)]
-    if (learning := usage.learning).on:
-        over = learning.over_rate + learning.over_vrf + learning.over_interface
-        rows += [
-            ("learnt flows", f"{learning.flows:,} now, {learning.learnt:,} in all"),
-            ("not learnt", f"over a limit {over:,}, no route {learning.unroutable:,}, no space {learning.full:,}"),
-        ]
     if usage.ended.error:
         rows.append(("error of that file", usage.ended.error))
     return [*rows, ("lookup, hash", f"{usage.lookup}, {usage.hash}")]
+
+
+def learning_rows(learning: FlowLearning) -> list[tuple[str, object, object]]:
+    """Flows that were learnt and keys that were refused, beside what limits them."""
+    return [
+        ("flows at present", learning.flows, f"{learning.timeout_s} s idle" if learning.on else "off"),
+        ("learnt", learning.learnt, None),
+        ("refused: rate", learning.over_rate, f"{learning.rate:,} per second"),
+        ("refused: flows of the VRF", learning.over_vrf, learning.per_vrf or None),
+        ("refused: flows of the input interface", learning.over_interface, learning.per_interface or None),
+        ("refused: no route", learning.unroutable, None),
+        ("refused: no space in the table", learning.full, None),
+        ("packets that workers could not report", learning.lost, None),
+    ]
 
 
 def draw_flows(usage: FlowUsage, rates: FlowRates) -> RenderableType:
@@ -81,13 +89,15 @@ def draw_flows(usage: FlowUsage, rates: FlowRates) -> RenderableType:
         (word, getattr(usage, name), None if (rate := per_second[name]) is None else f"{rate:,.0f}")
         for name, word in EVENTS.items()
     ]
-    return Group(
+    learning = usage.learning
+    parts = [
         table("", columns, rows),
-        "",
         table("", ("flows", ">since start", ">per second"), events),
-        "",
         table("", ("table", "~"), settings_rows(usage)),
-    )
+    ]
+    if learning.on or learning.learnt:
+        parts.append(table("", ("learning", ">number", ">limit"), learning_rows(learning)))
+    return Group(*[part for each in parts for part in ("", each)][1:])
 
 
 def flows(

@@ -129,7 +129,7 @@ class EndedUsage(Reply):
 
 
 class FlowLearning(Reply):
-    """Flows that are learnt, and how many keys were refused by each limit."""
+    """Flows that are learnt, and how many keys were refused by each limit. `lost`: packets of which workers could not tell."""
 
     on: bool = False
     flows: int = 0
@@ -143,6 +143,7 @@ class FlowLearning(Reply):
     over_interface: int = 0
     unroutable: int = 0
     full: int = 0
+    lost: int = 0
 
 
 class FlowUsage(Reply):

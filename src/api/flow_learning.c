@@ -239,6 +239,18 @@ bool flow_learning_step(struct api_ctx *ctx)
 	return false;
 }
 
+// Packets of which workers could not tell.
+static uint64_t count_lost(const struct api_ctx *ctx)
+{
+	uint64_t sum = 0;
+	unsigned n;
+	struct stats_worker *const *workers = datapath_stats(ctx->path, &n);
+
+	for (unsigned i = 0; i < n; i++)
+		sum += stats_read(&workers[i]->flow_learn_lost);
+	return sum;
+}
+
 json_t *flow_learning_json(const struct api_ctx *ctx)
 {
 	const struct flow_learning *learning = ctx->flows->learning;
@@ -255,5 +267,6 @@ json_t *flow_learning_json(const struct api_ctx *ctx)
 	json_object_set_new(json, "over_interface", number_json(learning->n_over_iface));
 	json_object_set_new(json, "unroutable", number_json(learning->n_unroutable));
 	json_object_set_new(json, "full", number_json(learning->n_full));
+	json_object_set_new(json, "lost", number_json(count_lost(ctx)));
 	return json;
 }

@@ -16,6 +16,7 @@
 
 // So many TSC cycles are a second: time passes a hundred times as fast.
 enum { HZ = 20000000, PATIENCE_S = 60, LEFT = 0, RIGHT = 1 };
+static const uint64_t SECOND_NS = 1000000000;
 
 #define PORTS                                                                                      \
 	"ports:\n  - {name: left, device: x, addresses: [192.0.2.1/24]}\n"                         \
@@ -103,6 +104,34 @@ static void expect_learning(const char *key, unsigned n)
 	check("flows", "{}", path, wanted);
 }
 
+static unsigned learning_of(const char *key)
+{
+	json_t *reply = call("flows", "{}");
+	const unsigned n =
+		json_integer_value(json_object_get(json_object_get(reply, "learning"), key));
+
+	json_decref(reply);
+	return n;
+}
+
+// Turns of the control loop until so many keys were learnt or refused: a turn ends after some
+// time, whatever it has done.
+static void poll_until_judged(unsigned n)
+{
+	static const char *const keys[] = {"learnt", "over_rate", "over_vrf", "over_interface",
+		"unroutable", "full"};
+	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * SECOND_NS;
+	unsigned n_judged = 0;
+
+	while (n_judged != n && clock_now_ns() < until_ns) {
+		poll_once();
+		n_judged = 0;
+		for (unsigned i = 0; i < ARRAY_LEN(keys); i++)
+			n_judged += learning_of(keys[i]);
+	}
+	assert_int_equal(n_judged, n);
+}
+
 static bool find(const struct flow_tuple *tuple, struct flow_info *info)
 {
 	const struct flow_key key = key_of(tuple);
@@ -138,7 +167,7 @@ static void a_flow_goes_where_its_route_goes(void **state)
 	for (unsigned i = 0; i < ARRAY_LEN(dsts); i++) {
 		const struct flow_tuple tuple = tuple_of(dsts[i], 7);
 		assert_true(tell(&tuple, LEFT, 0));
-		poll_once();
+		poll_until_judged(i + 1);
 		expect_via(&tuple, vias[i]);
 	}
 	expect_learning("flows", 2);
@@ -169,7 +198,7 @@ static void of_several_next_hops_it_keeps_that_of_the_first_packet(void **state)
 	assert_true(tell(&tuples[0], LEFT, first));
 	assert_true(tell(&tuples[1], LEFT, second));
 	assert_true(tell(&tuples[2], LEFT, most + 1));
-	poll_once();
+	poll_until_judged(3);
 	expect_via(&tuples[0], "192.0.2.2");
 	expect_via(&tuples[1], "192.0.2.3");
 	expect_via(&tuples[2], "");
@@ -181,7 +210,7 @@ static void without_a_route_nothing_is_learnt(void **state)
 	tell_of("10.99.0.1", 2, LEFT);
 	tell_of("127.0.0.1", 1, LEFT);
 	tell_of("192.0.2.1", 1, LEFT); // ours
-	poll_once();
+	poll_until_judged(4);
 	expect_learning("learnt", 0);
 	expect_learning("unroutable", 4);
 	check("flows", "{}", "actions", "0");
@@ -199,26 +228,19 @@ static void a_flow_that_exists_stays_as_it_is(void **state)
 		"\"drop\"}}]}",
 		"applied", "1");
 	assert_true(tell(&tuple, LEFT, 0));
-	poll_once();
+	tell_of("10.99.0.1", 1, LEFT); // after it
+	poll_until_judged(1);
 	assert_true(find(&tuple, &info));
 	assert_int_equal(flow_action_of(ctx.flows->table, info.action)->effect, FLOW_DROP);
-	expect_learning("learnt", 0);
-	expect_learning("full", 0);
+	expect_learning("unroutable", 1);
 }
 
 static void wait_for_flows(unsigned n)
 {
-	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * 1000000000ull;
+	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * SECOND_NS;
 
-	while (ctx.flows && clock_now_ns() < until_ns) {
+	while (learning_of("flows") != n && clock_now_ns() < until_ns)
 		poll_once();
-		json_t *reply = call("flows", "{}");
-		const json_t *now = json_object_get(json_object_get(reply, "learning"), "flows");
-		const bool is_so = json_integer_value(now) == n;
-		json_decref(reply);
-		if (is_so)
-			return;
-	}
 	expect_learning("flows", n);
 }
 
@@ -228,7 +250,7 @@ static void limits_hold_by_interface_and_vrf(void **state)
 	open_with(", learn: {timeout: 30, per_interface: 5, per_vrf: 8}");
 	tell_of("10.1.0.1", 9, LEFT);
 	tell_of("10.1.0.2", 9, RIGHT);
-	poll_once();
+	poll_until_judged(18);
 	expect_learning("learnt", 8);
 	expect_learning("over_interface", 4);
 	expect_learning("over_vrf", 6);
@@ -237,7 +259,7 @@ static void limits_hold_by_interface_and_vrf(void **state)
 	check("flows", "{}", "nexthops", "0");
 	tick++;
 	tell_of("10.1.0.1", 9, LEFT);
-	poll_once();
+	poll_until_judged(27);
 	expect_learning("learnt", 13);
 	check("flows.change",
 		"{\"changes\": [{\"op\": \"delete\", \"src\": \"10.1.0.1\", \"dst\": \"10.1.0.1\", "
@@ -246,41 +268,50 @@ static void limits_hold_by_interface_and_vrf(void **state)
 	wait_for_flows(4);
 	tick++;
 	tell_of("10.1.0.1", 9, LEFT);
-	poll_once();
+	poll_until_judged(36);
 	expect_learning("learnt", 14);
 }
 
-// The bucket has a tenth of a second.
+// The bucket has a tenth of a second: 10 at once, and then 100 in a second.
 static void the_rate_is_limited(void **state)
 {
-	const uint64_t from_ns = clock_now_ns();
+	enum { RATE = 100, DEPTH = RATE / 10, KEYS = 60 };
 
 	open_with(", learn: {timeout: 30, rate: 100}");
-	tell_of("10.1.0.1", 60, LEFT);
-	poll_once();
-	json_t *reply = call("flows", "{}");
-	const json_t *learning = json_object_get(reply, "learning");
-	const uint64_t learnt = json_integer_value(json_object_get(learning, "learnt"));
-	const uint64_t over = json_integer_value(json_object_get(learning, "over_rate"));
-	assert_int_equal(learnt + over, 60);
-	assert_int_equal(learnt, 10);
-	json_decref(reply);
-	while (clock_now_ns() - from_ns < 200000000)
-		poll_once();
-	tick++;
-	tell_of("10.1.0.2", 60, LEFT);
-	poll_once();
-	expect_learning("learnt", 20);
+	for (unsigned i = 0; i < 2; i++) {
+		const unsigned n_before = i ? learning_of("learnt") : 0;
+		const uint64_t from_ns = clock_now_ns();
+
+		tick += i;
+		tell_of(i ? "10.1.0.2" : "10.1.0.1", KEYS, LEFT);
+		poll_until_judged(KEYS * (i + 1));
+		const uint64_t filled = (clock_now_ns() - from_ns) * RATE / SECOND_NS;
+		const unsigned n = learning_of("learnt") - n_before;
+		assert_in_range(n, DEPTH, MIN_OF(DEPTH + filled + 1, KEYS));
+		const uint64_t full_ns = clock_now_ns() + SECOND_NS * DEPTH / RATE;
+		while (clock_now_ns() < full_ns)
+			poll_once();
+	}
+	assert_int_equal(learning_of("learnt") + learning_of("over_rate"), 2 * KEYS);
 }
 
 static void a_full_table_refuses(void **state)
 {
 	open_with(", learn: {timeout: 30}");
 	tell_of("2001:db8::1", 110, LEFT);
-	poll_once();
+	poll_until_judged(110);
 	expect_learning("learnt", 100);
 	expect_learning("full", 10);
 	check("flows", "{}", "ipv6.flows", "100");
+}
+
+static void what_workers_could_not_tell_is_counted(void **state)
+{
+	open_with(", learn: {timeout: 30}");
+	expect_learning("lost", 0);
+	fake_stat(0)->flow_learn_lost = 3;
+	fake_stat(1)->flow_learn_lost = 4;
+	expect_learning("lost", 7);
 }
 
 static void reload_with(const char *learn)
@@ -305,11 +336,11 @@ static void a_reload_starts_and_stops_it(void **state)
 	reload_with(", learn: {timeout: 30, per_vrf: 2}");
 	assert_true(flow_learn_is_on(rings));
 	tell_of("10.1.0.1", 3, LEFT);
-	poll_once();
+	poll_until_judged(3);
 	expect_learning("learnt", 2);
 	reload_with(", learn: {timeout: 30, per_vrf: 3}");
 	tell_of("10.1.0.2", 3, LEFT);
-	poll_once();
+	poll_until_judged(6);
 	expect_learning("learnt", 3);
 	tell_of("10.1.0.3", 3, LEFT);
 	reload_with("");
@@ -319,33 +350,46 @@ static void a_reload_starts_and_stops_it(void **state)
 	expect_learning("flows", 3); // they stay until they are idle
 }
 
-// CPU time, so that other programs do not matter: a ring full of random keys, with and without
-// flows to be learnt of them.
+// CPU time, so that other programs do not matter.
+static int64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * (int64_t)SECOND_NS + now.tv_nsec;
+}
+
+static void flood(unsigned round)
+{
+	enum { FLOOD = 8192 };
+
+	tick++;
+	for (unsigned i = 0; i < FLOOD; i++) {
+		const struct flow_tuple tuple = tuple_of("10.1.0.1", round * FLOOD + i);
+		tell(&tuple, LEFT, 0);
+	}
+}
+
+// A ring full of random keys in each turn, with and without flows to be learnt of them.
 static void a_flood_does_not_stop_the_loop(void **state)
 {
-	enum { ROUNDS = 20, FLOOD = 8192, MOST_NS = 5 * 1000 * 1000 };
+	enum { ROUNDS = 20, STEP_NS = 5 * 1000 * 1000, TURN_NS = 20 * 1000 * 1000 };
 	static const char *const learn[] = {", learn: {timeout: 30, rate: 1000000}",
 		", learn: {timeout: 30, rate: 1000000, per_vrf: 1}"};
 
 	for (unsigned i = 0; i < ARRAY_LEN(learn); i++) {
 		open_with(learn[i]);
-		for (unsigned round = 0; round < ROUNDS; round++) {
-			struct timespec from, to;
-
-			tick++;
-			for (unsigned n = 0; n < FLOOD; n++) {
-				const struct flow_tuple tuple =
-					tuple_of("10.1.0.1", round * FLOOD + n);
-				tell(&tuple, LEFT, 0);
-			}
-			clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+		for (unsigned round = 0; round < ROUNDS; round += 2) {
+			flood(round);
+			const int64_t from_ns = cpu_ns();
 			flow_learning_step(&ctx);
-			clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
-			assert_true((to.tv_sec - from.tv_sec) * 1000000000ll + to.tv_nsec -
-					    from.tv_nsec <
-				    MOST_NS);
+			assert_in_range(cpu_ns() - from_ns, 0, STEP_NS);
+			flood(round + 1);
+			const int64_t turn_ns = cpu_ns();
 			poll_once();
+			assert_in_range(cpu_ns() - turn_ns, 0, TURN_NS);
 		}
+		assert_true(learning_of("full") + learning_of("over_vrf") > 0);
 		close_ctx(state);
 	}
 	open_with("");
@@ -363,6 +407,7 @@ int main(void)
 		TEST(limits_hold_by_interface_and_vrf),
 		TEST(the_rate_is_limited),
 		TEST(a_full_table_refuses),
+		TEST(what_workers_could_not_tell_is_counted),
 		TEST(a_reload_starts_and_stops_it),
 		TEST(a_flood_does_not_stop_the_loop),
 	};

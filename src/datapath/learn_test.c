@@ -137,6 +137,34 @@ static void what_is_dropped_for_want_of_a_flow_is_told(void **state)
 		}
 }
 
+// As nothing could be learnt, each of them would be told of again and again.
+static void nothing_is_told_of_a_family_without_flows(void **state)
+{
+	const struct flow_settings settings[] = {
+		{.max6 = 10, .n_workers = 1, .hz = 2000000000},
+		{.max4 = 10, .n_workers = 1, .hz = 2000000000},
+	};
+
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
+		for (unsigned i = 0; i < ARRAY_LEN(dsts); i++) {
+			struct flow_table *table = flow_create(&settings[i], 0, NULL);
+
+			assert_non_null(table);
+			for (unsigned drops = 0; drops < 2; drops++) {
+				reset(v, RATE);
+				fake.worker.flows = flow_view(table);
+				flows_drop_missing(drops);
+				receive_on(PLAIN_IN, dsts[i]);
+				receive_on(PLAIN_IN, dsts[!i]);
+				fake_run();
+				expect_told(1);
+				assert_int_equal(fake.stat.flow_learn_lost, 0);
+			}
+			fake.worker.flows = NULL;
+			flow_destroy(table);
+		}
+}
+
 // Each packet has another source port. All are forwarded, and those of a flow are counted.
 static void a_flood_is_forwarded_and_what_is_not_told_is_counted(void **state)
 {
@@ -176,6 +204,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_told_of_flows_and_unless_it_is_wanted),
 		cmocka_unit_test(packets_that_are_not_forwarded_are_not_told),
 		cmocka_unit_test(what_is_dropped_for_want_of_a_flow_is_told),
+		cmocka_unit_test(nothing_is_told_of_a_family_without_flows),
 		cmocka_unit_test(a_flood_is_forwarded_and_what_is_not_told_is_counted),
 	};
 

@@ -267,6 +267,13 @@ static inline void take_hops(const struct worker *w, struct burst *b)
 	b->redirect_mask &= ~with_hop; // Linux would redirect hosts by its routes
 }
 
+// Whether flows may be learnt from packets of this burst that have none.
+static inline bool may_learn(const struct worker *w, const struct burst *b)
+{
+	return w->learn && flow_learn_is_on(w->learn) &&
+	       (b->is_ip6 ? w->flows->n_lines6 : w->flows->n_lines4);
+}
+
 static inline void end(struct worker *w, struct poll_flows *flows, struct burst *b)
 {
 	const struct flow_lookup *lookup = lookup_of(flows, b);
@@ -280,7 +287,7 @@ static inline void end(struct worker *w, struct poll_flows *flows, struct burst 
 	memcpy(b->flow, lookup->flow, b->n * sizeof(b->flow[0]));
 	memcpy(b->action, lookup->action, b->n * sizeof(b->action[0]));
 	take_hops(w, b);
-	if (w->learn && flow_learn_is_on(w->learn) && ~b->flow_mask & burst_all(b))
+	if (~b->flow_mask & burst_all(b) && may_learn(w, b))
 		b->has |= BURST_UNKNOWN;
 	if (b->flow_mask || __atomic_load_n(w->drops_missing, __ATOMIC_RELAXED))
 		b->has |= BURST_FLOWS;
