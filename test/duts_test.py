@@ -28,7 +28,10 @@ from dl3.host.hugepages import NUMBER, read_number
 from dl3.model.campaign import DutSpec, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.results import Versus
+from dl3.model.stream import Stream
 from dl3.record.reader import read
+from dl3.trial.order import Order, Site
+from dl3.trial.run import Runner
 
 pytestmark = pytest.mark.alone  # huge pages, one core per program, and no other test may create namespaces
 
@@ -102,6 +105,29 @@ def forwards_both_ways_and_reports_what_it_is(text: str) -> None:
 def forwards_ipv6_too(text: str) -> None:
     with _bed(text, Traffic(family="ipv6")) as bed:
         assert ":" in str(bed.streams[0].written()["src_ip"])
+        assert _passes(bed)
+
+
+WHITE_PAPER = Traffic(flows=20_000, addresses="white-paper")
+
+
+def tells_which_frames_had_a_flow() -> None:
+    with _bed("dl3d:lookup=flow", WHITE_PAPER) as bed:
+        runner = Runner(Site(bed.generator, bed.dut))
+        trial = runner.run(Order(bed.streams, "66", 100_000.0, 0.3, warm_up_s=0.0))
+        astray = tuple(Stream.model_validate(one.written() | {"src_port": 12}) for one in bed.streams)
+        lost = runner.run(Order(astray, "66", 100_000.0, 0.3, warm_up_s=0.0))
+    assert trial.evidence
+    assert lost.evidence
+    (found,), (missed,) = trial.evidence.work, lost.evidence.work
+    assert found.flow_packets == found.packets >= trial.account.received > 0
+    assert "flow_missing" not in trial.account.lost_by_place
+    assert (missed.flow_packets, lost.account.received) == (0, 0)
+    assert missed.packets == lost.account.lost_by_place["flow_missing"] > 0
+
+
+def routes_the_white_papers_frames_too() -> None:
+    with _bed("dl3d", WHITE_PAPER) as bed:
         assert _passes(bed)
 
 

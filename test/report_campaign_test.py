@@ -85,6 +85,31 @@ def draws_what_was_measured_beside_what_was_published(shown: Chromium) -> None:
     assert len(published) == 20
 
 
+def draws_flows_of_a_table_beside_the_published_ones(shown: Chromium) -> None:
+    chart = "#chart-case-1-8-published"
+    bars = shown.see(
+        f"[...document.querySelectorAll('{chart} rect[data-value]')].map("
+        "e => [e.classList[0], e.dataset.frame, Number(e.dataset.value)])"
+    )
+    case = next(case for case in PLAN.cases if case.key == "1.8")
+    keys = {job.key for job in case.jobs}
+    measured = [[one.frame, one.pps / 1e6] for one in RESULTS if one.job in keys and one.goal_loss_ratio == 0]
+    assert len(measured) == 24
+    assert sorted(bar[1:] for bar in bars if bar[0] == "bar") == sorted(measured)
+    published = [[row.frame, (row.pps or 0) / 1e6] for row in published_for(["white-paper 1.8"])]
+    assert sorted(bar[1:] for bar in bars if bar[0] == "hollow") == sorted(published)
+    work = [
+        each
+        for one in RECORDS
+        if isinstance(one, Trial) and one.job in keys and one.evidence
+        for each in one.evidence.work
+    ]
+    packets = sum(each.packets for each in work)
+    found = f"All {packets:,} packets that dl3d-flow received in the trials of this case had a flow in its flow table."
+    assert [text for text in _texts(shown, "p.note") if "flow table" in text] == [found]
+    assert all(cell != "–" for cell in _texts(shown, "#case-1-8-published td[data-col=mpps]"))
+
+
 def draws_published_figures_of_cases_that_cannot_be_run_here(shown: Chromium) -> None:
     assert _texts(shown, "#chart-case-2-6-published figcaption")[0].startswith("Figure")
     assert shown.see("document.querySelectorAll('#chart-case-2-6-published rect.hollow').length") >= 54

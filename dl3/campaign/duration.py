@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 
 from dl3.model.campaign import Job, Setup, Traffic
 from dl3.model.durations import first_s, has_middle, n_finals
+from dl3.model.flow_memory import n_table_flows
 
 BED_S: Mapping[str, float] = {"linux": 3.0, "ovs": 6.0, "external": 1.0}  # time to start, check and stop a testbed
 OTHER_BED_S = 3.0
 PAGES_S_PER_GIB = 0.6  # huge pages are cleared
 FLOWS_S_PER_MILLION = 0.01  # per direction, generated for each trial
+TABLE_S_PER_MILLION = 1.0  # flows of a table: their file, once, and loading them
 WARM_UP_S = 0.2  # at most, and no longer than the trial
 TRIAL_S = 0.5  # start, observing the machine, draining, reading counters
 LOOKS_S = 0.25  # noise checks before and after a search
@@ -88,8 +90,9 @@ def bed_of(job: Job) -> Bed:
 
 def bed_s(bed: Bed) -> float:
     """Start, first frames and stop."""
-    setup, _ = bed
-    return BED_S.get(setup.dut.kind, OTHER_BED_S) + PAGES_S_PER_GIB * setup.memory_mib / 1024
+    setup, traffic = bed
+    table_s = TABLE_S_PER_MILLION * n_table_flows(traffic.flows) / 1e6 if setup.dut.has_flow_table else 0.0
+    return BED_S.get(setup.dut.kind, OTHER_BED_S) + PAGES_S_PER_GIB * setup.memory_mib / 1024 + table_s
 
 
 def grouped(jobs: Iterable[Job]) -> list[list[Job]]:

@@ -1,10 +1,10 @@
 """Expands cases into jobs: devices x values x frames x tests, as far as the machine can run them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from dl3.campaign.machine import Machine, dut_lacking, lacks, values_lacking
+from dl3.campaign.machine import Machine, dut_lacking, lacks, replaced, values_lacking
 from dl3.campaign.parameters import THIS_MACHINE
 from dl3.campaign.sense import combinations, fields_of, frames_of, parameters_of, tests_of
 from dl3.campaign.written import WrittenCampaign, WrittenCase, typed
@@ -21,6 +21,7 @@ class Combination:
     values: dict[str, str]  # all parameters
     shown: dict[str, str]  # the parameters that the case varies, for display
     reason: Text | None  # why it cannot run here
+    instead: dict[str, str] = field(default_factory=dict)  # the values that run in its place
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -41,9 +42,32 @@ def combined(case: WrittenCase, campaign: WrittenCampaign, machine: Machine) -> 
             continue
         parameters = {k: v for k, v in parameters_of(case, campaign).items() if k not in dut.without}
         for values in combinations(parameters):
-            own = {name: shown(value, name, machine) for name, value in values.items() if name in case.parameters}
-            reason = dut_lacking(machine, dut.spec()) or values_lacking(machine, fields_of(values))
-            yield Combination(dut.spec(), values, own, reason)
+            one = combination(values, dut.spec(), case, machine)
+            others = alternatives(values, case) if one.reason else ()
+            found = (combination(other, dut.spec(), case, machine) for other in others)
+            other = next((other for other in found if not other.reason), None)
+            yield from (one,) if other is None else in_place_of(one, other)
+
+
+def combination(values: dict[str, str], dut: DutSpec, case: WrittenCase, machine: Machine) -> Combination:
+    """A device with these values, and why it cannot run here, if so."""
+    own = {name: shown(value, name, machine) for name, value in values.items() if name in case.parameters}
+    return Combination(dut, values, own, dut_lacking(machine, dut) or values_lacking(machine, fields_of(values), dut))
+
+
+def alternatives(values: dict[str, str], case: WrittenCase) -> Iterator[dict[str, str]]:
+    """What the case allows in place of these values, in its order of preference."""
+    instead = {name: case.instead.get(name, {}).get(value, ()) for name, value in values.items()}
+    yield from (
+        other for other in combinations({n: (value, *instead[n]) for n, value in values.items()}) if other != values
+    )
+
+
+def in_place_of(one: Combination, other: Combination) -> tuple[Combination, Combination]:
+    """The combination that cannot run, which says so, and the one that runs in its place."""
+    values = {name: value for name, value in other.shown.items() if value != one.shown[name]}
+    reason = replaced(one.reason, values) if one.reason else None
+    return replace(one, reason=reason, instead=values), other
 
 
 def taken(fields: Mapping[str, Any], noun: type[Setup] | type[Traffic]) -> dict[str, Any]:
@@ -83,7 +107,11 @@ def expanded(case: WrittenCase, campaign: WrittenCampaign, machine: Machine) -> 
         return Case.model_validate({**head, "reason": reason})
     found = list(combined(case, campaign, machine))
     can = [one for one in found if not one.reason]
-    left_out = [LeftOut(dut=one.dut.name, parameters=one.shown, reason=one.reason) for one in found if one.reason]
+    left_out = [
+        LeftOut(dut=one.dut.name, parameters=one.shown, reason=one.reason, instead=one.instead)
+        for one in found
+        if one.reason
+    ]
     return Case.model_validate(
         {
             **head,

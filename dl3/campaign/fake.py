@@ -12,6 +12,7 @@ LITTLE = Ability.model_validate(
 WIRED = Ability.model_validate(
     {"honours": ALL, "choices": {"mode": ("route", "xconnect"), "wire": ("memif", "veth")}, **LAB}
 )
+WITH_TABLE = WIRED.model_copy(update={"choices": {**WIRED.choices, "lookup": ("route", "flow")}})
 CHAPTERS = {"thesis": {4: 8}, "white-paper": {1: 8, 2: 7, 3: 4}}  # number of cases per chapter, by source
 CASES = [
     f"{source} {n}.{i + 1}" for source, parts in CHAPTERS.items() for n, most in parts.items() for i in range(most)
@@ -19,7 +20,8 @@ CASES = [
 
 VOCABULARY = Vocabulary(
     kinds={
-        **dict.fromkeys(("dl3d", "l3fwd"), WIRED),
+        "dl3d": WITH_TABLE,
+        "l3fwd": WIRED,
         "testpmd": WIRED.model_copy(update={"choices": {"mode": ("io", "mac"), "wire": ("memif", "veth")}}),
         "ovs": Ability(honours=ALL, choices={}),
         "linux": LITTLE,

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from dl3.model.campaign import DutSpec, Need, Text
+from dl3.model.flow_memory import table_mib
 from dl3.model.noun import Noun
 
 GENERATOR_MIB = 512  # huge page memory besides the DUT's
@@ -116,9 +117,14 @@ def cores_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
     return None
 
 
-def memory_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
-    """Check that there is enough memory for the huge pages of both programs."""
-    wanted = fields.get("memory_mib", 0)
+def table_of(fields: Mapping[str, Any], dut: DutSpec) -> int:
+    """MiB of its flow table, 0 if it has none."""
+    return table_mib(fields.get("flows", 1), fields.get("cores", 1)) if dut.has_flow_table else 0
+
+
+def memory_lacking(machine: Machine, fields: Mapping[str, Any], dut: DutSpec) -> Text | None:
+    """Check that there is enough memory for the huge pages of both programs, and for a flow table."""
+    wanted, table = fields.get("memory_mib", 0), table_of(fields, dut)
     if fields.get("page_kib") == GIB_KIB:
         free = machine.page_1g_free
         if free * 1024 >= max(wanted, 1):
@@ -126,6 +132,12 @@ def memory_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
         return sentence(
             f"{-(-wanted // 1024)} huge pages of 1 GiB are needed, {free} are free",
             f"需要 {-(-wanted // 1024)} 个 1 GiB 大页，空闲 {free} 个",
+        )
+    if table and wanted + GENERATOR_MIB + table > machine.available_mib:
+        return sentence(
+            f"{table:,} MiB for a flow table and {wanted + GENERATOR_MIB:,} MiB of huge pages are needed, memory is left "
+            f"for {machine.available_mib:,}",
+            f"流表需要 {table:,} MiB，大页需要 {wanted + GENERATOR_MIB:,} MiB，内存只够 {machine.available_mib:,} MiB",
         )
     if wanted and wanted + GENERATOR_MIB > machine.available_mib:
         return sentence(
@@ -135,8 +147,8 @@ def memory_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
     return None
 
 
-def values_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
-    """Why these values cannot be measured here; None if they can."""
+def values_lacking(machine: Machine, fields: Mapping[str, Any], dut: DutSpec) -> Text | None:
+    """Why these values cannot be measured here with this device; None if they can."""
     if (n := fields.get("ports", BED_PORTS)) > BED_PORTS:
         return sentence(
             f"{n} ports are needed, but dl3gen and a device are connected by {BED_PORTS}",
@@ -153,7 +165,15 @@ def values_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
             "devices that forward a packet on the core that received it",
             f"lcores {lcores} 把接收与转发分在不同的核上，而 dl3 设置的设备都在接收数据包的核上转发它",
         )
-    return cores_lacking(machine, fields) or memory_lacking(machine, fields)
+    return cores_lacking(machine, fields) or memory_lacking(machine, fields, dut)
+
+
+def replaced(reason: Text, values: Mapping[str, str]) -> Text:
+    """The reason, and what is measured in place of it."""
+    return Text(
+        en=f"{reason.en}; measured instead: {', '.join(f'{name} {value}' for name, value in values.items())}",
+        zh=f"{reason.zh}；改为测量 {'、'.join(f'{name} {value}' for name, value in values.items())}",
+    )
 
 
 def dut_lacking(machine: Machine, dut: DutSpec) -> Text | None:

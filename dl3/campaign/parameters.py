@@ -153,11 +153,13 @@ PARAMETERS: dict[str, Parameter] = {
         Parameter("flows", "traffic", read_flows),
         choice("distribution", "traffic", "distribution", "uniform", "sequential", "zipf"),
         choice("family", "traffic", "family", "ipv4", "ipv6"),
+        choice("addresses", "traffic", "addresses", "networks", "white-paper"),
         number("ports", "machine", "ports", 2, 256),
         label("server"),
         label("CPU model"),
         label("host OS"),
         words("NUMA placement"),
         words("VMs"),
+        words("flow table in a VM"),
     )
 }

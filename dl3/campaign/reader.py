@@ -11,7 +11,7 @@ from dl3.campaign.parameters import PARAMETERS, Unfit
 from dl3.campaign.sense import check_amount, check_case
 from dl3.campaign.streams import stream_of
 from dl3.campaign.vocabulary import Vocabulary, check_given, check_kind, check_published, check_tests
-from dl3.campaign.written import A_FRAME, A_NAME, A_WORD, WrittenCampaign, typed
+from dl3.campaign.written import A_FRAME, A_NAME, A_WORD, WrittenCampaign, WrittenCase, typed
 from dl3.model.campaign import MOST_FRAME_BYTES
 from dl3.model.fault import UsageFault
 from dl3.model.files import read_bounded
@@ -138,18 +138,51 @@ def check_parameters(tree: Tree, place: Place, parameters: Mapping[str, Sequence
         here: Place = (*place, "parameters", name)
         if name not in PARAMETERS:
             raise unknown(tree, here, name)
-        for i, value in enumerate(values):
-            try:
-                PARAMETERS[name].read(value)
-            except Unfit as unfit:
-                raise tree.fault((*here, i), f"'{name}': found {shown(value)}, expected {unfit}") from unfit
+        check_values(tree, here, name, values)
         check_twice(tree, here, values)
+
+
+def check_values(tree: Tree, place: Place, name: str, values: Sequence[str]) -> None:
+    """Check that the values of a parameter are valid."""
+    for i, value in enumerate(values):
+        try:
+            PARAMETERS[name].read(value)
+        except Unfit as unfit:
+            raise tree.fault((*place, i), f"'{name}': found {shown(value)}, expected {unfit}") from unfit
 
 
 def check_twice(tree: Tree, place: Place, values: Sequence[str]) -> None:
     """Check that no value occurs twice."""
     if (i := twice(values)) is not None:
         raise tree.fault((*place, i), f"{name_of(place)}: {shown(values[i])} appears twice, leave one out")
+
+
+def check_instead(tree: Tree, i: int, case: WrittenCase) -> None:
+    """Check that alternatives are for values of the case, valid, and not measured already."""
+    for name, of in case.instead.items():
+        here: Place = ("cases", i, "instead", name)
+        if name not in case.parameters:
+            known = ", ".join(case.parameters) or "none"
+            raise tree.fault(
+                here, f"'instead': {shown(name)} is not among the case's parameters: expected one of {known}"
+            )
+        seen = list(case.parameters[name])
+        for value, others in of.items():
+            if value not in case.parameters[name]:
+                known = ", ".join(case.parameters[name])
+                raise tree.fault((*here, value), f"'instead': found {shown(value)}, expected one of {known}")
+            check_values(tree, (*here, value), name, others)
+            if (j := twice([*seen, *others])) is not None:
+                other = [*seen, *others][j]
+                raise tree.fault((*here, value), f"'instead': {shown(other)} is measured already, leave it out")
+            seen += others
+
+
+def with_alternatives(case: WrittenCase) -> WrittenCase:
+    """The case with the alternatives among its values, to check them alike."""
+    more = {name: tuple(one for others in of.values() for one in others) for name, of in case.instead.items()}
+    parameters = {name: (*values, *more.get(name, ())) for name, values in case.parameters.items()}
+    return case.model_copy(update={"parameters": parameters})
 
 
 def check_frames(tree: Tree, place: Place, frames: Sequence[str] | None) -> None:
@@ -190,8 +223,9 @@ def parsed(path: Path, content: bytes, vocabulary: Vocabulary) -> Campaign:
         check_streams(tree, place, shared.streams or ())
     check_amount(tree, written)
     for i, case in enumerate(written.cases):
-        check_case(tree, ("cases", i), case, written)
-        check_given(tree, i, case, written, vocabulary)
+        check_instead(tree, i, case)
+        check_case(tree, ("cases", i), with_alternatives(case), written)
+        check_given(tree, i, with_alternatives(case), written, vocabulary)
         check_tests(tree, i, case, written, vocabulary)
         check_published(tree, i, case, vocabulary)
     return Campaign(path=path, source=content.decode("utf-8"), written=written)

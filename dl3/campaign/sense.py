@@ -76,11 +76,19 @@ def routes_clash(fields: dict[str, Any], _frames: tuple[str, ...]) -> str:
     return ""
 
 
+def addresses_clash(fields: dict[str, Any], _frames: tuple[str, ...]) -> str:
+    """The white paper only has IPv4."""
+    if fields.get("addresses") == "white-paper" and fields.get("family") == "ipv6":
+        return "the addresses of the white paper are of IPv4: leave 'family' out"
+    return ""
+
+
 CLASHES: tuple[Callable[[dict[str, Any], tuple[str, ...]], str], ...] = (
     cores_clash,
     pages_clash,
     family_clash,
     routes_clash,
+    addresses_clash,
 )
 
 

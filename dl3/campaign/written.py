@@ -126,6 +126,7 @@ class WrittenCase(Shared):
     title: SomeText
     duts: Words | None = None  # names; None: all
     needs: Needs = ()
+    instead: dict[Word, dict[Word, Values]] = Field(default_factory=dict)  # by parameter and value that cannot be run
     published: Annotated[tuple[Word, ...], BeforeValidator(as_list)] = ()
 
 

@@ -20,7 +20,7 @@ from dl3.cli import given
 from dl3.cli.at import At, campaign_there, refuse_moved
 from dl3.cli.campaign_bar import CampaignBar
 from dl3.cli.campaign_file import read_campaign
-from dl3.cli.campaign_table import results
+from dl3.cli.campaign_table import flow_sentences, results
 from dl3.cli.left_out import HEAD, not_here, reasons
 from dl3.cli.place import say
 from dl3.cli.printing import counted, out, print_json, table
@@ -30,6 +30,7 @@ from dl3.model.campaign import Case, Plan
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.facts import collect
 from dl3.record.journal import append, now
+from dl3.record.reader import read
 from dl3.record.spare import kept
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -197,6 +198,8 @@ def finish(conductor: Conductor, which: str, as_json: bool) -> None:
         columns = ("case", "device", "~parameters", "test", "frame", "~result")
         cells: Sequence[Sequence[object]] = [tuple(vars(row).values())[:6] for row in rows]
         out.print(table("", columns, cells))
+    for text in flow_sentences(read(conductor.record)):
+        say(text)
     say(f"recorded in {conductor.record}; create a report with: dl3 report {conductor.record}")
     if not jobs_of(conductor.plan):
         raise Fault(f"no part of {conductor.plan.name} can be measured here, see above")

@@ -7,6 +7,7 @@ from pathlib import Path
 from dl3.cli.progress import limit_words
 from dl3.cli.results import rate
 from dl3.model.campaign import Job
+from dl3.model.flow_hits import FlowHits, with_table
 from dl3.model.results import BackToBack, Forwarding, FrameLoss, Recovery, Reset, Result
 from dl3.model.trial import Throughput, Trial
 from dl3.record.reader import Record, read
@@ -75,6 +76,19 @@ def found(record: Record) -> Iterator[tuple[str, str]]:
     yield from ((result.job, other_words(result)) for result in record.others)
     loads = {(trial.job, trial.load): trial for trial in record.trials if trial.test == "latency"}
     yield from ((trial.job, latency_words(trial)) for trial in loads.values())
+
+
+def flow_sentences(record: Record) -> Iterator[str]:
+    """Whether the packets of each case with a flow table had a flow, a sentence each."""
+    cases: dict[str, list[Job]] = {}
+    for job in jobs_of(record).values():
+        cases.setdefault(job.case, []).append(job)
+    for case, jobs in cases.items():
+        hits = FlowHits.of(record.trials, with_table(jobs))
+        if hits and hits.missed:
+            yield f"{case}: {hits.missed:,} of {hits.packets:,} packets had no flow in the flow table and were dropped"
+        elif hits:
+            yield f"{case}: all {hits.packets:,} packets had a flow in the flow table"
 
 
 def results(path: Path) -> list[Row]:

@@ -8,6 +8,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dl3.cli.main import app
+from dl3.dut.flow_table import table_for
+from dl3.model.campaign import Traffic
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.flow_file import read_flow_file
 
@@ -83,6 +85,18 @@ def a_file_of_the_white_paper_has_both_directions(tmp_path: Path) -> None:
     done = _run("example", "white-paper", "-o", made, "--to-101", "drop idle 1")
     assert isinstance(done.exception, UsageFault)
     assert len(read_flow_file(made).flows) == 600
+
+
+def a_campaign_measures_with_the_flows_of_the_example(tmp_path: Path) -> None:
+    actions = ("--to-101", "via 10.0.2.2 dev right", "--to-201", "via 10.0.1.2 dev left")
+    _run("example", "white-paper", "--flows", 70_000, *actions, "-o", tmp_path / "f")
+    example = read_flow_file(tmp_path / "f")
+    made = read_flow_file(table_for(Traffic(flows=70_000, addresses="white-paper"), tmp_path).path)
+    assert len(made.flows) == len(example.flows) == 140_000
+    assert all(
+        (made.flows[key] == example.flows[key]).all() for key in ("src4", "dst4", "src_port", "dst_port", "proto")
+    )
+    assert (made.actions[made.flows["action"]] == example.actions[example.flows["action"]]).all()
 
 
 def both_directions_may_have_one_action(tmp_path: Path) -> None:

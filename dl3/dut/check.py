@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from dl3.control.client import Client
 from dl3.control.generator import Results, Started, StreamResult
-from dl3.lab.links import Flows, streams
 from dl3.lab.pair import Pair
 from dl3.model.fault import Fault
 
@@ -50,9 +49,9 @@ def ways_of(lost: Sequence[StreamResult]) -> str:
     return " and ".join(f"from {stream.from_port} to {stream.to_port}" for stream in lost)
 
 
-def check_forwards(lab: Pair) -> None:
-    """Fault if nothing passes in one of the directions."""
-    lost = lost_streams(lab.generator, streams(Flows(is_both_ways=True)))
+def check_forwards(lab: Pair, sent: Sequence[dict[str, object]]) -> None:
+    """Fault if nothing passes of one of the streams."""
+    lost = lost_streams(lab.generator, sent)
     lab.check_alive()
     if lost:
         words = lab.dut_process.last_words() if lab.device.processes else "it is the kernel"

@@ -28,6 +28,7 @@ from dl3.lab.single import built, started
 from dl3.lab.tables import TableFiles
 from dl3.model.campaign import Setup, Traffic
 from dl3.model.fault import UsageFault
+from dl3.model.white_paper import NETWORKS as WHITE_PAPER_NETWORKS
 
 MOST_WORKERS = len(NAMES)
 OWN_DEFAULT = "default"  # default of dl3d: the key is omitted from its configuration
@@ -133,10 +134,17 @@ def make(setup: Setup, options: Mapping[str, str], build: Path) -> Dl3d:
     return Dl3d(built(build / "src" / "dl3d"), route_files=files, mode=options["mode"], idle=options["idle"])
 
 
+def white_paper_routes() -> tuple[str, ...]:
+    """To the white paper's networks; the first one is behind the right link."""
+    hops = zip(WHITE_PAPER_NETWORKS, reversed(GENERATOR_ADDRESSES), reversed(NAMES), strict=True)
+    return tuple(f"{network} via {hop} dev {name}" for network, hop, name in hops)
+
+
 def for_traffic(dut: Dl3d, options: Mapping[str, str], traffic: Traffic, build: Path) -> Dl3d:
-    """With a flow for each flow of the traffic, if the option says so."""
+    """With a flow for each flow of the traffic, if the option says so, else with routes for it."""
     if options["lookup"] == "route":
-        return dut
+        more = white_paper_routes() if traffic.addresses == "white-paper" else ()
+        return replace(dut, routes=(*dut.routes, *more))
     if dut.mode != "route":
         raise UsageFault("dl3d: the option 'lookup: flow' is not possible with 'mode: xconnect'")
     return replace(dut, flows=table_for(traffic, build / "tables"))
@@ -148,6 +156,7 @@ KIND = WiredKind(
     for_traffic=for_traffic,
     needs=lambda: "",  # built together with dl3
     honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "routes", "burst", "descriptors")),
+    forwards_white_paper=True,
     choices={
         "mode": ("route", "xconnect"),
         "lookup": ("route", "flow"),

@@ -1,7 +1,7 @@
-"""The flow table of a dl3d in the lab: a flow for each flow of the streams, in the direction in which it is sent."""
+"""The flow table of a dl3d in the lab: a flow for each flow of the traffic, in either direction."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -12,18 +12,21 @@ import numpy as np
 from dl3.control.client import Client
 from dl3.control.flow_replies import FlowJob, FlowUsage
 from dl3.lab.links import ENDS, GENERATOR_ADDRESSES, NAMES
-from dl3.model.campaign import Traffic
+from dl3.model.campaign import Addresses, Traffic
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.flow_file import ACTION, FLOW, SLICE, FlowWriter, Records
+from dl3.model.flow_memory import n_table_flows
 from dl3.model.flow_records import set_action
 from dl3.model.flow_text import FlowAction
 from dl3.model.stream import Stream
 from dl3.model.traffic import streams_for
+from dl3.model.white_paper import white_paper_flows
 
 LOAD_SECONDS = 300.0
 REPLY_SECONDS = 60.0
 POLL_SECONDS = 0.1
 UDP = 17
+FILES: Mapping[Addresses, str] = {"networks": "lab", "white-paper": "white-paper"}  # first part of their names
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,18 @@ def flows_of_stream(stream: Stream, number: int, action: int) -> Iterator[Record
         yield made
 
 
+def flows_of(traffic: Traffic) -> Iterator[Records]:
+    """All flows; their actions are numbers of links."""
+    if traffic.addresses == "white-paper":
+        for flows in white_paper_flows(traffic.flows):
+            # As dl3 flow example writes them: action 0 is that of the first network, which is behind the right link.
+            flows["action"] = 1 - flows["action"]
+            yield flows
+        return
+    for stream in streams_for(traffic.model_copy(update={"direction": "bidirectional"}), ENDS):
+        yield from flows_of_stream(stream, traffic.flows, NAMES.index(str(stream.to)))
+
+
 def actions() -> Records:
     """To the generator's address on either link."""
     made = np.zeros(len(NAMES), dtype=ACTION)
@@ -72,13 +87,16 @@ def actions() -> Records:
     return made
 
 
-def write(path: Path, streams: Sequence[Stream], number: int) -> None:
-    """Write the file."""
-    with FlowWriter(path) as file:
-        for stream in streams:
-            for flows in flows_of_stream(stream, number, NAMES.index(str(stream.to))):
+def write(path: Path, traffic: Traffic) -> None:
+    """Write the file; Fault if there is no space for it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FlowWriter(path) as file:
+            for flows in flows_of(traffic):
                 file.add(flows)
-        file.finish(actions(), int(time.time() * 1000))
+            file.finish(actions(), int(time.time() * 1000))
+    except OSError as error:
+        raise Fault(f"{path}: the file of flows cannot be written: {error.strerror or error}") from error
 
 
 def table_for(traffic: Traffic, folder: Path) -> FlowTable:
@@ -86,10 +104,7 @@ def table_for(traffic: Traffic, folder: Path) -> FlowTable:
     if traffic.streams or traffic.family != "ipv4":
         raise UsageFault("a flow table is only made for IPv4 traffic without streams of your own")
     # Both ways: before a measurement frames are sent in either direction.
-    both = traffic.model_copy(update={"direction": "bidirectional"})
-    streams = streams_for(both, ENDS)
-    path = folder / f"lab-{traffic.flows}.1.flows"
+    path = folder / f"{FILES[traffic.addresses]}-{traffic.flows}.1.flows"
     if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        write(path, streams, traffic.flows)
-    return FlowTable(path, len(streams) * traffic.flows)
+        write(path, traffic)
+    return FlowTable(path, n_table_flows(traffic.flows))

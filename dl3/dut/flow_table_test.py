@@ -11,11 +11,12 @@ from dl3.dut import flow_table
 from dl3.dut.dl3d import Dl3d, for_traffic
 from dl3.dut.flow_table import FlowTable, table_for
 from dl3.lab.endpoint import Endpoint
-from dl3.lab.links import Links
+from dl3.lab.links import ENDS, Links
 from dl3.model.campaign import Traffic
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.flow_file import read_flow_file
 from dl3.model.flow_records import saved_action
+from dl3.model.traffic import streams_for
 
 HOSTS = 65_024
 
@@ -47,6 +48,27 @@ def has_a_flow_per_address_then_per_port_each_way(tmp_path: Path) -> None:
     assert len(set(keys)) == len(keys)
 
 
+def has_the_flows_that_the_streams_of_the_white_paper_send(tmp_path: Path) -> None:
+    traffic = Traffic(flows=300, addresses="white-paper")
+    table = table_for(traffic, tmp_path)
+    assert table.number == 600
+    assert table.path.name == "white-paper-300.1.flows"
+    sent = set()
+    for stream in streams_for(traffic, ENDS):
+        fields: Any = stream.written()
+        first, count = int(IPv4Address(fields["dst_ip"]["first"])), fields["dst_ip"]["count"]
+        ports = fields["src_port"], fields["dst_port"]
+        sent |= {(fields["src_ip"], str(IPv4Address(first + i)), *ports, stream.to) for i in range(count)}
+    assert set(_keys(table.path)) == sent
+    assert len(sent) == 600
+
+
+def reports_in_one_sentence_that_there_is_no_space(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Fault, match="the file of flows cannot be written: "):
+        table_for(Traffic(flows=3), tmp_path / "file" / "tables")
+
+
 def names_the_generator_as_next_hop(tmp_path: Path) -> None:
     file = read_flow_file(table_for(Traffic(), tmp_path).path)
     made = [saved_action(action) for action in file.actions]
@@ -64,6 +86,14 @@ def keeps_the_file(tmp_path: Path) -> None:
 def refuses_traffic_that_is_not_known(traffic: Traffic, tmp_path: Path) -> None:
     with pytest.raises(UsageFault, match="only made for IPv4 traffic"):
         table_for(traffic, tmp_path)
+
+
+def routes_the_frames_of_the_white_paper_to_where_its_flows_lead(tmp_path: Path) -> None:
+    endpoint = Endpoint(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
+    traffic = Traffic(flows=3, addresses="white-paper")
+    dut = for_traffic(Dl3d(Path("dl3d")), {"lookup": "route"}, traffic, tmp_path)
+    routes = ["101.0.0.0/8 via 10.0.2.2 dev right", "201.0.0.0/8 via 10.0.1.2 dev left"]
+    assert dut.file(endpoint)["routes"][-2:] == routes
 
 
 def configures_the_table_only_if_the_option_says_so(tmp_path: Path) -> None:

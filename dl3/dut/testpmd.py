@@ -78,5 +78,6 @@ KIND = WiredKind(
     make=make,
     needs=needs,
     honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "burst", "descriptors")),
+    forwards_white_paper=True,
     choices={"mode": MODES, "wire": ("memif", "veth")},
 )

@@ -93,6 +93,7 @@ class WiredKind:
     resets_over: frozenset[str] = frozenset(("veth",))  # wires that survive a reset of the device
     is_router: bool = False  # Linux itself forwards
     extra_mib: int = 0  # huge page memory besides packet buffers
+    forwards_white_paper: bool = False  # frames with the white paper's addresses
     # The device for this traffic, if that makes a difference; from the device, options, traffic and build folder.
     for_traffic: Callable[[Any, Mapping[str, str], Traffic, Path], Subject] | None = None
 
@@ -100,7 +101,7 @@ class WiredKind:
     def ability(self) -> Ability:
         """What can be configured, as checked when it is opened."""
         return Ability(
-            honours=self.honours.union(ALWAYS_HONOURED, Traffic.model_fields),
+            honours=self.honours.union(ALWAYS_HONOURED, self._sent),
             choices=self.choices,
             resets_over=self.resets_over,
             most_bytes=MOST_BYTES,
@@ -112,7 +113,7 @@ class WiredKind:
 
     def opened(self, setup: Setup, traffic: Traffic, build: Path, /) -> AbstractContextManager[WiredBed]:
         """Check the request immediately; start both sides on entry and verify that frames pass in both directions."""
-        check_honoured(setup, self.honours)
+        check_honoured(setup, self.ability.honours, traffic)
         options = chosen_options(setup, self.choices)
         if options["wire"] != "veth":
             ring_slots(setup)
@@ -132,13 +133,17 @@ class WiredKind:
             endpoint = seat_of(setup, cores, wire)
             found_ns.append(distance_ns(build, tester.cores[0], cores[0]))
             with pair(subject.started, endpoint, tester, found_ns) as lab:
-                check_forwards(lab)
+                check_forwards(lab, [one.written() for one in streams_for(first_flows(traffic), ENDS)])
                 about = {"name": setup.dut.name, "kind": self.name, "options": options}
                 not_told = frozenset(Setup.model_fields) - self.honours
                 yield WiredBed(
                     lab, streams_for(traffic, ENDS), {**about, **subject.about(endpoint, lab.device)}, not_told
                 )
             found_ns.append(distance_ns(build, tester.cores[0], cores[0]))
+
+    @property
+    def _sent(self) -> frozenset[str]:
+        return frozenset(Traffic.model_fields) - (frozenset() if self.forwards_white_paper else {"addresses"})
 
     def _own_mib(self, setup: Setup) -> int:
         return setup.memory_mib + self.extra_mib if "memory_mib" in self.honours and setup.page_kib != 4 else 0
@@ -148,6 +153,11 @@ class WiredKind:
             return cables(setup.descriptors, self.is_router)
         slots = ring_slots(setup)
         return vhost(slots) if name == "vhost" else memif_links(slots)
+
+
+def first_flows(traffic: Traffic) -> Traffic:
+    """The first flow in either direction of such traffic, or of the usual one if the streams are user-defined."""
+    return Traffic(addresses=traffic.addresses)
 
 
 def ring_slots(setup: Setup) -> int:

@@ -1,10 +1,13 @@
 """Allocation of cores to the two sides of a lab."""
 
+from pathlib import Path
+
 import pytest
 
+from dl3.dut.beds import KINDS
 from dl3.dut.wired import cores_for, tester_cores
 from dl3.lab import pair
-from dl3.model.campaign import DutSpec, Setup
+from dl3.model.campaign import DutSpec, Setup, Traffic
 from dl3.model.fault import UsageFault
 
 
@@ -52,3 +55,12 @@ def names_the_cores_that_are_there() -> None:
     setup = Setup.model_validate({"dut": DutSpec(name="box", kind="dl3d"), "dut_cores": (1,)})
     with pytest.raises(UsageFault, match=r"^box: core 1 does not exist; available cores: 0,2,4,6$"):
         cores_for(setup, pair.Tester((0,)))
+
+
+def gives_the_white_papers_addresses_only_to_what_forwards_them() -> None:
+    traffic = Traffic(addresses="white-paper")
+    for name, kind in KINDS.items():
+        assert ("addresses" in kind.ability.honours) == (name in ("dl3d", "testpmd"))
+    setup = Setup(dut=DutSpec(name="box", kind="l3fwd"))
+    with pytest.raises(UsageFault, match=r"^box: a device of the kind 'l3fwd' cannot be given addresses = white-paper"):
+        KINDS["l3fwd"].opened(setup, traffic, Path("build"))

@@ -8,6 +8,7 @@ from typing import Any
 from dl3.lab.endpoint import Role, Wire
 from dl3.model.fault import Fault
 from dl3.model.traffic import End
+from dl3.model.white_paper import FIRST_DESTINATIONS
 
 NAMES = ("left", "right")
 GENERATOR_MACS = ("02:00:00:00:00:11", "02:00:00:00:00:12")
@@ -28,6 +29,7 @@ ENDS = tuple(
         gateway_mac=DUT_MACS[i],
         first_ip4=FIRST_HOSTS[i],
         first_ip6=FIRST_HOSTS_6[i],
+        first_of_white_paper=FIRST_DESTINATIONS[1 - i],
     )
     for i in range(2)
 )

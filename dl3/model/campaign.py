@@ -17,6 +17,8 @@ TestName = Literal[
     "forwarding",  # RFC 2889
 ]
 Direction = Literal["unidirectional", "bidirectional", "meshed"]
+# Of flows: addresses of the network behind each port, then source ports; or those of dl3/model/white_paper.py.
+Addresses = Literal["networks", "white-paper"]
 # Requirements of a case beyond two cores and 2 MiB huge pages.
 Need = Literal["two NUMA nodes", "a NIC", "SR-IOV", "huge pages of 1 GiB", "ports of VMs", "KVM"]
 
@@ -37,6 +39,11 @@ class DutSpec(Noun):
     name: str
     kind: str
     options: dict[str, object] = Field(default_factory=dict)
+
+    @property
+    def has_flow_table(self) -> bool:
+        """Whether it has a flow for each flow of the traffic."""
+        return self.options.get("lookup") == "flow"
 
 
 class Setup(Noun):
@@ -70,6 +77,7 @@ class Traffic(Noun):
     flows: int = 1  # per direction, at most 16,777,216
     distribution: Literal["uniform", "sequential", "zipf"] = "uniform"
     family: Literal["ipv4", "ipv6"] = "ipv4"
+    addresses: Addresses = "networks"
     streams: tuple[dict[str, object], ...] = ()  # user-defined streams; they replace the fields above
 
 
@@ -105,6 +113,7 @@ class LeftOut(Noun):
     dut: str
     parameters: dict[str, str]
     reason: Text
+    instead: dict[str, str] = Field(default_factory=dict)  # values that are measured in their place, as the case allows
 
 
 class Case(Noun):

@@ -67,6 +67,7 @@ class Work(Noun):
     core: int
     tsc_hz: float
     packets: int
+    flow_packets: int = 0  # those that had a flow in its flow table
     bursts: int
     loops: int
     empty_loops: int

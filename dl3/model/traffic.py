@@ -6,6 +6,7 @@ from dl3.model.campaign import Direction, Traffic
 from dl3.model.fault import UsageFault
 from dl3.model.noun import Noun
 from dl3.model.stream import Stream
+from dl3.model.white_paper import DST_PORT, SOURCE_TEXT, SRC_PORT
 
 HOSTS = 65_024  # number of addresses that a stream iterates over in one network
 FIRST_PORT = 1024
@@ -22,6 +23,7 @@ class End(Noun):
     gateway_mac: str  # of the device port on the same wire: the next hop of frames sent here
     first_ip4: str = ""  # first of HOSTS addresses that the device reaches through this port
     first_ip6: str = ""
+    first_of_white_paper: str = ""  # first destination of the white paper's flows to this port
 
 
 def pairs_of(direction: Direction, n: int) -> list[tuple[int, int]]:
@@ -45,24 +47,37 @@ def name_of(start: int, end: int, n: int) -> str:
 
 def flows_of(traffic: Traffic, first: str) -> dict[str, object]:
     """The fields that define the flows, destination addresses first, then source ports, and the order of the flows."""
+    order: dict[str, object] = {"distribution": traffic.distribution} if traffic.flows > 1 else {}
+    if traffic.addresses == "white-paper":
+        destinations = {"first": first, "count": traffic.flows}
+        return order | {"dst_ip": destinations, "src_port": SRC_PORT, "dst_port": DST_PORT, "flows": traffic.flows}
     hosts = min(traffic.flows, HOSTS)
     ports = -(-traffic.flows // hosts)
-    order: dict[str, object] = {"distribution": traffic.distribution} if traffic.flows > 1 else {}
     return order | {
         "dst_ip": {"first": first, "count": hosts},
         "src_port": {"first": FIRST_PORT, "count": ports},
+        "dst_port": STAMP_PORT,
         "flows": traffic.flows,
     }
 
 
+def between(traffic: Traffic, start: End, end: End) -> tuple[str, str]:
+    """Source and first destination of the flows from one end to another; '' if the testbed has none."""
+    if traffic.addresses == "white-paper":
+        return SOURCE_TEXT, end.first_of_white_paper if traffic.family == "ipv4" else ""
+    return (start.first_ip6, end.first_ip6) if traffic.family == "ipv6" else (start.first_ip4, end.first_ip4)
+
+
 def stream_between(traffic: Traffic, start: End, end: End, name: str) -> Stream:
     """The stream of one direction. All streams get the same rate, so that they share the load equally."""
-    is_ip6 = traffic.family == "ipv6"
-    source, destination = (start.first_ip6, end.first_ip6) if is_ip6 else (start.first_ip4, end.first_ip4)
+    source, destination = between(traffic, start, end)
     if not source or not destination:
-        raise UsageFault(f"{traffic.family} between {start.port} and {end.port}: this testbed has no such addresses")
+        scheme = "" if traffic.addresses == "networks" else f" of the {traffic.addresses}"
+        raise UsageFault(
+            f"{traffic.family}{scheme} between {start.port} and {end.port}: this testbed has no such addresses"
+        )
     head = {"name": name, "from": start.port, "to": end.port, "src_mac": start.mac, "dst_mac": start.gateway_mac}
-    tail = {"src_ip": source, "dst_port": STAMP_PORT, "catch_up": CATCH_UP, "rate": "1 Mpps"}
+    tail = {"src_ip": source, "catch_up": CATCH_UP, "rate": "1 Mpps"}
     return Stream.model_validate({**head, **tail, **flows_of(traffic, destination)})
 
 

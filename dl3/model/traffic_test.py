@@ -55,6 +55,23 @@ def has_fields_for_all_flows(flows: int, distribution: Any) -> None:
     assert written.get("distribution") == (distribution if flows > 1 else None)
 
 
+def sends_the_flows_of_the_white_paper_to_either_side() -> None:
+    ends = [
+        one.model_copy(update={"first_of_white_paper": f"{n}.0.0.0"})
+        for one, n in zip(ENDS[:2], (201, 101), strict=True)
+    ]
+    made = streams_for(Traffic(flows=16_777_216, addresses="white-paper"), ends)
+    east, west = (one.written() for one in made)
+    assert (east["src_ip"], east["src_port"], east["dst_port"], east["from"]) == ("100.10.0.1", 11, 101, "p0")
+    assert east["dst_ip"] == {"first": "101.0.0.0", "count": 16_777_216}
+    assert west["dst_ip"] == {"first": "201.0.0.0", "count": 16_777_216}
+    assert east["flows"] == west["flows"] == 16_777_216
+    with pytest.raises(UsageFault, match="ipv4 of the white-paper between p0 and p1: this testbed has no such"):
+        streams_for(Traffic(addresses="white-paper"), ENDS[:2])
+    with pytest.raises(UsageFault, match="ipv6 of the white-paper"):
+        streams_for(Traffic(addresses="white-paper", family="ipv6"), ends)
+
+
 def takes_the_flows_of_each_stream_in_an_order_of_its_own() -> None:
     east, west = (one.written() for one in streams_for(Traffic(flows=9, distribution="zipf"), ENDS[:2]))
     assert (east["seed"], west["seed"], east["distribution"]) == (1, 2, "zipf")

@@ -8,9 +8,10 @@ from dl3.model.flow_file import FLOW, SLICE, Records
 
 MOST_EACH_WAY = 1 << 24  # 16,777,216: all that the last three bytes of an address can tell apart
 SOURCE, SRC_PORT, DST_PORT, UDP = 0x640A0001, 11, 101, 17  # 100.10.0.1
-
-
 FIRST_BYTES = (101, 201)  # of the destinations, one each way
+SOURCE_TEXT = "100.10.0.1"
+FIRST_DESTINATIONS = tuple(f"{byte}.0.0.0" for byte in FIRST_BYTES)
+NETWORKS = tuple(f"{first}/8" for first in FIRST_DESTINATIONS)
 
 
 def white_paper_flows(each_way: int) -> Iterator[Records]:

@@ -4,6 +4,7 @@ from collections.abc import Container, Sequence
 from xml.etree.ElementTree import Element
 
 from dl3.model.campaign import Case, Job
+from dl3.model.flow_hits import FlowHits, with_table
 from dl3.model.trial import wire_of
 from dl3.report.beside import Beside, beside
 from dl3.report.chart import Scene
@@ -165,6 +166,19 @@ def left_out(case: Case, words: Words) -> list[Element]:
         for one in case.left_out
     ]
     return [tag("ul", *(tag("li", row) for row in rows), class_="plain")] if rows else []
+
+
+def flow_hits(case: Case, results: Results, words: Words) -> list[Element]:
+    """Whether the packets of a case had a flow, if its devices have flow tables."""
+    jobs = with_table(case.jobs)
+    hits = FlowHits.of(results.trials, jobs)
+    if hits is None:
+        return []
+    numbers = {"packets": f"{hits.packets:,}", "missed": f"{hits.missed:,}"}
+    sentence = words(
+        "case.flows_missed" if hits.missed else "case.flows_found", **numbers, dut=each(list(jobs.values()), words)
+    )
+    return [tag("p", sentence, class_="remark" if hits.missed else "note")]
 
 
 def values_of(parameters: dict[str, str], words: Words) -> str:

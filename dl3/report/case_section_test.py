@@ -2,10 +2,13 @@
 
 from xml.etree.ElementTree import Element
 
-from harness.campaigns import LAB, white_paper
+import pytest
+from harness.campaigns import LAB, found_flows, white_paper
+from harness.records import Maker
 
-from dl3.model.trial import Throughput
-from dl3.report.case_section import beside_section, ports_here
+from dl3.model.campaign import Plan
+from dl3.model.trial import Throughput, Trial
+from dl3.report.case_section import beside_section, flow_hits, ports_here
 from dl3.report.chart import Scene
 from dl3.report.groups import Groups
 from dl3.report.results import gather, parts
@@ -40,6 +43,20 @@ def reports_over_what_and_with_what_it_was_measured_here() -> None:
     assert here["Scenario"] == "Physical: amount of huge pages"
     assert here["Ports"] == "memif"
     assert here["Conditions"] == "cores 1; huge pages 1 GiB, 2 GiB, 4 GiB, 6 GiB; flows 20,000; direction bidirectional"
+
+
+@pytest.mark.parametrize(
+    ("missed", "wanted"), [(0, "All 5,000,000 packets that dl3d-flow received"), (7, "7 of 5,000,000 ")]
+)
+def tells_packets_without_a_flow(missed: int, wanted: str) -> None:
+    records = white_paper()
+    case = next(case for record in records if isinstance(record, Plan) for case in record.cases if case.key == "1.8")
+    trial = Maker().trial("66", 1e6, job=case.jobs[0].key, **found_flows(case.jobs[0], 1e6, missed))
+    results = gather([*(one for one in records if not isinstance(one, Trial)), trial])
+    (element,) = flow_hits(case, results, WORDS)
+    assert _text(element).startswith(wanted)
+    assert element.attrib["class"] == ("remark" if missed else "note")
+    assert not flow_hits(case, gather(records[:1]), WORDS)
 
 
 def quotes_in_the_language_of_the_page() -> None:

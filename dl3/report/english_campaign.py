@@ -167,6 +167,9 @@ ENGLISH_CAMPAIGN = {
     "case.partly_here": "partly measured: {n} of {all} settings are not applicable here",
     "case.without_result": "no result",
     "case.nothing": "not applicable here",
+    "case.flows_found": "All {packets} packets that {dut} received in the trials of this case had a flow in its flow table.",
+    "case.flows_missed": "{missed} of {packets} packets that {dut} received in the trials of this case had no flow in its flow "
+    "table and were dropped.",
     "case.left_out": "{dut}, {values}: {reason}",
     "fold.cases": "Cases {cases}:",
     "fold.jobs": "{n} jobs",
@@ -251,6 +254,8 @@ ENGLISH_CAMPAIGN = {
     "parameter.wire": "wire",
     "parameter.distribution": "flow distribution",
     "parameter.family": "address family",
+    "parameter.addresses": "addresses",
+    "parameter.flow table in a VM": "flow table in a VM",
     "parameter.generator cores": "generator cores",
     "figure.against": "{test} compared with {peer}",
     "figure.throughput": "throughput",

@@ -11,6 +11,7 @@ from dl3.report.case_section import (
     Pair,
     beside_section,
     case_head,
+    flow_hits,
     left_out,
     prefix_of,
     shared_pairs,
@@ -111,7 +112,7 @@ class Composer:
 
     def case(self, case: Case, part: Part, shared: Container[Pair]) -> list[Element]:
         """A case with all of its topics, without what is shown once for several."""
-        pieces = [*case_head(case, self.words), *left_out(case, self.words)]
+        pieces = [*case_head(case, self.words), *left_out(case, self.words), *flow_hits(case, part.results, self.words)]
         for topic in TOPICS:
             pieces += [*self.figures(part, topic), *self.tables(part, topic)]
             pieces += beside_section(Scene(part, self.groups), self.words, shared) if topic == "throughput" else []

@@ -47,7 +47,7 @@ def is_partly(case: Case, results: Results) -> bool:
 def settings_of(case: Case) -> int:
     """The number of combinations of device and values that it asks for."""
     made = {(job.setup.dut.name, *job.parameters.items()) for job in case.jobs}
-    return len(made) + len(case.left_out)
+    return len(made) + sum(not left.instead for left in case.left_out)
 
 
 def outcome(case: Case, results: Results, words: Words) -> str:

@@ -14,7 +14,7 @@ from dl3.model.trial import Trial
 from dl3.trial.order import Site
 from dl3.trial.seen import uncounted
 
-COUNTED = ("bursts", "loops", "empty_loops")
+COUNTED = ("bursts", "loops", "empty_loops", "flow_packets")
 MOST_BURSTS = 256  # bursts of netlink messages: NETLINK_BURSTS in src/netlink/netlink.h
 
 

@@ -16,6 +16,7 @@ from dl3.trial.work import MOST_BURSTS, round_s_of, work_between
 
 def workers(packets: int, timed: int, lookup: float, loops: int = 0, worker: int = 0) -> Workers:
     counters = {"loops": loops, "empty_loops": loops // 2, "bursts": packets // 10, "timed_packets": timed}
+    counters["flow_packets"] = packets - 9
     one: dict[str, Any] = {"worker": worker, "core": 3, "numa": 0, "counters": counters, "poll_gap": None}
     more: dict[str, Any] = {"empty_share": 0.0, "cycles_per_packet": {"rx": 10.0, "lookup": lookup} if timed else None}
     verdicts = {"forward": packets - 7, "no_route": 7}
@@ -27,6 +28,7 @@ def counts_what_came_in_between() -> None:
     (work,) = work_between(workers(1000, 100, 50.0, loops=10), workers(9000, 300, 90.0, loops=110))
     assert (work.worker, work.core, work.tsc_hz) == (0, 3, 2e9)
     assert (work.packets, work.bursts, work.loops, work.empty_loops) == (8000, 800, 100, 50)
+    assert work.flow_packets == 8000
     assert work.queues == {"left/1": 8000}
     # 300 x 90 - 100 x 50 cycles over 200 frames.
     assert work.cycles_per_packet == {"rx": 10.0, "lookup": 110.0}

@@ -26,9 +26,11 @@ static inline uint64_t count_and_act(const struct worker *w, struct burst *b)
 	const struct flow_action *actions = w->flows->actions;
 	struct flow_count *count = w->flows->count[w->io->id];
 	const uint32_t tick = flow_tick(w->flows, rte_rdtsc());
+	const uint64_t found = b->flow_mask & burst_all(b);
 	uint64_t stopped = 0;
 
-	for (uint64_t rest = b->flow_mask & burst_all(b); rest; rest &= rest - 1) {
+	stats_add(&w->stat->flow_packets, __builtin_popcountll(found));
+	for (uint64_t rest = found; rest; rest &= rest - 1) {
 		const uint16_t i = __builtin_ctzll(rest);
 		const struct flow_action *action = &actions[b->action[i]];
 

@@ -381,7 +381,7 @@ static void expect_copies(void)
 static void expect_fates(void)
 {
 	uint64_t expected[N_VERDICTS] = {0};
-	uint64_t n_fragments = 0;
+	uint64_t n_fragments = 0, n_of_flows = 0;
 
 	n_copies = 0;
 	for (unsigned i = 0; i < N_PACKETS; i++) {
@@ -401,8 +401,11 @@ static void expect_fates(void)
 		assert_int_equal(flows_stopped(v), expected[v]);
 	assert_int_equal(fake.stat.flow_fragments, n_fragments);
 	expect_copies();
-	for (unsigned i = 0; i < n_flows; i++)
+	for (unsigned i = 0; i < n_flows; i++) {
 		flows_expect(&flows[i].tuple, flows[i].packets, flows[i].bytes);
+		n_of_flows += flows[i].packets;
+	}
+	assert_int_equal(fake.stat.flow_packets, n_of_flows);
 }
 
 static void each_packet_meets_its_fate(void **state)
