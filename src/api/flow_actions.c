@@ -85,9 +85,6 @@ static int check_via(const struct api_ctx *ctx, unsigned iface, const struct wir
 static int set_hop_of(const struct api_ctx *ctx, const struct words *words,
 	struct flow_names **names, struct fib_hop *out, struct error *error)
 {
-	if (!words->dev[0])
-		return error_set(error, -EINVAL,
-			"missing \"dev\": expected the interface of the next hop");
 	int iface = find_iface(ctx, names, "dev", words->dev, error);
 	if (iface < 0)
 		return iface;
@@ -104,7 +101,7 @@ static int set_hop_of(const struct api_ctx *ctx, const struct words *words,
 		words->dev);
 }
 
-// What has no effect is refused.
+// What has no effect is refused; and a next hop without an interface.
 static int check_words(const struct words *words, struct error *error)
 {
 	const bool forwards = words->effect == FLOW_BY_ROUTE || words->effect == FLOW_TO_HOP;
@@ -118,6 +115,9 @@ static int check_words(const struct words *words, struct error *error)
 			"\"dscp\" and \"mirror\" are for packets that are forwarded; \"do\" is "
 			"\"%s\"",
 			effects[words->effect]);
+	if (words->effect == FLOW_TO_HOP && !words->dev[0])
+		return error_set(error, -EINVAL,
+			"missing \"dev\": expected the interface of the next hop");
 	return 0;
 }
 
@@ -198,7 +198,7 @@ static bool is_padded(const char name[16])
 	return n < 16 && is_zero(name + n, 16 - n);
 }
 
-static int check_record(const struct record *record, struct error *error)
+static int check_bytes(const struct record *record, struct error *error)
 {
 	const unsigned n_via = record->family == 4 ? 4 : record->family == 6 ? 16 : 0;
 
@@ -219,22 +219,38 @@ static int check_record(const struct record *record, struct error *error)
 	return 0;
 }
 
+static struct words words_of(const struct record *record)
+{
+	struct words words = {.dev = record->dev,
+		.mirror = record->mirror,
+		.via.family = record->family,
+		.effect = record->effect,
+		.dscp = record->dscp,
+		.subscriber = rte_le_to_cpu_32(record->subscriber_le)};
+
+	memcpy(words.via.bytes, record->via, sizeof(words.via.bytes));
+	return words;
+}
+
+int flow_record_check(const uint8_t bytes[FLOW_RECORD_BYTES], struct error *error)
+{
+	struct record record;
+
+	memcpy(&record, bytes, sizeof(record));
+	int err = check_bytes(&record, error);
+	if (err)
+		return err;
+	const struct words words = words_of(&record);
+	return check_words(&words, error);
+}
+
 int flow_spec_from_record(const struct api_ctx *ctx, const uint8_t bytes[FLOW_RECORD_BYTES],
 	struct flow_names **names, struct flow_spec *out, struct error *error)
 {
 	struct record record;
 
 	memcpy(&record, bytes, sizeof(record));
-	int err = check_record(&record, error);
-	if (err)
-		return err;
-	struct words words = {.dev = record.dev,
-		.mirror = record.mirror,
-		.via.family = record.family,
-		.effect = record.effect,
-		.dscp = record.dscp,
-		.subscriber = rte_le_to_cpu_32(record.subscriber_le)};
-	memcpy(words.via.bytes, record.via, sizeof(words.via.bytes));
+	const struct words words = words_of(&record);
 	return read_words(ctx, &words, names, out, error);
 }
 
@@ -244,9 +260,9 @@ bool flow_vrf_from_record(const uint8_t bytes[FLOW_RECORD_BYTES], uint16_t *vrf,
 
 	memcpy(&record, bytes, sizeof(record));
 	const uint32_t number = rte_le_to_cpu_32(record.subscriber_le);
-	if (record.effect != EFFECT_OF_VRF || number >= FIB_MAX_VRFS || !is_padded(record.dev) ||
-		!is_zero(record.via, sizeof(record.via)) || record.dscp || record.family ||
-		record.zero ||
+	if (record.effect != EFFECT_OF_VRF || !number || number >= FIB_MAX_VRFS ||
+		!is_padded(record.dev) || !is_zero(record.via, sizeof(record.via)) || record.dscp ||
+		record.family || record.zero ||
 		!is_zero(record.mirror, sizeof(record.mirror) + sizeof(record.reserved)))
 		return false;
 	*vrf = number;
