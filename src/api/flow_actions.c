@@ -270,6 +270,13 @@ bool flow_vrf_from_record(const uint8_t bytes[FLOW_RECORD_BYTES], uint16_t *vrf,
 	return true;
 }
 
+// Names that come from Linux are never longer.
+static void copy_name(char to[IF_NAMESIZE], const char *name)
+{
+	memset(to, 0, IF_NAMESIZE);
+	memcpy(to, name, strnlen(name, IF_NAMESIZE - 1));
+}
+
 // Now, or when it was last known.
 static const char *name_of(const struct api_ctx *ctx, unsigned iface)
 {
@@ -278,16 +285,25 @@ static const char *name_of(const struct api_ctx *ctx, unsigned iface)
 
 	if (iface >= IFACE_MAX)
 		return "";
-	return now && strlen(now) < IF_NAMESIZE ? now : ctx->flows->name[iface];
+	return now && strlen(now) < IF_NAMESIZE ? now : ctx->flows->iface[iface].name;
 }
 
-static void note_name(struct api_ctx *ctx, unsigned iface)
+// An action has the interface, / it does not any more.
+static void use_iface(struct api_ctx *ctx, unsigned iface)
 {
 	if (iface >= IFACE_MAX)
 		return;
+	struct flow_iface *used = &ctx->flows->iface[iface];
 	const char *name = name_of(ctx, iface);
-	if (name != ctx->flows->name[iface])
-		strncpy(ctx->flows->name[iface], name, IF_NAMESIZE - 1);
+	used->n_actions++;
+	if (name != used->name)
+		copy_name(used->name, name);
+}
+
+static void unuse_iface(struct api_ctx *ctx, unsigned iface)
+{
+	if (iface < IFACE_MAX && !--ctx->flows->iface[iface].n_actions)
+		memset(ctx->flows->iface[iface].name, 0, IF_NAMESIZE);
 }
 
 // A hop is held once for each action that has it.
@@ -306,20 +322,25 @@ int flow_spec_use(struct api_ctx *ctx, const struct flow_spec *spec, uint32_t *n
 	err = flow_action_use(table, &action, number, error);
 	if (action.held && (err || is_known))
 		fib_release(ctx->fib, action.held);
-	if (err)
+	if (err || is_known)
 		return err;
 	if (action.held)
-		note_name(ctx, spec->hop.iface);
-	note_name(ctx, action.mirror);
+		use_iface(ctx, spec->hop.iface);
+	use_iface(ctx, action.mirror);
 	return 0;
 }
 
 void flow_actions_freed(void *ctx_, const struct flow_action *action)
 {
 	struct api_ctx *ctx = ctx_;
+	struct fib_hop hop;
 
-	if (action->held)
-		fib_release(ctx->fib, action->held);
+	unuse_iface(ctx, action->mirror);
+	if (!action->held)
+		return;
+	if (fib_held_hop(ctx->fib, action->held, &hop))
+		unuse_iface(ctx, hop.iface);
+	fib_release(ctx->fib, action->held);
 }
 
 json_t *flow_action_json(const struct api_ctx *ctx, uint32_t number)
@@ -356,9 +377,9 @@ void flow_actions_describe(void *ctx_, uint32_t number, uint8_t bytes[FLOW_RECOR
 	if (action->held && fib_held_hop(ctx->fib, action->held, &hop)) {
 		record.family = hop.via.family;
 		memcpy(record.via, hop.via.bytes, sizeof(record.via));
-		strncpy(record.dev, name_of(ctx, hop.iface), sizeof(record.dev) - 1);
+		copy_name(record.dev, name_of(ctx, hop.iface));
 	}
-	strncpy(record.mirror, name_of(ctx, action->mirror), sizeof(record.mirror) - 1);
+	copy_name(record.mirror, name_of(ctx, action->mirror));
 	memcpy(bytes, &record, sizeof(record));
 }
 
@@ -368,6 +389,6 @@ void flow_vrf_describe(void *ctx_, uint16_t vrf, uint8_t bytes[FLOW_RECORD_BYTES
 	const char *name = vrf_word(ctx, vrf);
 	struct record record = {.effect = EFFECT_OF_VRF, .subscriber_le = rte_cpu_to_le_32(vrf)};
 
-	strncpy(record.dev, name ? name : "", sizeof(record.dev) - 1);
+	copy_name(record.dev, name ? name : "");
 	memcpy(bytes, &record, sizeof(record));
 }

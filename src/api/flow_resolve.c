@@ -20,8 +20,7 @@ static int resolve_vrfs(const struct api_ctx *ctx, struct flow_job *job, struct 
 	for (; job->n_actions && flow_vrf_from_record(record[job->n_actions - 1], &vrf, name);
 		job->n_actions--) {
 		if (n_records - job->n_actions == FIB_MAX_VRFS - 1)
-			return error_set(error, -EINVAL,
-				"%s has more than %u records of VRFs",
+			return error_set(error, -EINVAL, "%s has more than %u records of VRFs",
 				job->path, FIB_MAX_VRFS - 1);
 		job->vrf[vrf] = 0;
 		if (flow_load_has_vrf(job->load, vrf) &&

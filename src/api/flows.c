@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <rte_cycles.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,8 +52,8 @@ int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error)
 	struct flow_settings settings = settings_of(config, port_n_workers(ctx->ports), hz);
 	struct flows *flows = calloc(1, sizeof(*flows));
 	if (flows)
-		flows->name = calloc(IFACE_MAX, sizeof(*flows->name));
-	if (!flows || !flows->name) {
+		flows->iface = calloc(IFACE_MAX, sizeof(*flows->iface));
+	if (!flows || !flows->iface) {
 		free(flows);
 		return error_set(error, -ENOMEM, "not enough memory for flows");
 	}
@@ -67,7 +68,7 @@ int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error)
 	if (!flows->table) {
 		flow_learning_close(flows->learning);
 		flow_ended_close(flows->ended);
-		free(flows->name);
+		free(flows->iface);
 		free(flows);
 		return -ENOMEM;
 	}
@@ -88,7 +89,7 @@ void api_close_flows(struct api_ctx *ctx)
 	flow_ended_close(flows->ended);
 	flow_destroy(flows->table);
 	flow_learning_close(flows->learning);
-	free(flows->name);
+	free(flows->iface);
 	free(flows);
 	ctx->flows = NULL;
 }
@@ -132,7 +133,25 @@ void flows_apply(struct api_ctx *ctx, const struct config *next, int fd)
 void flows_find_kept(const struct api_ctx *ctx, struct config_numbers *out)
 {
 	for (unsigned port = 0; ctx->flows && port < PORT_MAX; port++)
-		out->is_kept[port] |= ctx->flows->name[port][0] != '\0';
+		out->is_kept[port] |= ctx->flows->iface[port].n_actions != 0;
+}
+
+const char *flows_iface_kept(const struct api_ctx *ctx, uint16_t iface)
+{
+	const struct flow_iface *used = ctx->flows ? &ctx->flows->iface[iface] : NULL;
+
+	return used && used->n_actions ? used->name : NULL;
+}
+
+void flows_iface_named(struct api_ctx *ctx, uint16_t iface, const char *name)
+{
+	struct flows *flows = ctx->flows;
+
+	if (!flows)
+		return;
+	flows->n_renamed++;
+	if (name && flows->iface[iface].n_actions && strlen(name) < IF_NAMESIZE)
+		snprintf(flows->iface[iface].name, IF_NAMESIZE, "%s", name);
 }
 
 bool flows_poll(struct api_ctx *ctx)

@@ -35,6 +35,12 @@ struct flow_job {
 	struct error refusal; // why the first flow was refused
 };
 
+// An interface to which actions refer, also after it was removed.
+struct flow_iface {
+	uint32_t n_actions;     // that have it, as their next hop's or as their mirror
+	char name[IF_NAMESIZE]; // the last known one; "": no action has it
+};
+
 struct flows {
 	struct flow_table *table;
 	bool drops_missing;                // workers read it
@@ -44,7 +50,8 @@ struct flows {
 	struct flow_job job;
 	struct flow_ended *ended;
 	struct flow_learning *learning;
-	char (*name)[IF_NAMESIZE]; // by interface: the last known name of those that actions have
+	struct flow_iface *iface; // by id: those that actions have
+	uint64_t n_renamed;       // changes of names of interfaces
 };
 
 // flow_actions.c
@@ -147,7 +154,11 @@ struct flows *flows_of(const struct api_ctx *ctx, struct error *error);
 int flows_prepare(const struct api_ctx *ctx, const struct config *next, int *fd,
 	struct error *error);
 void flows_apply(struct api_ctx *ctx, const struct config *next, int fd);
-// Ports to which actions refer may not give their numbers to others.
+// Interfaces to which actions refer may not give their numbers to others: ports, / any; NULL: none
+// refers to it, otherwise its name.
 void flows_find_kept(const struct api_ctx *ctx, struct config_numbers *out);
+const char *flows_iface_kept(const struct api_ctx *ctx, uint16_t iface);
+// As netlink's iface_named.
+void flows_iface_named(struct api_ctx *ctx, uint16_t iface, const char *name);
 // Ages flows and runs the job; returns whether there is more to do now.
 bool flows_poll(struct api_ctx *ctx);

@@ -543,7 +543,7 @@ static void only_flows_whose_interface_is_unknown_are_refused(void **state)
 			"them\""},
 		{8, "\xc0\x00\x02\x01", 4,
 			"\"action 0: via: 192.0.2.1 is an address of the router itself; expected "
-	                "that "
+			"that "
 			"of a neighbour\""},
 	};
 
@@ -649,8 +649,7 @@ static void a_file_with_too_many_vrfs_is_refused(void **state)
 	assert_int_equal(fclose(to), 0);
 	check("flows.load", "{}", "error", "null");
 	wait_for_job("\"failed\"");
-	snprintf(wanted, sizeof(wanted),
-		"\"%s has more than 4095 records of VRFs\"", flows_path);
+	snprintf(wanted, sizeof(wanted), "\"%s has more than 4095 records of VRFs\"", flows_path);
 	check("flows.job", "{}", "reason", wanted);
 }
 
@@ -901,6 +900,24 @@ static void a_reload_that_fails_keeps_all_settings(void **state)
 	check("flows", "{}", "timeouts_s", "[30, 300]");
 }
 
+static void the_number_of_an_interface_is_kept_while_actions_have_it(void **state)
+{
+	assert_null(flows_iface_kept(&ctx, 0));
+	change(ADD(1, VIA) ", " ADD(2, VIA), 2);
+	assert_string_equal(flows_iface_kept(&ctx, 0), "left");
+	assert_string_equal(flows_iface_kept(&ctx, 1), "right"); // mirrors
+	flows_iface_named(&ctx, 0, "renamed");
+	assert_string_equal(flows_iface_kept(&ctx, 0), "renamed");
+	flows_iface_named(&ctx, 0, NULL);
+	change("{\"op\": \"delete\", " KEY(1) "}", 1);
+	poll_once();
+	assert_string_equal(flows_iface_kept(&ctx, 0), "renamed");
+	change("{\"op\": \"delete\", " KEY(2) "}", 1);
+	wait_for("flows", "{}", "actions", "0");
+	assert_null(flows_iface_kept(&ctx, 0));
+	assert_null(flows_iface_kept(&ctx, 1));
+}
+
 // Its number is not given to another port, so that the flow cannot lead there.
 static void a_port_that_is_removed_and_comes_back(void **state)
 {
@@ -967,6 +984,7 @@ int main(void)
 			make_ctx_with_ended_file, close_ctx),
 		TEST(a_reload_keeps_flows_and_their_next_hops),
 		TEST(a_reload_that_fails_keeps_all_settings),
+		TEST(the_number_of_an_interface_is_kept_while_actions_have_it),
 		TEST(a_port_that_is_removed_and_comes_back),
 		TEST(memory_that_is_short_is_told_before_anything_starts),
 	};
