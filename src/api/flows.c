@@ -3,12 +3,14 @@
 #include "api/flows.h"
 
 #include "base/bits.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <rte_cycles.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void add_ended(void *ctx, const struct flow_info *info)
 {
@@ -31,6 +33,11 @@ static struct flow_settings settings_of(const struct config_flow *config, unsign
 	return settings;
 }
 
+static uint64_t memory_bytes(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
 int api_check_flows(const struct config *config, unsigned n_workers, struct error *error)
 {
 	enum { ANY_HZ = 1000000000 };
@@ -40,7 +47,13 @@ int api_check_flows(const struct config *config, unsigned n_workers, struct erro
 	if (!flow)
 		return 0;
 	settings = settings_of(flow, n_workers, ANY_HZ);
-	return flow_check(&settings, error);
+	int err = flow_check(&settings, error);
+	if (err != -ENOMEM || flow_bytes(&settings) > memory_bytes())
+		return err;
+	// A dl3d that runs with this file has a table, too.
+	log_warn("%s, or stop other programs first, such as a dl3d that runs with this file",
+		error->text);
+	return 0;
 }
 
 int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error)

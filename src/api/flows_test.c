@@ -5,6 +5,7 @@
 #include "api/flows.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/pages.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -939,6 +940,28 @@ static void a_port_that_is_removed_and_comes_back(void **state)
 	assert_false(config_ports(ctx.config)->ports[0].is_removed);
 }
 
+// It may be the table of a dl3d which runs with this file: a warning.
+static void memory_that_others_have_is_no_mistake_of_the_file(void **state)
+{
+	const uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	const uint64_t wanted = (all + pages_available()) / 2;
+	const unsigned n_workers = MIN_OF(wanted / (FLOW_MAX * 16ull) + 1, 128ull);
+	const uint64_t n_flows = wanted / (37 + 16 * n_workers);
+	struct config *config;
+	struct error error = {""};
+	char text[512];
+
+	if (n_flows > FLOW_MAX || wanted <= pages_available() + (64 << 20))
+		skip(); // a machine with more memory than a table can have, or without other
+		        // programs
+	snprintf(text, sizeof(text), PORTS "flow: {ipv4: %llu}\n", (unsigned long long)n_flows);
+	write_file(text);
+	assert_int_equal(config_load(&config, file, &error), 0);
+	assert_int_equal(api_check_flows(config, n_workers, &error), 0);
+	assert_non_null(strstr(error.text, " of memory are available"));
+	config_free(config);
+}
+
 static void memory_that_is_short_is_told_before_anything_starts(void **state)
 {
 	struct config *config;
@@ -987,6 +1010,7 @@ int main(void)
 		TEST(the_number_of_an_interface_is_kept_while_actions_have_it),
 		TEST(a_port_that_is_removed_and_comes_back),
 		TEST(memory_that_is_short_is_told_before_anything_starts),
+		TEST(memory_that_others_have_is_no_mistake_of_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
