@@ -195,7 +195,9 @@ def a_port_that_goes_away_and_comes_back_is_used_again(flows: Flows) -> None:
     flows.save()
     flows.change({"op": "delete"} | _key("10.2.0.1"))
     flows.dl3d.call("flows.load")
-    assert "unknown interface" in flows.job("failed")["reason"]
+    job = flows.job()
+    assert (job["done"], job["refused"], job["first_refused"]) == (1, 1, 1)
+    assert "unknown interface" in job["reason"]
 
 
 def what_was_saved_is_there_after_a_crash(flows: Flows) -> None:
@@ -323,6 +325,9 @@ def a_damaged_file_is_one_sentence_and_no_obstacle(flows: Flows, at: int) -> Non
     wait_until(lambda: f"flows: {flows.file}" in flows.dl3d.stderr, "the error was in the log")
     assert flows.n() == 0
     assert flows.port_of(ip4("10.2.0.1")) == "b"
+    with pytest.raises(Fault, match="could be loaded at start|not a file of flows"):
+        flows.dl3d.call("flows.save")
+    assert flows.file.read_bytes() == damaged
 
 
 def an_idle_flow_ends_with_its_final_counters(tmp_path: Path) -> None:

@@ -96,7 +96,8 @@ def load(
 ) -> None:
     """Load a file of flows while dl3d forwards.
 
-    Flows that exist get the action of the file. Nothing is applied unless the whole file is valid.
+    Flows that exist get the action of the file. Nothing is applied unless the whole file is valid. Flows whose
+    interface or VRF does not exist are refused one by one.
 
     Example: dl3 flow load /var/lib/dl3/flows
     """
@@ -106,13 +107,21 @@ def load(
     report(job, "deleted" if delete else "loaded", as_json)
 
 
-def save(file: File = None, no_wait: NoWait = False, socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
+def save(
+    file: File = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace flow.file also if it could not be loaded whole at start.")
+    ] = False,
+    no_wait: NoWait = False,
+    socket: Socket = DEFAULT_SOCKET,
+    as_json: Json = False,
+) -> None:
     """Save all flows with their counters to a file.
 
     The file gets its name when it is complete.
 
     Example: dl3 flow save /var/lib/dl3/flows
     """
-    client = Client(socket)
-    job = run(client, lambda: client.ask(FlowJobStarted, "flows.save", path=absolute(file)), file, not no_wait)
+    client, given = Client(socket), {"path": absolute(file), "force": force or None}
+    job = run(client, lambda: client.ask(FlowJobStarted, "flows.save", **given), file, not no_wait)
     report(job, "saved", as_json)

@@ -164,6 +164,8 @@ def a_load_is_followed_to_its_end(run: Run, tmp_path: Path, monkeypatch: pytest.
     assert done.stdout.startswith("deleted: 5 flows")
     done, _ = run([{"path": "/f"}], "flow", "save", "--no-wait")
     assert (done.exit_code, done.stdout) == (0, "")
+    _, asked = run([{"path": "/f"}, _job("done")], "flow", "save", "--force")
+    assert asked[0] == ("flows.save", {"force": True})
 
 
 def a_load_that_fails_says_why(run: Run, tmp_path: Path) -> None:

@@ -76,8 +76,9 @@ void api_warn_of_hops(const struct api_ctx *ctx);
 
 // Opens the flow table, if the configuration has one, and sets ctx->flows; before datapath_open,
 // with ctx->rcu. `hz`: of the TSC. -errno with `error` set: there is not enough memory, or the file
-// of ended flows cannot be opened. / Tells whether it would, for --check. / Sets what workers need.
-// / Closes it, when workers have ended; before ctx->rcu and ctx->fib.
+// of ended flows cannot be opened. / For --check: whether it would if no other program took memory;
+// warns if that is short now. / Sets what workers need. / Closes it, when workers have ended;
+// before ctx->rcu and ctx->fib.
 int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error);
 int api_check_flows(const struct config *config, unsigned n_workers, struct error *error);
 void api_set_flow_tables(const struct api_ctx *ctx, struct datapath_tables *tables);

@@ -85,9 +85,6 @@ static int check_via(const struct api_ctx *ctx, unsigned iface, const struct wir
 static int set_hop_of(const struct api_ctx *ctx, const struct words *words,
 	struct flow_names **names, struct fib_hop *out, struct error *error)
 {
-	if (!words->dev[0])
-		return error_set(error, -EINVAL,
-			"missing \"dev\": expected the interface of the next hop");
 	int iface = find_iface(ctx, names, "dev", words->dev, error);
 	if (iface < 0)
 		return iface;
@@ -104,7 +101,7 @@ static int set_hop_of(const struct api_ctx *ctx, const struct words *words,
 		words->dev);
 }
 
-// What has no effect is refused.
+// What has no effect is refused; and a next hop without an interface.
 static int check_words(const struct words *words, struct error *error)
 {
 	const bool forwards = words->effect == FLOW_BY_ROUTE || words->effect == FLOW_TO_HOP;
@@ -118,6 +115,9 @@ static int check_words(const struct words *words, struct error *error)
 			"\"dscp\" and \"mirror\" are for packets that are forwarded; \"do\" is "
 			"\"%s\"",
 			effects[words->effect]);
+	if (words->effect == FLOW_TO_HOP && !words->dev[0])
+		return error_set(error, -EINVAL,
+			"missing \"dev\": expected the interface of the next hop");
 	return 0;
 }
 
@@ -198,7 +198,7 @@ static bool is_padded(const char name[16])
 	return n < 16 && is_zero(name + n, 16 - n);
 }
 
-static int check_record(const struct record *record, struct error *error)
+static int check_bytes(const struct record *record, struct error *error)
 {
 	const unsigned n_via = record->family == 4 ? 4 : record->family == 6 ? 16 : 0;
 
@@ -219,22 +219,38 @@ static int check_record(const struct record *record, struct error *error)
 	return 0;
 }
 
+static struct words words_of(const struct record *record)
+{
+	struct words words = {.dev = record->dev,
+		.mirror = record->mirror,
+		.via.family = record->family,
+		.effect = record->effect,
+		.dscp = record->dscp,
+		.subscriber = rte_le_to_cpu_32(record->subscriber_le)};
+
+	memcpy(words.via.bytes, record->via, sizeof(words.via.bytes));
+	return words;
+}
+
+int flow_record_check(const uint8_t bytes[FLOW_RECORD_BYTES], struct error *error)
+{
+	struct record record;
+
+	memcpy(&record, bytes, sizeof(record));
+	int err = check_bytes(&record, error);
+	if (err)
+		return err;
+	const struct words words = words_of(&record);
+	return check_words(&words, error);
+}
+
 int flow_spec_from_record(const struct api_ctx *ctx, const uint8_t bytes[FLOW_RECORD_BYTES],
 	struct flow_names **names, struct flow_spec *out, struct error *error)
 {
 	struct record record;
 
 	memcpy(&record, bytes, sizeof(record));
-	int err = check_record(&record, error);
-	if (err)
-		return err;
-	struct words words = {.dev = record.dev,
-		.mirror = record.mirror,
-		.via.family = record.family,
-		.effect = record.effect,
-		.dscp = record.dscp,
-		.subscriber = rte_le_to_cpu_32(record.subscriber_le)};
-	memcpy(words.via.bytes, record.via, sizeof(words.via.bytes));
+	const struct words words = words_of(&record);
 	return read_words(ctx, &words, names, out, error);
 }
 
@@ -244,14 +260,21 @@ bool flow_vrf_from_record(const uint8_t bytes[FLOW_RECORD_BYTES], uint16_t *vrf,
 
 	memcpy(&record, bytes, sizeof(record));
 	const uint32_t number = rte_le_to_cpu_32(record.subscriber_le);
-	if (record.effect != EFFECT_OF_VRF || number >= FIB_MAX_VRFS || !is_padded(record.dev) ||
-		!is_zero(record.via, sizeof(record.via)) || record.dscp || record.family ||
-		record.zero ||
+	if (record.effect != EFFECT_OF_VRF || !number || number >= FIB_MAX_VRFS ||
+		!is_padded(record.dev) || !is_zero(record.via, sizeof(record.via)) || record.dscp ||
+		record.family || record.zero ||
 		!is_zero(record.mirror, sizeof(record.mirror) + sizeof(record.reserved)))
 		return false;
 	*vrf = number;
 	memcpy(name, record.dev, sizeof(record.dev));
 	return true;
+}
+
+// Names that come from Linux are never longer.
+static void copy_name(char to[IF_NAMESIZE], const char *name)
+{
+	memset(to, 0, IF_NAMESIZE);
+	memcpy(to, name, strnlen(name, IF_NAMESIZE - 1));
 }
 
 // Now, or when it was last known.
@@ -262,16 +285,25 @@ static const char *name_of(const struct api_ctx *ctx, unsigned iface)
 
 	if (iface >= IFACE_MAX)
 		return "";
-	return now && strlen(now) < IF_NAMESIZE ? now : ctx->flows->name[iface];
+	return now && strlen(now) < IF_NAMESIZE ? now : ctx->flows->iface[iface].name;
 }
 
-static void note_name(struct api_ctx *ctx, unsigned iface)
+// An action has the interface, / it does not any more.
+static void use_iface(struct api_ctx *ctx, unsigned iface)
 {
 	if (iface >= IFACE_MAX)
 		return;
+	struct flow_iface *used = &ctx->flows->iface[iface];
 	const char *name = name_of(ctx, iface);
-	if (name != ctx->flows->name[iface])
-		strncpy(ctx->flows->name[iface], name, IF_NAMESIZE - 1);
+	used->n_actions++;
+	if (name != used->name)
+		copy_name(used->name, name);
+}
+
+static void unuse_iface(struct api_ctx *ctx, unsigned iface)
+{
+	if (iface < IFACE_MAX && !--ctx->flows->iface[iface].n_actions)
+		memset(ctx->flows->iface[iface].name, 0, IF_NAMESIZE);
 }
 
 // A hop is held once for each action that has it.
@@ -290,20 +322,25 @@ int flow_spec_use(struct api_ctx *ctx, const struct flow_spec *spec, uint32_t *n
 	err = flow_action_use(table, &action, number, error);
 	if (action.held && (err || is_known))
 		fib_release(ctx->fib, action.held);
-	if (err)
+	if (err || is_known)
 		return err;
 	if (action.held)
-		note_name(ctx, spec->hop.iface);
-	note_name(ctx, action.mirror);
+		use_iface(ctx, spec->hop.iface);
+	use_iface(ctx, action.mirror);
 	return 0;
 }
 
 void flow_actions_freed(void *ctx_, const struct flow_action *action)
 {
 	struct api_ctx *ctx = ctx_;
+	struct fib_hop hop;
 
-	if (action->held)
-		fib_release(ctx->fib, action->held);
+	unuse_iface(ctx, action->mirror);
+	if (!action->held)
+		return;
+	if (fib_held_hop(ctx->fib, action->held, &hop))
+		unuse_iface(ctx, hop.iface);
+	fib_release(ctx->fib, action->held);
 }
 
 json_t *flow_action_json(const struct api_ctx *ctx, uint32_t number)
@@ -340,9 +377,9 @@ void flow_actions_describe(void *ctx_, uint32_t number, uint8_t bytes[FLOW_RECOR
 	if (action->held && fib_held_hop(ctx->fib, action->held, &hop)) {
 		record.family = hop.via.family;
 		memcpy(record.via, hop.via.bytes, sizeof(record.via));
-		strncpy(record.dev, name_of(ctx, hop.iface), sizeof(record.dev) - 1);
+		copy_name(record.dev, name_of(ctx, hop.iface));
 	}
-	strncpy(record.mirror, name_of(ctx, action->mirror), sizeof(record.mirror) - 1);
+	copy_name(record.mirror, name_of(ctx, action->mirror));
 	memcpy(bytes, &record, sizeof(record));
 }
 
@@ -352,6 +389,6 @@ void flow_vrf_describe(void *ctx_, uint16_t vrf, uint8_t bytes[FLOW_RECORD_BYTES
 	const char *name = vrf_word(ctx, vrf);
 	struct record record = {.effect = EFFECT_OF_VRF, .subscriber_le = rte_cpu_to_le_32(vrf)};
 
-	strncpy(record.dev, name ? name : "", sizeof(record.dev) - 1);
+	copy_name(record.dev, name ? name : "");
 	memcpy(bytes, &record, sizeof(record));
 }

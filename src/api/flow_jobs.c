@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SLICE_NS = 1000000, ACTIONS_AT_ONCE = 256, NO_VRF = UINT16_MAX };
+enum { SLICE_NS = 1000000, ACTIONS_AT_ONCE = 256 };
 
 static struct flow_job *job_of(const struct api_ctx *ctx)
 {
@@ -43,91 +43,8 @@ static int start_load(struct api_ctx *ctx, const struct flow_job *wanted, const 
 	begin(job, path);
 	job->load = load;
 	job->deletes = wanted->deletes;
+	job->is_at_start = wanted->is_at_start;
 	job->keeps_counters = wanted->keeps_counters;
-	return 0;
-}
-
-// Records of VRFs are the last ones.
-static int resolve_vrfs(const struct api_ctx *ctx, struct flow_job *job, struct error *error)
-{
-	const uint8_t(*record)[FLOW_RECORD_BYTES] = flow_load_actions(job->load, &job->n_actions);
-	struct error inner;
-	char name[IF_NAMESIZE];
-	uint16_t vrf;
-
-	job->vrf = calloc(FIB_MAX_VRFS, sizeof(*job->vrf));
-	if (!job->vrf)
-		return error_set(error, -ENOMEM, "not enough memory to load flows from %s",
-			job->path);
-	for (unsigned i = 1; i < FIB_MAX_VRFS; i++)
-		job->vrf[i] = NO_VRF;
-	for (; job->n_actions && flow_vrf_from_record(record[job->n_actions - 1], &vrf, name);
-		job->n_actions--) {
-		if (!flow_load_has_vrf(job->load, vrf))
-			continue;
-		job->vrf[vrf] = 0;
-		if (vrf_find(ctx, name, &job->vrf[vrf], &inner))
-			return error_set(error, -EINVAL, "%s: %s", job->path, inner.text);
-	}
-	for (unsigned i = 1; i < FIB_MAX_VRFS; i++)
-		if (flow_load_has_vrf(job->load, i) && job->vrf[i] == NO_VRF)
-			return error_set(error, -EINVAL,
-				"%s: flows have VRF %u, but there is no record with its name",
-				job->path, i);
-	return 0;
-}
-
-static int check_timeouts(const struct api_ctx *ctx, const struct flow_job *job,
-	struct error *error)
-{
-	const struct config_flow *config = config_flow(ctx->config);
-	const unsigned max = job->loaded.max_timeout;
-
-	if (!max || config->timeout_s[max - 1] || job->deletes)
-		return 0;
-	return error_set(error, -EINVAL,
-		"%s: flows have idle timeout %u, but the configuration file has fewer (flow: "
-		"timeouts)",
-		job->path, max);
-}
-
-// The file is valid; now find out what it means here.
-static int begin_to_resolve(const struct api_ctx *ctx, struct flow_job *job, struct error *error)
-{
-	job->loaded = flow_load_result(job->load);
-	job->n_of = job->loaded.n4 + job->loaded.n6;
-	int err = resolve_vrfs(ctx, job, error);
-	if (!err && job->n_of && job->loaded.max_action >= job->n_actions)
-		err = error_set(error, -EINVAL, "%s: flows have action %u, which is none",
-			job->path, job->loaded.max_action);
-	if (!err)
-		err = check_timeouts(ctx, job, error);
-	if (err || job->deletes)
-		return err;
-	job->action = calloc(job->n_actions + 1, sizeof(*job->action));
-	return job->action ? 0
-	                   : error_set(error, -ENOMEM, "not enough memory to load flows from %s",
-				     job->path);
-}
-
-static int resolve(struct api_ctx *ctx, struct flow_job *job, struct error *error)
-{
-	const uint32_t end = MIN_OF(job->n_resolved + ACTIONS_AT_ONCE, job->n_actions);
-	const uint8_t(*record)[FLOW_RECORD_BYTES];
-	struct flow_spec spec;
-	struct error inner;
-	uint32_t n;
-
-	record = flow_load_actions(job->load, &n);
-	for (; job->n_resolved < end; job->n_resolved++) {
-		const uint32_t i = job->n_resolved;
-		int err = flow_spec_from_record(ctx, record[i], &job->names, &spec, &inner);
-
-		if (!err)
-			err = flow_spec_use(ctx, &spec, &job->action[i], &inner);
-		if (err)
-			return error_set(error, err, "%s: action %u: %s", job->path, i, inner.text);
-	}
 	return 0;
 }
 
@@ -145,6 +62,7 @@ static int apply(struct api_ctx *ctx, struct flow_job *job, struct error *error)
 	}
 	int more = flow_load_apply(job->load, ctx->flows->table, &options, rte_rdtsc(), error);
 	job->loaded = flow_load_result(job->load);
+	flow_resolve_explain(ctx, job);
 	return more;
 }
 
@@ -155,11 +73,11 @@ static int step_load(struct api_ctx *ctx, struct flow_job *job, struct error *er
 		int more = flow_load_check(job->load, error);
 		job->loaded = flow_load_result(job->load);
 		if (!more)
-			more = begin_to_resolve(ctx, job, error);
+			more = flow_resolve_begin(ctx, job, error);
 		return more < 0 ? more : 1;
 	}
 	if (!job->deletes && job->n_resolved < job->n_actions) {
-		int err = resolve(ctx, job, error);
+		int err = flow_resolve_step(ctx, job, error);
 		return err ? err : 1;
 	}
 	job->is_applying = true;
@@ -184,16 +102,41 @@ static void tell(const struct flow_job *job)
 	else if (job->is_save)
 		log_info("flows: saved %llu to %s", (unsigned long long)job->n_saved, job->path);
 	else
-		log_info("flows: %s %llu of %s, refused %llu", job->deletes ? "deleted" : "loaded",
-			(unsigned long long)loaded->n_applied, job->path,
-			(unsigned long long)loaded->n_refused);
+		log_info("flows: %s %llu of %s", job->deletes ? "deleted" : "loaded",
+			(unsigned long long)loaded->n_applied, job->path);
+	if (loaded->n_refused)
+		log_warn("flows: refused %llu of %s; the first one is flow %llu: %s",
+			(unsigned long long)loaded->n_refused, job->path,
+			(unsigned long long)loaded->first_refused, job->refusal.text);
+}
+
+static bool is_same_file(const char *path, const char *other)
+{
+	struct stat one, two;
+
+	return !strcmp(path, other) ||
+	       (!stat(path, &one) && !stat(other, &two) && one.st_dev == two.st_dev &&
+		       one.st_ino == two.st_ino);
+}
+
+// Whether the file of the configuration still has flows that the table lacks.
+static void note_unloaded(struct flows *flows, const struct flow_job *job)
+{
+	const bool is_whole = job->state == FLOW_JOB_DONE && !job->loaded.n_refused;
+
+	if (job->is_at_start && !is_whole)
+		strcpy(flows->unloaded, job->path);
+	else if (is_whole && !job->deletes && flows->unloaded[0] &&
+		 is_same_file(job->path, flows->unloaded))
+		flows->unloaded[0] = '\0';
 }
 
 // Flows that have the actions use them now. True: there are more to be given back.
 static bool give_back(struct flow_table *table, struct flow_job *job)
 {
 	for (unsigned i = 0; i < ACTIONS_AT_ONCE && job->n_resolved; i++)
-		flow_action_unuse(table, job->action[--job->n_resolved]);
+		if (job->action[--job->n_resolved])
+			flow_action_unuse(table, job->action[job->n_resolved]);
 	return job->n_resolved;
 }
 
@@ -237,6 +180,7 @@ bool flow_job_step(struct api_ctx *ctx)
 			continue;
 		free_parts(job);
 		job->ended_ns = clock_now_ns();
+		note_unloaded(ctx->flows, job);
 		tell(job);
 		return false;
 	} while (!job->is_waiting && clock_now_ns() - start_ns < SLICE_NS);
@@ -255,13 +199,15 @@ void flow_job_close(struct api_ctx *ctx)
 void flow_job_load_at_start(struct api_ctx *ctx)
 {
 	const struct config_flow *config = config_flow(ctx->config);
-	const struct flow_job wanted = {.keeps_counters = true};
+	const struct flow_job wanted = {.keeps_counters = true, .is_at_start = true};
 	struct error error;
 
 	if (!config->file[0] || (access(config->file, F_OK) && errno == ENOENT))
 		return;
-	if (start_load(ctx, &wanted, config->file, &error))
-		log_error("flows: %s", error.text);
+	if (!start_load(ctx, &wanted, config->file, &error))
+		return;
+	log_error("flows: %s", error.text);
+	strcpy(ctx->flows->unloaded, config->file);
 }
 
 // The path of a request, or that of the configuration.
@@ -341,20 +287,38 @@ static int check_target(const char *path, struct error *error)
 			     "%s exists and is not a file of flows; remove it first", path);
 }
 
+// A save would replace the only copy of flows that could not be loaded.
+static int check_unloaded(const struct api_ctx *ctx, const char *path, struct error *error)
+{
+	const char *unloaded = ctx->flows->unloaded;
+
+	if (!unloaded[0] || !is_same_file(path, unloaded))
+		return 0;
+	return error_set(error, -EEXIST,
+		"not all flows of %s could be loaded at start, and saving would replace them; "
+		"expected another \"path\", or \"force\": true",
+		path);
+}
+
 json_t *method_flows_save(void *ctx_, const json_t *params, struct error *error)
 {
 	struct api_ctx *ctx = ctx_;
 	const char *path = NULL;
-	const struct rpc_param rows[] = {{"path", RPC_TEXT, false, 0, 0, &path}};
+	bool forces = false;
+	const struct rpc_param rows[] = {
+		{"path", RPC_TEXT, false, 0, 0, &path},
+		{"force", RPC_FLAG, false, 0, 0, &forces},
+	};
 	struct flow_save_settings settings = {.describe = flow_actions_describe,
 		.describe_vrf = flow_vrf_describe,
 		.ctx = ctx};
 	struct flow_usage usage;
 
-	if (rpc_params_read(params, rows, 1, error) || !flows_of(ctx, error))
+	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error) || !flows_of(ctx, error))
 		return NULL;
 	path = path_for(ctx, path, error);
-	if (!path || check_idle(ctx, error) || check_target(path, error))
+	if (!path || check_idle(ctx, error) || check_target(path, error) ||
+		(!forces && check_unloaded(ctx, path, error)))
 		return NULL;
 	struct flow_job *job = job_of(ctx), before = *job;
 	begin(job, path);
@@ -374,7 +338,7 @@ static const char *reason_of(const struct flow_job *job)
 {
 	if (job->state == FLOW_JOB_FAILED)
 		return job->reason.text;
-	return job->loaded.n_refused ? flow_refusal_text(job->loaded.first_error) : NULL;
+	return job->loaded.n_refused ? job->refusal.text : NULL;
 }
 
 json_t *method_flows_job(void *ctx, const json_t *params, struct error *error)

@@ -3,11 +3,14 @@
 #include "api/flows.h"
 
 #include "base/bits.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <rte_cycles.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void add_ended(void *ctx, const struct flow_info *info)
 {
@@ -30,6 +33,11 @@ static struct flow_settings settings_of(const struct config_flow *config, unsign
 	return settings;
 }
 
+static uint64_t memory_bytes(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
 int api_check_flows(const struct config *config, unsigned n_workers, struct error *error)
 {
 	enum { ANY_HZ = 1000000000 };
@@ -39,7 +47,13 @@ int api_check_flows(const struct config *config, unsigned n_workers, struct erro
 	if (!flow)
 		return 0;
 	settings = settings_of(flow, n_workers, ANY_HZ);
-	return flow_check(&settings, error);
+	int err = flow_check(&settings, error);
+	if (err != -ENOMEM || flow_bytes(&settings) > memory_bytes())
+		return err;
+	// A dl3d that runs with this file has a table, too.
+	log_warn("%s, or stop other programs first, such as a dl3d that runs with this file",
+		error->text);
+	return 0;
 }
 
 int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error)
@@ -51,8 +65,8 @@ int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error)
 	struct flow_settings settings = settings_of(config, port_n_workers(ctx->ports), hz);
 	struct flows *flows = calloc(1, sizeof(*flows));
 	if (flows)
-		flows->name = calloc(IFACE_MAX, sizeof(*flows->name));
-	if (!flows || !flows->name) {
+		flows->iface = calloc(IFACE_MAX, sizeof(*flows->iface));
+	if (!flows || !flows->iface) {
 		free(flows);
 		return error_set(error, -ENOMEM, "not enough memory for flows");
 	}
@@ -67,7 +81,7 @@ int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error)
 	if (!flows->table) {
 		flow_learning_close(flows->learning);
 		flow_ended_close(flows->ended);
-		free(flows->name);
+		free(flows->iface);
 		free(flows);
 		return -ENOMEM;
 	}
@@ -88,7 +102,7 @@ void api_close_flows(struct api_ctx *ctx)
 	flow_ended_close(flows->ended);
 	flow_destroy(flows->table);
 	flow_learning_close(flows->learning);
-	free(flows->name);
+	free(flows->iface);
 	free(flows);
 	ctx->flows = NULL;
 }
@@ -132,7 +146,25 @@ void flows_apply(struct api_ctx *ctx, const struct config *next, int fd)
 void flows_find_kept(const struct api_ctx *ctx, struct config_numbers *out)
 {
 	for (unsigned port = 0; ctx->flows && port < PORT_MAX; port++)
-		out->is_kept[port] |= ctx->flows->name[port][0] != '\0';
+		out->is_kept[port] |= ctx->flows->iface[port].n_actions != 0;
+}
+
+const char *flows_iface_kept(const struct api_ctx *ctx, uint16_t iface)
+{
+	const struct flow_iface *used = ctx->flows ? &ctx->flows->iface[iface] : NULL;
+
+	return used && used->n_actions ? used->name : NULL;
+}
+
+void flows_iface_named(struct api_ctx *ctx, uint16_t iface, const char *name)
+{
+	struct flows *flows = ctx->flows;
+
+	if (!flows)
+		return;
+	flows->n_renamed++;
+	if (name && flows->iface[iface].n_actions && strlen(name) < IF_NAMESIZE)
+		snprintf(flows->iface[iface].name, IF_NAMESIZE, "%s", name);
 }
 
 bool flows_poll(struct api_ctx *ctx)

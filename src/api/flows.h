@@ -19,19 +19,26 @@ struct flow_names;
 enum flow_job_state { FLOW_JOB_NONE, FLOW_JOB_RUNNING, FLOW_JOB_DONE, FLOW_JOB_FAILED };
 struct flow_job {
 	uint8_t state; // enum flow_job_state
-	bool is_save, deletes, keeps_counters, is_applying, is_waiting;
+	bool is_save, is_at_start, deletes, keeps_counters, is_applying, is_waiting;
 	char path[CONFIG_PATH_MAX];
 	struct flow_save *save;
 	struct flow_load *load;
-	uint32_t *action; // by number in the file: that in the table, which the job uses
+	uint32_t *action; // by number in the file: that in the table, which the job uses; 0: none
 	uint32_t n_actions, n_resolved;
-	uint16_t *vrf; // by VRF in the file
+	uint16_t *vrf; // by VRF in the file; FLOW_NO_VRF: there is none of its name here
 	struct flow_names *names;
 	uint64_t n_of; // flows to be saved or loaded
 	struct flow_loaded loaded;
 	uint64_t n_saved;
 	uint64_t started_ns, ended_ns;
-	struct error reason;
+	struct error reason;  // why it failed
+	struct error refusal; // why the first flow was refused
+};
+
+// An interface to which actions refer, also after it was removed.
+struct flow_iface {
+	uint32_t n_actions;     // that have it, as their next hop's or as their mirror
+	char name[IF_NAMESIZE]; // the last known one; "": no action has it
 };
 
 struct flows {
@@ -39,17 +46,21 @@ struct flows {
 	bool drops_missing;                // workers read it
 	uint32_t timeout_s[FLOW_TIMEOUTS]; // of the table; in the file there may be fewer
 	bool was_loaded;                   // the file of the configuration, or it need not be
+	char unloaded[CONFIG_PATH_MAX];    // that file, if not all of its flows were loaded
 	struct flow_job job;
 	struct flow_ended *ended;
 	struct flow_learning *learning;
-	char (*name)[IF_NAMESIZE]; // by interface: the last known name of those that actions have
+	struct flow_iface *iface; // by id: those that actions have
+	uint64_t n_renamed;       // changes of names of interfaces
 };
 
 // flow_actions.c
 // Reads {do, via, dev, ...}. 0, or -EINVAL with `error` set. *names is made if it is needed.
 int flow_spec_read(const struct api_ctx *ctx, const json_t *json, struct flow_names **names,
 	struct flow_spec *out, struct error *error);
-// Reads a record of a file of flows.
+// Whether the record of an action is valid, whatever there is here. / Reads one that is: -errno
+// with `error` set if this system does not have what it names.
+int flow_record_check(const uint8_t record[FLOW_RECORD_BYTES], struct error *error);
 int flow_spec_from_record(const struct api_ctx *ctx, const uint8_t record[FLOW_RECORD_BYTES],
 	struct flow_names **names, struct flow_spec *out, struct error *error);
 // The number of the action, which is in use until flow_action_unuse. 0, or -errno with `error` set.
@@ -100,6 +111,13 @@ void flow_job_load_at_start(struct api_ctx *ctx);
 bool flow_job_step(struct api_ctx *ctx);
 void flow_job_close(struct api_ctx *ctx);
 
+// flow_resolve.c: what actions and VRFs of a file that was checked mean here. -errno with `error`
+// set: the file is invalid. / Some actions; to be called until n_resolved is n_actions. / Sets
+// `refusal`, once the first flow was refused.
+int flow_resolve_begin(const struct api_ctx *ctx, struct flow_job *job, struct error *error);
+int flow_resolve_step(struct api_ctx *ctx, struct flow_job *job, struct error *error);
+void flow_resolve_explain(struct api_ctx *ctx, struct flow_job *job);
+
 // flow_ended.c: ended flows. NULL with `error` set. `path`: of the file, "" for none.
 struct flow_ended *flow_ended_open(const char *path, struct error *error);
 void flow_ended_close(struct flow_ended *ended);
@@ -136,7 +154,11 @@ struct flows *flows_of(const struct api_ctx *ctx, struct error *error);
 int flows_prepare(const struct api_ctx *ctx, const struct config *next, int *fd,
 	struct error *error);
 void flows_apply(struct api_ctx *ctx, const struct config *next, int fd);
-// Ports to which actions refer may not give their numbers to others.
+// Interfaces to which actions refer may not give their numbers to others: ports, / any; NULL: none
+// refers to it, otherwise its name.
 void flows_find_kept(const struct api_ctx *ctx, struct config_numbers *out);
+const char *flows_iface_kept(const struct api_ctx *ctx, uint16_t iface);
+// As netlink's iface_named.
+void flows_iface_named(struct api_ctx *ctx, uint16_t iface, const char *name);
 // Ages flows and runs the job; returns whether there is more to do now.
 bool flows_poll(struct api_ctx *ctx);

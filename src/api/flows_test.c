@@ -5,6 +5,7 @@
 #include "api/flows.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/pages.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -502,18 +503,12 @@ static void a_bad_action_changes_nothing(void **state)
 		{3, "\x01", 1, "action 0: bytes that are not used are not 0"},
 		{12, "\x01", 1, "action 0: bytes that are not used are not 0"},
 		{63, "\x01", 1, "action 0: bytes that are not used are not 0"},
-		{24, "lost", 5,
-			"action 0: dev: unknown interface \\\"lost\\\"; 'dl3 show ports' "
-			"lists them"},
 		{24, "0123456789abcdef", 16,
 			"action 0: the name of an interface is not 1 to 15 characters followed by "
 			"zeros"},
 		{30, "x", 1,
 			"action 0: the name of an interface is not 1 to 15 characters followed by "
 			"zeros"},
-		{40, "up\0\0\0", 5,
-			"action 0: mirror: unknown interface \\\"up\\\"; 'dl3 show ports' lists "
-			"them"},
 		{0, "\x80", 1, "action 0: unknown action 0x80"},
 	};
 
@@ -530,6 +525,133 @@ static void a_bad_action_changes_nothing(void **state)
 		check("flows.job", "{}", "done", "0");
 		check("flows", "{}", "actions", "3");
 	}
+}
+
+// Three flows, of which one has the action that is damaged.
+static void only_flows_whose_interface_is_unknown_are_refused(void **state)
+{
+	static const struct {
+		size_t at; // in the record of the first action
+		const char *bytes;
+		size_t n;
+		const char *sentence;
+	} rows[] = {
+		{24, "lost", 5,
+			"\"action 0: dev: unknown interface \\\"lost\\\"; 'dl3 show ports' lists "
+			"them\""},
+		{40, "up\0\0\0", 5,
+			"\"action 0: mirror: unknown interface \\\"up\\\"; 'dl3 show ports' lists "
+			"them\""},
+		{8, "\xc0\x00\x02\x01", 4,
+			"\"action 0: via: 192.0.2.1 is an address of the router itself; expected "
+			"that "
+			"of a neighbour\""},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		api_close_flows(&ctx);
+		open_flows();
+		poll_once();
+		fill();
+		check("flows.save", "{}", "error", "null");
+		wait_for_job("\"done\"");
+		damage(ACTION_AT + rows[i].at, rows[i].bytes, rows[i].n);
+		delete_all();
+		check("flows.load", "{}", "error", "null");
+		wait_for_job("\"done\"");
+		check("flows.job", "{}", "refused", "1");
+		check("flows.job", "{}", "first_refused", "1");
+		check("flows.job", "{}", "done", "3");
+		check("flows.job", "{}", "reason", rows[i].sentence);
+		check("flows.find", "{" KEY(1) "}", "found", "false");
+		check("flows.find", "{" KEY(2) "}", "found", "true");
+		check("flows", "{}", "actions", "2");
+		assert_int_equal(unlink(flows_path), 0);
+	}
+}
+
+// So that nothing is lost: the file has the only copy.
+static void a_file_that_was_not_loaded_at_start_is_not_replaced(void **state)
+{
+	char wanted[512], params[128];
+
+	fill();
+	check("flows.save", "{}", "error", "null");
+	wait_for_job("\"done\"");
+	snprintf(wanted, sizeof(wanted),
+		"\"not all flows of %s could be loaded at start, and saving would replace them; "
+		"expected another \\\"path\\\", or \\\"force\\\": true\"",
+		flows_path);
+	// An unknown interface, an unknown action.
+	for (unsigned i = 0; i < 2; i++) {
+		damage(ACTION_AT + (i ? 0 : 24), i ? "\x44" : "lost", i ? 1 : 5);
+		api_close_flows(&ctx);
+		open_flows();
+		poll_once();
+		wait_for_job(i ? "\"failed\"" : "\"done\"");
+		check("flows.save", "{}", "error", wanted);
+		snprintf(params, sizeof(params), "{\"path\": \"%s\"}", flows_path);
+		check("flows.save", params, "error", wanted);
+		snprintf(params, sizeof(params), "{\"path\": \"%s2\"}", flows_path);
+		check("flows.save", params, "error", "null");
+		wait_for_job("\"done\"");
+	}
+	check("flows.save", "{\"force\": true}", "error", "null");
+	wait_for_job("\"done\"");
+	check("flows.save", "{}", "error", "null");
+	wait_for_job("\"done\"");
+}
+
+// One that is no file of flows at all is not even a job.
+static void a_file_that_cannot_be_opened_at_start_is_not_replaced(void **state)
+{
+	fill();
+	check("flows.save", "{}", "error", "null");
+	wait_for_job("\"done\"");
+	assert_int_equal(truncate(flows_path, 100), 0);
+	api_close_flows(&ctx);
+	open_flows();
+	poll_once();
+	check("flows.job", "{}", "state", "\"none\"");
+	json_t *reply = call("flows.save", "{}");
+	const char *text = json_string_value(json_object_get(reply, "error"));
+	assert_non_null(text);
+	assert_non_null(strstr(text, "could be loaded at start"));
+	json_decref(reply);
+}
+
+static void a_file_with_too_many_vrfs_is_refused(void **state)
+{
+	enum { N = 4096 };
+	char wanted[256];
+	uint8_t header[64], record[64] = {0x80};
+	FILE *to;
+
+	fill();
+	change("{\"op\": \"delete\", " KEY(1) "}, {\"op\": \"delete\", " KEY(
+		       2) "}, {\"op\": \"delete\", " KEY(3) "}",
+		3);
+	check("flows.save", "{}", "error", "null");
+	wait_for_job("\"done\"");
+	to = fopen(flows_path, "r+");
+	assert_int_equal(fread(header, 64, 1, to), 1);
+	uint32_t crc = ~0u;
+	memcpy(header + 12, &(uint32_t){N}, 4);
+	record[4] = 1;
+	strcpy((char *)record + 24, "blue");
+	for (unsigned i = 0; i < N; i++)
+		crc = rte_hash_crc(record, sizeof(record), crc);
+	memcpy(header + 32, &(uint32_t){~crc}, 4);
+	memcpy(header + 60, &(uint32_t){~rte_hash_crc(header, 60, ~0u)}, 4);
+	rewind(to);
+	fwrite(header, 64, 1, to);
+	for (unsigned i = 0; i < N; i++)
+		fwrite(record, sizeof(record), 1, to);
+	assert_int_equal(fclose(to), 0);
+	check("flows.load", "{}", "error", "null");
+	wait_for_job("\"failed\"");
+	snprintf(wanted, sizeof(wanted), "\"%s has more than 4095 records of VRFs\"", flows_path);
+	check("flows.job", "{}", "reason", wanted);
 }
 
 static void a_file_with_other_timeouts_or_vrfs_is_refused(void **state)
@@ -558,8 +680,6 @@ static void a_file_with_other_timeouts_or_vrfs_is_refused(void **state)
 // In the file it is VRF 5; here it is VRF 3.
 static void flows_follow_the_name_of_their_vrf(void **state)
 {
-	char wanted[256];
-
 	ctx.netlink = fake_sync();
 	change("{\"op\": \"add\", " KEY(1) ", \"vrf\": \"blue\", \"action\": {\"do\": \"drop\"}}",
 		1);
@@ -576,14 +696,19 @@ static void flows_follow_the_name_of_their_vrf(void **state)
 	wait_for_job("\"done\"");
 	check("flows.find", "{" KEY(1) ", \"vrf\": \"blue\"}", "found", "true");
 	damage_file(4, 3 * 64 + 24, "red\0", 4);
+	change("{\"op\": \"delete\", " KEY(1) ", \"vrf\": \"blue\"}", 1);
 	check("flows.load", "{}", "error", "null");
-	wait_for_job("\"failed\"");
-	snprintf(wanted, sizeof(wanted),
-		"\"%s: unknown VRF \\\"red\\\": no VRF device in the namespace of the TAP "
-		"interfaces has this name; 'dl3 show mirror' lists them\"",
-		flows_path);
-	check("flows.job", "{}", "reason", wanted);
-	check("flows", "{}", "ipv4.flows", "1");
+	wait_for_job("\"done\"");
+	check_all("flows.job", "{}",
+		(struct wanted[]){
+			{"refused", "1"},
+			{"first_refused", "1"},
+			{"reason",
+				"\"unknown VRF \\\"red\\\": no VRF device in the namespace of "
+				"the TAP interfaces has this name; 'dl3 show mirror' lists them\""},
+			{NULL, NULL},
+		});
+	check("flows", "{}", "ipv4.flows", "0");
 	ctx.netlink = NULL;
 }
 
@@ -776,6 +901,24 @@ static void a_reload_that_fails_keeps_all_settings(void **state)
 	check("flows", "{}", "timeouts_s", "[30, 300]");
 }
 
+static void the_number_of_an_interface_is_kept_while_actions_have_it(void **state)
+{
+	assert_null(flows_iface_kept(&ctx, 0));
+	change(ADD(1, VIA) ", " ADD(2, VIA), 2);
+	assert_string_equal(flows_iface_kept(&ctx, 0), "left");
+	assert_string_equal(flows_iface_kept(&ctx, 1), "right"); // mirrors
+	flows_iface_named(&ctx, 0, "renamed");
+	assert_string_equal(flows_iface_kept(&ctx, 0), "renamed");
+	flows_iface_named(&ctx, 0, NULL);
+	change("{\"op\": \"delete\", " KEY(1) "}", 1);
+	poll_once();
+	assert_string_equal(flows_iface_kept(&ctx, 0), "renamed");
+	change("{\"op\": \"delete\", " KEY(2) "}", 1);
+	wait_for("flows", "{}", "actions", "0");
+	assert_null(flows_iface_kept(&ctx, 0));
+	assert_null(flows_iface_kept(&ctx, 1));
+}
+
 // Its number is not given to another port, so that the flow cannot lead there.
 static void a_port_that_is_removed_and_comes_back(void **state)
 {
@@ -795,6 +938,28 @@ static void a_port_that_is_removed_and_comes_back(void **state)
 	check("reload", "{}", "error", "null");
 	check("flows.find", "{" KEY(1) "}", "flow.action.dev", "\"left\"");
 	assert_false(config_ports(ctx.config)->ports[0].is_removed);
+}
+
+// It may be the table of a dl3d which runs with this file: a warning.
+static void memory_that_others_have_is_no_mistake_of_the_file(void **state)
+{
+	const uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	const uint64_t wanted = (all + pages_available()) / 2;
+	const unsigned n_workers = MIN_OF(wanted / (FLOW_MAX * 16ull) + 1, 128ull);
+	const uint64_t n_flows = wanted / (37 + 16 * n_workers);
+	struct config *config;
+	struct error error = {""};
+	char text[512];
+
+	if (n_flows > FLOW_MAX || wanted <= pages_available() + (64 << 20))
+		skip(); // a machine with more memory than a table can have, or without other
+		        // programs
+	snprintf(text, sizeof(text), PORTS "flow: {ipv4: %llu}\n", (unsigned long long)n_flows);
+	write_file(text);
+	assert_int_equal(config_load(&config, file, &error), 0);
+	assert_int_equal(api_check_flows(config, n_workers, &error), 0);
+	assert_non_null(strstr(error.text, " of memory are available"));
+	config_free(config);
 }
 
 static void memory_that_is_short_is_told_before_anything_starts(void **state)
@@ -826,6 +991,10 @@ int main(void)
 		TEST(loads_the_file_when_it_starts),
 		TEST(without_a_file_nothing_is_loaded_at_start),
 		TEST(a_bad_action_changes_nothing),
+		TEST(only_flows_whose_interface_is_unknown_are_refused),
+		TEST(a_file_that_was_not_loaded_at_start_is_not_replaced),
+		TEST(a_file_that_cannot_be_opened_at_start_is_not_replaced),
+		TEST(a_file_with_too_many_vrfs_is_refused),
 		TEST(a_file_with_other_timeouts_or_vrfs_is_refused),
 		TEST(flows_follow_the_name_of_their_vrf),
 		TEST(paths_are_checked),
@@ -838,8 +1007,10 @@ int main(void)
 			make_ctx_with_ended_file, close_ctx),
 		TEST(a_reload_keeps_flows_and_their_next_hops),
 		TEST(a_reload_that_fails_keeps_all_settings),
+		TEST(the_number_of_an_interface_is_kept_while_actions_have_it),
 		TEST(a_port_that_is_removed_and_comes_back),
 		TEST(memory_that_is_short_is_told_before_anything_starts),
+		TEST(memory_that_others_have_is_no_mistake_of_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

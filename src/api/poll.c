@@ -20,9 +20,15 @@ static bool is_vrf_used(void *ctx_, uint16_t vrf)
 	return ctx->flows && flow_vrf_used(ctx->flows->table, vrf);
 }
 
+static const char *iface_kept(void *ctx, uint16_t iface)
+{
+	return flows_iface_kept(ctx, iface);
+}
+
 static void iface_named(void *ctx, uint16_t iface, const char *name)
 {
 	acls_iface_named(ctx, iface, name);
+	flows_iface_named(ctx, iface, name);
 }
 
 int api_follow(struct api_ctx *ctx, struct error *error)
@@ -32,6 +38,7 @@ int api_follow(struct api_ctx *ctx, struct error *error)
 		.taps = ctx->taps,
 		.n_ports = config_ports(ctx->config)->n_ports,
 		.is_vrf_used = is_vrf_used,
+		.iface_kept = iface_kept,
 		.iface_named = iface_named,
 		.arg = ctx};
 

@@ -223,25 +223,27 @@ __attribute__((noinline)) void burst_drop_judged(struct worker *w, const struct 
 	stop_one(w, b, i, verdict);
 }
 
-// The verdict of the packet of a burst of one.
-static enum verdict judge_both(struct worker *w, const struct acl_view *view, struct burst *one,
-	enum verdict verdict)
+// The verdict of the packet of a burst of one, as the steps acl_in, flow and acl_out would give it.
+static enum verdict judge_linuxs(struct worker *w, struct burst *one, enum verdict verdict)
 {
-	struct acl_verdicts verdicts;
+	const struct acl_view *view = w->acls ? acl_live_view(w->acls) : NULL;
+	struct acl_verdicts verdicts = {.stopped = 0};
 
-	acl_judge(w, view, one, ACL_IN, &verdicts);
+	if (view)
+		acl_judge(w, view, one, ACL_IN, &verdicts);
 	if (verdicts.stopped && verdicts.verdict[0] != VERDICT_ACL_PUNTED)
 		return verdicts.verdict[0];
-	if (judge_is_for_router(fib_verdict_load(one->view, one->hop[0])))
+	if (w->flows && !verdicts.stopped)
+		verdict = datapath_flow_linuxs(w, one, verdict);
+	if (!view || verdict == VERDICT_FLOW_DROPPED || verdict == VERDICT_FLOW_MISSING ||
+		judge_is_for_router(fib_verdict_load(one->view, one->hop[0])))
 		return verdict;
 	return judge_out(w, view, one, 0, verdict);
 }
 
 void acl_stop_linuxs(struct worker *w, struct burst *one, enum verdict verdict)
 {
-	const struct acl_view *view = acl_live_view(w->acls);
-
-	stop_one(w, one, 0, view ? judge_both(w, view, one, verdict) : verdict);
+	stop_one(w, one, 0, judge_linuxs(w, one, verdict));
 }
 
 static enum verdict judge_local(struct worker *w, const struct acl_list *list,

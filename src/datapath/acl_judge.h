@@ -14,8 +14,8 @@ struct acl_verdicts {
 // hops lead; counts them, and sets marks and mirrors of those that may pass. `view` is not NULL.
 void acl_judge(struct worker *w, const struct acl_view *view, struct burst *b,
 	enum acl_direction direction, struct acl_verdicts *out);
-// Drops or punts the packet of a burst of one, whose lookup is done: Linux would get it with this
-// verdict, and forward it, so the lists of both of its interfaces judge it first.
+// Drops or punts the packet of a burst of one, whose lookups are done: Linux would get it with this
+// verdict, and forward it, so the lists of both of its interfaces and its flow judge it first.
 void acl_stop_linuxs(struct worker *w, struct burst *one, enum verdict verdict);
 // Drops or punts the packet of a burst of one without a lookup: Linux gets it with this verdict,
 // and takes it for itself, so rules with `local` of its input interface judge it first.

@@ -88,6 +88,19 @@ static __attribute__((noinline)) void stop(struct worker *w, struct burst *b, ui
 	burst_keep(b, ~stopped);
 }
 
+enum verdict datapath_flow_linuxs(const struct worker *w, const struct burst *one,
+	enum verdict verdict)
+{
+	const bool drops_missing = __atomic_load_n(w->drops_missing, __ATOMIC_RELAXED);
+
+	if (!(one->flow_mask & 1))
+		return drops_missing && find_missing(one) ? VERDICT_FLOW_MISSING : verdict;
+	const uint8_t effect = w->flows->actions[one->action[0]].effect;
+	flow_count_packet(w->flows->count[w->io->id], one->flow[0], one->length[0],
+		flow_tick(w->flows, rte_rdtsc()));
+	return effect == FLOW_DROP || effect == FLOW_PUNT ? verdict_of(w, one, 0) : verdict;
+}
+
 void datapath_flow(struct worker *w, struct burst *b)
 {
 	uint64_t stopped = count_and_act(w, b);

@@ -450,6 +450,79 @@ static void long_chains_have_no_flow(void **state)
 		}
 }
 
+// A packet with IPv4 options, or a hop-by-hop header.
+static struct bytes with_options(const char *dst)
+{
+	enum { AT4 = WIRE_ETHER_BYTES + WIRE_IP4_BYTES, AT6 = WIRE_ETHER_BYTES + WIRE_IP6_BYTES };
+	static const uint8_t hop_by_hop[8] = {WIRE_PROTO_UDP, 0, 1, 4};
+	struct bytes frame = frame_to(0, dst);
+	const bool is_ip6 = strchr(dst, ':');
+	const unsigned n = is_ip6 ? sizeof(hop_by_hop) : 4, at = is_ip6 ? AT6 : AT4;
+
+	memmove(frame.at + at + n, frame.at + at, frame.n - at);
+	frame.n += n;
+	if (is_ip6) {
+		memcpy(frame.at + at, hop_by_hop, n);
+		frame.at[20] = WIRE_PROTO_HOP_BY_HOP;
+		frame.at[19] += n;
+		return frame;
+	}
+	memset(frame.at + at, 1, n);
+	frame.at[14] = 0x46;
+	frame.at[17] += n;
+	frame_mend(&frame);
+	return frame;
+}
+
+// Linux would forward them by its routes.
+static void packets_with_options_obey_their_flow(void **state)
+{
+	static const uint8_t as_before[] = {VERDICT_IP4_OPTIONS, VERDICT_IP6_HOP_BY_HOP};
+
+	for (unsigned v = 0; v < FLOWS_CASES; v++)
+		for (unsigned i = 0; i < ARRAY_LEN(dsts); i++) {
+			const struct flow_tuple tuple = flows_tuple(dsts[i]);
+			struct bytes frame = with_options(dsts[i]);
+
+			flows_reset(v);
+			flows_set(&tuple, flows_do(FLOW_DROP));
+			fake_receive(0, &frame);
+			fake_run();
+			assert_int_equal(fake.stat.verdict[VERDICT_FLOW_DROPPED], 1);
+			flows_set(&tuple, flows_do(FLOW_PUNT));
+			fake_receive(0, &frame);
+			fake_run();
+			assert_int_equal(fake.stat.handed[VERDICT_FLOW_PUNTED], 1);
+			flows_set(&tuple, flows_to(3));
+			fake_receive(0, &frame);
+			fake_run();
+			assert_int_equal(fake.stat.handed[as_before[i]], 1);
+			flows_expect(&tuple, 3, 3 * frame.n);
+			flows_delete(&tuple);
+			fake_receive(0, &frame);
+			fake_run();
+			assert_int_equal(fake.stat.handed[as_before[i]], 2);
+			flows_drop_missing(true);
+			fake_receive(0, &frame);
+			fake_run();
+			assert_int_equal(fake.stat.verdict[VERDICT_FLOW_MISSING], 1);
+		}
+}
+
+// What is for the router itself is not missing.
+static void options_to_the_router_need_no_flow(void **state)
+{
+	struct bytes frame = with_options("224.1.1.1");
+
+	for (unsigned v = 0; v < FLOWS_CASES; v++) {
+		flows_reset(v);
+		flows_drop_missing(true);
+		fake_receive(0, &frame);
+		fake_run();
+		assert_int_equal(fake.stat.handed[VERDICT_IP4_OPTIONS], 1);
+	}
+}
+
 static void without_flows_of_a_family_none_is_found(void **state)
 {
 	const struct flow_settings only6 = {.max6 = 10, .n_workers = 1, .hz = 2000000000};
@@ -514,6 +587,8 @@ int main(void)
 		cmocka_unit_test(messages_have_flows),
 		cmocka_unit_test(keys_are_in_the_first_buffer),
 		cmocka_unit_test(long_chains_have_no_flow),
+		cmocka_unit_test(packets_with_options_obey_their_flow),
+		cmocka_unit_test(options_to_the_router_need_no_flow),
 		cmocka_unit_test(without_flows_of_a_family_none_is_found),
 		cmocka_unit_test(cycles_are_told_under_enabled_steps),
 	};

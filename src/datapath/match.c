@@ -7,7 +7,6 @@
 #include <endian.h>
 #include <netinet/in.h>
 
-enum { LAYER4_OF_IP4 = WIRE_ETHER_BYTES + WIRE_IP4_BYTES };
 enum { KEY4_AT = WIRE_ETHER_BYTES + offsetof(struct wire_ip4, ttl), PORTS_BYTES = 4 };
 
 static inline bool has_ports(uint8_t proto)
@@ -75,11 +74,13 @@ static __attribute__((noinline)) bool make_key4(const struct burst *b, uint16_t 
 	const struct wire_ip4 *ip = (const void *)(frame + WIRE_ETHER_BYTES);
 	const unsigned end = MIN_OF(burst_contiguous_bytes(b, i),
 		WIRE_ETHER_BYTES + be16toh(ip->total_length_be));
+	const unsigned layer4 = WIRE_ETHER_BYTES + wire_ip4_header_bytes(ip);
 	struct ports ports;
 
 	*key = (struct flow_key4){0};
-	if (is_fragment4(ip) || !read_ports(&ports, ip->protocol, ip->protocol == WIRE_PROTO_ICMP4,
-					frame + LAYER4_OF_IP4, end - LAYER4_OF_IP4))
+	if (is_fragment4(ip) || layer4 > end ||
+		!read_ports(&ports, ip->protocol, ip->protocol == WIRE_PROTO_ICMP4, frame + layer4,
+			end - layer4))
 		return false;
 	*key = (struct flow_key4){.kind = flow_kind4(burst_vrf(b, i), ip->protocol),
 		.src_be = load32(ip->src),
@@ -212,22 +213,28 @@ static inline struct flow_lookup *lookup_of(struct poll_flows *flows, const stru
 	return b->is_ip6 ? &flows->lookup6 : &flows->lookup4;
 }
 
-static inline void begin(struct worker *w, struct poll_flows *flows, const struct burst *b)
+// The keys are there, except those of the packets that have none.
+static inline void start(struct worker *w, struct poll_flows *flows, const struct burst *b,
+	uint64_t keyless)
 {
 	struct flow_lookup *lookup = lookup_of(flows, b);
-	uint64_t keyless;
 
 	lookup->n = b->n;
 	lookup->count = w->flows->count[w->io->id];
 	if (b->is_ip6) {
-		keyless = flows->keyless6 = make_keys6(b, flows->key6);
+		flows->keyless6 = keyless;
 		flow_lookup6_begin(w->flows, flows->key6, lookup);
 	} else {
-		keyless = flows->keyless4 = make_keys4(b, flows->key4);
+		flows->keyless4 = keyless;
 		flow_lookup4_begin(w->flows, flows->key4, lookup);
 	}
 	if (unlikely(keyless))
 		count_fragments(w, b, keyless);
+}
+
+static inline void begin(struct worker *w, struct poll_flows *flows, const struct burst *b)
+{
+	start(w, flows, b, b->is_ip6 ? make_keys6(b, flows->key6) : make_keys4(b, flows->key4));
 }
 
 static inline void go_on(struct worker *w, struct poll_flows *flows, const struct burst *b)
@@ -300,6 +307,18 @@ void datapath_match(struct worker *w, struct burst *b)
 	begin(w, flows, b);
 	go_on(w, flows, b);
 	end(w, flows, b);
+}
+
+void datapath_match_linuxs(struct worker *w, struct burst *one)
+{
+	struct poll_flows *flows = w->poll->flows;
+
+	one->linux_mask = 1; // so that its hop is that of the route
+	start(w, flows, one,
+		one->is_ip6 ? !make_key6(one, 0, &flows->key6[0])
+			    : !make_key4(one, 0, &flows->key4[0]));
+	go_on(w, flows, one);
+	end(w, flows, one);
 }
 
 void datapath_match_begin(struct worker *w, struct poll *p)

@@ -223,13 +223,20 @@ static void take_vlan(const struct parse *p, struct burst *b, const struct arriv
 	          (flags.is_strict || flags.is_loose ? BURST_RPF : 0);
 }
 
+// Bytes of a packet without its tags, and without a trailer beyond the padding.
+static uint32_t packet_length(const struct arrival *a)
+{
+	const uint32_t longest = MAX_OF(reported_length(a->frame), (uint32_t)PADDED_BYTES);
+
+	return MIN_OF(a->mbuf->pkt_len - tag_bytes(a), longest);
+}
+
 // Appends a valid packet of any kind: it may have tags, which end at `frame` + 12, several
 // segments, or a trailer.
 static void take_any(struct parse *p, const struct arrival *a)
 {
-	const uint32_t longest = MAX_OF(reported_length(a->frame), (uint32_t)PADDED_BYTES);
 	const uint32_t received = a->mbuf->pkt_len - tag_bytes(a);
-	const uint32_t length = MIN_OF(received, longest);
+	const uint32_t length = packet_length(a);
 	const bool is_ip4 = a->frame[12] == 0x08;
 	struct burst *b = is_ip4 ? &p->w->poll->ip4 : &p->w->poll->ip6;
 
@@ -243,7 +250,7 @@ static void take_any(struct parse *p, const struct arrival *a)
 		take_vlan(p, b, a);
 }
 
-// How access lists judge a packet that Linux gets from here.
+// How access lists and flows judge a packet that Linux gets from here.
 enum judging { NOT_JUDGED, JUDGED_BY_ROUTE, JUDGED_LOCAL };
 
 // Whether the headers of an IP packet are there and in order: faults are found in the order of enum
@@ -258,7 +265,9 @@ static bool is_sound(enum wire_fault fault)
 static enum judging judging_of(const struct worker *w, const struct arrival *a,
 	enum verdict verdict)
 {
-	if (!w->acls || !w->tap || !is_sound(a->fault) || !acl_live_view(w->acls))
+	const bool has_acls = w->acls && acl_live_view(w->acls);
+
+	if (!w->tap || !is_sound(a->fault) || (!has_acls && !w->flows))
 		return NOT_JUDGED;
 	switch (verdict) {
 	case VERDICT_IP4_OPTIONS:
@@ -268,13 +277,13 @@ static enum judging judging_of(const struct worker *w, const struct arrival *a,
 	case VERDICT_MAC_GROUP:
 	case VERDICT_LOCAL:
 	case VERDICT_MULTICAST:
-		return JUDGED_LOCAL;
+		return has_acls ? JUDGED_LOCAL : NOT_JUDGED;
 	default:
 		return NOT_JUDGED;
 	}
 }
 
-// The lists of its interfaces judge it as they do a burst of this packet alone.
+// The lists of its interfaces and its flow judge it as they do a burst of this packet alone.
 static __attribute__((noinline)) void stop_judged(const struct parse *p, const struct arrival *a,
 	enum verdict verdict, enum judging judging)
 {
@@ -286,7 +295,7 @@ static __attribute__((noinline)) void stop_judged(const struct parse *p, const s
 		.sources = p->view->sources,
 		.iif = {a->id},
 		.vrf = {a->iface.vrf}};
-	const uint32_t length = a->mbuf->pkt_len - tag_bytes(a);
+	const uint32_t length = packet_length(a);
 
 	one.has = BURST_PACKETS | (a->mbuf->nb_segs > 1 ? BURST_SEGMENTS : 0);
 	if (one.is_ip6)
@@ -297,6 +306,8 @@ static __attribute__((noinline)) void stop_judged(const struct parse *p, const s
 		acl_stop_local(p->w, &one, verdict);
 		return;
 	}
+	if (p->w->flows)
+		datapath_match_linuxs(p->w, &one);
 	datapath_lookup(p->w, &one);
 	acl_stop_linuxs(p->w, &one, verdict);
 }

@@ -26,6 +26,11 @@ void datapath_match_end(struct worker *w, struct poll *p);
 // Sets family and key of packet i, before anything is written to it. False: it has no key. Part of
 // match.
 bool datapath_match_key(const struct burst *b, uint16_t i, struct flow_unknown *unknown);
+// Looks up the flow of the packet of a burst of one that Linux would get: before its route. /
+// Counts it for its flow; returns `verdict`, or that of the flow, or of the lack of one.
+void datapath_match_linuxs(struct worker *w, struct burst *one);
+enum verdict datapath_flow_linuxs(const struct worker *w, const struct burst *one,
+	enum verdict verdict);
 // Tells the control thread of the packets in `mask`, at least one, from which flows may be learnt;
 // part of learn, and of flow for packets that it drops.
 void datapath_learn_from(struct worker *w, const struct burst *b, uint64_t mask);

@@ -243,6 +243,29 @@ static void what_does_not_fit_is_refused_and_counted(void **state)
 	flow_destroy(other);
 }
 
+static void flows_without_an_action_here_are_refused_one_by_one(void **state)
+{
+	struct flow_table *table = filled(3000, 3000), *other = filled(0, 3000);
+	struct error error;
+	uint32_t n;
+
+	save(table, TESTING_HZ);
+	struct flow_load *loading = flow_load_open(open(path, O_RDONLY), path, &error);
+	assert_int_equal(check_all(loading, &error), 0);
+	uint8_t(*record)[FLOW_RECORD_BYTES] = (void *)flow_load_actions(loading, &n);
+	memset(record[1], 0, sizeof(record[1])); // as the caller would: apply_all gives it 0
+	assert_int_equal(apply_all(loading, other, 0, &error), 0);
+	const struct flow_loaded loaded = flow_load_result(loading);
+	assert_int_equal(loaded.n_applied + loaded.n_refused, 3000);
+	assert_in_range(loaded.n_refused, 3000 / N_ACTIONS / 2, 3000 / N_ACTIONS * 2);
+	assert_int_equal(loaded.first_error, -ENODEV);
+	assert_int_equal(loaded.refused_action, 1);
+	assert_in_range(loaded.first_refused, 2, 3000);
+	flow_load_close(loading);
+	flow_destroy(table);
+	flow_destroy(other);
+}
+
 // A file of three flows and two actions in memory.
 enum { SMALL_FLOWS = 3, SMALL_ACTIONS = 2 };
 struct small {
@@ -657,6 +680,7 @@ int main(void)
 		cmocka_unit_test(flows_do_not_age_by_the_time_that_saving_took),
 		cmocka_unit_test(an_empty_table_is_saved_and_loaded),
 		cmocka_unit_test(what_does_not_fit_is_refused_and_counted),
+		cmocka_unit_test(flows_without_an_action_here_are_refused_one_by_one),
 		cmocka_unit_test(a_file_that_is_damaged_in_any_byte_is_refused),
 		cmocka_unit_test(a_file_that_is_cut_off_or_longer_is_refused),
 		cmocka_unit_test(flows_that_cannot_be_are_refused),

@@ -23,6 +23,7 @@ enum {
 	FLOW_MAX_CARRIES = 1 << 18, // counters, by flow and worker, of 2^39 packets or more
 	FLOW_MAX_LASTS_MS = 4 * 86400 * 1000, // longest timeout, and latest end
 	FLOW_RECORD_BYTES = 64,               // of a file
+	FLOW_NO_VRF = UINT16_MAX,
 };
 static const uint64_t FLOW_MAX_PACKETS = UINT64_MAX >> 2; // that a flow may start with
 
@@ -219,11 +220,14 @@ const void *flow_load_actions(const struct flow_load *load, uint32_t *n);
 bool flow_load_has_vrf(const struct flow_load *load, uint16_t vrf);
 
 struct flow_load_options {
-	const uint32_t *action; // by number of its record: the action that flows get
-	const uint16_t *vrf;    // by VRF of the file: the VRF that flows get; NULL: the same
-	bool deletes;           // the flows of the file, whatever their actions are
-	uint64_t wall_ms;       // since 1970, for flows that have aged since they were saved
-	bool keeps_counters;    // new flows start with the packets and bytes of the file
+	// By number of its record: the action that flows get; 0: they are refused (-ENODEV).
+	const uint32_t *action;
+	// By VRF of the file: the VRF that flows get; FLOW_NO_VRF: they are refused (-ENXIO). NULL:
+	// the same.
+	const uint16_t *vrf;
+	bool deletes;        // the flows of the file, whatever their actions are
+	uint64_t wall_ms;    // since 1970, for flows that have aged since they were saved
+	bool keeps_counters; // new flows start with the packets and bytes of the file
 };
 int flow_load_apply(struct flow_load *load, struct flow_table *table,
 	const struct flow_load_options *options, uint64_t now, struct error *error);
@@ -233,8 +237,10 @@ struct flow_loaded {
 	uint32_t max_action;  // the highest number of an action that a flow has
 	unsigned max_timeout; // the highest number of an idle timeout that a flow has
 	uint64_t n_applied, n_refused;
-	uint64_t first_refused; // its number, from 1 on; 0: none
-	int first_error;        // as in flow_change()
+	uint64_t first_refused;  // its number, from 1 on; 0: none
+	int first_error;         // as in flow_change(), or -ENODEV, -ENXIO
+	uint32_t refused_action; // of the first one refused, if that was -ENODEV
+	uint16_t refused_vrf;    // the same, if that was -ENXIO
 };
 // Whether a file begins as a file of flows does; it may be another one or damaged.
 bool flow_file_begins(int fd);

@@ -26,6 +26,7 @@ struct flow_load {
 	uint8_t (*action)[FILE_RECORD_BYTES];
 	struct file_flow record[SLICE_FLOWS];
 	struct flow_change change[SLICE_FLOWS];
+	uint16_t at[SLICE_FLOWS]; // of a change: the place of its flow in the slice
 	int result[SLICE_FLOWS];
 };
 
@@ -134,13 +135,17 @@ static int check_actions(struct flow_load *load, struct error *error)
 	return 0;
 }
 
+static uint16_t vrf_of(const struct flow_key *key)
+{
+	return key->family == 6 ? key->six.vrf : flow_kind4_vrf(key->four.kind);
+}
+
 static void note(struct flow_load *load, const struct flow_change *change)
 {
 	struct flow_loaded *loaded = &load->loaded;
-	const bool is6 = change->key.family == 6;
-	const uint16_t vrf = is6 ? change->key.six.vrf : flow_kind4_vrf(change->key.four.kind);
+	const uint16_t vrf = vrf_of(&change->key);
 
-	*(is6 ? &loaded->n6 : &loaded->n4) += 1;
+	*(change->key.family == 6 ? &loaded->n6 : &loaded->n4) += 1;
 	loaded->max_action = MAX_OF(loaded->max_action, change->action);
 	if (change->life != FLOW_FIXED_END)
 		loaded->max_timeout = MAX_OF(loaded->max_timeout, (unsigned)change->life);
@@ -197,6 +202,14 @@ static void set_vrf(struct flow_key *key, const uint16_t vrf[])
 			flow_kind4_proto(key->four.kind));
 }
 
+// Why the flow cannot be applied here; 0: it can.
+static int reason_against(const struct flow_change *change, const struct flow_load_options *options)
+{
+	if (options->vrf && options->vrf[vrf_of(&change->key)] == FLOW_NO_VRF)
+		return -ENXIO;
+	return options->deletes || options->action[change->action] ? 0 : -ENODEV;
+}
+
 // The change as it is to be applied.
 static void prepare(struct flow_change *change, const struct flow_load_options *options,
 	uint64_t passed_ms)
@@ -213,28 +226,56 @@ static void prepare(struct flow_change *change, const struct flow_load_options *
 		change->packets = change->bytes = 0;
 }
 
-static void note_results(struct flow_load *load, unsigned n)
+// `at`: its place in the slice.
+static void note_refusal(struct flow_load *load, unsigned at, int reason,
+	const struct flow_change *change)
 {
 	struct flow_loaded *loaded = &load->loaded;
+	const uint64_t number = load->applied + at + 1;
+
+	if (loaded->n_refused++ && loaded->first_refused < number)
+		return;
+	loaded->first_refused = number;
+	loaded->first_error = reason;
+	loaded->refused_action = change->action;
+	loaded->refused_vrf = vrf_of(&change->key);
+}
+
+// Prepares what can be applied, and closes the gaps; returns how many those are.
+static unsigned prepare_slice(struct flow_load *load, unsigned n,
+	const struct flow_load_options *options)
+{
+	const uint64_t passed_ms = options->wall_ms > load->saved_ms && load->saved_ms
+	                                   ? options->wall_ms - load->saved_ms
+	                                   : 0;
+	unsigned n_left = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		loaded->n_applied += !load->result[i];
-		if (!load->result[i])
+		struct flow_change *change = &load->change[i];
+		const int reason = reason_against(change, options);
+		if (reason) {
+			note_refusal(load, i, reason, change);
 			continue;
-		if (!loaded->n_refused++) {
-			loaded->first_refused = load->applied + i + 1;
-			loaded->first_error = load->result[i];
 		}
+		prepare(change, options, passed_ms);
+		load->at[n_left] = i;
+		load->change[n_left++] = *change;
 	}
+	return n_left;
+}
+
+static void note_results(struct flow_load *load, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (load->result[i])
+			note_refusal(load, load->at[i], load->result[i], &load->change[i]);
+		else
+			load->loaded.n_applied++;
 }
 
 int flow_load_apply(struct flow_load *load, struct flow_table *table,
 	const struct flow_load_options *options, uint64_t now, struct error *error)
 {
-	const uint64_t passed_ms = options->wall_ms > load->saved_ms && load->saved_ms
-	                                   ? options->wall_ms - load->saved_ms
-	                                   : 0;
-
 	if (!load->is_checked)
 		return error_set(error, -EINVAL, "%s has not been checked", load->name);
 	int n = read_slice(load, load->applied, error);
@@ -245,10 +286,9 @@ int flow_load_apply(struct flow_load *load, struct flow_table *table,
 			(unsigned long long)load->loaded.n_applied);
 	if (n < 0)
 		return n;
-	for (int i = 0; i < n; i++)
-		prepare(&load->change[i], options, passed_ms);
-	flow_change(table, load->change, n, now, load->result);
-	note_results(load, n);
+	const unsigned n_left = prepare_slice(load, n, options);
+	flow_change(table, load->change, n_left, now, load->result);
+	note_results(load, n_left);
 	load->applied += n;
 	return load->applied < load->n_flows;
 }

@@ -22,6 +22,14 @@ static void tell_name(const struct ifaces *ifaces, uint16_t id, const char *name
 		settings->iface_named(settings->arg, id, name);
 }
 
+// The name for which something else has the id; NULL: nothing has it.
+static const char *kept_name(const struct ifaces *ifaces, uint16_t id)
+{
+	const struct mirror_settings *settings = &ifaces->mirror->settings;
+
+	return settings->iface_kept ? settings->iface_kept(settings->arg, id) : NULL;
+}
+
 void assign_take_back(struct ifaces *ifaces, struct interface *one)
 {
 	struct fib *fib = ifaces->mirror->settings.fib;
@@ -30,7 +38,7 @@ void assign_take_back(struct ifaces *ifaces, struct interface *one)
 	if (id == IFACE_NONE)
 		return;
 	one->id = IFACE_NONE;
-	iface_ids_give_up(&ifaces->ids, id);
+	iface_ids_give_up(&ifaces->ids, id, kept_name(ifaces, id) != NULL);
 	if (id >= ifaces->ids.n_ports)
 		fib_iface_delete(fib, id);
 	tell_name(ifaces, id, NULL);
@@ -80,10 +88,25 @@ static void take_back_ids(struct ifaces *ifaces)
 	}
 }
 
+// Its former id if something else still has that.
+static uint16_t take_id(struct ifaces *ifaces, const struct interface *one)
+{
+	struct iface_ids *ids = &ifaces->ids;
+
+	for (unsigned id = ids->n_ports; ids->n_kept && id < ids->end; id++) {
+		if (!iface_ids_keeps(ids, id))
+			continue;
+		const char *name = kept_name(ifaces, id);
+		if (name && !strcmp(name, one->iface.name))
+			return iface_ids_take_kept(ids, id, one->ifindex);
+	}
+	return iface_ids_take(ids, one->ifindex);
+}
+
 static void give_id(struct ifaces *ifaces, struct interface *one, const struct iface_verdict *found)
 {
 	if (found->iface.n_tags) {
-		one->id = iface_ids_take(&ifaces->ids, one->ifindex);
+		one->id = take_id(ifaces, one);
 	} else {
 		one->id = found->iface.port;
 		ifaces->ids.ifindex[one->id] = one->ifindex;
@@ -224,8 +247,19 @@ void ifaces_flush(struct ifaces *ifaces)
 	taps_follow_filters(ifaces);
 }
 
+// Ids that nothing has any more are free for all.
+static void give_up_kept(struct ifaces *ifaces)
+{
+	struct iface_ids *ids = &ifaces->ids;
+
+	for (unsigned id = ids->n_ports; ids->n_kept && id < ids->end; id++)
+		if (iface_ids_keeps(ids, id) && !kept_name(ifaces, id))
+			iface_ids_give_up(ids, id, false);
+}
+
 bool ifaces_settled(struct ifaces *ifaces)
 {
+	give_up_kept(ifaces);
 	ifaces->is_dirty |= iface_ids_settled(&ifaces->ids);
 	vrfs_settled(ifaces);
 	return ifaces->is_dirty;
@@ -233,7 +267,8 @@ bool ifaces_settled(struct ifaces *ifaces)
 
 // State of each fib interface id.
 
-enum { ID_FREE, ID_USED, ID_RESTS };
+// ID_KEPT: something else, such as flows, has it for an interface of its name, which gets it back.
+enum { ID_FREE, ID_USED, ID_RESTS, ID_RESTS_KEPT, ID_KEPT };
 
 void iface_ids_open(struct iface_ids *ids, unsigned n_ports)
 {
@@ -258,11 +293,31 @@ uint16_t iface_ids_take(struct iface_ids *ids, int ifindex)
 	return IFACE_NONE;
 }
 
-void iface_ids_give_up(struct iface_ids *ids, uint16_t id)
+bool iface_ids_keeps(const struct iface_ids *ids, uint16_t id)
+{
+	return ids->state[id] == ID_KEPT || ids->state[id] == ID_RESTS_KEPT;
+}
+
+uint16_t iface_ids_take_kept(struct iface_ids *ids, uint16_t id, int ifindex)
+{
+	if (ids->state[id] != ID_KEPT) {
+		ids->lacked = true; // it does not rest for long
+		return IFACE_NONE;
+	}
+	ids->state[id] = ID_USED;
+	ids->ifindex[id] = ifindex;
+	ids->n_kept--;
+	return id;
+}
+
+void iface_ids_give_up(struct iface_ids *ids, uint16_t id, bool is_kept)
 {
 	ids->ifindex[id] = 0;
-	if (id >= ids->n_ports)
-		ids->state[id] = ID_RESTS;
+	if (id < ids->n_ports)
+		return;
+	ids->n_kept -= iface_ids_keeps(ids, id);
+	ids->n_kept += is_kept;
+	ids->state[id] = is_kept ? ID_RESTS_KEPT : ID_RESTS;
 }
 
 bool iface_ids_settled(struct iface_ids *ids)
@@ -270,185 +325,10 @@ bool iface_ids_settled(struct iface_ids *ids)
 	bool were_lacked = false;
 
 	for (unsigned id = ids->n_ports; id < ids->end; id++)
-		if (ids->state[id] == ID_RESTS) {
-			ids->state[id] = ID_FREE;
+		if (ids->state[id] == ID_RESTS || ids->state[id] == ID_RESTS_KEPT) {
+			ids->state[id] = ids->state[id] == ID_RESTS ? ID_FREE : ID_KEPT;
 			were_lacked = ids->lacked;
 		}
 	ids->lacked &= !were_lacked;
 	return were_lacked;
-}
-
-// Tables of VRF devices and their ids.
-
-enum { TABLE_DEFAULT = 253, TABLE_MAIN = 254, TABLE_LOCAL = 255 };
-
-static bool is_vrf(const struct interface *one)
-{
-	return one->is_known && !strcmp(one->iface.kind, "vrf") && one->iface.vrf_table;
-}
-
-uint16_t ifaces_vrf_of_table(const struct mirror *mirror, uint32_t table)
-{
-	const struct vrfs *vrfs = &mirror->ifaces->vrfs;
-
-	if (table >= TABLE_DEFAULT && table <= TABLE_LOCAL)
-		return 0;
-	for (uint16_t id = vrfs->of_hash[table % FIB_MAX_VRFS]; id; id = vrfs->chain[id])
-		if (vrfs->table[id] == table && !vrfs->rests[id])
-			return id;
-	return IFACES_NO_VRF;
-}
-
-const struct interface *vrfs_master(const struct ifaces *ifaces, const struct interface *one)
-{
-	const struct interface *master =
-		one->iface.master ? interfaces_find(&ifaces->all, one->iface.master) : NULL;
-
-	return master && is_vrf(master) ? master : NULL;
-}
-
-uint16_t vrfs_of_interface(const struct ifaces *ifaces, const struct interface *one)
-{
-	const struct interface *master = is_vrf(one) ? one : vrfs_master(ifaces, one);
-
-	return master ? ifaces_vrf_of_table(ifaces->mirror, master->iface.vrf_table) : 0;
-}
-
-static void add_vrf(struct vrfs *vrfs, uint16_t id, uint32_t table)
-{
-	uint16_t *first = &vrfs->of_hash[table % FIB_MAX_VRFS];
-
-	vrfs->table[id] = table;
-	vrfs->chain[id] = *first;
-	*first = id;
-	vrfs->end = MAX_OF(vrfs->end, id + 1u);
-}
-
-static void remove_vrf(struct vrfs *vrfs, uint16_t id)
-{
-	uint16_t *at = &vrfs->of_hash[vrfs->table[id] % FIB_MAX_VRFS];
-
-	while (*at != id)
-		at = &vrfs->chain[*at];
-	*at = vrfs->chain[id];
-	vrfs->table[id] = 0;
-	vrfs->rests[id] = false;
-}
-
-// The id for a new VRF: its former one if it is still used elsewhere. 0: there is none now.
-static uint16_t choose_id(const struct ifaces *ifaces, const char *name)
-{
-	const struct mirror_settings *settings = &ifaces->mirror->settings;
-	const struct vrfs *vrfs = &ifaces->vrfs;
-	uint16_t free_id = 0;
-
-	for (uint16_t id = 1; id < FIB_MAX_VRFS; id++) {
-		const bool is_used =
-			settings->is_vrf_used && settings->is_vrf_used(settings->arg, id);
-		const bool is_open = vrfs->table[id] && !vrfs->rests[id];
-		if (is_used && !is_open && !strcmp(vrfs->name[id], name))
-			return vrfs->rests[id] ? 0 : id; // it does not rest for long
-		if (!free_id && !is_used && !vrfs->table[id])
-			free_id = id;
-	}
-	return free_id;
-}
-
-static void note_device(struct vrfs *vrfs, uint16_t id, const struct interface *device)
-{
-	vrfs->device[id] = device->ifindex;
-	vrfs->wanted[id] = true;
-	snprintf(vrfs->name[id], sizeof(vrfs->name[id]), "%s", device->iface.name);
-}
-
-static void open_one(struct ifaces *ifaces, const struct interface *device)
-{
-	const uint32_t table = device->iface.vrf_table;
-	struct vrfs *vrfs = &ifaces->vrfs;
-	struct error error;
-	const uint16_t id = choose_id(ifaces, device->iface.name);
-
-	if (!id)
-		return;
-	if (fib_vrf_open(ifaces->mirror->settings.fib, id, &error)) {
-		if (vrfs->refused != table)
-			log_warn("%s", error.text);
-		vrfs->refused = table;
-		return;
-	}
-	add_vrf(vrfs, id, table);
-	note_device(vrfs, id, device);
-	routes_vrf_changed(ifaces->mirror->routes, table);
-}
-
-void vrfs_follow(struct ifaces *ifaces)
-{
-	struct vrfs *vrfs = &ifaces->vrfs;
-
-	memset(vrfs->wanted, 0, sizeof(vrfs->wanted));
-	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
-		if (is_vrf(one)) {
-			uint16_t id = ifaces_vrf_of_table(ifaces->mirror, one->iface.vrf_table);
-
-			if (id == IFACES_NO_VRF)
-				open_one(ifaces, one);
-			else
-				note_device(vrfs, id, one);
-		}
-	for (unsigned id = 1; id < vrfs->end; id++)
-		if (vrfs->table[id] && !vrfs->rests[id] && !vrfs->wanted[id]) {
-			vrfs->rests[id] = true;
-			routes_vrf_changed(ifaces->mirror->routes, vrfs->table[id]);
-		}
-}
-
-void vrfs_settled(struct ifaces *ifaces)
-{
-	struct vrfs *vrfs = &ifaces->vrfs;
-
-	for (unsigned id = 1; id < vrfs->end; id++)
-		if (vrfs->rests[id]) {
-			fib_vrf_close(ifaces->mirror->settings.fib, id);
-			remove_vrf(vrfs, id);
-			ifaces->is_dirty = true; // there is space for one that was refused
-		}
-}
-
-uint32_t ifaces_table_of_vrf(const struct mirror *mirror, uint16_t vrf)
-{
-	if (vrf == 0)
-		return TABLE_MAIN;
-	return vrf < FIB_MAX_VRFS ? mirror->ifaces->vrfs.table[vrf] : 0;
-}
-
-// Usually the device that was seen last, unless it was removed or got another table.
-static const struct interface *device_of(const struct ifaces *ifaces, uint16_t vrf)
-{
-	const struct interface *device = interfaces_find(&ifaces->all, ifaces->vrfs.device[vrf]);
-
-	if (device && is_vrf(device) && vrfs_of_interface(ifaces, device) == vrf)
-		return device;
-	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
-		if (is_vrf(one) && vrfs_of_interface(ifaces, one) == vrf)
-			return one;
-	return NULL;
-}
-
-const char *ifaces_vrf_name(const struct mirror *mirror, uint16_t vrf)
-{
-	const bool is_used = vrf && vrf < FIB_MAX_VRFS && mirror->ifaces->vrfs.table[vrf];
-	const struct interface *device = is_used ? device_of(mirror->ifaces, vrf) : NULL;
-
-	return device ? device->iface.name : NULL;
-}
-
-int ifaces_vrf_find(const struct mirror *mirror, const char *name)
-{
-	for (struct interface *one = NULL; (one = interfaces_next(&mirror->ifaces->all, one));)
-		if (is_vrf(one) && !strcmp(one->iface.name, name)) {
-			uint16_t vrf = vrfs_of_interface(mirror->ifaces, one);
-
-			return vrf == IFACES_NO_VRF ? -ENOENT : vrf;
-		}
-	return -ENOENT;
 }

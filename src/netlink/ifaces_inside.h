@@ -156,6 +156,7 @@ struct iface_ids {
 	unsigned n_ports, next; // next: where the search starts; the least recently used id is
 	                        // taken first
 	unsigned end;           // ids from here on were never used
+	unsigned n_kept;        // released ones that wait for an interface of the same name
 	bool lacked;            // an allocation failed
 	uint8_t state[IFACE_MAX];
 	int ifindex[IFACE_MAX]; // 0: free
@@ -163,7 +164,10 @@ struct iface_ids {
 
 void iface_ids_open(struct iface_ids *ids, unsigned n_ports);
 uint16_t iface_ids_take(struct iface_ids *ids, int ifindex); // IFACE_NONE: none free
-void iface_ids_give_up(struct iface_ids *ids, uint16_t id);
+// Whether it is kept: then the interface for which it is may take it; IFACE_NONE: not yet.
+bool iface_ids_keeps(const struct iface_ids *ids, uint16_t id);
+uint16_t iface_ids_take_kept(struct iface_ids *ids, uint16_t id, int ifindex);
+void iface_ids_give_up(struct iface_ids *ids, uint16_t id, bool is_kept);
 // Frees the quarantined ids. Returns true if an allocation had failed and an id is now available.
 bool iface_ids_settled(struct iface_ids *ids);
 

@@ -52,6 +52,7 @@ struct mirror_settings {
 	struct mirror_port port[PORT_MAX];
 	struct mirror_ops ops;
 	bool (*is_vrf_used)(void *arg, uint16_t vrf);                     // as in netlink_ctx
+	const char *(*iface_kept)(void *arg, uint16_t iface);             // same
 	void (*iface_named)(void *arg, uint16_t iface, const char *name); // same
 	void *arg;
 };

@@ -1,5 +1,6 @@
 // VRFs, ids, addresses, dumps and their sweep: synthetic events, a real fib. Tests only.
 #include "netlink/fake_linux.h"
+#include "netlink/ifaces_inside.h"
 
 #include <errno.h>
 #include <linux/netfilter.h>
@@ -92,6 +93,75 @@ static void a_vrf_does_not_get_a_number_that_another_one_has_left_in_use(void **
 	used_vrf = 0;
 	add(fake_vrf(54, "green", 13));
 	assert_int_equal(ifaces_vrf_find(fake.mirror, "green"), before);
+}
+
+// Both were removed and created again with the table of the other one, before the next flush.
+static void flows_of_a_vrf_follow_its_name_to_another_table(void **state)
+{
+	fake.mirror->settings.is_vrf_used = is_used;
+	add(fake_vrf(50, "red", 10));
+	add(fake_vrf(51, "blue", 11));
+	used_vrf = ifaces_vrf_find(fake.mirror, "red");
+	fake_iface_gone(&fake, 50);
+	fake_iface_gone(&fake, 51);
+	struct event_link red = fake_vrf(52, "red", 11), blue = fake_vrf(53, "blue", 10);
+	fake_router(&fake, &red);
+	fake_router(&fake, &blue);
+	fake_flush(&fake);
+	assert_int_equal(ifaces_vrf_find(fake.mirror, "red"), used_vrf);
+	assert_int_equal(ifaces_table_of_vrf(fake.mirror, used_vrf), 11);
+	assert_int_not_equal(ifaces_vrf_find(fake.mirror, "blue"), used_vrf);
+	assert_in_range(ifaces_vrf_find(fake.mirror, "blue"), 1, 4095);
+	used_vrf = 0;
+}
+
+// As if flows had it for this name.
+static uint16_t kept_iface;
+static const char *kept_name;
+
+static const char *keep_iface(void *arg, uint16_t iface)
+{
+	return iface == kept_iface ? kept_name : NULL;
+}
+
+static uint16_t id_of(int ifindex)
+{
+	const uint16_t id = ifaces_state(fake.mirror, ifindex).iface;
+
+	assert_int_not_equal(id, IFACE_NONE);
+	return id;
+}
+
+static void a_vlan_gets_the_number_back_that_others_have_for_its_name(void **state)
+{
+	struct iface_ids *ids = &fake.mirror->ifaces->ids;
+
+	fake.mirror->settings.iface_kept = keep_iface;
+	add(fake_tap(0));
+	add(fake_vlan(20, FAKE_TAP, 7));
+	kept_iface = id_of(20);
+	char name[16];
+	snprintf(name, sizeof(name), "%s", fake_vlan(20, FAKE_TAP, 7).name);
+	kept_name = name;
+	remove_device(20);
+	ids->next = kept_iface;
+	add(fake_vlan(21, FAKE_TAP, 8));
+	assert_int_not_equal(id_of(21), kept_iface);
+	add(fake_vlan(22, FAKE_TAP, 7));
+	assert_int_equal(id_of(22), kept_iface);
+	// Removed and created again, by another VLAN ID, before the next flush.
+	fake_iface_gone(&fake, 22);
+	struct event_link other = fake_vlan(23, FAKE_TAP, 9);
+	snprintf(other.name, sizeof(other.name), "%s", name);
+	add(other);
+	assert_int_equal(id_of(23), kept_iface);
+	remove_device(23);
+	kept_name = NULL;
+	add(fake_vlan(24, FAKE_TAP, 10));
+	remove_device(24);
+	ids->next = kept_iface;
+	add(fake_vlan(25, FAKE_TAP, 11));
+	assert_int_equal(id_of(25), kept_iface);
 }
 
 static void puts_each_iface_into_the_vrf_of_its_own_master(void **state)
@@ -486,6 +556,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(gives_a_vrf_device_a_table),
 		TEST(a_vrf_does_not_get_a_number_that_another_one_has_left_in_use),
+		TEST(flows_of_a_vrf_follow_its_name_to_another_table),
+		TEST(a_vlan_gets_the_number_back_that_others_have_for_its_name),
 		TEST(puts_each_iface_into_the_vrf_of_its_own_master),
 		TEST(leaves_ifaces_of_a_vrf_that_is_down_to_linux),
 		TEST(names_vrfs_beyond_what_workers_hold),

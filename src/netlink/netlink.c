@@ -134,6 +134,7 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 	struct mirror_settings settings = {.fib = netlink->ctx.fib,
 		.n_ports = netlink->ctx.n_ports,
 		.is_vrf_used = netlink->ctx.is_vrf_used,
+		.iface_kept = netlink->ctx.iface_kept,
 		.iface_named = netlink->ctx.iface_named,
 		.arg = netlink->ctx.arg,
 		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, sends_redirects,

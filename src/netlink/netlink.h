@@ -22,6 +22,10 @@ struct netlink_ctx {
 	// Whether something else, such as flows, has the number of a VRF, which is no other VRF's
 	// then. NULL: nothing. Control thread.
 	bool (*is_vrf_used)(void *arg, uint16_t vrf);
+	// The name for which something else, such as flows, has the number of an interface: another
+	// interface does not get it, and one of this name does. NULL: nothing has it. The function
+	// may be NULL. Control thread.
+	const char *(*iface_kept)(void *arg, uint16_t iface);
 	// An interface has this name; called before workers know it, and again without a change. /
 	// NULL: workers no longer know it. The function may be NULL. Control thread.
 	void (*iface_named)(void *arg, uint16_t iface, const char *name);
