@@ -15,7 +15,7 @@ BUILD := $(build_of_$(SANITIZE))
 ifeq ($(BUILD),)
 $(error SANITIZE=$(SANITIZE) is unknown; use SANITIZE=address,undefined or SANITIZE=thread)
 endif
-SETUP := $(if $(SANITIZE),-Db_sanitize=$(SANITIZE) -Db_lundef=false --buildtype=debugoptimized)
+SETUP := $(if $(SANITIZE),-Db_sanitize=$(SANITIZE) -Db_lundef=false --buildtype=debugoptimized -Dc_args=-g1)
 
 VENV := build/venv/bin
 SCRIPTS = $(shell git grep -lE '^\#!/usr/bin/(env )?python3' -- tools bin)
@@ -38,7 +38,7 @@ portable: ## what packages get: a build for any CPU of this kind, in build-porta
 	@tools/run-build build-portable -Dmarch=corei7 -Dtests=disabled
 
 build-tests:
-	@tools/run-build $(BUILD) $(SETUP) -Dtests=enabled
+	@TARGET=$(TARGET) tools/run-build $(BUILD) $(SETUP) -Dtests=enabled
 
 demo: ## two Linux hosts talk through dl3d, its rate beside testpmd's, then dl3gen measures it and makes a page
 	@tools/install-deps build demo
@@ -48,7 +48,7 @@ demo: ## two Linux hosts talk through dl3d, its rate beside testpmd's, then dl3g
 
 test: ## all but the long tests; SANITIZE=address,undefined or SANITIZE=thread: those in C, under that sanitizer
 	@tools/install-deps build test $(if $(SANITIZE),,demo bench)
-	@$(MAKE) --no-print-directory build-tests
+	@$(MAKE) --no-print-directory build-tests $(if $(SANITIZE),TARGET=meson-test-prereq)
 	@$(if $(SANITIZE),,tools/setup-venv test)
 	@tools/run-tests $(BUILD) $(PYTEST_ARGS)
 
@@ -60,7 +60,7 @@ test-long: ## all tests, the system tests under ASan and UBSan, and make fuzz; g
 	@failed=0; \
 	tools/run-tests build --long $(PYTEST_ARGS) || failed=1; \
 	tools/run-tests build-asan --long $(PYTEST_ARGS) || failed=1; \
-	make --no-print-directory fuzz || failed=1; \
+	$(MAKE) --no-print-directory fuzz TARGET=all || failed=1; \
 	exit $$failed
 
 system: ## the system tests alone, with the long ones (30 s of route changes)
@@ -89,7 +89,7 @@ bench: ## dl3d and dl3gen beside l3fwd and testpmd, interleaved, and a restart o
 
 fuzz: ## every fuzz target for SECONDS_EACH (60) seconds
 	@tools/install-deps build fuzz
-	@CC=clang tools/run-build build-fuzz -Dfuzz=true
+	@CC=clang TARGET=$(or $(TARGET),fuzz) tools/run-build build-fuzz -Dfuzz=true
 	@tools/run-fuzz build-fuzz $(SECONDS_EACH)
 
 clean: ## remove all that was built
