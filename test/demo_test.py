@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from harness.wired import TOP
 
 from dl3.host.hugepages import NUMBER, read_number
@@ -19,6 +20,13 @@ DEMO = TOP / "tools" / "demo"
 START_SECONDS = 60.0
 HANGS_SECONDS = 300.0
 ENV = dict(os.environ) | {"PYTHONFAULTHANDLER": "1"}
+
+
+def _moments(soon: float, late: float) -> list[ParameterSet]:
+    """When, in seconds, and how: each signal and each of the early moments once, and in the long tests all of them."""
+    short = [(0.0, signal.SIGTERM), (soon, signal.SIGINT)]
+    long = [(0.0, signal.SIGINT), (soon, signal.SIGTERM), (late, signal.SIGINT), (late, signal.SIGTERM)]
+    return [pytest.param(*row) for row in short] + [pytest.param(*row, marks=pytest.mark.long) for row in long]
 
 
 def _namespaces(pid: int) -> list[str]:
@@ -48,9 +56,8 @@ def _words_of(demo: subprocess.Popen[str]) -> str:
         raise AssertionError(demo.communicate()[1]) from None
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("seconds", [0.0, 0.5, pytest.param(2.5, marks=pytest.mark.long)])
-def an_interrupted_demo_leaves_nothing_behind(how: signal.Signals, seconds: float) -> None:
+@pytest.mark.parametrize(("seconds", "how"), _moments(0.5, 2.5))
+def an_interrupted_demo_leaves_nothing_behind(seconds: float, how: signal.Signals) -> None:
     demo = subprocess.Popen(
         [DEMO], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True, env=ENV
     )
@@ -69,9 +76,8 @@ def _programs_in(folder: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("seconds", [0.0, 0.3, pytest.param(2.0, marks=pytest.mark.long)])
-def an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, seconds: float) -> None:
+@pytest.mark.parametrize(("seconds", "how"), _moments(0.3, 2.0))
+def an_interrupted_measurement_leaves_nothing_behind(seconds: float, how: signal.Signals) -> None:
     pages = read_number(NUMBER)
     with tempfile.TemporaryDirectory(prefix="demo-") as folder:  # a short path, because it will contain sockets
         demo = subprocess.Popen(

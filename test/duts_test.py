@@ -42,7 +42,7 @@ OVS = pytest.param("ovs", marks=pytest.mark.long)  # takes 20 s to start
 LAB_KINDS = (
     "dl3d",
     "dl3d:mode=xconnect",
-    "dl3d:wire=veth",
+    pytest.param("dl3d:wire=veth", marks=pytest.mark.long),  # resets take it, too
     "l3fwd",
     "testpmd",
     pytest.param("testpmd:mode=mac", marks=pytest.mark.long),

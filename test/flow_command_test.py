@@ -33,6 +33,8 @@ def dl3d() -> Iterator[Forwarder]:
 def emptied(dl3d: Forwarder) -> Iterator[None]:
     """Each test leaves no flows."""
     yield
+    if _n(dl3d) == 0:
+        return
     file = dl3d.folder / "all"
     assert _dl3(dl3d, "flow", "save", str(file)).returncode == 0
     assert _dl3(dl3d, "flow", "load", "--delete", str(file)).returncode == 0

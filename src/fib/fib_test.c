@@ -230,6 +230,8 @@ static void tidies_up_once_changes_have_ended(void **state)
 	churn_reset(&model, 0);
 	for (unsigned i = 0; i < 12000; i++) {
 		struct fib_change change = churn_change(&model, 4, 900);
+		if (change.route.prefix.len < 8)
+			continue; // rewrites many nodes, which takes long; churn_test.c has these
 		churn_apply(&model, &change);
 		fib_change(fib, &change, 1, NULL, NULL);
 	}
