@@ -61,11 +61,11 @@ def takes_the_first_value_for_which_there_is_memory(available_mib: int, wanted: 
 def reports_both_values_in_both_languages() -> None:
     (left,) = _case(HEAD + INSTEAD, 2900).left_out
     assert left.reason.en == (
-        "not applicable here: 1,682 MiB for a flow table and 1,536 MiB of huge pages are needed, memory is left for "
+        "not applicable here: 1,685 MiB for a flow table and 1,536 MiB of huge pages are needed, memory is left for "
         "2,900; measured instead: flows 2x8388608"
     )
     assert left.reason.zh == (
-        "此处不适用：流表需要 1,682 MiB，大页需要 1,536 MiB，内存只够 2,900 MiB；改为测量 flows 2x8388608"
+        "此处不适用：流表需要 1,685 MiB，大页需要 1,536 MiB，内存只够 2,900 MiB；改为测量 flows 2x8388608"
     )
 
 

@@ -67,7 +67,7 @@ class Work(Noun):
     core: int
     tsc_hz: float
     packets: int
-    flow_packets: int = 0  # those that had a flow in its flow table
+    flow_packets: int | None = None  # those that had a flow in its flow table; None: an older dl3d does not count them
     bursts: int
     loops: int
     empty_loops: int

@@ -22,8 +22,9 @@ class FlowHits(NamedTuple):
     def of(cls, trials: Iterable[Trial], jobs: Container[str]) -> Self | None:
         """In the trials of these jobs; None without any count."""
         work = [each for one in trials if one.job in jobs and one.evidence for each in one.evidence.work]
-        packets = sum(each.packets for each in work)
-        return cls(packets, sum(each.flow_packets for each in work)) if packets else None
+        counted = [(each.packets, each.flow_packets) for each in work if each.flow_packets is not None]
+        packets = sum(packets for packets, _ in counted)
+        return cls(packets, sum(found for _, found in counted)) if packets else None
 
 
 def with_table(jobs: Iterable[Job]) -> dict[str, str]:

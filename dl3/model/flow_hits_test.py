@@ -4,6 +4,7 @@ from harness.campaigns import found_flows, white_paper
 from harness.records import Maker
 
 from dl3.model.campaign import Plan
+from dl3.model.evidence import Evidence
 from dl3.model.flow_hits import FlowHits, with_table
 
 PLAN = next(record for record in white_paper() if isinstance(record, Plan))
@@ -31,3 +32,8 @@ def adds_up_the_packets_of_the_trials_of_these_jobs() -> None:
 def says_nothing_without_a_count() -> None:
     assert FlowHits.of([Maker().trial("66", 1e6, job=next(iter(TABLE)))], TABLE) is None
     assert FlowHits.of([], TABLE) is None
+    job = next(job for job in JOBS if job.key in TABLE)
+    older = Evidence(
+        work=tuple(one.model_copy(update={"flow_packets": None}) for one in found_flows(job, 1e6)["evidence"].work)
+    )
+    assert FlowHits.of([Maker().trial("66", 1e6, job=job.key, evidence=older)], TABLE) is None

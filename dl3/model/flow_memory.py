@@ -1,6 +1,6 @@
 """What the flow table of a device in the lab takes. The bytes are those of docs/internals/flow.md."""
 
-LINES_BYTES, LIFE_BYTES, COUNT_BYTES = 28.4, 8, 16  # per IPv4 flow; the counters per worker
+LINES_BYTES, LIFE_BYTES, COUNT_BYTES = 28.5, 8, 16  # per IPv4 flow; the counters per worker
 ENDED_MIB = 5
 MIB = 1 << 20
 

@@ -14,7 +14,8 @@ from dl3.model.trial import Trial
 from dl3.trial.order import Site
 from dl3.trial.seen import uncounted
 
-COUNTED = ("bursts", "loops", "empty_loops", "flow_packets")
+COUNTED = ("bursts", "loops", "empty_loops")
+OF_FLOWS = "flow_packets"
 MOST_BURSTS = 256  # bursts of netlink messages: NETLINK_BURSTS in src/netlink/netlink.h
 
 
@@ -44,6 +45,7 @@ def work_of(before: Worker, after: Worker, tsc_hz: float) -> Work:
         tsc_hz=tsc_hz,
         queues=queues(before, after),
         packets=sum(after.verdicts.values()) - sum(before.verdicts.values()),
+        flow_packets=rise(before, after, OF_FLOWS) if OF_FLOWS in after.counters else None,
         **{name: rise(before, after, name) for name in COUNTED},
         cycles_per_packet={
             step: round(max(0.0, spent - old.get(step, 0.0)) / timed, 2) for step, spent in cycles(after).items()

@@ -34,6 +34,14 @@ def counts_what_came_in_between() -> None:
     assert work.cycles_per_packet == {"rx": 10.0, "lookup": 110.0}
 
 
+def tells_no_packets_of_flows_of_a_program_that_does_not_count_them() -> None:
+    before, after = (workers(n, 0, 0) for n in (1000, 2000))
+    for reply in (before, after):
+        del reply.workers[0].counters["flow_packets"]
+    (work,) = work_between(before, after)
+    assert (work.packets, work.flow_packets) == (1000, None)
+
+
 def reports_the_mean_round_of_all_workers() -> None:
     (work,) = work_between(workers(1000, 100, 50.0, loops=10), workers(9000, 300, 90.0, loops=110))
     assert round_s_of((work, work), 0.5) == pytest.approx(0.005)

@@ -45,7 +45,7 @@ def rate_of(job: Job, frame: str) -> float:
     return base * many * (1 + 0.004 * (job.setup.memory_mib // 1024))
 
 
-def found_flows(job: Job, pps: float, missed: int = 0) -> dict[str, object]:
+def found_flows(job: Job, pps: float, missed: int = 0) -> dict[str, Evidence]:
     """What dl3d counts in a trial of 5 s if it has a flow table."""
     if not job.setup.dut.has_flow_table:
         return {}
