@@ -14,8 +14,10 @@
 #include <stdio.h>
 #include <time.h>
 
-// So many TSC cycles are a second: time passes a hundred times as fast.
-enum { HZ = 20000000, PATIENCE_S = 60, LEFT = 0, RIGHT = 1 };
+enum { PATIENCE_S = 60, LEFT = 0, RIGHT = 1 };
+// So many TSC cycles are a second: time passes a hundred times as fast; so slowly that no flow ends
+// during a test.
+static const uint64_t FAST_HZ = 20000000, SLOW_HZ = 2000000000000;
 static const uint64_t SECOND_NS = 1000000000;
 
 #define PORTS                                                                                      \
@@ -30,16 +32,21 @@ static const uint64_t SECOND_NS = 1000000000;
 
 static uint32_t tick;
 
-static void open_with(const char *learn)
+static void open_at(uint64_t hz, const char *learn)
 {
 	char text[2048];
 	struct error error = {""};
 
 	snprintf(text, sizeof(text), PORTS FLOW "%s}\n", learn);
 	fixture_open(text);
-	if (api_open_flows(&ctx, HZ, &error))
+	if (api_open_flows(&ctx, hz, &error))
 		fail_msg("refused: %s", error.text);
 	api_has_become_ready(&ctx);
+}
+
+static void open_with(const char *learn)
+{
+	open_at(SLOW_HZ, learn);
 }
 
 static int close_ctx(void **state)
@@ -244,7 +251,15 @@ static void wait_for_flows(unsigned n)
 	expect_learning("flows", n);
 }
 
-// Ended flows make space for others, by whatever they ended.
+// Deletes the flow of the first key of tell_of().
+static void delete_first(void)
+{
+	check("flows.change",
+		"{\"changes\": [{\"op\": \"delete\", \"src\": \"10.1.0.1\", \"dst\": \"10.1.0.1\", "
+		"\"protocol\": \"udp\", \"src_port\": 1, \"dst_port\": 53}]}",
+		"applied", "1");
+}
+
 static void limits_hold_by_interface_and_vrf(void **state)
 {
 	open_with(", learn: {timeout: 30, per_interface: 5, per_vrf: 8}");
@@ -255,21 +270,26 @@ static void limits_hold_by_interface_and_vrf(void **state)
 	expect_learning("over_interface", 4);
 	expect_learning("over_vrf", 6);
 	expect_learning("flows", 8);
-	wait_for_flows(0); // 30 s, a hundred times as fast
-	check("flows", "{}", "nexthops", "0");
+	delete_first();
+	wait_for_flows(7);
 	tick++;
 	tell_of("10.1.0.1", 9, LEFT);
-	poll_until_judged(27);
-	expect_learning("learnt", 13);
-	check("flows.change",
-		"{\"changes\": [{\"op\": \"delete\", \"src\": \"10.1.0.1\", \"dst\": \"10.1.0.1\", "
-		"\"protocol\": \"udp\", \"src_port\": 1, \"dst_port\": 53}]}",
-		"applied", "1");
-	wait_for_flows(4);
-	tick++;
-	tell_of("10.1.0.1", 9, LEFT);
-	poll_until_judged(36);
-	expect_learning("learnt", 14);
+	poll_until_judged(27); // limits are asked before it is looked for
+	expect_learning("learnt", 9);
+	expect_learning("flows", 8);
+}
+
+static void an_idle_flow_makes_space_for_another_one(void **state)
+{
+	open_at(FAST_HZ, ", learn: {timeout: 30, per_interface: 1}");
+	for (unsigned i = 1; i < 4; i++) {
+		tick++;
+		tell_of("10.1.0.1", 1, LEFT);
+		poll_until_judged(i);
+		expect_learning("learnt", i);
+		wait_for_flows(0);
+		check("flows", "{}", "nexthops", "0");
+	}
 }
 
 // The bucket has a tenth of a second: 10 at once, and then 100 in a second.
@@ -370,7 +390,8 @@ static void flood(unsigned round)
 	}
 }
 
-// A ring full of random keys in each turn, with and without flows to be learnt of them.
+// A ring full of random keys in each turn, with and without flows to be learnt of them. The median
+// counts: what a hypervisor takes away is CPU time, too.
 static void a_flood_does_not_stop_the_loop(void **state)
 {
 	enum { ROUNDS = 20, STEP_NS = 5 * 1000 * 1000, TURN_NS = 20 * 1000 * 1000 };
@@ -378,17 +399,20 @@ static void a_flood_does_not_stop_the_loop(void **state)
 		", learn: {timeout: 30, rate: 1000000, per_vrf: 1}"};
 
 	for (unsigned i = 0; i < ARRAY_LEN(learn); i++) {
+		unsigned n_late = 0;
+
 		open_with(learn[i]);
 		for (unsigned round = 0; round < ROUNDS; round += 2) {
 			flood(round);
 			const int64_t from_ns = cpu_ns();
 			flow_learning_step(&ctx);
-			assert_in_range(cpu_ns() - from_ns, 0, STEP_NS);
+			n_late += cpu_ns() - from_ns >= STEP_NS;
 			flood(round + 1);
 			const int64_t turn_ns = cpu_ns();
 			poll_once();
-			assert_in_range(cpu_ns() - turn_ns, 0, TURN_NS);
+			n_late += cpu_ns() - turn_ns >= TURN_NS;
 		}
+		assert_in_range(n_late, 0, ROUNDS / 4);
 		assert_true(learning_of("full") + learning_of("over_vrf") > 0);
 		close_ctx(state);
 	}
@@ -405,6 +429,7 @@ int main(void)
 		TEST(without_a_route_nothing_is_learnt),
 		TEST(a_flow_that_exists_stays_as_it_is),
 		TEST(limits_hold_by_interface_and_vrf),
+		TEST(an_idle_flow_makes_space_for_another_one),
 		TEST(the_rate_is_limited),
 		TEST(a_full_table_refuses),
 		TEST(what_workers_could_not_tell_is_counted),
