@@ -110,6 +110,8 @@ const char *flow_refusal_text(int result);
 void flow_job_load_at_start(struct api_ctx *ctx);
 bool flow_job_step(struct api_ctx *ctx);
 void flow_job_close(struct api_ctx *ctx);
+// Whether both paths lead to one file, or are equal.
+bool flow_is_same_file(const char *path, const char *other);
 
 // flow_resolve.c: what actions and VRFs of a file that was checked mean here. -errno with `error`
 // set: the file is invalid. / Some actions; to be called until n_resolved is n_actions. / Sets
