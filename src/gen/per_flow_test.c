@@ -371,6 +371,29 @@ static void tells_why_it_cannot_write(void **state)
 	assert_int_equal(rmdir(folder), 0); // nothing else is left
 }
 
+// A link or a pipe beside the file, which others may have put there.
+static void follows_nothing_beside_the_file(void **state)
+{
+	char folder[] = "/tmp/dl3-per-flow-XXXXXX", path[64], beside[80], other[64];
+	struct error error = {""};
+	struct stat status;
+	uint64_t total;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/counts", folder);
+	snprintf(beside, sizeof(beside), "%s.part", path);
+	snprintf(other, sizeof(other), "%s/other", folder);
+	assert_int_equal(symlink(other, beside), 0);
+	assert_int_equal(per_flow_write(s->per_flow, path, &total, &error), -EEXIST);
+	assert_non_null(strstr(error.text, ".part exists; if nothing else needs it, remove it"));
+	assert_int_equal(stat(other, &status), -1);
+	assert_int_equal(unlink(beside), 0);
+	assert_int_equal(mkfifo(beside, 0600), 0); // opening it would wait for a reader
+	assert_int_equal(per_flow_write(s->per_flow, path, &total, &error), -EEXIST);
+	assert_int_equal(unlink(beside), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void a_full_disk_leaves_the_old_file(void **state)
 {
 	char folder[] = "/tmp/dl3-per-flow-XXXXXX", path[64];
@@ -432,6 +455,7 @@ int main(void)
 		CASE(a_packet_with_another_tuple_is_not_that_of_its_flow),
 		CASE(writes_one_number_per_flow),
 		CASE(tells_why_it_cannot_write),
+		CASE(follows_nothing_beside_the_file),
 		CASE(a_full_disk_leaves_the_old_file),
 		CASE(too_little_memory_is_one_sentence),
 	};
