@@ -23,6 +23,7 @@ ICMP = {4: PROTOCOLS["icmp"], 6: PROTOCOLS["icmpv6"]}
 WITH_PORTS = frozenset(PROTOCOLS[word] for word in ("tcp", "udp", "sctp", "dccp", "udplite"))
 MOST_SECONDS = 4 * 86400
 MOST_NAME = 15  # characters of an interface name
+EXTENSIONS = frozenset((0, 43, 44, 51, 60, 135, 139, 140))  # headers of IPv6 before the transport header (flow/key.c)
 MAPPED = bytes(10) + b"\xff\xff"  # begin of an IPv4-mapped IPv6 address
 MAIN_VRF = "main"  # what dl3d calls the VRF of packets that are in none
 SIMPLE = ("route", "drop", "punt")
@@ -125,6 +126,12 @@ def parse_key(words: Sequence[str]) -> tuple[FlowKey, int]:
         return FlowKey(src, dst, protocol, number("identifier", words[3], 0, 65535)), 4
     if protocol in ICMP.values():
         raise UsageFault(f"{words[2]} does not go with these addresses: use {'icmpv6' if len(src) == 16 else 'icmp'}")
+    if len(src) == 16 and protocol in EXTENSIONS:
+        raise UsageFault(
+            f"protocol {protocol} is an extension header of IPv6: expected the protocol of the header that follows it"
+        )
+    if not (protocol or any(src) or any(dst)):
+        raise UsageFault("a flow of zeros only is not possible")
     return FlowKey(src, dst, protocol), 3
 
 

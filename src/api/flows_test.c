@@ -264,7 +264,8 @@ static const struct refusal refusals[] = {
 		"changes[1]: unknown VRF \"red\": VRFs require the key \"linux\" in the "
 		"configuration file"},
 	{"{\"op\": \"delete\", " KEY(9) "}", "changes[1]: there is no such flow"},
-	{ADD(1, "{\"do\": \"drop\"}"), "changes[1]: the flow exists already; use \"replace\""},
+	{ADD(1, "{\"do\": \"drop\"}"),
+		"changes[1]: the flow exists already; use \"replace\" (dl3 flow change)"},
 };
 
 // The changes before and after it are applied.
