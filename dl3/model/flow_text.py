@@ -103,6 +103,14 @@ def protocol_of(word: str) -> int:
     raise UsageFault(f"invalid protocol '{word}': expected {', '.join(PROTOCOLS)}, or a number from 0 to 255")
 
 
+def check_extension(family: int, protocol: int) -> None:
+    """A flow has the protocol of the transport header."""
+    if family == 6 and protocol in EXTENSIONS:
+        raise UsageFault(
+            f"protocol {protocol} is an extension header of IPv6: expected the protocol of the header that follows it"
+        )
+
+
 def is_icmp(family: int, protocol: int) -> bool:
     """Whether a flow has an identifier."""
     return protocol == ICMP[family]
@@ -115,6 +123,7 @@ def parse_key(words: Sequence[str]) -> tuple[FlowKey, int]:
     src, dst, protocol = address(words[0]), address(words[1]), protocol_of(words[2])
     if len(src) != len(dst):
         raise UsageFault("a flow has a source and a destination of the same family")
+    check_extension(4 if len(src) == 4 else 6, protocol)
     if protocol in WITH_PORTS:
         ports = [number("port", word, 0, 65535) for word in words[3:5]]
         if len(ports) < 2:
@@ -126,12 +135,6 @@ def parse_key(words: Sequence[str]) -> tuple[FlowKey, int]:
         return FlowKey(src, dst, protocol, number("identifier", words[3], 0, 65535)), 4
     if protocol in ICMP.values():
         raise UsageFault(f"{words[2]} does not go with these addresses: use {'icmpv6' if len(src) == 16 else 'icmp'}")
-    if len(src) == 16 and protocol in EXTENSIONS:
-        raise UsageFault(
-            f"protocol {protocol} is an extension header of IPv6: expected the protocol of the header that follows it"
-        )
-    if not (protocol or any(src) or any(dst)):
-        raise UsageFault("a flow of zeros only is not possible")
     return FlowKey(src, dst, protocol), 3
 
 
