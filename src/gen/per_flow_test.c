@@ -163,6 +163,29 @@ static void counts_each_new_frame_for_its_flow(void **state)
 	}
 }
 
+// Some of a burst are damaged, so that the frames of a group are not those of the results.
+static void frames_in_mixed_bursts_are_checked_as_themselves(void **state)
+{
+	enum { N = 48 };
+
+	expect_actions();
+	uint64_t number = 0, n_valid = 0;
+	for (unsigned round = 0; round < 4; round++) {
+		for (unsigned i = 0; i < N; number++) {
+			if (wanted(number).port != LEFT)
+				continue;
+			build(&frames[i], number, wanted(number).dscp);
+			if (round % 2 && i % 5 == 3)
+				rte_pktmbuf_mtod(&frames[i].mbuf, uint8_t *)[70] ^= 1;
+			else
+				n_valid++;
+			i++;
+		}
+		take(LEFT, N);
+		want((struct per_flow_counters){.checked = n_valid});
+	}
+}
+
 static void counts_late_frames_but_none_twice(void **state)
 {
 	static const uint64_t numbers[] = {0, 5, 2, 5, 3, 2, 1, 4, 0};
@@ -456,6 +479,7 @@ int main(void)
 		CASE(writes_one_number_per_flow),
 		CASE(tells_why_it_cannot_write),
 		CASE(follows_nothing_beside_the_file),
+		CASE(frames_in_mixed_bursts_are_checked_as_themselves),
 		CASE(a_full_disk_leaves_the_old_file),
 		CASE(too_little_memory_is_one_sentence),
 	};
