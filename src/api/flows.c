@@ -149,6 +149,7 @@ void flows_apply(struct api_ctx *ctx, const struct config *next, int fd)
 	if (!flows || !config)
 		return;
 	flow_ended_set_file(flows->ended, fd);
+	flows_follow_ports(ctx);
 	// Pairs with the relaxed load by workers.
 	__atomic_store_n(&flows->drops_missing, (bool)config->drops_missing, __ATOMIC_RELAXED);
 	flow_learning_set(flows->learning, config);
@@ -159,6 +160,12 @@ void flows_apply(struct api_ctx *ctx, const struct config *next, int fd)
 		flows->timeout_s[i] = config->timeout_s[i];
 		flow_set_timeout(flows->table, i + 1, config->timeout_s[i] * 1000);
 	}
+}
+
+void flows_follow_ports(struct api_ctx *ctx)
+{
+	if (ctx->flows)
+		ctx->flows->n_renamed++;
 }
 
 void flows_find_kept(const struct api_ctx *ctx, struct config_numbers *out)

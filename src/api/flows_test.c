@@ -572,6 +572,40 @@ static void only_flows_whose_interface_is_unknown_are_refused(void **state)
 	}
 }
 
+// A port is removed after a slice of the file's actions has been read.
+static void names_may_change_while_a_file_is_loaded(void **state)
+{
+	enum { N = 300, IN_A_SLICE = 256 };
+
+	char params[512], wanted[16];
+	struct error error;
+
+	for (unsigned i = 0; i < N; i++) {
+		snprintf(params, sizeof(params),
+			"{\"op\": \"add\", \"src\": \"10.0.%u.%u\", \"dst\": \"10.1.0.1\", "
+			"\"protocol\": 200, \"action\": {\"do\": \"route\", \"mirror\": \"right\", "
+			"\"subscriber\": %u}}",
+			i / 256, i % 256, i + 1);
+		change(params, 1);
+	}
+	check("flows.save", "{}", "error", "null");
+	wait_for_job("\"done\"");
+	api_close_flows(&ctx);
+	open_flows();
+	ctx.flows->was_loaded = true;
+	struct flow_job *job = &ctx.flows->job;
+	check("flows.load", "{}", "error", "null");
+	while (flow_load_check(job->load, &error) > 0)
+		continue;
+	assert_int_equal(flow_resolve_begin(&ctx, job, &error), 0);
+	assert_int_equal(flow_resolve_step(&ctx, job, &error), 0);
+	assert_int_equal(job->n_resolved, IN_A_SLICE);
+	check("ports.remove", "{\"name\": \"right\"}", "error", "null");
+	wait_for_job("\"done\"");
+	snprintf(wanted, sizeof(wanted), "%u", N - IN_A_SLICE);
+	check("flows.job", "{}", "refused", wanted);
+}
+
 // So that nothing is lost: the file has the only copy.
 static void a_file_that_was_not_loaded_at_start_is_not_replaced(void **state)
 {
@@ -1058,6 +1092,7 @@ int main(void)
 		TEST(without_a_file_nothing_is_loaded_at_start),
 		TEST(a_bad_action_changes_nothing),
 		TEST(only_flows_whose_interface_is_unknown_are_refused),
+		TEST(names_may_change_while_a_file_is_loaded),
 		TEST(a_file_that_was_not_loaded_at_start_is_not_replaced),
 		TEST(a_file_that_cannot_be_opened_at_start_is_not_replaced),
 		TEST(a_file_with_too_many_vrfs_is_refused),
