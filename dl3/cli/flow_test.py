@@ -43,6 +43,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
             given = json.loads(question)
             asked.append((given["method"], given["params"]))
             reply = left.pop(0)
+            if isinstance(reply, OSError):
+                raise reply
             what = {"error": {"code": -32000, "message": reply}} if isinstance(reply, str) else {"result": reply}
             return json.dumps({"jsonrpc": "2.0", "id": 1, **what}).encode()
 
@@ -207,6 +209,30 @@ def ended_flows_are_printed_and_missed_ones_counted(run: Run) -> None:
     done, asked = run(pages, "flow", "watch", "--once", "--after", "0", "--json")
     assert [json.loads(line)["seq"] for line in done.stdout.splitlines()] == [20]
     assert asked[0][1]["after"] == 0
+
+
+def a_restart_of_dl3d_is_told_and_the_watch_goes_on(run: Run) -> None:
+    usage = {**USAGE, "ended": {"start": 100, "last": 17}}
+    replies = [
+        usage,
+        {"start": 100, "ended": [_ended(18)], "next": 18, "lost": 0, "more": False},
+        ConnectionRefusedError(),
+        FileNotFoundError(),
+        {"start": 200, "ended": [_ended(1)], "next": 1, "lost": 0, "more": False},
+        "stop",
+    ]
+    done, asked = run(replies, "flow", "watch", "--interval", "0.1")
+    given = [(params.get("start"), params.get("after")) for _, params in asked[1:]]
+    assert given == [(100, 17), (100, 18), (100, 18), (100, 18), (200, 1)]
+    assert done.stdout.count("idle: 10.0.0.1") == 2
+    assert done.stderr.count("waiting for dl3d") == 1
+    assert done.stderr.count("begin anew") == 1
+    assert _fault(done) == "stop"
+
+
+def a_dl3d_that_does_not_run_is_not_waited_for(run: Run) -> None:
+    done, _ = run([FileNotFoundError()], "flow", "watch")
+    assert "no such socket" in _fault(done)
 
 
 def the_table_is_shown_with_rates() -> None:

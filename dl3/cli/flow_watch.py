@@ -11,6 +11,7 @@ from dl3.cli.flow import Json, Socket, key_words
 from dl3.cli.printing import counted, err
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.flow_replies import EndedFlow, EndedFlows, FlowUsage
+from dl3.model.fault import AbsentFault
 
 PAGE = 1000
 REASONS = {"deleted": "deleted", "idle": "idle", "end": "reached its end"}
@@ -23,18 +24,57 @@ def line_of(flow: EndedFlow) -> str:
     return f"{at} {REASONS.get(flow.reason, flow.reason)}: {key_words(flow)}, {counters}"
 
 
+def say(text: str) -> None:
+    """A line on standard error, where it does not mix with flows."""
+    err.print(f"dl3: {text}", highlight=False, soft_wrap=True)
+
+
 def print_page(page: EndedFlows, as_json: bool) -> None:
     """A line for each flow; how many were missed goes to standard error."""
     if page.lost:
-        err.print(
-            f"dl3: {counted(page.lost, 'flow')} ended unseen: too many to be read in time; the key flow.ended_file of dl3d "
-            "keeps all",
-            highlight=False,
-            soft_wrap=True,
+        say(
+            f"{counted(page.lost, 'flow')} ended unseen: too many to be read in time; the key flow.ended_file of dl3d "
+            "keeps all"
         )
     for flow in page.ended:
         typer.echo(flow.model_dump_json() if as_json else line_of(flow))
     sys.stdout.flush()
+
+
+class EndedReader:
+    """Reads the flows that end, page by page, also of a dl3d that was restarted."""
+
+    def __init__(self, client: Client, after: int | None) -> None:
+        self.client, self.start = client, 0
+        self.after = after
+        if after is None:
+            ended = client.ask(FlowUsage, "flows").ended
+            self.start, self.after = ended.start, ended.last
+
+    def ask(self) -> EndedFlows:
+        """The next page. If dl3d was restarted, its first one."""
+        page = self.client.ask(EndedFlows, "flows.ended", after=self.after, start=self.start or None, limit=PAGE)
+        if self.start and page.start != self.start:
+            say(
+                "dl3d was restarted: sequence numbers begin anew; flows that ended before and were not read are only "
+                "in the file of the key flow.ended_file"
+            )
+        self.start, self.after = page.start, page.next
+        return page
+
+    def wait(self, interval: float) -> EndedFlows:
+        """The same; waits while dl3d is restarted."""
+        is_waiting = False
+        while True:
+            try:
+                return self.ask()
+            except AbsentFault as fault:
+                if not self.start:
+                    raise
+                if not is_waiting:
+                    say(f"waiting for dl3d: {fault}")
+                is_waiting = True
+                time.sleep(interval)
 
 
 def watch(
@@ -52,13 +92,10 @@ def watch(
 
     Example: dl3 flow watch --after 0 --once --json
     """
-    client = Client(socket)
-    if after is None:
-        after = client.ask(FlowUsage, "flows").ended.last
+    reader = EndedReader(Client(socket), after)
     while True:
-        page = client.ask(EndedFlows, "flows.ended", after=after, limit=PAGE)
+        page = reader.ask() if once else reader.wait(interval)
         print_page(page, as_json)
-        after = page.next
         if not page.more:
             if once:
                 return

@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from dl3.control.replies import Response
-from dl3.model.fault import Fault, UsageFault
+from dl3.model.fault import AbsentFault, Fault, UsageFault
 
 MAX_LINE_BYTES = 64 << 20  # `mirror` takes about 300 bytes for each of up to 65,535 interfaces
 METHOD_COMPLAINED = -32000  # invalid parameters, or an error in the file to be read
@@ -31,20 +31,20 @@ DL3GEN = Program("dl3gen", "dl3gen FILE", "--generator", Path("/run/dl3gen.sock"
 DEFAULT_SOCKET = DL3D.socket
 
 
-def not_there(program: Program, path: Path, error: OSError) -> Fault:
+def not_there(program: Program, path: Path, error: OSError) -> AbsentFault:
     """One sentence per reason why the connection failed."""
     name, start, option = program.name, program.start, program.option
     if isinstance(error, FileNotFoundError):
-        return Fault(
+        return AbsentFault(
             f"cannot connect to {name} at {path}: no such socket; start it with '{start}', or specify its socket with {option}"
         )
     if isinstance(error, ConnectionRefusedError):
         if not path.is_socket():
-            return Fault(f"{path} is not a socket: specify that of {name} with {option}")
-        return Fault(f"the {name} that created {path} is no longer running: start it again with '{start}'")
+            return AbsentFault(f"{path} is not a socket: specify that of {name} with {option}")
+        return AbsentFault(f"the {name} that created {path} is no longer running: start it again with '{start}'")
     if isinstance(error, PermissionError):
-        return Fault(f"permission to use {path} denied: join its group, or run as root")
-    return Fault(f"{name} cannot be reached at {path}: {error.strerror or error}")
+        return AbsentFault(f"permission to use {path} denied: join its group, or run as root")
+    return AbsentFault(f"{name} cannot be reached at {path}: {error.strerror or error}")
 
 
 def exchange(path: Path, line: bytes, timeout_s: float) -> bytes:

@@ -78,8 +78,9 @@ class EndedFlow(FlowId):
 
 
 class EndedFlows(Reply):
-    """Method 'flows.ended'. `lost`: those that left before they were read."""
+    """Method 'flows.ended'. `lost`: those that left before they were read. `start`: of dl3d, in ms since 1970."""
 
+    start: int = 0
     ended: tuple[EndedFlow, ...]
     next: int
     lost: int
@@ -122,6 +123,7 @@ class FlowFamily(Reply):
 class EndedUsage(Reply):
     """The stream of ended flows."""
 
+    start: int = 0
     last: int
     written: int = 0
     lost: int = 0

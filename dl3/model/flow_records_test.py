@@ -60,7 +60,7 @@ def a_fixed_end_is_in_ms() -> None:
     [
         ("10.0.0.1 10.1.0.1 udp 1 2 drop idle 31", r"'idle 31' is none of the timeouts \(300, 30\)"),
         ("0.0.0.0 0.0.0.0 0 drop", "zeros only"),
-        (":: :: 0 drop", "zeros only"),
+        (":: :: 0 drop", "extension header"),
     ],
 )
 def a_line_that_does_not_fit_into_the_file_is_refused(line: str, words: str) -> None:

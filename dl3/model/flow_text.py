@@ -23,6 +23,7 @@ ICMP = {4: PROTOCOLS["icmp"], 6: PROTOCOLS["icmpv6"]}
 WITH_PORTS = frozenset(PROTOCOLS[word] for word in ("tcp", "udp", "sctp", "dccp", "udplite"))
 MOST_SECONDS = 4 * 86400
 MOST_NAME = 15  # characters of an interface name
+EXTENSIONS = frozenset((0, 43, 44, 51, 60, 135, 139, 140))  # headers of IPv6 before the transport header (flow/key.c)
 MAPPED = bytes(10) + b"\xff\xff"  # begin of an IPv4-mapped IPv6 address
 MAIN_VRF = "main"  # what dl3d calls the VRF of packets that are in none
 SIMPLE = ("route", "drop", "punt")
@@ -102,6 +103,14 @@ def protocol_of(word: str) -> int:
     raise UsageFault(f"invalid protocol '{word}': expected {', '.join(PROTOCOLS)}, or a number from 0 to 255")
 
 
+def check_extension(family: int, protocol: int) -> None:
+    """A flow has the protocol of the transport header."""
+    if family == 6 and protocol in EXTENSIONS:
+        raise UsageFault(
+            f"protocol {protocol} is an extension header of IPv6: expected the protocol of the header that follows it"
+        )
+
+
 def is_icmp(family: int, protocol: int) -> bool:
     """Whether a flow has an identifier."""
     return protocol == ICMP[family]
@@ -114,6 +123,7 @@ def parse_key(words: Sequence[str]) -> tuple[FlowKey, int]:
     src, dst, protocol = address(words[0]), address(words[1]), protocol_of(words[2])
     if len(src) != len(dst):
         raise UsageFault("a flow has a source and a destination of the same family")
+    check_extension(4 if len(src) == 4 else 6, protocol)
     if protocol in WITH_PORTS:
         ports = [number("port", word, 0, 65535) for word in words[3:5]]
         if len(ports) < 2:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dl3.model.fault import UsageFault
 from dl3.model.flow_text import (
+    EXTENSIONS,
     MAPPED,
     PROTOCOLS,
     WITH_PORTS,
@@ -29,7 +30,8 @@ def keys(draw: st.DrawFn) -> FlowKey:
     size = draw(st.sampled_from((4, 16)))
     family = 4 if size == 4 else 6
     addresses = st.binary(min_size=size, max_size=size).filter(lambda packed: packed[:12] != MAPPED)
-    protocol = draw(st.integers(0, 255).filter(lambda n: n not in (1, 58) or is_icmp(family, n)))
+    refused = EXTENSIONS if size == 16 else ()
+    protocol = draw(st.integers(0, 255).filter(lambda n: n not in refused and (n not in (1, 58) or is_icmp(family, n))))
     has_ports, has_id = protocol in WITH_PORTS, is_icmp(family, protocol)
     ports = (draw(PORTS) if has_ports or has_id else 0, draw(PORTS) if has_ports else 0)
     return FlowKey(draw(addresses), draw(addresses), protocol, *ports)
@@ -94,6 +96,12 @@ def a_key_is_read() -> None:
         ("10.0.0.1 10.0.0.2 icmp", "a flow of icmp has an identifier"),
         ("10.0.0.1 10.0.0.2 icmpv6 1 drop", "icmpv6 does not go with these addresses: use icmp"),
         ("2001:db8::1 2001:db8::2 icmp 1 drop", "use icmpv6"),
+        ("2001:db8::1 2001:db8::2 1 1 drop", "use icmpv6"),
+        ("10.0.0.1 10.0.0.2 58 1 drop", "use icmp"),
+        *(
+            (f"2001:db8::1 2001:db8::2 {number} drop", "extension header")
+            for number in (0, 43, 44, 51, 60, 135, 139, 140)
+        ),
         ("10.0.0.1 10.0.0.2 gre 1 2 drop", "unexpected '1': expected an action"),
         ("10.0.0.1 10.0.0.2 gre", "a flow without an action: expected route, 'via ADDRESS dev INTERFACE'"),
         ("10.0.0.1 10.0.0.2 gre dscp 46", "a flow without an action"),

@@ -17,6 +17,7 @@ enum { RING = 1 << 18, MOST_AT_ONCE = 2 * RCU_DEFER_MAX, PAGE_ENDED = 1000, PAGE
 
 struct flow_ended {
 	struct flow_ended_row *ring; // by sequence number, from 1 on
+	uint64_t start;              // ms since 1970: sequence numbers belong to it
 	uint64_t last;               // sequence number
 	uint64_t n_dropped;          // that the file does not have, for want of space
 	struct flow_ended_file *file;
@@ -26,8 +27,10 @@ struct flow_ended *flow_ended_open(const char *path, struct error *error)
 {
 	struct flow_ended *ended = calloc(1, sizeof(*ended));
 
-	if (ended)
+	if (ended) {
+		ended->start = wall_now_ms();
 		ended->ring = pages_alloc(RING * sizeof(*ended->ring));
+	}
 	if (!ended || !ended->ring) {
 		error_set(error, -ENOMEM, "not enough memory for ended flows");
 		goto close_ended;
@@ -85,7 +88,8 @@ void flow_ended_add(void *ctx_, const struct flow_info *info)
 		return;
 	}
 	struct flow_ended_row *row = &ended->ring[++ended->last % RING];
-	*row = (struct flow_ended_row){.seq = ended->last,
+	*row = (struct flow_ended_row){.start = ended->start,
+		.seq = ended->last,
 		.ended_ms = wall_now_ms(),
 		.key = info->key,
 		.packets = info->packets,
@@ -107,9 +111,10 @@ json_t *flow_ended_usage_json(struct flow_ended *ended)
 	struct flow_ended_file_usage usage;
 
 	flow_ended_file_usage(ended->file, &usage);
-	return json_pack("{s:I, s:I, s:I, s:o}", "last", (json_int_t)ended->last, "written",
-		(json_int_t)usage.n_written, "lost", (json_int_t)(usage.n_lost + ended->n_dropped),
-		"error", rpc_text_json(usage.error.text[0] ? usage.error.text : NULL));
+	return json_pack("{s:I, s:I, s:I, s:I, s:o}", "start", (json_int_t)ended->start, "last",
+		(json_int_t)ended->last, "written", (json_int_t)usage.n_written, "lost",
+		(json_int_t)(usage.n_lost + ended->n_dropped), "error",
+		rpc_text_json(usage.error.text[0] ? usage.error.text : NULL));
 }
 
 static json_t *row_json(const struct flow_ended_row *row)
@@ -128,9 +133,10 @@ static json_t *row_json(const struct flow_ended_row *row)
 
 json_t *method_flows_ended(void *ctx, const json_t *params, struct error *error)
 {
-	long after = 0, limit = PAGE_ENDED;
+	long after = 0, start = 0, limit = PAGE_ENDED;
 	const struct rpc_param rows[] = {
 		{"after", RPC_NUMBER, false, 0, INT64_MAX, &after},
+		{"start", RPC_NUMBER, false, 0, INT64_MAX, &start},
 		{"limit", RPC_NUMBER, false, 1, PAGE_MAX_ENDED, &limit},
 	};
 
@@ -140,6 +146,8 @@ json_t *method_flows_ended(void *ctx, const json_t *params, struct error *error)
 	if (!flows)
 		return NULL;
 	const struct flow_ended *ended = flows->ended;
+	if (start && (uint64_t)start != ended->start)
+		after = 0; // of an earlier process: all of this one are unread
 	const uint64_t first = ended->last > RING ? ended->last - RING + 1 : 1;
 	uint64_t seq = MAX_OF((uint64_t)after + 1, first);
 	const uint64_t end = MIN_OF(seq + limit, ended->last + 1);
@@ -147,6 +155,7 @@ json_t *method_flows_ended(void *ctx, const json_t *params, struct error *error)
 	json_t *list = json_array();
 	for (; seq < end; seq++)
 		json_array_append_new(list, row_json(&ended->ring[seq % RING]));
-	return json_pack("{s:o, s:I, s:I, s:b}", "ended", list, "next", (json_int_t)(seq - 1),
-		"lost", (json_int_t)n_lost, "more", seq <= ended->last);
+	return json_pack("{s:I, s:o, s:I, s:I, s:b}", "start", (json_int_t)ended->start, "ended",
+		list, "next", (json_int_t)(seq - 1), "lost", (json_int_t)n_lost, "more",
+		seq <= ended->last);
 }

@@ -126,7 +126,9 @@ static size_t write_line(char *to, const struct flow_ended_row *row)
 {
 	char *at = to;
 
-	put(&at, "{\"seq\":");
+	put(&at, "{\"start\":");
+	put_number(&at, row->start);
+	put(&at, ",\"seq\":");
 	put_number(&at, row->seq);
 	put(&at, ",\"ended_ms\":");
 	put_number(&at, row->ended_ms);

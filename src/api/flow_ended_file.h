@@ -7,6 +7,7 @@
 
 // A flow that has ended.
 struct flow_ended_row {
+	uint64_t start; // of the process, so that sequence numbers of several can be told apart
 	uint64_t seq;
 	uint64_t ended_ms; // since 1970
 	struct flow_key key;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <rte_cycles.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -110,7 +111,7 @@ static void tell(const struct flow_job *job)
 			(unsigned long long)loaded->first_refused, job->refusal.text);
 }
 
-static bool is_same_file(const char *path, const char *other)
+bool flow_is_same_file(const char *path, const char *other)
 {
 	struct stat one, two;
 
@@ -127,7 +128,7 @@ static void note_unloaded(struct flows *flows, const struct flow_job *job)
 	if (job->is_at_start && !is_whole)
 		strcpy(flows->unloaded, job->path);
 	else if (is_whole && !job->deletes && flows->unloaded[0] &&
-		 is_same_file(job->path, flows->unloaded))
+		 flow_is_same_file(job->path, flows->unloaded))
 		flows->unloaded[0] = '\0';
 }
 
@@ -292,11 +293,27 @@ static int check_unloaded(const struct api_ctx *ctx, const char *path, struct er
 {
 	const char *unloaded = ctx->flows->unloaded;
 
-	if (!unloaded[0] || !is_same_file(path, unloaded))
+	if (!unloaded[0] || !flow_is_same_file(path, unloaded))
 		return 0;
 	return error_set(error, -EEXIST,
 		"not all flows of %s could be loaded at start, and saving would replace them; "
 		"expected another \"path\", or \"force\": true",
+		path);
+}
+
+// A save replaces its file, and the one beside it while it is written.
+static int check_ended_file(const struct api_ctx *ctx, const char *path, struct error *error)
+{
+	const char *ended_file = config_flow(ctx->config)->ended_file;
+	char beside[CONFIG_PATH_MAX + sizeof(".new")];
+
+	snprintf(beside, sizeof(beside), "%s.new", path);
+	if (!ended_file[0] ||
+		(!flow_is_same_file(path, ended_file) && !flow_is_same_file(beside, ended_file)))
+		return 0;
+	return error_set(error, -EINVAL,
+		"saving to %s would replace the file of ended flows (flow: ended_file); expected "
+		"another \"path\"",
 		path);
 }
 
@@ -318,7 +335,7 @@ json_t *method_flows_save(void *ctx_, const json_t *params, struct error *error)
 		return NULL;
 	path = path_for(ctx, path, error);
 	if (!path || check_idle(ctx, error) || check_target(path, error) ||
-		(!forces && check_unloaded(ctx, path, error)))
+		check_ended_file(ctx, path, error) || (!forces && check_unloaded(ctx, path, error)))
 		return NULL;
 	struct flow_job *job = job_of(ctx), before = *job;
 	begin(job, path);

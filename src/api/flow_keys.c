@@ -131,7 +131,7 @@ const char *flow_refusal_text(int result)
 {
 	switch (result) {
 	case -EEXIST:
-		return "the flow exists already; use \"replace\"";
+		return "the flow exists already; use \"replace\" (dl3 flow change)";
 	case -ENOENT:
 		return "there is no such flow";
 	case -ENOSPC:

@@ -87,6 +87,16 @@ static int resolve_action(struct api_ctx *ctx, struct flow_job *job, uint32_t i,
 	return err ? err : flow_spec_use(ctx, &spec, number, error);
 }
 
+// Names that have changed since an earlier slice are read again.
+static void renew_names(const struct api_ctx *ctx, struct flow_job *job)
+{
+	if (job->n_renamed == ctx->flows->n_renamed)
+		return;
+	flow_names_free(job->names);
+	job->names = NULL;
+	job->n_renamed = ctx->flows->n_renamed;
+}
+
 int flow_resolve_step(struct api_ctx *ctx, struct flow_job *job, struct error *error)
 {
 	const uint32_t end = MIN_OF(job->n_resolved + ACTIONS_AT_ONCE, job->n_actions);
@@ -94,6 +104,7 @@ int flow_resolve_step(struct api_ctx *ctx, struct flow_job *job, struct error *e
 	const uint8_t(*record)[FLOW_RECORD_BYTES] = flow_load_actions(job->load, &n);
 	struct error inner;
 
+	renew_names(ctx, job);
 	for (; job->n_resolved < end; job->n_resolved++) {
 		const uint32_t i = job->n_resolved;
 
@@ -113,6 +124,7 @@ static void explain_action(struct api_ctx *ctx, struct flow_job *job)
 	struct error inner;
 	uint32_t number;
 
+	renew_names(ctx, job);
 	if (resolve_action(ctx, job, i, &number, &inner)) {
 		error_set(&job->refusal, -ENODEV, "action %u: %s", i, inner.text);
 		return;

@@ -38,6 +38,16 @@ static uint64_t memory_bytes(void)
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }
 
+// A save would replace the file of ended flows.
+static int check_files(const struct config_flow *config, struct error *error)
+{
+	if (!config->file[0] || !flow_is_same_file(config->file, config->ended_file))
+		return 0;
+	return error_set(error, -EINVAL,
+		"flow: ended_file: %s is the file of the key \"file\", too; expected another one",
+		config->ended_file);
+}
+
 int api_check_flows(const struct config *config, unsigned n_workers, struct error *error)
 {
 	enum { ANY_HZ = 1000000000 };
@@ -47,7 +57,9 @@ int api_check_flows(const struct config *config, unsigned n_workers, struct erro
 	if (!flow)
 		return 0;
 	settings = settings_of(flow, n_workers, ANY_HZ);
-	int err = flow_check(&settings, error);
+	int err = check_files(flow, error);
+	if (!err)
+		err = flow_check(&settings, error);
 	if (err != -ENOMEM || flow_bytes(&settings) > memory_bytes())
 		return err;
 	// A dl3d that runs with this file has a table, too.
@@ -62,6 +74,9 @@ int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error)
 
 	if (!config)
 		return 0;
+	int err = check_files(config, error);
+	if (err)
+		return err;
 	struct flow_settings settings = settings_of(config, port_n_workers(ctx->ports), hz);
 	struct flows *flows = calloc(1, sizeof(*flows));
 	if (flows)
@@ -120,7 +135,10 @@ int flows_prepare(const struct api_ctx *ctx, const struct config *next, int *fd,
 	const struct config_flow *config = config_flow(next);
 
 	*fd = -1;
-	return ctx->flows && config ? flow_ended_open_file(config->ended_file, fd, error) : 0;
+	if (!ctx->flows || !config)
+		return 0;
+	int err = check_files(config, error);
+	return err ? err : flow_ended_open_file(config->ended_file, fd, error);
 }
 
 void flows_apply(struct api_ctx *ctx, const struct config *next, int fd)
@@ -131,6 +149,7 @@ void flows_apply(struct api_ctx *ctx, const struct config *next, int fd)
 	if (!flows || !config)
 		return;
 	flow_ended_set_file(flows->ended, fd);
+	flows_follow_ports(ctx);
 	// Pairs with the relaxed load by workers.
 	__atomic_store_n(&flows->drops_missing, (bool)config->drops_missing, __ATOMIC_RELAXED);
 	flow_learning_set(flows->learning, config);
@@ -141,6 +160,12 @@ void flows_apply(struct api_ctx *ctx, const struct config *next, int fd)
 		flows->timeout_s[i] = config->timeout_s[i];
 		flow_set_timeout(flows->table, i + 1, config->timeout_s[i] * 1000);
 	}
+}
+
+void flows_follow_ports(struct api_ctx *ctx)
+{
+	if (ctx->flows)
+		ctx->flows->n_renamed++;
 }
 
 void flows_find_kept(const struct api_ctx *ctx, struct config_numbers *out)

@@ -27,7 +27,8 @@ struct flow_job {
 	uint32_t n_actions, n_resolved;
 	uint16_t *vrf; // by VRF in the file; FLOW_NO_VRF: there is none of its name here
 	struct flow_names *names;
-	uint64_t n_of; // flows to be saved or loaded
+	uint64_t n_renamed; // of flows, when the names were read
+	uint64_t n_of;      // flows to be saved or loaded
 	struct flow_loaded loaded;
 	uint64_t n_saved;
 	uint64_t started_ns, ended_ns;
@@ -110,6 +111,8 @@ const char *flow_refusal_text(int result);
 void flow_job_load_at_start(struct api_ctx *ctx);
 bool flow_job_step(struct api_ctx *ctx);
 void flow_job_close(struct api_ctx *ctx);
+// Whether both paths lead to one file, or are equal.
+bool flow_is_same_file(const char *path, const char *other);
 
 // flow_resolve.c: what actions and VRFs of a file that was checked mean here. -errno with `error`
 // set: the file is invalid. / Some actions; to be called until n_resolved is n_actions. / Sets
@@ -158,7 +161,8 @@ void flows_apply(struct api_ctx *ctx, const struct config *next, int fd);
 // refers to it, otherwise its name.
 void flows_find_kept(const struct api_ctx *ctx, struct config_numbers *out);
 const char *flows_iface_kept(const struct api_ctx *ctx, uint16_t iface);
-// As netlink's iface_named.
+// Ports were added or removed. / As netlink's iface_named.
+void flows_follow_ports(struct api_ctx *ctx);
 void flows_iface_named(struct api_ctx *ctx, uint16_t iface, const char *name);
 // Ages flows and runs the job; returns whether there is more to do now.
 bool flows_poll(struct api_ctx *ctx);

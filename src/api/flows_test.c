@@ -2,6 +2,7 @@
 // table and fake ports.
 #include "api/fixture.h"
 
+#include "api/flow_ended_file.h"
 #include "api/flows.h"
 #include "base/bits.h"
 #include "base/clock.h"
@@ -263,7 +264,8 @@ static const struct refusal refusals[] = {
 		"changes[1]: unknown VRF \"red\": VRFs require the key \"linux\" in the "
 		"configuration file"},
 	{"{\"op\": \"delete\", " KEY(9) "}", "changes[1]: there is no such flow"},
-	{ADD(1, "{\"do\": \"drop\"}"), "changes[1]: the flow exists already; use \"replace\""},
+	{ADD(1, "{\"do\": \"drop\"}"),
+		"changes[1]: the flow exists already; use \"replace\" (dl3 flow change)"},
 };
 
 // The changes before and after it are applied.
@@ -570,6 +572,40 @@ static void only_flows_whose_interface_is_unknown_are_refused(void **state)
 	}
 }
 
+// A port is removed after a slice of the file's actions has been read.
+static void names_may_change_while_a_file_is_loaded(void **state)
+{
+	enum { N = 300, IN_A_SLICE = 256 };
+
+	char params[512], wanted[16];
+	struct error error;
+
+	for (unsigned i = 0; i < N; i++) {
+		snprintf(params, sizeof(params),
+			"{\"op\": \"add\", \"src\": \"10.0.%u.%u\", \"dst\": \"10.1.0.1\", "
+			"\"protocol\": 200, \"action\": {\"do\": \"route\", \"mirror\": \"right\", "
+			"\"subscriber\": %u}}",
+			i / 256, i % 256, i + 1);
+		change(params, 1);
+	}
+	check("flows.save", "{}", "error", "null");
+	wait_for_job("\"done\"");
+	api_close_flows(&ctx);
+	open_flows();
+	ctx.flows->was_loaded = true;
+	struct flow_job *job = &ctx.flows->job;
+	check("flows.load", "{}", "error", "null");
+	while (flow_load_check(job->load, &error) > 0)
+		continue;
+	assert_int_equal(flow_resolve_begin(&ctx, job, &error), 0);
+	assert_int_equal(flow_resolve_step(&ctx, job, &error), 0);
+	assert_int_equal(job->n_resolved, IN_A_SLICE);
+	check("ports.remove", "{\"name\": \"right\"}", "error", "null");
+	wait_for_job("\"done\"");
+	snprintf(wanted, sizeof(wanted), "%u", N - IN_A_SLICE);
+	check("flows.job", "{}", "refused", wanted);
+}
+
 // So that nothing is lost: the file has the only copy.
 static void a_file_that_was_not_loaded_at_start_is_not_replaced(void **state)
 {
@@ -827,6 +863,69 @@ static void each_ended_flow_is_a_line_of_the_file(void **state)
 	assert_int_equal(n, 300);
 }
 
+static long number_in(const char *method, const char *params, const char *key)
+{
+	json_t *reply = call(method, params);
+	const long number = json_integer_value(json_object_get(reply, key));
+
+	json_decref(reply);
+	return number;
+}
+
+static void end_one(const char *next)
+{
+	change(ADD(1, "{\"do\": \"drop\"}") ", {\"op\": \"delete\", " KEY(1) "}", 2);
+	wait_for("flows.ended", "{}", "next", next);
+}
+
+// A reader notices that sequence numbers begin anew.
+static void sequence_numbers_belong_to_a_start(void **state)
+{
+	char params[128];
+
+	end_one("1");
+	end_one("2");
+	end_one("3");
+	const long start = number_in("flows.ended", "{}", "start");
+	assert_true(start > 0);
+	snprintf(params, sizeof(params), "{\"after\": 2, \"start\": %ld}", start);
+	check("flows.ended", params, "ended.0.seq", "3");
+	api_close_flows(&ctx);
+	while (wall_now_ms() <= (uint64_t)start)
+		continue;
+	open_flows();
+	end_one("1");
+	assert_int_not_equal(number_in("flows.ended", "{}", "start"), start);
+	check("flows.ended", params, "ended.0.seq", "1");
+	check("flows.ended", params, "lost", "0");
+	check("flows.ended", params, "next", "1");
+}
+
+static void the_file_of_ended_flows_is_never_replaced(void **state)
+{
+	char params[256], wanted[512], text[1024];
+
+	for (unsigned i = 0; i < 2; i++) { // itself, another name of it
+		snprintf(params, sizeof(params), "{\"path\": \"%s%s\"}", ended_path, i ? "2" : "");
+		snprintf(text, sizeof(text), "%s2", ended_path);
+		assert_true(!i || !link(ended_path, text));
+		snprintf(wanted, sizeof(wanted),
+			"\"saving to %s%s would replace the file of ended flows (flow: "
+			"ended_file); expected another \\\"path\\\"\"",
+			ended_path, i ? "2" : "");
+		check("flows.save", params, "error", wanted);
+	}
+	snprintf(text, sizeof(text),
+		PORTS "flow: {ipv4: 1000, ipv6: 100, file: %s, ended_file: %s2}\n", ended_path,
+		ended_path);
+	write_file(text);
+	snprintf(wanted, sizeof(wanted),
+		"\"flow: ended_file: %s2 is the file of the key \\\"file\\\", too; expected "
+		"another one\"",
+		ended_path);
+	check("reload", "{}", "error", wanted);
+}
+
 static void a_line_that_was_cut_off_is_ended_first(void **state)
 {
 	char line[1024];
@@ -848,6 +947,7 @@ static void a_line_that_was_cut_off_is_ended_first(void **state)
 	assert_non_null(fgets(line, sizeof(line), lines));
 	json_t *json = json_loads(line, 0, NULL);
 	assert_non_null(json);
+	json_object_del(json, "start");
 	json_object_del(json, "ended_ms");
 	json_object_del(json, "idle_for_s");
 	json_t *whole = json_pack("{s:O}", "row", json);
@@ -992,6 +1092,7 @@ int main(void)
 		TEST(without_a_file_nothing_is_loaded_at_start),
 		TEST(a_bad_action_changes_nothing),
 		TEST(only_flows_whose_interface_is_unknown_are_refused),
+		TEST(names_may_change_while_a_file_is_loaded),
 		TEST(a_file_that_was_not_loaded_at_start_is_not_replaced),
 		TEST(a_file_that_cannot_be_opened_at_start_is_not_replaced),
 		TEST(a_file_with_too_many_vrfs_is_refused),
@@ -1002,6 +1103,9 @@ int main(void)
 		TEST(the_program_may_end_during_a_job),
 		TEST(flows_end_and_are_told_in_order),
 		cmocka_unit_test_setup_teardown(each_ended_flow_is_a_line_of_the_file,
+			make_ctx_with_ended_file, close_ctx),
+		TEST(sequence_numbers_belong_to_a_start),
+		cmocka_unit_test_setup_teardown(the_file_of_ended_flows_is_never_replaced,
 			make_ctx_with_ended_file, close_ctx),
 		cmocka_unit_test_setup_teardown(a_line_that_was_cut_off_is_ended_first,
 			make_ctx_with_ended_file, close_ctx),

@@ -239,6 +239,7 @@ json_t *method_ports_add(void *ctx_, const json_t *params, struct error *error)
 		return NULL;
 	}
 	acls_follow_ports(ctx, next);
+	flows_follow_ports(ctx);
 	ports_begin_added(ctx, next);
 	use_config(ctx, next);
 	return json_pack("{s:o}", "added", port_json(ctx, port));
@@ -264,6 +265,7 @@ json_t *method_ports_remove(void *ctx_, const json_t *params, struct error *erro
 		config_clear_port(ctx->config, port, ctx->fib);
 	ports_close_removed(ctx, next);
 	acls_follow_ports(ctx, next);
+	flows_follow_ports(ctx);
 	use_config(ctx, next);
 	return reply;
 }

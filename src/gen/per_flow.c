@@ -6,6 +6,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -173,6 +174,18 @@ static bool write_all(const struct per_flow *p, FILE *file, uint64_t *total)
 	return true;
 }
 
+// Whatever else has the name stays as it is: others may choose the path.
+static FILE *create(const char *path)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	const int fd = open(path, flags, 0666);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
 int per_flow_write(const struct per_flow *p, const char *path, uint64_t *total, struct error *error)
 {
 	char *beside = NULL;
@@ -180,7 +193,14 @@ int per_flow_write(const struct per_flow *p, const char *path, uint64_t *total, 
 	if (asprintf(&beside, "%s.part", path) < 0)
 		return error_set(error, -ENOMEM, "not enough memory to write %s", path);
 	errno = 0;
-	FILE *file = fopen(beside, "we");
+	FILE *file = create(beside);
+	if (!file && errno == EEXIST) {
+		error_set(error, -EEXIST,
+			"cannot write %s: %s exists; if nothing else needs it, remove it", path,
+			beside);
+		free(beside);
+		return -EEXIST;
+	}
 	bool is_written = file && write_all(p, file, total);
 	if (file && fclose(file))
 		is_written = false;

@@ -163,6 +163,29 @@ static void counts_each_new_frame_for_its_flow(void **state)
 	}
 }
 
+// Some of a burst are damaged, so that the frames of a group are not those of the results.
+static void frames_in_mixed_bursts_are_checked_as_themselves(void **state)
+{
+	enum { N = 48 };
+
+	expect_actions();
+	uint64_t number = 0, n_valid = 0;
+	for (unsigned round = 0; round < 4; round++) {
+		for (unsigned i = 0; i < N; number++) {
+			if (wanted(number).port != LEFT)
+				continue;
+			build(&frames[i], number, wanted(number).dscp);
+			if (round % 2 && i % 5 == 3)
+				rte_pktmbuf_mtod(&frames[i].mbuf, uint8_t *)[70] ^= 1;
+			else
+				n_valid++;
+			i++;
+		}
+		take(LEFT, N);
+		want((struct per_flow_counters){.checked = n_valid});
+	}
+}
+
 static void counts_late_frames_but_none_twice(void **state)
 {
 	static const uint64_t numbers[] = {0, 5, 2, 5, 3, 2, 1, 4, 0};
@@ -371,6 +394,29 @@ static void tells_why_it_cannot_write(void **state)
 	assert_int_equal(rmdir(folder), 0); // nothing else is left
 }
 
+// A link or a pipe beside the file, which others may have put there.
+static void follows_nothing_beside_the_file(void **state)
+{
+	char folder[] = "/tmp/dl3-per-flow-XXXXXX", path[64], beside[80], other[64];
+	struct error error = {""};
+	struct stat status;
+	uint64_t total;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/counts", folder);
+	snprintf(beside, sizeof(beside), "%s.part", path);
+	snprintf(other, sizeof(other), "%s/other", folder);
+	assert_int_equal(symlink(other, beside), 0);
+	assert_int_equal(per_flow_write(s->per_flow, path, &total, &error), -EEXIST);
+	assert_non_null(strstr(error.text, ".part exists; if nothing else needs it, remove it"));
+	assert_int_equal(stat(other, &status), -1);
+	assert_int_equal(unlink(beside), 0);
+	assert_int_equal(mkfifo(beside, 0600), 0); // opening it would wait for a reader
+	assert_int_equal(per_flow_write(s->per_flow, path, &total, &error), -EEXIST);
+	assert_int_equal(unlink(beside), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void a_full_disk_leaves_the_old_file(void **state)
 {
 	char folder[] = "/tmp/dl3-per-flow-XXXXXX", path[64];
@@ -432,6 +478,8 @@ int main(void)
 		CASE(a_packet_with_another_tuple_is_not_that_of_its_flow),
 		CASE(writes_one_number_per_flow),
 		CASE(tells_why_it_cannot_write),
+		CASE(follows_nothing_beside_the_file),
+		CASE(frames_in_mixed_bursts_are_checked_as_themselves),
 		CASE(a_full_disk_leaves_the_old_file),
 		CASE(too_little_memory_is_one_sentence),
 	};

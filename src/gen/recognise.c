@@ -213,6 +213,7 @@ static __attribute__((noinline)) void decide_slow(const struct recognise *r,
 
 void recognise_one(const struct recognise *r, uint16_t i, struct whole *out)
 {
+	out->from[out->n] = i; // if it is valid, which increments n
 	if (likely(is_plain(r->mbuf[i], r->at[i])))
 		decide(r, r->mbuf[i], &plain, out);
 	else

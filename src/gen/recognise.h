@@ -15,7 +15,8 @@ enum {
 // Valid frames of streams that end here, in order of arrival. Dense.
 struct whole {
 	uint16_t n;
-	uint8_t id[RECOGNISE_MAX] LINE_ALIGNED; // of the stream
+	uint8_t id[RECOGNISE_MAX] LINE_ALIGNED;   // of the stream
+	uint8_t from[RECOGNISE_MAX] LINE_ALIGNED; // the number of the received frame
 	uint64_t sequence[RECOGNISE_MAX] LINE_ALIGNED;
 	uint64_t due[RECOGNISE_MAX] LINE_ALIGNED, sent[RECOGNISE_MAX] LINE_ALIGNED;
 	uint32_t bytes[RECOGNISE_MAX] LINE_ALIGNED; // with FCS

@@ -121,6 +121,8 @@ static inline __mmask16 find_streams(const struct recognise *r, const struct gro
 // Reads all stamps into entries n and following.
 static inline void read_stamps(const struct group *g, struct whole *out, uint16_t n)
 {
+	const __m128i first_sixteen =
+		_mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 	const __m512i *f = g->field;
 	__m512i id = _mm512_srli_epi32(f[FIELD_IDENTITY], 16);
 	__m512i due_low = _mm512_or_si512(_mm512_slli_epi32(swap32(f[FIELD_DUE]), 8),
@@ -131,6 +133,8 @@ static inline void read_stamps(const struct group *g, struct whole *out, uint16_
 	__m512i bytes = _mm512_add_epi32(_mm512_loadu_si512(g->length), all(WIRE_FCS_BYTES));
 
 	_mm_storeu_si128((void *)(out->id + n), _mm512_cvtepi32_epi8(id));
+	_mm_storeu_si128((void *)(out->from + n),
+		_mm_add_epi8(_mm_set1_epi8((char)g->from), first_sixteen));
 	store_wide(out->sequence + n, swap32(f[FIELD_SEQUENCE]),
 		_mm512_srli_epi32(f[FIELD_IDENTITY], 24));
 	store_wide(out->due + n, due_low, _mm512_and_si512(f[FIELD_DUE], all(0xff)));
@@ -151,6 +155,7 @@ static __attribute__((noinline)) void take_mixed(const struct recognise *r, cons
 			continue;
 		}
 		out->id[out->n] = all_of_them.id[i];
+		out->from[out->n] = all_of_them.from[i];
 		out->sequence[out->n] = all_of_them.sequence[i];
 		out->due[out->n] = all_of_them.due[i];
 		out->sent[out->n] = all_of_them.sent[i];

@@ -102,21 +102,16 @@ static struct look look_at(struct recognise *r)
 	return (struct look){bytes + r->n * WIRE_FCS_BYTES, !odd};
 }
 
-// One by one, because frames are checked at the port where they arrive.
-static __attribute__((noinline)) void recognise_expected(const struct recognise *r,
-	struct whole *out)
+// Frames of streams with expectations are checked at the port where they arrive.
+static __attribute__((noinline)) void check_expected(const struct recognise *r,
+	const struct whole *whole)
 {
-	out->n = 0;
-	for (uint16_t i = 0; i < r->n; i++) {
-		uint16_t n = out->n;
+	for (uint16_t i = 0; i < whole->n; i++) {
+		struct sink_stream *s = r->sink->by_id[whole->id[i]];
 
-		recognise_one(r, i, out);
-		if (out->n == n)
-			continue;
-		struct sink_stream *s = r->sink->by_id[out->id[n]];
 		if (s->per_flow)
-			per_flow_check(s->per_flow, r->at[i],
-				window_whole(&s->window->window, out->sequence[n]), r->port);
+			per_flow_check(s->per_flow, r->at[whole->from[i]],
+				window_whole(&s->window->window, whole->sequence[i]), r->port);
 	}
 }
 
@@ -125,10 +120,9 @@ static void take_part(struct recognise *r, uint64_t now)
 	struct look look = look_at(r);
 	struct whole whole;
 
+	__atomic_load_n(&recognise, __ATOMIC_RELAXED)(r, &whole);
 	if (unlikely(r->sink->expects))
-		recognise_expected(r, &whole);
-	else
-		__atomic_load_n(&recognise, __ATOMIC_RELAXED)(r, &whole);
+		check_expected(r, &whole);
 	account(r->sink, &whole, now);
 	stats_add(&r->counters->rx_packets, r->n);
 	stats_add(&r->counters->rx_bytes, look.bytes);
