@@ -101,7 +101,7 @@ def read_flow_file(path: Path) -> FlowFile:
     """Read and check all of it; UsageFault if it is not a valid file, OSError as from open(2)."""
     size = path.stat().st_size
     if size < RECORD_BYTES or size % RECORD_BYTES:
-        raise UsageFault(f"{path} is not a file of flows: its size is no multiple of {RECORD_BYTES} bytes")
+        raise UsageFault(f"{path} is not a file of flows: its size is not a multiple of {RECORD_BYTES} bytes")
     records = np.memmap(path, dtype=HEADER, mode="r")
     header = records[0]
     n_flows, n_actions = int(header["n_flows"]), int(header["n_actions"])
