@@ -22,6 +22,7 @@ MOST_FILE_BYTES = 900_000  # a request is a line of at most 1 MiB
 SECONDS = 120.0  # building a list of many rules takes a while
 FLAGS = ("fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr")  # from the lowest bit on
 WITH_TYPES = ("icmp", "icmp6", "icmpv6", "1", "58")
+WITHOUT_PORTS = ("gre", "esp", "ah", "ospf")
 WITH_PORTS = ("tcp", "udp", "sctp", "dccp", "udplite", "6", "17", "132", "33", "136")
 
 
@@ -131,6 +132,8 @@ def packet_params(words: Sequence[str], *, is_later: bool = False) -> dict[str, 
     names, most = (("icmp_type", "icmp_code"), 255) if protocol in WITH_TYPES else (("src_port", "dst_port"), 65535)
     has_them, what = protocol in WITH_TYPES or protocol in WITH_PORTS, "type and code" if most == 255 else "two ports"
     expected = len(names) if has_them and not is_later else 0
+    if not has_them and protocol not in WITHOUT_PORTS and not protocol.isdecimal():
+        return {"src": src, "dst": dst, "protocol": protocol}  # dl3d lists the names that there are
     if len(words) != 3 + expected:
         which = f"a later fragment of {protocol}" if has_them and is_later else f"a packet of {protocol}"
         has = f"{what}, after the protocol" if expected else "no ports, type or code"

@@ -129,6 +129,14 @@ def mistakes_are_reported_before_dl3d_is_asked(
     assert not asked
 
 
+def dl3d_is_asked_about_unknown_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, asked = _asked(
+        monkeypatch, "invalid protocol", "check", *PACKET[:2], "tpc", "1", "2", "--list", "a", lists="-"
+    )
+    assert asked[0] == ("acl.check", {"list": "a", "src": "10.0.0.1", "dst": "10.1.0.1", "protocol": "tpc"})
+    assert isinstance(done.exception, UsageFault)
+
+
 def a_list_is_set_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file, reply = tmp_path / "rules", {"lists": 1, "uses": 0}
     file.write_text("# rules\n\ndeny tcp to_port 23 # telnet\n  permit\n")
