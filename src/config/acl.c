@@ -312,7 +312,7 @@ static int check_mirrors(const struct config *config, const struct acl_source *l
 		if (mirror[0] && strcmp(mirror, latest) && !port_named(config, mirror))
 			return error_set(error, -EINVAL,
 				"list '%s', rule %zu: mirror: there is no port '%s'; copies leave "
-			        "by "
+				"by "
 				"ports, not by VLANs",
 				list->name, i + 1, mirror);
 		latest = mirror;
