@@ -145,13 +145,19 @@ def check_flows(path: Path, first: int, flows: Records, n_actions: int) -> None:
         raise UsageFault(f"{path}: flow {first + int(is_wrong.argmax()) + 1:,} is invalid")
 
 
+NEVER_SAVED = 0  # as the time of saving: times of flows begin when the file is loaded
+
+
 class FlowWriter:
     """Writes a file of flows beside its name, and renames it when it is complete; otherwise nothing remains of it."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.beside = path, path.with_name(f".{path.name}.{os.getpid()}")
         self.n_flows = self._crc = 0
-        self._file = self.beside.open("xb")
+        try:
+            self._file = self.beside.open("xb")
+        except OSError as error:
+            raise Fault(f"{path} cannot be written: {error.strerror or error}") from error
         self._file.write(bytes(RECORD_BYTES))
 
     def add(self, flows: Records) -> None:
