@@ -153,15 +153,23 @@ def draw_decision(reply: AclDecision) -> RenderableType:
     return Group(verdict, "", table("", (">rule", "name", "does not match by"), rows))
 
 
-def missing_list(client: Client, name: str | None, interface: str | None, direction: Direction) -> str:
+def missing_list(client: Client, where: Mapping[str, str | None]) -> str:
     """Why there is no list of this name, or of this interface; "" if there is one."""
-    reply = client.ask(Acls, "acls")
+    reply, (name, interface, direction) = client.ask(Acls, "acls"), where.values()
     if name is not None:
         is_there = any(one.name == name for one in reply.lists)
         return "" if is_there else f"there is no list '{name}': 'dl3 acl show' lists them"
     if any(use.interface == interface and use.direction == direction for use in reply.use):
         return ""
-    return f"interface '{interface}' uses no list in direction {direction.value}: 'dl3 acl show' shows where lists are used"
+    return f"interface '{interface}' uses no list in direction {direction}: 'dl3 acl show' shows where lists are used"
+
+
+def decide(client: Client, where: Mapping[str, str | None], packet: Mapping[str, object]) -> AclDecision:
+    """Which rule decides, or why none can be asked."""
+    try:
+        return client.ask(AclDecision, "acl.check", **where, **packet)
+    except UsageFault as fault:
+        raise UsageFault(missing_list(client, where) or str(fault)) from fault
 
 
 def check(
@@ -197,11 +205,7 @@ def check(
     if flags and words and words[2] not in ("tcp", "6"):
         raise UsageFault(f"--tcp-flags are for tcp, and the packet is {words[2]}")
     more = {"dscp": dscp, "tcp_flags": flags_of(flags) if flags else None, "fragment": fragment, "local": local or None}
-    client = Client(socket)
-    try:
-        reply = client.ask(AclDecision, "acl.check", **where, **packet, **more)
-    except UsageFault as fault:
-        raise UsageFault(missing_list(client, name, interface, direction) or str(fault)) from fault
+    reply = decide(Client(socket), where, {**packet, **more})
     if as_json:
         print_json(reply.model_dump())
     else:
