@@ -10,17 +10,20 @@ import typer
 from rich.console import Group, RenderableType
 
 from dl3.cli.lazy import LazyGroup
-from dl3.cli.printing import counted, out, print_json, table
+from dl3.cli.printing import counted, err, out, print_json, table
 from dl3.control.acl_replies import AclDecision, AclList, Acls, AclsChanged
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.files import read_bounded
+from dl3.model.flow_text import address
 
 LISTS = "Access lists"
 MOST_FILE_BYTES = 900_000  # a request is a line of at most 1 MiB
 SECONDS = 120.0  # building a list of many rules takes a while
 FLAGS = ("fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr")  # from the lowest bit on
-WITH_TYPES, WITHOUT_PORTS = ("icmp", "icmp6", "1", "58"), ("gre", "esp", "ah", "ospf")
+WITH_TYPES = ("icmp", "icmp6", "icmpv6", "1", "58")
+WITHOUT_PORTS = ("gre", "esp", "ah", "ospf")
+WITH_PORTS = ("tcp", "udp", "sctp", "dccp", "udplite", "6", "17", "132", "33", "136")
 
 
 class AclCommands(LazyGroup):
@@ -95,6 +98,8 @@ def show(
     """
     page = {"list": name, "after": after, "limit": limit} if name is not None else {}
     reply = Client(socket).ask(Acls, "acls", **page)
+    if name is not None and not reply.lists:
+        raise UsageFault(f"there is no list '{name}': 'dl3 acl show' lists them")
     if as_json:
         print_json(reply.model_dump())
     else:
@@ -117,17 +122,24 @@ def port_of(word: str, most: int) -> int:
     return int(word)
 
 
-def packet_params(words: Sequence[str]) -> dict[str, object]:
-    """SOURCE DESTINATION PROTOCOL [PORT PORT | TYPE CODE] as the method takes it."""
-    if len(words) not in (3, 5):
+def packet_params(words: Sequence[str], *, is_later: bool = False) -> dict[str, object]:
+    """SOURCE DESTINATION PROTOCOL [PORT PORT | TYPE CODE] as the method takes it; a later fragment has no ports."""
+    if len(words) < 3:
         raise UsageFault("a packet is SOURCE DESTINATION PROTOCOL, with two ports, or type and code, where it has them")
-    found: dict[str, object] = {"src": words[0], "dst": words[1], "protocol": words[2]}
-    if len(words) == 3:
-        return found
-    if words[2] in WITHOUT_PORTS:
-        raise UsageFault(f"{words[2]} has no ports")
-    names, most = (("icmp_type", "icmp_code"), 255) if words[2] in WITH_TYPES else (("src_port", "dst_port"), 65535)
-    return found | {name: port_of(word, most) for name, word in zip(names, words[3:], strict=True)}
+    src, dst, protocol = words[:3]
+    if len(address(src)) != len(address(dst)):
+        raise UsageFault("a packet has a source and a destination of the same family")
+    names, most = (("icmp_type", "icmp_code"), 255) if protocol in WITH_TYPES else (("src_port", "dst_port"), 65535)
+    has_them, what = protocol in WITH_TYPES or protocol in WITH_PORTS, "type and code" if most == 255 else "two ports"
+    expected = len(names) if has_them and not is_later else 0
+    if not has_them and protocol not in WITHOUT_PORTS and not protocol.isdecimal():
+        return {"src": src, "dst": dst, "protocol": protocol}  # dl3d lists the names that there are
+    if len(words) != 3 + expected:
+        which = f"a later fragment of {protocol}" if has_them and is_later else f"a packet of {protocol}"
+        has = f"{what}, after the protocol" if expected else "no ports, type or code"
+        raise UsageFault(f"{which} has {has}")
+    values = {name: port_of(word, most) for name, word in zip(names, words[3:], strict=False)}
+    return {"src": src, "dst": dst, "protocol": protocol, **values}
 
 
 def draw_decision(reply: AclDecision) -> RenderableType:
@@ -139,6 +151,25 @@ def draw_decision(reply: AclDecision) -> RenderableType:
         return verdict
     rows = [(one.number, one.name, one.differs) for one in reply.before]
     return Group(verdict, "", table("", (">rule", "name", "does not match by"), rows))
+
+
+def missing_list(client: Client, where: Mapping[str, str | None]) -> str:
+    """Why there is no list of this name, or of this interface; "" if there is one."""
+    reply, (name, interface, direction) = client.ask(Acls, "acls"), where.values()
+    if name is not None:
+        is_there = any(one.name == name for one in reply.lists)
+        return "" if is_there else f"there is no list '{name}': 'dl3 acl show' lists them"
+    if any(use.interface == interface and use.direction == direction for use in reply.use):
+        return ""
+    return f"interface '{interface}' uses no list in direction {direction}: 'dl3 acl show' shows where lists are used"
+
+
+def decide(client: Client, where: Mapping[str, str | None], packet: Mapping[str, object]) -> AclDecision:
+    """Which rule decides, or why none can be asked."""
+    try:
+        return client.ask(AclDecision, "acl.check", **where, **packet)
+    except UsageFault as fault:
+        raise UsageFault(missing_list(client, where) or str(fault)) from fault
 
 
 def check(
@@ -170,9 +201,11 @@ def check(
     if (name is None) == (interface is None):
         raise UsageFault("expected either --list or --interface")
     where = {"list": name, "interface": interface, "direction": direction.value if interface else None}
-    packet = packet_params(words) if words else {"frame": frame}
+    packet = packet_params(words, is_later=fragment == "later") if words else {"frame": frame}
+    if flags and words and words[2] not in ("tcp", "6"):
+        raise UsageFault(f"--tcp-flags are for tcp, and the packet is {words[2]}")
     more = {"dscp": dscp, "tcp_flags": flags_of(flags) if flags else None, "fragment": fragment, "local": local or None}
-    reply = Client(socket).ask(AclDecision, "acl.check", **where, **packet, **more)
+    reply = decide(Client(socket), where, {**packet, **more})
     if as_json:
         print_json(reply.model_dump())
     else:
@@ -183,8 +216,10 @@ def rules_of(path: Path) -> list[tuple[int, str]]:
     """Line number and text of each rule."""
     try:
         text = read_bounded(path, MOST_FILE_BYTES, "rules of a request").decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageFault(f"{path} cannot be read: {error}; choose another file") from error
+    except OSError as error:
+        raise UsageFault(f"{path} cannot be read: {error.strerror or error}; choose another file") from error
+    except UnicodeDecodeError as error:
+        raise UsageFault(f"{path} is not a text file in UTF-8; choose another file") from error
     lines = ((n, line.partition("#")[0].strip()) for n, line in enumerate(text.splitlines(), 1))
     return [(n, line) for n, line in lines if line]
 
@@ -202,6 +237,16 @@ def change(client: Client, as_json: bool, done: str, **params: object) -> None:
         print_json(reply.model_dump())
     else:
         out.print(done, highlight=False)
+
+
+def check_unused(client: Client, name: str) -> None:
+    """A list can be deleted if it exists and no interface uses it."""
+    reply = client.ask(Acls, "acls")
+    if not any(one.name == name for one in reply.lists):
+        raise UsageFault(f"there is no list '{name}': 'dl3 acl show' lists them")
+    uses = [f"{use.interface} {use.direction}" for use in reply.use if use.list == name]
+    if uses:
+        raise UsageFault(f"list '{name}' is in use ({', '.join(uses)}): first 'dl3 acl use {uses[0]}' without a list")
 
 
 def set_list(
@@ -224,6 +269,7 @@ def set_list(
     if delete == (file is not None):
         raise UsageFault("expected either FILE or --delete")
     if file is None:
+        check_unused(client, name)
         change(client, as_json, f"deleted: list {name}", lists={name: None})
         return
     rules = rules_of(file)
@@ -251,4 +297,7 @@ def use(
     """
     wanted = {"interface": interface, "direction": direction.value} | ({"list": name} if name else {})
     done = f"{interface} {direction.value}: {f'list {name}' if name else 'no list'}"
-    change(Client(socket, SECONDS), as_json, done, use=[wanted])
+    client = Client(socket, SECONDS)
+    change(client, as_json, done, use=[wanted])
+    if name and any(one.interface == interface and not one.exists for one in client.ask(Acls, "acls").use):
+        err.print(f"note: there is no interface '{interface}' yet; 'dl3 show ports' lists them", highlight=False)

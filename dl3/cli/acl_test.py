@@ -22,14 +22,15 @@ USE = {"interface": "east", "direction": "in", "list": "a", "exists": False}
 PACKET = ("10.0.0.1", "10.1.0.1", "tcp", "40000", "23")
 
 
-def _asked(monkeypatch: pytest.MonkeyPatch, reply: Any, *words: str) -> tuple[Result, Sequence[Any]]:
-    """What was printed, and the methods with their parameters."""
+def _asked(monkeypatch: pytest.MonkeyPatch, reply: Any, *words: str, lists: Any = None) -> tuple[Result, Sequence[Any]]:
+    """What was printed, and the methods with their parameters. lists: the reply of the method 'acls'."""
     asked: list[Any] = []
 
     def exchange(_path: Path, question: bytes, _timeout_s: float) -> bytes:
         given = json.loads(question)
         asked.append((given["method"], given["params"]))
-        what = {"error": {"code": -32000, "message": reply}} if isinstance(reply, str) else {"result": reply}
+        found = lists if lists is not None and given["method"] == "acls" else reply
+        what = {"error": {"code": -32000, "message": found}} if isinstance(found, str) else {"result": found}
         return json.dumps({"jsonrpc": "2.0", "id": 1, **what}).encode()
 
     monkeypatch.setattr(client, "exchange", exchange)
@@ -97,13 +98,26 @@ def a_packet_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (("check", "--list", "a"), "expected either PACKET or --frame"),
         (("check", *PACKET), "expected either --list or --interface"),
-        (("check", *PACKET[:4], "--list", "a"), "a packet is SOURCE DESTINATION PROTOCOL"),
+        (("check", *PACKET[:2], "--list", "a"), "a packet is SOURCE DESTINATION PROTOCOL"),
+        (("check", *PACKET[:3], "--list", "a"), "a packet of tcp has two ports, after the protocol"),
+        (("check", *PACKET[:4], "--list", "a"), "a packet of tcp has two ports, after the protocol"),
+        (
+            ("check", *PACKET, "--list", "a", "--fragment", "later"),
+            "a later fragment of tcp has no ports, type or code",
+        ),
+        (
+            ("check", "10.0.0.1", "10.0.0.2", "icmp", "8", "--list", "a"),
+            "a packet of icmp has type and code, after the protocol",
+        ),
+        (("check", "10.0.0.300", *PACKET[1:], "--list", "a"), "invalid address '10.0.0.300'"),
+        (("check", "::1", *PACKET[1:], "--list", "a"), "of the same family"),
+        (("check", *PACKET[:2], "udp", "1", "2", "--list", "a", "--tcp-flags", "syn"), "--tcp-flags are for tcp"),
         (("check", *PACKET[:4], "65536", "--list", "a"), "invalid number '65536'"),
         (("check", "10.0.0.1", "10.0.0.2", "icmp", "8", "256", "--list", "a"), "expected 0 to 255"),
-        (("check", "10.0.0.1", "10.0.0.2", "gre", "1", "2", "--list", "a"), "gre has no ports"),
+        (("check", "10.0.0.1", "10.0.0.2", "gre", "1", "2", "--list", "a"), "gre has no ports, type or code"),
         (("check", *PACKET, "--list", "a", "--tcp-flags", "sin"), "unknown TCP flag 'sin'"),
         (("set", "a"), "expected either FILE or --delete"),
-        (("set", "a", "/missing/file"), "cannot be read"),
+        (("set", "a", "/missing/file"), "/missing/file cannot be read: No such file or directory; choose"),
     ],
 )
 def mistakes_are_reported_before_dl3d_is_asked(
@@ -115,6 +129,14 @@ def mistakes_are_reported_before_dl3d_is_asked(
     assert not asked
 
 
+def dl3d_is_asked_about_unknown_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, asked = _asked(
+        monkeypatch, "invalid protocol", "check", *PACKET[:2], "tpc", "1", "2", "--list", "a", lists="-"
+    )
+    assert asked[0] == ("acl.check", {"list": "a", "src": "10.0.0.1", "dst": "10.1.0.1", "protocol": "tpc"})
+    assert isinstance(done.exception, UsageFault)
+
+
 def a_list_is_set_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file, reply = tmp_path / "rules", {"lists": 1, "uses": 0}
     file.write_text("# rules\n\ndeny tcp to_port 23 # telnet\n  permit\n")
@@ -124,16 +146,51 @@ def a_list_is_set_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     done, _ = _asked(monkeypatch, "list 'a', rules[1]: empty; nothing was changed", "set", "a", str(file))
     assert isinstance(done.exception, Fault)
     assert str(done.exception) == f"{file}:4: empty; nothing was changed"
-    done, asked = _asked(monkeypatch, reply, "set", "a", "--delete")
-    assert asked == [("acl.change", {"lists": {"a": None}})]
+    file.write_bytes(b"permit \xff")
+    done, asked = _asked(monkeypatch, reply, "set", "a", str(file))
+    assert str(done.exception) == f"{file} is not a text file in UTF-8; choose another file"
+    assert not asked
+
+
+def a_list_that_no_interface_uses_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    reply, there = {"lists": 0, "uses": 0}, {"lists": [{**LIST, "rules": []}], "use": []}
+    done, asked = _asked(monkeypatch, reply, "set", "a", "--delete", lists=there)
+    assert asked == [("acls", {}), ("acl.change", {"lists": {"a": None}})]
     assert done.stdout == "deleted: list a\n"
+    for name, use, sentence in (
+        ("b", [], "there is no list 'b': 'dl3 acl show' lists them"),
+        ("a", [USE], "list 'a' is in use (east in): first 'dl3 acl use east in' without a list"),
+    ):
+        done, asked = _asked(monkeypatch, reply, "set", name, "--delete", lists={**there, "use": use})
+        assert isinstance(done.exception, UsageFault)
+        assert str(done.exception) == sentence
+        assert asked == [("acls", {})]
+
+
+def a_list_that_does_not_exist_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    there, none = {"lists": [{**LIST, "rules": []}], "use": [USE]}, {"lists": [], "use": [USE]}
+    missing = "there is no list 'b': 'dl3 acl show' lists them"
+    done, _ = _asked(monkeypatch, none, "show", "b")
+    assert str(done.exception) == missing
+    for where, sentence in (
+        (("--list", "b"), missing),
+        (("--interface", "west"), "interface 'west' uses no list in direction in: 'dl3 acl show' shows where"),
+        (("--interface", "east", "--direction", "out"), "interface 'east' uses no list in direction out"),
+        (("--interface", "east"), "no such list"),
+    ):
+        done, _ = _asked(monkeypatch, "no such list", "check", *PACKET, *where, lists=there)
+        assert str(done.exception).startswith(sentence)
 
 
 def an_interface_uses_a_list_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     reply, wanted = {"lists": 1, "uses": 1}, {"interface": "east", "direction": "out"}
-    done, asked = _asked(monkeypatch, reply, "use", "east", "out", "a")
-    assert asked == [("acl.change", {"use": [{**wanted, "list": "a"}]})]
+    there = {"lists": [], "use": [{**USE, "exists": True}]}
+    done, asked = _asked(monkeypatch, reply, "use", "east", "out", "a", lists=there)
+    assert asked == [("acl.change", {"use": [{**wanted, "list": "a"}]}), ("acls", {})]
     assert done.stdout == "east out: list a\n"
+    assert not done.stderr
+    done, _ = _asked(monkeypatch, reply, "use", "east", "out", "a", lists={"lists": [], "use": [USE]})
+    assert done.stderr == "note: there is no interface 'east' yet; 'dl3 show ports' lists them\n"
     done, asked = _asked(monkeypatch, reply, "use", "east", "out")
     assert asked == [("acl.change", {"use": [wanted]})]
     assert done.stdout == "east out: no list\n"

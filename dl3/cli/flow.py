@@ -195,7 +195,7 @@ def find(words: Key, socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> 
     if reply.flow is None:
         if as_json:
             raise typer.Exit(1)
-        raise Fault("there is no such flow: 'dl3 flow list' shows those there are")
+        raise Fault("there is no such flow: 'dl3 flow list' lists those that exist")
     if not as_json:
         out.print(flows_table([reply.flow]))
 

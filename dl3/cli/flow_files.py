@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from dl3.cli.given import writable
 from dl3.cli.printing import counted, err, out, print_json, table
 from dl3.model.fault import Fault, UsageFault
-from dl3.model.flow_file import MOST_MS, FlowWriter, read_flow_file
+from dl3.model.flow_file import MOST_MS, NEVER_SAVED, FlowWriter, read_flow_file
 from dl3.model.flow_records import RecordMaker, SavedFlow, saved_flows
 from dl3.model.flow_text import PROTOCOL_WORDS, action_text, address_text, key_text, parse_settings
 from dl3.model.white_paper import MOST_EACH_WAY, white_paper_flows
@@ -142,7 +142,7 @@ def import_text(
     try:
         with FlowWriter(output) as writer:
             convert(text, writer, maker)
-            writer.finish(maker.actions(), time.time_ns() // 1_000_000)
+            writer.finish(maker.actions(), NEVER_SAVED)
     except OSError as error:
         raise Fault(f"{error.filename or output}: {error.strerror or error}") from error
     out.print(f"written: {counted(writer.n_flows, 'flow')} to {output}", highlight=False, soft_wrap=True)
@@ -167,7 +167,7 @@ def white_paper(output: Path, each_way: int, actions: tuple[str, str]) -> int:
             some["action"] = [numbers[n][2] for n in (0, 1)] * (len(some) // 2)
             writer.add(some)
             progress.update(task, completed=writer.n_flows)
-        writer.finish(maker.actions(), time.time_ns() // 1_000_000)
+        writer.finish(maker.actions(), NEVER_SAVED)
     return writer.n_flows
 
 
@@ -246,10 +246,13 @@ def show_file(path: Path, after: int, limit: int, as_json: bool) -> None:
     n_all, end = len(file.flows), after + len(flows)
     if as_json:
         following = end if end < n_all else None
-        print_json({"flows": [saved_json(flow) for flow in flows], "next": following, "saved_ms": file.saved_ms})
+        print_json(
+            {"flows": [saved_json(flow) for flow in flows], "next": following, "saved_ms": file.saved_ms or None}
+        )
         return
-    saved = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(file.saved_ms / 1000))
-    out.print(f"{path}: {counted(n_all, 'flow')}, saved {saved}", highlight=False, soft_wrap=True)
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(file.saved_ms / 1000))
+    origin = "not saved by dl3d" if file.saved_ms == NEVER_SAVED else f"saved {at}"
+    out.print(f"{path}: {counted(n_all, 'flow')}, {origin}", highlight=False, soft_wrap=True)
     if flows:
         out.print(table("", ("~flow", "~action", ">packets", ">bytes", ">idle for", "~ends"), map(saved_row, flows)))
     if end < n_all:

@@ -101,7 +101,7 @@ def read_flow_file(path: Path) -> FlowFile:
     """Read and check all of it; UsageFault if it is not a valid file, OSError as from open(2)."""
     size = path.stat().st_size
     if size < RECORD_BYTES or size % RECORD_BYTES:
-        raise UsageFault(f"{path} is not a file of flows: its size is no multiple of {RECORD_BYTES} bytes")
+        raise UsageFault(f"{path} is not a file of flows: its size is not a multiple of {RECORD_BYTES} bytes")
     records = np.memmap(path, dtype=HEADER, mode="r")
     header = records[0]
     n_flows, n_actions = int(header["n_flows"]), int(header["n_actions"])
@@ -145,13 +145,19 @@ def check_flows(path: Path, first: int, flows: Records, n_actions: int) -> None:
         raise UsageFault(f"{path}: flow {first + int(is_wrong.argmax()) + 1:,} is invalid")
 
 
+NEVER_SAVED = 0  # as the time of saving: times of flows begin when the file is loaded
+
+
 class FlowWriter:
     """Writes a file of flows beside its name, and renames it when it is complete; otherwise nothing remains of it."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.beside = path, path.with_name(f".{path.name}.{os.getpid()}")
         self.n_flows = self._crc = 0
-        self._file = self.beside.open("xb")
+        try:
+            self._file = self.beside.open("xb")
+        except OSError as error:
+            raise Fault(f"{path} cannot be written: {error.strerror or error}") from error
         self._file.write(bytes(RECORD_BYTES))
 
     def add(self, flows: Records) -> None:

@@ -116,6 +116,12 @@ def is_icmp(family: int, protocol: int) -> bool:
     return protocol == ICMP[family]
 
 
+def no_number(words: Sequence[str], at: int, what: str) -> None:
+    """The key ends here: a number that follows was meant as a port."""
+    if len(words) > at and words[at].isdecimal():
+        raise UsageFault(f"{what}: unexpected '{words[at]}'")
+
+
 def parse_key(words: Sequence[str]) -> tuple[FlowKey, int]:
     """The key at the begin of these words, and how many words it has."""
     if len(words) < 3:
@@ -132,9 +138,11 @@ def parse_key(words: Sequence[str]) -> tuple[FlowKey, int]:
     if is_icmp(4 if len(src) == 4 else 6, protocol):
         if len(words) < 4:
             raise UsageFault(f"a flow of {words[2]} has an identifier")
+        no_number(words, 4, f"a flow of {words[2]} has an identifier and no ports")
         return FlowKey(src, dst, protocol, number("identifier", words[3], 0, 65535)), 4
     if protocol in ICMP.values():
         raise UsageFault(f"{words[2]} does not go with these addresses: use {'icmpv6' if len(src) == 16 else 'icmp'}")
+    no_number(words, 3, f"a flow of {words[2]} has no ports")
     return FlowKey(src, dst, protocol), 3
 
 

@@ -102,7 +102,9 @@ def a_key_is_read() -> None:
             (f"2001:db8::1 2001:db8::2 {number} drop", "extension header")
             for number in (0, 43, 44, 51, 60, 135, 139, 140)
         ),
-        ("10.0.0.1 10.0.0.2 gre 1 2 drop", "unexpected '1': expected an action"),
+        ("10.0.0.1 10.0.0.2 gre 1 2 drop", "a flow of gre has no ports: unexpected '1'"),
+        ("10.0.0.1 10.0.0.2 icmp 1 2 drop", "a flow of icmp has an identifier and no ports: unexpected '2'"),
+        ("10.0.0.1 10.0.0.2 gre permit", "unexpected 'permit': expected an action"),
         ("10.0.0.1 10.0.0.2 gre", "a flow without an action: expected route, 'via ADDRESS dev INTERFACE'"),
         ("10.0.0.1 10.0.0.2 gre dscp 46", "a flow without an action"),
         ("10.0.0.1 10.0.0.2 gre drop route", "'drop' and 'route': expected one of them"),

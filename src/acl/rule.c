@@ -60,8 +60,8 @@ static const struct key keys[] = {
 	{"family", WORD, AT(family), .words = &acl_families, .expected = "ipv4 or ipv6"},
 	{"protocol", PROTOCOL, AT(protocol),
 		.expected =
-			"tcp, udp, icmp, icmp6, sctp, dccp, udplite, esp, ah, gre, ospf, any or "
-			"a number up to 255"},
+			"tcp, udp, icmp, icmp6, icmpv6, sctp, dccp, udplite, esp, ah, gre, ospf, "
+			"any or a number up to 255"},
 	{"from", PREFIX, AT(from), .expected = "ADDRESS, ADDRESS/LENGTH or any"},
 	{"to", PREFIX, AT(to), .expected = "ADDRESS, ADDRESS/LENGTH or any"},
 	{"from_port", RANGE, AT(from_port), 65535, .expected = "PORT or PORT-PORT"},

@@ -23,6 +23,7 @@ static const struct {
 	{"punt local", NULL},
 	{"deny icmp icmp_type 8 icmp_code 0", "deny icmp family ipv4 icmp_type 8 icmp_code 0"},
 	{"deny icmp6 to 2001:db8::/32 icmp_type 128-129", NULL},
+	{"deny icmpv6 icmp_type 128", "deny icmp6 family ipv6 icmp_type 128"},
 	{"deny tcp tcp_flags syn,!ack", NULL},
 	{"permit tcp tcp_flags !cwr,fin", "permit tcp tcp_flags fin,!cwr"},
 	{"deny udp fragment later", NULL},
@@ -38,7 +39,7 @@ static const struct {
 } bad[] = {
 	{"", "empty rule"},
 	{"allow tcp", "invalid rule \"allow\": expected permit, deny, reject or punt first"},
-	{"deny tpc", "'tpc' needs a value"},
+	{"deny tpc", "unknown protocol or key 'tpc'"},
 	{"deny tpc from any", "unknown key 'tpc' of a rule"},
 	{"deny tcp from", "'from' needs a value"},
 	{"deny tcp from 10.0.0.1/8",

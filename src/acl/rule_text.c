@@ -36,6 +36,8 @@ static int read_words(struct acl_rule *rule, char *word[], struct error *error)
 
 		if (number >= 0 && seen >> number & 1)
 			return error_set(error, -EINVAL, "key '%s' twice", key);
+		if (!value && number < 0)
+			return error_set(error, -EINVAL, "unknown protocol or key '%.40s'", key);
 		if (!value)
 			return error_set(error, -EINVAL, "'%.40s' needs a value", key);
 		seen |= number >= 0 ? 1u << number : 0;

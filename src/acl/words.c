@@ -15,6 +15,7 @@ static const struct word protocols_rows[] = {
 	{"udp", WIRE_PROTO_UDP},
 	{"icmp", WIRE_PROTO_ICMP4},
 	{"icmp6", WIRE_PROTO_ICMP6},
+	{"icmpv6", WIRE_PROTO_ICMP6}, // as in flows; rules are printed with the first name
 	{"sctp", WIRE_PROTO_SCTP},
 	{"dccp", WIRE_PROTO_DCCP},
 	{"udplite", WIRE_PROTO_UDP_LITE},
