@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SLICE_NS = 1000000, ACTIONS_AT_ONCE = 256 };
+enum { ACTIONS_AT_ONCE = 256 };
 
 static struct flow_job *job_of(const struct api_ctx *ctx)
 {
@@ -184,7 +184,7 @@ bool flow_job_step(struct api_ctx *ctx)
 		note_unloaded(ctx->flows, job);
 		tell(job);
 		return false;
-	} while (!job->is_waiting && clock_now_ns() - start_ns < SLICE_NS);
+	} while (!job->is_waiting && clock_now_ns() - start_ns < FLOWS_SLICE_NS);
 	return !job->is_waiting;
 }
 

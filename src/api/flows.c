@@ -3,6 +3,7 @@
 #include "api/flows.h"
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -192,15 +193,27 @@ void flows_iface_named(struct api_ctx *ctx, uint16_t iface, const char *name)
 		snprintf(flows->iface[iface].name, IF_NAMESIZE, "%s", name);
 }
 
+// As long as a job has in a turn: many flows may be due while others are loaded.
+static bool age(struct flows *flows)
+{
+	const uint64_t start_ns = clock_now_ns();
+	bool is_behind = false;
+
+	do {
+		if (!flow_ended_has_space(flows->ended))
+			return false;
+		is_behind = flow_age(flows->table, rte_rdtsc());
+	} while (is_behind && clock_now_ns() - start_ns < FLOWS_SLICE_NS);
+	return is_behind;
+}
+
 bool flows_poll(struct api_ctx *ctx)
 {
 	struct flows *flows = ctx->flows;
-	bool is_behind = false;
 
 	if (!flows)
 		return false;
-	if (flow_ended_has_space(flows->ended))
-		is_behind = flow_age(flows->table, rte_rdtsc());
+	bool is_behind = age(flows);
 	if (!flows->was_loaded && ctx->ready_ns) {
 		flows->was_loaded = true;
 		flow_job_load_at_start(ctx);

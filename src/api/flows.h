@@ -15,6 +15,9 @@ struct flow_spec {
 // Names of interfaces, for many lookups at once; looked up again for each batch.
 struct flow_names;
 
+// How long ageing, and a job, may take in a turn of the control loop.
+enum { FLOWS_SLICE_NS = 1000000 };
+
 // One job at a time: loading a file, or saving to one.
 enum flow_job_state { FLOW_JOB_NONE, FLOW_JOB_RUNNING, FLOW_JOB_DONE, FLOW_JOB_FAILED };
 struct flow_job {

@@ -138,13 +138,13 @@ bool flow_age(struct flow_table *table, uint64_t now)
 
 	table->now = now;
 	rcu_defer_close(&table->defer, true);
-	rcu_defer_poll(&table->defer);
+	const bool is_behind = rcu_defer_poll(&table->defer);
 	if (!is_turning(table, tick))
-		return false;
+		return is_behind;
 	for (unsigned work = 0; work < SLICE_WORK; table->hand++) {
 		if (table->hand == table->n_blocks) {
 			table->hand = 0;
-			return false;
+			return is_behind;
 		}
 		if (is_before(tick, table->due[table->hand])) {
 			work += table->hand % BLOCKS_PER_WORK == 0;

@@ -293,6 +293,43 @@ static void all_flows_may_end_at_once(void **state)
 	rcu_destroy(rcu);
 }
 
+// A worker has held up all of them: the control thread has other work, too.
+static void the_end_of_many_flows_is_told_in_slices(void **state)
+{
+	enum { N = 20000 };
+	struct flow_settings settings = testing_settings(N, 0, 1);
+	struct flow_table *table = testing_table(&settings);
+	struct rcu *rcu = rcu_create(1, NULL);
+	struct flow_usage usage;
+	uint64_t n_left = N;
+
+	testing_use_actions(table, 1);
+	for (uint32_t i = 0; i < N; i++) {
+		struct flow_change change = {.op = FLOW_ADD,
+			.life = 1,
+			.key = testing_key(4, i),
+			.action = 1};
+		assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
+	}
+	flow_attach(table, rcu);
+	rcu_reader_online(rcu_readers(rcu), 0);
+	while (flow_age(table, 4 * TESTING_HZ))
+		;
+	for (usage.four.n_ending = N; usage.four.n_ending; n_left = usage.four.n_ending) {
+		rcu_reader_report(rcu_readers(rcu), 0);
+		const bool is_behind = flow_age(table, 4 * TESTING_HZ);
+		flow_usage(table, &usage);
+		// When a grace period starts, and after that.
+		assert_in_range(n_left - usage.four.n_ending, 1, 2 * FREED_AT_ONCE);
+		assert_true(is_behind || usage.four.n_ending < BLOCK_FLOWS);
+	}
+	assert_int_equal(usage.four.n, 0);
+	rcu_reader_offline(rcu_readers(rcu), 0);
+	flow_detach(table);
+	flow_destroy(table);
+	rcu_destroy(rcu);
+}
+
 static void blocks_in_which_nothing_is_due_are_left_out(void **state)
 {
 	enum { N = 100000 };
@@ -384,6 +421,7 @@ int main(void)
 		cmocka_unit_test(a_replaced_life_starts_again),
 		cmocka_unit_test(a_flow_may_have_been_idle_when_it_is_added),
 		cmocka_unit_test(all_flows_may_end_at_once),
+		cmocka_unit_test(the_end_of_many_flows_is_told_in_slices),
 		cmocka_unit_test(blocks_in_which_nothing_is_due_are_left_out),
 		cmocka_unit_test(flows_that_start_with_many_packets_are_found_at_once),
 		cmocka_unit_test(counters_go_on_beyond_40_bits),

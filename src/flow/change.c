@@ -62,7 +62,7 @@ void change_end(struct flow_table *table, struct index *index, struct place plac
 	const struct entry entry = place_get(table, index, place);
 
 	if (rcu_defer_pending(&table->defer) == RCU_DEFER_MAX)
-		rcu_defer_drain(&table->defer);
+		rcu_defer_free_some(&table->defer);
 	table->ending[table->ending_tail++ % RCU_DEFER_MAX] =
 		(struct ending){.key = key_at(table, index, place),
 			.flow = entry.flow,

@@ -185,6 +185,7 @@ static void set_up(struct flow_table *table)
 	table->bytes = flow_bytes(settings);
 	table->defer.free = change_free;
 	table->defer.ctx = table;
+	table->defer.most = FREED_AT_ONCE;
 	for (unsigned i = 0; i < ARRAY_LEN(table->index); i++)
 		touch_lines(&table->index[i]);
 	show_to_workers(table);

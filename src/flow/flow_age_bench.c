@@ -3,6 +3,7 @@
 // of 5 seconds. Prints only, never fails.
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/priority.h"
 #include "flow/table.h"
 #include "flow/testing.h"
 #include "rcu/rcu_fast.h"
@@ -212,6 +213,7 @@ int main(int argc, char **argv)
 	add_all(&bench);
 	bench.start = rte_rdtsc();
 	pthread_create(&worker, NULL, work, &bench);
+	priority_raise(); // as the control thread of dl3d
 	// Pairs with the release store of the worker.
 	while (!__atomic_load_n(&bench.has_passed, __ATOMIC_ACQUIRE))
 		if (!age(&bench, &(struct slices){0}))

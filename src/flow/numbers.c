@@ -13,8 +13,8 @@ uint32_t number_take(struct flow_table *table, struct index *index)
 	uint32_t flow;
 
 	// Numbers of ended flows are free once workers have passed.
-	if (!index->free && index->top == index->max && index->n_ending)
-		rcu_defer_drain(&table->defer);
+	while (!index->free && index->top == index->max && index->n_ending)
+		rcu_defer_free_some(&table->defer);
 	if (index->free) {
 		flow = index->free;
 		index->free = table->line_of[flow];

@@ -24,6 +24,9 @@ struct index {
 // their users until then.
 enum deferred_kind { DEFERRED_FLOW, DEFERRED_ACTION };
 
+// Ended flows that are told, and actions that are unused, at a time: about a millisecond.
+enum { FREED_AT_ONCE = 2048 };
+
 // A flow that workers cannot find any more, until a grace period has passed.
 struct ending {
 	struct flow_key key;

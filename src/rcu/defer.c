@@ -1,25 +1,40 @@
 // Deferred free with batched grace periods. Control thread.
+#include "base/bits.h"
 #include "rcu/rcu.h"
 
-static void free_up_to(struct rcu_defer *defer, uint32_t end)
+static struct rcu_grace *oldest(struct rcu_defer *defer)
 {
-	while (defer->head != end)
-		defer->free(defer->ctx, defer->ring[defer->head++ % RCU_DEFER_MAX]);
+	return &defer->grace[defer->first_grace % RCU_DEFER_GRACES];
 }
 
-static void end_oldest(struct rcu_defer *defer)
+// Frees at most so many blocks of the oldest grace period; returns how many.
+static uint32_t free_oldest(struct rcu_defer *defer, uint32_t most)
 {
-	const struct rcu_grace *grace = &defer->grace[defer->first_grace % RCU_DEFER_GRACES];
+	const uint32_t n = MIN_OF(oldest(defer)->end - defer->head, most);
 
-	free_up_to(defer, grace->end);
-	defer->first_grace++;
-	defer->n_graces--;
+	for (uint32_t i = 0; i < n; i++)
+		defer->free(defer->ctx, defer->ring[defer->head++ % RCU_DEFER_MAX]);
+	if (defer->head == oldest(defer)->end) {
+		defer->first_grace++;
+		defer->n_graces--;
+	}
+	return n;
+}
+
+static bool oldest_has_passed(struct rcu_defer *defer)
+{
+	return defer->n_graces && rcu_has_passed(defer->rcu, oldest(defer)->token);
+}
+
+static uint32_t most_of(const struct rcu_defer *defer)
+{
+	return defer->most ? defer->most : RCU_DEFER_MAX;
 }
 
 static void wait_oldest(struct rcu_defer *defer)
 {
-	rcu_wait(defer->rcu, defer->grace[defer->first_grace % RCU_DEFER_GRACES].token);
-	end_oldest(defer);
+	rcu_wait(defer->rcu, oldest(defer)->token);
+	free_oldest(defer, RCU_DEFER_MAX);
 }
 
 void rcu_defer_close(struct rcu_defer *defer, bool now)
@@ -37,14 +52,23 @@ void rcu_defer_close(struct rcu_defer *defer, bool now)
 	rcu_defer_poll(defer);
 }
 
-void rcu_defer_poll(struct rcu_defer *defer)
+bool rcu_defer_poll(struct rcu_defer *defer)
 {
-	while (defer->n_graces) {
-		uint64_t token = defer->grace[defer->first_grace % RCU_DEFER_GRACES].token;
-		if (!rcu_has_passed(defer->rcu, token))
-			return;
-		end_oldest(defer);
-	}
+	uint32_t left = most_of(defer);
+
+	while (left && oldest_has_passed(defer))
+		left -= free_oldest(defer, left);
+	return !left && oldest_has_passed(defer);
+}
+
+void rcu_defer_free_some(struct rcu_defer *defer)
+{
+	if (!defer->n_graces)
+		rcu_defer_close(defer, true);
+	if (!defer->n_graces) // otherwise workers have passed all of them already
+		return;
+	rcu_wait(defer->rcu, oldest(defer)->token);
+	free_oldest(defer, most_of(defer));
 }
 
 void rcu_defer_drain(struct rcu_defer *defer)
@@ -66,10 +90,7 @@ void rcu_defer_add(struct rcu_defer *defer, struct rcu_block block)
 		defer->free(defer->ctx, block);
 		return;
 	}
-	if (rcu_defer_pending(defer) == RCU_DEFER_MAX) {
-		rcu_defer_close(defer, true);
-		if (defer->n_graces) // otherwise workers have passed all of them already
-			wait_oldest(defer);
-	}
+	if (rcu_defer_pending(defer) == RCU_DEFER_MAX)
+		rcu_defer_free_some(defer);
 	defer->ring[defer->tail++ % RCU_DEFER_MAX] = block;
 }

@@ -49,11 +49,12 @@ struct rcu_grace {
 };
 
 // A queue of deferred frees: what workers may still read after it was replaced is kept until every
-// worker has passed a quiescent state. Set `free` and `ctx` before use, the rest to 0. Positions
-// only grow, so they are subtracted, never compared.
+// worker has passed a quiescent state. Set `free`, `ctx` and `most` before use, the rest to 0.
+// Positions only grow, so they are subtracted, never compared.
 struct rcu_defer {
 	void (*free)(void *ctx, struct rcu_block block);
 	void *ctx;
+	uint32_t most;   // blocks freed by one call, so that it does not take long; 0: no limit
 	struct rcu *rcu; // NULL: no worker reads; blocks are freed at once
 	struct rcu_defer *next;
 	uint32_t head, tail; // blocks waiting
@@ -73,8 +74,10 @@ void rcu_defer_add(struct rcu_defer *defer, struct rcu_block block);
 // Starts a grace period for all blocks added since the last one, if there are enough of them or
 // `now` is set. Control thread.
 void rcu_defer_close(struct rcu_defer *defer, bool now);
-// Frees blocks whose grace period has ended. Control thread.
-void rcu_defer_poll(struct rcu_defer *defer);
+// Frees blocks whose grace period has ended; true: there are more of them. Control thread.
+bool rcu_defer_poll(struct rcu_defer *defer);
+// Waits for the oldest grace period and frees blocks of it, if any are pending. Control thread.
+void rcu_defer_free_some(struct rcu_defer *defer);
 // Waits until nothing is pending. Control thread.
 void rcu_defer_drain(struct rcu_defer *defer);
 // Waits for a grace period that starts now. Control thread.

@@ -123,6 +123,37 @@ static void polls_all_queues_that_are_attached(void **state)
 	rcu_destroy(rcu);
 }
 
+static void frees_only_so_many_blocks_at_a_time(void **state)
+{
+	struct rcu *rcu = rcu_create(1, NULL);
+	struct log log = {0};
+	struct rcu_defer *defer = make_queue(&log);
+
+	defer->most = 10;
+	rcu_defer_attach(defer, rcu);
+	rcu_reader_online(rcu_readers(rcu), 0);
+	add(defer, 0, 8);
+	rcu_defer_close(defer, true);
+	add(defer, 8, 17);
+	rcu_defer_close(defer, true);
+	assert_false(rcu_defer_poll(defer)); // the worker has not passed
+	assert_int_equal(log.n, 0);
+	rcu_reader_report(rcu_readers(rcu), 0);
+	assert_true(rcu_defer_poll(defer));
+	assert_int_equal(log.n, 10);
+	rcu_defer_free_some(defer);
+	assert_int_equal(log.n, 20);
+	assert_false(rcu_defer_poll(defer));
+	assert_int_equal(log.n, 25);
+	rcu_reader_offline(rcu_readers(rcu), 0);
+	add(defer, 25, RCU_DEFER_MAX + 1); // the last one has no space
+	assert_in_range(log.n, 26, 25 + 10 + 10);
+	rcu_defer_detach(defer);
+	assert_int_equal(log.n, 25 + RCU_DEFER_MAX + 1);
+	free(defer);
+	rcu_destroy(rcu);
+}
+
 static void names_a_worker_that_is_silent_for_a_second(void **state)
 {
 	struct rcu *rcu = rcu_create(3, NULL);
@@ -205,6 +236,7 @@ int main(void)
 		cmocka_unit_test(frees_nothing_before_the_workers_that_are_online_report),
 		cmocka_unit_test(frees_at_once_while_no_worker_reads),
 		cmocka_unit_test(polls_all_queues_that_are_attached),
+		cmocka_unit_test(frees_only_so_many_blocks_at_a_time),
 		cmocka_unit_test(names_a_worker_that_is_silent_for_a_second),
 		cmocka_unit_test(refuses_a_rcu_for_too_many_workers),
 		cmocka_unit_test(waits_for_a_late_worker_when_too_many_are_pending),
