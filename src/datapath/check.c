@@ -29,7 +29,8 @@ static bool keep_long(struct burst *b, uint16_t i, uint16_t most)
 }
 
 // The verdict of packet i. Linux would forward by its routes what a flow sends to a next hop: so if
-// packets cannot be sent there, they are dropped.
+// packets cannot be sent there, they are dropped; but those that only Linux may send there, as
+// filters of the interface must see them, are left to it.
 static enum verdict decide(const struct worker *w, struct burst *b, uint16_t i, uint32_t limits)
 {
 	const uint16_t most = longest(b, i, limits);
@@ -37,7 +38,8 @@ static enum verdict decide(const struct worker *w, struct burst *b, uint16_t i, 
 
 	if (b->linux_mask >> i & 1)
 		return decide_for_linux(w->tap, verdict);
-	if (b->flow_hop_mask >> i & 1 && limits_kind(limits) == FIB_HOP_STOP)
+	if (b->flow_hop_mask >> i & 1 && limits_kind(limits) == FIB_HOP_STOP &&
+		verdict != VERDICT_LINUX)
 		return VERDICT_FLOW_UNRESOLVED;
 	if (verdict == VERDICT_MTU_EXCEEDED && keep_long(b, i, most))
 		return VERDICT_FORWARD;

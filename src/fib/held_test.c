@@ -85,6 +85,24 @@ static void is_resolved_like_the_hops_of_routes(void **state)
 	fib_destroy(fib);
 }
 
+// A filter of the interface, for example.
+static void only_linux_may_send_there(void **state)
+{
+	struct fib *fib = fib_with_iface(1);
+	const struct fib_hop hop = via(0x0a000001, 1);
+	const uint32_t held = hold(fib, &hop);
+	struct iface settings = {.port = 1, .mtu = 1500, .flags = IFACE_OUT_LINUX};
+
+	assert_int_equal(fib_neighbour_set(fib, 1, &hop.via, &mac_a, NULL), 0);
+	assert_int_equal(verdict(fib, held), VERDICT_FORWARD);
+	assert_int_equal(fib_iface_set(fib, 1, &settings), 0);
+	assert_int_equal(verdict(fib, held), VERDICT_LINUX);
+	settings.flags = 0;
+	assert_int_equal(fib_iface_set(fib, 1, &settings), 0);
+	assert_int_equal(verdict(fib, held), VERDICT_FORWARD);
+	fib_destroy(fib);
+}
+
 static void the_peer_of_an_interface_can_be_held(void **state)
 {
 	struct fib *fib = fib_with_iface(1);
@@ -394,6 +412,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_resolved_like_the_hops_of_routes),
+		cmocka_unit_test(only_linux_may_send_there),
 		cmocka_unit_test(the_peer_of_an_interface_can_be_held),
 		cmocka_unit_test(has_one_number_however_often_it_is_held),
 		cmocka_unit_test(keeps_its_id_while_routes_come_and_go),

@@ -346,6 +346,10 @@ static void write_way_out(struct hops *hops, uint32_t id, struct fib_hop_entry *
 	entry->port = iface->port;
 	__atomic_store_n(&hops->frame_max4[id], hops_mtu(hops, id, 4) + ETHERNET_BYTES,
 		__ATOMIC_RELAXED);
+	if (iface->flags & IFACE_OUT_LINUX) {
+		entry->verdict = VERDICT_LINUX;
+		return;
+	}
 	if (is_set && is_resolved(hop, iface) && iface_current(hops->ifaces, hop->key.iface)) {
 		entry->kind = hop->template ? FIB_HOP_TEMPLATE : FIB_HOP_PLAIN;
 		entry->frame_max = hops_mtu(hops, id, hop->key.via.family) + ETHERNET_BYTES;

@@ -282,4 +282,6 @@ void decide(const struct ifaces *ifaces, const struct interface *one, struct ifa
 	for (unsigned i = 0; i < N_IFACE_REASONS; i++)
 		if (out->reasons & BIT(i))
 			out->iface.flags |= iface_reason[i].flags;
+	if (!check_lets_out(out->reasons))
+		out->iface.flags |= IFACE_OUT_LINUX;
 }

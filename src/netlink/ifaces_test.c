@@ -9,7 +9,7 @@ static uint8_t flags_of(int ifindex)
 	const struct iface *iface = fake_fib_iface(&fake, ifindex);
 
 	assert_non_null(iface);
-	return iface->flags & (uint8_t) ~(IFACE_REDIRECTS4 | IFACE_REDIRECTS6);
+	return iface->flags & (uint8_t) ~(IFACE_REDIRECTS4 | IFACE_REDIRECTS6 | IFACE_OUT_LINUX);
 }
 
 static uint16_t way_out(int ifindex)
@@ -342,6 +342,8 @@ static void sends_nothing_itself_where_tc_shapes(void **state)
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10) | flags_of(20), 0);
 	assert_int_equal(way_out(10), IFACE_NONE);
+	assert_true(fake_fib_iface(&fake, 10)->flags & IFACE_OUT_LINUX);
+	assert_true(fake_fib_iface(&fake, 20)->flags & IFACE_OUT_LINUX);
 	assert_int_equal(way_out(20), IFACE_NONE);
 	fake_foreign(&fake, EVENT_QDISC, &htb, true);
 	fake_flush(&fake);
