@@ -60,7 +60,7 @@ class Curve:
 
 def _write_parts(folder: Path, streams: Sequence[Stream]) -> list[Path]:
     """Files with all flows of the streams."""
-    paths = []
+    paths: list[Path] = []
     for each in streams:
         for first in range(0, n_flows(each), PART_FLOWS):
             paths.append(folder / f"part{len(paths)}")
