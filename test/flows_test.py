@@ -325,7 +325,7 @@ def a_damaged_file_is_one_sentence_and_no_obstacle(flows: Flows, at: int) -> Non
     wait_until(lambda: f"flows: {flows.file}" in flows.dl3d.stderr, "the error was in the log")
     assert flows.n() == 0
     assert flows.port_of(ip4("10.2.0.1")) == "b"
-    with pytest.raises(Fault, match="could be loaded at start|not a file of flows"):
+    with pytest.raises(Fault, match=r"could be loaded at start|not a file of flows"):
         flows.dl3d.call("flows.save")
     assert flows.file.read_bytes() == damaged
 
