@@ -75,6 +75,7 @@ def learning_rows(learning: FlowLearning) -> list[tuple[str, object, object]]:
         ("refused: flows of the input interface", learning.over_interface, learning.per_interface or None),
         ("refused: no route", learning.unroutable, None),
         ("refused: no space in the table", learning.full, None),
+        ("refused: no flow can have the key", learning.invalid, None),
         ("packets that workers could not report", learning.lost, None),
     ]
 

@@ -29,9 +29,10 @@ struct flow_learning {
 	uint32_t n_numbers;
 	uint32_t n; // flows that were learnt and live
 	uint32_t n_of_vrf[FIB_MAX_VRFS], n_of_iface[IFACE_MAX];
-	// How many were learnt, / were not: by which limit, for want of a route or of space.
+	// How many were learnt, / were not: by which limit, for want of a route or of space, or as
+	// no flow can have their key.
 	uint64_t n_learnt;
-	uint64_t n_over_rate, n_over_vrf, n_over_iface, n_unroutable, n_full;
+	uint64_t n_over_rate, n_over_vrf, n_over_iface, n_unroutable, n_full, n_invalid;
 };
 
 struct flow_learning *flow_learning_open(const struct flow_settings *settings, struct error *error)
@@ -188,20 +189,33 @@ static void add(struct api_ctx *ctx, const struct flow_unknown *unknown, const s
 	}
 }
 
+// Packets may have what no flow has, such as ICMPv6 in IPv4: users could neither find such a flow,
+// nor load a file with it. False: it has.
+static bool read_key(const struct flow_unknown *unknown, struct flow_key *key,
+	struct flow_tuple *tuple)
+{
+	*key = (struct flow_key){.family = unknown->family};
+	if (unknown->family == 6)
+		key->six = unknown->six;
+	else
+		key->four = unknown->four;
+	flow_key_tuple(key, tuple);
+	return !flow_key_set(key, tuple, NULL);
+}
+
 static void learn(struct api_ctx *ctx, const struct flow_unknown *unknown)
 {
 	struct flow_learning *learning = ctx->flows->learning;
-	struct flow_key key = {.family = unknown->family};
 	struct flow_tuple tuple;
 	struct flow_info info;
 	struct flow_spec spec;
+	struct flow_key key;
 	uint32_t action;
 
-	if (unknown->family == 6)
-		key.six = unknown->six;
-	else
-		key.four = unknown->four;
-	flow_key_tuple(&key, &tuple);
+	if (!read_key(unknown, &key, &tuple)) {
+		learning->n_invalid++;
+		return;
+	}
 	if (!is_allowed(learning, tuple.vrf, unknown->iface) ||
 		flow_find(ctx->flows->table, &key, rte_rdtsc(), &info))
 		return;
@@ -267,6 +281,7 @@ json_t *flow_learning_json(const struct api_ctx *ctx)
 	json_object_set_new(json, "over_interface", number_json(learning->n_over_iface));
 	json_object_set_new(json, "unroutable", number_json(learning->n_unroutable));
 	json_object_set_new(json, "full", number_json(learning->n_full));
+	json_object_set_new(json, "invalid", number_json(learning->n_invalid));
 	json_object_set_new(json, "lost", number_json(count_lost(ctx)));
 	return json;
 }

@@ -11,8 +11,10 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <limits.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 // So many TSC cycles are a second: time passes a hundred times as fast.
 enum { HZ = 20000000, PATIENCE_S = 60, LEFT = 0, RIGHT = 1 };
@@ -119,7 +121,7 @@ static unsigned learning_of(const char *key)
 static void poll_until_judged(unsigned n)
 {
 	static const char *const keys[] = {"learnt", "over_rate", "over_vrf", "over_interface",
-		"unroutable", "full"};
+		"unroutable", "full", "invalid"};
 	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * SECOND_NS;
 	unsigned n_judged = 0;
 
@@ -214,6 +216,65 @@ static void without_a_route_nothing_is_learnt(void **state)
 	expect_learning("learnt", 0);
 	expect_learning("unroutable", 4);
 	check("flows", "{}", "actions", "0");
+}
+
+// As workers read keys from packets, whatever these have.
+static void tell_raw(struct flow_unknown unknown)
+{
+	const struct flow_learn_from from = {.worker = 1, .tick = tick};
+
+	assert_int_equal(flow_learn_put(flow_view(ctx.flows->table),
+				 flow_learning_rings(ctx.flows->learning), &from, &unknown, 1),
+		0);
+}
+
+static void run_job(const char *method, const char *path)
+{
+	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * SECOND_NS;
+	bool is_running = true;
+	char params[128];
+
+	snprintf(params, sizeof(params), "{\"path\": \"%s\"}", path);
+	json_decref(call(method, params));
+	while (is_running && clock_now_ns() < until_ns) {
+		poll_once();
+		json_t *job = call("flows.job", "{}");
+		is_running = !strcmp(json_string_value(json_object_get(job, "state")), "running");
+		json_decref(job);
+	}
+	check("flows.job", "{}", "state", "\"done\"");
+}
+
+// ICMPv6 in IPv4, ICMP in IPv6, an IPv4-mapped address: a file with such a flow cannot be loaded.
+static void what_no_flow_can_have_is_not_learnt(void **state)
+{
+	static const uint8_t mapped[16] = {[10] = 0xff, 0xff, 10, 1, 0, 1};
+	const struct flow_tuple good = tuple_of("10.1.0.1", 7);
+	const struct flow_key key = key_of(&good);
+	struct flow_unknown four = {.iface = LEFT, .family = 4, .four = key.four};
+	struct flow_unknown six = {.iface = LEFT, .family = 6, .six = {.proto = 1}};
+	const char path[] = "learning_test.flows";
+	char absolute[PATH_MAX];
+
+	open_with(", learn: {timeout: 30}");
+	tell_raw(four);
+	four.four = (struct flow_key4){.kind = flow_kind4(0, 58),
+		.src_be = key.four.src_be,
+		.dst_be = key.four.dst_be};
+	tell_raw(four);
+	memcpy(six.six.dst, (uint8_t[]){0x20, 0x01, 0x0d, 0xb8}, 4);
+	tell_raw(six);
+	six.six.proto = 17;
+	memcpy(six.six.dst, mapped, sizeof(mapped));
+	tell_raw(six);
+	poll_until_judged(4);
+	expect_learning("invalid", 3);
+	expect_learning("flows", 1);
+	assert_non_null(getcwd(absolute, sizeof(absolute) - sizeof(path)));
+	strcat(strcat(absolute, "/"), path);
+	run_job("flows.save", absolute);
+	run_job("flows.load", absolute);
+	unlink(absolute);
 }
 
 static void a_flow_that_exists_stays_as_it_is(void **state)
@@ -390,6 +451,7 @@ int main(void)
 		TEST(a_flow_goes_where_its_route_goes),
 		TEST(of_several_next_hops_it_keeps_that_of_the_first_packet),
 		TEST(without_a_route_nothing_is_learnt),
+		TEST(what_no_flow_can_have_is_not_learnt),
 		TEST(a_flow_that_exists_stays_as_it_is),
 		TEST(limits_hold_by_interface_and_vrf),
 		TEST(the_rate_is_limited),
