@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 // TURN_NS: after which a turn ends. TURN_MOST: packets in a turn. BATCH: packets between two looks
-// at the clock.
-enum { TURN_NS = 2 * 1000 * 1000, TURN_MOST = 16384, BATCH = 32 };
+// at the clock. TURN_ACTIONS: whose next hops are looked at in a turn.
+enum { TURN_NS = 2 * 1000 * 1000, TURN_MOST = 16384, BATCH = 32, TURN_ACTIONS = 1024 };
 // The bucket of the limit has the tokens of a tenth of a second.
 enum { DEPTH_OF = 10 };
 static const uint64_t SECOND_NS = 1000000000;
@@ -27,6 +27,7 @@ struct flow_learning {
 	uint64_t filled_ns;
 	uint16_t *iface; // by number of a flow: 1 + that by which it was learnt; 0: it was not
 	uint32_t n_numbers;
+	uint32_t action_hand;
 	uint32_t n; // flows that were learnt and live
 	uint32_t n_of_vrf[FIB_MAX_VRFS], n_of_iface[IFACE_MAX];
 	// How many were learnt, / were not: by which limit, for want of a route or of space, or as
@@ -139,8 +140,11 @@ static bool choose_action(const struct api_ctx *ctx, const struct flow_unknown *
 	} else if (answer.verdict != VERDICT_FORWARD) {
 		return answer.verdict == VERDICT_NEIGHBOUR_UNRESOLVED;
 	}
-	if (out->hop.kind == FIB_VIA || out->hop.kind == FIB_PEER)
+	const struct iface *oif = fib_iface(ctx->fib, out->hop.iface);
+	if (oif && (out->hop.kind == FIB_VIA || out->hop.kind == FIB_PEER)) {
 		out->action.effect = FLOW_TO_HOP;
+		out->action.learnt = 1 + oif->vrf;
+	}
 	return true;
 }
 
@@ -229,6 +233,35 @@ static void learn(struct api_ctx *ctx, const struct flow_unknown *unknown)
 	}
 	add(ctx, unknown, &key, &tuple, action);
 	flow_action_unuse(ctx->flows->table, action);
+}
+
+// Whether packets cannot be sent to the next hop that was learnt, or would get into another VRF.
+static bool is_gone(const struct api_ctx *ctx, const struct flow_action *action)
+{
+	const struct fib_view *view = __atomic_load_n(&ctx->live.view, __ATOMIC_RELAXED);
+	struct fib_hop hop;
+
+	if (!fib_held_hop(ctx->fib, action->held, &hop))
+		return false;
+	const struct iface *oif = fib_iface(ctx->fib, hop.iface);
+	return !oif || 1 + oif->vrf != action->learnt ||
+	       fib_verdict_load(view, fib_held_load(view, action->held)) != VERDICT_FORWARD;
+}
+
+bool flow_learning_end_gone(struct api_ctx *ctx)
+{
+	struct flow_learning *learning = ctx->flows->learning;
+	struct flow_table *table = ctx->flows->table;
+	const uint32_t end = flow_actions_end(table);
+
+	for (uint32_t n = MIN_OF(end, TURN_ACTIONS); n; n--) {
+		const uint32_t number = learning->action_hand++ % end;
+		const struct flow_action *action = flow_action_of(table, number);
+
+		if (action && action->learnt && !action->withdrawn && is_gone(ctx, action))
+			flow_action_withdraw(table, number);
+	}
+	return flow_end_withdrawn(table, rte_rdtsc());
 }
 
 // Workers take turns, so that one of them cannot use all the time.

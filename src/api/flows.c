@@ -142,8 +142,10 @@ bool flows_poll(struct api_ctx *ctx)
 
 	if (!flows)
 		return false;
-	if (flow_ended_has_space(flows->ended))
+	if (flow_ended_has_space(flows->ended)) {
 		is_behind = flow_age(flows->table, rte_rdtsc());
+		is_behind |= flow_learning_end_gone(ctx);
+	}
 	if (!flows->was_loaded && ctx->ready_ns) {
 		flows->was_loaded = true;
 		flow_job_load_at_start(ctx);

@@ -124,6 +124,9 @@ const struct flow_learn *flow_learning_rings(const struct flow_learning *learnin
 void flow_learning_set(struct flow_learning *learning, const struct config_flow *config);
 // Learns flows for at most some ms; returns whether there are more to be learnt now.
 bool flow_learning_step(struct api_ctx *ctx);
+// Ends flows whose next hop was learnt and cannot be used any more, so that their packets give
+// others; some in each turn: returns whether there are more.
+bool flow_learning_end_gone(struct api_ctx *ctx);
 // A flow has ended: if it was learnt, another one may be.
 void flow_learning_forget(struct api_ctx *ctx, const struct flow_info *info);
 json_t *flow_learning_json(const struct api_ctx *ctx);

@@ -275,6 +275,7 @@ static void what_no_flow_can_have_is_not_learnt(void **state)
 	run_job("flows.save", absolute);
 	run_job("flows.load", absolute);
 	unlink(absolute);
+	check("flows.list", "{}", "flows.0.action.do", "\"route\"");
 }
 
 static void a_flow_that_exists_stays_as_it_is(void **state)
@@ -303,6 +304,35 @@ static void wait_for_flows(unsigned n)
 	while (learning_of("flows") != n && clock_now_ns() < until_ns)
 		poll_once();
 	expect_learning("flows", n);
+}
+
+// Without the neighbour the flow ends, and the next packet takes the route of that time. Files do
+// not have next hops that were learnt.
+static void a_flow_ends_without_its_next_hop(void **state)
+{
+	const struct flow_tuple tuple = tuple_of("10.1.0.1", 7);
+	char *text = strdup(PORTS FLOW ", learn: {timeout: 30}}\n");
+	char *gone = strstr(text, "192.0.2.2 lladdr 02:00:00:00:00:07 dev left, ");
+	char *route = strstr(text, "10.1.0.0/16 via 192.0.2.2");
+
+	open_with(", learn: {timeout: 30}");
+	assert_true(tell(&tuple, LEFT, 0));
+	poll_until_judged(1);
+	expect_via(&tuple, "192.0.2.2");
+	route[strlen("10.1.0.0/16 via 192.0.2.")] = '3';
+	write_file(text);
+	json_decref(call("reload", "{}"));
+	poll_once();
+	expect_via(&tuple, "192.0.2.2"); // as long as it is there
+	memset(gone, ' ', strlen("192.0.2.2 lladdr 02:00:00:00:00:07 dev left, "));
+	write_file(text);
+	json_decref(call("reload", "{}"));
+	wait_for_flows(0);
+	tick++;
+	assert_true(tell(&tuple, LEFT, 0));
+	poll_until_judged(2);
+	expect_via(&tuple, "192.0.2.3");
+	free(text);
 }
 
 // Ended flows make space for others, by whatever they ended.
@@ -453,6 +483,7 @@ int main(void)
 		TEST(without_a_route_nothing_is_learnt),
 		TEST(what_no_flow_can_have_is_not_learnt),
 		TEST(a_flow_that_exists_stays_as_it_is),
+		TEST(a_flow_ends_without_its_next_hop),
 		TEST(limits_hold_by_interface_and_vrf),
 		TEST(the_rate_is_limited),
 		TEST(a_full_table_refuses),

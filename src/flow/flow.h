@@ -113,6 +113,11 @@ void flow_action_unuse(struct flow_table *table, uint32_t number);
 uint32_t flow_action_find(const struct flow_table *table, const struct flow_action *action);
 // NULL: the number is not in use. Control thread.
 const struct flow_action *flow_action_of(const struct flow_table *table, uint32_t number);
+// Numbers in use are below this. Control thread.
+uint32_t flow_actions_end(const struct flow_table *table);
+// A learnt action is not to be followed any more: from now on, packets of its flows go by route,
+// and flow_end_withdrawn() ends them. Control thread.
+void flow_action_withdraw(struct flow_table *table, uint32_t number);
 
 enum flow_op { FLOW_ADD, FLOW_REPLACE, FLOW_DELETE };
 
@@ -159,6 +164,9 @@ void flow_set_timeout(struct flow_table *table, unsigned life, uint32_t timeout_
 // should be called again before the thread sleeps. Call it at least ten times a second. Control
 // thread.
 bool flow_age(struct flow_table *table, uint64_t now);
+// Ends flows whose action was withdrawn, as if they were deleted. Takes less than a millisecond;
+// returns whether there may be more. Control thread.
+bool flow_end_withdrawn(struct flow_table *table, uint64_t now);
 
 struct flow_usage {
 	uint64_t bytes; // as flow_bytes(), and actions

@@ -47,7 +47,10 @@ enum { FLOW_KEEP_DSCP = 64, FLOW_NO_MIRROR = 0xffff };
 struct flow_action {
 	uint32_t held;       // FLOW_TO_HOP: the number of a held next hop (fib_hold), else 0
 	uint32_t subscriber; // 0: none
-	uint32_t zero;
+	// Of FLOW_TO_HOP, if the next hop was learnt from a route: 1 + the VRF that its interface
+	// had; else 0. Packets to a learnt next hop go by route while it does not forward them, and
+	// once it is withdrawn (atomic, relaxed; 0 in actions that are given).
+	uint16_t learnt, withdrawn;
 	uint16_t mirror; // interface that gets a copy of each packet, or FLOW_NO_MIRROR
 	uint8_t effect;  // enum flow_effect
 	uint8_t dscp;    // to be set: 0 to 63, or FLOW_KEEP_DSCP

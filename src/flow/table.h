@@ -69,7 +69,8 @@ struct flow_table {
 	uint32_t *life;    // by flow number; 0: free
 	uint32_t *due;     // by block: tick at which to visit it
 	uint32_t n_blocks, hand;
-	uint32_t turn_tick; // at which the hand last started
+	uint32_t turn_tick;                   // at which the hand last started
+	uint32_t n_unvisited, withdrawn_hand; // numbers whose flows may have withdrawn actions
 	uint32_t timeout_ticks[FLOW_TIMEOUTS + 1];
 
 	struct record6 *records6;
