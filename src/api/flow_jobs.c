@@ -262,6 +262,15 @@ void flow_job_load_at_start(struct api_ctx *ctx)
 		return;
 	if (start_load(ctx, &wanted, config->file, &error))
 		log_error("flows: %s", error.text);
+	else
+		job_of(ctx)->is_first = true;
+}
+
+bool flow_job_has_loaded_at_start(const struct api_ctx *ctx)
+{
+	const struct flow_job *job = job_of(ctx);
+
+	return ctx->flows->was_loaded && !(job->is_first && !job->ended_ns);
 }
 
 // The path of a request, or that of the configuration.

@@ -68,13 +68,23 @@ const struct flow_learn *flow_learning_rings(const struct flow_learning *learnin
 	return learning->rings;
 }
 
-void flow_learning_set(struct flow_learning *learning, const struct config_flow *config)
+static void set_rate(const struct api_ctx *ctx)
 {
+	struct flow_learning *learning = ctx->flows->learning;
+	const bool is_on = learning->config.timeout_s && flow_job_has_loaded_at_start(ctx);
+
+	flow_learn_set_rate(learning->rings, is_on ? learning->config.rate : 0);
+}
+
+void flow_learning_set(struct api_ctx *ctx, const struct config_flow *config)
+{
+	struct flow_learning *learning = ctx->flows->learning;
+
 	learning->config = config->learn;
 	for (unsigned i = 0; i < FLOW_TIMEOUTS; i++)
 		if (config->timeout_s[i] && config->timeout_s[i] == config->learn.timeout_s)
 			learning->life = i + 1;
-	flow_learn_set_rate(learning->rings, config->learn.timeout_s ? config->learn.rate : 0);
+	set_rate(ctx);
 }
 
 static void fill_bucket(struct flow_learning *learning, uint64_t now_ns)
@@ -157,16 +167,17 @@ static void note(struct flow_learning *learning, uint32_t number, uint16_t vrf, 
 	learning->n_learnt++;
 }
 
-void flow_learning_forget(struct api_ctx *ctx, const struct flow_info *info)
+void flow_learning_forget(void *ctx_, uint32_t number, const struct flow_key *key)
 {
+	const struct api_ctx *ctx = ctx_;
 	struct flow_learning *learning = ctx->flows->learning;
-	const uint16_t iface = learning->iface[info->number];
+	const uint16_t iface = learning->iface[number];
 	struct flow_tuple tuple;
 
 	if (!iface)
 		return;
-	flow_key_tuple(&info->key, &tuple);
-	learning->iface[info->number] = 0;
+	flow_key_tuple(key, &tuple);
+	learning->iface[number] = 0;
 	learning->n_of_vrf[tuple.vrf]--;
 	learning->n_of_iface[iface - 1]--;
 	learning->n--;
@@ -180,6 +191,7 @@ static void add(struct api_ctx *ctx, const struct flow_unknown *unknown, const s
 	const struct flow_change change = {.op = FLOW_ADD,
 		.life = learning->life,
 		.key = *key,
+		.is_learnt = true,
 		.action = action};
 	const uint64_t now = rte_rdtsc();
 	struct flow_info info;
@@ -272,6 +284,7 @@ bool flow_learning_step(struct api_ctx *ctx)
 	struct flow_unknown unknown[BATCH];
 	unsigned n_idle = 0;
 
+	set_rate(ctx);
 	fill_bucket(learning, from_ns);
 	for (unsigned n = 0; n_idle < learning->n_workers;) {
 		if (n >= TURN_MOST || (n && clock_now_ns() - from_ns >= (uint64_t)TURN_NS))

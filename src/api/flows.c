@@ -11,7 +11,7 @@
 
 static void add_ended(void *ctx, const struct flow_info *info)
 {
-	flow_learning_forget(ctx, info);
+	flow_learning_forget(ctx, info->number, &info->key);
 	flow_ended_add(ctx, info);
 }
 
@@ -23,7 +23,8 @@ static struct flow_settings settings_of(const struct config_flow *config, unsign
 		.n_workers = n_workers,
 		.hz = hz,
 		.ended = add_ended,
-		.action_freed = flow_actions_freed};
+		.action_freed = flow_actions_freed,
+		.replaced = flow_learning_forget};
 
 	for (unsigned i = 0; i < FLOW_TIMEOUTS; i++)
 		settings.timeout_ms[i] = config->timeout_s[i] * 1000;
@@ -73,7 +74,7 @@ int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error)
 	}
 	flow_attach(flows->table, ctx->rcu);
 	ctx->flows = flows;
-	flow_learning_set(flows->learning, config);
+	flow_learning_set(ctx, config);
 	return 0;
 }
 
@@ -119,7 +120,7 @@ void flows_apply(struct api_ctx *ctx, const struct config *next, int fd)
 	flow_ended_set_file(flows->ended, fd);
 	// Pairs with the relaxed load by workers.
 	__atomic_store_n(&flows->drops_missing, (bool)config->drops_missing, __ATOMIC_RELAXED);
-	flow_learning_set(flows->learning, config);
+	flow_learning_set(ctx, config);
 	// One that is not in the file any more remains for the flows that have it.
 	for (unsigned i = 0; i < FLOW_TIMEOUTS; i++) {
 		if (!config->timeout_s[i] || config->timeout_s[i] == flows->timeout_s[i])

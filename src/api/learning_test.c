@@ -30,24 +30,12 @@ static const uint64_t SECOND_NS = 1000000000;
 	"  - 2001:db8::/32 via fd00::2 dev left lladdr 02:00:00:00:00:07\n"
 #define FLOW "flow: {ipv4: 1000, ipv6: 100, timeouts: [300, 30]"
 
-static uint32_t tick;
+static uint32_t tick, hz = HZ;
 
-static void open_with(const char *learn)
+// For tests whose flows may not be idle: time passes slowly.
+static void slow_down(void)
 {
-	char text[2048];
-	struct error error = {""};
-
-	snprintf(text, sizeof(text), PORTS FLOW "%s}\n", learn);
-	fixture_open(text);
-	if (api_open_flows(&ctx, HZ, &error))
-		fail_msg("refused: %s", error.text);
-	api_has_become_ready(&ctx);
-}
-
-static int close_ctx(void **state)
-{
-	api_close_flows(&ctx);
-	return fixture_close(state);
+	hz = UINT32_MAX;
 }
 
 static void poll_once(void)
@@ -55,6 +43,32 @@ static void poll_once(void)
 	struct error error = {""};
 
 	assert_int_equal(api_poll(&ctx, &error), 0);
+}
+
+static void open_until_ready(const char *learn)
+{
+	char text[2 * PATH_MAX];
+	struct error error = {""};
+
+	snprintf(text, sizeof(text), PORTS FLOW "%s}\n", learn);
+	fixture_open(text);
+	if (api_open_flows(&ctx, hz, &error))
+		fail_msg("refused: %s", error.text);
+	api_has_become_ready(&ctx);
+}
+
+// The file, if there is one, has been loaded.
+static void open_with(const char *learn)
+{
+	open_until_ready(learn);
+	poll_once();
+}
+
+static int close_ctx(void **state)
+{
+	api_close_flows(&ctx);
+	hz = HZ;
+	return fixture_close(state);
 }
 
 static struct flow_tuple tuple_of(const char *dst, uint16_t port)
@@ -228,6 +242,12 @@ static void tell_raw(struct flow_unknown unknown)
 		0);
 }
 
+static void absolute_path(char path[PATH_MAX], const char *name)
+{
+	assert_non_null(getcwd(path, PATH_MAX / 2));
+	strcat(strcat(path, "/"), name);
+}
+
 static void run_job(const char *method, const char *path)
 {
 	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * SECOND_NS;
@@ -253,9 +273,9 @@ static void what_no_flow_can_have_is_not_learnt(void **state)
 	const struct flow_key key = key_of(&good);
 	struct flow_unknown four = {.iface = LEFT, .family = 4, .four = key.four};
 	struct flow_unknown six = {.iface = LEFT, .family = 6, .six = {.proto = 1}};
-	const char path[] = "learning_test.flows";
 	char absolute[PATH_MAX];
 
+	slow_down();
 	open_with(", learn: {timeout: 30}");
 	tell_raw(four);
 	four.four = (struct flow_key4){.kind = flow_kind4(0, 58),
@@ -270,8 +290,7 @@ static void what_no_flow_can_have_is_not_learnt(void **state)
 	poll_until_judged(4);
 	expect_learning("invalid", 3);
 	expect_learning("flows", 1);
-	assert_non_null(getcwd(absolute, sizeof(absolute) - sizeof(path)));
-	strcat(strcat(absolute, "/"), path);
+	absolute_path(absolute, "learning_test.flows");
 	run_job("flows.save", absolute);
 	run_job("flows.load", absolute);
 	unlink(absolute);
@@ -315,6 +334,7 @@ static void a_flow_ends_without_its_next_hop(void **state)
 	char *gone = strstr(text, "192.0.2.2 lladdr 02:00:00:00:00:07 dev left, ");
 	char *route = strstr(text, "10.1.0.0/16 via 192.0.2.2");
 
+	slow_down();
 	open_with(", learn: {timeout: 30}");
 	assert_true(tell(&tuple, LEFT, 0));
 	poll_until_judged(1);
@@ -361,6 +381,70 @@ static void limits_hold_by_interface_and_vrf(void **state)
 	tell_of("10.1.0.1", 9, LEFT);
 	poll_until_judged(36);
 	expect_learning("learnt", 14);
+}
+
+// Users' flows do not count for limits; they need not know what was learnt.
+static void a_user_may_take_over_what_was_learnt(void **state)
+{
+	enum { N = 4 };
+	static const char *const ops[N] = {"add", "replace", "add", "add"};
+	static const unsigned applied[N] = {1, 1, 1, 0};
+	static const unsigned port[N] = {1, 2, 3, 3};
+	char absolute[PATH_MAX];
+
+	slow_down();
+	open_with(", learn: {timeout: 30, per_interface: 5}");
+	tell_of("10.1.0.1", 5, LEFT);
+	poll_until_judged(5);
+	for (unsigned i = 0; i < N; i++) {
+		char text[400], n[2] = {'0' + applied[i]};
+
+		snprintf(text, sizeof(text),
+			"{\"changes\": [{\"op\": \"%s\", \"src\": \"10.1.0.1\", \"dst\": "
+			"\"10.1.0.1\", \"protocol\": \"udp\", \"src_port\": %u, \"dst_port\": 53, "
+			"\"action\": {\"do\": \"drop\"}}]}",
+			ops[i], port[i]);
+		check("flows.change", text, "applied", n);
+	}
+	expect_learning("flows", 2);
+	absolute_path(absolute, "learning_test.flows");
+	run_job("flows.save", absolute);
+	run_job("flows.load", absolute);
+	unlink(absolute);
+	expect_learning("flows", 0);
+	check("flows", "{}", "ipv4.flows", "5");
+	tick++;
+	tell_of("10.1.0.2", 6, LEFT);
+	poll_until_judged(11);
+	expect_learning("learnt", 10);
+	expect_learning("over_interface", 1);
+}
+
+// Flows of the file come first.
+static void nothing_is_learnt_before_the_file_is_loaded(void **state)
+{
+	const struct flow_tuple tuple = tuple_of("10.1.0.1", 1);
+	char absolute[PATH_MAX], learn[PATH_MAX + 64];
+
+	absolute_path(absolute, "learning_test.flows");
+	slow_down();
+	open_with(", learn: {timeout: 30}");
+	tell_of("10.1.0.1", 1, LEFT);
+	poll_until_judged(1);
+	run_job("flows.save", absolute);
+	close_ctx(state);
+	slow_down();
+	snprintf(learn, sizeof(learn), ", file: \"%s\", learn: {timeout: 30}", absolute);
+	open_until_ready(learn);
+	while (!ctx.flows->was_loaded || !ctx.flows->job.ended_ns) {
+		assert_false(flow_learn_is_on(flow_learning_rings(ctx.flows->learning)));
+		assert_false(tell(&tuple, LEFT, 0));
+		poll_once();
+	}
+	unlink(absolute);
+	check("flows", "{}", "ipv4.flows", "1");
+	poll_once();
+	assert_true(flow_learn_is_on(flow_learning_rings(ctx.flows->learning)));
 }
 
 // The bucket has a tenth of a second: 10 at once, and then 100 in a second.
@@ -485,6 +569,8 @@ int main(void)
 		TEST(a_flow_that_exists_stays_as_it_is),
 		TEST(a_flow_ends_without_its_next_hop),
 		TEST(limits_hold_by_interface_and_vrf),
+		TEST(a_user_may_take_over_what_was_learnt),
+		TEST(nothing_is_learnt_before_the_file_is_loaded),
 		TEST(the_rate_is_limited),
 		TEST(a_full_table_refuses),
 		TEST(what_workers_could_not_tell_is_counted),

@@ -73,6 +73,10 @@ typedef void flow_ended_fn(void *ctx, const struct flow_info *info);
 // call functions of the table. Control thread.
 typedef void flow_action_freed_fn(void *ctx, const struct flow_action *action);
 
+// Told when a change has replaced a flow that was learnt: it is not a learnt one any more. It must
+// not call functions of the table. Control thread.
+typedef void flow_replaced_fn(void *ctx, uint32_t number, const struct flow_key *key);
+
 struct flow_settings {
 	uint32_t max4, max6; // flows of each family; together at most FLOW_MAX
 	unsigned n_workers;  // at most FLOW_MAX_WORKERS
@@ -80,6 +84,7 @@ struct flow_settings {
 	uint32_t timeout_ms[FLOW_TIMEOUTS];
 	flow_ended_fn *ended;               // NULL: not wanted
 	flow_action_freed_fn *action_freed; // NULL: not wanted
+	flow_replaced_fn *replaced;         // NULL: not wanted
 	void *ctx;
 };
 
@@ -121,13 +126,15 @@ void flow_action_withdraw(struct flow_table *table, uint32_t number);
 
 enum flow_op { FLOW_ADD, FLOW_REPLACE, FLOW_DELETE };
 
-// ADD fails if the flow exists. REPLACE adds it, or replaces its action and life: its counters go
-// on, its timeout starts again. DELETE ends it.
+// ADD fails if the flow exists, unless it was learnt and this one is not: then, it is as REPLACE,
+// since users do not know what was learnt. REPLACE adds it, or replaces its action and life: its
+// counters go on, its timeout starts again. DELETE ends it.
 struct flow_change {
 	enum flow_op op;
 	enum flow_life life;
 	struct flow_key key;
 	uint32_t action;
+	bool is_learnt;          // only for ADD
 	uint32_t lasts_ms;       // FLOW_FIXED_END: from now on
 	uint32_t idle_ms;        // only for a new flow: idle for so long already
 	uint64_t packets, bytes; // only for a new flow: counted already

@@ -34,7 +34,7 @@ struct ending {
 // By flow number: how it ends. The tick is the one at which it was added; of a fixed end, the one
 // at which it ends.
 enum { LIFE_TICK_BITS = 24, LIFE_TICK = (1 << LIFE_TICK_BITS) - 1 };
-enum { LIFE_ALIVE = 1 << 24, LIFE_CARRIED = 1 << 25, LIFE_SHIFT = 28 };
+enum { LIFE_ALIVE = 1 << 24, LIFE_CARRIED = 1 << 25, LIFE_LEARNT = 1 << 26, LIFE_SHIFT = 28 };
 
 // Flows are visited in blocks; a block is not visited before anything in it may be due.
 enum { BLOCK_FLOWS = 512 };
