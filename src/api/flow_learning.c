@@ -8,6 +8,7 @@
 #include "base/pages.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <rte_cycles.h>
 #include <stdlib.h>
 
@@ -127,6 +128,13 @@ static bool is_member(const struct fib *fib, const struct fib_hop *group, const 
 	return false;
 }
 
+// ICMP errors and others without an identifier have one key, whatever packets they quote: their
+// routes, which may select the next hop of the packet that is quoted, remain.
+static bool is_message_of_many(const struct flow_tuple *tuple)
+{
+	return (tuple->proto == IPPROTO_ICMP || tuple->proto == IPPROTO_ICMPV6) && !tuple->src_port;
+}
+
 // The next hop of the route, if it has one now; "by route" otherwise. False: there is no route by
 // which workers forward.
 static bool choose_action(const struct api_ctx *ctx, const struct flow_unknown *unknown,
@@ -141,9 +149,12 @@ static bool choose_action(const struct api_ctx *ctx, const struct flow_unknown *
 	rib_lookup(ctx->fib, tuple->vrf, &tuple->dst, &answer);
 	if (!answer.found)
 		return false;
+	if (is_message_of_many(tuple))
+		return answer.verdict == VERDICT_FORWARD || answer.hop.kind == FIB_GROUP;
 	out->hop = answer.hop;
 	if (answer.hop.kind == FIB_GROUP) {
 		if (!fib_hop_info(ctx->fib, unknown->hop, &info) ||
+			info.verdict != VERDICT_FORWARD ||
 			!is_member(ctx->fib, &answer.hop, &info.hop))
 			return true;
 		out->hop = info.hop;
@@ -237,6 +248,11 @@ static void learn(struct api_ctx *ctx, const struct flow_unknown *unknown)
 		return;
 	if (!choose_action(ctx, unknown, &tuple, &spec)) {
 		learning->n_unroutable++;
+		return;
+	}
+	// Otherwise it would wait for workers, which is not bounded.
+	if (!flow_has_space(ctx->flows->table, key.family)) {
+		learning->n_full++;
 		return;
 	}
 	if (flow_spec_use(ctx, &spec, &action, NULL)) {

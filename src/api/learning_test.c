@@ -5,6 +5,7 @@
 #include "api/flows.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "rcu/rcu_fast.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -218,6 +219,49 @@ static void of_several_next_hops_it_keeps_that_of_the_first_packet(void **state)
 	expect_via(&tuples[0], "192.0.2.2");
 	expect_via(&tuples[1], "192.0.2.3");
 	expect_via(&tuples[2], "");
+}
+
+// One without its neighbour, which the worker has selected nevertheless.
+static void a_member_that_is_not_resolved_is_not_kept(void **state)
+{
+	const struct flow_tuple tuple = tuple_of("10.2.0.1", 1);
+	char *text = strdup(PORTS FLOW ", learn: {timeout: 30}}\n");
+	char *gone = strstr(text, "192.0.2.2 lladdr 02:00:00:00:00:07 dev left, ");
+	struct fib_hop_info info;
+	uint32_t dead = 0;
+
+	slow_down();
+	open_with(", learn: {timeout: 30}");
+	memset(gone, ' ', strlen("192.0.2.2 lladdr 02:00:00:00:00:07 dev left, "));
+	write_file(text);
+	json_decref(call("reload", "{}"));
+	for (uint32_t id = 1; id < 1000 && !dead; id++)
+		if (fib_hop_info(ctx.fib, id, &info) && info.hop.kind == FIB_VIA &&
+			info.hop.via.family == 4 && info.hop.via.bytes[3] == 2)
+			dead = id;
+	assert_true(dead && info.verdict != VERDICT_FORWARD);
+	assert_true(tell(&tuple, LEFT, dead));
+	poll_until_judged(1);
+	expect_via(&tuple, "");
+	free(text);
+}
+
+// All errors between two hosts have one key.
+static void icmp_without_an_identifier_stays_by_route(void **state)
+{
+	struct flow_tuple tuple = {.proto = 1, .src_port = 7};
+
+	slow_down();
+	open_with(", learn: {timeout: 30}");
+	assert_int_equal(wire_addr_parse("10.1.0.1", &tuple.dst), 0);
+	tuple.src = tuple.dst;
+	assert_true(tell(&tuple, LEFT, 0));
+	poll_until_judged(1);
+	expect_via(&tuple, "192.0.2.2");
+	tuple.src_port = 0;
+	assert_true(tell(&tuple, LEFT, 0));
+	poll_until_judged(2);
+	expect_via(&tuple, "");
 }
 
 static void without_a_route_nothing_is_learnt(void **state)
@@ -480,6 +524,33 @@ static void a_full_table_refuses(void **state)
 	check("flows", "{}", "ipv6.flows", "100");
 }
 
+// The numbers of flows that have ended are free once workers have passed; this one never does.
+static void learning_does_not_wait_for_workers(void **state)
+{
+	const struct rcu_readers *workers;
+
+	slow_down();
+	open_with(", learn: {timeout: 30}");
+	workers = rcu_readers(ctx.rcu);
+	tell_of("2001:db8::1", 100, LEFT);
+	poll_until_judged(100);
+	rcu_reader_online(workers, 0);
+	check("flows.change",
+		"{\"changes\": [{\"op\": \"delete\", \"src\": \"2001:db8::1\", \"dst\": "
+		"\"2001:db8::1\", \"protocol\": \"udp\", \"src_port\": 1, \"dst_port\": 53}]}",
+		"applied", "1");
+	tick++;
+	tell_of("2001:db8::2", 1, LEFT);
+	poll_until_judged(101);
+	expect_learning("full", 1);
+	rcu_reader_offline(workers, 0);
+	tick++;
+	wait_for_flows(99);
+	tell_of("2001:db8::2", 1, LEFT);
+	poll_until_judged(102);
+	expect_learning("learnt", 101);
+}
+
 static void what_workers_could_not_tell_is_counted(void **state)
 {
 	open_with(", learn: {timeout: 30}");
@@ -564,6 +635,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_flow_goes_where_its_route_goes),
 		TEST(of_several_next_hops_it_keeps_that_of_the_first_packet),
+		TEST(a_member_that_is_not_resolved_is_not_kept),
+		TEST(icmp_without_an_identifier_stays_by_route),
 		TEST(without_a_route_nothing_is_learnt),
 		TEST(what_no_flow_can_have_is_not_learnt),
 		TEST(a_flow_that_exists_stays_as_it_is),
@@ -573,6 +646,7 @@ int main(void)
 		TEST(nothing_is_learnt_before_the_file_is_loaded),
 		TEST(the_rate_is_limited),
 		TEST(a_full_table_refuses),
+		TEST(learning_does_not_wait_for_workers),
 		TEST(what_workers_could_not_tell_is_counted),
 		TEST(a_reload_starts_and_stops_it),
 		TEST(a_flood_does_not_stop_the_loop),

@@ -149,6 +149,8 @@ struct flow_change {
 size_t flow_change(struct flow_table *table, const struct flow_change change[], size_t n,
 	uint64_t now, int result[]);
 
+// Whether a flow of this family could be added without waiting for workers. Control thread.
+bool flow_has_space(const struct flow_table *table, uint8_t family);
 // Whether flows have this VRF; also those that have ended and are not yet told. Control thread.
 bool flow_vrf_used(const struct flow_table *table, uint16_t vrf);
 
