@@ -143,6 +143,7 @@ class FlowLearning(Reply):
     over_interface: int = 0
     unroutable: int = 0
     invalid: int = 0
+    at_limit: int = 0
     full: int = 0
     lost: int = 0
 

@@ -69,6 +69,17 @@ const struct flow_learn *flow_learning_rings(const struct flow_learning *learnin
 	return learning->rings;
 }
 
+// Tells workers whether others may be learnt.
+static void show_limits(struct flow_learning *learning, uint16_t vrf, uint16_t iface)
+{
+	const struct config_learn *config = &learning->config;
+
+	flow_learn_set_vrf_full(learning->rings, vrf,
+		config->per_vrf && learning->n_of_vrf[vrf] >= config->per_vrf);
+	flow_learn_set_iface_full(learning->rings, iface,
+		config->per_interface && learning->n_of_iface[iface] >= config->per_interface);
+}
+
 static void set_rate(const struct api_ctx *ctx)
 {
 	struct flow_learning *learning = ctx->flows->learning;
@@ -85,6 +96,8 @@ void flow_learning_set(struct api_ctx *ctx, const struct config_flow *config)
 	for (unsigned i = 0; i < FLOW_TIMEOUTS; i++)
 		if (config->timeout_s[i] && config->timeout_s[i] == config->learn.timeout_s)
 			learning->life = i + 1;
+	for (unsigned i = 0; i < IFACE_MAX; i++)
+		show_limits(learning, i % FIB_MAX_VRFS, i);
 	set_rate(ctx);
 }
 
@@ -176,6 +189,7 @@ static void note(struct flow_learning *learning, uint32_t number, uint16_t vrf, 
 	learning->n_of_iface[iface]++;
 	learning->n++;
 	learning->n_learnt++;
+	show_limits(learning, vrf, iface);
 }
 
 void flow_learning_forget(void *ctx_, uint32_t number, const struct flow_key *key)
@@ -192,6 +206,7 @@ void flow_learning_forget(void *ctx_, uint32_t number, const struct flow_key *ke
 	learning->n_of_vrf[tuple.vrf]--;
 	learning->n_of_iface[iface - 1]--;
 	learning->n--;
+	show_limits(learning, tuple.vrf, iface - 1);
 }
 
 static void add(struct api_ctx *ctx, const struct flow_unknown *unknown, const struct flow_key *key,
@@ -315,22 +330,24 @@ bool flow_learning_step(struct api_ctx *ctx)
 	return false;
 }
 
-// Packets of which workers could not tell.
-static uint64_t count_lost(const struct api_ctx *ctx)
+// Packets of which workers did not tell: for want of space, / since nothing may be learnt of them.
+static void count_untold(const struct api_ctx *ctx, uint64_t *lost, uint64_t *at_limit)
 {
-	uint64_t sum = 0;
 	unsigned n;
 	struct stats_worker *const *workers = datapath_stats(ctx->path, &n);
 
-	for (unsigned i = 0; i < n; i++)
-		sum += stats_read(&workers[i]->flow_learn_lost);
-	return sum;
+	*lost = *at_limit = 0;
+	for (unsigned i = 0; i < n; i++) {
+		*lost += stats_read(&workers[i]->flow_learn_lost);
+		*at_limit += stats_read(&workers[i]->flow_learn_over);
+	}
 }
 
 json_t *flow_learning_json(const struct api_ctx *ctx)
 {
 	const struct flow_learning *learning = ctx->flows->learning;
 	const struct config_learn *config = &learning->config;
+	uint64_t lost, at_limit;
 	json_t *json = json_pack("{s:b, s:I, s:I}", "on", config->timeout_s > 0, "flows",
 		(json_int_t)learning->n, "learnt", (json_int_t)learning->n_learnt);
 
@@ -344,6 +361,8 @@ json_t *flow_learning_json(const struct api_ctx *ctx)
 	json_object_set_new(json, "unroutable", number_json(learning->n_unroutable));
 	json_object_set_new(json, "full", number_json(learning->n_full));
 	json_object_set_new(json, "invalid", number_json(learning->n_invalid));
-	json_object_set_new(json, "lost", number_json(count_lost(ctx)));
+	count_untold(ctx, &lost, &at_limit);
+	json_object_set_new(json, "at_limit", number_json(at_limit));
+	json_object_set_new(json, "lost", number_json(lost));
 	return json;
 }

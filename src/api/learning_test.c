@@ -491,6 +491,46 @@ static void nothing_is_learnt_before_the_file_is_loaded(void **state)
 	assert_true(flow_learn_is_on(flow_learning_rings(ctx.flows->learning)));
 }
 
+static void reload_with(const char *learn)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text), PORTS FLOW "%s}\n", learn);
+	write_file(text);
+	json_t *reply = call("reload", "{}");
+	assert_null(json_object_get(reply, "error"));
+	json_decref(reply);
+}
+
+// Workers leave out what may not be learnt, until there is space again.
+static void workers_know_which_limits_are_reached(void **state)
+{
+	const struct flow_learn *rings;
+
+	slow_down();
+	open_with(", learn: {timeout: 30, per_interface: 5, per_vrf: 8}");
+	rings = flow_learning_rings(ctx.flows->learning);
+	tell_of("10.1.0.1", 5, LEFT);
+	poll_until_judged(5);
+	assert_true(flow_learn_is_over(rings, LEFT, 0));
+	assert_false(flow_learn_is_over(rings, RIGHT, 0));
+	tell_of("10.1.0.2", 3, RIGHT);
+	poll_until_judged(8);
+	assert_true(flow_learn_is_over(rings, RIGHT, 0)); // by VRF
+	assert_false(flow_learn_is_over(rings, RIGHT, 1));
+	reload_with(", learn: {timeout: 30, per_interface: 5, per_vrf: 9}");
+	assert_false(flow_learn_is_over(rings, RIGHT, 0));
+	assert_true(flow_learn_is_over(rings, LEFT, 1));
+	check("flows.change",
+		"{\"changes\": [{\"op\": \"delete\", \"src\": \"10.1.0.1\", \"dst\": \"10.1.0.1\", "
+		"\"protocol\": \"udp\", \"src_port\": 1, \"dst_port\": 53}]}",
+		"applied", "1");
+	wait_for_flows(7);
+	assert_false(flow_learn_is_over(rings, LEFT, 0));
+	fake_stat(1)->flow_learn_over = 4;
+	expect_learning("at_limit", 4);
+}
+
 // The bucket has a tenth of a second: 10 at once, and then 100 in a second.
 static void the_rate_is_limited(void **state)
 {
@@ -558,17 +598,6 @@ static void what_workers_could_not_tell_is_counted(void **state)
 	fake_stat(0)->flow_learn_lost = 3;
 	fake_stat(1)->flow_learn_lost = 4;
 	expect_learning("lost", 7);
-}
-
-static void reload_with(const char *learn)
-{
-	char text[2048];
-
-	snprintf(text, sizeof(text), PORTS FLOW "%s}\n", learn);
-	write_file(text);
-	json_t *reply = call("reload", "{}");
-	assert_null(json_object_get(reply, "error"));
-	json_decref(reply);
 }
 
 static void a_reload_starts_and_stops_it(void **state)
@@ -644,6 +673,7 @@ int main(void)
 		TEST(limits_hold_by_interface_and_vrf),
 		TEST(a_user_may_take_over_what_was_learnt),
 		TEST(nothing_is_learnt_before_the_file_is_loaded),
+		TEST(workers_know_which_limits_are_reached),
 		TEST(the_rate_is_limited),
 		TEST(a_full_table_refuses),
 		TEST(learning_does_not_wait_for_workers),

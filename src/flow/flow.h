@@ -265,6 +265,9 @@ void flow_learn_close(struct flow_learn *learn);
 // How many keys the control thread wants in a second; each worker tells about twice as many at
 // most. 0: none. At first: none. Control thread.
 void flow_learn_set_rate(struct flow_learn *learn, uint32_t rate);
+// Whether no keys of an interface / of a VRF are wanted at present. Control thread.
+void flow_learn_set_iface_full(struct flow_learn *learn, uint16_t iface, bool is_full);
+void flow_learn_set_vrf_full(struct flow_learn *learn, uint16_t vrf, bool is_full);
 // Takes at most n of what a worker has told, oldest first; returns how many. Control thread.
 unsigned flow_learn_take(struct flow_learn *learn, unsigned worker, struct flow_unknown out[],
 	unsigned n);

@@ -218,16 +218,34 @@ struct flow_unknown {
 _Static_assert(sizeof(struct flow_unknown) == 64, "one line");
 
 // What workers tell the control thread. `most`: keys that each worker may tell in a tick; 0: none
-// are wanted; atomic, relaxed.
+// are wanted. `full`: a bit for each interface, and for each VRF, of which none are wanted. All are
+// atomic, relaxed.
+enum { FLOW_LEARN_IFACES = 1 << 16, FLOW_LEARN_VRFS = 1 << 12, FLOW_LEARN_WORD = 64 };
 struct flow_learn_ring;
 struct flow_learn {
 	uint32_t most;
+	uint64_t full_ifaces[FLOW_LEARN_IFACES / FLOW_LEARN_WORD];
+	uint64_t full_vrfs[FLOW_LEARN_VRFS / FLOW_LEARN_WORD];
 	struct flow_learn_ring *ring[FLOW_MAX_WORKERS]; // by worker
 };
 
 static inline bool flow_learn_is_on(const struct flow_learn *learn)
 {
 	return __atomic_load_n(&learn->most, __ATOMIC_RELAXED);
+}
+
+static inline bool flow_learn_has_bit(const uint64_t bits[], unsigned i)
+{
+	return __atomic_load_n(&bits[i / FLOW_LEARN_WORD], __ATOMIC_RELAXED) >>
+	               i % FLOW_LEARN_WORD &
+	       1;
+}
+
+// Whether nothing may be learnt from packets of this interface and this VRF now. Worker.
+static inline bool flow_learn_is_over(const struct flow_learn *learn, uint16_t iface, uint16_t vrf)
+{
+	return flow_learn_has_bit(learn->full_ifaces, iface) ||
+	       flow_learn_has_bit(learn->full_vrfs, vrf % FLOW_LEARN_VRFS);
 }
 
 // Whether a worker may tell anything more now. `tick`: flow_tick() of now. Worker.

@@ -51,6 +51,25 @@ void flow_learn_set_rate(struct flow_learn *learn, uint32_t rate)
 	__atomic_store_n(&learn->most, most, __ATOMIC_RELAXED);
 }
 
+static void set_bit(uint64_t bits[], unsigned i, bool is_set)
+{
+	uint64_t *word = &bits[i / FLOW_LEARN_WORD];
+	const uint64_t bit = 1ull << i % FLOW_LEARN_WORD;
+
+	// Pairs with the load in flow_learn_has_bit.
+	__atomic_store_n(word, is_set ? *word | bit : *word & ~bit, __ATOMIC_RELAXED);
+}
+
+void flow_learn_set_iface_full(struct flow_learn *learn, uint16_t iface, bool is_full)
+{
+	set_bit(learn->full_ifaces, iface, is_full);
+}
+
+void flow_learn_set_vrf_full(struct flow_learn *learn, uint16_t vrf, bool is_full)
+{
+	set_bit(learn->full_vrfs, vrf % FLOW_LEARN_VRFS, is_full);
+}
+
 // Space of the ring, and of what may be told in this tick. Worker.
 static uint32_t space_of(const struct flow_learn *learn, const struct flow_learn_ring *ring,
 	uint32_t tick)
