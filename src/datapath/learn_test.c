@@ -118,6 +118,11 @@ static void packets_that_are_not_forwarded_are_not_told(void **state)
 			receive_on(PLAIN_IN, "10.50.1.1");                        // unresolved
 			fake_run();
 			expect_told(0);
+			reset(v, RATE);
+			flows_drop_missing(true);
+			fake_receive(0, &expired);
+			fake_run();
+			expect_told(0);
 		}
 }
 
