@@ -254,21 +254,32 @@ static bool is_sound(enum wire_fault fault)
 	       fault == WIRE_MARTIAN_SOURCE || fault == WIRE_LINK_LOCAL_SOURCE;
 }
 
-// Linux would forward packets with options. Others it takes for itself, without a route lookup.
+static enum judging judged_local(const struct acl_view *view, uint16_t iface)
+{
+	const struct acl_list *list = acl_view_list(view, ACL_IN, iface);
+
+	return list && list->has_local ? JUDGED_LOCAL : NOT_JUDGED;
+}
+
+// Linux would forward packets with options, and may bridge those to other MAC addresses, which it
+// gets from its own interfaces. Others it takes for itself, without a route lookup.
 static enum judging judging_of(const struct worker *w, const struct arrival *a,
 	enum verdict verdict)
 {
-	if (!w->acls || !w->tap || !is_sound(a->fault) || !acl_live_view(w->acls))
+	const struct acl_view *view = w->acls ? acl_live_view(w->acls) : NULL;
+
+	if (!view || !w->tap || !is_sound(a->fault))
 		return NOT_JUDGED;
 	switch (verdict) {
 	case VERDICT_IP4_OPTIONS:
 	case VERDICT_IP6_HOP_BY_HOP:
+	case VERDICT_LINUX:
 		return JUDGED_BY_ROUTE;
 	case VERDICT_LINK_LOCAL_SOURCE:
 	case VERDICT_MAC_GROUP:
 	case VERDICT_LOCAL:
 	case VERDICT_MULTICAST:
-		return JUDGED_LOCAL;
+		return judged_local(view, a->id);
 	default:
 		return NOT_JUDGED;
 	}
