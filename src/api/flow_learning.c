@@ -26,6 +26,7 @@ struct flow_learning {
 	unsigned n_workers, next; // next: the worker that is asked first
 	uint64_t tokens;          // one for each flow, times SECOND_NS
 	uint64_t filled_ns;
+	bool is_fast;    // rings would overflow before the next turn
 	uint16_t *iface; // by number of a flow: 1 + that by which it was learnt; 0: it was not
 	uint32_t n_numbers;
 	uint32_t action_hand;
@@ -53,6 +54,17 @@ no_memory:
 	flow_learning_close(learning);
 	error_set(error, -ENOMEM, "not enough memory to learn flows");
 	return NULL;
+}
+
+// Both are taken as they are used.
+uint64_t flow_learning_bytes(const struct flow_settings *settings, const struct config_flow *config)
+{
+	const uint64_t numbers = (uint64_t)settings->max4 + settings->max6 + 1;
+
+	if (!config->learn.timeout_s)
+		return 0;
+	return numbers * sizeof(*((struct flow_learning *)NULL)->iface) +
+	       flow_learn_bytes(settings->n_workers);
 }
 
 void flow_learning_close(struct flow_learning *learning)
@@ -316,6 +328,7 @@ bool flow_learning_step(struct api_ctx *ctx)
 	unsigned n_idle = 0;
 
 	set_rate(ctx);
+	learning->is_fast = false;
 	fill_bucket(learning, from_ns);
 	for (unsigned n = 0; n_idle < learning->n_workers;) {
 		if (n >= TURN_MOST || (n && clock_now_ns() - from_ns >= (uint64_t)TURN_NS))
@@ -323,11 +336,17 @@ bool flow_learning_step(struct api_ctx *ctx)
 		const unsigned worker = learning->next++ % learning->n_workers;
 		const unsigned n_taken = flow_learn_take(learning->rings, worker, unknown, BATCH);
 		n_idle = n_taken ? 0 : n_idle + 1;
+		learning->is_fast |= n + n_taken > FLOW_LEARN_RING / 4;
 		n += n_taken;
 		for (unsigned i = 0; learning->config.timeout_s && i < n_taken; i++)
 			learn(ctx, &unknown[i]);
 	}
 	return false;
+}
+
+bool flow_learning_is_fast(const struct api_ctx *ctx)
+{
+	return ctx->flows->learning->is_fast;
 }
 
 // Packets of which workers did not tell: for want of space, / since nothing may be learnt of them.

@@ -28,6 +28,7 @@ static struct flow_settings settings_of(const struct config_flow *config, unsign
 
 	for (unsigned i = 0; i < FLOW_TIMEOUTS; i++)
 		settings.timeout_ms[i] = config->timeout_s[i] * 1000;
+	settings.beside_bytes = flow_learning_bytes(&settings, config);
 	return settings;
 }
 
@@ -186,6 +187,7 @@ json_t *method_flows(void *ctx_, const json_t *params, struct error *error)
 {
 	const struct api_ctx *ctx = ctx_;
 	const struct config_flow *config = config_flow(ctx->config);
+	struct flow_settings settings;
 	struct flow_usage usage;
 	struct fib_usage fib;
 
@@ -193,8 +195,10 @@ json_t *method_flows(void *ctx_, const json_t *params, struct error *error)
 		return NULL;
 	flow_usage(ctx->flows->table, &usage);
 	fib_usage(ctx->fib, &fib);
+	settings = settings_of(config, port_n_workers(ctx->ports), 0);
 	json_t *json = json_pack("{s:o, s:o, s:I}", "ipv4", family_json(&usage.four), "ipv6",
-		family_json(&usage.six), "bytes", (json_int_t)usage.bytes);
+		family_json(&usage.six), "bytes",
+		(json_int_t)(usage.bytes + settings.beside_bytes));
 	json_object_set_new(json, "actions", number_json(usage.n_actions));
 	json_object_set_new(json, "nexthops", number_json(fib.n_held));
 	json_object_set_new(json, "added", number_json(usage.n_added));

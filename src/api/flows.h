@@ -119,6 +119,9 @@ json_t *flow_ended_usage_json(struct flow_ended *ended);
 struct flow_learning;
 struct flow_learning *flow_learning_open(const struct flow_settings *settings, struct error *error);
 void flow_learning_close(struct flow_learning *learning);
+// How many bytes learning takes beside the table, if it is on.
+uint64_t flow_learning_bytes(const struct flow_settings *settings,
+	const struct config_flow *config);
 // Through which workers tell of packets.
 const struct flow_learn *flow_learning_rings(const struct flow_learning *learning);
 // Starts or stops learning, with these limits; flows that were learnt stay. It starts when the file
@@ -126,6 +129,8 @@ const struct flow_learn *flow_learning_rings(const struct flow_learning *learnin
 void flow_learning_set(struct api_ctx *ctx, const struct config_flow *config);
 // Learns flows for at most some ms; returns whether there are more to be learnt now.
 bool flow_learning_step(struct api_ctx *ctx);
+// Whether so many were told since the turn before that the next one should come soon.
+bool flow_learning_is_fast(const struct api_ctx *ctx);
 // Ends flows whose next hop was learnt and cannot be used any more, so that their packets give
 // others; some in each turn: returns whether there are more.
 bool flow_learning_end_gone(struct api_ctx *ctx);

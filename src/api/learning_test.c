@@ -625,6 +625,43 @@ static void a_reload_starts_and_stops_it(void **state)
 	expect_learning("flows", 3); // they stay until they are idle
 }
 
+// The rings, and two bytes for each flow.
+static void its_memory_is_shown_while_it_is_on(void **state)
+{
+	unsigned n;
+	json_int_t bytes[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		open_with(i ? ", learn: {timeout: 30}" : "");
+		json_t *reply = call("flows", "{}");
+		bytes[i] = json_integer_value(json_object_get(reply, "bytes"));
+		json_decref(reply);
+		if (!i)
+			close_ctx(state);
+	}
+	n = port_n_workers(ctx.ports);
+	assert_int_equal(bytes[1] - bytes[0], 2 * 1101 + flow_learn_bytes(n));
+	assert_in_range(flow_learn_bytes(n), 512 * 1024 * n, 544 * 1024 * n);
+}
+
+// A ring would be full long before the next turn.
+static void many_keys_are_asked_for_again_soon(void **state)
+{
+	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * SECOND_NS;
+	bool is_soon = false;
+
+	open_with(", learn: {timeout: 30, rate: 1000000, per_interface: 1}");
+	assert_int_equal(api_wait_ms(&ctx), 50);
+	tell_of("10.1.0.1", FLOW_LEARN_RING, LEFT);
+	while (learning_of("over_interface") < FLOW_LEARN_RING - 1 && clock_now_ns() < until_ns) {
+		poll_once();
+		is_soon |= api_wait_ms(&ctx) == 5;
+	}
+	assert_true(is_soon);
+	poll_once();
+	assert_int_equal(api_wait_ms(&ctx), 50);
+}
+
 // CPU time, so that other programs do not matter: a ring full of random keys, with and without
 // flows to be learnt of them.
 static void a_flood_does_not_stop_the_loop(void **state)
@@ -679,6 +716,8 @@ int main(void)
 		TEST(learning_does_not_wait_for_workers),
 		TEST(what_workers_could_not_tell_is_counted),
 		TEST(a_reload_starts_and_stops_it),
+		TEST(many_keys_are_asked_for_again_soon),
+		TEST(its_memory_is_shown_while_it_is_on),
 		TEST(a_flood_does_not_stop_the_loop),
 	};
 

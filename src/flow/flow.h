@@ -78,9 +78,10 @@ typedef void flow_action_freed_fn(void *ctx, const struct flow_action *action);
 typedef void flow_replaced_fn(void *ctx, uint32_t number, const struct flow_key *key);
 
 struct flow_settings {
-	uint32_t max4, max6; // flows of each family; together at most FLOW_MAX
-	unsigned n_workers;  // at most FLOW_MAX_WORKERS
-	uint64_t hz;         // of the TSC
+	uint32_t max4, max6;   // flows of each family; together at most FLOW_MAX
+	unsigned n_workers;    // at most FLOW_MAX_WORKERS
+	uint64_t hz;           // of the TSC
+	uint64_t beside_bytes; // that the caller takes for flows; flow_check() adds them
 	uint32_t timeout_ms[FLOW_TIMEOUTS];
 	flow_ended_fn *ended;               // NULL: not wanted
 	flow_action_freed_fn *action_freed; // NULL: not wanted
@@ -258,10 +259,13 @@ bool flow_file_begins(int fd);
 struct flow_loaded flow_load_result(const struct flow_load *load);
 void flow_load_close(struct flow_load *load);
 
+enum { FLOW_LEARN_RING = 8192 }; // keys of each worker that wait for the control thread
 // Rings from workers to the control thread. NULL with `error` set. Control thread; owner: caller.
 struct flow_learn *flow_learn_open(unsigned n_workers, struct error *error);
 // Requires that no worker uses it.
 void flow_learn_close(struct flow_learn *learn);
+// How many bytes the rings of so many workers take, once something was told.
+uint64_t flow_learn_bytes(unsigned n_workers);
 // How many keys the control thread wants in a second; each worker tells about twice as many at
 // most. 0: none. At first: none. Control thread.
 void flow_learn_set_rate(struct flow_learn *learn, uint32_t rate);

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// RING: 512 KiB for each worker. MARKS: keys that a worker remembers. A tick is at least 1/16 and
-// at most 1/8 of a second.
-enum { RING = 8192, MARKS = 1024, TICKS = 8, MOST_LEAST = 64 };
+// A ring takes 512 KiB for each worker. MARKS: keys that a worker remembers. A tick is at least
+// 1/16 and at most 1/8 of a second.
+enum { RING = FLOW_LEARN_RING, MARKS = 1024, TICKS = 8, MOST_LEAST = 64 };
 
 // `read` is written by the control thread, all else by the worker.
 struct flow_learn_ring {
@@ -42,6 +42,11 @@ void flow_learn_close(struct flow_learn *learn)
 	for (unsigned i = 0; learn && i < FLOW_MAX_WORKERS; i++)
 		pages_free(learn->ring[i], sizeof(*learn->ring[i]));
 	free(learn);
+}
+
+uint64_t flow_learn_bytes(unsigned n_workers)
+{
+	return n_workers * sizeof(struct flow_learn_ring);
 }
 
 void flow_learn_set_rate(struct flow_learn *learn, uint32_t rate)
