@@ -262,7 +262,9 @@ def learning_is_shown_with_all_that_was_refused() -> None:
         "over_interface": 1003,
         "unroutable": 1004,
         "full": 1005,
-        "lost": 1006,
+        "invalid": 1006,
+        "at_limit": 1007,
+        "lost": 1008,
     }
     lines = lines_of(on=True, flows=5, learnt=9, timeout_s=30, rate=100_000, per_interface=7000, **refused)
     assert ["flows", "at", "present", "5", "30", "s", "idle"] in lines

@@ -75,6 +75,8 @@ def learning_rows(learning: FlowLearning) -> list[tuple[str, object, object]]:
         ("refused: flows of the input interface", learning.over_interface, learning.per_interface or None),
         ("refused: no route", learning.unroutable, None),
         ("refused: no space in the table", learning.full, None),
+        ("refused: no flow can have the key", learning.invalid, None),
+        ("packets while a limit was reached", learning.at_limit, None),
         ("packets that workers could not report", learning.lost, None),
     ]
 

@@ -144,6 +144,8 @@ class FlowLearning(Reply):
     over_vrf: int = 0
     over_interface: int = 0
     unroutable: int = 0
+    invalid: int = 0
+    at_limit: int = 0
     full: int = 0
     lost: int = 0
 

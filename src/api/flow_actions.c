@@ -369,12 +369,14 @@ void flow_actions_describe(void *ctx_, uint32_t number, uint8_t bytes[FLOW_RECOR
 {
 	const struct api_ctx *ctx = ctx_;
 	const struct flow_action *action = flow_action_of(ctx->flows->table, number);
-	struct record record = {.effect = action->effect,
+	// Where a learnt flow leads, routes tell again when the file is loaded.
+	const uint8_t effect = action->learnt ? FLOW_BY_ROUTE : action->effect;
+	struct record record = {.effect = effect,
 		.dscp = action->dscp,
 		.subscriber_le = rte_cpu_to_le_32(action->subscriber)};
 	struct fib_hop hop;
 
-	if (action->held && fib_held_hop(ctx->fib, action->held, &hop)) {
+	if (effect == FLOW_TO_HOP && fib_held_hop(ctx->fib, action->held, &hop)) {
 		record.family = hop.via.family;
 		memcpy(record.via, hop.via.bytes, sizeof(record.via));
 		copy_name(record.dev, name_of(ctx, hop.iface));

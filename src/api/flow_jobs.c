@@ -205,10 +205,17 @@ void flow_job_load_at_start(struct api_ctx *ctx)
 
 	if (!config->file[0] || (access(config->file, F_OK) && errno == ENOENT))
 		return;
-	if (!start_load(ctx, &wanted, config->file, &error))
-		return;
-	log_error("flows: %s", error.text);
-	strcpy(ctx->flows->unloaded, config->file);
+	if (start_load(ctx, &wanted, config->file, &error)) {
+		log_error("flows: %s", error.text);
+		strcpy(ctx->flows->unloaded, config->file);
+	}
+}
+
+bool flow_job_has_loaded_at_start(const struct api_ctx *ctx)
+{
+	const struct flow_job *job = job_of(ctx);
+
+	return ctx->flows->was_loaded && !(job->is_at_start && !job->ended_ns);
 }
 
 // The path of a request, or that of the configuration.

@@ -15,7 +15,7 @@
 
 static void add_ended(void *ctx, const struct flow_info *info)
 {
-	flow_learning_forget(ctx, info);
+	flow_learning_forget(ctx, info->number, &info->key);
 	flow_ended_add(ctx, info);
 }
 
@@ -27,10 +27,12 @@ static struct flow_settings settings_of(const struct config_flow *config, unsign
 		.n_workers = n_workers,
 		.hz = hz,
 		.ended = add_ended,
-		.action_freed = flow_actions_freed};
+		.action_freed = flow_actions_freed,
+		.replaced = flow_learning_forget};
 
 	for (unsigned i = 0; i < FLOW_TIMEOUTS; i++)
 		settings.timeout_ms[i] = config->timeout_s[i] * 1000;
+	settings.beside_bytes = flow_learning_bytes(&settings, config);
 	return settings;
 }
 
@@ -103,7 +105,7 @@ int api_open_flows(struct api_ctx *ctx, uint64_t hz, struct error *error)
 	}
 	flow_attach(flows->table, ctx->rcu);
 	ctx->flows = flows;
-	flow_learning_set(flows->learning, config);
+	flow_learning_set(ctx, config);
 	return 0;
 }
 
@@ -153,7 +155,7 @@ void flows_apply(struct api_ctx *ctx, const struct config *next, int fd)
 	flows_follow_ports(ctx);
 	// Pairs with the relaxed load by workers.
 	__atomic_store_n(&flows->drops_missing, (bool)config->drops_missing, __ATOMIC_RELAXED);
-	flow_learning_set(flows->learning, config);
+	flow_learning_set(ctx, config);
 	// One that is not in the file any more remains for the flows that have it.
 	for (unsigned i = 0; i < FLOW_TIMEOUTS; i++) {
 		if (!config->timeout_s[i] || config->timeout_s[i] == flows->timeout_s[i])
@@ -214,6 +216,8 @@ bool flows_poll(struct api_ctx *ctx)
 	if (!flows)
 		return false;
 	bool is_behind = age(flows);
+	if (flow_ended_has_space(flows->ended))
+		is_behind |= flow_learning_end_gone(ctx);
 	if (!flows->was_loaded && ctx->ready_ns) {
 		flows->was_loaded = true;
 		flow_job_load_at_start(ctx);
@@ -253,6 +257,7 @@ json_t *method_flows(void *ctx_, const json_t *params, struct error *error)
 {
 	const struct api_ctx *ctx = ctx_;
 	const struct config_flow *config = config_flow(ctx->config);
+	struct flow_settings settings;
 	struct flow_usage usage;
 	struct fib_usage fib;
 
@@ -260,8 +265,10 @@ json_t *method_flows(void *ctx_, const json_t *params, struct error *error)
 		return NULL;
 	flow_usage(ctx->flows->table, &usage);
 	fib_usage(ctx->fib, &fib);
+	settings = settings_of(config, port_n_workers(ctx->ports), 0);
 	json_t *json = json_pack("{s:o, s:o, s:I}", "ipv4", family_json(&usage.four), "ipv6",
-		family_json(&usage.six), "bytes", (json_int_t)usage.bytes);
+		family_json(&usage.six), "bytes",
+		(json_int_t)(usage.bytes + settings.beside_bytes));
 	json_object_set_new(json, "actions", number_json(usage.n_actions));
 	json_object_set_new(json, "nexthops", number_json(fib.n_held));
 	json_object_set_new(json, "added", number_json(usage.n_added));

@@ -112,6 +112,7 @@ const char *flow_refusal_text(int result);
 // Starts loading the file of the configuration, if there is one. / A slice of the job that runs, of
 // about a millisecond; returns whether there is more to do now. / Ends it.
 void flow_job_load_at_start(struct api_ctx *ctx);
+bool flow_job_has_loaded_at_start(const struct api_ctx *ctx);
 bool flow_job_step(struct api_ctx *ctx);
 void flow_job_close(struct api_ctx *ctx);
 // Whether both paths lead to one file, or are equal.
@@ -142,14 +143,24 @@ json_t *flow_ended_usage_json(struct flow_ended *ended);
 struct flow_learning;
 struct flow_learning *flow_learning_open(const struct flow_settings *settings, struct error *error);
 void flow_learning_close(struct flow_learning *learning);
+// How many bytes learning takes beside the table, if it is on.
+uint64_t flow_learning_bytes(const struct flow_settings *settings,
+	const struct config_flow *config);
 // Through which workers tell of packets.
 const struct flow_learn *flow_learning_rings(const struct flow_learning *learning);
-// Starts or stops learning, with these limits; flows that were learnt stay.
-void flow_learning_set(struct flow_learning *learning, const struct config_flow *config);
+// Starts or stops learning, with these limits; flows that were learnt stay. It starts when the file
+// of the configuration has been loaded, whose flows come first.
+void flow_learning_set(struct api_ctx *ctx, const struct config_flow *config);
 // Learns flows for at most some ms; returns whether there are more to be learnt now.
 bool flow_learning_step(struct api_ctx *ctx);
-// A flow has ended: if it was learnt, another one may be.
-void flow_learning_forget(struct api_ctx *ctx, const struct flow_info *info);
+// Whether so many were told since the turn before that the next one should come soon.
+bool flow_learning_is_fast(const struct api_ctx *ctx);
+// Ends flows whose next hop was learnt and cannot be used any more, so that their packets give
+// others; some in each turn: returns whether there are more.
+bool flow_learning_end_gone(struct api_ctx *ctx);
+// A flow has ended, or is another one now (callback of the table, for api_ctx): if it was learnt,
+// another one may be.
+void flow_learning_forget(void *ctx, uint32_t number, const struct flow_key *key);
 json_t *flow_learning_json(const struct api_ctx *ctx);
 
 // flows.c

@@ -5,14 +5,17 @@
 #include "api/flows.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "rcu/rcu_fast.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <limits.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { PATIENCE_S = 60, LEFT = 0, RIGHT = 1 };
 // So many TSC cycles are a second: time passes a hundred times as fast; so slowly that no flow ends
@@ -31,10 +34,18 @@ static const uint64_t SECOND_NS = 1000000000;
 #define FLOW "flow: {ipv4: 1000, ipv6: 100, timeouts: [300, 30]"
 
 static uint32_t tick;
+static uint64_t hz = SLOW_HZ;
 
-static void open_at(uint64_t hz, const char *learn)
+static void poll_once(void)
 {
-	char text[2048];
+	struct error error = {""};
+
+	assert_int_equal(api_poll(&ctx, &error), 0);
+}
+
+static void open_until_ready(const char *learn)
+{
+	char text[2 * PATH_MAX];
 	struct error error = {""};
 
 	snprintf(text, sizeof(text), PORTS FLOW "%s}\n", learn);
@@ -44,22 +55,18 @@ static void open_at(uint64_t hz, const char *learn)
 	api_has_become_ready(&ctx);
 }
 
+// The file, if there is one, has been loaded.
 static void open_with(const char *learn)
 {
-	open_at(SLOW_HZ, learn);
+	open_until_ready(learn);
+	poll_once();
 }
 
 static int close_ctx(void **state)
 {
 	api_close_flows(&ctx);
+	hz = SLOW_HZ;
 	return fixture_close(state);
-}
-
-static void poll_once(void)
-{
-	struct error error = {""};
-
-	assert_int_equal(api_poll(&ctx, &error), 0);
 }
 
 static struct flow_tuple tuple_of(const char *dst, uint16_t port)
@@ -126,7 +133,7 @@ static unsigned learning_of(const char *key)
 static void poll_until_judged(unsigned n)
 {
 	static const char *const keys[] = {"learnt", "over_rate", "over_vrf", "over_interface",
-		"unroutable", "full"};
+		"unroutable", "full", "invalid"};
 	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * SECOND_NS;
 	unsigned n_judged = 0;
 
@@ -211,6 +218,47 @@ static void of_several_next_hops_it_keeps_that_of_the_first_packet(void **state)
 	expect_via(&tuples[2], "");
 }
 
+// One without its neighbour, which the worker has selected nevertheless.
+static void a_member_that_is_not_resolved_is_not_kept(void **state)
+{
+	const struct flow_tuple tuple = tuple_of("10.2.0.1", 1);
+	char *text = strdup(PORTS FLOW ", learn: {timeout: 30}}\n");
+	char *gone = strstr(text, "192.0.2.2 lladdr 02:00:00:00:00:07 dev left, ");
+	struct fib_hop_info info;
+	uint32_t dead = 0;
+
+	open_with(", learn: {timeout: 30}");
+	memset(gone, ' ', strlen("192.0.2.2 lladdr 02:00:00:00:00:07 dev left, "));
+	write_file(text);
+	json_decref(call("reload", "{}"));
+	for (uint32_t id = 1; id < 1000 && !dead; id++)
+		if (fib_hop_info(ctx.fib, id, &info) && info.hop.kind == FIB_VIA &&
+			info.hop.via.family == 4 && info.hop.via.bytes[3] == 2)
+			dead = id;
+	assert_true(dead && info.verdict != VERDICT_FORWARD);
+	assert_true(tell(&tuple, LEFT, dead));
+	poll_until_judged(1);
+	expect_via(&tuple, "");
+	free(text);
+}
+
+// All errors between two hosts have one key.
+static void icmp_without_an_identifier_stays_by_route(void **state)
+{
+	struct flow_tuple tuple = {.proto = 1, .src_port = 7};
+
+	open_with(", learn: {timeout: 30}");
+	assert_int_equal(wire_addr_parse("10.1.0.1", &tuple.dst), 0);
+	tuple.src = tuple.dst;
+	assert_true(tell(&tuple, LEFT, 0));
+	poll_until_judged(1);
+	expect_via(&tuple, "192.0.2.2");
+	tuple.src_port = 0;
+	assert_true(tell(&tuple, LEFT, 0));
+	poll_until_judged(2);
+	expect_via(&tuple, "");
+}
+
 static void without_a_route_nothing_is_learnt(void **state)
 {
 	open_with(", learn: {timeout: 30}");
@@ -221,6 +269,70 @@ static void without_a_route_nothing_is_learnt(void **state)
 	expect_learning("learnt", 0);
 	expect_learning("unroutable", 4);
 	check("flows", "{}", "actions", "0");
+}
+
+// As workers read keys from packets, whatever these have.
+static void tell_raw(struct flow_unknown unknown)
+{
+	const struct flow_learn_from from = {.worker = 1, .tick = tick};
+
+	assert_int_equal(flow_learn_put(flow_view(ctx.flows->table),
+				 flow_learning_rings(ctx.flows->learning), &from, &unknown, 1),
+		0);
+}
+
+static void absolute_path(char path[PATH_MAX], const char *name)
+{
+	assert_non_null(getcwd(path, PATH_MAX / 2));
+	strcat(strcat(path, "/"), name);
+}
+
+static void run_job(const char *method, const char *path)
+{
+	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * SECOND_NS;
+	bool is_running = true;
+	char params[128];
+
+	snprintf(params, sizeof(params), "{\"path\": \"%s\"}", path);
+	json_decref(call(method, params));
+	while (is_running && clock_now_ns() < until_ns) {
+		poll_once();
+		json_t *job = call("flows.job", "{}");
+		is_running = !strcmp(json_string_value(json_object_get(job, "state")), "running");
+		json_decref(job);
+	}
+	check("flows.job", "{}", "state", "\"done\"");
+}
+
+// ICMPv6 in IPv4, ICMP in IPv6, an IPv4-mapped address: a file with such a flow cannot be loaded.
+static void what_no_flow_can_have_is_not_learnt(void **state)
+{
+	static const uint8_t mapped[16] = {[10] = 0xff, 0xff, 10, 1, 0, 1};
+	const struct flow_tuple good = tuple_of("10.1.0.1", 7);
+	const struct flow_key key = key_of(&good);
+	struct flow_unknown four = {.iface = LEFT, .family = 4, .four = key.four};
+	struct flow_unknown six = {.iface = LEFT, .family = 6, .six = {.proto = 1}};
+	char absolute[PATH_MAX];
+
+	open_with(", learn: {timeout: 30}");
+	tell_raw(four);
+	four.four = (struct flow_key4){.kind = flow_kind4(0, 58),
+		.src_be = key.four.src_be,
+		.dst_be = key.four.dst_be};
+	tell_raw(four);
+	memcpy(six.six.dst, (uint8_t[]){0x20, 0x01, 0x0d, 0xb8}, 4);
+	tell_raw(six);
+	six.six.proto = 17;
+	memcpy(six.six.dst, mapped, sizeof(mapped));
+	tell_raw(six);
+	poll_until_judged(4);
+	expect_learning("invalid", 3);
+	expect_learning("flows", 1);
+	absolute_path(absolute, "learning_test.flows");
+	run_job("flows.save", absolute);
+	run_job("flows.load", absolute);
+	unlink(absolute);
+	check("flows.list", "{}", "flows.0.action.do", "\"route\"");
 }
 
 static void a_flow_that_exists_stays_as_it_is(void **state)
@@ -260,6 +372,36 @@ static void delete_first(void)
 		"applied", "1");
 }
 
+// Without the neighbour the flow ends, and the next packet takes the route of that time. Files do
+// not have next hops that were learnt.
+static void a_flow_ends_without_its_next_hop(void **state)
+{
+	const struct flow_tuple tuple = tuple_of("10.1.0.1", 7);
+	char *text = strdup(PORTS FLOW ", learn: {timeout: 30}}\n");
+	char *gone = strstr(text, "192.0.2.2 lladdr 02:00:00:00:00:07 dev left, ");
+	char *route = strstr(text, "10.1.0.0/16 via 192.0.2.2");
+
+	open_with(", learn: {timeout: 30}");
+	assert_true(tell(&tuple, LEFT, 0));
+	poll_until_judged(1);
+	expect_via(&tuple, "192.0.2.2");
+	route[strlen("10.1.0.0/16 via 192.0.2.")] = '3';
+	write_file(text);
+	json_decref(call("reload", "{}"));
+	poll_once();
+	expect_via(&tuple, "192.0.2.2"); // as long as it is there
+	memset(gone, ' ', strlen("192.0.2.2 lladdr 02:00:00:00:00:07 dev left, "));
+	write_file(text);
+	json_decref(call("reload", "{}"));
+	wait_for_flows(0);
+	tick++;
+	assert_true(tell(&tuple, LEFT, 0));
+	poll_until_judged(2);
+	expect_via(&tuple, "192.0.2.3");
+	free(text);
+}
+
+// Ended flows make space for others, by whatever they ended.
 static void limits_hold_by_interface_and_vrf(void **state)
 {
 	open_with(", learn: {timeout: 30, per_interface: 5, per_vrf: 8}");
@@ -281,7 +423,8 @@ static void limits_hold_by_interface_and_vrf(void **state)
 
 static void an_idle_flow_makes_space_for_another_one(void **state)
 {
-	open_at(FAST_HZ, ", learn: {timeout: 30, per_interface: 1}");
+	hz = FAST_HZ;
+	open_with(", learn: {timeout: 30, per_interface: 1}");
 	for (unsigned i = 1; i < 4; i++) {
 		tick++;
 		tell_of("10.1.0.1", 1, LEFT);
@@ -290,6 +433,103 @@ static void an_idle_flow_makes_space_for_another_one(void **state)
 		wait_for_flows(0);
 		check("flows", "{}", "nexthops", "0");
 	}
+}
+
+// Users' flows do not count for limits; they need not know what was learnt.
+static void a_user_may_take_over_what_was_learnt(void **state)
+{
+	enum { N = 4 };
+	static const char *const ops[N] = {"add", "replace", "add", "add"};
+	static const unsigned applied[N] = {1, 1, 1, 0};
+	static const unsigned port[N] = {1, 2, 3, 3};
+	char absolute[PATH_MAX];
+
+	open_with(", learn: {timeout: 30, per_interface: 5}");
+	tell_of("10.1.0.1", 5, LEFT);
+	poll_until_judged(5);
+	for (unsigned i = 0; i < N; i++) {
+		char text[400], n[2] = {'0' + applied[i]};
+
+		snprintf(text, sizeof(text),
+			"{\"changes\": [{\"op\": \"%s\", \"src\": \"10.1.0.1\", \"dst\": "
+			"\"10.1.0.1\", \"protocol\": \"udp\", \"src_port\": %u, \"dst_port\": 53, "
+			"\"action\": {\"do\": \"drop\"}}]}",
+			ops[i], port[i]);
+		check("flows.change", text, "applied", n);
+	}
+	expect_learning("flows", 2);
+	absolute_path(absolute, "learning_test.flows");
+	run_job("flows.save", absolute);
+	run_job("flows.load", absolute);
+	unlink(absolute);
+	expect_learning("flows", 0);
+	check("flows", "{}", "ipv4.flows", "5");
+	tick++;
+	tell_of("10.1.0.2", 6, LEFT);
+	poll_until_judged(11);
+	expect_learning("learnt", 10);
+	expect_learning("over_interface", 1);
+}
+
+// Flows of the file come first.
+static void nothing_is_learnt_before_the_file_is_loaded(void **state)
+{
+	const struct flow_tuple tuple = tuple_of("10.1.0.1", 1);
+	char absolute[PATH_MAX], learn[PATH_MAX + 64];
+
+	absolute_path(absolute, "learning_test.flows");
+	open_with(", learn: {timeout: 30}");
+	tell_of("10.1.0.1", 1, LEFT);
+	poll_until_judged(1);
+	run_job("flows.save", absolute);
+	close_ctx(state);
+	snprintf(learn, sizeof(learn), ", file: \"%s\", learn: {timeout: 30}", absolute);
+	open_until_ready(learn);
+	while (!ctx.flows->was_loaded || !ctx.flows->job.ended_ns) {
+		assert_false(flow_learn_is_on(flow_learning_rings(ctx.flows->learning)));
+		assert_false(tell(&tuple, LEFT, 0));
+		poll_once();
+	}
+	unlink(absolute);
+	check("flows", "{}", "ipv4.flows", "1");
+	poll_once();
+	assert_true(flow_learn_is_on(flow_learning_rings(ctx.flows->learning)));
+}
+
+static void reload_with(const char *learn)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text), PORTS FLOW "%s}\n", learn);
+	write_file(text);
+	json_t *reply = call("reload", "{}");
+	assert_null(json_object_get(reply, "error"));
+	json_decref(reply);
+}
+
+// Workers leave out what may not be learnt, until there is space again.
+static void workers_know_which_limits_are_reached(void **state)
+{
+	const struct flow_learn *rings;
+
+	open_with(", learn: {timeout: 30, per_interface: 5, per_vrf: 8}");
+	rings = flow_learning_rings(ctx.flows->learning);
+	tell_of("10.1.0.1", 5, LEFT);
+	poll_until_judged(5);
+	assert_true(flow_learn_is_over(rings, LEFT, 0));
+	assert_false(flow_learn_is_over(rings, RIGHT, 0));
+	tell_of("10.1.0.2", 3, RIGHT);
+	poll_until_judged(8);
+	assert_true(flow_learn_is_over(rings, RIGHT, 0)); // by VRF
+	assert_false(flow_learn_is_over(rings, RIGHT, 1));
+	reload_with(", learn: {timeout: 30, per_interface: 5, per_vrf: 9}");
+	assert_false(flow_learn_is_over(rings, RIGHT, 0));
+	assert_true(flow_learn_is_over(rings, LEFT, 1));
+	delete_first();
+	wait_for_flows(7);
+	assert_false(flow_learn_is_over(rings, LEFT, 0));
+	fake_stat(1)->flow_learn_over = 4;
+	expect_learning("at_limit", 4);
 }
 
 // The bucket has a tenth of a second: 10 at once, and then 100 in a second.
@@ -325,6 +565,32 @@ static void a_full_table_refuses(void **state)
 	check("flows", "{}", "ipv6.flows", "100");
 }
 
+// The numbers of flows that have ended are free once workers have passed; this one never does.
+static void learning_does_not_wait_for_workers(void **state)
+{
+	const struct rcu_readers *workers;
+
+	open_with(", learn: {timeout: 30}");
+	workers = rcu_readers(ctx.rcu);
+	tell_of("2001:db8::1", 100, LEFT);
+	poll_until_judged(100);
+	rcu_reader_online(workers, 0);
+	check("flows.change",
+		"{\"changes\": [{\"op\": \"delete\", \"src\": \"2001:db8::1\", \"dst\": "
+		"\"2001:db8::1\", \"protocol\": \"udp\", \"src_port\": 1, \"dst_port\": 53}]}",
+		"applied", "1");
+	tick++;
+	tell_of("2001:db8::2", 1, LEFT);
+	poll_until_judged(101);
+	expect_learning("full", 1);
+	rcu_reader_offline(workers, 0);
+	tick++;
+	wait_for_flows(99);
+	tell_of("2001:db8::2", 1, LEFT);
+	poll_until_judged(102);
+	expect_learning("learnt", 101);
+}
+
 static void what_workers_could_not_tell_is_counted(void **state)
 {
 	open_with(", learn: {timeout: 30}");
@@ -332,17 +598,6 @@ static void what_workers_could_not_tell_is_counted(void **state)
 	fake_stat(0)->flow_learn_lost = 3;
 	fake_stat(1)->flow_learn_lost = 4;
 	expect_learning("lost", 7);
-}
-
-static void reload_with(const char *learn)
-{
-	char text[2048];
-
-	snprintf(text, sizeof(text), PORTS FLOW "%s}\n", learn);
-	write_file(text);
-	json_t *reply = call("reload", "{}");
-	assert_null(json_object_get(reply, "error"));
-	json_decref(reply);
 }
 
 static void a_reload_starts_and_stops_it(void **state)
@@ -368,6 +623,43 @@ static void a_reload_starts_and_stops_it(void **state)
 	assert_false(flow_learn_is_on(rings));
 	expect_learning("learnt", 3);
 	expect_learning("flows", 3); // they stay until they are idle
+}
+
+// The rings, and two bytes for each flow.
+static void its_memory_is_shown_while_it_is_on(void **state)
+{
+	unsigned n;
+	json_int_t bytes[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		open_with(i ? ", learn: {timeout: 30}" : "");
+		json_t *reply = call("flows", "{}");
+		bytes[i] = json_integer_value(json_object_get(reply, "bytes"));
+		json_decref(reply);
+		if (!i)
+			close_ctx(state);
+	}
+	n = port_n_workers(ctx.ports);
+	assert_int_equal(bytes[1] - bytes[0], 2 * 1101 + flow_learn_bytes(n));
+	assert_in_range(flow_learn_bytes(n), 512 * 1024 * n, 544 * 1024 * n);
+}
+
+// A ring would be full long before the next turn.
+static void many_keys_are_asked_for_again_soon(void **state)
+{
+	const uint64_t until_ns = clock_now_ns() + PATIENCE_S * SECOND_NS;
+	bool is_soon = false;
+
+	open_with(", learn: {timeout: 30, rate: 1000000, per_interface: 1}");
+	assert_int_equal(api_wait_ms(&ctx), 50);
+	tell_of("10.1.0.1", FLOW_LEARN_RING, LEFT);
+	while (learning_of("over_interface") < FLOW_LEARN_RING - 1 && clock_now_ns() < until_ns) {
+		poll_once();
+		is_soon |= api_wait_ms(&ctx) == 5;
+	}
+	assert_true(is_soon);
+	poll_once();
+	assert_int_equal(api_wait_ms(&ctx), 50);
 }
 
 // CPU time, so that other programs do not matter.
@@ -426,14 +718,24 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_flow_goes_where_its_route_goes),
 		TEST(of_several_next_hops_it_keeps_that_of_the_first_packet),
+		TEST(a_member_that_is_not_resolved_is_not_kept),
+		TEST(icmp_without_an_identifier_stays_by_route),
 		TEST(without_a_route_nothing_is_learnt),
+		TEST(what_no_flow_can_have_is_not_learnt),
 		TEST(a_flow_that_exists_stays_as_it_is),
+		TEST(a_flow_ends_without_its_next_hop),
 		TEST(limits_hold_by_interface_and_vrf),
 		TEST(an_idle_flow_makes_space_for_another_one),
+		TEST(a_user_may_take_over_what_was_learnt),
+		TEST(nothing_is_learnt_before_the_file_is_loaded),
+		TEST(workers_know_which_limits_are_reached),
 		TEST(the_rate_is_limited),
 		TEST(a_full_table_refuses),
+		TEST(learning_does_not_wait_for_workers),
 		TEST(what_workers_could_not_tell_is_counted),
 		TEST(a_reload_starts_and_stops_it),
+		TEST(many_keys_are_asked_for_again_soon),
+		TEST(its_memory_is_shown_while_it_is_on),
 		TEST(a_flood_does_not_stop_the_loop),
 	};
 

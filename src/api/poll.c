@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <string.h>
 
-enum { POLL_EVERY_MS = 50, POLL_EVERY_NS = POLL_EVERY_MS * 1000 * 1000, DISK_MS = 1 };
+enum { POLL_EVERY_MS = 50, POLL_EVERY_NS = POLL_EVERY_MS * 1000 * 1000, DISK_MS = 1, LEARN_MS = 5 };
 
 static bool is_vrf_used(void *ctx_, uint16_t vrf)
 {
@@ -120,7 +120,9 @@ int api_wait_ms(const struct api_ctx *ctx)
 {
 	if (ctx->is_busy)
 		return 0;
-	return ctx->flows && ctx->flows->job.is_waiting ? DISK_MS : POLL_EVERY_MS;
+	if (ctx->flows && ctx->flows->job.is_waiting)
+		return DISK_MS;
+	return ctx->flows && flow_learning_is_fast(ctx) ? LEARN_MS : POLL_EVERY_MS;
 }
 
 int api_poll(struct api_ctx *ctx, struct error *error)

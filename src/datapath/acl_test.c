@@ -383,6 +383,25 @@ static void packets_of_one_burst_are_judged_each_by_its_list(void **state)
 	}
 }
 
+// Linux may bridge frames to other MAC addresses that it gets from its interfaces.
+static void linuxs_frames_to_other_addresses_obey_the_list(void **state)
+{
+	struct bytes frame = frame_on(PLAIN_IN, "10.1.2.3");
+	const struct iface before = *fib_iface(fake.fib, PLAIN_IN);
+	struct iface settings = before;
+
+	memcpy(frame.at, (uint8_t[]){2, 0xaa, 0xbb, 0xcc, 0xdd, 1}, 6);
+	settings.flags = IFACE_LINUX;
+	for (unsigned denied = 0; denied < 2; denied++) {
+		reset(fake_variants[1]);
+		use_rules(PLAIN_IN, ACL_IN, false,
+			(const char *[]){denied ? "deny udp" : "deny tcp", NULL});
+		fake_set(PLAIN_IN, &settings);
+		run_one(&frame, denied ? VERDICT_ACL_DENIED : HANDED | VERDICT_LINUX);
+	}
+	fake_set(PLAIN_IN, &before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +412,7 @@ int main(void)
 		cmocka_unit_test(no_rule_judges_broken_packets_to_a_group),
 		cmocka_unit_test(what_the_output_list_punts_is_counted_once),
 		cmocka_unit_test(linux_does_not_forward_around_the_output_list),
+		cmocka_unit_test(linuxs_frames_to_other_addresses_obey_the_list),
 		cmocka_unit_test(what_cannot_be_parsed_is_dropped),
 		cmocka_unit_test(without_taps_rejected_packets_are_dropped),
 		cmocka_unit_test(marks_are_written_and_mirrors_sent),

@@ -60,13 +60,26 @@ static __attribute__((noinline)) uint64_t find_missing(const struct burst *b)
 	return missing;
 }
 
+// Packets that check and source would not stop, as far as is known here.
+static uint64_t find_sound(const struct burst *b, uint64_t mask)
+{
+	uint64_t expired = 0;
+
+	for (uint64_t rest = mask; rest; rest &= rest - 1) {
+		const uint16_t i = __builtin_ctzll(rest);
+
+		expired |= (uint64_t)judge_is_expired(b->ttl[i]) << i;
+	}
+	return mask & ~expired & ~(b->is_ip6 ? 0 : b->own_source_mask);
+}
+
 // The same; flows may be learnt from them.
 static uint64_t stop_missing(struct worker *w, const struct burst *b)
 {
 	const uint64_t missing = find_missing(b);
 
 	if (missing && b->has & BURST_UNKNOWN)
-		datapath_learn_from(w, b, missing);
+		datapath_learn_from(w, b, find_sound(b, missing));
 	return missing;
 }
 

@@ -104,6 +104,29 @@ static void an_unresolved_next_hop_drops(void **state)
 		}
 }
 
+// Neither an unresolved next hop nor one that was withdrawn.
+static void a_learnt_next_hop_is_no_worse_than_the_route(void **state)
+{
+	for (unsigned v = 0; v < FLOWS_CASES; v++)
+		for (unsigned i = 0; i < ARRAY_LEN(dsts) * 3; i++) {
+			const char *dst = dsts[i % 2];
+			const struct flow_tuple tuple = flows_tuple(dst);
+			struct flow_action action = i / 2 ? flows_to(3) : flows_to_unresolved();
+
+			action.learnt = 1;
+			flows_reset(v);
+			flows_set(&tuple, action);
+			if (i / 2 == 2)
+				flows_withdraw(&action);
+			receive_on(PLAIN_IN, dst);
+			receive_on(PLAIN_IN, "10.50.1.1");
+			fake_run();
+			assert_int_equal(fake.stat.verdict[VERDICT_FLOW_UNRESOLVED], 0);
+			assert_int_equal(fake.device[i / 2 == 1 ? 3 : 1].n_sent, 1);
+			flows_expect(&tuple, 1, frame_to(0, dst).n);
+		}
+}
+
 // A flow by route that has none is no other than a packet without a flow.
 static void by_route_the_route_decides(void **state)
 {
@@ -573,6 +596,7 @@ int main(void)
 		cmocka_unit_test(actions_drop_and_punt),
 		cmocka_unit_test(without_taps_what_is_to_be_punted_is_dropped),
 		cmocka_unit_test(an_unresolved_next_hop_drops),
+		cmocka_unit_test(a_learnt_next_hop_is_no_worse_than_the_route),
 		cmocka_unit_test(by_route_the_route_decides),
 		cmocka_unit_test(an_expired_ttl_goes_to_linux),
 		cmocka_unit_test(a_changed_action_holds_from_the_next_burst_on),

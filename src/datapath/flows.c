@@ -140,6 +140,14 @@ void flows_delete(const struct flow_tuple *tuple)
 	assert_int_equal(flow_change(table, &change, 1, rte_rdtsc(), &result), 1);
 }
 
+void flows_withdraw(const struct flow_action *action)
+{
+	const uint32_t number = flow_action_find(table, action);
+
+	assert_true(number > 0);
+	flow_action_withdraw(table, number);
+}
+
 void flows_expect(const struct flow_tuple *tuple, uint64_t packets, uint64_t bytes)
 {
 	const struct flow_key key = key_of(tuple);

@@ -28,6 +28,8 @@ struct flow_tuple flows_tuple(const char *dst);
 // Adds a flow or replaces its action.
 void flows_set(const struct flow_tuple *tuple, struct flow_action action);
 void flows_delete(const struct flow_tuple *tuple);
+// Withdraws an action that a flow has.
+void flows_withdraw(const struct flow_action *action);
 // Checks the counters of a flow.
 void flows_expect(const struct flow_tuple *tuple, uint64_t packets, uint64_t bytes);
 // How packets end: the number that were handed to Linux or dropped with this verdict.

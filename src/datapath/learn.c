@@ -5,6 +5,23 @@
 
 #include <rte_cycles.h>
 
+// Packets of interfaces and VRFs that have as many learnt flows as they may: telling of them would
+// take the place of others.
+static uint64_t find_over(struct worker *w, const struct burst *b, uint64_t mask)
+{
+	uint64_t over = 0;
+
+	for (; mask; mask &= mask - 1) {
+		const uint16_t i = __builtin_ctzll(mask);
+
+		over |= (uint64_t)flow_learn_is_over(w->learn, burst_iif(b, i), burst_vrf(b, i))
+		        << i;
+	}
+	if (over)
+		stats_add(&w->stat->flow_learn_over, __builtin_popcountll(over));
+	return over;
+}
+
 void datapath_learn_from(struct worker *w, const struct burst *b, uint64_t mask)
 {
 	const struct flow_learn_from from = {.worker = w->io->id,
@@ -12,6 +29,9 @@ void datapath_learn_from(struct worker *w, const struct burst *b, uint64_t mask)
 	struct flow_unknown unknown[BURST_MAX];
 	unsigned n = 0;
 
+	mask &= ~find_over(w, b, mask);
+	if (!mask)
+		return;
 	if (!flow_learn_has_space(w->learn, from.worker, from.tick)) {
 		stats_add(&w->stat->flow_learn_lost, __builtin_popcountll(mask));
 		return;

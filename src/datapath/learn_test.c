@@ -118,6 +118,11 @@ static void packets_that_are_not_forwarded_are_not_told(void **state)
 			receive_on(PLAIN_IN, "10.50.1.1");                        // unresolved
 			fake_run();
 			expect_told(0);
+			reset(v, RATE);
+			flows_drop_missing(true);
+			fake_receive(0, &expired);
+			fake_run();
+			expect_told(0);
 		}
 }
 
@@ -134,6 +139,29 @@ static void what_is_dropped_for_want_of_a_flow_is_told(void **state)
 			assert_int_equal(fake.stat.verdict[VERDICT_FLOW_MISSING], 1);
 			assert_int_equal(flow_learn_take(learn, 0, told, MOST), 1);
 			expect_key(&told[0], dsts[i], 0);
+		}
+}
+
+// What an interface at its limit sends does not take the place of others.
+static void an_interface_or_vrf_at_its_limit_is_left_out(void **state)
+{
+	for (unsigned v = 0; v < FLOWS_CASES; v++)
+		for (unsigned i = 0; i < 2; i++) {
+			struct flow_unknown told[MOST];
+
+			reset(v, RATE);
+			if (i)
+				flow_learn_set_vrf_full(learn, 0, true);
+			else
+				flow_learn_set_iface_full(learn, PLAIN_IN, true);
+			receive_on(PLAIN_IN, dsts[0]);
+			receive_on(PLAIN_IN, dsts[0]);
+			receive_on(RED_IN, dsts[0]);
+			fake_run();
+			assert_int_equal(flow_learn_take(learn, 0, told, MOST), 1);
+			assert_int_equal(told[0].iface, RED_IN);
+			assert_int_equal(fake.stat.flow_learn_over, 2);
+			assert_int_equal(fake.stat.flow_learn_lost, 0);
 		}
 }
 
@@ -204,6 +232,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_told_of_flows_and_unless_it_is_wanted),
 		cmocka_unit_test(packets_that_are_not_forwarded_are_not_told),
 		cmocka_unit_test(what_is_dropped_for_want_of_a_flow_is_told),
+		cmocka_unit_test(an_interface_or_vrf_at_its_limit_is_left_out),
 		cmocka_unit_test(nothing_is_told_of_a_family_without_flows),
 		cmocka_unit_test(a_flood_is_forwarded_and_what_is_not_told_is_counted),
 	};

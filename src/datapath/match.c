@@ -1,6 +1,7 @@
 // Looks up the flows of a burst: for each packet that has one its number and action, and the next
 // hop if the action gives one. Reads only. What the other actions do is the business of the step
 // flow. Worker.
+#include "datapath/hop_limits.h"
 #include "datapath/steps.h"
 #include "wire/transport.h"
 
@@ -254,6 +255,17 @@ static inline uint64_t find_found(const uint32_t flow[], unsigned n)
 	return found;
 }
 
+// Users want no other next hop. One that was learnt is followed only while it forwards packets.
+static inline bool is_followed(const struct fib_view *view, const struct flow_action *action,
+	uint32_t hop)
+{
+	if (likely(!action->learnt))
+		return true;
+	// Pairs with the store in flow_action_withdraw.
+	return !__atomic_load_n(&action->withdrawn, __ATOMIC_RELAXED) &&
+	       limits_kind(limits_read(view, hop)) != FIB_HOP_STOP;
+}
+
 // Writes the next hops that flows give: not of packets that Linux forwards, whose class depends on
 // the route.
 static inline void take_hops(const struct worker *w, struct burst *b)
@@ -267,7 +279,10 @@ static inline void take_hops(const struct worker *w, struct burst *b)
 
 		if (action->effect != FLOW_TO_HOP)
 			continue;
-		b->hop[i] = fib_held_load(b->view, action->held);
+		const uint32_t hop = fib_held_load(b->view, action->held);
+		if (!is_followed(b->view, action, hop))
+			continue;
+		b->hop[i] = hop;
 		with_hop |= 1ull << i;
 	}
 	b->flow_hop_mask = with_hop;

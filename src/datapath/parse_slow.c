@@ -261,23 +261,33 @@ static bool is_sound(enum wire_fault fault)
 	       fault == WIRE_MARTIAN_SOURCE || fault == WIRE_LINK_LOCAL_SOURCE;
 }
 
-// Linux would forward packets with options. Others it takes for itself, without a route lookup.
+static enum judging judged_local(const struct acl_view *view, uint16_t iface)
+{
+	const struct acl_list *list = acl_view_list(view, ACL_IN, iface);
+
+	return list && list->has_local ? JUDGED_LOCAL : NOT_JUDGED;
+}
+
+// Linux would forward packets with options, and may bridge those to other MAC addresses, which it
+// gets from its own interfaces. Others it takes for itself, without a route lookup.
 static enum judging judging_of(const struct worker *w, const struct arrival *a,
 	enum verdict verdict)
 {
-	const bool has_acls = w->acls && acl_live_view(w->acls);
+	const struct acl_view *view = w->acls ? acl_live_view(w->acls) : NULL;
 
-	if (!w->tap || !is_sound(a->fault) || (!has_acls && !w->flows))
+	if (!w->tap || !is_sound(a->fault) || (!view && !w->flows))
 		return NOT_JUDGED;
 	switch (verdict) {
 	case VERDICT_IP4_OPTIONS:
 	case VERDICT_IP6_HOP_BY_HOP:
 		return JUDGED_BY_ROUTE;
+	case VERDICT_LINUX:
+		return view ? JUDGED_BY_ROUTE : NOT_JUDGED;
 	case VERDICT_LINK_LOCAL_SOURCE:
 	case VERDICT_MAC_GROUP:
 	case VERDICT_LOCAL:
 	case VERDICT_MULTICAST:
-		return has_acls ? JUDGED_LOCAL : NOT_JUDGED;
+		return view ? judged_local(view, a->id) : NOT_JUDGED;
 	default:
 		return NOT_JUDGED;
 	}
@@ -306,7 +316,7 @@ static __attribute__((noinline)) void stop_judged(const struct parse *p, const s
 		acl_stop_local(p->w, &one, verdict);
 		return;
 	}
-	if (p->w->flows)
+	if (p->w->flows && verdict != VERDICT_LINUX) // no flow of ours if Linux bridges it
 		datapath_match_linuxs(p->w, &one);
 	datapath_lookup(p->w, &one);
 	acl_stop_linuxs(p->w, &one, verdict);

@@ -72,8 +72,9 @@ static uint32_t take_number(struct flow_table *table)
 
 static bool is_valid(const struct flow_action *action)
 {
-	return action->effect < N_FLOW_EFFECTS && action->dscp <= FLOW_KEEP_DSCP && !action->zero &&
-	       (action->effect == FLOW_TO_HOP) == (action->held != 0);
+	return action->effect < N_FLOW_EFFECTS && action->dscp <= FLOW_KEEP_DSCP &&
+	       !action->withdrawn && (action->effect == FLOW_TO_HOP) == (action->held != 0) &&
+	       (action->held || !action->learnt);
 }
 
 int flow_action_use(struct flow_table *table, const struct flow_action *action, uint32_t *number,
@@ -122,4 +123,20 @@ const struct flow_action *flow_action_of(const struct flow_table *table, uint32_
 	if (number >= FLOW_ACTIONS || !table->actions.n_users[number])
 		return NULL;
 	return &table->actions.action[number];
+}
+
+uint32_t flow_actions_end(const struct flow_table *table)
+{
+	return table->actions.max + 1;
+}
+
+// It is not found any more, and so no flow gets it.
+void flow_action_withdraw(struct flow_table *table, uint32_t number)
+{
+	struct flow_action *action = &table->actions.action[number];
+
+	assert(action->learnt);
+	// Pairs with the load by workers.
+	__atomic_store_n(&action->withdrawn, 1, __ATOMIC_RELAXED);
+	table->n_unvisited = table->end;
 }

@@ -107,7 +107,7 @@ static void refuses_actions_that_mean_nothing(void **state)
 {
 	struct log log;
 	struct flow_table *table = open_table(&log, 10);
-	struct flow_action action[5];
+	struct flow_action action[6];
 	struct error error;
 	uint32_t number;
 
@@ -117,7 +117,8 @@ static void refuses_actions_that_mean_nothing(void **state)
 	action[1].dscp = FLOW_KEEP_DSCP + 1;
 	action[2].effect = FLOW_TO_HOP;
 	action[3].held = 7;
-	action[4].zero = 1;
+	action[4].learnt = 1;
+	action[5].withdrawn = 1;
 	for (size_t i = 0; i < ARRAY_LEN(action); i++) {
 		assert_int_equal(flow_action_use(table, &action[i], &number, &error), -EINVAL);
 		assert_string_equal(error.text, "invalid action of a flow");
@@ -170,6 +171,48 @@ static void flows_use_their_action(void **state)
 	assert_int_equal(set(table, FLOW_DELETE, 1, 0), 0);
 	assert_int_equal(log.ended, 2);
 	assert_int_equal(log.n_freed[2], 1);
+	flow_destroy(table);
+}
+
+// Flows of other actions stay, and the action can be learnt again meanwhile.
+static void flows_of_a_withdrawn_action_end(void **state)
+{
+	enum { N = 20000 };
+	struct flow_settings settings = testing_settings(N, N, 1);
+	struct flow_table *table = testing_table(&settings);
+	struct flow_action action = {.effect = FLOW_TO_HOP,
+		.held = 7,
+		.learnt = 1,
+		.dscp = FLOW_KEEP_DSCP,
+		.mirror = FLOW_NO_MIRROR};
+	uint32_t learnt, again, by_user;
+	struct flow_info info;
+	unsigned n_turns = 0;
+
+	assert_int_equal(flow_action_use(table, &action, &learnt, NULL), 0);
+	action.learnt = 0;
+	assert_int_equal(flow_action_use(table, &action, &by_user, NULL), 0);
+	for (uint32_t key = 0; key < N; key++) {
+		const struct flow_change change = {.op = FLOW_ADD,
+			.key = testing_key(key % 2 ? 6 : 4, key),
+			.action = key % 3 ? learnt : by_user};
+		assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
+	}
+	assert_false(flow_end_withdrawn(table, TESTING_HZ));
+	flow_action_withdraw(table, learnt);
+	assert_int_equal(flow_view(table)->actions[learnt].withdrawn, 1);
+	action.learnt = 1;
+	assert_int_equal(flow_action_use(table, &action, &again, NULL), 0);
+	assert_true(again != learnt);
+	flow_action_unuse(table, learnt);
+	while (flow_end_withdrawn(table, TESTING_HZ))
+		n_turns++;
+	assert_in_range(n_turns, 2, N);
+	for (uint32_t key = 0; key < N; key++) {
+		const struct flow_key of = testing_key(key % 2 ? 6 : 4, key);
+		assert_int_equal(flow_find(table, &of, TESTING_HZ, &info), key % 3 == 0);
+	}
+	assert_null(flow_action_of(table, learnt));
 	flow_destroy(table);
 }
 
@@ -389,6 +432,7 @@ int main(void)
 		cmocka_unit_test(refuses_actions_that_mean_nothing),
 		cmocka_unit_test(there_are_as_many_actions_as_fit_into_a_flow),
 		cmocka_unit_test(flows_use_their_action),
+		cmocka_unit_test(flows_of_a_withdrawn_action_end),
 		cmocka_unit_test(flows_that_end_by_themselves_leave_their_action),
 		cmocka_unit_test(refuses_flows_with_an_action_that_is_not_in_use),
 		cmocka_unit_test(an_action_is_in_use_until_workers_have_passed),

@@ -6,9 +6,9 @@
 // once in an hour at least, so that counters that overflow are noted; and more often if some did.
 enum { TURN_TICKS = 2, HORIZON_TICKS = 3600 * 8, CARRIED_TICKS = 300 * 8 };
 
-// The work of one slice, in flows looked at: well below a millisecond. Skipping a block, and ending
-// a flow, in the same unit.
-enum { SLICE_WORK = 24 * BLOCK_FLOWS, ENDING_WORK = 24, BLOCKS_PER_WORK = 4 };
+// The work of one slice, in flows looked at: well below a millisecond. Skipping a block, ending a
+// flow, and looking up its action, in the same unit.
+enum { SLICE_WORK = 24 * BLOCK_FLOWS, ENDING_WORK = 24, BLOCKS_PER_WORK = 4, VISIT_WORK = 4 };
 
 uint32_t age_ticks(const struct flow_table *table, uint64_t ms)
 {
@@ -156,4 +156,32 @@ bool flow_age(struct flow_table *table, uint64_t now)
 		work += BLOCK_FLOWS + ENDING_WORK * visit(table, table->hand, tick);
 	}
 	return true;
+}
+
+// Whether the action of a flow was withdrawn.
+static bool is_withdrawn(struct flow_table *table, uint32_t flow)
+{
+	if (!(table->life[flow] & LIFE_ALIVE))
+		return false;
+	const struct entry entry = place_get(table, index_with(table, flow), place_of(table, flow));
+	return table->view.actions[entry.action].withdrawn;
+}
+
+bool flow_end_withdrawn(struct flow_table *table, uint64_t now)
+{
+	table->now = now;
+	for (unsigned work = 0; table->n_unvisited && work < SLICE_WORK; work += VISIT_WORK) {
+		const uint32_t flow = table->withdrawn_hand++ % table->end;
+
+		// Workers have to pass first.
+		if (rcu_defer_pending(&table->defer) == RCU_DEFER_MAX)
+			break;
+		table->n_unvisited--;
+		if (!is_withdrawn(table, flow))
+			continue;
+		change_end(table, index_with(table, flow), place_of(table, flow), FLOW_DELETED);
+		work += ENDING_WORK;
+	}
+	rcu_defer_close(&table->defer, true);
+	return table->n_unvisited;
 }

@@ -89,6 +89,7 @@ static void set_life(struct flow_table *table, uint32_t flow, const struct flow_
 	else if (idle_ms)
 		at = tick - age_ticks(table, idle_ms) + 1;
 	table->life[flow] = (table->life[flow] & LIFE_CARRIED) |
+	                    (change->is_learnt ? LIFE_LEARNT : 0) |
 	                    (uint32_t)change->life << LIFE_SHIFT | LIFE_ALIVE | (at & LIFE_TICK);
 }
 
@@ -151,6 +152,8 @@ static int replace(struct flow_table *table, struct index *index, struct place p
 {
 	const struct entry entry = place_get(table, index, place);
 
+	if (table->life[entry.flow] & LIFE_LEARNT && table->settings.replaced)
+		table->settings.replaced(table->settings.ctx, entry.flow, &change->key);
 	set_life(table, entry.flow, change, 0);
 	age_expect(table, entry.flow,
 		age_due(table, entry.flow, flow_tick(&table->view, table->now)));
@@ -180,6 +183,15 @@ static bool is_valid(const struct flow_table *table, const struct flow_change *c
 	       change->idle_ms <= FLOW_MAX_LASTS_MS && change->packets <= FLOW_MAX_PACKETS;
 }
 
+// Users do not know which flows were learnt.
+static bool gives_way(const struct flow_table *table, const struct index *index, struct place place,
+	const struct flow_change *change)
+{
+	const uint32_t flow = place_get(table, index, place).flow;
+
+	return table->life[flow] & LIFE_LEARNT && !change->is_learnt;
+}
+
 static int apply(struct flow_table *table, const struct flow_change *change, uint64_t hash)
 {
 	struct index *index = index_of(table, change->key.family);
@@ -190,7 +202,10 @@ static int apply(struct flow_table *table, const struct flow_change *change, uin
 	const bool exists = index->n_lines && place_find(table, &change->key, hash, &place);
 	switch (change->op) {
 	case FLOW_ADD:
-		return exists ? -EEXIST : add(table, index, change, hash);
+		if (!exists)
+			return add(table, index, change, hash);
+		return gives_way(table, index, place, change) ? replace(table, index, place, change)
+		                                              : -EEXIST;
 	case FLOW_REPLACE:
 		return exists ? replace(table, index, place, change)
 		              : add(table, index, change, hash);

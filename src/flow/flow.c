@@ -75,6 +75,7 @@ int flow_check(const struct flow_settings *settings, struct error *error)
 {
 	const uint64_t max = (uint64_t)settings->max4 + settings->max6;
 	const uint64_t available = pages_available();
+	uint64_t bytes;
 
 	if (!max || max > FLOW_MAX)
 		return error_set(error, -EINVAL, "table for %llu flows: expected 1 to %u",
@@ -90,11 +91,12 @@ int flow_check(const struct flow_settings *settings, struct error *error)
 			return error_set(error, -EINVAL,
 				"timeout %u of flows is %u ms: expected at most %u", i + 1,
 				settings->timeout_ms[i], FLOW_MAX_LASTS_MS);
-	if (flow_bytes(settings) > available)
+	bytes = flow_bytes(settings) + settings->beside_bytes;
+	if (bytes > available)
 		return error_set(error, -ENOMEM,
 			"a table for %llu flows takes %llu MiB with %u workers, but only %llu MiB "
 			"of memory are available; make it smaller",
-			(unsigned long long)max, (unsigned long long)flow_bytes(settings) >> 20,
+			(unsigned long long)max, (unsigned long long)bytes >> 20,
 			settings->n_workers, (unsigned long long)available >> 20);
 	return 0;
 }

@@ -74,13 +74,19 @@ typedef void flow_ended_fn(void *ctx, const struct flow_info *info);
 // call functions of the table. Control thread.
 typedef void flow_action_freed_fn(void *ctx, const struct flow_action *action);
 
+// Told when a change has replaced a flow that was learnt: it is not a learnt one any more. It must
+// not call functions of the table. Control thread.
+typedef void flow_replaced_fn(void *ctx, uint32_t number, const struct flow_key *key);
+
 struct flow_settings {
-	uint32_t max4, max6; // flows of each family; together at most FLOW_MAX
-	unsigned n_workers;  // at most FLOW_MAX_WORKERS
-	uint64_t hz;         // of the TSC
+	uint32_t max4, max6;   // flows of each family; together at most FLOW_MAX
+	unsigned n_workers;    // at most FLOW_MAX_WORKERS
+	uint64_t hz;           // of the TSC
+	uint64_t beside_bytes; // that the caller takes for flows; flow_check() adds them
 	uint32_t timeout_ms[FLOW_TIMEOUTS];
 	flow_ended_fn *ended;               // NULL: not wanted
 	flow_action_freed_fn *action_freed; // NULL: not wanted
+	flow_replaced_fn *replaced;         // NULL: not wanted
 	void *ctx;
 };
 
@@ -114,16 +120,23 @@ void flow_action_unuse(struct flow_table *table, uint32_t number);
 uint32_t flow_action_find(const struct flow_table *table, const struct flow_action *action);
 // NULL: the number is not in use. Control thread.
 const struct flow_action *flow_action_of(const struct flow_table *table, uint32_t number);
+// Numbers in use are below this. Control thread.
+uint32_t flow_actions_end(const struct flow_table *table);
+// A learnt action is not to be followed any more: from now on, packets of its flows go by route,
+// and flow_end_withdrawn() ends them. Control thread.
+void flow_action_withdraw(struct flow_table *table, uint32_t number);
 
 enum flow_op { FLOW_ADD, FLOW_REPLACE, FLOW_DELETE };
 
-// ADD fails if the flow exists. REPLACE adds it, or replaces its action and life: its counters go
-// on, its timeout starts again. DELETE ends it.
+// ADD fails if the flow exists, unless it was learnt and this one is not: then, it is as REPLACE,
+// since users do not know what was learnt. REPLACE adds it, or replaces its action and life: its
+// counters go on, its timeout starts again. DELETE ends it.
 struct flow_change {
 	enum flow_op op;
 	enum flow_life life;
 	struct flow_key key;
 	uint32_t action;
+	bool is_learnt;          // only for ADD
 	uint32_t lasts_ms;       // FLOW_FIXED_END: from now on
 	uint32_t idle_ms;        // only for a new flow: idle for so long already
 	uint64_t packets, bytes; // only for a new flow: counted already
@@ -138,6 +151,8 @@ struct flow_change {
 size_t flow_change(struct flow_table *table, const struct flow_change change[], size_t n,
 	uint64_t now, int result[]);
 
+// Whether a flow of this family could be added without waiting for workers. Control thread.
+bool flow_has_space(const struct flow_table *table, uint8_t family);
 // Whether flows have this VRF; also those that have ended and are not yet told. Control thread.
 bool flow_vrf_used(const struct flow_table *table, uint16_t vrf);
 
@@ -160,6 +175,9 @@ void flow_set_timeout(struct flow_table *table, unsigned life, uint32_t timeout_
 // should be called again before the thread sleeps. Call it at least ten times a second. Control
 // thread.
 bool flow_age(struct flow_table *table, uint64_t now);
+// Ends flows whose action was withdrawn, as if they were deleted. Takes less than a millisecond;
+// returns whether there may be more. Control thread.
+bool flow_end_withdrawn(struct flow_table *table, uint64_t now);
 
 struct flow_usage {
 	uint64_t bytes; // as flow_bytes(), and actions
@@ -247,13 +265,19 @@ bool flow_file_begins(int fd);
 struct flow_loaded flow_load_result(const struct flow_load *load);
 void flow_load_close(struct flow_load *load);
 
+enum { FLOW_LEARN_RING = 8192 }; // keys of each worker that wait for the control thread
 // Rings from workers to the control thread. NULL with `error` set. Control thread; owner: caller.
 struct flow_learn *flow_learn_open(unsigned n_workers, struct error *error);
 // Requires that no worker uses it.
 void flow_learn_close(struct flow_learn *learn);
+// How many bytes the rings of so many workers take, once something was told.
+uint64_t flow_learn_bytes(unsigned n_workers);
 // How many keys the control thread wants in a second; each worker tells about twice as many at
 // most. 0: none. At first: none. Control thread.
 void flow_learn_set_rate(struct flow_learn *learn, uint32_t rate);
+// Whether no keys of an interface / of a VRF are wanted at present. Control thread.
+void flow_learn_set_iface_full(struct flow_learn *learn, uint16_t iface, bool is_full);
+void flow_learn_set_vrf_full(struct flow_learn *learn, uint16_t vrf, bool is_full);
 // Takes at most n of what a worker has told, oldest first; returns how many. Control thread.
 unsigned flow_learn_take(struct flow_learn *learn, unsigned worker, struct flow_unknown out[],
 	unsigned n);

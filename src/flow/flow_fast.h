@@ -47,7 +47,10 @@ enum { FLOW_KEEP_DSCP = 64, FLOW_NO_MIRROR = 0xffff };
 struct flow_action {
 	uint32_t held;       // FLOW_TO_HOP: the number of a held next hop (fib_hold), else 0
 	uint32_t subscriber; // 0: none
-	uint32_t zero;
+	// Of FLOW_TO_HOP, if the next hop was learnt from a route: 1 + the VRF that its interface
+	// had; else 0. Packets to a learnt next hop go by route while it does not forward them, and
+	// once it is withdrawn (atomic, relaxed; 0 in actions that are given).
+	uint16_t learnt, withdrawn;
 	uint16_t mirror; // interface that gets a copy of each packet, or FLOW_NO_MIRROR
 	uint8_t effect;  // enum flow_effect
 	uint8_t dscp;    // to be set: 0 to 63, or FLOW_KEEP_DSCP
@@ -215,16 +218,34 @@ struct flow_unknown {
 _Static_assert(sizeof(struct flow_unknown) == 64, "one line");
 
 // What workers tell the control thread. `most`: keys that each worker may tell in a tick; 0: none
-// are wanted; atomic, relaxed.
+// are wanted. `full`: a bit for each interface, and for each VRF, of which none are wanted. All are
+// atomic, relaxed.
+enum { FLOW_LEARN_IFACES = 1 << 16, FLOW_LEARN_VRFS = 1 << 12, FLOW_LEARN_WORD = 64 };
 struct flow_learn_ring;
 struct flow_learn {
 	uint32_t most;
+	uint64_t full_ifaces[FLOW_LEARN_IFACES / FLOW_LEARN_WORD];
+	uint64_t full_vrfs[FLOW_LEARN_VRFS / FLOW_LEARN_WORD];
 	struct flow_learn_ring *ring[FLOW_MAX_WORKERS]; // by worker
 };
 
 static inline bool flow_learn_is_on(const struct flow_learn *learn)
 {
 	return __atomic_load_n(&learn->most, __ATOMIC_RELAXED);
+}
+
+static inline bool flow_learn_has_bit(const uint64_t bits[], unsigned i)
+{
+	return __atomic_load_n(&bits[i / FLOW_LEARN_WORD], __ATOMIC_RELAXED) >>
+	               i % FLOW_LEARN_WORD &
+	       1;
+}
+
+// Whether nothing may be learnt from packets of this interface and this VRF now. Worker.
+static inline bool flow_learn_is_over(const struct flow_learn *learn, uint16_t iface, uint16_t vrf)
+{
+	return flow_learn_has_bit(learn->full_ifaces, iface) ||
+	       flow_learn_has_bit(learn->full_vrfs, vrf % FLOW_LEARN_VRFS);
 }
 
 // Whether a worker may tell anything more now. `tick`: flow_tick() of now. Worker.

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// RING: 512 KiB for each worker. MARKS: keys that a worker remembers. A tick is at least 1/16 and
-// at most 1/8 of a second.
-enum { RING = 8192, MARKS = 1024, TICKS = 8, MOST_LEAST = 64 };
+// A ring takes 512 KiB for each worker. MARKS: keys that a worker remembers. A tick is at least
+// 1/16 and at most 1/8 of a second.
+enum { RING = FLOW_LEARN_RING, MARKS = 1024, TICKS = 8, MOST_LEAST = 64 };
 
 // `read` is written by the control thread, all else by the worker.
 struct flow_learn_ring {
@@ -44,11 +44,35 @@ void flow_learn_close(struct flow_learn *learn)
 	free(learn);
 }
 
+uint64_t flow_learn_bytes(unsigned n_workers)
+{
+	return n_workers * sizeof(struct flow_learn_ring);
+}
+
 void flow_learn_set_rate(struct flow_learn *learn, uint32_t rate)
 {
 	const uint32_t most = rate ? rate / TICKS + MOST_LEAST : 0;
 
 	__atomic_store_n(&learn->most, most, __ATOMIC_RELAXED);
+}
+
+static void set_bit(uint64_t bits[], unsigned i, bool is_set)
+{
+	uint64_t *word = &bits[i / FLOW_LEARN_WORD];
+	const uint64_t bit = 1ull << i % FLOW_LEARN_WORD;
+
+	// Pairs with the load in flow_learn_has_bit.
+	__atomic_store_n(word, is_set ? *word | bit : *word & ~bit, __ATOMIC_RELAXED);
+}
+
+void flow_learn_set_iface_full(struct flow_learn *learn, uint16_t iface, bool is_full)
+{
+	set_bit(learn->full_ifaces, iface, is_full);
+}
+
+void flow_learn_set_vrf_full(struct flow_learn *learn, uint16_t vrf, bool is_full)
+{
+	set_bit(learn->full_vrfs, vrf % FLOW_LEARN_VRFS, is_full);
 }
 
 // Space of the ring, and of what may be told in this tick. Worker.

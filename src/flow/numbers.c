@@ -37,3 +37,10 @@ void number_give(struct flow_table *table, uint32_t flow)
 	table->line_of[flow] = index->free;
 	index->free = flow;
 }
+
+bool flow_has_space(const struct flow_table *table, uint8_t family)
+{
+	const struct index *index = &table->index[family == 6];
+
+	return index->free || index->top < index->max;
+}

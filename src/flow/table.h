@@ -37,7 +37,7 @@ struct ending {
 // By flow number: how it ends. The tick is the one at which it was added; of a fixed end, the one
 // at which it ends.
 enum { LIFE_TICK_BITS = 24, LIFE_TICK = (1 << LIFE_TICK_BITS) - 1 };
-enum { LIFE_ALIVE = 1 << 24, LIFE_CARRIED = 1 << 25, LIFE_SHIFT = 28 };
+enum { LIFE_ALIVE = 1 << 24, LIFE_CARRIED = 1 << 25, LIFE_LEARNT = 1 << 26, LIFE_SHIFT = 28 };
 
 // Flows are visited in blocks; a block is not visited before anything in it may be due.
 enum { BLOCK_FLOWS = 512 };
@@ -72,7 +72,8 @@ struct flow_table {
 	uint32_t *life;    // by flow number; 0: free
 	uint32_t *due;     // by block: tick at which to visit it
 	uint32_t n_blocks, hand;
-	uint32_t turn_tick; // at which the hand last started
+	uint32_t turn_tick;                   // at which the hand last started
+	uint32_t n_unvisited, withdrawn_hand; // numbers whose flows may have withdrawn actions
 	uint32_t timeout_ticks[FLOW_TIMEOUTS + 1];
 
 	struct record6 *records6;
