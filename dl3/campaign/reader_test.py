@@ -390,7 +390,7 @@ def reads_any_bytes_or_refuses_them(content: bytes) -> None:
 
 
 @given(TREES | NEARLY)
-@settings(max_examples=400)
+@settings(max_examples=200)
 def reads_any_tree_or_refuses_it(tree: Any) -> None:
     check(yaml.safe_dump(tree, allow_unicode=True).encode("utf-8", "replace"))
 
