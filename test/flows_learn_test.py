@@ -38,15 +38,7 @@ class Learner:
         for wire in self.wired.wires.values():
             wire.drain()
         self.send(packet)
-        found: list[tuple[str, bytes]] = []
-
-        def is_out() -> bool:
-            found.extend((name, frame) for name, wire in self.wired.wires.items() for frame in wire.drain())
-            return bool(found)
-
-        wait_until(is_out, "the packet came out")
-        (only,) = found
-        return only
+        return self.wired.only_frame()
 
     def learning(self, key: str) -> int:
         """A number of method 'flows'."""

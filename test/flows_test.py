@@ -106,15 +106,7 @@ class Flows:
         self.wired.wires["a"].send(on(0, packet))
         if not self.wired.settle(before.received + 1).since(before).sent:
             return None
-        found: list[tuple[str, bytes]] = []
-
-        def is_out() -> bool:
-            found.extend((name, frame) for name, wire in self.wired.wires.items() for frame in wire.drain())
-            return bool(found)
-
-        wait_until(is_out, "the packet came out")
-        (only,) = found
-        return only
+        return self.wired.only_frame()
 
     def port_of(self, packet: Packet) -> str | None:
         """The port on which a packet is sent."""

@@ -128,6 +128,13 @@ static void damage(size_t at, const char *bytes, size_t n)
 	damage_file(7, at, bytes, n);
 }
 
+static void save_damaged(size_t at, const char *bytes, size_t n)
+{
+	check("flows.save", "{}", "error", "null");
+	wait_for_job("\"done\"");
+	damage(at, bytes, n);
+}
+
 static void a_bad_action_changes_nothing(void **state)
 {
 	static const struct {
@@ -154,9 +161,7 @@ static void a_bad_action_changes_nothing(void **state)
 	fill();
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char wanted[256];
-		check("flows.save", "{}", "error", "null");
-		wait_for_job("\"done\"");
-		damage(ACTION_AT + rows[i].at, rows[i].bytes, rows[i].n);
+		save_damaged(ACTION_AT + rows[i].at, rows[i].bytes, rows[i].n);
 		check("flows.load", "{}", "error", "null");
 		wait_for_job("\"failed\"");
 		snprintf(wanted, sizeof(wanted), "\"%s: %s\"", flows_path, rows[i].sentence);
@@ -192,9 +197,7 @@ static void only_flows_whose_interface_is_unknown_are_refused(void **state)
 		open_flows();
 		poll_once();
 		fill();
-		check("flows.save", "{}", "error", "null");
-		wait_for_job("\"done\"");
-		damage(ACTION_AT + rows[i].at, rows[i].bytes, rows[i].n);
+		save_damaged(ACTION_AT + rows[i].at, rows[i].bytes, rows[i].n);
 		delete_all();
 		check("flows.load", "{}", "error", "null");
 		wait_for_job("\"done\"");

@@ -253,6 +253,18 @@ static void a_flow_may_have_been_idle_when_it_is_added(void **state)
 	destroy(&bench);
 }
 
+static void add_idle(struct flow_table *table, uint32_t n)
+{
+	testing_use_actions(table, 1);
+	for (uint32_t i = 0; i < n; i++) {
+		struct flow_change change = {.op = FLOW_ADD,
+			.life = 1,
+			.key = testing_key(4, i),
+			.action = 1};
+		assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
+	}
+}
+
 // More than can wait for workers at once, and a worker that does not report for a while.
 static void all_flows_may_end_at_once(void **state)
 {
@@ -264,14 +276,7 @@ static void all_flows_may_end_at_once(void **state)
 	struct flow_usage usage;
 	unsigned n_slices = 0;
 
-	testing_use_actions(table, 1);
-	for (uint32_t i = 0; i < N; i++) {
-		struct flow_change change = {.op = FLOW_ADD,
-			.life = 1,
-			.key = testing_key(4, i),
-			.action = 1};
-		assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
-	}
+	add_idle(table, N);
 	flow_attach(table, rcu);
 	rcu_reader_online(workers, 0);
 	for (unsigned i = 0; i < 1000; i++)
@@ -303,14 +308,7 @@ static void the_end_of_many_flows_is_told_in_slices(void **state)
 	struct flow_usage usage;
 	uint64_t n_left = N;
 
-	testing_use_actions(table, 1);
-	for (uint32_t i = 0; i < N; i++) {
-		struct flow_change change = {.op = FLOW_ADD,
-			.life = 1,
-			.key = testing_key(4, i),
-			.action = 1};
-		assert_int_equal(testing_change(table, &change, TESTING_HZ), 0);
-	}
+	add_idle(table, N);
 	flow_attach(table, rcu);
 	rcu_reader_online(rcu_readers(rcu), 0);
 	while (flow_age(table, 4 * TESTING_HZ))

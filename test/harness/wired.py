@@ -106,6 +106,18 @@ class WiredForwarder:
             wire.close()
         self.lab.close()
 
+    def only_frame(self) -> tuple[str, bytes]:
+        """Wait for a frame; the port on which it was sent, and the frame. There is no other one."""
+        found: list[tuple[str, bytes]] = []
+
+        def is_out() -> bool:
+            found.extend((name, frame) for name, wire in self.wires.items() for frame in wire.drain())
+            return bool(found)
+
+        wait_until(is_out, "the packet came out")
+        (only,) = found
+        return only
+
     def account(self) -> "Account":
         """The packet accounting as reported by dl3d."""
         return Account.of(self.dl3d.call("drops"))
