@@ -26,7 +26,7 @@ struct flow_learning {
 	unsigned n_workers, next; // next: the worker that is asked first
 	uint64_t tokens;          // one for each flow, times SECOND_NS
 	uint64_t filled_ns;
-	bool is_fast;    // rings would overflow before the next turn
+	bool is_fast;    // rings would overflow before the usual next turn
 	uint16_t *iface; // by number of a flow: 1 + that by which it was learnt; 0: it was not
 	uint32_t n_numbers;
 	uint32_t action_hand;
@@ -331,8 +331,10 @@ bool flow_learning_step(struct api_ctx *ctx)
 	learning->is_fast = false;
 	fill_bucket(learning, from_ns);
 	for (unsigned n = 0; n_idle < learning->n_workers;) {
-		if (n >= TURN_MOST || (n && clock_now_ns() - from_ns >= (uint64_t)TURN_NS))
+		if (n >= TURN_MOST || (n && clock_now_ns() - from_ns >= (uint64_t)TURN_NS)) {
+			learning->is_fast = true; // there may be more
 			return learning->n_learnt > n_before;
+		}
 		const unsigned worker = learning->next++ % learning->n_workers;
 		const unsigned n_taken = flow_learn_take(learning->rings, worker, unknown, BATCH);
 		n_idle = n_taken ? 0 : n_idle + 1;

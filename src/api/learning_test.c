@@ -655,7 +655,7 @@ static void many_keys_are_asked_for_again_soon(void **state)
 	tell_of("10.1.0.1", FLOW_LEARN_RING, LEFT);
 	while (learning_of("over_interface") < FLOW_LEARN_RING - 1 && clock_now_ns() < until_ns) {
 		poll_once();
-		is_soon |= api_wait_ms(&ctx) == 5;
+		is_soon |= api_wait_ms(&ctx) <= 5;
 	}
 	assert_true(is_soon);
 	poll_once();
