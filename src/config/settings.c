@@ -247,6 +247,8 @@ const struct key_table *settings_table(const struct program *program, unsigned i
 		return &flow_keys;
 	if (i == 1)
 		return &flow_learn_keys;
-	i -= 2;
+	if (i == 2)
+		return &vhost_keys;
+	i -= 3;
 	return acl_tables(i) ? acl_tables(i) : linux_tables(i - N_ACL_TABLES);
 }

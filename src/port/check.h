@@ -2,6 +2,7 @@
 // messages. Control thread.
 #pragma once
 
+#include "port/kind.h"
 #include "port/port.h"
 
 // Checks that plugins are readable and acceptable to EAL, and that PCI devices, Linux interfaces
@@ -16,3 +17,5 @@ int check_eal_args(const struct port_table_settings *settings, struct error *err
 // Rejects sockets that a device would create but another program already serves. Not called by
 // --check: that program may be an instance that already runs with the same file.
 int check_served(const struct port_table_settings *settings, struct error *error);
+// Removes the socket that a device would create, if no program serves it: its creator was killed.
+void check_clear_socket(const struct kind *kind);

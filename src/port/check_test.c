@@ -35,6 +35,14 @@ static const struct {
 	{"net_vhost0,iface=/etc/hostname",
 		"its socket at /etc/hostname, where a file or folder exists"},
 	{"net_vhost0,iface=/tmp", "its socket at /tmp, where a file or folder exists"},
+	{"net_vhost0,iface=/tmp/"
+	 "a23456789b123456789c123456789d123456789e123456789f123456789g123456789h123456789i123456789"
+	 "j12",
+		"net_vhost0 has a socket whose path is longer than 107 bytes; use a shorter one"},
+	{"net_vhost0,iface=/tmp/"
+	 "a23456789b123456789c123456789d123456789e123456789f123456789g123456789h123456789i123456789"
+	 "j12a3456789b12345678,client=1",
+		"longer than 107 bytes"},
 	{"net_virtio_user0,path=/dev/null", NULL}, // like /dev/vhost-net
 	{"net_virtio_user0,path=/no/such/x.sock", "its socket in /no/such"},
 	{"net_memif0,socket=/no/such/x.sock", NULL}, // abstract: no file
