@@ -34,9 +34,7 @@ int vhost_read_keys(struct reader *reader, const struct node *node, void *base)
 	if (port->device[0])
 		return rows_mistake(reader, node->line,
 			"%svhost: the port has a device, too; expected one of both", reader->where);
-	struct reader inside = *reader;
-	snprintf(inside.where, sizeof(inside.where), "%.50svhost.", reader->where);
-	int err = rows_read(&inside, node, &vhost_keys, &keys);
+	int err = rows_read(reader, node, &vhost_keys, &keys);
 	if (err)
 		return err;
 	if (keys.socket[0] != '/' || strpbrk(keys.socket, ",[]"))

@@ -197,24 +197,21 @@ static bool is_served(const char *path)
 	return found;
 }
 
-void check_clear_socket(const struct kind *kind)
-{
-	struct stat st;
-
-	if (kind->serves && stat(kind->socket, &st) == 0 && S_ISSOCK(st.st_mode) &&
-		!is_served(kind->socket))
-		unlink(kind->socket);
-}
-
+// A program that was killed has left its socket behind, and no driver replaces it.
 static int check_server(const struct port_table_settings *settings, unsigned port,
 	struct error *error)
 {
 	struct kind kind;
+	struct stat st;
 	char label[48];
 
 	kind_read(settings->ports[port].device, &kind);
-	if (!kind.serves || !is_served(kind.socket))
+	if (!kind.serves || stat(kind.socket, &st) != 0 || !S_ISSOCK(st.st_mode))
 		return 0;
+	if (!is_served(kind.socket)) {
+		unlink(kind.socket);
+		return 0;
+	}
 	return error_set(error, -EADDRINUSE,
 		"%s: another program is listening on %s; stop it or specify another path",
 		plan_port_label(settings, port, label), kind.socket);

@@ -1,5 +1,4 @@
 // Configures DPDK devices by the plan: queues, offloads, RSS. Control thread.
-#include "port/check.h"
 #include "port/compat.h"
 #include "port/eal.h"
 #include "port/facts.h"
@@ -328,8 +327,7 @@ static int configure_queues(struct port_table *ports, unsigned port, const struc
 	return configure_queues(ports, port, offload, error);
 }
 
-// A net_vhost serves peers as soon as it is configured. A program that was killed has left its
-// socket behind, and the driver replaces none.
+// A net_vhost serves peers as soon as it is configured.
 static int follow_vhost(struct port_table *ports, unsigned port, struct error *error)
 {
 	const struct vhost_steer steer = {workers_steer, ports, port};
@@ -338,7 +336,6 @@ static int follow_vhost(struct port_table *ports, unsigned port, struct error *e
 
 	if (!kind->is_vhost || device->vhost)
 		return 0;
-	check_clear_socket(kind);
 	workers_steer(ports, port, 0);
 	device->vhost =
 		vhost_make(kind->socket, kind->serves, ports->plan.ports[port].n_rx, &steer);

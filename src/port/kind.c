@@ -184,6 +184,9 @@ static void read_virtual(const char *device, struct kind *out)
 		              strcmp(answer, "0") == 0;
 	if (strcmp(row->prefix, "net_af_packet") == 0)
 		read_packet_slots(device, out);
+	if (strstr(row->prefix, "virtio_user"))
+		out->serves = kind_argument(device, "server", answer, sizeof(answer)) &&
+		              strcmp(answer, "1") == 0;
 	// memif's sockets are abstract, not in the file system, unless configured otherwise.
 	if (strcmp(row->prefix, "net_memif") == 0 &&
 		!(kind_argument(device, "socket-abstract", answer, sizeof(answer)) &&
