@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from harness.answers import CORES
 from harness.vhost import NAMES, SLOTS, VhostBed
 from harness.wire import wait_until
 from harness.wired import DL3D, TOP
@@ -110,6 +111,7 @@ def _lose_the_forwarder(bed: VhostBed) -> None:
     bed.dl3d.wait_ready()
     bed.wait_connected()
     bed.guests.call("halt")
+    bed.guests.finish()
 
 
 def guests_keep_running_while_the_forwarder_is_killed(bed: VhostBed, is_long: bool) -> None:
@@ -137,6 +139,21 @@ def a_socket_that_a_killed_forwarder_left_is_replaced() -> None:
         _check_forwards(bed)
         assert bed.dl3d.stop() == 0, bed.dl3d.stderr
         assert not bed.socket("vm1").exists()
+
+
+def workers_send_on_queues_that_the_guest_has_enabled() -> None:
+    """The second worker has everything that comes in, and would send it on the second queue."""
+    if len(CORES) < 2:
+        pytest.skip("needs two cores")
+    workers = [[f"{name}/{queue}" for queue in range(2)] for name in reversed(NAMES)]
+    with VhostBed(queues=2, workers=workers) as bed:
+        bed.wait_connected()
+        vhost = bed.port("vm2").vhost
+        assert vhost
+        assert [(queue.receives, queue.sends) for queue in vhost.queues] == [(True, True), (False, False)]
+        _check_forwards(bed)
+        account = bed.wait_balanced()
+        assert (account.received, account.sent, account.drops) == (FRAMES, FRAMES, {})
 
 
 def a_port_is_added_and_removed_while_the_other_runs(bed: VhostBed) -> None:

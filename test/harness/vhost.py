@@ -1,6 +1,7 @@
 """dl3d with two vhost-user ports, and dl3gen as the guests: its ports are virtio-user."""
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from harness.wired import DL3D, Account
 
 NAMES = ("vm1", "vm2")
 SLOTS = 1024
+Workers = Sequence[Sequence[str]]
 
 
 def guest_mac(index: int) -> str:
@@ -26,14 +28,15 @@ def guest_mac(index: int) -> str:
 class VhostBed:
     """Frames go from the guest at vm1 to the guest at vm2. Use it in a with statement.
 
-    dl3d's ports are in mode `mode`; they have `queues`, and so have the guests. `wire` are keys of the guests' devices.
+    dl3d's ports are in mode `mode` and have `queues`; so have the guests' devices, but dl3gen enables only the first.
+    `workers` are the queues of each worker: PORT/QUEUE; all if there are none.
     """
 
-    def __init__(self, mode: str = "client", queues: int = 1, workers: int = 1, guest: str = "") -> None:
+    def __init__(self, mode: str = "client", queues: int = 1, workers: Workers = ((),)) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="vhost-")
         self.folder = Path(self._folder.name)
-        self.mode, self.queues, self._guest = mode, queues, guest
-        self.dl3d = Forwarder(DL3D, self.text(workers))
+        self.mode, self.queues, self._workers = mode, queues, workers
+        self.dl3d = Forwarder(DL3D, self.text())
         self.dl3gen: Generator | None = None
         try:
             self.dl3d.wait_ready()
@@ -58,11 +61,14 @@ class VhostBed:
         vhost = {"socket": str(self.socket(NAMES[index])), "mode": self.mode, "queues": self.queues}
         return {"name": NAMES[index], "addresses": [f"10.0.{index + 1}.1/24"], "vhost": vhost}
 
-    def text(self, workers: int) -> str:
+    def text(self) -> str:
         """dl3d's file."""
         whole = {
             "ports": [self.row(i) for i in range(len(NAMES))],
-            "workers": [{"core": core} for core in CORES[:workers]],
+            "workers": [
+                {"core": core} | ({"queues": list(queues)} if queues else {})
+                for core, queues in zip(CORES, self._workers, strict=False)
+            ],
             "routes": ["10.3.0.0/16 via 10.0.2.2 dev vm2"],
             "neighbours": [f"10.0.{i + 1}.2 lladdr {guest_mac(i)} dev {name}" for i, name in enumerate(NAMES)],
             "memory": {"hugepages": "never"},
@@ -76,7 +82,7 @@ class VhostBed:
             {
                 "name": name,
                 "device": f"net_virtio_user{i},path={self.socket(name)},{server}queues={self.queues},"
-                f"queue_size={SLOTS},mac={guest_mac(i)}{self._guest}",
+                f"queue_size={SLOTS},mac={guest_mac(i)}",
                 "addresses": [f"10.0.{i + 1}.2/24"],
             }
             for i, name in enumerate(NAMES)
