@@ -200,7 +200,9 @@ def a_peer_that_sets_up_no_queue_is_named(bed: VhostBed) -> None:
         silent.listen()
         bed.dl3d.call("ports.add", name="new", vhost={"socket": str(path)})
         silent.accept()
-        wait_until(lambda: "port new: its peer is connected, but has set up no queue" in bed.dl3d.stderr, "it was named")
+        wait_until(
+            lambda: "port new: its peer is connected, but has set up no queue" in bed.dl3d.stderr, "it was named"
+        )
         port = bed.port("new")
         assert not port.link_up
         assert port.vhost

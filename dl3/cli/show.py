@@ -225,7 +225,9 @@ def ports_named(reply: Ports, name: str | None) -> Ports:
 
 
 def ports(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this port, and its vhost-user peer.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Only this port, and its vhost-user peer.")
+    ] = None,
     socket: Socket = DEFAULT_SOCKET,
     again: Watch = False,
     interval: Interval = 1.0,
