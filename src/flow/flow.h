@@ -175,6 +175,9 @@ void flow_set_timeout(struct flow_table *table, unsigned life, uint32_t timeout_
 // should be called again before the thread sleeps. Call it at least ten times a second. Control
 // thread.
 bool flow_age(struct flow_table *table, uint64_t now);
+// Whether ageing is behind its time and could go on at once: it should have more of the thread's
+// time than other work on the table. Control thread.
+bool flow_age_is_late(const struct flow_table *table);
 // Ends flows whose action was withdrawn, as if they were deleted. Takes less than a millisecond;
 // returns whether there may be more. Control thread.
 bool flow_end_withdrawn(struct flow_table *table, uint64_t now);
