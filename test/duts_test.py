@@ -73,7 +73,7 @@ def forwards_both_ways_and_reports_what_it_is(text: str) -> None:
     assert _own_namespaces() == namespaces
 
 
-@pytest.mark.parametrize("text", ["dl3d", "l3fwd", OVS, "linux"])
+@pytest.mark.parametrize("text", ["dl3d", pytest.param("l3fwd", marks=pytest.mark.long), OVS, "linux"])
 def forwards_ipv6_too(text: str) -> None:
     with opened(text, Traffic(family="ipv6")) as bed:
         assert ":" in str(bed.streams[0].written()["src_ip"])
@@ -98,6 +98,7 @@ def tells_which_frames_had_a_flow() -> None:
     assert missed.packets == lost.account.lost_by_place["flow_missing"] > 0
 
 
+@pytest.mark.long
 def routes_the_white_papers_frames_too() -> None:
     with opened("dl3d", WHITE_PAPER) as bed:
         assert passes(bed)
@@ -111,7 +112,10 @@ def routes_a_table_of_ours_beside_the_links() -> None:
         assert passes(bed)
 
 
-@pytest.mark.parametrize(("text", "more"), [("dl3d", {"page_kib": 4}), ("testpmd", {"page_kib": 4, "channels": 2})])
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [("dl3d", {"page_kib": 4}), pytest.param("testpmd", {"page_kib": 4, "channels": 2}, marks=pytest.mark.long)],
+)
 def runs_without_huge_pages(text: str, more: dict[str, Any]) -> None:
     with opened(text, **more) as bed:
         assert passes(bed)

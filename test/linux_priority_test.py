@@ -190,6 +190,7 @@ def _total_wait_s(router: WiredForwarder) -> float:
     return _waited_s(tap) - before_s
 
 
+@pytest.mark.long
 @pytest.mark.alone  # the hog would keep other tests off that core, too
 @pytest.mark.usefixtures("may_be_real_time", "on_the_workers_core")
 def the_tap_thread_waits_a_tenth_of_what_an_ordinary_one_waits(wired: WiredForwarder, ordinary: WiredForwarder) -> None:
