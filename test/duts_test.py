@@ -33,11 +33,12 @@ from dl3.trial.run import Runner
 pytestmark = pytest.mark.alone  # huge pages, one core per program, and no other test may create namespaces
 
 TOP = Path(__file__).resolve().parent.parent
+L3FWD = pytest.param("l3fwd", marks=pytest.mark.long)  # has to be built
 LAB_KINDS = (
     "dl3d",
     "dl3d:mode=xconnect",
     pytest.param("dl3d:wire=veth", marks=pytest.mark.long),  # resets take it, too
-    "l3fwd",
+    L3FWD,
     "testpmd",
     pytest.param("testpmd:mode=mac", marks=pytest.mark.long),
     pytest.param("testpmd:mode=macswap,wire=veth", marks=pytest.mark.long),
@@ -46,9 +47,11 @@ LAB_KINDS = (
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def peers() -> None:
-    subprocess.run([TOP / "tools" / "build-peers", "l3fwd"], check=True)
+@pytest.fixture(autouse=True)
+def peer(request: pytest.FixtureRequest) -> None:
+    """Builds l3fwd for tests that name it."""
+    if "l3fwd" in request.node.name:
+        subprocess.run([TOP / "tools" / "build-peers", "l3fwd"], check=True)
 
 
 def _own_namespaces() -> set[str]:
@@ -73,7 +76,7 @@ def forwards_both_ways_and_reports_what_it_is(text: str) -> None:
     assert _own_namespaces() == namespaces
 
 
-@pytest.mark.parametrize("text", ["dl3d", pytest.param("l3fwd", marks=pytest.mark.long), OVS, "linux"])
+@pytest.mark.parametrize("text", ["dl3d", L3FWD, OVS, "linux"])
 def forwards_ipv6_too(text: str) -> None:
     with opened(text, Traffic(family="ipv6")) as bed:
         assert ":" in str(bed.streams[0].written()["src_ip"])
@@ -185,7 +188,6 @@ BAD = [
     ("testpmd:mode=bridge", {}, "option mode is 'bridge'; expected one of io, mac, macswap"),
     ("linux", {"memory_mib": 1024}, "'linux' cannot be given memory_mib = 1024; leave it at 256"),
     ("ovs", {"burst": 16}, "'ovs' cannot be given burst = 16"),
-    ("l3fwd", {"burst": 16}, "l3fwd is built for bursts of 64, not 16: run 'tools/build-peers --burst 16 l3fwd'"),
     ("dl3d", {"descriptors": 1000}, "a ring has a power of two"),
     ("dl3d", {"page_kib": 64}, "there are pages of 4, 2048 and 1048576 KiB"),
     ("dl3d", {"cores": 999, "dut_cores": ()}, "999 cores are needed besides dl3gen's"),
@@ -194,7 +196,14 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("text", "more", "error"), BAD, ids=[str(row[2])[:30] for row in BAD])
+PEER = ("l3fwd", {"burst": 16}, "l3fwd is built for bursts of 64, not 16: run 'tools/build-peers --burst 16 l3fwd'")
+ROWS = [
+    *(pytest.param(*row, id=str(row[2])[:30]) for row in BAD),
+    pytest.param(*PEER, marks=pytest.mark.long, id="l3fwd"),
+]
+
+
+@pytest.mark.parametrize(("text", "more", "error"), ROWS)
 def complains_in_one_sentence_about(text: str, more: dict[str, Any], error: str) -> None:
     with pytest.raises(UsageFault) as found:
         _open(setup_of(text, **more))
