@@ -42,7 +42,7 @@ static bool qdisc_is_plain(const char *kind)
 static enum decode_result qdisc_read(const struct nlmsghdr *message, struct event *out)
 {
 	const struct tcmsg *head = NLMSG_DATA(message);
-	struct tc_draft draft = {""};
+	struct tc_draft draft = {.has_block = false};
 
 	if (read_attrs(message, sizeof(*head), &wants_tc, &draft) != DECODE_EVENT)
 		return DECODE_MALFORMED;
