@@ -90,6 +90,67 @@ static void reads_what_debian_reports(void **state)
 	assert_false(is_wrong);
 }
 
+static void tells_which_filter_it_is(void **state)
+{
+	struct event event = decoded("notified");
+	char text[2 * ACL_RULE_TEXT];
+
+	assert_int_equal(event.filter.ifindex, 2);
+	assert_int_equal(event.filter.side, EVENT_INGRESS);
+	assert_int_equal(event.filter.priority, 9);
+	assert_int_equal(event.filter.protocol, ETH_P_IP);
+	assert_int_equal(event.filter.chain, 0);
+	assert_int_equal(event.filter.handle, 0x80000800);
+	assert_string_equal(event.filter.kind, "u32");
+	assert_string_equal(print(&event.filter, text, sizeof(text)), "permit to 10.0.0.0/8");
+	event = decoded("deleted");
+	assert_true(event.is_delete);
+	assert_int_equal(event.filter.handle, 0x80000800);
+	assert_int_equal(event.filter.what, FILTER_UNKNOWN);
+	assert_string_equal(event.filter.reason, "");
+	event = decoded("deleted_all");
+	assert_true(event.is_delete);
+	assert_int_equal(event.filter.priority, 9);
+	assert_int_equal(event.filter.handle, 0);
+}
+
+static void a_priority_and_a_hash_table_are_no_filters(void **state)
+{
+	assert_int_equal(decoded("priority").filter.what, FILTER_TABLE);
+	assert_int_equal(decoded("priority").filter.handle, 0);
+	assert_int_equal(decoded("table").filter.what, FILTER_TABLE);
+	assert_int_equal(decoded("table").filter.handle, 0x80000000);
+}
+
+static void a_block_has_no_interface(void **state)
+{
+	const struct event event = decoded("shared_block");
+
+	assert_int_equal(event.filter.ifindex, FILTER_BLOCK);
+	assert_int_equal(event.filter.what, FILTER_UNKNOWN);
+	assert_string_equal(event.filter.reason, "shared block");
+}
+
+static void filters_of_other_qdiscs_are_ignored(void **state)
+{
+	struct message message;
+	struct event event;
+
+	load(&message, "notified");
+	((struct tcmsg *)NLMSG_DATA(message.bytes))->tcm_parent = TC_H_MAKE(1 << 16, 0);
+	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_IGNORED);
+}
+
+static void a_filter_cut_anywhere_is_malformed(void **state)
+{
+	struct message message;
+	struct event event;
+
+	load(&message, "notified");
+	for (size_t n = 0; n < message.n; n++)
+		assert_int_equal(decode_route(message.bytes, n, &event), DECODE_MALFORMED);
+}
+
 // Filters that no `tc` of Debian 12 makes: attributes written here.
 struct writer {
 	struct message message;
@@ -588,13 +649,47 @@ static void rules_of_flower_match_what_its_keys_match(void **state)
 	assert_true(n_matched > 1000 && n_split > 100);
 }
 
+// Bytes changed at random give a filter that is whole, or none.
+static void changed_bytes_give_whole_filters_or_none(void **state)
+{
+	static const char *const names[] = {"notified", "table", "shared_block"};
+	unsigned n_read = 0;
+
+	for (unsigned i = 0; i < 200000; i++) {
+		static struct message message;
+		struct event event;
+		struct error error;
+
+		if (i % 10000 == 0)
+			load(&message, names[i / 10000 % 3]);
+		struct message changed = message;
+		for (unsigned k = random() % 4; k > 0; k--)
+			changed.bytes[NLMSG_HDRLEN + random() % (changed.n - NLMSG_HDRLEN)] =
+				random();
+		if (decode_route(changed.bytes, changed.n, &event) != DECODE_EVENT)
+			continue;
+		n_read++;
+		assert_true(strnlen(event.filter.reason, FILTER_REASON_MAX) < FILTER_REASON_MAX);
+		assert_true(event.filter.n_rules <= FILTER_MAX_RULES);
+		for (unsigned k = 0; k < event.filter.n_rules; k++)
+			assert_int_equal(acl_rule_end(&event.filter.rule[k], &error), 0);
+	}
+	assert_true(n_read > 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_what_debian_reports),
+		cmocka_unit_test(tells_which_filter_it_is),
+		cmocka_unit_test(a_priority_and_a_hash_table_are_no_filters),
+		cmocka_unit_test(a_block_has_no_interface),
+		cmocka_unit_test(filters_of_other_qdiscs_are_ignored),
+		cmocka_unit_test(a_filter_cut_anywhere_is_malformed),
 		cmocka_unit_test(reads_keys_of_flower_that_tc_does_not_write),
 		cmocka_unit_test(rules_of_u32_match_what_its_keys_match),
 		cmocka_unit_test(rules_of_flower_match_what_its_keys_match),
+		cmocka_unit_test(changed_bytes_give_whole_filters_or_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,9 +86,6 @@ void mirror_event(struct mirror *mirror, const struct event *event)
 	case EVENT_DONE:
 	case EVENT_ERROR:
 		break; // handled by the listener
-	case EVENT_FILTER:
-	case EVENT_ACTION:
-		break; // what the qdisc is there for is left to Linux with all the rest of it
 	default:
 		ifaces_event(mirror->ifaces, event);
 	}
