@@ -71,7 +71,7 @@ static const struct {
 } recorded[] = {
 	{"u32_dst", "deny to 10.1.0.0/16"},
 	{"u32_port", "ports, types or flags need match u16 0 0x1fff at 6: in later fragments they "
-                     "are data"},
+		     "are data"},
 	{"u32_port_whole", "deny udp family ipv4 to_port 53"},
 	{"u32_tcp_syn", "permit tcp family ipv4 tcp_flags syn,!ack fragment none"},
 	{"u32_nexthdr", "key for byte 2 of the packet"},
@@ -96,7 +96,7 @@ static const struct {
 	{"flower_flags", "deny tcp family ipv4 tcp_flags syn,!ack fragment none"},
 	{"flower_icmp", "deny icmp family ipv4 icmp_type 8 icmp_code 0 fragment none"},
 	{"flower_icmp0", "deny icmp family ipv4 icmp_type 0 fragment none; deny icmp family ipv4 "
-                         "fragment any"},
+			 "fragment any"},
 	{"flower_icmp6", "deny icmp6 family ipv6 icmp_type 128 fragment none"},
 	{"flower_frag", "deny family ipv4 fragment any"},
 	{"flower_nofrag", "deny family ipv4 fragment none"},
