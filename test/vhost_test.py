@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import struct
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,9 @@ from dl3.lab.forwarder import Forwarder
 from dl3.model.fault import Fault
 
 FRAMES = 500
+# Messages of vhost-user: request, flags (version 1), bytes, payload.
+SET_OWNER = struct.pack("=III", 3, 1, 0)
+SET_FEATURES = struct.pack("=IIIQ", 2, 1, 8, 1 << 32)
 MODES = pytest.mark.parametrize("mode", ["client", "server"])
 NOT_OFFERED = {"checksum", "tso4", "tso6", "ufo"}
 LOST_WITH_A_PEER = {"port_down", "tx_refused"}
@@ -209,6 +213,24 @@ def a_peer_that_sets_up_no_queue_is_named(bed: VhostBed) -> None:
         assert port.vhost.state == "starting"
         assert port.vhost.remark
         assert port.vhost.remark in _shown(bed, "new")
+        _check_forwards(bed)
+
+
+def a_peer_that_shares_no_memory_is_named(bed: VhostBed) -> None:
+    """As QEMU without share=on does: it negotiates and then gives up."""
+    path = bed.folder / "private.sock"
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as private:
+        private.bind(str(path))
+        private.listen()
+        bed.dl3d.call("ports.add", name="new", vhost={"socket": str(path)})
+        peer, _ = private.accept()
+        with peer:
+            peer.sendall(SET_OWNER + SET_FEATURES)
+            words = "port new: guest memory is not shared; give QEMU's memory backend share=on"
+            wait_until(lambda: words in bed.dl3d.stderr, "it was named")
+            vhost = bed.port("new").vhost
+            assert vhost
+            assert (vhost.state, vhost.features) == ("starting", ("virtio1",))
         _check_forwards(bed)
 
 
