@@ -25,7 +25,7 @@ struct plan_device {
 	                   // (it hashes)
 	bool hashes;       // it or its peer distributes frames over its receive queues
 	bool rx_power_of_two; // the driver supports no other number of receive queues
-	bool is_steered; // its peer may disable transmit queues: workers then share the others
+	bool is_steered;      // its peer may disable transmit queues: workers then share the others
 	bool tx_like_rx; // needs as many transmit queues as receive queues, otherwise frames are
 	                 // lost
 };

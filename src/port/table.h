@@ -51,7 +51,7 @@ struct port_device {
 	struct device_errors errors; // counted before the device vanished
 	unsigned n_losses, n_resets, n_own_macs;
 	struct port_tx_lock *locks; // one per transmit queue; NULL: each worker has its own queue
-	struct vhost *vhost; // net_vhost only, while the device is open; otherwise NULL
+	struct vhost *vhost;        // net_vhost only, while the device is open; otherwise NULL
 };
 
 // What a worker's thread runs.
@@ -155,8 +155,8 @@ void workers_fill(struct port_table *ports);
 void workers_add(struct port_table *ports, unsigned port);
 // Frees the places of its queues, after a grace period since they were closed.
 void workers_remove(struct port_table *ports, unsigned port);
-// vhost_steer.call with the port_table: sends on transmit queues that the port's peer receives from.
-// Thread of DPDK's vhost-user library.
+// vhost_steer.call with the port_table: sends on transmit queues that the port's peer receives
+// from. Thread of DPDK's vhost-user library.
 void workers_steer(void *ports, unsigned port, uint64_t live);
 // Closes the queues of a port.
 void workers_close(struct port_table *ports, unsigned port);
