@@ -137,7 +137,8 @@ bool own_has(const struct config *config, const struct wire_addr *addr);
 
 // Reads one member of the list `ports` into config->ports.ports[i].
 int port_read(struct reader *reader, const struct node *node, unsigned i);
-// The key `vhost` of a port, read into its device without a name; then the whole map gives the name.
+// The key `vhost` of a port, read into its device without a name; then the whole map gives the
+// name.
 extern const struct key_table vhost_keys;
 int vhost_read_keys(struct reader *reader, const struct node *node, void *base);
 int vhost_finish(struct reader *reader, const struct node *node, struct port_settings *port);
