@@ -161,6 +161,7 @@ def promtool_has_nothing_against_what_they_say(bed: Bed) -> None:
 
 
 def a_restart_is_seen_and_a_dead_dl3d_is_down(bed: Bed) -> None:
+    """Takes more than 5 s: Prometheus looks every 2 s, and several times."""
     bed.run()
     start, received = "dl3d_start_time_seconds", 'dl3d_port_rx_packets_total{port="left"}'
     before = bed.prometheus.value(start)
@@ -186,6 +187,7 @@ def a_restart_is_seen_and_a_dead_dl3d_is_down(bed: Bed) -> None:
 
 
 def the_number_of_series_does_not_grow_with_the_tables(bed: Bed, is_long: bool) -> None:
+    """Takes more than 5 s: as long as Linux and dl3d need for so many routes."""
     bed.run()
     bed.prometheus.wait_for('dl3gen_stream_received_packets_total{stream="east"}', FRAMES)
     routes, most = 'dl3d_routes{family="ipv4"}', f"max_over_time({SAMPLES}[10m])"

@@ -13,7 +13,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dl3.control.client import DL3D, DL3GEN, Program
-from dl3.metrics.fake import Fake, of_dl3d, of_dl3gen, running
+from dl3.metrics.fake import Fake, of_dl3d, of_dl3gen, port, running, worker
 from dl3.metrics.target import LOOKS, Target, Targets
 from dl3.metrics.words import metrics, names, rows
 
@@ -112,6 +112,20 @@ def the_number_of_series_does_not_depend_on_the_tables(dl3d: tuple[Path, Fake]) 
     fake.replies["status"] |= {"routes": {"ip4": 10**6, "ip6": 10**6}, "nexthops": 10**5, "neighbours": 10**5}
     fake.replies["flows"]["ipv4"]["flows"] = 10**8
     assert set(_read(_target(path))) == before
+
+
+def the_number_of_series_is_linear_in_ports_workers_and_queues(dl3d: tuple[Path, Fake]) -> None:
+    path, fake = dl3d
+
+    def count(n_ports: int, n_workers: int, n_queues: int) -> int:
+        fake.replies["ports"]["ports"] = [port(f"p{i}") for i in range(n_ports)]
+        queues = [{"port": f"p{i}", "queue": 0, "rx_packets": 0} for i in range(n_queues)]
+        fake.replies["workers"]["workers"] = [worker(i) | {"queues": queues} for i in range(n_workers)]
+        return len(_read(_target(path)))
+
+    none = count(0, 0, 0)
+    of_port, of_worker = count(1, 0, 0) - none, count(0, 1, 0) - none
+    assert count(3, 4, 5) == none + 3 * of_port + 4 * of_worker + 4 * 5
 
 
 def asks_again_until_nothing_is_in_flight(dl3d: tuple[Path, Fake]) -> None:
@@ -221,8 +235,8 @@ def garbage_is_one_sentence(dl3d: tuple[Path, Fake], capsys: pytest.CaptureFixtu
 
 def every_metric_has_samples_from_the_fakes(dl3d: tuple[Path, Fake], tmp_path: Path) -> None:
     path, fake = dl3d
-    for port in fake.replies["ports"]["ports"]:
-        port |= {"rx_no_mbuf": 0, "rx_errors": 0, "tx_errors": 0, "speed_mbps": 10_000}
+    for one in fake.replies["ports"]["ports"]:
+        one |= {"rx_no_mbuf": 0, "rx_errors": 0, "tx_errors": 0, "speed_mbps": 10_000}
     with running(tmp_path / "gen.sock", Fake(json.loads(json.dumps(of_dl3gen())))):
         text = generate_latest(
             Targets([Target(DL3D, path, LONG_S), Target(DL3GEN, tmp_path / "gen.sock", LONG_S)])
