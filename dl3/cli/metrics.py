@@ -1,13 +1,16 @@
 """The command 'dl3 metrics'."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from prometheus_client.exposition import generate_latest
 
-from dl3.cli.printing import print_json
 from dl3.control.client import DL3D, DL3GEN
+from dl3.metrics.dashboard import dashboard as dashboard_of_all
+from dl3.metrics.rules import rules as rules_of_all
 from dl3.metrics.server import DEFAULT_ADDRESS, opened, serve
 from dl3.metrics.target import Target, Targets
 from dl3.model.fault import UsageFault
@@ -25,6 +28,13 @@ def targets_of(sockets: Sequence[Path], generators: Sequence[Path], timeout_s: f
             f"{len(given)} sockets are too many: at most {MOST_SOCKETS}; start 'dl3 metrics' more than once"
         )
     return Targets([Target(program, path, timeout_s) for program, path in given or [(DL3D, DL3D.socket)]])
+
+
+def printed(targets: Targets, is_dashboard: bool, is_rules: bool) -> str:
+    """What to print instead of serving."""
+    if is_dashboard:
+        return json.dumps(dashboard_of_all(), indent=2) + "\n"
+    return rules_of_all() if is_rules else generate_latest(targets).decode()
 
 
 def metrics(
@@ -55,17 +65,7 @@ def metrics(
     if once + dashboard + rules > 1:
         raise UsageFault("--once, --dashboard and --rules each print something else: use one of them")
     targets = targets_of(socket or (), generator or (), timeout)
-    if dashboard:
-        from dl3.metrics.dashboard import dashboard as made
-
-        print_json(made())
-    elif rules:
-        from dl3.metrics.rules import rules as written
-
-        typer.echo(written(), nl=False)
-    elif once:
-        from prometheus_client.exposition import generate_latest
-
-        typer.echo(generate_latest(targets).decode(), nl=False)
+    if once or dashboard or rules:
+        typer.echo(printed(targets, dashboard, rules), nl=False)
     else:
         serve(opened(listen, targets))
