@@ -164,6 +164,7 @@ static int act(const struct config_options *options, struct api_ctx *h, struct e
 int main(int argc, char **argv)
 {
 	struct api_ctx ctx = {.started_ns = clock_now_ns(),
+		.started_ms = clock_wall_ms(),
 		.born = clock_pair_take(rte_rdtsc),
 		.silent_worker = -1};
 	struct config_options options = {.program = "dl3d"};

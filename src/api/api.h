@@ -53,6 +53,7 @@ struct api_ctx {
 	uint64_t acls_refreshed_ns;
 	bool acls_are_stale; // an interface is gone, and its name is still bound
 	uint64_t started_ns, polled_ns;
+	uint64_t started_ms;    // since 1970, the same moment
 	uint64_t ready_ns;      // when the tables were complete for the first time; 0: not yet
 	struct clock_pair born; // approximate start time
 	int silent_worker;      // already logged; -1: none
