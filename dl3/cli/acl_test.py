@@ -17,7 +17,7 @@ RULES: list[dict[str, Any]] = [
     {"name": None, "rule": "permit udp", **COUNT},
     {"name": "no-telnet", "rule": "deny tcp to_port 23", **COUNT},
 ]
-LIST: dict[str, Any] = {"name": "a", "n_rules": 2, "build_s": 0.5, "default": "deny", "rest": COUNT, "next": None}
+LIST: dict[str, Any] = {"name": "a", "source": "acl", "n_rules": 2, "build_s": 0.5, "default": "deny", "rest": COUNT, "next": None}
 USE = {"interface": "east", "direction": "in", "list": "a", "exists": False}
 PACKET = ("10.0.0.1", "10.1.0.1", "tcp", "40000", "23")
 
