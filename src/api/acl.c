@@ -38,7 +38,7 @@ int api_open_acls(struct api_ctx *ctx, struct error *error)
 	if (!err)
 		err = acl_apply(ctx->acls, config_acl(ctx->config), error);
 	if (!err && ctx->taps)
-		err = filters_open(ctx, error);
+		err = acls_open_filters(ctx, error);
 	if (err)
 		api_close_acls(ctx);
 	return err;
@@ -46,7 +46,7 @@ int api_open_acls(struct api_ctx *ctx, struct error *error)
 
 void api_close_acls(struct api_ctx *ctx)
 {
-	filters_close(ctx);
+	acls_close_filters(ctx);
 	acl_close(ctx->acls);
 	ctx->acls = NULL;
 }

@@ -149,7 +149,7 @@ static const char *find_use(const struct acl_set *set, const struct description 
 static const struct acl_source *find_list(const struct api_ctx *ctx, const struct description *d,
 	struct error *error)
 {
-	const struct acl_set *sets[] = {acl_current(ctx->acls), filters_current(ctx)};
+	const struct acl_set *sets[] = {acl_current(ctx->acls), acls_filters(ctx)};
 	const struct acl_source *found = NULL;
 
 	for (unsigned i = 0; i < ARRAY_LEN(sets) && !found; i++)
@@ -157,7 +157,7 @@ static const struct acl_source *find_list(const struct api_ctx *ctx, const struc
 	if (!found)
 		error_set(error, -ENOENT,
 			"no such list: expected \"list\", or \"interface\" and \"direction\" (in "
-		        "or "
+			"or "
 			"out) with a list; 'dl3 acl show' lists them");
 	return found;
 }

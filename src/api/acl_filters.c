@@ -13,7 +13,7 @@ static const char *iface_name(void *ctx_, unsigned iface)
 	                                                  : NULL;
 }
 
-int filters_open(struct api_ctx *ctx, struct error *error)
+int acls_open_filters(struct api_ctx *ctx, struct error *error)
 {
 	const struct acl_settings settings = {
 		.n_workers = port_n_workers(ctx->ports),
@@ -27,19 +27,19 @@ int filters_open(struct api_ctx *ctx, struct error *error)
 	return acl_open(&ctx->filters, &settings, error);
 }
 
-void filters_close(struct api_ctx *ctx)
+void acls_close_filters(struct api_ctx *ctx)
 {
 	acl_close(ctx->filters);
 	ctx->filters = NULL;
 }
 
-void filters_iface_named(struct api_ctx *ctx, uint16_t iface, const char *name)
+void acls_filters_named(struct api_ctx *ctx, uint16_t iface, const char *name)
 {
 	if (ctx->filters)
 		acl_bind(ctx->filters, iface, name);
 }
 
-int filters_change(void *ctx_, const struct acl_set *change, struct error *error)
+int acls_change_filters(void *ctx_, const struct acl_set *change, struct error *error)
 {
 	struct api_ctx *ctx = ctx_;
 	struct acl_set next;
@@ -52,7 +52,7 @@ int filters_change(void *ctx_, const struct acl_set *change, struct error *error
 	return err;
 }
 
-const struct acl_set *filters_current(const struct api_ctx *ctx)
+const struct acl_set *acls_filters(const struct api_ctx *ctx)
 {
 	static const struct acl_set none;
 
@@ -70,7 +70,7 @@ static bool has_list(const struct acl_set *set, const char *name)
 const struct acl_table *acls_table_of(const struct api_ctx *ctx, const char *list)
 {
 	const bool is_tc =
-		!has_list(acl_current(ctx->acls), list) && has_list(filters_current(ctx), list);
+		!has_list(acl_current(ctx->acls), list) && has_list(acls_filters(ctx), list);
 
 	return is_tc ? ctx->filters : ctx->acls;
 }

@@ -33,8 +33,8 @@ struct fake_linux {
 	unsigned n_dumps_requested;
 	int dumps_filters; // of this interface; 0: of none
 	uint8_t dumps_side;
-	bool refuses_filters;                // workers get no list
-	unsigned n_given;                    // changes of lists so far
+	bool refuses_filters;                 // workers get no list
+	unsigned n_given;                     // changes of lists so far
 	char given[FAKE_LISTS][ACL_NAME_MAX]; // lists that workers have
 	size_t given_rules[FAKE_LISTS];
 	unsigned given_effects[FAKE_LISTS]; // of their rules: an octal digit each, in their order

@@ -109,6 +109,8 @@ static void put(struct ifaces *ifaces, struct filter_side *side, const struct ev
 {
 	const uint32_t i = find(side, what);
 
+	if (what->what == FILTER_TABLE && !what->handle)
+		return; // a priority, which is no filter
 	if (!is_at(side, i, what)) {
 		add_at(ifaces, side, i, what);
 		note_change(ifaces, side);
@@ -217,6 +219,8 @@ void filters_follow(struct ifaces *ifaces, struct interface *one)
 		const bool was_active = side->is_active;
 
 		side->is_active = one->holders & side_of(way);
+		if (side->has_list && strcmp(side->named, one->iface.name) != 0)
+			ifaces->filters.is_changed = true;
 		if (side->is_active && !was_active) {
 			doubt(ifaces, side);
 		} else if (!side->is_active && was_active) {

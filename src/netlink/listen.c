@@ -190,7 +190,7 @@ void listen_lost(struct listen *listen, enum event_kind kind)
 
 bool listen_dump_filters(struct listen *listen, int ifindex, uint8_t side)
 {
-	if (listen->stage != STAGE_FOLLOWING)
+	if (listen->stage != STAGE_FOLLOWING || listen->wants_dump)
 		return false;
 	listen->filters_ifindex = ifindex;
 	listen->filters_parent =
