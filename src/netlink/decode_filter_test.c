@@ -69,7 +69,74 @@ static const char *print(const struct event_filter *filter, char *text, size_t r
 static const struct {
 	const char *name, *says;
 } recorded[] = {
-	{"u32_dst", "deny from any to 10.1.0.0/16"},
+	{"u32_dst", "deny to 10.1.0.0/16"},
+	{"u32_port", "ports, types or flags need match u16 0 0x1fff at 6: in later fragments they "
+                     "are data"},
+	{"u32_port_whole", "deny udp family ipv4 to_port 53"},
+	{"u32_tcp_syn", "permit tcp family ipv4 tcp_flags syn,!ack fragment none"},
+	{"u32_nexthdr", "key for byte 2 of the packet"},
+	{"u32_ip6", "deny to 2001:db8:1::/48 dscp 46"},
+	{"u32_ip6_proto", "key protocol of IPv6, which headers may precede"},
+	{"u32_all", "deny"},
+	{"u32_classid", "permit from 192.0.2.7/32"},
+	{"u32_continue", "nothing"},
+	{"u32_police", "action police"},
+	{"u32_mask", "key dst with a mask that is no prefix"},
+	{"u32_tos", "permit family ipv4 dscp 46"},
+	{"flower_dst", "deny to 10.1.0.0/16"},
+	{"flower_any", "deny family ipv4"},
+	{"flower_all", "permit"},
+	{"flower_port", "deny tcp family ipv4 to_port 80 fragment none"},
+	{"flower_port_mask", "deny udp family ipv4 from_port 1024-2047 fragment none"},
+	{"flower_range", "deny udp family ipv4 to_port 1000-2000 fragment none"},
+	{"flower_range_both",
+		"deny tcp family ipv6 from_port 1-99 to_port 5000-5010 fragment none"},
+	{"flower_sctp", "permit sctp family ipv4 to_port 9 fragment none"},
+	{"flower_ip6", "permit from 2001:db8::/32 to 2001:db8:1::9/128"},
+	{"flower_flags", "deny tcp family ipv4 tcp_flags syn,!ack fragment none"},
+	{"flower_icmp", "deny icmp family ipv4 icmp_type 8 icmp_code 0 fragment none"},
+	{"flower_icmp0", "deny icmp family ipv4 icmp_type 0 fragment none; deny icmp family ipv4 "
+                         "fragment any"},
+	{"flower_icmp6", "deny icmp6 family ipv6 icmp_type 128 fragment none"},
+	{"flower_frag", "deny family ipv4 fragment any"},
+	{"flower_nofrag", "deny family ipv4 fragment none"},
+	{"flower_first", "deny family ipv4 fragment first"},
+	{"flower_nofirst", "deny family ipv4 fragment later"},
+	{"flower_tos", "deny family ipv4 dscp 46"},
+	{"flower_ttl", "key ip_ttl"},
+	{"flower_mac", "key dst_mac"},
+	{"flower_vlan", "protocol 802.1Q or 802.1ad"},
+	{"flower_arp", "nothing"},
+	{"flower_skip_hw", "deny to 10.1.0.0/16"},
+	{"flower_indev", "key indev"},
+	{"flower_enc", "key enc_key_id"},
+	{"flower_chain", "chain other than 0"},
+	{"flower_goto", "action gact goto chain"},
+	{"flower_continue", "action gact continue"},
+	{"flower_classid", "permit to 10.1.0.0/16"},
+	{"flower_random", "action gact random"},
+	{"matchall_drop", "deny family ipv4"},
+	{"matchall_all", "deny"},
+	{"matchall_pass", "permit family ipv6"},
+	{"matchall_police", "action police"},
+	{"matchall_mirred", "action mirred"},
+	{"matchall_trap", "action gact trap"},
+	{"matchall_reclassify", "action gact reclassify"},
+	{"pedit_ip", "permit family ipv4 mark 46"},
+	{"pedit_ip_pass", "permit family ipv4 mark 46"},
+	{"pedit_ip_drop", "deny family ipv4"},
+	{"pedit_default", "action pedit without csum ip, so that the checksum is wrong"},
+	{"pedit_legacy", "permit to 10.1.0.0/16 mark 10"},
+	{"pedit_nocsum", "action pedit without csum ip, so that the checksum is wrong"},
+	{"pedit_ecn", "action pedit of more or less than the DSCP (retain 0xfc) of one protocol"},
+	{"pedit_tos", "permit family ipv4 mark 46"},
+	{"pedit_ip6", "permit family ipv6 mark 46"},
+	{"pedit_ip6_tc", "permit from 2001:db8::/32 mark 10"},
+	{"pedit_ttl", "action pedit of more or less than the DSCP (retain 0xfc) of one protocol"},
+	{"pedit_offset", "permit family ipv4 mark 46"},
+	{"pedit_csum_tcp", "action csum of more than ip"},
+	{"skbedit", "action skbedit"},
+	{"bpf_none", "kind basic"},
 };
 
 static void reads_what_debian_reports(void **state)
@@ -102,7 +169,9 @@ static void tells_which_filter_it_is(void **state)
 	assert_int_equal(event.filter.chain, 0);
 	assert_int_equal(event.filter.handle, 0x80000800);
 	assert_string_equal(event.filter.kind, "u32");
-	assert_string_equal(print(&event.filter, text, sizeof(text)), "permit to 10.0.0.0/8");
+	assert_string_equal(print(&event.filter, text, sizeof(text)), "deny to 10.0.0.0/8");
+	assert_int_equal(decoded("matchall_pass").filter.side, EVENT_EGRESS);
+	assert_int_equal(decoded("flower_chain").filter.chain, 3);
 	event = decoded("deleted");
 	assert_true(event.is_delete);
 	assert_int_equal(event.filter.handle, 0x80000800);
@@ -129,6 +198,14 @@ static void a_block_has_no_interface(void **state)
 	assert_int_equal(event.filter.ifindex, FILTER_BLOCK);
 	assert_int_equal(event.filter.what, FILTER_UNKNOWN);
 	assert_string_equal(event.filter.reason, "shared block");
+}
+
+// Filters refer to actions by number: a change of one is a change of all its filters.
+static void tells_that_actions_were_changed(void **state)
+{
+	assert_int_equal(decoded("action_added").kind, EVENT_ACTION);
+	assert_int_equal(decoded("action_changed").kind, EVENT_ACTION);
+	assert_true(decoded("action_deleted").is_delete);
 }
 
 static void filters_of_other_qdiscs_are_ignored(void **state)
@@ -652,7 +729,8 @@ static void rules_of_flower_match_what_its_keys_match(void **state)
 // Bytes changed at random give a filter that is whole, or none.
 static void changed_bytes_give_whole_filters_or_none(void **state)
 {
-	static const char *const names[] = {"notified", "table", "shared_block"};
+	static const char *const names[] = {"pedit_ip_pass", "flower_range", "u32_port_whole",
+		"flower_random", "shared_block"};
 	unsigned n_read = 0;
 
 	for (unsigned i = 0; i < 200000; i++) {
@@ -661,7 +739,7 @@ static void changed_bytes_give_whole_filters_or_none(void **state)
 		struct error error;
 
 		if (i % 10000 == 0)
-			load(&message, names[i / 10000 % 3]);
+			load(&message, names[i / 10000 % 5]);
 		struct message changed = message;
 		for (unsigned k = random() % 4; k > 0; k--)
 			changed.bytes[NLMSG_HDRLEN + random() % (changed.n - NLMSG_HDRLEN)] =
@@ -684,6 +762,7 @@ int main(void)
 		cmocka_unit_test(tells_which_filter_it_is),
 		cmocka_unit_test(a_priority_and_a_hash_table_are_no_filters),
 		cmocka_unit_test(a_block_has_no_interface),
+		cmocka_unit_test(tells_that_actions_were_changed),
 		cmocka_unit_test(filters_of_other_qdiscs_are_ignored),
 		cmocka_unit_test(a_filter_cut_anywhere_is_malformed),
 		cmocka_unit_test(reads_keys_of_flower_that_tc_does_not_write),

@@ -188,8 +188,8 @@ static void read_transport4(const struct u32_bytes *all, struct event_filter *ou
 	if (!asks)
 		return;
 	if (has_later(rule)) {
-		filter_refuse(out, "key for ports, types or flags, which in a later fragment are "
-				   "data (missing: match u16 0 0x1fff at 6)");
+		filter_refuse(out, "ports, types or flags need match u16 0 0x1fff at 6: in later "
+				   "fragments they are data");
 		return;
 	}
 	if (proto == WIRE_PROTO_ICMP4 && !asks_bytes(all, IP4_BYTES + 2, 18, out)) {

@@ -10,16 +10,17 @@
 enum {
 	FILTER_KIND_MAX = 16,
 	FILTER_REASON_MAX = 96,
-	FILTER_MAX_RULES = 2, // e.g. one with ports, and one for fragments, whose ports read as 0
-	FILTER_BLOCK =
-		-1, // instead of ifindex: several interfaces share it (TCM_IFINDEX_MAGIC_BLOCK)
+	// One with ports, and one for fragments, whose ports read as 0.
+	FILTER_MAX_RULES = 2,
+	FILTER_BLOCK = -1, // TCM_IFINDEX_MAGIC_BLOCK: several interfaces share it
 };
 
 enum filter_what {
 	FILTER_UNKNOWN, // not understood: `reason`
-	FILTER_RULES,   // does exactly what `rule` says, in this place, to packets that workers
-	                // forward
-	FILTER_TABLE,   // no filter: the priority itself (handle 0), or a hash table of u32
+	// Does exactly what `rule` says, in this place, to packets that workers forward and for
+	// which acl_is_alike() holds. Linux has to judge the others.
+	FILTER_RULES,
+	FILTER_TABLE, // no filter: the priority itself (handle 0), or a hash table of u32
 };
 
 // Filters of an interface and a side are tried by ascending priority. The first one whose rule
@@ -45,8 +46,7 @@ struct event_filter {
 	uint32_t chain, handle;
 	char kind[FILTER_KIND_MAX]; // "flower", "u32", "matchall"...
 	uint8_t what;               // enum filter_what
-	// Why it is not understood, for people, as in "key enc_key_id", "action police", "kind
-	// bpf".
+	// Why it is not understood: "key enc_key_id", "action police", "kind bpf".
 	char reason[FILTER_REASON_MAX];
 	// One after the other; 0: it concerns no packet that workers forward, as one about ARP, or
 	// does nothing. Effects are ACL_PERMIT and ACL_DENY, with a mark or ACL_KEEP_DSCP; names
