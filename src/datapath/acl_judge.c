@@ -26,6 +26,12 @@ static size_t packet_bytes(const struct burst *b, uint16_t i)
 	return MIN_OF(says, (size_t)burst_contiguous_bytes(b, i) - WIRE_ETHER_BYTES);
 }
 
+// Whether Linux's filters would find the same in a packet as its key says.
+static bool is_alike(const struct burst *b, uint16_t i)
+{
+	return acl_is_alike(b->frame[i] + WIRE_ETHER_BYTES, packet_bytes(b, i), b->is_ip6);
+}
+
 static bool read_key(const struct burst *b, uint16_t i, struct acl_key *key)
 {
 	const uint8_t *packet = b->frame[i] + WIRE_ETHER_BYTES;
@@ -51,7 +57,7 @@ static void read_keys(const struct acl_law *law, const struct burst *b, const st
 
 		if (local && !list->has_local)
 			continue;
-		if (unlikely(!read_key(b, i, key))) {
+		if (unlikely(!read_key(b, i, key) || (law->is_tc && !is_alike(b, i)))) {
 			verdicts->stopped |= 1ull << i;
 			verdicts->verdict[i] = law->is_tc ? VERDICT_LINUX : VERDICT_ACL_UNPARSABLE;
 			continue;

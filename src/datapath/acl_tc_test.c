@@ -238,6 +238,14 @@ static void what_cannot_be_parsed_is_left_to_linux(void **state)
 		frame.at[17] = 23;
 		frame_mend(&frame);
 		run_one(&frame, HANDED | VERDICT_LINUX);
+		frame = frame_on(PLAIN_IN, "2001:db8:1::3");
+		memmove(frame.at + 62, frame.at + 54, frame.n - 54);
+		memcpy(frame.at + 54, (uint8_t[]){17, 0, 1, 4, 0, 0, 0, 0}, 8);
+		frame.at[20] = 60; // destination options, behind which tc does not look
+		frame.at[19] += 8;
+		frame.n += 8;
+		reset(fake_variants[1]);
+		run_one(&frame, HANDED | VERDICT_LINUX);
 	}
 }
 
