@@ -218,14 +218,14 @@ def _strange(wired: WiredForwarder) -> list[dict[str, Any]]:
     return [row for row in _named(wired) if row["where"] == "dev left ingress"]
 
 
-STRANGE = "filter add dev left ingress pref 7 protocol ip u32 match u8 64 0xff at 8 flowid 1:1".split()  # the TTL
+BY_TTL = "pref 7 protocol ip u32 match u8 64 0xff at 8 flowid 1:1"
 
 
 def a_filter_that_is_not_understood_is_named_and_linux_judges(wired: WiredForwarder) -> None:
     _tc(wired, *Filter(5, 17, "10.9.0.0", 16, None).words("left", "ingress"))
     _settle(wired, ingress=1)
-    _tc(wired, *STRANGE)
-    wait_until(lambda: _strange(wired) and not _lists(wired), "it is named, and workers have no list")
+    _tc(wired, "filter", "add", "dev", "left", "ingress", *BY_TTL.split())
+    wait_until(lambda: bool(_strange(wired)) and not _lists(wired), "it is named, and workers have no list")
     (row,) = _strange(wired)
     assert row["what"].startswith("filter u32 pref 7 handle 0x80")
     assert row["effect"].endswith(": all its frames, and all packets routed via it, are punted to Linux")
