@@ -266,6 +266,7 @@ static enum decode_result filter_read(const struct nlmsghdr *message, struct eve
 	out->what = filter_is_refused(out) ? FILTER_UNKNOWN : FILTER_RULES;
 	if (out->what == FILTER_UNKNOWN)
 		out->n_rules = 0;
+	memset(out->rule + out->n_rules, 0, (FILTER_MAX_RULES - out->n_rules) * sizeof(*out->rule));
 	return DECODE_EVENT;
 }
 const struct reader read_filter = {sizeof(struct tcmsg), EVENT_FILTER, sizeof(struct event_filter),

@@ -71,7 +71,7 @@ static const struct {
 } recorded[] = {
 	{"u32_dst", "deny to 10.1.0.0/16"},
 	{"u32_port", "ports, types or flags need match u16 0 0x1fff at 6: in later fragments they "
-                     "are data"},
+		     "are data"},
 	{"u32_port_whole", "deny udp family ipv4 to_port 53"},
 	{"u32_tcp_syn", "permit tcp family ipv4 tcp_flags syn,!ack fragment none"},
 	{"u32_nexthdr", "key for byte 2 of the packet"},
@@ -96,7 +96,7 @@ static const struct {
 	{"flower_flags", "deny tcp family ipv4 tcp_flags syn,!ack fragment none"},
 	{"flower_icmp", "deny icmp family ipv4 icmp_type 8 icmp_code 0 fragment none"},
 	{"flower_icmp0", "deny icmp family ipv4 icmp_type 0 fragment none; deny icmp family ipv4 "
-                         "fragment any"},
+			 "fragment any"},
 	{"flower_icmp6", "deny icmp6 family ipv6 icmp_type 128 fragment none"},
 	{"flower_frag", "deny family ipv4 fragment any"},
 	{"flower_nofrag", "deny family ipv4 fragment none"},
@@ -726,6 +726,100 @@ static void rules_of_flower_match_what_its_keys_match(void **state)
 	assert_true(n_matched > 1000 && n_split > 100);
 }
 
+// What Debian's kernel 6.1 found in a veth pair: its filters, whose verdict was `continue` so that
+// each one saw each packet and is `drop` here, and the packets that each one matched. Numbers are
+// little-endian: the number of frames (16 bits), their lengths (16) and bytes; and to the end of
+// the file, the length of a filter (16), the filter, and a bit for each frame that it matched (64).
+enum { MAX_FRAMES = 64, FRAME_ROOM = 128 };
+
+struct judged {
+	FILE *file;
+	unsigned n_frames;
+	size_t bytes[MAX_FRAMES];
+	uint8_t frame[MAX_FRAMES][FRAME_ROOM];
+};
+
+static uint16_t read16(FILE *file)
+{
+	uint8_t bytes[2];
+
+	return fread(bytes, 1, 2, file) == 2 ? bytes[0] | bytes[1] << 8 : 0;
+}
+
+static void open_judged(struct judged *judged)
+{
+	judged->file = fopen(NETLINK_CORPUS "_judged/debian-6.1", "r");
+	assert_non_null(judged->file);
+	judged->n_frames = read16(judged->file);
+	assert_in_range(judged->n_frames, 1, MAX_FRAMES);
+	for (unsigned i = 0; i < judged->n_frames; i++) {
+		judged->bytes[i] = read16(judged->file);
+		assert_in_range(judged->bytes[i], 1, FRAME_ROOM);
+		assert_int_equal(fread(judged->frame[i], 1, judged->bytes[i], judged->file),
+			judged->bytes[i]);
+	}
+}
+
+// False: no more.
+static bool next_judged(struct judged *judged, struct message *filter, uint64_t *matched)
+{
+	filter->n = read16(judged->file);
+	if (!filter->n)
+		return false;
+	assert_in_range(filter->n, 1, MESSAGE_MAX);
+	assert_int_equal(fread(filter->bytes, 1, filter->n, judged->file), filter->n);
+	assert_int_equal(fread(matched, 1, sizeof(*matched), judged->file), sizeof(*matched));
+	return true;
+}
+
+// The frames that rules match; `judgeable` becomes those that lists can judge.
+static uint64_t matches_of(const struct event_filter *filter, const struct judged *judged,
+	uint64_t *judgeable)
+{
+	uint64_t found = 0;
+
+	*judgeable = 0;
+	for (unsigned i = 0; i < judged->n_frames; i++) {
+		struct acl_packet words;
+		struct error error;
+
+		if (acl_packet_read(&words, judged->frame[i], judged->bytes[i], &error))
+			continue; // a second fragment of TCP at offset 8
+		assert_true(acl_is_alike(judged->frame[i] + 14, judged->bytes[i] - 14,
+			words.src.family == 6));
+		*judgeable |= 1ull << i;
+		for (unsigned k = 0; k < filter->n_rules; k++)
+			found |= (uint64_t)!acl_rule_mismatch(&filter->rule[k], &words) << i;
+	}
+	return found;
+}
+
+static void rules_match_what_the_kernel_matched(void **state)
+{
+	static struct judged judged;
+	struct message message;
+	uint64_t matched, judgeable, all = 0;
+	unsigned n_understood = 0;
+	char text[2 * ACL_RULE_TEXT];
+
+	open_judged(&judged);
+	while (next_judged(&judged, &message, &matched)) {
+		const struct event event = decoded_message(&message);
+
+		if (event.filter.what != FILTER_RULES)
+			continue;
+		const uint64_t found = matches_of(&event.filter, &judged, &judgeable);
+
+		n_understood++;
+		all |= found;
+		assert_true(__builtin_popcountll(judgeable) > 50);
+		if (found != (matched & judgeable))
+			fail_msg("%s", print(&event.filter, text, sizeof(text)));
+	}
+	fclose(judged.file);
+	assert_true(n_understood > 70 && __builtin_popcountll(all) > 50);
+}
+
 // Bytes changed at random give a filter that is whole, or none.
 static void changed_bytes_give_whole_filters_or_none(void **state)
 {
@@ -768,6 +862,7 @@ int main(void)
 		cmocka_unit_test(reads_keys_of_flower_that_tc_does_not_write),
 		cmocka_unit_test(rules_of_u32_match_what_its_keys_match),
 		cmocka_unit_test(rules_of_flower_match_what_its_keys_match),
+		cmocka_unit_test(rules_match_what_the_kernel_matched),
 		cmocka_unit_test(changed_bytes_give_whole_filters_or_none),
 	};
 
