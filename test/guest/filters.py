@@ -5,6 +5,7 @@ h0 -- p0 [ router ] p1 -- h1      packets go from h0 to networks behind h1
 
 import contextlib
 import random
+import re
 import socket
 import struct
 from collections.abc import Collection, Iterator, Sequence
@@ -154,6 +155,9 @@ class Filtered:
         self.router.namespace.ip("-6", "route", "add", "2001:db8:9::/48", "via", "2001:db8:1:1::2")
         self.router.settle()
         self.near, self.far = Wire(ends[0]), Wire(ends[1])
+        found = re.search(r"link/ether (\S+)", self.router.namespace.ip("link", "show", port_name(0)))
+        assert found, "the port has a MAC address, which may be that of its device"
+        self.gate = mac(found[1])
 
     def tc(self, lines: Sequence[str]) -> None:
         """Change filters; workers judge by them afterwards if they can."""
@@ -172,7 +176,7 @@ class Filtered:
         self.far.drain()
         found: dict[int, int] = {}
         for frame in frames:
-            self.near.send(frame)
+            self.near.send(self.gate + frame[6:])
             if frame[12:14] == b"\x08\x00" and frame[23] == MARKER:
                 number = int.from_bytes(frame[38:42])
                 wait_until(lambda n=number: n in self._take(found), f"marker {number} arrives")  # type: ignore[misc]
