@@ -11,9 +11,9 @@ static void judge_lists(struct worker *w, struct burst *b)
 		return;
 	if (b->has_one_iif && !acl_view_list(view, ACL_IN, b->iif[0]))
 		return;
-	const struct acl_law law = acl_law_of(w, view, ACL_IN);
+	const struct acl_basis basis = acl_basis_of(w, view, ACL_IN);
 
-	acl_judge(&law, b, burst_all(b), &verdicts);
+	acl_judge(&basis, b, burst_all(b), &verdicts);
 	if (verdicts.stopped)
 		acl_stop(w, b, ACL_IN, &verdicts);
 }

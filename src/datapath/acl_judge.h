@@ -11,7 +11,7 @@ struct acl_verdicts {
 };
 
 // The lists that judge: those of `acl:`, or the tc filters of Linux as lists.
-struct acl_law {
+struct acl_basis {
 	const struct acl_view *view; // not NULL
 	struct acl_count *count;
 	bool is_tc;
@@ -19,15 +19,16 @@ struct acl_law {
 };
 
 // The lists of `acl:`.
-static inline struct acl_law acl_law_of(const struct worker *w, const struct acl_view *view,
+static inline struct acl_basis acl_basis_of(const struct worker *w, const struct acl_view *view,
 	enum acl_direction direction)
 {
-	return (struct acl_law){view, w->acls->count[w->io->id], false, direction};
+	return (struct acl_basis){view, w->acls->count[w->io->id], false, direction};
 }
 
 // Judges those packets of a burst that are in `mask` by the lists of their input interfaces, or of
 // those to which their hops lead; counts them, and sets marks and mirrors of those that may pass.
-void acl_judge(const struct acl_law *law, struct burst *b, uint64_t mask, struct acl_verdicts *out);
+void acl_judge(const struct acl_basis *basis, struct burst *b, uint64_t mask,
+	struct acl_verdicts *out);
 // Drops or punts the packet of a burst of one, whose lookups are done: Linux would get it with this
 // verdict, and forward it, so the lists of both of its interfaces and its flow judge it first.
 void acl_stop_linuxs(struct worker *w, struct burst *one, enum verdict verdict);

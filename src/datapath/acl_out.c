@@ -11,9 +11,9 @@ static void judge_lists(struct worker *w, struct burst *b)
 
 	if (likely(!view || !acl_view_has(view, ACL_OUT)))
 		return;
-	const struct acl_law law = acl_law_of(w, view, ACL_OUT);
+	const struct acl_basis basis = acl_basis_of(w, view, ACL_OUT);
 
-	acl_judge(&law, b, burst_all(b), &verdicts);
+	acl_judge(&basis, b, burst_all(b), &verdicts);
 	if (verdicts.stopped)
 		acl_stop(w, b, ACL_OUT, &verdicts);
 }
