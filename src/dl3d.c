@@ -62,6 +62,7 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 	if (api_open_acls(h, error))
 		goto no_acls;
 	tables.acls = acl_live(h->acls);
+	tables.filters = h->filters ? acl_live(h->filters) : NULL;
 	if (datapath_open(&h->path, h->ports, &tables, h->taps, error))
 		goto no_path;
 	api_swap(h, h->fib);
