@@ -62,6 +62,7 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 	if (api_open_acls(h, error))
 		goto no_acls;
 	tables.acls = acl_live(h->acls);
+	tables.filters = h->filters ? acl_live(h->filters) : NULL;
 	if (datapath_open(&h->path, h->ports, &tables, h->taps, error))
 		goto no_path;
 	api_swap(h, h->fib);
@@ -164,6 +165,7 @@ static int act(const struct config_options *options, struct api_ctx *h, struct e
 int main(int argc, char **argv)
 {
 	struct api_ctx ctx = {.started_ns = clock_now_ns(),
+		.started_ms = clock_wall_ms(),
 		.born = clock_pair_take(rte_rdtsc),
 		.silent_worker = -1};
 	struct config_options options = {.program = "dl3d"};

@@ -80,6 +80,7 @@ static int act(const struct config_options *options, struct error *error)
 {
 	struct gen_ctx ctx = {.settings = &settings,
 		.started_ns = clock_now_ns(),
+		.started_ms = clock_wall_ms(),
 		.born = clock_pair_take(rte_rdtsc)};
 
 	if (config_load_generator(&config, options->file, error))

@@ -58,7 +58,7 @@ PARAMS = [
 ]
 
 
-@pytest.mark.parametrize(("bed", "act"), PARAMS, indirect=["bed"])
+@pytest.mark.parametrize(("bed", "act"), PARAMS, indirect=["bed"], scope="module")
 def forwards_again_after(bed: Bed, act: Callable[[Bed], None]) -> None:
     act(bed)
     assert passes(bed)

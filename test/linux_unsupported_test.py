@@ -76,11 +76,13 @@ THINGS = {
         None,
         "",
     ),
-    "clsact": (
-        "tc qdisc add dev left clsact",
+    "clsact": ("tc qdisc add dev left clsact", "tc qdisc delete dev left clsact", None, ""),
+    "filter": (
+        "tc qdisc add dev left clsact\n"
+        "tc filter add dev left ingress pref 7 protocol ip u32 match u8 64 0xff at 8 flowid 1:1",
         "tc qdisc delete dev left clsact",
-        "tc ingress on an interface",
-        "left",
+        "filter u32 pref 7 handle 0x80000800",
+        "dev left ingress",
     ),
     "shaper": (
         f"tc qdisc add dev left root {SHAPER}",

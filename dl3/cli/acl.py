@@ -67,8 +67,9 @@ def draw_lists(reply: Acls) -> RenderableType:
     """All lists without their rules, and where they are used."""
     if not reply.lists:
         return "There are no access lists."
-    rows = [(one.name, one.n_rules, one.default, one.rest.packets, f"{one.build_s:.3f} s") for one in reply.lists]
-    lists = table("", ("list", ">rules", "default", ">packets by default", ">build time"), rows)
+    heads = ("list", "source", ">rules", "default", ">packets by default", ">build time")
+    columns = [(one.name, one.source, one.n_rules, one.default, one.rest.packets, one.build_s) for one in reply.lists]
+    lists = table("", heads, [(*column, f"{build_s:.3f} s") for *column, build_s in columns])
     uses = [(one.interface, one.direction, one.list, None if one.exists else "no such interface") for one in reply.use]
     return Group(lists, "", table("", ("interface", "direction", "list", "note"), uses) if uses else "No list is used.")
 
@@ -91,6 +92,8 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Access lists and where they are used; or the rules of a list with their counters.
+
+    Lists tc:INTERFACE:in and tc:INTERFACE:out are tc filters of Linux, which only tc changes.
 
     Example: dl3 acl show
 
@@ -242,6 +245,8 @@ def change(client: Client, as_json: bool, done: str, **params: object) -> None:
 def check_unused(client: Client, name: str) -> None:
     """A list can be deleted if it exists and no interface uses it."""
     reply = client.ask(Acls, "acls")
+    if any(one.name == name and one.source == "tc" for one in reply.lists):
+        raise UsageFault(f"list '{name}' is tc filters of Linux: delete them with tc")
     if not any(one.name == name for one in reply.lists):
         raise UsageFault(f"there is no list '{name}': 'dl3 acl show' lists them")
     uses = [f"{use.interface} {use.direction}" for use in reply.use if use.list == name]

@@ -17,7 +17,15 @@ RULES: list[dict[str, Any]] = [
     {"name": None, "rule": "permit udp", **COUNT},
     {"name": "no-telnet", "rule": "deny tcp to_port 23", **COUNT},
 ]
-LIST: dict[str, Any] = {"name": "a", "n_rules": 2, "build_s": 0.5, "default": "deny", "rest": COUNT, "next": None}
+LIST: dict[str, Any] = {
+    "name": "a",
+    "source": "acl",
+    "n_rules": 2,
+    "build_s": 0.5,
+    "default": "deny",
+    "rest": COUNT,
+    "next": None,
+}
 USE = {"interface": "east", "direction": "in", "list": "a", "exists": False}
 PACKET = ("10.0.0.1", "10.1.0.1", "tcp", "40000", "23")
 
@@ -41,10 +49,16 @@ def lists_and_their_uses_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     done, asked = _asked(monkeypatch, {"lists": [{**LIST, "rules": []}], "use": [USE]}, "show")
     assert asked == [("acls", {})]
     rows = [line.split() for line in done.stdout.splitlines()]
-    assert rows[1] == ["a", "2", "deny", "1,234", "0.500", "s"]
+    assert rows[1] == ["a", "acl", "2", "deny", "1,234", "0.500", "s"]
     assert rows[4] == ["east", "in", "a", "no", "such", "interface"]
     done, _ = _asked(monkeypatch, {"lists": [], "use": []}, "show")
     assert done.stdout == "There are no access lists.\n"
+
+
+def filters_of_linux_are_not_deleted_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    reply: Any = {"lists": [{**LIST, "name": "tc:east:in", "source": "tc", "rules": []}], "use": []}
+    done, _ = _asked(monkeypatch, reply, "set", "tc:east:in", "--delete")
+    assert "delete them with tc" in str(done.exception)
 
 
 def rules_of_a_list_are_shown_with_its_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,10 @@ class AclRule(AclCount):
 
 
 class AclList(Reply):
-    """A list with a page of its rules, and the start of the next one."""
+    """A list with a page of its rules, and the start of the next one; source: "acl", or "tc" for Linux's filters."""
 
     name: str
+    source: str
     n_rules: int
     build_s: float
     default: str

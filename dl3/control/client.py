@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +13,7 @@ from dl3.control.replies import Response
 from dl3.model.fault import AbsentFault, Fault, UsageFault
 
 MAX_LINE_BYTES = 64 << 20  # `mirror` takes about 300 bytes for each of up to 65,535 interfaces
+RECEIVE_BYTES = 1 << 16
 METHOD_COMPLAINED = -32000  # invalid parameters, or an error in the file to be read
 Kind = TypeVar("Kind", bound=BaseModel)
 
@@ -47,18 +49,34 @@ def not_there(program: Program, path: Path, error: OSError) -> AbsentFault:
     return AbsentFault(f"{name} cannot be reached at {path}: {error.strerror or error}")
 
 
+def read_line(peer: socket.socket, ends_s: float) -> bytes:
+    """One line, however slowly it comes; TimeoutError once time.monotonic() is `ends_s`."""
+    parts: list[bytes] = []
+    n_bytes = 0
+    while n_bytes <= MAX_LINE_BYTES and not (parts and parts[-1].endswith(b"\n")):
+        left_s = ends_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        peer.settimeout(left_s)
+        parts.append(peer.recv(RECEIVE_BYTES))
+        n_bytes += len(parts[-1])
+        if not parts[-1]:
+            break
+    return b"".join(parts)
+
+
 def exchange(path: Path, line: bytes, timeout_s: float) -> bytes:
     """Send one line, receive one. A refused client may receive an error before its request is sent."""
     with socket.socket(socket.AF_UNIX) as peer:
         peer.settimeout(timeout_s)
+        ends_s = time.monotonic() + timeout_s
         peer.connect(str(path))
         closed: BrokenPipeError | None = None
         try:
             peer.sendall(line)
         except BrokenPipeError as error:
             closed = error
-        with peer.makefile("rb") as stream:
-            response = stream.readline(MAX_LINE_BYTES + 1)
+        response = read_line(peer, ends_s)
     if closed and not response:
         raise closed
     return response

@@ -23,9 +23,10 @@ void account_read(const struct api_ctx *ctx, struct stats_account *account)
 	unsigned n;
 	struct stats_worker *const *workers = datapath_stats(ctx->path, &n);
 
-	stats_sum(account, workers, n);
+	*account = (struct stats_account){0};
 	if (ctx->taps)
 		stats_add_tap(account, tap_stats(ctx->taps));
+	stats_add_workers(account, workers, n);
 }
 
 // Includes packets in the rings towards Linux.

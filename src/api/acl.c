@@ -37,6 +37,8 @@ int api_open_acls(struct api_ctx *ctx, struct error *error)
 
 	if (!err)
 		err = acl_apply(ctx->acls, config_acl(ctx->config), error);
+	if (!err && ctx->taps)
+		err = acls_open_filters(ctx, error);
 	if (err)
 		api_close_acls(ctx);
 	return err;
@@ -44,6 +46,7 @@ int api_open_acls(struct api_ctx *ctx, struct error *error)
 
 void api_close_acls(struct api_ctx *ctx)
 {
+	acls_close_filters(ctx);
 	acl_close(ctx->acls);
 	ctx->acls = NULL;
 }
@@ -99,9 +102,9 @@ void acls_poll(struct api_ctx *ctx)
 	acl_refresh(ctx->acls);
 }
 
-static json_t *rule_json(const struct api_ctx *ctx, const struct acl_source *list, size_t i)
+static json_t *rule_json(const struct acl_table *table, const struct acl_source *list, size_t i)
 {
-	const struct acl_count count = acl_rule_count(ctx->acls, list->name, i + 1);
+	const struct acl_count count = acl_rule_count(table, list->name, i + 1);
 	char text[ACL_RULE_TEXT];
 
 	return json_pack("{s:s?, s:s, s:o, s:o}", "name",
@@ -111,65 +114,81 @@ static json_t *rule_json(const struct api_ctx *ctx, const struct acl_source *lis
 }
 
 // The rules of a page of one list; without a list, none.
-static json_t *list_json(const struct api_ctx *ctx, const struct acl_source *list, size_t from,
-	size_t limit)
+static json_t *list_json(const struct acl_table *table, const char *source,
+	const struct acl_source *list, size_t from, size_t limit)
 {
-	const struct acl_count rest = acl_rule_count(ctx->acls, list->name, 0);
+	const struct acl_count rest = acl_rule_count(table, list->name, 0);
 	const size_t end = MIN_OF(list->n, from + limit);
 	json_t *rules = json_array();
 
 	for (size_t i = from; i < end; i++)
-		json_array_append_new(rules, rule_json(ctx, list, i));
-	return json_pack("{s:s, s:I, s:f, s:s, s:{s:o, s:o}, s:o, s:o}", "name", list->name,
-		"n_rules", (json_int_t)list->n, "build_s", acl_list_seconds(ctx->acls, list->name),
-		"default", list->denies_rest ? "deny" : "permit", "rest", "packets",
-		number_json(rest.packets), "bytes", number_json(rest.bytes), "rules", rules, "next",
+		json_array_append_new(rules, rule_json(table, list, i));
+	return json_pack("{s:s, s:s, s:I, s:f, s:s, s:{s:o, s:o}, s:o, s:o}", "name", list->name,
+		"source", source, "n_rules", (json_int_t)list->n, "build_s",
+		acl_list_seconds(table, list->name), "default",
+		list->denies_rest ? "deny" : "permit", "rest", "packets", number_json(rest.packets),
+		"bytes", number_json(rest.bytes), "rules", rules, "next",
 		end < list->n ? json_integer(end) : json_null());
 }
 
-static json_t *uses_json(const struct api_ctx *ctx)
+static void add_uses(const struct acl_table *table, json_t *uses)
 {
-	const struct acl_set *set = acl_current(ctx->acls);
-	json_t *uses = json_array();
+	const struct acl_set *set = acl_current(table);
 
 	for (size_t i = 0; i < set->n_uses; i++)
 		json_array_append_new(uses,
 			json_pack("{s:s, s:s, s:s, s:b}", "interface", set->use[i].iface,
 				"direction", set->use[i].direction == ACL_IN ? "in" : "out", "list",
-				set->use[i].list, "exists",
-				acl_use_is_bound(ctx->acls, &set->use[i])));
-	return uses;
+				set->use[i].list, "exists", acl_use_is_bound(table, &set->use[i])));
+}
+
+// What the method acls was asked for.
+struct wanted {
+	const char *name; // NULL: all lists, without rules
+	long after, limit;
+	bool is_found;
+	json_t *lists, *uses;
+};
+
+static void add_table(const struct acl_table *table, const char *source, struct wanted *wanted)
+{
+	const struct acl_set *set = acl_current(table);
+
+	for (size_t i = 0; i < set->n_lists; i++) {
+		if (wanted->name && strcmp(set->list[i].name, wanted->name) != 0)
+			continue;
+		if (wanted->name && wanted->is_found)
+			continue;
+		wanted->is_found = true;
+		json_array_append_new(wanted->lists,
+			list_json(table, source, &set->list[i], wanted->after,
+				wanted->name ? wanted->limit : 0));
+	}
+	add_uses(table, wanted->uses);
 }
 
 json_t *method_acls(void *ctx_, const json_t *params, struct error *error)
 {
 	const struct api_ctx *ctx = ctx_;
-	const struct acl_set *set = acl_current(ctx->acls);
-	const char *name = NULL;
-	long after = 0, limit = 1000;
+	struct wanted wanted = {.limit = 1000};
 	const struct rpc_param rows[] = {
-		{"list", RPC_TEXT, false, 0, 0, &name},
-		{"after", RPC_NUMBER, false, 0, ACL_MAX_RULES, &after},
-		{"limit", RPC_NUMBER, false, 1, 1000, &limit},
+		{"list", RPC_TEXT, false, 0, 0, &wanted.name},
+		{"after", RPC_NUMBER, false, 0, ACL_MAX_RULES, &wanted.after},
+		{"limit", RPC_NUMBER, false, 1, 1000, &wanted.limit},
 	};
-	bool found = !name;
 
 	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error))
 		return NULL;
-	json_t *lists = json_array();
-
-	for (size_t i = 0; i < set->n_lists; i++) {
-		const bool is_wanted = name && !strcmp(set->list[i].name, name);
-
-		found |= is_wanted;
-		if (!name || is_wanted)
-			json_array_append_new(lists,
-				list_json(ctx, &set->list[i], after, name ? limit : 0));
-	}
-	if (found)
-		return json_pack("{s:o, s:o}", "lists", lists, "use", uses_json(ctx));
-	json_decref(lists);
-	error_set(error, -ENOENT, "unknown list \"%.60s\"; 'dl3 acl show' lists them", name);
+	wanted.lists = json_array();
+	wanted.uses = json_array();
+	add_table(ctx->acls, "acl", &wanted);
+	if (ctx->filters)
+		add_table(ctx->filters, "tc", &wanted);
+	if (wanted.is_found || !wanted.name)
+		return json_pack("{s:o, s:o}", "lists", wanted.lists, "use", wanted.uses);
+	json_decref(wanted.lists);
+	json_decref(wanted.uses);
+	error_set(error, -ENOENT, "unknown list \"%.60s\"; 'dl3 acl show' lists them", wanted.name);
 	return NULL;
 }
 

@@ -125,25 +125,41 @@ static int read_packet(const struct description *d, struct acl_packet *packet, s
 	return err;
 }
 
-static const struct acl_source *find_list(const struct api_ctx *ctx, const struct description *d,
-	struct error *error)
+static const struct acl_source *find_in(const struct acl_set *set, const char *name)
 {
-	const struct acl_set *set = acl_current(ctx->acls);
-	const enum acl_direction direction =
-		d->direction && !strcmp(d->direction, "out") ? ACL_OUT : ACL_IN;
-	const char *name = d->list;
-
-	for (size_t i = 0; i < set->n_uses && !name; i++)
-		if (d->iface && !strcmp(set->use[i].iface, d->iface) &&
-			set->use[i].direction == direction)
-			name = set->use[i].list;
 	for (size_t i = 0; i < set->n_lists && name; i++)
 		if (!strcmp(set->list[i].name, name))
 			return &set->list[i];
-	error_set(error, -ENOENT,
-		"no such list: expected \"list\", or \"interface\" and \"direction\" (in or out) "
-		"with a list; 'dl3 acl show' lists them");
 	return NULL;
+}
+
+// The list that an interface uses; NULL: none.
+static const char *find_use(const struct acl_set *set, const struct description *d)
+{
+	const enum acl_direction direction =
+		d->direction && !strcmp(d->direction, "out") ? ACL_OUT : ACL_IN;
+
+	for (size_t i = 0; i < set->n_uses && d->iface; i++)
+		if (!strcmp(set->use[i].iface, d->iface) && set->use[i].direction == direction)
+			return set->use[i].list;
+	return NULL;
+}
+
+// That of `acl:` is asked first if an interface has tc filters as well.
+static const struct acl_source *find_list(const struct api_ctx *ctx, const struct description *d,
+	struct error *error)
+{
+	const struct acl_set *sets[] = {acl_current(ctx->acls), acls_filters(ctx)};
+	const struct acl_source *found = NULL;
+
+	for (unsigned i = 0; i < ARRAY_LEN(sets) && !found; i++)
+		found = find_in(sets[i], d->list ? d->list : find_use(sets[i], d));
+	if (!found)
+		error_set(error, -ENOENT,
+			"no such list: expected \"list\", or \"interface\" and \"direction\" (in "
+			"or "
+			"out) with a list; 'dl3 acl show' lists them");
+	return found;
 }
 
 // The first rules before number `end`, from 1, and the first condition that each does not meet.
@@ -175,7 +191,7 @@ json_t *method_acl_check(void *ctx_, const json_t *params, struct error *error)
 
 	if (!list || read_packet(&d, &packet, error))
 		return NULL;
-	const int number = acl_find(ctx->acls, list->name, &packet);
+	const int number = acl_find(acls_table_of(ctx, list->name), list->name, &packet);
 	const struct acl_rule *rule = number > 0 ? &list->rule[number - 1] : NULL;
 	const bool is_denied = list->denies_rest && !packet.is_local;
 	const char *effect = rule ? acl_effect_word(rule->effect) : is_denied ? "deny" : "permit";

@@ -100,6 +100,7 @@ json_t *method_status(void *ctx_, const json_t *params, struct error *error)
 	json_object_set_new(status, "ready", json_boolean(ctx->ready_ns));
 	json_object_set_new(status, "ready_after_s",
 		ctx->ready_ns ? json_real((ctx->ready_ns - ctx->started_ns) / 1e9) : json_null());
+	json_object_set_new(status, "started_ms", number_json(ctx->started_ms));
 	json_object_set_new(status, "uptime_s",
 		json_real((clock_now_ns() - ctx->started_ns) / 1e9));
 	json_object_set_new(status, "reloads", number_json(ctx->n_reloads));

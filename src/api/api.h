@@ -50,9 +50,11 @@ struct api_ctx {
 	bool is_busy;            // netlink or the flow table has more work to do now
 	struct flows *flows;     // NULL: no key `flow`
 	struct acl_table *acls;
+	struct acl_table *filters; // tc filters of Linux; NULL: Linux is not the control plane
 	uint64_t acls_refreshed_ns;
 	bool acls_are_stale; // an interface is gone, and its name is still bound
 	uint64_t started_ns, polled_ns;
+	uint64_t started_ms;    // since 1970, the same moment
 	uint64_t ready_ns;      // when the tables were complete for the first time; 0: not yet
 	struct clock_pair born; // approximate start time
 	int silent_worker;      // already logged; -1: none
@@ -87,9 +89,9 @@ int api_check_flows(const struct config *config, unsigned n_workers, struct erro
 void api_set_flow_tables(const struct api_ctx *ctx, struct datapath_tables *tables);
 void api_close_flows(struct api_ctx *ctx);
 
-// Opens the access lists of the configuration and sets ctx->acls; before datapath_open, with
-// ctx->rcu. -errno with `error` set: a list cannot be built. / Closes them, when workers have
-// ended; before ctx->rcu.
+// Opens the access lists of the configuration and sets ctx->acls, and ctx->filters if there are TAP
+// interfaces; before datapath_open, with ctx->rcu. -errno with `error` set: a list cannot be built.
+// / Closes them, when workers have ended; before ctx->rcu.
 int api_open_acls(struct api_ctx *ctx, struct error *error);
 void api_close_acls(struct api_ctx *ctx);
 

@@ -5,6 +5,7 @@
 
 #include "api/flow_ended_file.h"
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/pages.h"
 
@@ -28,7 +29,7 @@ struct flow_ended *flow_ended_open(const char *path, struct error *error)
 	struct flow_ended *ended = calloc(1, sizeof(*ended));
 
 	if (ended) {
-		ended->start = wall_now_ms();
+		ended->start = clock_wall_ms();
 		ended->ring = pages_alloc(RING * sizeof(*ended->ring));
 	}
 	if (!ended || !ended->ring) {
@@ -90,7 +91,7 @@ void flow_ended_add(void *ctx_, const struct flow_info *info)
 	struct flow_ended_row *row = &ended->ring[++ended->last % RING];
 	*row = (struct flow_ended_row){.start = ended->start,
 		.seq = ended->last,
-		.ended_ms = wall_now_ms(),
+		.ended_ms = clock_wall_ms(),
 		.key = info->key,
 		.packets = info->packets,
 		.bytes = info->bytes,

@@ -44,14 +44,6 @@ const char *flow_reason_word(unsigned reason)
 	return reason < ARRAY_LEN(words) ? words[reason] : NULL;
 }
 
-uint64_t wall_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * 1000ull + now.tv_nsec / 1000000;
-}
-
 // printf would take three times as long, and millions of flows may end in a second.
 static void put(char **at, const char *text)
 {

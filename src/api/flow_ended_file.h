@@ -17,7 +17,6 @@ struct flow_ended_row {
 	char vrf[IF_NAMESIZE];
 };
 const char *flow_reason_word(unsigned reason);
-uint64_t wall_now_ms(void); // since 1970
 
 struct flow_ended_file;
 

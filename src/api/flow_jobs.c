@@ -54,7 +54,7 @@ static int apply(struct api_ctx *ctx, struct flow_job *job, struct error *error)
 	const struct flow_load_options options = {.action = job->action,
 		.vrf = job->vrf,
 		.deletes = job->deletes,
-		.wall_ms = wall_now_ms(),
+		.wall_ms = clock_wall_ms(),
 		.keeps_counters = job->keeps_counters};
 
 	if (!flow_ended_has_space(ctx->flows->ended)) {
@@ -87,7 +87,7 @@ static int step_load(struct api_ctx *ctx, struct flow_job *job, struct error *er
 
 static int step_save(struct flow_job *job, struct error *error)
 {
-	int more = flow_save_step(job->save, rte_rdtsc(), wall_now_ms(), error);
+	int more = flow_save_step(job->save, rte_rdtsc(), clock_wall_ms(), error);
 
 	job->n_saved = flow_save_n(job->save);
 	job->is_waiting = more > 0 && flow_save_is_waiting(job->save);

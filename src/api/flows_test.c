@@ -344,7 +344,7 @@ static void sequence_numbers_belong_to_a_start(void **state)
 	snprintf(params, sizeof(params), "{\"after\": 2, \"start\": %ld}", start);
 	check("flows.ended", params, "ended.0.seq", "3");
 	api_close_flows(&ctx);
-	while (wall_now_ms() <= (uint64_t)start)
+	while (clock_wall_ms() <= (uint64_t)start)
 		continue;
 	open_flows();
 	end_one("1");

@@ -14,7 +14,7 @@ SCHEMA_METHODS(METHOD_PROTOTYPE)
 #undef METHOD_PROTOTYPE
 
 // The packet account and the packets in flight: received + injected + copied - sent - punted -
-// dropped, which may be off by packets that are processed during the read.
+// dropped, which is too high by packets that are processed during the read, and never too low.
 void account_read(const struct api_ctx *ctx, struct stats_account *account);
 json_t *account_json(const struct stats_account *account);
 

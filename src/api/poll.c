@@ -28,6 +28,7 @@ static const char *iface_kept(void *ctx, uint16_t iface)
 static void iface_named(void *ctx, uint16_t iface, const char *name)
 {
 	acls_iface_named(ctx, iface, name);
+	acls_filters_named(ctx, iface, name);
 	flows_iface_named(ctx, iface, name);
 }
 
@@ -40,6 +41,7 @@ int api_follow(struct api_ctx *ctx, struct error *error)
 		.is_vrf_used = is_vrf_used,
 		.iface_kept = iface_kept,
 		.iface_named = iface_named,
+		.filters = acls_change_filters,
 		.arg = ctx};
 
 	if (!ctx->taps)

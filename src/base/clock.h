@@ -1,4 +1,4 @@
-// Monotonic time, and conversion of TSC cycles to it. Control threads.
+// Time, and conversion of TSC cycles to it. Control threads.
 #pragma once
 
 #include <stdint.h>
@@ -11,6 +11,15 @@ static inline uint64_t clock_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+// CLOCK_REALTIME in milliseconds since 1970.
+static inline uint64_t clock_wall_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return t.tv_sec * 1000ull + t.tv_nsec / 1000000;
 }
 
 // The same moment on two clocks: the TSC and CLOCK_MONOTONIC.

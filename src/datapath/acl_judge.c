@@ -26,6 +26,12 @@ static size_t packet_bytes(const struct burst *b, uint16_t i)
 	return MIN_OF(says, (size_t)burst_contiguous_bytes(b, i) - WIRE_ETHER_BYTES);
 }
 
+// Whether Linux's filters would find the same in a packet as its key says.
+static bool is_alike(const struct burst *b, uint16_t i)
+{
+	return acl_is_alike(b->frame[i] + WIRE_ETHER_BYTES, packet_bytes(b, i), b->is_ip6);
+}
+
 static bool read_key(const struct burst *b, uint16_t i, struct acl_key *key)
 {
 	const uint8_t *packet = b->frame[i] + WIRE_ETHER_BYTES;
@@ -39,24 +45,28 @@ static bool is_local(const struct burst *b, uint16_t i, enum acl_direction direc
 	return direction == ACL_IN && judge_is_for_router(fib_verdict_load(b->view, b->hop[i]));
 }
 
-static void read_keys(const struct burst *b, const struct acl_list *list,
-	enum acl_direction direction, uint64_t mask, struct subjects *out,
+// Filters see the packet as it will be sent, or Linux would see it.
+static void read_keys(const struct acl_basis *basis, const struct burst *b,
+	const struct acl_list *list, uint64_t mask, struct subjects *out,
 	struct acl_verdicts *verdicts)
 {
 	out->n = 0;
 	for (; mask; mask &= mask - 1) {
 		const uint16_t i = __builtin_ctzll(mask);
-		const bool local = is_local(b, i, direction);
+		const bool local = is_local(b, i, basis->direction);
 		struct acl_key *key = &out->key[out->n];
 
 		if (local && !list->has_local)
 			continue;
-		if (unlikely(!read_key(b, i, key))) {
+		if (unlikely(!read_key(b, i, key) || (basis->is_tc && !is_alike(b, i)))) {
 			verdicts->stopped |= 1ull << i;
-			verdicts->verdict[i] = VERDICT_ACL_UNPARSABLE;
+			verdicts->verdict[i] =
+				basis->is_tc ? VERDICT_LINUX : VERDICT_ACL_UNPARSABLE;
 			continue;
 		}
 		key->is_local = local;
+		if (basis->is_tc && b->mark_mask >> i & 1)
+			key->dscp = b->dscp[i];
 		out->index[out->n++] = i;
 	}
 }
@@ -76,13 +86,15 @@ static enum verdict verdict_of(enum acl_effect effect)
 }
 
 // The end of a list says nothing about packets for the router itself.
-static enum verdict decide(struct worker *w, const struct burst *b, uint16_t i,
-	const struct acl_key *key, const struct acl_action *action, uint32_t rule)
+static enum verdict decide(const struct acl_basis *basis, const struct acl_key *key,
+	const struct acl_action *action, uint32_t rule, uint16_t length)
 {
 	if (!rule && key->is_local)
 		return VERDICT_FORWARD;
-	acl_count_packet(w->acls->count[w->io->id], action, b->length[i]);
-	return verdict_of(action->effect);
+	acl_count_packet(basis->count, action, length);
+	const enum verdict verdict = verdict_of(action->effect);
+
+	return basis->is_tc && verdict != VERDICT_FORWARD ? VERDICT_TC_DROPPED : verdict;
 }
 
 // The packet leaves with this DSCP, or another interface gets a copy of it.
@@ -102,18 +114,18 @@ static void set_extras(struct burst *b, uint16_t i, const struct acl_action *act
 	}
 }
 
-static void judge_by(struct worker *w, const struct acl_list *list, struct burst *b,
-	enum acl_direction direction, uint64_t mask, struct acl_verdicts *out)
+static void judge_by(const struct acl_basis *basis, const struct acl_list *list, struct burst *b,
+	uint64_t mask, struct acl_verdicts *out)
 {
 	struct subjects subjects;
 
-	read_keys(b, list, direction, mask, &subjects, out);
+	read_keys(basis, b, list, mask, &subjects, out);
 	acl_classify(list, b->is_ip6, subjects.key, subjects.rule, subjects.n);
 	for (unsigned k = 0; k < subjects.n; k++) {
 		const uint16_t i = subjects.index[k];
 		const struct acl_action *action = &list->action[subjects.rule[k]];
 		const enum verdict verdict =
-			decide(w, b, i, &subjects.key[k], action, subjects.rule[k]);
+			decide(basis, &subjects.key[k], action, subjects.rule[k], b->length[i]);
 
 		if (verdict == VERDICT_FORWARD) {
 			set_extras(b, i, action);
@@ -124,32 +136,32 @@ static void judge_by(struct worker *w, const struct acl_list *list, struct burst
 	}
 }
 
-static const struct acl_list *list_of(const struct acl_view *view, const struct burst *b,
-	uint16_t i, enum acl_direction direction)
+static const struct acl_list *list_of(const struct acl_basis *basis, const struct burst *b,
+	uint16_t i)
 {
 	const uint16_t iface =
-		direction == ACL_IN ? burst_iif(b, i) : fib_oif_load(b->view, b->hop[i]);
+		basis->direction == ACL_IN ? burst_iif(b, i) : fib_oif_load(b->view, b->hop[i]);
 
-	return acl_view_list(view, direction, iface);
+	return acl_view_list(basis->view, basis->direction, iface);
 }
 
-void acl_judge(struct worker *w, const struct acl_view *view, struct burst *b,
-	enum acl_direction direction, struct acl_verdicts *out)
+void acl_judge(const struct acl_basis *basis, struct burst *b, uint64_t mask,
+	struct acl_verdicts *out)
 {
-	uint64_t left = burst_all(b);
+	uint64_t left = mask;
 
 	out->stopped = 0;
 	while (left) {
-		const struct acl_list *list = list_of(view, b, __builtin_ctzll(left), direction);
+		const struct acl_list *list = list_of(basis, b, __builtin_ctzll(left));
 		uint64_t same = 0;
 
 		for (uint64_t rest = left; rest; rest &= rest - 1) {
 			const uint16_t i = __builtin_ctzll(rest);
 
-			same |= (uint64_t)(list_of(view, b, i, direction) == list) << i;
+			same |= (uint64_t)(list_of(basis, b, i) == list) << i;
 		}
 		if (list)
-			judge_by(w, list, b, direction, same, out);
+			judge_by(basis, list, b, same, out);
 		left &= ~same;
 	}
 }
@@ -174,6 +186,7 @@ static bool linux_forwards(enum verdict verdict)
 static enum verdict judge_out(struct worker *w, const struct acl_view *view, const struct burst *b,
 	uint16_t i, enum verdict verdict)
 {
+	const struct acl_basis basis = acl_basis_of(w, view, ACL_OUT);
 	const uint16_t oif = fib_oif_load(b->view, datapath_ecmp_hop(b, i));
 	const struct acl_list *list = acl_view_list(view, ACL_OUT, oif);
 	struct acl_key key;
@@ -184,7 +197,7 @@ static enum verdict judge_out(struct worker *w, const struct acl_view *view, con
 	if (!read_key(b, i, &key))
 		return VERDICT_ACL_UNPARSABLE;
 	acl_classify(list, b->is_ip6, &key, &rule, 1);
-	const enum verdict judged = decide(w, b, i, &key, &list->action[rule], rule);
+	const enum verdict judged = decide(&basis, &key, &list->action[rule], rule, b->length[i]);
 
 	return judged == VERDICT_FORWARD || judged == VERDICT_ACL_PUNTED ? verdict : judged;
 }
@@ -229,8 +242,11 @@ static enum verdict judge_linuxs(struct worker *w, struct burst *one, enum verdi
 	const struct acl_view *view = w->acls ? acl_live_view(w->acls) : NULL;
 	struct acl_verdicts verdicts = {.stopped = 0};
 
-	if (view)
-		acl_judge(w, view, one, ACL_IN, &verdicts);
+	if (view) {
+		const struct acl_basis basis = acl_basis_of(w, view, ACL_IN);
+
+		acl_judge(&basis, one, burst_all(one), &verdicts);
+	}
 	if (verdicts.stopped && verdicts.verdict[0] != VERDICT_ACL_PUNTED)
 		return verdicts.verdict[0];
 	if (w->flows && !verdicts.stopped)
@@ -246,7 +262,7 @@ void acl_stop_linuxs(struct worker *w, struct burst *one, enum verdict verdict)
 	stop_one(w, one, 0, judge_linuxs(w, one, verdict));
 }
 
-static enum verdict judge_local(struct worker *w, const struct acl_list *list,
+static enum verdict judge_local(const struct acl_basis *basis, const struct acl_list *list,
 	const struct burst *one, enum verdict verdict)
 {
 	struct acl_key key;
@@ -256,7 +272,7 @@ static enum verdict judge_local(struct worker *w, const struct acl_list *list,
 		return VERDICT_ACL_UNPARSABLE;
 	key.is_local = true;
 	acl_classify(list, one->is_ip6, &key, &rule, 1);
-	const enum verdict judged = decide(w, one, 0, &key, &list->action[rule], rule);
+	const enum verdict judged = decide(basis, &key, &list->action[rule], rule, one->length[0]);
 
 	return judged == VERDICT_FORWARD || judged == VERDICT_ACL_PUNTED ? verdict : judged;
 }
@@ -266,7 +282,48 @@ void acl_stop_local(struct worker *w, struct burst *one, enum verdict verdict)
 	const struct acl_view *view = acl_live_view(w->acls);
 	const struct acl_list *list = view ? acl_view_list(view, ACL_IN, burst_iif(one, 0)) : NULL;
 
-	if (list && list->has_local)
-		verdict = judge_local(w, list, one, verdict);
+	if (list && list->has_local) {
+		const struct acl_basis basis = acl_basis_of(w, view, ACL_IN);
+
+		verdict = judge_local(&basis, list, one, verdict);
+	}
 	stop_one(w, one, 0, verdict);
+}
+
+// The packets that Linux will not get, as far as it is known before the step check.
+static uint64_t find_forwarded(const struct worker *w, const struct burst *b)
+{
+	uint64_t found = burst_all(b) & ~b->linux_mask;
+
+	for (uint64_t rest = found; rest; rest &= rest - 1) {
+		const uint16_t i = __builtin_ctzll(rest);
+
+		if (w->tap->class_of[fib_verdict_load(b->view, b->hop[i])] != CLASS_NONE)
+			found &= ~(1ull << i);
+	}
+	return found;
+}
+
+static __attribute__((noinline)) void judge_tc(struct worker *w, struct burst *b,
+	const struct acl_basis *basis)
+{
+	const bool is_in = basis->direction == ACL_IN;
+	struct acl_verdicts verdicts;
+
+	if (is_in && b->has_one_iif && !acl_view_list(basis->view, ACL_IN, b->iif[0]))
+		return;
+	acl_judge(basis, b, is_in ? find_forwarded(w, b) : burst_all(b), &verdicts);
+	if (verdicts.stopped)
+		acl_stop(w, b, basis->direction, &verdicts);
+}
+
+void acl_judge_tc(struct worker *w, struct burst *b, enum acl_direction direction)
+{
+	const struct acl_view *view = w->filters ? acl_live_view(w->filters) : NULL;
+
+	if (likely(!view || !acl_view_has(view, direction)))
+		return;
+	const struct acl_basis basis = {view, w->filters->count[w->io->id], true, direction};
+
+	judge_tc(w, b, &basis);
 }

@@ -10,10 +10,25 @@ struct acl_verdicts {
 	uint8_t verdict[BURST_MAX];
 };
 
-// Judges the packets of a burst by the lists of their input interfaces, or of those to which their
-// hops lead; counts them, and sets marks and mirrors of those that may pass. `view` is not NULL.
-void acl_judge(struct worker *w, const struct acl_view *view, struct burst *b,
-	enum acl_direction direction, struct acl_verdicts *out);
+// The lists that judge: those of `acl:`, or the tc filters of Linux as lists.
+struct acl_basis {
+	const struct acl_view *view; // not NULL
+	struct acl_count *count;
+	bool is_tc;
+	enum acl_direction direction;
+};
+
+// The lists of `acl:`.
+static inline struct acl_basis acl_basis_of(const struct worker *w, const struct acl_view *view,
+	enum acl_direction direction)
+{
+	return (struct acl_basis){view, w->acls->count[w->io->id], false, direction};
+}
+
+// Judges those packets of a burst that are in `mask` by the lists of their input interfaces, or of
+// those to which their hops lead; counts them, and sets marks and mirrors of those that may pass.
+void acl_judge(const struct acl_basis *basis, struct burst *b, uint64_t mask,
+	struct acl_verdicts *out);
 // Drops or punts the packet of a burst of one, whose lookups are done: Linux would get it with this
 // verdict, and forward it, so the lists of both of its interfaces and its flow judge it first.
 void acl_stop_linuxs(struct worker *w, struct burst *one, enum verdict verdict);
@@ -23,3 +38,7 @@ void acl_stop_local(struct worker *w, struct burst *one, enum verdict verdict);
 // Removes the packets that acl_judge has stopped in this direction.
 void acl_stop(struct worker *w, struct burst *b, enum acl_direction direction,
 	const struct acl_verdicts *verdicts);
+// Removes packets that workers would forward and tc filters stop: part of acl_in and acl_out, after
+// the lists of `acl:`. Linux gets what they cannot judge. What Linux gets anyway is not judged:
+// Linux does it.
+void acl_judge_tc(struct worker *w, struct burst *b, enum acl_direction direction);

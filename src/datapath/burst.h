@@ -160,6 +160,7 @@ struct worker {
 	const struct flow_view *flows;  // NULL: none
 	const struct flow_learn *learn; // NULL: flows are not learnt
 	const struct acl_live *acls;    // NULL: none
+	const struct acl_live *filters; // tc filters of Linux; NULL: none; only with acls and tap
 	const bool *drops_missing;      // packets without a flow; atomic, relaxed
 	struct stats_worker *stat;
 	const bool *stop;                       // atomic, relaxed

@@ -17,6 +17,7 @@ struct datapath_tables {
 	const struct flow_view *flows;  // NULL: none
 	const bool *drops_missing;      // packets without a flow; atomic, relaxed; only with flows
 	const struct acl_live *acls;    // NULL: none
+	const struct acl_live *filters; // tc filters of Linux; NULL: none; only with acls and taps
 	const struct flow_learn *learn; // flows are learnt through it; NULL: none are
 };
 

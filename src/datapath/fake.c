@@ -358,10 +358,10 @@ static unsigned count_freed(void)
 static void expect_accounting(void)
 {
 	struct stats_worker *workers[] = {&fake.stat};
-	struct stats_account account;
+	struct stats_account account = {0};
 	uint64_t punted = 0;
 
-	stats_sum(&account, workers, 1);
+	stats_add_workers(&account, workers, 1);
 	for (unsigned v = 0; v < N_VERDICTS; v++)
 		punted += fake.stat.handed[v];
 	assert_int_equal(account.received + account.injected, fake.n_made);

@@ -234,6 +234,12 @@ static __attribute__((noinline)) void record_gap(struct worker *w, uint64_t gap,
 {
 	struct stats_worker *stat = w->stat;
 
+	if (gap > w->long_gap) {
+		unsigned times_log2 = 63 - __builtin_clzll(gap / MAX_OF(w->long_gap, 1u));
+
+		stats_add(&stat->long_gaps[MIN_OF(times_log2, STATS_GAPS - 1u)], 1);
+		stats_add(&stat->long_gap_cycles, gap);
+	}
 	if (gap > w->long_gap + n_frames * w->cost_per_packet)
 		stalls_record(&stat->stalls, now, gap);
 	if (gap > stat->longest_gap_cycles) {

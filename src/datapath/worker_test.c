@@ -80,6 +80,24 @@ static void a_stall_among_short_loops_is_noted(void **state)
 	expect_the_stall(0);
 }
 
+static void a_long_gap_is_counted_by_its_length(void **state)
+{
+	const uint64_t *n = fake.stat.long_gaps;
+	uint64_t least = 0, longer = 0;
+
+	prepare(LOOP, STALL);
+	fake_run();
+	for (unsigned i = 0; i < STATS_GAPS; i++) {
+		least += n[i] * ((uint64_t)LONG_GAP << i);
+		longer += i >= 3 ? n[i] : 0;
+	}
+	assert_true(longer >= 1); // 3 + 5 times LONG_GAP
+	assert_true(fake.stat.long_gap_cycles >= LOOP + STALL);
+	assert_true(fake.stat.long_gap_cycles >= least);
+	if (!n[STATS_GAPS - 1])
+		assert_true(fake.stat.long_gap_cycles < 2 * least);
+}
+
 // A worker that may sleep does so while no frames arrive, and forwards those that arrive then.
 static void a_worker_without_work_sleeps(void **state)
 {
@@ -311,6 +329,7 @@ int main(void)
 		cmocka_unit_test(a_loop_that_is_long_by_its_frames_is_no_stall),
 		cmocka_unit_test(a_stall_among_such_loops_is_noted),
 		cmocka_unit_test(a_stall_among_short_loops_is_noted),
+		cmocka_unit_test(a_long_gap_is_counted_by_its_length),
 		cmocka_unit_test(a_loop_that_is_long_by_what_linux_sent_is_no_stall),
 		cmocka_unit_test(a_worker_without_work_sleeps),
 		cmocka_unit_test(a_worker_that_polls_never_sleeps),

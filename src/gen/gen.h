@@ -32,6 +32,7 @@ struct gen_ctx {
 	const struct port_table_settings *settings;
 	const char *file; // path of the configuration
 	uint64_t started_ns;
+	uint64_t started_ms;    // since 1970, the same moment
 	struct clock_pair born; // start time, approximate
 	bool stop;              // set by the method stop
 };

@@ -70,6 +70,7 @@ json_t *gen_method_status(void *ctx_, const json_t *params, struct error *error)
 	json_t *status = json_pack("{s:s, s:i, s:s, s:i}", "version", DL3_VERSION, "protocol",
 		PROTOCOL, "dpdk", rte_version(), "pid", (int)getpid());
 	json_object_set_new(status, "config", rpc_text_json(ctx->file));
+	json_object_set_new(status, "started_ms", json_integer(ctx->started_ms));
 	json_object_set_new(status, "uptime_s",
 		json_real((clock_now_ns() - ctx->started_ns) / 1e9));
 	json_object_set_new(status, "tsc_hz", json_integer(ctx->gen->hz));

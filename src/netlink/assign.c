@@ -236,6 +236,7 @@ void ifaces_flush(struct ifaces *ifaces)
 	if (!ifaces->is_dirty)
 		return;
 	ifaces->is_dirty = read_all_sysctls(ifaces);
+	filters_bury(ifaces);
 	foreign_check(ifaces);
 	check_above(ifaces);
 	vrfs_follow(ifaces);

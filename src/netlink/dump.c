@@ -68,9 +68,11 @@ const struct section sections[] = {
 	{"IPv6 routes", PROTO_ROUTE, AF_INET6, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE,
 		SECTION_FRAGILE | SECTION_MAY_LACK},
 	{"IPv4 routes", PROTO_ROUTE, AF_INET, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE, 0},
+	{"tc filters", PROTO_ROUTE, AF_UNSPEC, RTM_GETTFILTER, sizeof(struct tcmsg), EVENT_FILTER,
+		SECTION_FRAGILE | SECTION_MAY_LACK},
 };
 static_assert(sizeof(sections) / sizeof(sections[0]) <= 32, "a bit each");
-const unsigned n_sections = sizeof(sections) / sizeof(sections[0]);
+const unsigned n_sections = sizeof(sections) / sizeof(sections[0]) - 1;
 
 // Interface statistics are large and not used here.
 static size_t add_iface_filter(uint8_t *out)
@@ -180,8 +182,18 @@ static void end_dump(struct listen *listen)
 	listen->ops.dump_ends(listen->ops.arg, listen->partial);
 }
 
+static void end_filters(struct listen *listen, bool whole)
+{
+	listen->stage = STAGE_FOLLOWING;
+	listen->ops.filters_end(listen->ops.arg, whole);
+}
+
 static void next_section(struct listen *listen)
 {
+	if (listen->section == n_sections) {
+		end_filters(listen, true);
+		return;
+	}
 	listen->pass = 0;
 	listen->stage = STAGE_ASK;
 	if (++listen->section == n_sections)
@@ -199,6 +211,10 @@ static void give_up_section(struct listen *listen, const char *reason)
 			 "is repeated until it is complete",
 			section->name, reason);
 	listen->failing |= 1u << listen->section;
+	if (listen->section == n_sections) {
+		end_filters(listen, false);
+		return;
+	}
 	listen->partial |= 1u << section->kind;
 	listen->ops.dump_lacks(listen->ops.arg, section->kind);
 	next_section(listen);
@@ -212,6 +228,14 @@ static void repeat_section(struct listen *listen, const char *reason)
 		give_up_section(listen, reason);
 }
 
+static void add_side(const struct listen *listen, uint8_t *request)
+{
+	memcpy(request + NLMSG_HDRLEN + offsetof(struct tcmsg, tcm_ifindex),
+		&listen->filters_ifindex, sizeof(listen->filters_ifindex));
+	memcpy(request + NLMSG_HDRLEN + offsetof(struct tcmsg, tcm_parent), &listen->filters_parent,
+		sizeof(listen->filters_parent));
+}
+
 void dump_ask(struct listen *listen)
 {
 	const struct section *section = &sections[listen->section];
@@ -220,6 +244,8 @@ void dump_ask(struct listen *listen)
 	size_t n = section_request(section, ++listen->sequence, request);
 	int fd = listen->dump[section->protocol];
 
+	if (section->kind == EVENT_FILTER)
+		add_side(listen, request);
 	listen->is_disturbed = listen->is_interrupted = listen->is_unsound = false;
 	listen->stage = STAGE_ANSWER;
 	if (fd < 0)

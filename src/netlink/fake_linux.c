@@ -111,6 +111,53 @@ static void lost(void *ops, enum event_kind kind)
 	((struct fake_linux *)ops)->lost |= 1u << kind;
 }
 
+static bool dump_filters(void *ops, int ifindex, uint8_t side)
+{
+	struct fake_linux *fake = ops;
+
+	fake->dumps_filters = ifindex;
+	fake->dumps_side = side;
+	return true;
+}
+
+int fake_list(const struct fake_linux *fake, const char *name)
+{
+	for (unsigned i = 0; i < FAKE_LISTS; i++)
+		if (!strcmp(fake->given[i], name))
+			return (int)i;
+	return -1;
+}
+
+static void take_list(struct fake_linux *fake, const struct acl_source *list)
+{
+	int i = fake_list(fake, list->name);
+
+	if (i < 0)
+		i = fake_list(fake, "");
+	assert_true(i >= 0);
+	snprintf(fake->given[i], sizeof(fake->given[i]), "%s", list->rule ? list->name : "");
+	fake->given_rules[i] = list->n;
+	fake->given_effects[i] = 0;
+	for (size_t k = 0; k < list->n; k++)
+		fake->given_effects[i] = fake->given_effects[i] << 3 | list->rule[k].effect;
+}
+
+static int filters(void *arg, const struct acl_set *change, struct error *error)
+{
+	struct fake_linux *fake = arg;
+
+	assert_int_equal(change->n_lists, change->n_uses);
+	if (fake->refuses_filters)
+		return error_set(error, -ENOMEM, "no memory for lists");
+	for (size_t i = 0; i < change->n_lists; i++) {
+		assert_string_equal(change->use[i].list,
+			change->list[i].rule ? change->list[i].name : "");
+		take_list(fake, &change->list[i]);
+	}
+	fake->n_given++;
+	return 0;
+}
+
 void fake_open(struct fake_linux *fake, unsigned n_ports)
 {
 	struct mirror_settings settings = {.n_ports = n_ports};
@@ -140,7 +187,10 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 		.has_old_tables = has_old_tables,
 		.dump_again = dump_again,
 		.lost = lost,
+		.dump_filters = dump_filters,
 		.ops = fake};
+	settings.filters = filters;
+	settings.arg = fake;
 	assert_int_equal(mirror_open(&fake->mirror, &settings, NULL), 0);
 }
 
@@ -354,6 +404,13 @@ void fake_route(struct fake_linux *fake, const struct event_route *route, bool i
 		.is_delete = is_delete,
 		.nl_flags = is_delete ? 0 : NLM_F_CREATE,
 		.route = *route};
+
+	tell(fake, &event);
+}
+
+void fake_filter(struct fake_linux *fake, const struct event_filter *filter, bool is_delete)
+{
+	struct event event = {.kind = EVENT_FILTER, .is_delete = is_delete, .filter = *filter};
 
 	tell(fake, &event);
 }

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+enum { FAKE_LISTS = 16 };
 enum { FAKE_TAP = 10 }; // ifindex of port 0's TAP interface; those of further ports follow
 
 struct fake_linux {
@@ -30,6 +31,13 @@ struct fake_linux {
 	bool hides_lost_routes;    // sysctl
 	uint8_t old_tables;        // the family with legacy iptables tables; 0: none
 	unsigned n_dumps_requested;
+	int dumps_filters; // of this interface; 0: of none
+	uint8_t dumps_side;
+	bool refuses_filters;                 // workers get no list
+	unsigned n_given;                     // changes of lists so far
+	char given[FAKE_LISTS][ACL_NAME_MAX]; // lists that workers have
+	size_t given_rules[FAKE_LISTS];
+	unsigned given_effects[FAKE_LISTS]; // of their rules: an octal digit each, in their order
 	uint32_t lost; // kinds (event_kinds_have) for which there was no memory
 	bool in_dump;
 	bool is_deaf; // discards all events
@@ -70,6 +78,9 @@ void fake_route(struct fake_linux *fake, const struct event_route *route, bool i
 void fake_neighbour_gone(struct fake_linux *fake, int ifindex, const char *addr);
 void fake_foreign(struct fake_linux *fake, enum event_kind kind, const struct event_foreign *thing,
 	bool is_delete);
+void fake_filter(struct fake_linux *fake, const struct event_filter *filter, bool is_delete);
+// The number of a list that workers have, -1: they have not.
+int fake_list(const struct fake_linux *fake, const char *name);
 void fake_rule(struct fake_linux *fake, const struct event_rule *rule, bool is_delete);
 
 struct wire_addr fake_addr(const char *text);

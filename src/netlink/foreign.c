@@ -134,6 +134,8 @@ void foreign_event(struct ifaces *ifaces, const struct event *event)
 	struct foreign_thing reported = thing_of(event), *known;
 
 	ifaces->is_dirty = true;
+	if (event->kind == EVENT_QDISC)
+		filters_qdisc(ifaces, event);
 	if (event->is_delete) {
 		delete_event(foreign, &reported);
 		if (is_unclear(foreign, &reported))
@@ -284,6 +286,24 @@ static void check_rules(struct foreign *foreign, uint8_t family)
 		foreign->vrf_flags |= flags_of_family(family);
 }
 
+// A qdisc `clsact` or `ingress` only holds filters; of a block that is shared, they are not known.
+static void add_qdisc(struct interface *one, const struct event_foreign *qdisc)
+{
+	if (qdisc->sides & EVENT_INGRESS && !qdisc->has_block)
+		one->holders |= qdisc->sides;
+	else
+		one->tc |= qdisc->sides ? qdisc->sides : EVENT_EGRESS;
+}
+
+static void check_filters(struct ifaces *ifaces)
+{
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
+		filters_follow(ifaces, one);
+		one->tc |= filters_left(one);
+		one->tc_above = filters_left_above(one);
+	}
+}
+
 void foreign_check(struct ifaces *ifaces)
 {
 	struct foreign *foreign = &ifaces->foreign;
@@ -294,8 +314,10 @@ void foreign_check(struct ifaces *ifaces)
 		foreign->iface_flags |= flags_of_family(0);
 	check_rules(foreign, 4);
 	check_rules(foreign, 6);
-	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
 		one->tc = one->tcx;
+		one->holders = 0;
+	}
 	for (uint32_t i = 0; i < foreign->n; i++) {
 		const struct foreign_thing *thing = &foreign->thing[i];
 		struct interface *one = thing->kind == EVENT_QDISC
@@ -304,6 +326,7 @@ void foreign_check(struct ifaces *ifaces)
 
 		foreign->iface_flags |= foreign_flags(thing);
 		if (one)
-			one->tc |= thing->what.sides ? thing->what.sides : EVENT_EGRESS;
+			add_qdisc(one, &thing->what);
 	}
+	check_filters(ifaces);
 }

@@ -118,6 +118,11 @@ static uint32_t check_master(const struct ifaces *ifaces, const struct interface
 	return master->iface.flags & IFF_UP ? 0 : BIT(REASON_VRF_DOWN);
 }
 
+static bool has_filters(const struct interface *one)
+{
+	return one->side[ACL_IN].n || one->side[ACL_OUT].n;
+}
+
 static void add_macvlan(const struct ifaces *ifaces, struct interface *lower,
 	const struct interface *one)
 {
@@ -131,7 +136,7 @@ static void add_macvlan(const struct ifaces *ifaces, struct interface *lower,
 		return;
 	if (one->iface.master != lower->iface.master)
 		above->reasons |= BIT(REASON_ELSEWHERE);
-	if (one->iface.has_xdp || one->tc)
+	if (one->iface.has_xdp || one->tc || has_filters(one))
 		own |= BIT(REASON_UPPER);
 	if (rpf4_of(ifaces, one) || rpf4_of(ifaces, lower))
 		own |= BIT(REASON_RP_FILTER);
@@ -208,6 +213,13 @@ static void add_tag(struct iface_verdict *out, const struct event_link *vlan)
 	iface->tag[0] = (struct iface_tag){vlan->vlan_protocol, vlan->vlan_id};
 }
 
+// Filters of the interface below see tagged frames, too, where they say so.
+static uint32_t check_filters_above(const struct interface *below)
+{
+	return (below->tc_above & EVENT_INGRESS ? BIT(REASON_INGRESS) : 0) |
+	       (below->tc_above & EVENT_EGRESS ? BIT(REASON_EGRESS) : 0);
+}
+
 // Follows the lower devices to the TAP interface: port, tags, and the reasons inherited from the
 // interfaces below. Returns false if there is no TAP interface.
 static bool check_below(const struct ifaces *ifaces, const struct interface *one,
@@ -220,7 +232,7 @@ static bool check_below(const struct ifaces *ifaces, const struct interface *one
 		at = interfaces_find(&ifaces->all, at->iface.lower);
 		if (!at || !at->is_known)
 			return false;
-		out->reasons |= check_own(at) & inherited;
+		out->reasons |= (check_own(at) | check_filters_above(at)) & inherited;
 		if (!(at->iface.flags & IFF_UP))
 			out->iface.flags |= IFACE_DOWN;
 	}

@@ -30,6 +30,7 @@ int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *erro
 
 void ifaces_destroy(struct ifaces *ifaces)
 {
+	filters_close(ifaces);
 	interfaces_close(&ifaces->all);
 	addresses_close(&ifaces->addresses);
 	foreign_close(&ifaces->foreign);
@@ -94,6 +95,7 @@ void ifaces_forget(struct ifaces *ifaces, struct interface *one)
 	assign_take_back(ifaces, one);
 	addresses_iface_gone(ifaces, ifindex);
 	foreign_iface_gone(ifaces, ifindex);
+	filters_iface_gone(ifaces, one);
 	interfaces_remove(&ifaces->all, ifindex);
 	if (!was_known)
 		return;
@@ -222,7 +224,8 @@ void ifaces_event(struct ifaces *ifaces, const struct event *event)
 		break;
 	case EVENT_FILTER:
 	case EVENT_ACTION:
-		break; // the qdisc that they belong to keeps packets with Linux
+		filters_event(ifaces, event);
+		break;
 	default:
 		foreign_event(ifaces, event);
 	}
@@ -301,6 +304,7 @@ void ifaces_dump_ends(struct ifaces *ifaces, uint32_t partial)
 	if (!event_kinds_have(partial, EVENT_ADDRESS))
 		addresses_sweep(ifaces);
 	foreign_sweep(ifaces, partial);
+	filters_doubt(ifaces);
 }
 
 struct ifaces_state ifaces_state(const struct mirror *mirror, int ifindex)

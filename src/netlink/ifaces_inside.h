@@ -31,6 +31,34 @@ struct interface_above {
 	struct wire_mac macs[IFACE_MACS];
 };
 
+// A tc filter of an interface and a side.
+struct filter {
+	uint32_t seen;       // the last dump of that side that contained it
+	const char *trouble; // why it is not understood among its neighbours; NULL: it is
+	struct event_filter what;
+};
+
+// The tc filters of one side of an interface. Workers judge by them if all are understood; if not,
+// and until workers have them, Linux gets the frames of that side.
+struct filter_side {
+	struct filter **filter; // by priority, then handle
+	uint32_t n;
+	size_t capacity;
+	uint32_t dump;      // counts dumps of this side
+	uint32_t version;   // counts changes
+	uint32_t judged;    // the version of n_strange, n_rules and sees_tags
+	uint32_t applied;   // the version of the list that workers have
+	uint32_t refused;   // a version of which workers could not get a list; 0: none
+	uint32_t n_strange; // filters that are not understood
+	uint32_t n_rules;
+	bool sees_tags;             // a filter may match frames with a VLAN tag
+	bool is_active;             // there is a qdisc for it
+	bool is_whole;              // a dump has returned all, and nothing is in doubt since
+	bool wants_dump;            // as soon as possible
+	bool has_list;              // workers have a list of it
+	char named[EVENT_NAME_MAX]; // the interface's name in that list
+};
+
 struct interface {
 	struct hash_node node; // first: see hash_table.h
 	int ifindex;
@@ -41,16 +69,19 @@ struct interface {
 	struct interface_above above;
 	uint32_t n_addresses4;
 	uint16_t id;        // fib interface id; IFACE_NONE: none
-	uint8_t tc;         // enum event_side: tc is active there
+	uint8_t tc;         // enum event_side: tc is active there, which workers leave to Linux
+	uint8_t tc_above;   // same, for VLANs on it
 	uint8_t sysctls;    // enum interface_sysctl, as last read
 	uint8_t tcx;        // enum event_side; read together with them
+	uint8_t holders;    // enum event_side: qdiscs that are there for filters
 	bool sysctls_read;  // and need not be read again before the next flush
 	bool sysctls_known; // they have been read at least once
 	unsigned mtu6;      // read with them; 0: unknown
 	uint32_t reasons;   // of the current verdict
 	uint16_t mtu;       // of its fib interface; routes depend on it and on the VRF
 	uint16_t vrf;
-	struct ifaces_state reported; // what routes were last notified of
+	struct ifaces_state reported;            // what routes were last notified of
+	struct filter_side side[ACL_DIRECTIONS]; // of tc
 };
 
 struct interfaces {
@@ -128,6 +159,48 @@ bool foreign_has_own_rules(const struct foreign *foreign, uint8_t family, bool i
 bool foreign_unsupported(const struct ifaces *ifaces,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 
+// tc filters: filters.c has them, filter_lists.c makes lists of them.
+
+enum { FILTERS_MOST_RULES = 4096 }; // of one side; building more would take too long
+
+// Lists of interfaces that are gone.
+struct filter_grave {
+	char named[EVENT_NAME_MAX];
+	uint8_t direction; // enum acl_direction
+};
+
+struct filters {
+	struct filter_grave *grave;
+	size_t n_graves, grave_capacity;
+	int dumped;         // the interface whose filters are being dumped; 0: none
+	uint8_t dumped_way; // of it: enum acl_direction
+	bool wants_dump;    // some side does
+	bool is_changed;    // since filters_apply
+	uint64_t changed_ns, applied_ns;
+	struct error error; // why a list could not be built last
+};
+
+void filters_close(struct ifaces *ifaces);
+// EVENT_FILTER, EVENT_ACTION. / A qdisc that is there for filters.
+void filters_event(struct ifaces *ifaces, const struct event *event);
+void filters_qdisc(struct ifaces *ifaces, const struct event *event);
+// An interface goes with its filters.
+void filters_iface_gone(struct ifaces *ifaces, struct interface *one);
+// Which sides have a qdisc for filters.
+void filters_follow(struct ifaces *ifaces, struct interface *one);
+// All filters may be others: their dumps are repeated.
+void filters_doubt(struct ifaces *ifaces);
+// enum event_side: those whose frames are left to Linux, on the interface / on VLANs on it.
+uint8_t filters_left(struct interface *one);
+uint8_t filters_left_above(const struct interface *one);
+// Takes the lists of interfaces that are gone away from workers; call it before another interface
+// can have their names.
+void filters_bury(struct ifaces *ifaces);
+// Names what is not understood on a side. *told: something was named. Returns false if `cb` stopped
+// the iteration.
+bool filters_tell(const struct ifaces *ifaces, const struct interface *one, uint8_t side,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg, bool *told);
+
 // VRF devices: their tables get an id in the fib, 1 to 4095.
 struct vrfs {
 	uint32_t table[FIB_MAX_VRFS];            // by id; 0: free
@@ -193,6 +266,7 @@ struct ifaces {
 	struct interface_conf conf_all[2]; // settings of "all": IPv4, IPv6
 	struct addresses addresses;
 	struct foreign foreign;
+	struct filters filters;
 	struct vrfs vrfs;
 	struct iface_ids ids;
 	struct taps taps;

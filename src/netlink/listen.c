@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/nexthop.h>
+#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/xfrm.h>
 #include <stdlib.h>
@@ -178,7 +179,7 @@ void listen_dump_again(struct listen *listen)
 void listen_lost(struct listen *listen, enum event_kind kind)
 {
 	listen->partial |= 1u << kind;
-	if (listen->stage == STAGE_FOLLOWING && !listen->retry_ns)
+	if (!listen_is_dumping(listen) && !listen->retry_ns)
 		listen->retry_ns = dump_next_retry_ns(listen);
 	if (!listen->is_short)
 		log_warn("not enough memory for Linux's state: part of it is missing, known "
@@ -187,9 +188,22 @@ void listen_lost(struct listen *listen, enum event_kind kind)
 	listen->is_short = true;
 }
 
+bool listen_dump_filters(struct listen *listen, int ifindex, uint8_t side)
+{
+	if (listen->stage != STAGE_FOLLOWING || listen->wants_dump)
+		return false;
+	listen->filters_ifindex = ifindex;
+	listen->filters_parent =
+		TC_H_MAKE(TC_H_CLSACT, side == EVENT_INGRESS ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS);
+	listen->section = n_sections;
+	listen->pass = 0;
+	listen->stage = STAGE_ASK;
+	return true;
+}
+
 bool listen_is_dumping(const struct listen *listen)
 {
-	return listen->stage != STAGE_FOLLOWING ||
+	return (listen->stage != STAGE_FOLLOWING && !listen_dumps_filters(listen)) ||
 	       !(listen->info.dumps + listen->info.dumps_partial);
 }
 
@@ -213,6 +227,8 @@ static void begin_gap(struct listen *listen)
 	if (listen->stage == STAGE_ASK || listen->stage == STAGE_ANSWER)
 		listen->info.dumps_restarted++;
 	dump_stop(listen);
+	if (listen_dumps_filters(listen))
+		listen->ops.filters_end(listen->ops.arg, false);
 	listen->stage = STAGE_GAP;
 	listen->info.overruns++;
 	if (!listen->warned_ns || now - listen->warned_ns > 10000000000) {
@@ -239,7 +255,7 @@ static void take_news(struct listen *listen, const struct event *event)
 	}
 	if (event->kind == EVENT_DONE)
 		return;
-	if (event->is_delete && section_has(&sections[listen->section % n_sections], event))
+	if (event->is_delete && section_has(&sections[listen->section], event))
 		listen->is_disturbed = true;
 	listen->ops.event(listen->ops.arg, event);
 }

@@ -21,6 +21,8 @@ struct listen_ops {
 	// could not be dumped completely: repeated NLM_F_DUMP_INTR, or an error. In that case
 	// everything is dumped again after 1, 2, 4, up to 64 seconds.
 	void (*dump_ends)(void *arg, uint32_t partial);
+	// The end of listen_dump_filters, `whole` if all filters were among its events.
+	void (*filters_end)(void *arg, bool whole);
 	void *arg;
 };
 
@@ -42,6 +44,10 @@ bool listen_poll(struct listen *listen, uint64_t budget_ns);
 // interfaces, addresses, neighbours, next hops, routes, netconf, rules and foreign objects, in an
 // order in which each kind finds what it refers to.
 void listen_dump_again(struct listen *listen);
+// Dumps the tc filters of one side (enum event_side) of an interface, a part in each step. False:
+// another dump is running; try again later. Ends by filters_end, without success if messages are
+// lost meanwhile.
+bool listen_dump_filters(struct listen *listen, int ifindex, uint8_t side);
 // There was no memory for an object of this kind: everything is dumped again after 1, 2, 4, up to
 // 64 seconds, until a dump has passed without such a loss. Logged once until then.
 void listen_lost(struct listen *listen, enum event_kind kind);

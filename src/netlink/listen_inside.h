@@ -102,6 +102,7 @@ struct section {
 	uint8_t flags;   // enum section_flag
 };
 
+// Behind the n_sections of a dump: the filters of one side of an interface (listen_dump_filters).
 extern const struct section sections[];
 extern const unsigned n_sections;
 
@@ -137,6 +138,8 @@ struct listen {
 	uint32_t failing;  // sections (1 << number) for which that was logged
 	uint64_t retry_ns; // delay before a partial dump is repeated; 0: nothing is missing
 	uint32_t sequence, asked; // of dumps; of requests, which may be sent during a dump
+	int filters_ifindex;      // of the section of filters
+	uint32_t filters_parent;
 	uint64_t dump_since_ns, dump_end_ns, warned_ns;
 	struct listen_info info;
 	struct bursts bursts;
@@ -149,6 +152,13 @@ struct listen_protocol {
 	unsigned n_groups;
 };
 extern const struct listen_protocol listen_protocols[N_PROTOS];
+
+// Whether the filters of one side are being dumped, and not all tables.
+static inline bool listen_dumps_filters(const struct listen *listen)
+{
+	return (listen->stage == STAGE_ASK || listen->stage == STAGE_ANSWER) &&
+	       listen->section == n_sections;
+}
 
 // A dump runs through all sections and then ends by itself.
 bool dump_is_due(const struct listen *listen);

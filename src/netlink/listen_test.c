@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -154,6 +155,8 @@ struct received {
 	uint32_t partial, lacking;               // of the latest dump
 	bool known[N_ROUTES], doubted[N_ROUTES]; // blackhole routes 10.0.x.y/32
 	struct listen *short_of;                 // there is no memory for any route; NULL: there is
+	unsigned n_filters, filters_ends;        // filters in dumps; ends of their dumps
+	bool are_whole;                          // of the latest one
 };
 
 static int number_of(const struct event *event)
@@ -170,6 +173,8 @@ static void take(void *arg, const struct event *event)
 	struct received *received = arg;
 	int number = number_of(event);
 
+	received->n_filters +=
+		event->kind == EVENT_FILTER && event->is_dump && event->filter.handle & 0xfff;
 	if (number < 0)
 		return;
 	if (received->short_of) {
@@ -206,6 +211,14 @@ static void end(void *arg, uint32_t partial)
 		received->known[i] &= !received->doubted[i];
 }
 
+static void end_filters(void *arg, bool whole)
+{
+	struct received *received = arg;
+
+	received->filters_ends++;
+	received->are_whole = whole;
+}
+
 static void run(const char *command)
 {
 	assert_int_equal(system(command), 0);
@@ -213,7 +226,7 @@ static void run(const char *command)
 
 static struct listen *listen_with(struct received *received, uint32_t room)
 {
-	struct listen_ops ops = {take, begin, lack, end, received};
+	struct listen_ops ops = {take, begin, lack, end, end_filters, received};
 	struct error error = {""};
 	struct listen *listen;
 
@@ -309,7 +322,7 @@ static void remembers_when_much_was_said_at_once(void **state)
 static void only_what_a_kernel_has_not_may_be_silent(void **state)
 {
 	struct received received;
-	struct listen_ops ops = {take, begin, lack, end, &received};
+	struct listen_ops ops = {take, begin, lack, end, end_filters, &received};
 	struct error error = {""};
 	struct listen *listen;
 
@@ -323,6 +336,46 @@ static void only_what_a_kernel_has_not_may_be_silent(void **state)
 	refusal = 0;
 	assert_string_equal(error.text,
 		"cannot subscribe to netlink notifications: Permission denied");
+}
+
+static void settle_filters(struct listen *listen, const struct received *received, unsigned ends)
+{
+	uint64_t until = clock_now_ns() + 10000000000;
+
+	while (listen_poll(listen, 1000000) || received->filters_ends < ends)
+		assert_true(clock_now_ns() < until);
+}
+
+// Enough for several parts of a dump.
+static void filters_are_dumped_by_side(void **state)
+{
+	enum { N = 500 };
+	struct received received;
+	struct listen *listen;
+	int ifindex;
+
+	run("ip tuntap add tc0 mode tap && tc qdisc add dev tc0 clsact && for i in $(seq 500); do "
+	    "echo filter add dev tc0 egress pref 1 protocol ip u32 match ip dport $i 0xffff; "
+	    "done | tc -batch -");
+	ifindex = (int)if_nametoindex("tc0");
+	listen = listen_with(&received, 1 << 20);
+	assert_false(listen_dump_filters(listen, ifindex, EVENT_EGRESS)); // all tables come first
+	settle(listen);
+	assert_int_equal(received.n_filters, 0);
+	assert_true(listen_dump_filters(listen, ifindex, EVENT_INGRESS));
+	assert_false(listen_dump_filters(listen, ifindex, EVENT_EGRESS));
+	settle_filters(listen, &received, 1);
+	assert_int_equal(received.n_filters, 0);
+	assert_true(listen_dump_filters(listen, ifindex, EVENT_EGRESS));
+	settle_filters(listen, &received, 2);
+	assert_int_equal(received.n_filters, N);
+	assert_true(received.are_whole);
+	assert_true(listen_dump_filters(listen, 1 << 20, EVENT_INGRESS)); // there is none
+	settle_filters(listen, &received, 3);
+	assert_int_equal(received.n_filters, N);
+	assert_int_equal(received.ends, 1);
+	listen_close(listen);
+	run("ip link delete tc0");
 }
 
 static void a_loss_leads_to_a_dump_that_finds_all(void **state)
@@ -701,6 +754,7 @@ int main(void)
 		cmocka_unit_test_teardown(hears_what_is_there_and_what_comes, without_routes),
 		cmocka_unit_test_teardown(remembers_when_much_was_said_at_once, without_routes),
 		cmocka_unit_test_teardown(only_what_a_kernel_has_not_may_be_silent, without_routes),
+		cmocka_unit_test_teardown(filters_are_dumped_by_side, without_routes),
 		cmocka_unit_test_teardown(a_loss_leads_to_a_dump_that_finds_all, without_routes),
 		cmocka_unit_test_teardown(what_is_deleted_during_a_dump_stays_deleted,
 			without_routes),

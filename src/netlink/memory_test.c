@@ -94,9 +94,14 @@ static void end_nothing(void *arg, uint32_t partial)
 {
 }
 
+static void end_no_filters(void *arg, bool whole)
+{
+}
+
 static int open_listen(struct error *error)
 {
-	struct listen_ops ops = {handle_nothing, begin_nothing, lack_nothing, end_nothing, NULL};
+	struct listen_ops ops = {handle_nothing, begin_nothing, lack_nothing, end_nothing,
+		end_no_filters, NULL};
 	struct listen *listen;
 	int err = listen_open(&listen, &ops, 1 << 16, error);
 

@@ -123,6 +123,21 @@ bool mirror_flush(struct mirror *mirror)
 	return has_more;
 }
 
+void mirror_apply_filters(struct mirror *mirror, uint64_t now_ns)
+{
+	filters_apply(mirror->ifaces, now_ns);
+}
+
+bool mirror_dump_filters(struct mirror *mirror)
+{
+	return filters_dump(mirror->ifaces);
+}
+
+void mirror_filters_dumped(struct mirror *mirror, bool whole)
+{
+	filters_dumped(mirror->ifaces, whole);
+}
+
 void mirror_poll(struct mirror *mirror)
 {
 	ifaces_poll(mirror->ifaces);

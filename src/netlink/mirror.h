@@ -32,6 +32,9 @@ struct mirror_ops {
 	// There was no memory to store an object of this kind, which is now missing: the state is
 	// incomplete until a dump without such a loss.
 	void (*lost)(void *ops, enum event_kind kind);
+	// Dumps the tc filters of a side (enum event_side) of an interface, and then calls
+	// mirror_filters_dumped. False: not now. NULL: never.
+	bool (*dump_filters)(void *ops, int ifindex, uint8_t side);
 	void *ops;
 };
 
@@ -54,6 +57,7 @@ struct mirror_settings {
 	bool (*is_vrf_used)(void *arg, uint16_t vrf);                     // as in netlink_ctx
 	const char *(*iface_kept)(void *arg, uint16_t iface);             // same
 	void (*iface_named)(void *arg, uint16_t iface, const char *name); // same
+	int (*filters)(void *arg, const struct acl_set *change, struct error *error); // same
 	void *arg;
 };
 int mirror_open(struct mirror **out, const struct mirror_settings *settings, struct error *error);
@@ -77,6 +81,13 @@ void mirror_dump_ends(struct mirror *mirror, uint32_t partial);
 // if changes are still pending. Sets the fib synced (fib_set_synced) once it has all routes of a
 // dump that contained all of them.
 bool mirror_flush(struct mirror *mirror);
+
+// Gives workers the lists of tc filters that have changed, unless they may soon change again. Call
+// when no event is pending. / Has the filters of an interface dumped if that is necessary. Returns
+// true if it was begun. / The dump has ended, `whole` or not.
+void mirror_apply_filters(struct mirror *mirror, uint64_t now_ns);
+bool mirror_dump_filters(struct mirror *mirror);
+void mirror_filters_dumped(struct mirror *mirror, bool whole);
 
 // Re-reads state for which there are no notifications: some sysctls, a few interfaces at a time,
 // and expired routes. Call about ten times a second.

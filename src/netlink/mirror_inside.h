@@ -25,7 +25,8 @@ enum { IFACES_NO_VRF = 0xffff };
 int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *error);
 void ifaces_destroy(struct ifaces *ifaces);
 
-// EVENT_LINK, _ADDRESS, _NETCONF, _RULE, _QDISC, _POLICY, _POLICY_DEFAULT, _CHAIN, _MROUTE
+// EVENT_LINK, _ADDRESS, _NETCONF, _RULE, _QDISC, _FILTER, _ACTION, _POLICY, _POLICY_DEFAULT,
+// _CHAIN, _MROUTE
 void ifaces_event(struct ifaces *ifaces, const struct event *event);
 void ifaces_tap_changed(struct ifaces *ifaces, unsigned port, int ifindex);
 void ifaces_port_added(struct ifaces *ifaces, unsigned port, const struct mirror_port *added);
@@ -39,7 +40,10 @@ void ifaces_flush(struct ifaces *ifaces);
 // Call after neighbours and routes have been updated for everything ifaces_flush did: released ids
 // become free again. Returns true if ifaces_flush has more work to do.
 bool ifaces_settled(struct ifaces *ifaces);
-void ifaces_poll(struct ifaces *ifaces); // as mirror_poll
+void ifaces_poll(struct ifaces *ifaces);                    // as mirror_poll
+void filters_apply(struct ifaces *ifaces, uint64_t now_ns); // as mirror_apply_filters
+bool filters_dump(struct ifaces *ifaces);                   // as mirror_dump_filters
+void filters_dumped(struct ifaces *ifaces, bool whole);     // as mirror_filters_dumped
 void ifaces_unsupported(const struct ifaces *ifaces,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 void ifaces_info(const struct ifaces *ifaces, struct netlink_info *out); // fills in its fields

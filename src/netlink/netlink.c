@@ -1,6 +1,7 @@
 // Public functions: connects the listener with the mirror. Control thread.
 #include "netlink/netlink.h"
 
+#include "base/clock.h"
 #include "netlink/inside.h"
 #include "netlink/mirror_inside.h"
 
@@ -95,6 +96,11 @@ static void lost(void *ops, enum event_kind kind)
 		listen_lost(netlink->listen, kind);
 }
 
+static bool dump_filters(void *ops, int ifindex, uint8_t side)
+{
+	return listen_dump_filters(((struct netlink *)ops)->listen, ifindex, side);
+}
+
 // Callbacks of the listener.
 static void handle_event(void *arg, const struct event *event)
 {
@@ -120,6 +126,11 @@ static void handle_dump_end(void *arg, uint32_t partial)
 	mirror_dump_ends(((struct netlink *)arg)->mirror, partial);
 }
 
+static void handle_filters_end(void *arg, bool whole)
+{
+	mirror_filters_dumped(((struct netlink *)arg)->mirror, whole);
+}
+
 static struct mirror_port prepare_port(const struct netlink *netlink, unsigned port)
 {
 	struct port_info info;
@@ -136,10 +147,11 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 		.is_vrf_used = netlink->ctx.is_vrf_used,
 		.iface_kept = netlink->ctx.iface_kept,
 		.iface_named = netlink->ctx.iface_named,
+		.filters = netlink->ctx.filters,
 		.arg = netlink->ctx.arg,
 		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, sends_redirects,
 			disables_ipv6, mtu6, tcx, hides_lost_routes, has_old_tables, hash_policy,
-			dump_again, lost, netlink}};
+			dump_again, lost, dump_filters, netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		settings.tap[i] = tap_ifindex(netlink->ctx.taps, i);
@@ -157,7 +169,7 @@ static int open_listen(void *arg)
 {
 	struct opening *opening = arg;
 	struct listen_ops ops = {handle_event, handle_dump_begin, handle_dump_lack, handle_dump_end,
-		opening->netlink};
+		handle_filters_end, opening->netlink};
 
 	return listen_open(&opening->netlink->listen, &ops, RECEIVE_BUFFER, opening->error);
 }
@@ -282,8 +294,11 @@ bool netlink_poll(struct netlink *netlink)
 	uint64_t ticks;
 	bool more = listen_poll(netlink->listen, BUDGET_NS);
 
+	if (!more)
+		mirror_apply_filters(netlink->mirror, clock_now_ns());
 	netlink->is_flushing = mirror_flush(netlink->mirror);
 	more |= netlink->is_flushing;
+	more |= mirror_dump_filters(netlink->mirror);
 	if (read(netlink->timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		look_at_taps(netlink);
 		if (tap_run_in_netns(netlink->ctx.taps, poll_mirror, netlink, NULL) != 0)

@@ -4,6 +4,7 @@
 // than a millisecond and at most about a second per query; netlink_verify blocks longer.
 #pragma once
 
+#include "acl/acl.h"
 #include "base/error.h"
 #include "fib/fib.h"
 #include "port/port.h"
@@ -29,6 +30,10 @@ struct netlink_ctx {
 	// An interface has this name; called before workers know it, and again without a change. /
 	// NULL: workers no longer know it. The function may be NULL. Control thread.
 	void (*iface_named)(void *arg, uint16_t iface, const char *name);
+	// tc filters have changed: merges lists and uses with those that workers have
+	// (acl_set_merge), which judge by them when it returns 0. -errno with `error` set: nothing
+	// has changed. NULL: workers judge by none. Control thread.
+	int (*filters)(void *arg, const struct acl_set *change, struct error *error);
 	void *arg;
 };
 
@@ -102,7 +107,7 @@ int netlink_vrf_find(const struct netlink *netlink,
 struct netlink_unsupported {
 	char what[64];  // e.g. "nftables forward hook"
 	char where[64]; // e.g. "table inet filter chain forward", "10.0.0.0/8 dev wg0"
-	char effect[160];
+	char effect[256];
 	uint64_t n; // number of similar objects (routes are summarised by reason and interface)
 };
 // Calls `cb` for each object; iteration stops when it returns false.

@@ -171,13 +171,29 @@ bool foreign_unsupported(const struct ifaces *ifaces,
 
 // What workers leave to Linux, by interface.
 
-static bool tell_reasons(const struct interface *one,
+// The filters because of which tc is left to Linux. False: `cb` stopped the iteration.
+static bool tell_filters(const struct ifaces *ifaces, const struct interface *one, unsigned reason,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg, bool *told)
+{
+	*told = false;
+	if (reason != REASON_INGRESS && reason != REASON_EGRESS)
+		return true;
+	return filters_tell(ifaces, one, reason == REASON_INGRESS ? EVENT_INGRESS : EVENT_EGRESS,
+		cb, arg, told);
+}
+
+static bool tell_reasons(const struct ifaces *ifaces, const struct interface *one,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	for (unsigned i = 0; i < N_IFACE_REASONS; i++) {
 		struct netlink_unsupported reported = {.n = 1};
+		bool told;
 
 		if (!(one->reasons & 1u << i))
+			continue;
+		if (!tell_filters(ifaces, one, i, cb, arg, &told))
+			return false;
+		if (told)
 			continue;
 		snprintf(reported.what, sizeof(reported.what), "%s", iface_reason[i].what);
 		snprintf(reported.where, sizeof(reported.where), "%s", one->iface.name);
@@ -209,6 +225,6 @@ void ifaces_unsupported(const struct ifaces *ifaces,
 	if (!foreign_unsupported(ifaces, cb, arg))
 		return;
 	for (const struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
-		if (!tell_reasons(one, cb, arg) || !tell_hidden_addresses(one, cb, arg))
+		if (!tell_reasons(ifaces, one, cb, arg) || !tell_hidden_addresses(one, cb, arg))
 			return;
 }

@@ -3,21 +3,36 @@
 
 #include <string.h>
 
-void stats_sum(struct stats_account *account, struct stats_worker *const workers[], unsigned n)
+// Packets that have left a worker: sent, or with a verdict.
+static void add_left(struct stats_account *account, const struct stats_worker *worker)
 {
-	memset(account, 0, sizeof(*account));
-	for (unsigned i = 0; i < n; i++) {
-		for (unsigned v = 0; v < N_VERDICTS; v++)
-			account->verdict[v] += stats_read(&workers[i]->verdict[v]);
-		for (unsigned p = 0; p < STATS_MAX_PORTS; p++) {
-			account->received += stats_read(&workers[i]->port[p].rx_packets);
-			account->injected += stats_read(&workers[i]->port[p].injected_packets);
-			account->copied += stats_read(&workers[i]->port[p].copied_packets);
-			account->sent += stats_read(&workers[i]->port[p].tx_packets);
-		}
+	for (unsigned v = 0; v < N_VERDICTS; v++) {
+		uint64_t n = stats_read(&worker->verdict[v]);
+
+		account->verdict[v] += n;
+		account->dropped += v == VERDICT_FORWARD ? 0 : n;
 	}
-	for (unsigned v = VERDICT_FORWARD + 1; v < N_VERDICTS; v++)
-		account->dropped += account->verdict[v];
+	for (unsigned p = 0; p < STATS_MAX_PORTS; p++)
+		account->sent += stats_read(&worker->port[p].tx_packets);
+}
+
+static void add_come(struct stats_account *account, const struct stats_worker *worker)
+{
+	for (unsigned p = 0; p < STATS_MAX_PORTS; p++) {
+		account->received += stats_read(&worker->port[p].rx_packets);
+		account->injected += stats_read(&worker->port[p].injected_packets);
+		account->copied += stats_read(&worker->port[p].copied_packets);
+	}
+}
+
+void stats_add_workers(struct stats_account *account, struct stats_worker *const workers[],
+	unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		add_left(account, workers[i]);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	for (unsigned i = 0; i < n; i++)
+		add_come(account, workers[i]);
 }
 
 void stats_add_tap(struct stats_account *account, const struct stats_tap *tap)

@@ -14,7 +14,8 @@ enum {
 	STATS_MAX_QUEUES = 256,
 	STATS_MAX_STEPS = 24,
 	STATS_MAX_HOPS = 1 << 20,
-	STATS_FEW_HOPS = 1 << 15 // counters of the others may be in huge pages
+	STATS_FEW_HOPS = 1 << 15, // counters of the others may be in huge pages
+	STATS_GAPS = 16           // lengths of long gaps; 20 us << 15 is more than half a second
 };
 
 #define STATS_FIELD(name, text) uint64_t name;
@@ -70,15 +71,19 @@ static inline uint64_t stats_read(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-// The packet account over `n` workers: received + injected + copied = sent + punted + dropped, once
+// The packet account, all 0 at first: received + injected + copied = sent + punted + dropped, once
 // nothing is in flight.
 struct stats_account {
 	uint64_t received, injected, copied, sent, punted, dropped;
 	uint64_t verdict[N_VERDICTS];
 };
-void stats_sum(struct stats_account *account, struct stats_worker *const workers[], unsigned n);
-// Adds the outcome of packets passed to Linux: punted, and dropped because of the limit or refused.
+// Adds what the workers counted. Packets that come while the counters are read are counted as
+// received at most: the difference between the two sides is never less than what is in flight.
 // Any thread.
+void stats_add_workers(struct stats_account *account, struct stats_worker *const workers[],
+	unsigned n);
+// Adds the outcome of packets passed to Linux: punted, and dropped because of the limit or refused.
+// Before stats_add_workers, for the same reason. Any thread.
 void stats_add_tap(struct stats_account *account, const struct stats_tap *tap);
 // Sums the counters of one port over `n` workers. Any thread.
 void stats_sum_port(struct stats_port *sum, struct stats_worker *const workers[], unsigned n,
