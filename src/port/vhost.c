@@ -5,6 +5,7 @@
 // thread.
 #include "port/vhost.h"
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -267,6 +268,8 @@ static const char *remark_of(const struct vhost *vhost)
 
 void vhost_read(const struct vhost *vhost, struct port_vhost *out)
 {
+	const unsigned n = MIN_OF(vhost->n_queues, (unsigned)PORT_MAX_QUEUES);
+
 	pthread_mutex_lock(&lock);
 	const char *remark = vhost->said ? remark_of(vhost) : NULL;
 
@@ -274,10 +277,10 @@ void vhost_read(const struct vhost *vhost, struct port_vhost *out)
 		.state = state_of(vhost),
 		.n_connections = vhost->n_connections,
 		.features = features_of(vhost),
-		.n_queues = vhost->n_queues,
+		.n_queues = n,
 		.remark = remark};
 	snprintf(out->socket, sizeof(out->socket), "%s", vhost->path);
-	for (unsigned i = 0; i < vhost->n_queues; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		out->queues[i].receives = vhost->sends >> i & 1;
 		out->queues[i].sends = vhost->receives >> i & 1;
 		out->queues[i].tx_slots = ring_of(vhost, 2 * i);
