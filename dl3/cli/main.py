@@ -30,6 +30,7 @@ class Commands(LazyGroup):
         "port": ("dl3.cli.ports:app", FORWARDER, {}),
         "reload": ("dl3.cli.forwarder:reload", FORWARDER, {}),
         "verify": ("dl3.cli.linux:verify", FORWARDER, {}),
+        "capture": ("dl3.cli.capture:capture", FORWARDER, {}),
         "call": ("dl3.cli.call:call", FORWARDER, {}),
         "bench": ("dl3.cli.bench:app", MEASURE, {}),
         "report": ("dl3.cli.report:report", MEASURE, {}),
