@@ -33,7 +33,7 @@ int capture_open(struct capture **out, const struct capture_program *program, st
 
 struct capture_live *capture_live(struct capture *capture)
 {
-	return &capture->live;
+	return capture ? &capture->live : NULL;
 }
 
 struct capture_producer *capture_producer_of(struct capture_session *session, unsigned worker)

@@ -60,7 +60,7 @@ int capture_open(struct capture **out, const struct capture_program *program, st
 // second. Call when workers and the tap thread have ended. NULL is allowed.
 void capture_close(struct capture *capture);
 
-// For producers; valid until capture_close.
+// For producers; valid until capture_close. NULL for NULL.
 struct capture_live *capture_live(struct capture *capture);
 
 // Allocates the rings of a capture, which begins when it is attached. Takes over
