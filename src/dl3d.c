@@ -63,6 +63,12 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 		goto no_acls;
 	tables.acls = acl_live(h->acls);
 	tables.filters = h->filters ? acl_live(h->filters) : NULL;
+	const struct capture_program captures = {port_n_workers(h->ports), h->rcu,
+		rte_get_tsc_hz()};
+
+	if (capture_open(&h->capture, &captures, error))
+		goto no_capture;
+	tables.captures = capture_live(h->capture);
 	if (datapath_open(&h->path, h->ports, &tables, h->taps, error))
 		goto no_path;
 	api_swap(h, h->fib);
@@ -79,6 +85,9 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 not_started:
 	datapath_close(h->path);
 no_path:
+	capture_close(h->capture);
+	h->capture = NULL;
+no_capture:
 	api_close_acls(h);
 no_acls:
 	api_close_flows(h);
@@ -93,7 +102,9 @@ no_rcu:
 // The socket is opened first: if another dl3d serves it, no device is touched.
 static int open_modules(struct api_ctx *h, int signals, struct error *error)
 {
-	struct rpc_methods methods = {.ctx = h};
+	struct rpc_methods methods = {.ctx = h,
+		.takes_over = api_takes_over,
+		.take_over = api_take_over};
 	struct rpc *rpc;
 	int left = EXIT_OF_FAILURE;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "acl/acl.h"
+#include "capture/capture.h"
 #include "config/config.h"
 #include "datapath/datapath.h"
 #include "fib/fib.h"
@@ -51,6 +52,7 @@ struct api_ctx {
 	struct flows *flows;     // NULL: no key `flow`
 	struct acl_table *acls;
 	struct acl_table *filters; // tc filters of Linux; NULL: Linux is not the control plane
+	struct capture *capture;
 	uint64_t acls_refreshed_ns;
 	bool acls_are_stale; // an interface is gone, and its name is still bound
 	uint64_t started_ns, polled_ns;
@@ -65,6 +67,10 @@ struct api_ctx {
 };
 
 const struct rpc_method *api_table(size_t *n);
+
+// For struct rpc_methods: a capture that has been started takes its connection over.
+bool api_takes_over(void *ctx);
+void api_take_over(void *ctx, int fd);
 
 // Builds a table from a configuration; workers do not use it yet. It is complete unless Linux is
 // the control plane. `states` contains the MAC addresses of the devices; NULL before they are open.

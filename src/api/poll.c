@@ -46,6 +46,7 @@ int api_follow(struct api_ctx *ctx, struct error *error)
 
 	if (!ctx->taps)
 		return 0;
+	tap_set_captures(ctx->taps, capture_live(ctx->capture));
 	int err = tap_start(ctx->taps, error);
 	if (!err)
 		err = netlink_open(&ctx->netlink, &mirrored, error);
@@ -138,6 +139,7 @@ int api_poll(struct api_ctx *ctx, struct error *error)
 		ctx->is_busy = false;
 	ctx->is_busy |= flows_poll(ctx);
 	acls_poll(ctx);
+	capture_poll(ctx->capture);
 	fib_tidy(ctx->fib);
 	int worker = rcu_poll(ctx->rcu);
 	if (worker >= 0 && worker != ctx->silent_worker)

@@ -3,6 +3,7 @@
 
 #include "acl/acl_fast.h"
 #include "base/error.h"
+#include "capture/capture.h"
 #include "fib/fib.h"
 #include "flow/flow_fast.h"
 #include "port/port.h"
@@ -19,6 +20,7 @@ struct datapath_tables {
 	const struct acl_live *acls;    // NULL: none
 	const struct acl_live *filters; // tc filters of Linux; NULL: none; only with acls and taps
 	const struct flow_learn *learn; // flows are learnt through it; NULL: none are
+	const struct capture_live *captures; // NULL: none are made
 };
 
 // Creates one worker for each worker of the plan of `ports`; none is started. `taps` receives

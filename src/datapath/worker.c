@@ -69,6 +69,8 @@ static inline uint16_t receive(struct worker *w, const struct port_queue *from,
 	stats_add(&w->stat->port[from->port].rx_packets, n);
 	stats_add(&w->stat->queue[from - w->io->queues].rx_packets, n);
 	stats_add(&w->stat->bursts, 1);
+	if (unlikely(w->capture != NULL))
+		worker_capture_received(w, from->port, mbuf, n);
 	return n;
 }
 
@@ -332,6 +334,7 @@ int worker_run(void *arg)
 	idle_start(&w->idle, w->io->may_sleep, w->tsc_hz, now);
 	rcu_reader_online(w->rcu, w->io->id);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
+		w->capture = capture_producer(w->captures, w->io->id);
 		unsigned got = 0, n_injected = w->tap ? datapath_inject(w) : 0;
 
 		for (unsigned q = 0, n = port_n_queues(w->io); q < n; q++)
@@ -352,6 +355,7 @@ int worker_run(void *arg)
 		else if (can_pause)
 			pause_briefly(&w->idle, now);
 	}
+	w->capture = NULL;
 	rcu_reader_offline(w->rcu, w->io->id);
 	if (w->tap)
 		datapath_inject_rest(w);
