@@ -39,18 +39,18 @@ struct mac_table {
 };
 
 // slots.c: the table itself. A place is a slot's number. NULL: not enough memory.
-struct mac_slots *slots_alloc(uint32_t max, const uint64_t secret[4]);
-void slots_free(struct mac_slots *slots);
-uint32_t slots_n_places(const struct mac_slots *slots);
-struct mac_slot *slots_at(const struct mac_slots *slots, uint32_t place);
-struct mac_slot *slots_find(const struct mac_slots *slots, uint64_t key);
+struct mac_slots *macs_alloc(uint32_t max, const uint64_t secret[4]);
+void macs_free(struct mac_slots *slots);
+uint32_t macs_n_places(const struct mac_slots *slots);
+struct mac_slot *macs_at(const struct mac_slots *slots, uint32_t place);
+struct mac_slot *macs_find(const struct mac_slots *slots, uint64_t key);
 // Adds one that is not there yet; moves others if need be. False: there is no space.
-bool slots_add(struct mac_slots *slots, const struct mac_slot *slot);
+bool macs_add(struct mac_slots *slots, const struct mac_slot *slot);
 // Replaces what a slot holds, by another value of its key, / or nothing.
-void slots_set(struct mac_slot *slot, const struct mac_slot *value);
-void slots_clear(struct mac_slot *slot);
+void macs_set(struct mac_slot *slot, const struct mac_slot *value);
+void macs_clear(struct mac_slot *slot);
 // What it holds now.
-struct mac_slot slots_get(const struct mac_slot *slot);
+struct mac_slot macs_get(const struct mac_slot *slot);
 
 // mac.c: forgets a learnt address.
 void table_forget(struct mac_table *table, struct mac_slot *slot);
@@ -74,18 +74,18 @@ static inline uint64_t fold(uint64_t a, uint64_t b)
 }
 
 // Keyed, so that nobody can choose addresses that share buckets.
-static inline uint64_t slots_hash(const uint64_t secret[4], uint64_t key)
+static inline uint64_t macs_hash(const uint64_t secret[4], uint64_t key)
 {
 	return fold(fold(key ^ secret[0], secret[1]) ^ secret[2], secret[3]);
 }
 
 // Its two buckets: by the lower and the upper half of the hash.
-static inline uint32_t slots_first(const struct mac_slots *slots, uint64_t hash)
+static inline uint32_t macs_first(const struct mac_slots *slots, uint64_t hash)
 {
 	return (hash & UINT32_MAX) * slots->n_buckets >> 32;
 }
 
-static inline uint32_t slots_second(const struct mac_slots *slots, uint64_t hash)
+static inline uint32_t macs_second(const struct mac_slots *slots, uint64_t hash)
 {
 	return (hash >> 32) * slots->n_buckets >> 32;
 }

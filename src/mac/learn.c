@@ -6,15 +6,18 @@
 
 bool mac_tell(const struct mac_live *live, unsigned worker, const struct mac_told *told)
 {
+	const uint16_t n_flushes = __atomic_load_n(&live->n_flushes, __ATOMIC_RELAXED);
 	struct mac_ring *ring = live->ring[worker];
 	struct mac_told *mark = &ring->mark[fold(told->key, 0x9e3779b97f4a7c15) % MAC_MARKS];
 
-	if (mark->key == told->key && mark->port == told->port && mark->tick == told->tick)
+	if (mark->key == told->key && mark->port == told->port && mark->tick == told->tick &&
+		mark->n_flushes == n_flushes)
 		return true;
 	// Pairs with the store in take: the control thread has read what was there.
 	if (ring->written - __atomic_load_n(&ring->read, __ATOMIC_ACQUIRE) == MAC_RING)
 		return false;
 	*mark = *told;
+	mark->n_flushes = n_flushes;
 	ring->item[ring->written % MAC_RING] = *told;
 	// Pairs with the load in take.
 	__atomic_store_n(&ring->written, ring->written + 1, __ATOMIC_RELEASE);
@@ -25,7 +28,7 @@ bool mac_tell(const struct mac_live *live, unsigned worker, const struct mac_tol
 static struct mover *mover_of(struct mac_table *table, uint64_t key, uint64_t now)
 {
 	const uint64_t window = MAC_MOVES_S * table->settings.hz;
-	struct mover *mover = &table->mover[slots_hash(table->secret, key) % MOVERS];
+	struct mover *mover = &table->mover[macs_hash(table->secret, key) % MOVERS];
 
 	if (mover->key == key || !mover->key || (!mover->until && now - mover->since >= window)) {
 		if (mover->key != key || now - mover->since >= window)
@@ -39,7 +42,7 @@ static struct mover *mover_of(struct mac_table *table, uint64_t key, uint64_t no
 static bool moves_too_often(struct mac_table *table, struct mac_slot *slot, uint16_t to,
 	uint64_t now)
 {
-	struct mac_slot value = slots_get(slot);
+	struct mac_slot value = macs_get(slot);
 	struct mover *mover = mover_of(table, value.key, now);
 	struct mac_info info;
 
@@ -47,7 +50,7 @@ static bool moves_too_often(struct mac_table *table, struct mac_slot *slot, uint
 		return false;
 	mover->until = now + MAC_HOLD_S * table->settings.hz;
 	value.flags |= MAC_HELD;
-	slots_set(slot, &value);
+	macs_set(slot, &value);
 	table_bridge(table, value.key)->usage.n_held++;
 	if (table->settings.held) {
 		table_describe(table, &value, now, &info);
@@ -81,12 +84,12 @@ static uint16_t busiest_port(const struct mac_table *table, uint16_t domain)
 static bool evict(struct mac_table *table, uint16_t domain, uint16_t port)
 {
 	enum { MOST = 4096 };
-	const uint32_t n = slots_n_places(table_slots(table));
+	const uint32_t n = macs_n_places(table_slots(table));
 
 	for (unsigned i = 0; i < MOST; i++) {
 		table->evict_at = table->evict_at + 1 < n ? table->evict_at + 1 : 0;
-		struct mac_slot *slot = slots_at(table_slots(table), table->evict_at);
-		const struct mac_slot value = slots_get(slot);
+		struct mac_slot *slot = macs_at(table_slots(table), table->evict_at);
+		const struct mac_slot value = macs_get(slot);
 
 		if (!value.key || value.flags & MAC_STATIC || value.key >> 48 != domain ||
 			value.port != port)
@@ -117,7 +120,7 @@ static void add(struct mac_table *table, const struct mac_told *told)
 	const struct mac_slot slot = {.key = told->key, .port = told->port, .seen = told->tick};
 
 	if (is_full(table, told->port) || !make_room(table, told->key >> 48, told->port) ||
-		!slots_add(table_slots(table), &slot)) {
+		!macs_add(table_slots(table), &slot)) {
 		usage->n_refused++;
 		return;
 	}
@@ -130,7 +133,7 @@ static void move(struct mac_table *table, struct mac_slot *slot, const struct ma
 	uint64_t now)
 {
 	struct mac_usage *usage = &table_bridge(table, told->key)->usage;
-	struct mac_slot value = slots_get(slot);
+	struct mac_slot value = macs_get(slot);
 
 	if (is_full(table, told->port)) {
 		usage->n_refused++;
@@ -142,7 +145,7 @@ static void move(struct mac_table *table, struct mac_slot *slot, const struct ma
 	table->n_learnt[told->port]++;
 	value.port = told->port;
 	value.seen = told->tick;
-	slots_set(slot, &value);
+	macs_set(slot, &value);
 	usage->n_moved++;
 }
 
@@ -153,7 +156,7 @@ static void learn(struct mac_table *table, const struct mac_told *told, uint64_t
 	// The port may have changed since.
 	if (port->domain != told->key >> 48 || !(port->flags & MAC_LEARNS))
 		return;
-	struct mac_slot *slot = slots_find(table_slots(table), told->key);
+	struct mac_slot *slot = macs_find(table_slots(table), told->key);
 
 	if (!slot)
 		add(table, told);
@@ -185,11 +188,11 @@ static void release(struct mac_table *table, uint64_t now)
 
 		if (!mover->until || now < mover->until)
 			continue;
-		struct mac_slot *slot = slots_find(table_slots(table), mover->key);
+		struct mac_slot *slot = macs_find(table_slots(table), mover->key);
 		if (slot) {
-			struct mac_slot value = slots_get(slot);
+			struct mac_slot value = macs_get(slot);
 			value.flags &= ~MAC_HELD;
-			slots_set(slot, &value);
+			macs_set(slot, &value);
 		}
 		*mover = (struct mover){.key = 0};
 	}
@@ -210,7 +213,7 @@ static void age(struct mac_table *table, uint64_t now)
 	enum { MOST = 1 << 17 };
 	const struct mac_slots *slots = table_slots(table);
 	const unsigned shift = table->now->view->tick_shift;
-	const uint32_t n = slots_n_places(slots), tick = now >> shift;
+	const uint32_t n = macs_n_places(slots), tick = now >> shift;
 	const uint64_t passed = MIN_OF(now - table->aged, 1ull << shift);
 	const uint32_t due = MIN_OF((unsigned __int128)n * passed >> shift, MOST);
 
@@ -218,8 +221,8 @@ static void age(struct mac_table *table, uint64_t now)
 		return;
 	table->aged = now;
 	for (uint32_t i = 0; i < due; i++) {
-		struct mac_slot *slot = slots_at(slots, table->age_at);
-		const struct mac_slot value = slots_get(slot);
+		struct mac_slot *slot = macs_at(slots, table->age_at);
+		const struct mac_slot value = macs_get(slot);
 
 		table->age_at = table->age_at + 1 < n ? table->age_at + 1 : 0;
 		if (!is_old(table, &value, tick))

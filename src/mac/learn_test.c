@@ -10,14 +10,14 @@ static unsigned n_held_calls;
 static struct mac_info held_info;
 static uint16_t held_other;
 
-static const struct mac_member members[PORTS] = {
+static struct mac_member members[PORTS] = {
 	{0, MAC_LEARNS | MAC_FLOODS, 0},
 	{1, MAC_LEARNS | MAC_FLOODS, 0},
 	{2, MAC_LEARNS, 10},
 	{3, MAC_FLOODS | MAC_ISOLATED, 0},
 	{4, MAC_LEARNS | MAC_FLOODS | MAC_ISOLATED | MAC_HAIRPIN, 0},
 };
-static const struct mac_fixed fixed[] = {{{{2, 0, 0, 0, 0xff, 1}}, 1}};
+static struct mac_fixed fixed[] = {{{{2, 0, 0, 0, 0xff, 1}}, 1}};
 
 static struct mac_bridge bridge_of(const char *name)
 {
@@ -84,7 +84,8 @@ static void see(unsigned number, uint16_t port)
 	if (found.slot)
 		mac_mark(&found, tick);
 	if (!found.slot || (found.port != port && !found.flags))
-		assert_true(mac_tell(mac_live(table), 0, &(struct mac_told){key, port, tick}));
+		assert_true(mac_tell(mac_live(table), 0,
+			&(struct mac_told){.key = key, .port = port, .tick = tick}));
 }
 
 static void poll_all(void)
@@ -95,7 +96,7 @@ static void poll_all(void)
 
 static int port_of(unsigned number)
 {
-	const struct mac_slot *slot = slots_find(table_slots(table), testing_key(1, number));
+	const struct mac_slot *slot = macs_find(table_slots(table), testing_key(1, number));
 
 	return slot ? slot->port : -1;
 }
@@ -153,7 +154,7 @@ static void a_static_address_stays_where_it_is(void **state)
 {
 	const uint64_t key = testing_key(1, 0xff01);
 
-	assert_true(mac_tell(mac_live(table), 0, &(struct mac_told){key, 0, 1}));
+	assert_true(mac_tell(mac_live(table), 0, &(struct mac_told){.key = key, .tick = 1}));
 	poll_all();
 	assert_int_equal(port_of(0xff01), 1);
 }
@@ -235,12 +236,13 @@ static void a_full_ring_refuses(void **state)
 {
 	unsigned n = 0;
 
-	while (n < 2 * MAC_RING &&
-		mac_tell(mac_live(table), 0, &(struct mac_told){testing_key(1, n), 0, 1}))
+	while (n < 2 * MAC_RING && mac_tell(mac_live(table), 0,
+					   &(struct mac_told){.key = testing_key(1, n), .tick = 1}))
 		n++;
 	assert_int_equal(n, MAC_RING);
 	poll_all();
-	assert_true(mac_tell(mac_live(table), 0, &(struct mac_told){testing_key(1, n), 0, 1}));
+	assert_true(mac_tell(mac_live(table), 0,
+		&(struct mac_told){.key = testing_key(1, n), .tick = 1}));
 }
 
 static void floods_go_where_flags_say(void **state)
@@ -307,7 +309,7 @@ static void a_bridge_of_another_name_keeps_nothing(void **state)
 	poll_all();
 	commit(&bridge, 1);
 	assert_int_equal(mac_domain(table, "br0"), 0);
-	assert_null(slots_find(table_slots(table), testing_key(mac_domain(table, "new"), 1)));
+	assert_null(macs_find(table_slots(table), testing_key(mac_domain(table, "new"), 1)));
 }
 
 static void flush_forgets_learnt_addresses_only(void **state)
@@ -318,6 +320,10 @@ static void flush_forgets_learnt_addresses_only(void **state)
 	assert_int_equal(mac_flush(table, 1, 1), 1);
 	assert_int_equal(port_of(1), 0);
 	assert_int_equal(port_of(2), -1);
+	assert_int_equal(mac_flush(table, 0, MAC_PORTS), 1);
+	see(1, 0); // told again, although it was told in this tick
+	poll_all();
+	assert_int_equal(port_of(1), 0);
 	assert_int_equal(mac_flush(table, 0, MAC_PORTS), 1);
 	assert_int_equal(port_of(0xff01), 1);
 	assert_int_equal(table->n_learnt[0] + table->n_learnt[1], 0);

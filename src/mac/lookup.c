@@ -50,8 +50,8 @@ static __attribute__((noinline)) void find_again(const struct mac_slots *slots, 
 
 	do {
 		version = version_of(slots);
-		if (find_in(slots, slots_first(slots, hash), key, found) ||
-			find_in(slots, slots_second(slots, hash), key, found))
+		if (find_in(slots, macs_first(slots, hash), key, found) ||
+			find_in(slots, macs_second(slots, hash), key, found))
 			return;
 	} while (version != version_of(slots));
 	found->slot = NULL;
@@ -66,19 +66,19 @@ void mac_lookup(const struct mac_slots *slots, const uint64_t key[], unsigned n,
 	unsigned n_left = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		hash[i] = slots_hash(slots->secret, key[i]);
-		__builtin_prefetch(&slots->bucket[slots_first(slots, hash[i])]);
+		hash[i] = macs_hash(slots->secret, key[i]);
+		__builtin_prefetch(&slots->bucket[macs_first(slots, hash[i])]);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		if (likely(find_in(slots, slots_first(slots, hash[i]), key[i], &found[i])))
+		if (likely(find_in(slots, macs_first(slots, hash[i]), key[i], &found[i])))
 			continue;
 		left[n_left++] = i;
-		__builtin_prefetch(&slots->bucket[slots_second(slots, hash[i])]);
+		__builtin_prefetch(&slots->bucket[macs_second(slots, hash[i])]);
 	}
 	for (unsigned k = 0; k < n_left; k++) {
 		const unsigned i = left[k];
 
-		if (find_in(slots, slots_second(slots, hash[i]), key[i], &found[i]))
+		if (find_in(slots, macs_second(slots, hash[i]), key[i], &found[i]))
 			continue;
 		found[i].slot = NULL;
 		if (unlikely(version != version_of(slots)))

@@ -11,7 +11,7 @@ static void free_pending(struct mac_pending *pending)
 {
 	if (!pending)
 		return;
-	slots_free(pending->view->slots);
+	macs_free(pending->view->slots);
 	free(pending->view);
 	free(pending);
 }
@@ -27,10 +27,10 @@ static struct mac_pending *alloc_pending(const struct mac_table *table, uint32_t
 	const uint64_t hz = table->settings.hz;
 	struct mac_pending *pending = calloc(1, sizeof(*pending));
 	struct mac_view *view = aligned_alloc(CACHE_LINE_BYTES, sizeof(*view));
-	struct mac_slots *slots = slots_alloc(max, table->secret);
+	struct mac_slots *slots = macs_alloc(max, table->secret);
 
 	if (!pending || !view || !slots) {
-		slots_free(slots);
+		macs_free(slots);
 		free(view);
 		free(pending);
 		return NULL;
@@ -158,7 +158,7 @@ static bool add_fixed(struct mac_pending *pending, uint16_t domain, const struct
 	const struct mac_slot slot = {.key = mac_key(domain, bytes),
 		.port = fixed->port,
 		.flags = MAC_STATIC};
-	return slots_add(pending->view->slots, &slot);
+	return macs_add(pending->view->slots, &slot);
 }
 
 static bool add_bridge(const struct mac_table *table, struct mac_pending *pending,
@@ -227,7 +227,7 @@ void mac_drop(struct mac_pending *pending)
 }
 
 // Whether a learnt address is still valid: its bridge has the same name, its port is still in it,
-// and there is space.
+// and there is space. If the port learns no more, it ages, as in Linux.
 static bool is_kept(const struct mac_table *table, const struct mac_pending *next,
 	const struct mac_slot *slot)
 {
@@ -238,9 +238,15 @@ static bool is_kept(const struct mac_table *table, const struct mac_pending *nex
 	const uint32_t max = next->member[slot->port].max;
 
 	return is->is_used && !strcmp(was->name, is->name) && port->domain == slot->key >> 48 &&
-	       port->flags & MAC_LEARNS && usage->n_static + usage->n_learnt < usage->max &&
+	       usage->n_static + usage->n_learnt < usage->max &&
 	       (!max || table->n_learnt[slot->port] < max) &&
-	       !slots_find(next->view->slots, slot->key);
+	       !macs_find(next->view->slots, slot->key);
+}
+
+// Workers remember what they have told, not what was forgotten.
+static void have_told_again(struct mac_table *table)
+{
+	__atomic_store_n(&table->live.n_flushes, table->live.n_flushes + 1, __ATOMIC_RELAXED);
 }
 
 static void copy_learnt(struct mac_table *table, struct mac_pending *next)
@@ -248,11 +254,11 @@ static void copy_learnt(struct mac_table *table, struct mac_pending *next)
 	const struct mac_slots *slots = table_slots(table);
 
 	memset(table->n_learnt, 0, sizeof(table->n_learnt));
-	for (uint32_t i = 0, n = slots_n_places(slots); i < n; i++) {
-		const struct mac_slot slot = slots_get(slots_at(slots, i));
+	for (uint32_t i = 0, n = macs_n_places(slots); i < n; i++) {
+		const struct mac_slot slot = macs_get(macs_at(slots, i));
 
 		if (!slot.key || slot.flags & MAC_STATIC || !is_kept(table, next, &slot) ||
-			!slots_add(next->view->slots, &slot))
+			!macs_add(next->view->slots, &slot))
 			continue;
 		next->bridge[(slot.key >> 48) - 1].usage.n_learnt++;
 		table->n_learnt[slot.port]++;
@@ -271,13 +277,14 @@ void mac_commit(struct mac_table *table, struct mac_pending *pending, uint64_t n
 	__atomic_store_n(&table->live.view, pending->view, __ATOMIC_RELEASE);
 	rcu_wait(table->settings.rcu, rcu_start_grace(table->settings.rcu));
 	free_pending(old);
+	have_told_again(table);
 }
 
 void table_forget(struct mac_table *table, struct mac_slot *slot)
 {
 	table_bridge(table, slot->key)->usage.n_learnt--;
 	table->n_learnt[slot->port]--;
-	slots_clear(slot);
+	macs_clear(slot);
 }
 
 static bool is_of(const struct mac_slot *slot, uint16_t domain, uint16_t port)
@@ -291,14 +298,15 @@ uint32_t mac_flush(struct mac_table *table, uint16_t domain, uint16_t port)
 	const struct mac_slots *slots = table_slots(table);
 	uint32_t n_forgotten = 0;
 
-	for (uint32_t i = 0, n = slots_n_places(slots); i < n; i++) {
-		struct mac_slot *slot = slots_at(slots, i);
+	for (uint32_t i = 0, n = macs_n_places(slots); i < n; i++) {
+		struct mac_slot *slot = macs_at(slots, i);
 
 		if (!is_of(slot, domain, port) || slot->flags & MAC_STATIC)
 			continue;
 		table_forget(table, slot);
 		n_forgotten++;
 	}
+	have_told_again(table);
 	return n_forgotten;
 }
 
@@ -320,12 +328,12 @@ unsigned mac_page(const struct mac_table *table, uint16_t domain, uint16_t port,
 	uint32_t *place, struct mac_info out[], unsigned n)
 {
 	const struct mac_slots *slots = table_slots(table);
-	const uint32_t n_places = slots_n_places(slots);
+	const uint32_t n_places = macs_n_places(slots);
 	uint32_t at = *place, end = at + MIN_OF(n_places - MIN_OF(at, n_places), MAC_PAGE_PLACES);
 	unsigned n_out = 0;
 
 	for (; at < end && n_out < n; at++) {
-		const struct mac_slot slot = slots_get(slots_at(slots, at));
+		const struct mac_slot slot = macs_get(macs_at(slots, at));
 
 		if (is_of(&slot, domain, port))
 			table_describe(table, &slot, now, &out[n_out++]);

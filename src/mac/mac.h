@@ -35,11 +35,11 @@ struct mac_fixed {
 // A bridge as configured. It keeps what it has learnt as long as it keeps its name.
 struct mac_bridge {
 	char name[MAC_NAME_MAX];
-	uint32_t ageing_s, max;          // from 1 on
-	uint32_t storm_pps[MAC_STORMS];  // of each port; 0: no limit
-	const struct mac_member *member; // ports that are in no other bridge
+	uint32_t ageing_s, max;         // from 1 on
+	uint32_t storm_pps[MAC_STORMS]; // of each port; 0: no limit
+	struct mac_member *member;      // ports that are in no other bridge; not written
 	unsigned n_members;
-	const struct mac_fixed *fixed; // unicast, different, behind members; at most `max`
+	struct mac_fixed *fixed; // unicast, different, behind members; at most `max`
 	uint32_t n_fixed;
 };
 

@@ -72,6 +72,7 @@ struct mac_view {
 struct mac_told {
 	uint64_t key;
 	uint16_t port;
+	uint16_t n_flushes; // set by mac_tell
 	uint32_t tick;
 };
 
@@ -93,6 +94,7 @@ struct mac_due {
 struct mac_live {
 	struct mac_view *view; // atomic; partner: mac_commit
 	struct mac_ring *ring[MAC_WORKERS];
+	uint16_t n_flushes; // atomic, relaxed: what was told before is to be told again
 	struct mac_due due[MAC_PORTS];
 };
 

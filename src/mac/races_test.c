@@ -56,18 +56,18 @@ static void *run_worker(void *arg)
 static void change(struct mac_slots *slots, unsigned number)
 {
 	const struct mac_slot value = {.key = testing_key(1, number), .port = port_of(number)};
-	struct mac_slot *slot = slots_find(slots, value.key);
+	struct mac_slot *slot = macs_find(slots, value.key);
 
 	if (slot)
-		slots_clear(slot);
+		macs_clear(slot);
 	else
-		slots_add(slots, &value);
+		macs_add(slots, &value);
 }
 
 static void addresses_that_stay_are_found_while_others_move(void **state)
 {
 	const uint64_t secret[4] = {1, 0x9e3779b97f4a7c15, 3, 0xbf58476d1ce4e5b9};
-	struct mac_slots *slots = slots_alloc(0, secret);
+	struct mac_slots *slots = macs_alloc(0, secret);
 	struct watch watch[WORKERS];
 	pthread_t thread[WORKERS];
 	int stop = 0;
@@ -93,7 +93,7 @@ static void addresses_that_stay_are_found_while_others_move(void **state)
 	}
 	assert_true(slots->version > 100); // entries moved
 	slots->n_buckets = 16;
-	slots_free(slots);
+	macs_free(slots);
 }
 
 // All tell what they see through their rings while the control thread takes it.
@@ -118,7 +118,7 @@ static void *tell_all(void *arg)
 
 static void all_that_workers_tell_is_learnt(void **state)
 {
-	const struct mac_member members[] = {{0, MAC_LEARNS, 0}, {1, MAC_LEARNS, 0}};
+	struct mac_member members[] = {{0, MAC_LEARNS, 0}, {1, MAC_LEARNS, 0}};
 	const struct mac_bridge bridge = {.name = "br0",
 		.ageing_s = 300,
 		.max = 2 * TOLD,

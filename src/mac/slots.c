@@ -21,7 +21,7 @@ uint64_t mac_bytes(uint32_t max)
 	return (uint64_t)buckets_for(max) * sizeof(struct mac_bucket);
 }
 
-struct mac_slots *slots_alloc(uint32_t max, const uint64_t secret[4])
+struct mac_slots *macs_alloc(uint32_t max, const uint64_t secret[4])
 {
 	struct mac_slots *slots = aligned_alloc(CACHE_LINE_BYTES, sizeof(*slots));
 
@@ -36,7 +36,7 @@ struct mac_slots *slots_alloc(uint32_t max, const uint64_t secret[4])
 	return NULL;
 }
 
-void slots_free(struct mac_slots *slots)
+void macs_free(struct mac_slots *slots)
 {
 	if (!slots)
 		return;
@@ -44,17 +44,17 @@ void slots_free(struct mac_slots *slots)
 	free(slots);
 }
 
-uint32_t slots_n_places(const struct mac_slots *slots)
+uint32_t macs_n_places(const struct mac_slots *slots)
 {
 	return slots->n_buckets * MAC_SLOTS;
 }
 
-struct mac_slot *slots_at(const struct mac_slots *slots, uint32_t place)
+struct mac_slot *macs_at(const struct mac_slots *slots, uint32_t place)
 {
 	return &slots->bucket[place / MAC_SLOTS].slot[place % MAC_SLOTS];
 }
 
-struct mac_slot *slots_find(const struct mac_slots *slots, uint64_t key)
+struct mac_slot *macs_find(const struct mac_slots *slots, uint64_t key)
 {
 	struct mac_found found;
 
@@ -62,7 +62,7 @@ struct mac_slot *slots_find(const struct mac_slots *slots, uint64_t key)
 	return found.slot;
 }
 
-struct mac_slot slots_get(const struct mac_slot *slot)
+struct mac_slot macs_get(const struct mac_slot *slot)
 {
 	const word16 word = word16_load(slot);
 	struct mac_slot value;
@@ -71,7 +71,7 @@ struct mac_slot slots_get(const struct mac_slot *slot)
 	return value;
 }
 
-void slots_set(struct mac_slot *slot, const struct mac_slot *value)
+void macs_set(struct mac_slot *slot, const struct mac_slot *value)
 {
 	word16 word;
 
@@ -79,9 +79,9 @@ void slots_set(struct mac_slot *slot, const struct mac_slot *value)
 	word16_store(slot, word);
 }
 
-void slots_clear(struct mac_slot *slot)
+void macs_clear(struct mac_slot *slot)
 {
-	slots_set(slot, &(struct mac_slot){.key = 0});
+	macs_set(slot, &(struct mac_slot){.key = 0});
 }
 
 static struct mac_slot *free_slot(struct mac_bucket *bucket)
@@ -102,10 +102,10 @@ enum { ROOT = UINT16_MAX };
 
 static uint32_t other_bucket(const struct mac_slots *slots, uint64_t key, uint32_t bucket)
 {
-	const uint64_t hash = slots_hash(slots->secret, key);
-	const uint32_t first = slots_first(slots, hash);
+	const uint64_t hash = macs_hash(slots->secret, key);
+	const uint32_t first = macs_first(slots, hash);
 
-	return bucket == first ? slots_second(slots, hash) : first;
+	return bucket == first ? macs_second(slots, hash) : first;
 }
 
 // Moves entries along the path from `node`, whose bucket has the free slot, to a root. Returns the
@@ -116,12 +116,12 @@ static struct mac_slot *shift(struct mac_slots *slots, const struct node node[],
 	for (; node[i].parent != ROOT; i = node[i].parent) {
 		struct mac_slot *from =
 			&slots->bucket[node[node[i].parent].bucket].slot[node[i].slot];
-		const struct mac_slot value = slots_get(from);
+		const struct mac_slot value = macs_get(from);
 
-		slots_set(to, &value);
+		macs_set(to, &value);
 		// Pairs with the loads in lookup.c.
 		__atomic_store_n(&slots->version, slots->version + 1, __ATOMIC_RELEASE);
-		slots_clear(from);
+		macs_clear(from);
 		to = from;
 	}
 	return to;
@@ -160,10 +160,10 @@ static struct mac_slot *make_space(struct mac_slots *slots, uint32_t first, uint
 	return NULL;
 }
 
-bool slots_add(struct mac_slots *slots, const struct mac_slot *slot)
+bool macs_add(struct mac_slots *slots, const struct mac_slot *slot)
 {
-	const uint64_t hash = slots_hash(slots->secret, slot->key);
-	const uint32_t first = slots_first(slots, hash), second = slots_second(slots, hash);
+	const uint64_t hash = macs_hash(slots->secret, slot->key);
+	const uint32_t first = macs_first(slots, hash), second = macs_second(slots, hash);
 	struct mac_slot *space = free_slot(&slots->bucket[first]);
 
 	if (!space)
@@ -172,6 +172,6 @@ bool slots_add(struct mac_slots *slots, const struct mac_slot *slot)
 		space = make_space(slots, first, second);
 	if (!space)
 		return false;
-	slots_set(space, slot);
+	macs_set(space, slot);
 	return true;
 }
