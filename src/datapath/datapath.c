@@ -39,6 +39,7 @@ static int add_worker(struct path *path, const struct datapath_tables *tables,
 	w->flows = tables->flows;
 	w->learn = tables->learn;
 	w->acls = tables->acls;
+	w->macs = tables->macs;
 	w->drops_missing = tables->drops_missing;
 	w->stat = stat;
 	w->tap = taps ? tap_worker(taps, worker) : NULL;

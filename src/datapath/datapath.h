@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "fib/fib.h"
 #include "flow/flow_fast.h"
+#include "mac/mac_fast.h"
 #include "port/port.h"
 #include "stats/stats.h"
 #include "tap/tap.h"
@@ -17,6 +18,7 @@ struct datapath_tables {
 	const struct flow_view *flows;  // NULL: none
 	const bool *drops_missing;      // packets without a flow; atomic, relaxed; only with flows
 	const struct acl_live *acls;    // NULL: none
+	const struct mac_live *macs;    // NULL: no port is ever in a bridge
 	const struct flow_learn *learn; // flows are learnt through it; NULL: none are
 };
 
