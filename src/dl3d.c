@@ -62,6 +62,9 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 	if (api_open_acls(h, error))
 		goto no_acls;
 	tables.acls = acl_live(h->acls);
+	if (api_open_bridges(h, rte_get_tsc_hz(), error))
+		goto no_bridges;
+	tables.macs = api_mac_live(h);
 	if (datapath_open(&h->path, h->ports, &tables, h->taps, error))
 		goto no_path;
 	api_swap(h, h->fib);
@@ -78,6 +81,8 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 not_started:
 	datapath_close(h->path);
 no_path:
+	api_close_bridges(h);
+no_bridges:
 	api_close_acls(h);
 no_acls:
 	api_close_flows(h);
