@@ -142,6 +142,7 @@ static int check(struct api_ctx *h, struct error *error)
 	port_warn_of_drivers(&settings);
 	if (!taps.is_on)
 		api_warn_of_hops(h);
+	api_warn_of_acls(h);
 	fib_destroy(h->fib);
 	printf("%s: configuration OK: ports %u, routes %zu\n", config_path(h->config),
 		settings.n_ports, config_n_routes(h->config));

@@ -134,7 +134,7 @@ def two_forwarders_in_a_row_pass_a_packet_on(in_a_row: tuple[WiredForwarder, Wir
     before = right.account().sent
     left.wires["a"].send(frame)
     wait_until(lambda: right.account().sent == before + 1, "the packet left on b")
-    assert right.wires["b"].receive(10.0) == forwarded(forwarded(frame, 0), 1)
+    assert right.wires["b"].receive(60.0) == forwarded(forwarded(frame, 0), 1)
 
 
 def a_peer_that_does_not_read_makes_the_device_refuse(in_a_row: tuple[WiredForwarder, WiredForwarder]) -> None:
@@ -182,7 +182,7 @@ def a_mac_of_the_file_is_the_ports_mac() -> None:
         frame = on(0, ip4("10.2.0.1"), dst="02:00:00:00:0c:0c")
         wired.wires["a"].send(frame)
         assert wired.settle(1).sent == 1
-        assert wired.wires["b"].receive(10.0) == forwarded(frame, 1)
+        assert wired.wires["b"].receive(60.0) == forwarded(frame, 1)
         assert port_mac(0) not in str(wired.dl3d.call("ports"))
 
 

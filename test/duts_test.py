@@ -1,11 +1,9 @@
-"""Each kind of device under test for real: start, forwarding check, freeze, reset, facts in the record, stop."""
+"""Each kind of device under test for real: start, forwarding check, facts in the record, stop."""
 
-import contextlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +11,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from harness.answers import CORES
+from harness.duts import OTHER, OVS, TESTER, opened, passes, setup_of, spec_of
 from harness.wire import wait_until
 from harness.wired import BUILD
 
@@ -22,7 +20,6 @@ from dl3.control.replies import Reply
 from dl3.dut import beds, testpmd
 from dl3.dut.bed import Bed
 from dl3.dut.beds import open_bed
-from dl3.dut.check import lost_streams
 from dl3.dut.wired import WiredBed
 from dl3.host.hugepages import NUMBER, read_number
 from dl3.model.campaign import DutSpec, Setup, Traffic
@@ -36,14 +33,12 @@ from dl3.trial.run import Runner
 pytestmark = pytest.mark.alone  # huge pages, one core per program, and no other test may create namespaces
 
 TOP = Path(__file__).resolve().parent.parent
-TESTER, OTHER = CORES[0], CORES[-1]
-PLAIN = Traffic()
-OVS = pytest.param("ovs", marks=pytest.mark.long)  # takes 20 s to start
+L3FWD = pytest.param("l3fwd", marks=pytest.mark.long)  # has to be built
 LAB_KINDS = (
     "dl3d",
     "dl3d:mode=xconnect",
     pytest.param("dl3d:wire=veth", marks=pytest.mark.long),  # resets take it, too
-    "l3fwd",
+    L3FWD,
     "testpmd",
     pytest.param("testpmd:mode=mac", marks=pytest.mark.long),
     pytest.param("testpmd:mode=macswap,wire=veth", marks=pytest.mark.long),
@@ -52,31 +47,11 @@ LAB_KINDS = (
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def peers() -> None:
-    subprocess.run([TOP / "tools" / "build-peers", "l3fwd"], check=True)
-
-
-def _spec(text: str) -> DutSpec:
-    kind, _, rest = text.partition(":")
-    words = (word.partition("=") for word in rest.split(",") if word)
-    return DutSpec(name=text, kind=kind, options={name: value for name, _, value in words})
-
-
-def _setup(text: str, **more: object) -> Setup:
-    given = {"dut_cores": (OTHER,), "generator_cores": (TESTER,), **more}
-    return Setup.model_validate({"dut": _spec(text), **given})
-
-
-@contextlib.contextmanager
-def _bed(text: str, traffic: Traffic = PLAIN, **more: Any) -> Iterator[Bed]:
-    with open_bed(_setup(text, **more), traffic, BUILD) as bed:
-        yield bed
-
-
-def _passes(bed: Bed) -> bool:
-    """Within some seconds: links come up slowly, and a switch may be busy when the first frames of a flow arrive."""
-    return not lost_streams(bed.generator, [stream.written() for stream in bed.streams])
+@pytest.fixture(autouse=True)
+def peer(request: pytest.FixtureRequest) -> None:
+    """Builds l3fwd for tests that name it."""
+    if "l3fwd" in request.node.name:
+        subprocess.run([TOP / "tools" / "build-peers", "l3fwd"], check=True)
 
 
 def _own_namespaces() -> set[str]:
@@ -88,9 +63,9 @@ def _own_namespaces() -> set[str]:
 @pytest.mark.parametrize("text", LAB_KINDS)
 def forwards_both_ways_and_reports_what_it_is(text: str) -> None:
     pages, namespaces = read_number(NUMBER), _own_namespaces()
-    with _bed(text, Traffic(flows=10)) as bed:
+    with opened(text, Traffic(flows=10)) as bed:
         assert len(bed.streams) == 2
-        assert _passes(bed)
+        assert passes(bed)
         reported = bed.facts["dut"]
         assert isinstance(reported, dict)
         assert (reported["name"], reported["kind"]) == (text, text.partition(":")[0])
@@ -101,18 +76,18 @@ def forwards_both_ways_and_reports_what_it_is(text: str) -> None:
     assert _own_namespaces() == namespaces
 
 
-@pytest.mark.parametrize("text", ["dl3d", "l3fwd", OVS, "linux"])
+@pytest.mark.parametrize("text", ["dl3d", L3FWD, OVS, "linux"])
 def forwards_ipv6_too(text: str) -> None:
-    with _bed(text, Traffic(family="ipv6")) as bed:
+    with opened(text, Traffic(family="ipv6")) as bed:
         assert ":" in str(bed.streams[0].written()["src_ip"])
-        assert _passes(bed)
+        assert passes(bed)
 
 
 WHITE_PAPER = Traffic(flows=20_000, addresses="white-paper")
 
 
 def tells_which_frames_had_a_flow() -> None:
-    with _bed("dl3d:lookup=flow", WHITE_PAPER) as bed:
+    with opened("dl3d:lookup=flow", WHITE_PAPER) as bed:
         runner = Runner(Site(bed.generator, bed.dut))
         trial = runner.run(Order(bed.streams, "66", 100_000.0, 0.3, warm_up_s=0.0))
         astray = tuple(Stream.model_validate(one.written() | {"src_port": 12}) for one in bed.streams)
@@ -126,71 +101,44 @@ def tells_which_frames_had_a_flow() -> None:
     assert missed.packets == lost.account.lost_by_place["flow_missing"] > 0
 
 
+@pytest.mark.long
 def routes_the_white_papers_frames_too() -> None:
-    with _bed("dl3d", WHITE_PAPER) as bed:
-        assert _passes(bed)
-
-
-@pytest.mark.parametrize("text", ["dl3d", OVS, "linux"])
-def goes_on_after_it_stood_still(text: str) -> None:
-    with _bed(text) as bed:
-        bed.freeze()
-        bed.thaw()
-        assert _passes(bed)
-
-
-@pytest.mark.parametrize("text", ["dl3d:wire=veth", "testpmd:wire=veth"])
-def forwards_again_after_its_process_was_reset(text: str) -> None:
-    with _bed(text) as bed:
-        bed.reset_process()
-        assert _passes(bed)
-
-
-@pytest.mark.parametrize("text", ["dl3d:wire=veth", "linux", OVS])
-def forwards_again_after_its_port_was_reset(text: str) -> None:
-    with _bed(text) as bed:
-        bed.reset_port()
-        assert _passes(bed)
-
-
-@pytest.mark.parametrize(("text", "what"), [("dl3d", "process"), ("dl3d", "port"), ("linux", "process")])
-def reports_what_cannot_be_reset(text: str, what: str) -> None:
-    with _bed(text) as bed:
-        reset = bed.reset_process if what == "process" else bed.reset_port
-        with pytest.raises(Fault, match=r"veth|kernel"):
-            reset()
-        assert _passes(bed)
+    with opened("dl3d", WHITE_PAPER) as bed:
+        assert passes(bed)
 
 
 def routes_a_table_of_ours_beside_the_links() -> None:
-    with _bed("dl3d", routes="10k") as bed:
+    with opened("dl3d", routes="10k") as bed:
         assert bed.dut
         reported = bed.dut.ask(Reply, "route", address="48.5.6.7").model_dump()
         assert "10.0.2.2" in str(reported) or "10.0.1.2" in str(reported)
-        assert _passes(bed)
+        assert passes(bed)
 
 
-@pytest.mark.parametrize(("text", "more"), [("dl3d", {"page_kib": 4}), ("testpmd", {"page_kib": 4, "channels": 2})])
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [("dl3d", {"page_kib": 4}), pytest.param("testpmd", {"page_kib": 4, "channels": 2}, marks=pytest.mark.long)],
+)
 def runs_without_huge_pages(text: str, more: dict[str, Any]) -> None:
-    with _bed(text, **more) as bed:
-        assert _passes(bed)
+    with opened(text, **more) as bed:
+        assert passes(bed)
         assert "never" in str(bed.facts["dut"]) or "--no-huge" in str(bed.facts["dut"])
 
 
 def forwards_with_two_cores() -> None:
-    with _bed("dl3d", cores=2, dut_cores=(OTHER, TESTER)) as bed:
-        assert _passes(bed)
+    with opened("dl3d", cores=2, dut_cores=(OTHER, TESTER)) as bed:
+        assert passes(bed)
 
 
 @pytest.mark.long
 def takes_a_box_and_a_generator_that_run_already() -> None:
-    with _bed("dl3d") as bed:
+    with opened("dl3d") as bed:
         assert bed.dut
         options: dict[str, object] = {"generator": str(bed.generator.path), "dut": str(bed.dut.path)}
         setup = Setup(dut=DutSpec(name="box", kind="external", options=options))
         traffic = Traffic(streams=tuple(stream.written() for stream in bed.streams))
         with open_bed(setup, traffic, BUILD) as box:
-            assert _passes(box)
+            assert passes(box)
             assert "dl3d" in str(box.facts["dut"])
             with pytest.raises(Fault, match="manually"):
                 box.reset_process()
@@ -209,7 +157,7 @@ def _open(setup: Setup) -> None:
 
 def reports_that_a_device_does_not_start() -> None:
     with pytest.raises(Fault, match=r"testpmd exited with status 1: .*burst must be"):
-        _open(_setup("testpmd", burst=600))
+        _open(setup_of("testpmd", burst=600))
 
 
 @pytest.mark.long
@@ -217,21 +165,21 @@ def reports_that_a_device_does_not_forward(monkeypatch: pytest.MonkeyPatch) -> N
     kind = replace(testpmd.KIND, make=lambda *_: testpmd.Testpmd("rxonly"))
     monkeypatch.setitem(beds.KINDS, "testpmd", kind)
     with pytest.raises(Fault, match="testpmd has started but forwards nothing from left to right and from right"):
-        _open(_setup("testpmd"))
+        _open(setup_of("testpmd"))
 
 
 @pytest.mark.parametrize(("text", "package"), [("testpmd", "dpdk-dev"), ("ovs", "openvswitch-switch-dpdk")])
 def reports_how_to_install_what_is_not(text: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not beds.missing(_spec(text))
+    assert not beds.missing(spec_of(text))
     monkeypatch.setenv("PATH", "/nowhere")
-    assert package in beds.missing(_spec(text))
+    assert package in beds.missing(spec_of(text))
     with pytest.raises(Fault, match="is not installed: run 'tools/install-deps bench'"):
-        _open(_setup(text))
+        _open(setup_of(text))
 
 
 def reports_how_to_get_grout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "https://github.com/DPDK/grout" in beds.missing(_spec("grout"))
+    assert "https://github.com/DPDK/grout" in beds.missing(spec_of("grout"))
 
 
 BAD = [
@@ -240,7 +188,6 @@ BAD = [
     ("testpmd:mode=bridge", {}, "option mode is 'bridge'; expected one of io, mac, macswap"),
     ("linux", {"memory_mib": 1024}, "'linux' cannot be given memory_mib = 1024; leave it at 256"),
     ("ovs", {"burst": 16}, "'ovs' cannot be given burst = 16"),
-    ("l3fwd", {"burst": 16}, "l3fwd is built for bursts of 64, not 16: run 'tools/build-peers --burst 16 l3fwd'"),
     ("dl3d", {"descriptors": 1000}, "a ring has a power of two"),
     ("dl3d", {"page_kib": 64}, "there are pages of 4, 2048 and 1048576 KiB"),
     ("dl3d", {"cores": 999, "dut_cores": ()}, "999 cores are needed besides dl3gen's"),
@@ -249,21 +196,28 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("text", "more", "error"), BAD, ids=[str(row[2])[:30] for row in BAD])
+PEER = ("l3fwd", {"burst": 16}, "l3fwd is built for bursts of 64, not 16: run 'tools/build-peers --burst 16 l3fwd'")
+ROWS = [
+    *(pytest.param(*row, id=str(row[2])[:30]) for row in BAD),
+    pytest.param(*PEER, marks=pytest.mark.long, id="l3fwd"),
+]
+
+
+@pytest.mark.parametrize(("text", "more", "error"), ROWS)
 def complains_in_one_sentence_about(text: str, more: dict[str, Any], error: str) -> None:
     with pytest.raises(UsageFault) as found:
-        _open(_setup(text, **more))
+        _open(setup_of(text, **more))
     assert error in str(found.value)
     assert "\n" not in str(found.value)
 
 
 def lets_two_beds_have_the_cores_in_turn(tmp_path: Path) -> None:
-    setups = _setup("dl3d"), _setup("testpmd")
+    setups = setup_of("dl3d"), setup_of("testpmd")
     contest = Contest(("64",), tmp_path / "record.jsonl", pairs=2)
     with both_open(setups, contest) as sides:
         for number in (0, 1, 1, 0):
             with turn(sides[number]):
-                assert _passes(sides[number].bed)
+                assert passes(sides[number].bed)
         for side in sides:
             wait_until(partial(_stands_still, side.bed), f"{side.name} stood still")
 

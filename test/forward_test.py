@@ -12,7 +12,7 @@ def _exchange(wired: WiredForwarder, source: str, frame: bytes, target: str) -> 
     before = wired.account().received
     wired.wires[source].send(frame)
     wired.settle(before + 1)
-    return wired.wires[target].receive(10.0)
+    return wired.wires[target].receive(60.0)
 
 
 @pytest.fixture(scope="module")

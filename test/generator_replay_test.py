@@ -1,10 +1,11 @@
 """Capture files replayed by dl3gen: each byte, each time, and the part that can be accounted for."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.answers import BACK, THERE, Bench, port
+from harness.answers import BACK, PATIENCE_S, THERE, Bench, port
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
@@ -119,11 +120,12 @@ def the_reply_to_send_reports_how_many_frames_are_stamped(tmp_path: Path) -> Non
 def _punctual(folder: Path, stream: dict[str, Any]) -> StreamResult:
     """A run without long pauses of its core; runs with pauses are repeated."""
     with Bench(folder, [THERE], measures=True) as bench:
-        for _ in range(20):
+        end_s = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end_s:
             reported, _ = bench.run_one(stream)
             if reported.longest_lag_us < 1000:
                 return reported
-    raise AssertionError("the core was taken away in each of 20 runs")
+    raise AssertionError("the core was taken away in each run")
 
 
 @pytest.mark.timing

@@ -208,7 +208,7 @@ def it_stops_in_order_while_it_sends(tmp_path: Path, how: signal.Signals | None)
             assert bench.dl3gen.stop(how) == 0
         else:
             bench.dl3gen.call("stop")
-            assert bench.dl3gen.process.wait(10) == 0
+            assert bench.dl3gen.process.wait(60) == 0
         assert not bench.dl3gen.socket.exists()
 
 

@@ -60,7 +60,7 @@ def frames_that_come_to_a_sleeping_worker_are_forwarded_in_order(asleep: WiredFo
     account = asleep.settle(before + len(frames))
     assert account.dropped == 0
     mac = host_mac(1)
-    assert [asleep.wires["b"].receive(10.0) for _ in frames] == [forwarded(frame, 1, mac) for frame in frames]
+    assert [asleep.wires["b"].receive(60.0) for _ in frames] == [forwarded(frame, 1, mac) for frame in frames]
 
 
 def a_change_of_the_table_reaches_a_sleeping_worker(asleep: WiredForwarder) -> None:

@@ -193,6 +193,17 @@ def check_warns_of_what_will_not_work(tmp_path: Path) -> None:
     assert len(check.stderr.splitlines()) == 3
 
 
+def check_warns_of_lists_that_do_not_do_what_was_meant(tmp_path: Path) -> None:
+    rules = "[{do: deny, to: 10.0.0.0/8}, deny local, permit, permit icmp local, {do: deny, to: 10.0.0.0/9}]"
+    uses = "[{interface: a, direction: in, list: edge}, {interface: eest, direction: out, list: edge}]"
+    check = _run_on(tmp_path, f"acl: {{lists: {{edge: {rules}}}, use: {uses}}}\n{GOOD}", "--check")
+    assert check.status == 0
+    assert check.stderr.splitlines() == [
+        "dl3d: warning: acl.lists.edge: rule 4 never matches, since rule 2 matches all of its packets; change their order",
+        "dl3d: warning: acl.use[1]: there is no port eest; list edge has no effect there",
+    ]
+
+
 def check_finds_a_mistake_without_touching_a_device(tmp_path: Path) -> None:
     _is_one_sentence(_run_on(tmp_path, GOOD.replace("10.2.0.0/16", "10.2.0.1/16"), "--check"))
 

@@ -49,7 +49,9 @@ def _exact(runner: Runner, pps: float, seconds: float = SECONDS) -> Trial:
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize(("limit_pps", "refuses"), [(100_000, 0), (155_555, 0), (120_000, 1)])
+@pytest.mark.parametrize(
+    ("limit_pps", "refuses"), [(100_000, 0), pytest.param(155_555, 0, marks=pytest.mark.long), (120_000, 1)]
+)
 def the_search_finds_the_limit_of_the_wire(tmp_path: Path, limit_pps: int, refuses: int) -> None:
     channel = f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {AS_DUE} refuses={refuses} ring=16384 slot=128"
     settings = SearchSettings(resolution=0.002, retries=20)

@@ -4,6 +4,7 @@ Members are identified by the counters of their next hops. Each flow sends N_EAC
 is a multiple of that unless a flow changed on the way.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
@@ -28,7 +29,7 @@ SLOWEST_PPS = 50_000
 NUMBERS = range(10, 14)
 BALANCED = {4: "198.19.0.0/17", 6: "2001:2:0:2::/65"}
 FIRST = {4: "198.19.0.1", 6: "2001:2:0:2::1"}
-EVEN, TWOS, ODD = (1, 1, 1, 1), (1, 2, 3, 10), (5, 1, 7, 3)
+WEIGHTS = {"even": (1, 1, 1, 1), "1-2-3-10": (1, 2, 3, 10), "5-1-7-3": (5, 1, 7, 3)}
 OTHERS = {4: "203.0.{}.0/24", 6: "2001:db8:cafe:{}::/64"}
 
 
@@ -96,6 +97,9 @@ def _by_group(pair: Pair, family: int, weights: Sequence[int]) -> None:
     batch(pair.taps, [*hops, group, f"route replace {BALANCED[family]} nhid {family}"])
 
 
+WAYS = {"nexthops": _by_nexthops, "group": _by_group}
+
+
 def _disturb(pair: Pair, family: int) -> None:
     """Unrelated routes and a group with the same next hops; some are removed again."""
     hop = f"via {link_address(family, 1, NUMBERS[0])} dev right"
@@ -105,11 +109,21 @@ def _disturb(pair: Pair, family: int) -> None:
     settle(pair.dut)
 
 
-@pytest.mark.parametrize("family", [4, 6], ids=["v4", "v6"])
-@pytest.mark.parametrize(
-    "weights", [EVEN, TWOS, pytest.param(ODD, marks=pytest.mark.long)], ids=["even", "1-2-3-10", "5-1-7-3"]
-)
-@pytest.mark.parametrize("reported", [_by_nexthops, _by_group], ids=["nexthops", "group"])
+# Each two values of different parameters together once; all are long.
+SHORT = (("nexthops", "even", 4), ("nexthops", "1-2-3-10", 6), ("group", "even", 6), ("group", "1-2-3-10", 4))
+CASES = [
+    pytest.param(
+        WAYS[way],
+        WEIGHTS[name],
+        family,
+        marks=() if (way, name, family) in SHORT else pytest.mark.long,
+        id=f"{way}-{name}-v{family}",
+    )
+    for way, name, family in itertools.product(WAYS, WEIGHTS, (4, 6))
+]
+
+
+@pytest.mark.parametrize(("reported", "weights", "family"), CASES)
 def each_member_has_its_share_and_no_flow_changes(
     pair: Pair,
     reported: Callable[[Pair, int, Sequence[int]], None],

@@ -60,7 +60,7 @@ def accounts_for_each_frame_in_both_directions() -> None:
 @pytest.mark.parametrize("is_zero_copy", [True, False])
 def ends_in_order_while_frames_flow(is_zero_copy: bool, is_long: bool) -> None:
     terms = MemifSettings(Dl3d(DL3D), ring_bits=10, is_zero_copy=is_zero_copy, build=BUILD)
-    for _ in range(20 if is_long else 4):
+    for _ in range(20 if is_long else 2):
         with memif_lab(terms) as lab:
             lab.generator.ask(Started, "send", streams=streams(terms.flows, "max"), seconds=60)
             time.sleep(0.05)

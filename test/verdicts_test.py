@@ -206,7 +206,7 @@ def frame_in_verdict_frame_out(wired: WiredForwarder, row: Row) -> None:
     assert after.sent == (1 if row.verdict == "forward" else 0)
     for index, port in enumerate(PORTS):
         wanted = row.leaves(index) if index == row.out else None
-        assert wired.wires[port.name].receive(10.0 if wanted else 0.0) == wanted, f"what leaves on port {port.name}"
+        assert wired.wires[port.name].receive(60.0 if wanted else 0.0) == wanted, f"what leaves on port {port.name}"
 
 
 def every_verdict_has_a_row() -> None:

@@ -101,7 +101,7 @@ def show(
     if name is not None and not reply.lists:
         raise UsageFault(f"there is no list '{name}': 'dl3 acl show' lists them")
     if as_json:
-        print_json(reply.model_dump())
+        print_json(reply.model_dump(exclude={"lists": {"__all__": {"rules", "next"}}} if name is None else None))
     else:
         out.print(draw_lists(reply) if name is None else draw_rules(reply.lists[0], after))
 

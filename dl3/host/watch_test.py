@@ -33,7 +33,7 @@ THIEF = (
     + " print(flush=True)"
 )
 BURSTS = 3
-LONGEST_S = 20.0
+LONGEST_S = 60.0
 
 
 @contextmanager

@@ -87,6 +87,12 @@ static inline bool acl_view_has(const struct acl_view *view, enum acl_direction 
 bool acl_key4(struct acl_key *out, const uint8_t *packet, size_t bytes);
 bool acl_key6(struct acl_key *out, const uint8_t *packet, size_t bytes);
 
+// Whether Linux's tc finds the same protocol, ports, types, flags and class of fragment in a packet
+// that acl_key4() or acl_key6() has read. It takes an IPv6 packet with extension headers for one of
+// another protocol, unless they are only that of a fragment; an atomic fragment for a fragment; and
+// flags or types of cut headers for zeros. False for some packets that are read alike. Worker.
+bool acl_is_alike(const uint8_t *packet, size_t bytes, bool is_ip6);
+
 // Writes the number of the first rule that matches each of `n` packets, 0: none does. `n` is at
 // most ACL_BURST. Worker.
 void acl_classify(const struct acl_list *list, bool is_ip6, const struct acl_key key[],

@@ -74,6 +74,9 @@ int api_build(const struct config *config, const struct port_state states[], str
 // For --check, without running workers: warns of next hops in `fib` that can never be resolved
 // because they have no neighbour entry, and of those in no connected network of their port.
 void api_warn_of_hops(const struct api_ctx *ctx);
+// For --check: warns of rules of access lists that never match, and of lists that are used where no
+// port is.
+void api_warn_of_acls(const struct api_ctx *ctx);
 
 // Opens the flow table, if the configuration has one, and sets ctx->flows; before datapath_open,
 // with ctx->rcu. `hz`: of the TSC. -errno with `error` set: there is not enough memory, or the file

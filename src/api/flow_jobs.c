@@ -179,6 +179,8 @@ bool flow_job_step(struct api_ctx *ctx)
 			continue;
 		if (give_back(ctx->flows->table, job))
 			continue;
+		if (job->load && flow_load_free_some(job->load))
+			continue;
 		free_parts(job);
 		job->ended_ns = clock_now_ns();
 		note_unloaded(ctx->flows, job);

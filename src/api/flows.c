@@ -13,6 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+// How long ageing may take in a turn of the control loop if it is late.
+enum { LATE_SLICE_NS = 4000000 };
+
 static void add_ended(void *ctx, const struct flow_info *info)
 {
 	flow_learning_forget(ctx, info->number, &info->key);
@@ -195,17 +198,20 @@ void flows_iface_named(struct api_ctx *ctx, uint16_t iface, const char *name)
 		snprintf(flows->iface[iface].name, IF_NAMESIZE, "%s", name);
 }
 
-// As long as a job has in a turn: many flows may be due while others are loaded.
+// As long as a job has in a turn: many flows may be due while others are loaded. If it is late, it
+// has more than all others that change the table.
 static bool age(struct flows *flows)
 {
 	const uint64_t start_ns = clock_now_ns();
 	bool is_behind = false;
+	uint64_t most_ns;
 
 	do {
 		if (!flow_ended_has_space(flows->ended))
 			return false;
 		is_behind = flow_age(flows->table, rte_rdtsc());
-	} while (is_behind && clock_now_ns() - start_ns < FLOWS_SLICE_NS);
+		most_ns = flow_age_is_late(flows->table) ? LATE_SLICE_NS : FLOWS_SLICE_NS;
+	} while (is_behind && clock_now_ns() - start_ns < most_ns);
 	return is_behind;
 }
 

@@ -54,6 +54,15 @@ void pages_free(void *memory, size_t bytes)
 		munmap(memory, mapped_bytes(bytes));
 }
 
+size_t pages_free_some(void *memory, size_t bytes, size_t most)
+{
+	const size_t mapped = mapped_bytes(bytes);
+	const size_t left = mapped > most ? round_up(mapped - most, HUGE_PAGE_BYTES) : 0;
+
+	munmap((uint8_t *)memory + left, mapped - left);
+	return left;
+}
+
 uint64_t pages_available(void)
 {
 	FILE *file = fopen("/proc/meminfo", "re");

@@ -80,7 +80,7 @@ static const char EXAMPLE[] =
 	"\n"
 	"# Flows: packets by VRF, addresses, protocol and ports. See dl3 show flows.\n"
 	"# flow:\n"
-	"#   ipv4: 1000000             # IPv4 flows; memory is taken at start, 37 bytes for each "
+	"#   ipv4: 1000000             # IPv4 flows; memory is taken at start, 39 bytes for each "
 	"and 16\n"
 	"#   ipv6: 0                   # for each worker (IPv6: 81); together at most 67108863\n"
 	"#   missing: route            # packets of no flow; or drop (live)\n"

@@ -82,6 +82,29 @@ static void a_port_of_linuxs_gives_it_its_vlans_too(void **state)
 	}
 }
 
+// Where Linux has a filter on an output, it sends there itself, and workers to all others.
+static void an_output_of_linuxs_gets_nothing_from_workers(void **state)
+{
+	struct bytes to_it = frame_on(PLAIN_IN, "10.1.2.3"), back = frame_on(TAGGED_IN, "10.0.2.3");
+
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
+		for (unsigned is_linuxs = 0; is_linuxs < 2; is_linuxs++) {
+			fake_reset(fake_variants[v]);
+			set_flags(PLAIN_OUT, is_linuxs ? IFACE_OUT_LINUX : 0);
+			for (unsigned k = 0; k < 20; k++) {
+				fake_receive(0, &to_it);
+				fake_receive(0, &back);
+			}
+			fake_run();
+			assert_int_equal(fake.device[1].n_sent, is_linuxs ? 0 : 20);
+			assert_int_equal(fake.device[0].n_sent, 20);
+			assert_int_equal(fake.stat.handed[VERDICT_LINUX], is_linuxs ? 20 : 0);
+			if (is_linuxs)
+				expect_bytes(fake_punted(CLASS_LINUX), &to_it);
+		}
+	set_flags(PLAIN_OUT, 0);
+}
+
 // A frame with a priority tag (VID 0) before its other tags or after the outer one.
 static struct bytes with_priority(struct bytes frame, bool is_inner)
 {
@@ -410,6 +433,7 @@ int main(void)
 		cmocka_unit_test(the_mac_of_a_vlan_may_be_its_own),
 		cmocka_unit_test(the_flags_of_a_vlan_are_its_own),
 		cmocka_unit_test(a_port_of_linuxs_gives_it_its_vlans_too),
+		cmocka_unit_test(an_output_of_linuxs_gets_nothing_from_workers),
 		cmocka_unit_test(redirects_are_for_the_same_vlan_only),
 		cmocka_unit_test(ip4_through_an_ip6_neighbour_has_the_mtu_of_ip4),
 		cmocka_unit_test(packets_of_several_vrfs_keep_their_order),

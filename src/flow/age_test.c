@@ -345,6 +345,114 @@ static void blocks_in_which_nothing_is_due_are_left_out(void **state)
 	destroy(&bench);
 }
 
+// The counters of others are not read: those are far apart in memory.
+static void only_flows_that_may_be_due_are_looked_at(void **state)
+{
+	enum { N = 4 * BLOCK_FLOWS, DUE_MS = 5000, LONG_MS = 60000 };
+	struct bench bench = make(testing_settings(N, 0, 1), before_wrap());
+	const struct flow_view *view = flow_view(bench.table);
+	const uint64_t old = 1ull << FLOW_SEEN_BITS;
+
+	for (uint32_t i = 0; i < N; i++) {
+		const bool is_soon = i % 100 == 0;
+		const struct flow_change change = {.op = FLOW_ADD,
+			.key = testing_key(4, i),
+			.action = 1 + i,
+			.life = is_soon ? FLOW_FIXED_END : 3,
+			.lasts_ms = is_soon ? DUE_MS + i : 0};
+		assert_int_equal(testing_change(bench.table, &change, bench.log->now), 0);
+	}
+	run_until(&bench, 1000);
+	// As if the last packet had been long ago: a look would end them.
+	for (uint32_t flow = 1; flow <= N; flow++)
+		view->count[0][flow].packets_and_seen =
+			old | flow_tick(view, bench.start - cycles(LONG_MS));
+	run_until(&bench, DUE_MS + N + LATEST_MS);
+	assert_int_equal(bench.log->n, (N + 99) / 100);
+	run_until(&bench, LONG_MS + LATEST_MS);
+	assert_int_equal(bench.log->n, N);
+	destroy(&bench);
+}
+
+// How late flows end.
+struct lateness {
+	struct flow_table *table;
+	uint32_t n_ended;
+	uint64_t now, latest; // cycles
+	uint64_t *due;        // by action
+};
+
+static void note_latest(void *ctx, const struct flow_info *info)
+{
+	struct lateness *late = ctx;
+
+	late->latest = MAX_OF(late->latest, late->now - late->due[info->action]);
+	late->n_ended++;
+}
+
+// The thread has other work, too: it makes no more than a few slices in a tenth of a second. Each
+// block has flows that are due all the time.
+static void flows_end_in_time_with_little_work(void **state)
+{
+	enum { N = 1 << 18, SPREAD_MS = 40000, SLICES = 3 };
+	struct lateness late = {.now = TESTING_HZ, .due = calloc(N + 1, sizeof(*late.due))};
+	struct flow_settings settings = testing_settings(N, 0, 1);
+
+	assert_non_null(late.due);
+	settings.ended = note_latest;
+	settings.ctx = &late;
+	late.table = testing_table(&settings);
+	testing_use_actions(late.table, N);
+	for (uint32_t i = 0; i < N; i++) {
+		// A permutation: neighbours do not end at the same time.
+		const uint32_t end_ms = 1000 + (i * 40503ull % N) * SPREAD_MS / N;
+		const struct flow_change change = {.op = FLOW_ADD,
+			.key = testing_key(4, i),
+			.action = 1 + i,
+			.life = FLOW_FIXED_END,
+			.lasts_ms = end_ms};
+		assert_int_equal(testing_change(late.table, &change, late.now), 0);
+		late.due[1 + i] = late.now + cycles(end_ms);
+	}
+	for (unsigned tenth = 0; tenth < (SPREAD_MS + 3000) / 100; tenth++) {
+		late.now += cycles(100);
+		for (unsigned i = 0; i < SLICES && flow_age(late.table, late.now); i++)
+			;
+	}
+	assert_int_equal(late.n_ended, N);
+	assert_in_range(late.latest, 1, cycles(LATEST_MS));
+	flow_destroy(late.table);
+	free(late.due);
+}
+
+static void it_is_late_while_a_turn_takes_longer_than_its_time(void **state)
+{
+	enum { N = 200000 };
+	struct flow_settings settings = testing_settings(N, 0, 1);
+	struct flow_table *table = testing_table(&settings);
+	struct rcu *rcu = rcu_create(1, NULL);
+	const uint64_t later = 4 * TESTING_HZ + cycles(500);
+
+	add_idle(table, N);
+	assert_true(flow_age(table, 4 * TESTING_HZ));
+	assert_false(flow_age_is_late(table));
+	assert_true(flow_age(table, later));
+	assert_true(flow_age_is_late(table));
+	// More time does not help if a worker has to pass first.
+	flow_attach(table, rcu);
+	rcu_reader_online(rcu_readers(rcu), 0);
+	while (flow_age_is_late(table))
+		assert_true(flow_age(table, later));
+	rcu_reader_offline(rcu_readers(rcu), 0);
+	flow_detach(table);
+	assert_true(flow_age_is_late(table));
+	while (flow_age(table, later))
+		;
+	assert_false(flow_age_is_late(table));
+	flow_destroy(table);
+	rcu_destroy(rcu);
+}
+
 // As a file may have it; each would be looked for among all the others.
 static void flows_that_start_with_many_packets_are_found_at_once(void **state)
 {
@@ -421,6 +529,9 @@ int main(void)
 		cmocka_unit_test(all_flows_may_end_at_once),
 		cmocka_unit_test(the_end_of_many_flows_is_told_in_slices),
 		cmocka_unit_test(blocks_in_which_nothing_is_due_are_left_out),
+		cmocka_unit_test(only_flows_that_may_be_due_are_looked_at),
+		cmocka_unit_test(flows_end_in_time_with_little_work),
+		cmocka_unit_test(it_is_late_while_a_turn_takes_longer_than_its_time),
 		cmocka_unit_test(flows_that_start_with_many_packets_are_found_at_once),
 		cmocka_unit_test(counters_go_on_beyond_40_bits),
 	};

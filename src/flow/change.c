@@ -85,7 +85,7 @@ static void set_life(struct flow_table *table, uint32_t flow, const struct flow_
 	uint32_t at = tick;
 
 	if (change->life == FLOW_FIXED_END)
-		at = tick + age_ticks(table, change->lasts_ms);
+		at = tick + age_ticks(table, change->lasts_ms) + 1;
 	else if (idle_ms)
 		at = tick - age_ticks(table, idle_ms) + 1;
 	table->life[flow] = (table->life[flow] & LIFE_CARRIED) |
@@ -139,7 +139,7 @@ static int add(struct flow_table *table, struct index *index, const struct flow_
 		index->n_full++;
 		return err;
 	}
-	age_expect(table, flow, age_due(table, flow, flow_tick(&table->view, table->now)));
+	age_expect(table, flow);
 	index->n++;
 	table->n_of_vrf[vrf_of_key(&change->key)]++;
 	table->n_added++;
@@ -155,8 +155,7 @@ static int replace(struct flow_table *table, struct index *index, struct place p
 	if (table->life[entry.flow] & LIFE_LEARNT && table->settings.replaced)
 		table->settings.replaced(table->settings.ctx, entry.flow, &change->key);
 	set_life(table, entry.flow, change, 0);
-	age_expect(table, entry.flow,
-		age_due(table, entry.flow, flow_tick(&table->view, table->now)));
+	age_expect(table, entry.flow);
 	if (entry.action == change->action)
 		return 0;
 	table->actions.n_users[change->action]++;

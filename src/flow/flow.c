@@ -32,13 +32,14 @@ struct piece {
 	void **at;
 	uint64_t bytes;
 };
-enum { MAX_PIECES = 8 + FLOW_MAX_WORKERS };
+enum { MAX_PIECES = 9 + FLOW_MAX_WORKERS };
 
 // All memory of a table but the table itself. Returns the number of pieces.
 static unsigned list_pieces(struct flow_table *table, const struct flow_settings *settings,
 	struct piece piece[MAX_PIECES])
 {
 	const uint64_t end = end_of(settings);
+	const uint64_t in_blocks = (uint64_t)blocks_of(settings) * BLOCK_FLOWS;
 	const uint64_t lines4 = lines_for(settings->max4, LINE4_SLOTS);
 	const uint64_t lines6 = lines_for(settings->max6, LINE6_SLOTS);
 	unsigned n = 0;
@@ -48,7 +49,8 @@ static unsigned list_pieces(struct flow_table *table, const struct flow_settings
 	piece[n++] = (struct piece){(void **)&table->records6,
 		settings->max6 ? (settings->max6 + 1ull) * sizeof(struct record6) : 0};
 	piece[n++] = (struct piece){(void **)&table->line_of, end * sizeof(*table->line_of)};
-	piece[n++] = (struct piece){(void **)&table->life, end * sizeof(*table->life)};
+	piece[n++] = (struct piece){(void **)&table->life, in_blocks * sizeof(*table->life)};
+	piece[n++] = (struct piece){(void **)&table->look, in_blocks * sizeof(*table->look)};
 	piece[n++] =
 		(struct piece){(void **)&table->due, blocks_of(settings) * sizeof(*table->due)};
 	piece[n++] =

@@ -175,6 +175,9 @@ void flow_set_timeout(struct flow_table *table, unsigned life, uint32_t timeout_
 // should be called again before the thread sleeps. Call it at least ten times a second. Control
 // thread.
 bool flow_age(struct flow_table *table, uint64_t now);
+// Whether ageing is behind its time and could go on at once: it should have more of the thread's
+// time than other work on the table. Control thread.
+bool flow_age_is_late(const struct flow_table *table);
 // Ends flows whose action was withdrawn, as if they were deleted. Takes less than a millisecond;
 // returns whether there may be more. Control thread.
 bool flow_end_withdrawn(struct flow_table *table, uint64_t now);
@@ -232,7 +235,7 @@ void flow_save_close(struct flow_save *save);
 struct flow_load;
 struct flow_load *flow_load_open(int fd, const char *name, struct error *error);
 int flow_load_check(struct flow_load *load, struct error *error);
-// The records of the actions, once the file has been checked; valid until flow_load_close.
+// The records of the actions, once the file has been checked; valid until flow_load_free_some.
 const void *flow_load_actions(const struct flow_load *load, uint32_t *n);
 // Whether it has flows of a VRF, once it has been checked.
 bool flow_load_has_vrf(const struct flow_load *load, uint16_t vrf);
@@ -263,6 +266,9 @@ struct flow_loaded {
 // Whether a file begins as a file of flows does; it may be another one or damaged.
 bool flow_file_begins(int fd);
 struct flow_loaded flow_load_result(const struct flow_load *load);
+// Frees some of what it holds, which takes less than a millisecond; true: there is more. Only
+// flow_load_result and flow_load_close may follow. / Frees all the rest.
+bool flow_load_free_some(struct flow_load *load);
 void flow_load_close(struct flow_load *load);
 
 enum { FLOW_LEARN_RING = 8192 }; // keys of each worker that wait for the control thread

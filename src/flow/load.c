@@ -2,6 +2,8 @@
 // applied. Control thread.
 #include "flow/file.h"
 
+#include "base/pages.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <rte_byteorder.h>
@@ -9,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SLICE_FLOWS = 2048, VRFS = 4096, AHEAD_BYTES = 4 << 20 };
+enum { SLICE_FLOWS = 2048, VRFS = 4096, AHEAD_BYTES = 4 << 20, FREED_BYTES = 4 << 20 };
 
 struct flow_load {
 	char *name;
@@ -24,6 +26,7 @@ struct flow_load {
 	uint32_t crc;
 	uint32_t *slice_crc; // by slice, so that it is noticed if the file changes
 	uint8_t (*action)[FILE_RECORD_BYTES];
+	size_t action_bytes; // that are allocated
 	struct file_flow record[SLICE_FLOWS];
 	struct flow_change change[SLICE_FLOWS];
 	uint16_t at[SLICE_FLOWS]; // of a change: the place of its flow in the slice
@@ -68,7 +71,8 @@ static int open_file(struct flow_load *load, struct error *error)
 	load->saved_ms = rte_le_to_cpu_64(header.saved_ms);
 	load->wanted_crc = rte_le_to_cpu_32(header.records_crc);
 	load->slice_crc = calloc(load->n_flows / SLICE_FLOWS + 1, sizeof(*load->slice_crc));
-	load->action = calloc(load->n_actions + 1, sizeof(*load->action));
+	load->action_bytes = (load->n_actions + 1ull) * sizeof(*load->action);
+	load->action = pages_alloc(load->action_bytes);
 	if (!load->slice_crc || !load->action)
 		return error_set(error, -ENOMEM, "not enough memory to load flows from %s",
 			load->name);
@@ -298,6 +302,15 @@ struct flow_loaded flow_load_result(const struct flow_load *load)
 	return load->loaded;
 }
 
+bool flow_load_free_some(struct flow_load *load)
+{
+	if (load->action_bytes)
+		load->action_bytes = pages_free_some(load->action, load->action_bytes, FREED_BYTES);
+	if (!load->action_bytes)
+		load->action = NULL;
+	return load->action_bytes;
+}
+
 void flow_load_close(struct flow_load *load)
 {
 	if (!load)
@@ -305,6 +318,6 @@ void flow_load_close(struct flow_load *load)
 	close(load->fd);
 	free(load->name);
 	free(load->slice_crc);
-	free(load->action);
+	pages_free(load->action, load->action_bytes);
 	free(load);
 }

@@ -39,8 +39,11 @@ struct ending {
 enum { LIFE_TICK_BITS = 24, LIFE_TICK = (1 << LIFE_TICK_BITS) - 1 };
 enum { LIFE_ALIVE = 1 << 24, LIFE_CARRIED = 1 << 25, LIFE_LEARNT = 1 << 26, LIFE_SHIFT = 28 };
 
-// Flows are visited in blocks; a block is not visited before anything in it may be due.
+// Flows are searched in blocks; a block is not searched before anything in it may be due.
 enum { BLOCK_FLOWS = 512 };
+
+// By flow number: the lower bits of the tick at which the hand looks at it, before it may be due.
+enum { LOOK_BITS = 16 };
 
 // A flow with so many packets on a worker that their number does not fit into its counter: how
 // often the counter's top bit has changed. LIFE_CARRIED tells which flows have one.
@@ -70,7 +73,8 @@ struct flow_table {
 
 	uint32_t *line_of; // by flow number: its line; of a free one, the next free one
 	uint32_t *life;    // by flow number; 0: free
-	uint32_t *due;     // by block: tick at which to visit it
+	uint16_t *look;    // by flow number
+	uint32_t *due;     // by block: tick at which to search it, the earliest of its flows' looks
 	uint32_t n_blocks, hand;
 	uint32_t turn_tick;                   // at which the hand last started
 	uint32_t n_unvisited, withdrawn_hand; // numbers whose flows may have withdrawn actions
@@ -211,8 +215,8 @@ void age_open(struct flow_table *table);
 // The tick at which the flow may end at the earliest, if it has no more packets; `tick` is now. For
 // an endless one, when to look at it again.
 uint32_t age_due(const struct flow_table *table, uint32_t flow, uint32_t tick);
-// The block of the flow is to be visited then, or before.
-void age_expect(struct flow_table *table, uint32_t flow, uint32_t due);
+// To be called when the life of a flow was set.
+void age_expect(struct flow_table *table, uint32_t flow);
 // Rounded up. / Rounded down.
 uint32_t age_ticks(const struct flow_table *table, uint64_t ms);
 uint64_t age_ms(const struct flow_table *table, uint64_t ticks);

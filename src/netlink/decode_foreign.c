@@ -16,10 +16,14 @@
 
 struct tc_draft {
 	char kind[EVENT_NAME_MAX];
+	bool has_block;
 };
 
 static const struct want want_tc[] = {
-	[TCA_KIND] = {WANT_TEXT, .at = offsetof(struct tc_draft, kind)}};
+	[TCA_KIND] = {WANT_TEXT, .at = offsetof(struct tc_draft, kind)},
+	[TCA_INGRESS_BLOCK] = {WANT_THERE, .at = offsetof(struct tc_draft, has_block)},
+	[TCA_EGRESS_BLOCK] = {WANT_THERE, .at = offsetof(struct tc_draft, has_block)},
+};
 static const struct wants wants_tc = WANTS(want_tc);
 
 // Default qdiscs of interfaces: they only queue, and never modify or selectively drop packets.
@@ -34,15 +38,16 @@ static bool qdisc_is_plain(const char *kind)
 	return false;
 }
 
-// Filters and classes are ignored: the qdisc that contains them (clsact, htb) is sufficient.
+// Classes are ignored: the qdisc that contains them is sufficient.
 static enum decode_result qdisc_read(const struct nlmsghdr *message, struct event *out)
 {
 	const struct tcmsg *head = NLMSG_DATA(message);
-	struct tc_draft draft = {""};
+	struct tc_draft draft = {.has_block = false};
 
 	if (read_attrs(message, sizeof(*head), &wants_tc, &draft) != DECODE_EVENT)
 		return DECODE_MALFORMED;
 	out->foreign.ifindex = head->tcm_ifindex;
+	out->foreign.has_block = draft.has_block;
 	out->foreign.is_harmless = qdisc_is_plain(draft.kind);
 	out->foreign.sides = !strcmp(draft.kind, "clsact")    ? EVENT_INGRESS | EVENT_EGRESS
 	                     : !strcmp(draft.kind, "ingress") ? EVENT_INGRESS

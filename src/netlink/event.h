@@ -2,6 +2,8 @@
 // Internal to netlink.
 #pragma once
 
+#include "netlink/filter.h"
+
 #include "wire/addr.h"
 
 #include <stdbool.h>
@@ -24,8 +26,11 @@ enum event_kind {
 	EVENT_NEXTHOP,
 	EVENT_NETCONF,
 	EVENT_RULE,
-	EVENT_QDISC,          // tc: a qdisc or filter on an interface
-	EVENT_POLICY,         // xfrm
+	EVENT_QDISC,  // tc: a qdisc on an interface
+	EVENT_FILTER, // tc: a filter of a qdisc `ingress` or `clsact`
+	EVENT_ACTION, // tc: actions were changed, which filters may use: no further content,
+	              // but filters are now reported differently
+	EVENT_POLICY, // xfrm
 	EVENT_POLICY_DEFAULT, // xfrm: for packets that match no policy
 	EVENT_CHAIN,          // nftables base chain
 	EVENT_MROUTE,         // multicast route
@@ -174,6 +179,7 @@ struct event_foreign {
 	uint8_t hook;   // nftables: NF_INET_*, also for family netdev (NF_INET_INGRESS, egress: 6);
 	                // absent in a deletion
 	uint8_t sides;  // qdisc: enum event_side; "clsact" is both
+	bool has_block; // qdisc: its filters are in a block that has a number, and is thus shared
 	char name[EVENT_FOREIGN_MAX]; // "table inet filter chain forward"
 	bool is_part;                 // deletion: possibly of some of its devices only
 	bool is_harmless; // e.g. the default qdisc of an interface; a hook for local packets only
@@ -195,6 +201,7 @@ struct event {
 		struct event_netconf netconf;
 		struct event_rule rule;
 		struct event_foreign foreign;
+		struct event_filter filter;
 	};
 };
 

@@ -220,6 +220,9 @@ void ifaces_event(struct ifaces *ifaces, const struct event *event)
 	case EVENT_NETCONF:
 		conf_event(ifaces, event);
 		break;
+	case EVENT_FILTER:
+	case EVENT_ACTION:
+		break; // the qdisc that they belong to keeps packets with Linux
 	default:
 		foreign_event(ifaces, event);
 	}

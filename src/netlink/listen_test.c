@@ -225,7 +225,7 @@ static struct listen *listen_with(struct received *received, uint32_t room)
 
 static void settle(struct listen *listen)
 {
-	uint64_t until = clock_now_ns() + 10000000000;
+	uint64_t until = clock_now_ns() + 60000000000;
 
 	while (listen_poll(listen, 1000000) || listen_is_dumping(listen))
 		assert_true(clock_now_ns() < until);
@@ -397,7 +397,7 @@ static void what_others_say_is_counted_and_ignored(void **state)
 static void poll_until_dumps_ended(struct listen *listen, const struct received *received,
 	unsigned n)
 {
-	uint64_t until = clock_now_ns() + 10000000000;
+	uint64_t until = clock_now_ns() + 60000000000;
 
 	while (received->ends < n) {
 		if (!listen_poll(listen, 1000000))
@@ -526,8 +526,8 @@ static void a_failed_dump_is_repeated_ever_later_and_said_once(void **state)
 	dup2(fileno(said), STDERR_FILENO);
 	dumps.ending = CUT_SHORT;
 	dumps.error = -ENOMEM;
-	dump(listen, &received);
 	since = clock_now_ns();
+	dump(listen, &received);
 	poll_until_dumps_ended(listen, &received, 4); // after one second, and two more
 	since = clock_now_ns() - since;
 	dumps.ending = WHOLE;
@@ -536,7 +536,7 @@ static void a_failed_dump_is_repeated_ever_later_and_said_once(void **state)
 	dump(listen, &received);
 	dup2(stderr_fd, STDERR_FILENO);
 	close(stderr_fd);
-	assert_true(since >= 2500000000);
+	assert_true(since >= 3000000000);
 	assert_int_equal(lines_with(said, words), 2);
 	fclose(said);
 	dumps.ending = WHOLE;
@@ -637,7 +637,7 @@ static void a_question_in_the_middle_of_a_dump_does_not_end_it(void **state)
 
 	change_routes("add", 0, N_ROUTES);
 	listen = listen_with(&received, 16 << 20);
-	alarm(20); // guards against a dump that waits forever for a reply
+	alarm(100); // guards against a dump that waits forever for a reply
 	for (; listen_is_dumping(listen); n_asked++) {
 		listen_poll(listen, 1);
 		listen_ask(listen, &request);

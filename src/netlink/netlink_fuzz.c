@@ -12,6 +12,23 @@ static bool ends(const char *text, size_t room)
 	return strnlen(text, room) < room;
 }
 
+static bool filter_is_sane(const struct event_filter *filter)
+{
+	struct error error;
+
+	if (!ends(filter->kind, FILTER_KIND_MAX) || !ends(filter->reason, FILTER_REASON_MAX) ||
+		(filter->what == FILTER_UNKNOWN) != (filter->reason[0] != 0) ||
+		filter->n_rules > (filter->what == FILTER_RULES ? FILTER_MAX_RULES : 0))
+		return false;
+	for (unsigned i = 0; i < filter->n_rules; i++) {
+		struct acl_rule rule = filter->rule[i];
+
+		if (acl_rule_end(&rule, &error) || memcmp(&rule, &filter->rule[i], sizeof(rule)))
+			return false;
+	}
+	return true;
+}
+
 static bool is_sane(const struct event *event)
 {
 	switch (event->kind) {
@@ -30,6 +47,8 @@ static bool is_sane(const struct event *event)
 	case EVENT_CHAIN:
 	case EVENT_MROUTE:
 		return ends(event->foreign.name, EVENT_FOREIGN_MAX);
+	case EVENT_FILTER:
+		return event->is_delete || filter_is_sane(&event->filter);
 	}
 	return event->kind < N_EVENT_KINDS;
 }

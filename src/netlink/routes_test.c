@@ -770,7 +770,7 @@ static void names_what_is_left_to_linux(void **state)
 
 // IPv6 routes with a lifetime: they are unused after it ends, even if the kernel still has them.
 
-enum { PATIENCE_S = 20, PAUSE_US = 10000 };
+enum { PATIENCE_S = 60, PAUSE_US = 10000 };
 
 static void wait_for_dumps(unsigned n)
 {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 enum { FRAME_BYTES = 100, HIGH_RATE = 1000000 };
-static const uint64_t wait_ns = 30000000000; // of failing tests only: others see what they wait for
+static const uint64_t wait_ns = 60000000000; // of failing tests only: others see what they wait for
 
 extern struct port_table_settings port_settings; // two: tw0, tw1
 extern struct tap_settings settings;             // per test: keep off, high rates

@@ -123,6 +123,17 @@ static void takes_what_linux_sends_in_order(void **state)
 	assert_int_equal(count_free(), n_mbufs_free);
 }
 
+// Until the thread has taken so many frames from Linux.
+static void wait_for_injected(unsigned n)
+{
+	const uint64_t start_ns = clock_now_ns();
+
+	while (rte_ring_count(tap_worker(taps, 0)->inject) < n) {
+		assert_true(clock_now_ns() - start_ns < wait_ns);
+		usleep(100);
+	}
+}
+
 static void keeps_what_linux_sends_in_linux_while_a_worker_stands_still(void **state)
 {
 	uint8_t bytes[FRAME_BYTES];
@@ -134,8 +145,9 @@ static void keeps_what_linux_sends_in_linux_while_a_worker_stands_still(void **s
 	for (unsigned i = 0; i < 1500; i++) {
 		fill_frame(bytes, i);
 		assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+		// More than that Linux may keep for us while the thread gets no core.
 		if (i % 64 == 0)
-			usleep(1000);
+			wait_for_injected(MIN_OF(i, 1000u));
 	}
 	assert_in_range(rte_ring_count(tap_worker(taps, 0)->inject), 1000, RINGS_INJECT);
 	take_marks(1500);

@@ -2,11 +2,15 @@
 // test program acts as its own holder.
 #include "tap/fixture.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+enum { PAUSE_US = 10000 };
 
 static void makes_taps_with_the_ports_names_addresses_and_mtus(void **state)
 {
@@ -118,9 +122,12 @@ static void goes_on_with_a_renamed_tap(void **state)
 
 static void expect_no_holder(void)
 {
-	for (unsigned i = 0; i < 500 && access(settings.hold_socket, F_OK) == 0; i++)
-		usleep(10000);
-	assert_int_not_equal(access(settings.hold_socket, F_OK), 0);
+	const uint64_t start_ns = clock_now_ns();
+
+	while (access(settings.hold_socket, F_OK) == 0) {
+		assert_true(clock_now_ns() - start_ns < wait_ns);
+		usleep(PAUSE_US);
+	}
 }
 
 static void keeps_taps_with_carrier_and_adopts_them(void **state)
@@ -157,6 +164,15 @@ static void keeps_taps_with_carrier_and_adopts_them(void **state)
 	expect_no_holder();
 }
 
+static bool holder_listens(void)
+{
+	int fd = hold_connect(settings.hold_socket);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static pid_t find_holder(void)
 {
 	struct ucred who = {0};
@@ -169,14 +185,25 @@ static pid_t find_holder(void)
 	return who.pid;
 }
 
+// Its files are closed a moment after the signal, and not in one go.
+static void kill_holder(void)
+{
+	const uint64_t start_ns = clock_now_ns();
+
+	assert_int_equal(kill(find_holder(), SIGKILL), 0);
+	while (!hold_has_ended(taps->holder) || holder_listens()) {
+		assert_true(clock_now_ns() - start_ns < wait_ns);
+		usleep(PAUSE_US);
+	}
+}
+
 static void starts_the_holder_again_when_it_was_killed(void **state)
 {
 	settings.keep = true;
 	open_module();
 	pid_t holder = find_holder();
 
-	assert_int_equal(kill(holder, SIGKILL), 0);
-	usleep(50000);
+	kill_holder();
 	taps->looked_ns = 0;
 	tap_poll(taps);
 	assert_int_not_equal(find_holder(), holder);
@@ -194,8 +221,7 @@ static void starts_the_holder_outside_of_the_namespace_at_a_reload(void **state)
 	settings.keep = true;
 	open_module();
 	int n_files = run("exit $(ls /proc/%d/fd | wc -l)", getpid());
-	assert_int_equal(kill(find_holder(), SIGKILL), 0);
-	usleep(50000);
+	kill_holder();
 	assert_int_equal(run("rm %s && mkdir %s", settings.hold_socket, settings.hold_socket), 0);
 	taps->looked_ns = 0;
 	tap_poll(taps);
@@ -219,9 +245,11 @@ static void lets_the_holder_have_nothing_else_of_ours(void **state)
 
 	// Three of stdio, its socket, our connection, two TAP interfaces. Another connection, used
 	// to query its process id, may not be closed yet.
-	for (unsigned i = 0; i < 100 && run("test $(ls /proc/%d/fd | wc -l) = 7", holder); i++)
-		usleep(10000);
-	assert_int_equal(run("test $(ls /proc/%d/fd | wc -l) = 7", holder), 0);
+	const uint64_t start_ns = clock_now_ns();
+	while (run("test $(ls /proc/%d/fd | wc -l) = 7", holder)) {
+		assert_true(clock_now_ns() - start_ns < wait_ns);
+		usleep(PAUSE_US);
+	}
 	assert_int_equal(run("test $(ls -l /proc/%d/fd | grep -c /dev/net/tun) = 2", holder), 0);
 	assert_int_equal(run("test $(ls -l /proc/%d/fd | grep -c /dev/null) = 3", holder), 0);
 	assert_int_equal(run("ls -l %s | grep -q ^srw-------", settings.hold_socket), 0);

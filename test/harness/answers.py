@@ -21,7 +21,7 @@ from harness.wired import BUILD
 DL3GEN = BUILD / "src" / "dl3gen"
 ROW = struct.Struct("24sQ")
 DIE_NS = b"die_ns"
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 CORES = sorted(os.sched_getaffinity(0))
 PORTS = ("left", "right")
 THERE, BACK = "from=0 to=1", "from=1 to=0"

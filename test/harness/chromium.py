@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.browser import FLAGS
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 HIGH = 20  # lower descriptors are not used
 
 

@@ -54,6 +54,6 @@ def running(namespace: Namespace, *words: str) -> Iterator[subprocess.Popen[str]
         yield process
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         assert process.stdout
         process.stdout.close()
