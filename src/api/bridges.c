@@ -110,7 +110,7 @@ static void follow_link(struct api_ctx *ctx, unsigned port)
 	const bool is_up = port_is_up(&port_states(ctx->ports)[port]);
 
 	if (ctx->bridges->was_up[port] && !is_up)
-		mac_flush(ctx->bridges->table, 0, port);
+		mac_flush(ctx->bridges->table, &(struct mac_choice){0, port});
 	ctx->bridges->was_up[port] = is_up;
 }
 
@@ -192,27 +192,27 @@ json_t *method_bridges(void *ctx_, const json_t *params, struct error *error)
 	return json_pack("{s:o}", "bridges", list);
 }
 
-// Which addresses a request is about.
+// Which addresses a request is about: their names, NULL: any.
 struct choice {
 	const char *bridge, *port;
-	uint16_t domain, number; // 0, MAC_PORTS: any
+	struct mac_choice of;
 };
 
 static int choose(const struct api_ctx *ctx, struct choice *choice, struct error *error)
 {
 	const struct port_table_settings *ports = config_ports(ctx->config);
 
-	choice->number = MAC_PORTS;
-	choice->domain = choice->bridge ? mac_domain(ctx->bridges->table, choice->bridge) : 0;
-	if (choice->bridge && !choice->domain)
+	choice->of.port = MAC_PORTS;
+	choice->of.domain = choice->bridge ? mac_domain(ctx->bridges->table, choice->bridge) : 0;
+	if (choice->bridge && !choice->of.domain)
 		return error_set(error, -ENOENT,
 			"unknown bridge \"%.60s\"; 'bridges' lists those that there are",
 			choice->bridge);
 	for (unsigned i = port_next(ports, 0); choice->port && i < ports->n_ports;
 		i = port_next(ports, i + 1))
 		if (!strcmp(ports->ports[i].name, choice->port))
-			choice->number = i;
-	if (choice->port && choice->number == MAC_PORTS)
+			choice->of.port = i;
+	if (choice->port && choice->of.port == MAC_PORTS)
 		return error_set(error, -ENOENT,
 			"unknown port \"%.60s\"; 'ports' lists those that there are", choice->port);
 	return 0;
@@ -230,7 +230,7 @@ static json_t *info_json(const struct api_ctx *ctx, const struct mac_info *info)
 json_t *method_macs(void *ctx_, const json_t *params, struct error *error)
 {
 	const struct api_ctx *ctx = ctx_;
-	struct choice choice = {NULL, NULL, 0, 0};
+	struct choice choice = {.bridge = NULL};
 	long after = 0, limit = PAGE_MACS;
 	const struct rpc_param rows[] = {
 		{"bridge", RPC_TEXT, false, 0, 0, &choice.bridge},
@@ -247,8 +247,8 @@ json_t *method_macs(void *ctx_, const json_t *params, struct error *error)
 		return NULL;
 	}
 	uint32_t place = after;
-	const unsigned n = mac_page(ctx->bridges->table, choice.domain, choice.number, rte_rdtsc(),
-		&place, page, limit);
+	const unsigned n =
+		mac_page(ctx->bridges->table, &choice.of, rte_rdtsc(), &place, page, limit);
 	json_t *list = json_array();
 	for (unsigned i = 0; i < n; i++)
 		json_array_append_new(list, info_json(ctx, &page[i]));
@@ -260,7 +260,7 @@ json_t *method_macs(void *ctx_, const json_t *params, struct error *error)
 json_t *method_macs_flush(void *ctx_, const json_t *params, struct error *error)
 {
 	const struct api_ctx *ctx = ctx_;
-	struct choice choice = {NULL, NULL, 0, 0};
+	struct choice choice = {.bridge = NULL};
 	const struct rpc_param rows[] = {
 		{"bridge", RPC_TEXT, false, 0, 0, &choice.bridge},
 		{"port", RPC_TEXT, false, 0, 0, &choice.port},
@@ -269,5 +269,5 @@ json_t *method_macs_flush(void *ctx_, const json_t *params, struct error *error)
 	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error) || choose(ctx, &choice, error))
 		return NULL;
 	return json_pack("{s:I}", "flushed",
-		(json_int_t)mac_flush(ctx->bridges->table, choice.domain, choice.number));
+		(json_int_t)mac_flush(ctx->bridges->table, &choice.of));
 }

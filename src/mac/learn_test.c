@@ -317,14 +317,14 @@ static void flush_forgets_learnt_addresses_only(void **state)
 	see(1, 0);
 	see(2, 1);
 	poll_all();
-	assert_int_equal(mac_flush(table, 1, 1), 1);
+	assert_int_equal(mac_flush(table, &(struct mac_choice){1, 1}), 1);
 	assert_int_equal(port_of(1), 0);
 	assert_int_equal(port_of(2), -1);
-	assert_int_equal(mac_flush(table, 0, MAC_PORTS), 1);
+	assert_int_equal(mac_flush(table, &(struct mac_choice){0, MAC_PORTS}), 1);
 	see(1, 0); // told again, although it was told in this tick
 	poll_all();
 	assert_int_equal(port_of(1), 0);
-	assert_int_equal(mac_flush(table, 0, MAC_PORTS), 1);
+	assert_int_equal(mac_flush(table, &(struct mac_choice){0, MAC_PORTS}), 1);
 	assert_int_equal(port_of(0xff01), 1);
 	assert_int_equal(table->n_learnt[0] + table->n_learnt[1], 0);
 }
@@ -339,17 +339,18 @@ static void pages_have_each_address_once(void **state)
 		see(i, i % 2);
 	poll_all();
 	do {
-		unsigned got = mac_page(table, 1, MAC_PORTS, now, &place, page, 7);
+		unsigned got =
+			mac_page(table, &(struct mac_choice){1, MAC_PORTS}, now, &place, page, 7);
 		for (unsigned i = 0; i < got; i++)
 			n_static += page[i].is_static;
 		n += got;
 	} while (place);
 	assert_int_equal(n, 51);
 	assert_int_equal(n_static, 1);
-	assert_int_equal(mac_page(table, 1, 0, now, &place, page, 7), 7);
+	assert_int_equal(mac_page(table, &(struct mac_choice){1, 0}, now, &place, page, 7), 7);
 	assert_int_equal(page[0].port, 0);
 	place = UINT32_MAX;
-	assert_int_equal(mac_page(table, 1, 0, now, &place, page, 7), 0);
+	assert_int_equal(mac_page(table, &(struct mac_choice){1, 0}, now, &place, page, 7), 0);
 	assert_int_equal(place, 0);
 }
 

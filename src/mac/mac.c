@@ -287,13 +287,13 @@ void table_forget(struct mac_table *table, struct mac_slot *slot)
 	macs_clear(slot);
 }
 
-static bool is_of(const struct mac_slot *slot, uint16_t domain, uint16_t port)
+static bool is_of(const struct mac_slot *slot, const struct mac_choice *choice)
 {
-	return slot->key && (!domain || slot->key >> 48 == domain) &&
-	       (port == MAC_PORTS || slot->port == port);
+	return slot->key && (!choice->domain || slot->key >> 48 == choice->domain) &&
+	       (choice->port == MAC_PORTS || slot->port == choice->port);
 }
 
-uint32_t mac_flush(struct mac_table *table, uint16_t domain, uint16_t port)
+uint32_t mac_flush(struct mac_table *table, const struct mac_choice *choice)
 {
 	const struct mac_slots *slots = table_slots(table);
 	uint32_t n_forgotten = 0;
@@ -301,7 +301,7 @@ uint32_t mac_flush(struct mac_table *table, uint16_t domain, uint16_t port)
 	for (uint32_t i = 0, n = macs_n_places(slots); i < n; i++) {
 		struct mac_slot *slot = macs_at(slots, i);
 
-		if (!is_of(slot, domain, port) || slot->flags & MAC_STATIC)
+		if (!is_of(slot, choice) || slot->flags & MAC_STATIC)
 			continue;
 		table_forget(table, slot);
 		n_forgotten++;
@@ -324,7 +324,7 @@ void table_describe(const struct mac_table *table, const struct mac_slot *slot, 
 	memcpy(out->mac.bytes, &slot->key, sizeof(out->mac.bytes));
 }
 
-unsigned mac_page(const struct mac_table *table, uint16_t domain, uint16_t port, uint64_t now,
+unsigned mac_page(const struct mac_table *table, const struct mac_choice *choice, uint64_t now,
 	uint32_t *place, struct mac_info out[], unsigned n)
 {
 	const struct mac_slots *slots = table_slots(table);
@@ -335,7 +335,7 @@ unsigned mac_page(const struct mac_table *table, uint16_t domain, uint16_t port,
 	for (; at < end && n_out < n; at++) {
 		const struct mac_slot slot = macs_get(macs_at(slots, at));
 
-		if (is_of(&slot, domain, port))
+		if (is_of(&slot, choice))
 			table_describe(table, &slot, now, &out[n_out++]);
 	}
 	*place = at < n_places ? at : 0;

@@ -83,13 +83,18 @@ uint64_t mac_bytes(uint32_t max);
 // Learns, ages, ends holds. Returns whether workers had told anything: then it should be called
 // again in some milliseconds. `now`: TSC.
 bool mac_poll(struct mac_table *table, uint64_t now);
-// Forgets learnt addresses of a domain (0: of all) and port (MAC_PORTS: of all). Returns how many.
-uint32_t mac_flush(struct mac_table *table, uint16_t domain, uint16_t port);
 
-// Up to n addresses of a domain (0: of all) and port (MAC_PORTS: of all) from place *place on,
-// which is 0 at first and then where to go on; *place is 0 after the last one. One that moves in
-// the table between two calls may be missing, or come twice. Returns how many.
-unsigned mac_page(const struct mac_table *table, uint16_t domain, uint16_t port, uint64_t now,
+// Which addresses: of a domain (0: of all) and a port (MAC_PORTS: of all).
+struct mac_choice {
+	uint16_t domain, port;
+};
+// Forgets learnt addresses. Returns how many.
+uint32_t mac_flush(struct mac_table *table, const struct mac_choice *choice);
+
+// Up to n addresses from place *place on, which is 0 at first and then where to go on; *place is 0
+// after the last one. One that moves in the table between two calls may be missing, or come twice.
+// Returns how many.
+unsigned mac_page(const struct mac_table *table, const struct mac_choice *choice, uint64_t now,
 	uint32_t *place, struct mac_info out[], unsigned n);
 // A page looks at so many places at most, and may be shorter than n.
 enum { MAC_PAGE_PLACES = 1 << 16 };
