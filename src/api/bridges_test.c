@@ -30,8 +30,7 @@ static void see(uint16_t port, uint8_t last)
 	const struct mac_live *live = mac_live(ctx.bridges->table);
 	const struct mac_view *view = mac_live_view(live);
 	const uint8_t mac[8] = {2, 0, 0, 0, 1, last};
-	const struct mac_told told = {mac_key(view->port[port].domain, mac), port,
-		mac_tick(view, 0)};
+	const struct mac_told told = {.key = mac_key(view->port[port].domain, mac), .port = port};
 
 	assert_true(mac_tell(live, 0, &told));
 	bridges_poll(&ctx);

@@ -109,8 +109,9 @@ static void *tell_all(void *arg)
 	const struct teller *teller = arg;
 
 	for (uint32_t i = 0; i < TOLD;) {
-		const struct mac_told told = {testing_key(1, teller->worker * TOLD + i),
-			teller->worker, 1};
+		const struct mac_told told = {.key = testing_key(1, teller->worker * TOLD + i),
+			.port = teller->worker,
+			.tick = 1};
 		i += mac_tell(teller->live, teller->worker, &told);
 	}
 	return NULL;
