@@ -232,7 +232,7 @@ static int check_removal(const struct config *config, unsigned port, struct erro
 	if (bridge)
 		return error_set(error, -EBUSY,
 			"port \"%s\" is in bridge \"%s\"; remove it from the bridge in the file, "
-		        "and "
+			"and "
 			"reload",
 			ports->ports[port].name, bridge);
 
