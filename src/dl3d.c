@@ -69,6 +69,9 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 	if (capture_open(&h->capture, &captures, error))
 		goto no_capture;
 	tables.captures = capture_live(h->capture);
+	if (api_open_bridges(h, rte_get_tsc_hz(), error))
+		goto no_bridges;
+	tables.macs = api_mac_live(h);
 	if (datapath_open(&h->path, h->ports, &tables, h->taps, error))
 		goto no_path;
 	api_swap(h, h->fib);
@@ -85,6 +88,8 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 not_started:
 	datapath_close(h->path);
 no_path:
+	api_close_bridges(h);
+no_bridges:
 	capture_close(h->capture);
 	h->capture = NULL;
 no_capture:

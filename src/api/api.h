@@ -53,6 +53,7 @@ struct api_ctx {
 	struct acl_table *acls;
 	struct acl_table *filters; // tc filters of Linux; NULL: Linux is not the control plane
 	struct capture *capture;
+	struct bridges *bridges;
 	uint64_t acls_refreshed_ns;
 	bool acls_are_stale; // an interface is gone, and its name is still bound
 	uint64_t started_ns, polled_ns;
@@ -100,6 +101,14 @@ void api_close_flows(struct api_ctx *ctx);
 // / Closes them, when workers have ended; before ctx->rcu.
 int api_open_acls(struct api_ctx *ctx, struct error *error);
 void api_close_acls(struct api_ctx *ctx);
+
+// Opens the MAC table and the bridges of the configuration, sets ctx->bridges, and has ports join
+// them; before datapath_open, with ctx->rcu and ctx->ports. `hz`: of the TSC. -errno with `error`
+// set: there is not enough memory. / What workers need of it. / Closes it, when workers have ended;
+// before ctx->rcu.
+int api_open_bridges(struct api_ctx *ctx, uint64_t hz, struct error *error);
+const struct mac_live *api_mac_live(const struct api_ctx *ctx);
+void api_close_bridges(struct api_ctx *ctx);
 
 // Makes workers use `fib`, and starts counting its next hops. Returns the old table, which is no
 // longer read by any worker, to be passed to fib_destroy.

@@ -1,5 +1,6 @@
 // Periodic work of the control loop. Control thread.
 #include "api/acl.h"
+#include "api/bridges.h"
 #include "api/flows.h"
 
 #include "base/clock.h"
@@ -125,7 +126,9 @@ int api_wait_ms(const struct api_ctx *ctx)
 		return 0;
 	if (ctx->flows && ctx->flows->job.is_waiting)
 		return DISK_MS;
-	return ctx->flows && flow_learning_is_fast(ctx) ? LEARN_MS : POLL_EVERY_MS;
+	if (bridges_are_learning(ctx) || (ctx->flows && flow_learning_is_fast(ctx)))
+		return LEARN_MS;
+	return POLL_EVERY_MS;
 }
 
 int api_poll(struct api_ctx *ctx, struct error *error)
@@ -140,6 +143,7 @@ int api_poll(struct api_ctx *ctx, struct error *error)
 	ctx->is_busy |= flows_poll(ctx);
 	acls_poll(ctx);
 	capture_poll(ctx->capture);
+	bridges_poll(ctx);
 	fib_tidy(ctx->fib);
 	int worker = rcu_poll(ctx->rcu);
 	if (worker >= 0 && worker != ctx->silent_worker)

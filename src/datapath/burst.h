@@ -8,6 +8,7 @@
 #include "capture/capture_fast.h"
 #include "fib/fib_fast.h"
 #include "flow/flow_fast.h"
+#include "mac/mac_fast.h"
 #include "port/port_fast.h"
 #include "rcu/rcu_fast.h"
 #include "stats/stats.h"
@@ -125,6 +126,7 @@ enum { BATCH_POLLS = 8, PIPELINE_DEPTH = 3 };
 enum phase {
 	PHASE_RX,
 	PHASE_XCONNECT, // ports in mode xconnect: all until PHASE_FREE
+	PHASE_BRIDGE,   // ports in a bridge: the same
 	PHASE_PARSE,
 	PHASE_BEFORE,
 	PHASE_LOOKUP,
@@ -162,6 +164,7 @@ struct worker {
 	const struct flow_learn *learn; // NULL: flows are not learnt
 	const struct acl_live *acls;    // NULL: none
 	const struct acl_live *filters; // tc filters of Linux; NULL: none; only with acls and tap
+	const struct mac_live *macs;    // of bridges; NULL: no port is in one
 	const bool *drops_missing;      // packets without a flow; atomic, relaxed
 	const struct capture_live *captures; // NULL: there are none
 	struct stats_worker *stat;

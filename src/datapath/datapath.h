@@ -6,6 +6,7 @@
 #include "capture/capture.h"
 #include "fib/fib.h"
 #include "flow/flow_fast.h"
+#include "mac/mac_fast.h"
 #include "port/port.h"
 #include "stats/stats.h"
 #include "tap/tap.h"
@@ -19,6 +20,7 @@ struct datapath_tables {
 	const bool *drops_missing;      // packets without a flow; atomic, relaxed; only with flows
 	const struct acl_live *acls;    // NULL: none
 	const struct acl_live *filters; // tc filters of Linux; NULL: none; only with acls and taps
+	const struct mac_live *macs;    // NULL: no port is ever in a bridge
 	const struct flow_learn *learn; // flows are learnt through it; NULL: none are
 	const struct capture_live *captures; // NULL: none are made
 };

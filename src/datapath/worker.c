@@ -171,6 +171,12 @@ static inline void xconnect(struct worker *w, const struct received *r, bool is_
 	end_phase(w, PHASE_XCONNECT, is_timed, t);
 }
 
+static inline void bridge(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
+{
+	datapath_bridge(w, r);
+	end_phase(w, PHASE_BRIDGE, is_timed, t);
+}
+
 static inline bool lookups_wait(const struct worker *w)
 {
 	return fib_waits4(fib_live_view(w->live)) || (w->flows && flow_waits(w->flows));
@@ -179,8 +185,12 @@ static inline bool lookups_wait(const struct worker *w)
 static inline __attribute__((always_inline)) void process_burst(struct worker *w,
 	struct received *r, bool is_timed, uint64_t t)
 {
-	if (w->states[r->from->port].is_xconnect)
+	const struct port_state *from = &w->states[r->from->port];
+
+	if (from->is_xconnect)
 		xconnect(w, r, is_timed, t);
+	else if (port_is_bridged(from))
+		bridge(w, r, is_timed, t);
 	else if (r->n == w->io->burst && lookups_wait(w))
 		route_batch(w, r, is_timed, t);
 	else
