@@ -55,7 +55,7 @@ def root(packages: tuple[str, Path], tmp_path: Path) -> Path:
     suite, folder = packages
     made = tmp_path / "root"
     subprocess.run(
-        ["mmdebstrap", "--quiet", "--variant=apt", suite, str(made), "http://deb.debian.org/debian"],
+        ["mmdebstrap", "--quiet", "--variant=apt", suite, str(made)],
         check=True,
         capture_output=True,
         timeout=HOURS,

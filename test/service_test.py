@@ -24,7 +24,7 @@ class Manager:
         self.socket.bind(f"\0{self.name}")
         self.told: list[str] = []
 
-    def hears(self, *words: str) -> bool:
+    def was_told(self, *words: str) -> bool:
         """Whether these came in this order, with any number of signs of life between them."""
         while True:
             try:
@@ -45,13 +45,15 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> Iterator[Manager]:
 def a_service_manager_is_told_each_state(manager: Manager) -> None:
     forwarder = Forwarder(DL3D, config_text(PORTS))
     try:
-        wait_until(lambda: manager.hears("READY=1"), "dl3d said that it is ready")
+        wait_until(lambda: manager.was_told("READY=1"), "dl3d said that it is ready")
         n_alive = len(manager.told)
-        wait_until(lambda: manager.hears("READY=1") and len(manager.told) > n_alive + 3, "dl3d said that it is alive")
+        wait_until(
+            lambda: manager.was_told("READY=1") and len(manager.told) > n_alive + 3, "dl3d said that it is alive"
+        )
         forwarder.process.send_signal(signal.SIGHUP)
         after = ("READY=1", "RELOADING=1", "READY=1")
-        wait_until(lambda: manager.hears(*after), "dl3d said that it reloaded")
+        wait_until(lambda: manager.was_told(*after), "dl3d said that it reloaded")
         forwarder.process.send_signal(signal.SIGTERM)
-        wait_until(lambda: manager.hears(*after, "STOPPING=1"), "dl3d said that it stops")
+        wait_until(lambda: manager.was_told(*after, "STOPPING=1"), "dl3d said that it stops")
     finally:
         forwarder.close()
