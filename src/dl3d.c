@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "base/priority.h"
 #include "base/signals.h"
 #include "base/wake.h"
@@ -32,8 +33,10 @@ static int serve(struct api_ctx *h, struct rpc *rpc, int signals, struct error *
 {
 	priority_raise(); // the workers run already and keep theirs
 	while (!h->stop) {
-		if (api_has_become_ready(h))
+		if (api_has_become_ready(h)) {
 			announce(h);
+			notify_ready();
+		}
 		const uint64_t woke_ns = rpc_serve(rpc, h->wake, api_wait_ms(h));
 		api_handle_signals(h, signals);
 		if (api_poll(h, error))
@@ -63,6 +66,15 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 		goto no_acls;
 	tables.acls = acl_live(h->acls);
 	tables.filters = h->filters ? acl_live(h->filters) : NULL;
+	const struct capture_program captures = {port_n_workers(h->ports), h->rcu,
+		rte_get_tsc_hz()};
+
+	if (capture_open(&h->capture, &captures, error))
+		goto no_capture;
+	tables.captures = capture_live(h->capture);
+	if (api_open_bridges(h, rte_get_tsc_hz(), error))
+		goto no_bridges;
+	tables.macs = api_mac_live(h);
 	if (datapath_open(&h->path, h->ports, &tables, h->taps, error))
 		goto no_path;
 	api_swap(h, h->fib);
@@ -70,6 +82,7 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 		goto not_started;
 	if (!api_follow(h, error))
 		left = serve(h, rpc, signals, error);
+	notify_stopping();
 	deadline_start(STOP_SECONDS, "dl3d: error: a worker or device did not stop in time\n");
 	api_unfollow(h);
 	datapath_stop(h->path);
@@ -79,6 +92,11 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 not_started:
 	datapath_close(h->path);
 no_path:
+	api_close_bridges(h);
+no_bridges:
+	capture_close(h->capture);
+	h->capture = NULL;
+no_capture:
 	api_close_acls(h);
 no_acls:
 	api_close_flows(h);
@@ -93,7 +111,9 @@ no_rcu:
 // The socket is opened first: if another dl3d serves it, no device is touched.
 static int open_modules(struct api_ctx *h, int signals, struct error *error)
 {
-	struct rpc_methods methods = {.ctx = h};
+	struct rpc_methods methods = {.ctx = h,
+		.takes_over = api_takes_over,
+		.take_over = api_take_over};
 	struct rpc *rpc;
 	int left = EXIT_OF_FAILURE;
 
@@ -173,6 +193,7 @@ int main(int argc, char **argv)
 	int left = EXIT_OF_MISTAKE;
 
 	log_start("dl3d");
+	notify_open();
 	bool is_sound = !config_read_options(&options, argc, argv, &error);
 	if (is_sound && options.action == CONFIG_HOLD)
 		return tap_hold_main(options.file);

@@ -163,6 +163,7 @@ SEND = [
     Row("drops_what_the_device_refuses", on(0, ip4("10.5.0.1", payload=1200)), "tx_refused"),
 ]
 ROWS = [*GOOD, *PARSE, *LOOKUP, *CHECK, *SEND]
+BRIDGE = "src/datapath/bridge_test.c"
 # Verdicts that need a device of their own, each with the test that causes it.
 ELSEWHERE = {
     "multi_segment": "test/devices_test.py",
@@ -177,6 +178,9 @@ ELSEWHERE = {
     **dict.fromkeys(("flow_dropped", "flow_punted", "flow_missing", "flow_unresolved"), "src/datapath/flow_test.c"),
     "mirror_failed": "src/datapath/mirror_test.c",
     "fragment_failed": "src/datapath/fragment_test.c",
+    **dict.fromkeys(("bridge_source", "bridge_reserved", "bridge_no_port", "bridge_same_port"), BRIDGE),
+    **dict.fromkeys(("bridge_isolated", "bridge_mtu", "bridge_copy_failed"), BRIDGE),
+    **dict.fromkeys(("storm_broadcast", "storm_multicast", "storm_unknown"), BRIDGE),
     "redirect": "src/datapath/punt_test.c",
     "no_headroom": "src/datapath/encap_test.c",
     "punt_ring_full": "src/datapath/punt_test.c",

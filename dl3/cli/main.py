@@ -31,6 +31,7 @@ class Commands(LazyGroup):
         "reload": ("dl3.cli.forwarder:reload", FORWARDER, {}),
         "verify": ("dl3.cli.linux:verify", FORWARDER, {}),
         "metrics": ("dl3.cli.metrics:metrics", FORWARDER, {}),
+        "capture": ("dl3.cli.capture:capture", FORWARDER, {}),
         "call": ("dl3.cli.call:call", FORWARDER, {}),
         "bench": ("dl3.cli.bench:app", MEASURE, {}),
         "report": ("dl3.cli.report:report", MEASURE, {}),

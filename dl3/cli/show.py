@@ -29,6 +29,7 @@ class Shown(LazyGroup):
         **{name: (f"dl3.cli.show:{name}", FORWARDING, {}) for name in ("routes", "nexthops", "neighbours")},
         "route": ("dl3.cli.forwarder:route", FORWARDING, {}),
         "flows": ("dl3.cli.flow_usage:flows", FORWARDING, {}),
+        **{name: (f"dl3.cli.bridge:{name}", FORWARDING, {}) for name in ("bridges", "macs")},
         **{name: (f"dl3.cli.linux:{name}", LINUX, {}) for name in ("taps", "classes", "mirror", "unsupported")},
         "streams": ("dl3.cli.streams:streams", GENERATOR, {}),
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "acl/acl.h"
+#include "capture/capture.h"
 #include "config/config.h"
 #include "datapath/datapath.h"
 #include "fib/fib.h"
@@ -51,6 +52,8 @@ struct api_ctx {
 	struct flows *flows;     // NULL: no key `flow`
 	struct acl_table *acls;
 	struct acl_table *filters; // tc filters of Linux; NULL: Linux is not the control plane
+	struct capture *capture;
+	struct bridges *bridges;
 	uint64_t acls_refreshed_ns;
 	bool acls_are_stale; // an interface is gone, and its name is still bound
 	uint64_t started_ns, polled_ns;
@@ -65,6 +68,10 @@ struct api_ctx {
 };
 
 const struct rpc_method *api_table(size_t *n);
+
+// For struct rpc_methods: a capture that has been started takes its connection over.
+bool api_takes_over(void *ctx);
+void api_take_over(void *ctx, int fd);
 
 // Builds a table from a configuration; workers do not use it yet. It is complete unless Linux is
 // the control plane. `states` contains the MAC addresses of the devices; NULL before they are open.
@@ -94,6 +101,14 @@ void api_close_flows(struct api_ctx *ctx);
 // / Closes them, when workers have ended; before ctx->rcu.
 int api_open_acls(struct api_ctx *ctx, struct error *error);
 void api_close_acls(struct api_ctx *ctx);
+
+// Opens the MAC table and the bridges of the configuration, sets ctx->bridges, and has ports join
+// them; before datapath_open, with ctx->rcu and ctx->ports. `hz`: of the TSC. -errno with `error`
+// set: there is not enough memory. / What workers need of it. / Closes it, when workers have ended;
+// before ctx->rcu.
+int api_open_bridges(struct api_ctx *ctx, uint64_t hz, struct error *error);
+const struct mac_live *api_mac_live(const struct api_ctx *ctx);
+void api_close_bridges(struct api_ctx *ctx);
 
 // Makes workers use `fib`, and starts counting its next hops. Returns the old table, which is no
 // longer read by any worker, to be passed to fib_destroy.

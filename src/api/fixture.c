@@ -20,7 +20,7 @@ struct api_ctx ctx;
 static struct stats_worker worker_stat[2];
 static struct stats_worker *const worker_stats[2] = {&worker_stat[0], &worker_stat[1]};
 static struct port_worker workers[2];
-static const struct port_state states[PORT_MAX] = {{.mac = {2, 0, 0, 0, 0, 0xa}},
+static struct port_state states[PORT_MAX] = {{.mac = {2, 0, 0, 0, 0, 0xa}},
 	{.mac = {2, 0, 0, 0, 0, 0xb}}};
 
 void fake_reset(void)
@@ -62,6 +62,16 @@ unsigned port_n_workers(const struct port_table *ports)
 struct port_worker *port_worker(struct port_table *ports, unsigned worker)
 {
 	return &workers[worker];
+}
+
+struct port_state *fake_state(unsigned port)
+{
+	return &states[port];
+}
+
+void port_set_bridged(struct port_table *ports, unsigned port, bool is_bridged)
+{
+	states[port].is_bridged = is_bridged;
 }
 
 const struct port_state *port_states(const struct port_table *ports)
@@ -210,11 +220,16 @@ int fixture_open(const char *text)
 	assert_null(api_swap(&ctx, ctx.fib));
 	if (api_open_acls(&ctx, &error))
 		fail_msg("refused: %s", error.text);
+	for (unsigned i = 0; i < PORT_MAX; i++)
+		states[i].is_bridged = states[i].up = false;
+	if (api_open_bridges(&ctx, FAKE_HZ, &error))
+		fail_msg("refused: %s", error.text);
 	return 0;
 }
 
 int fixture_close(void **state)
 {
+	api_close_bridges(&ctx);
 	api_close_acls(&ctx);
 	fib_live_swap(&ctx.live, NULL);
 	rcu_destroy(ctx.rcu);

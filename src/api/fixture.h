@@ -31,6 +31,8 @@ extern struct fake fake;
 
 void fake_reset(void);
 struct stats_worker *fake_stat(unsigned worker);
+struct port_state *fake_state(unsigned port);
+enum { FAKE_HZ = 1 << 30 }; // of the TSC
 // Fake TAP interfaces and netlink: interfaces 0 and 1 are the ports; VRF 3 is "blue".
 struct tap_table *fake_taps(void);
 struct netlink *fake_sync(void);

@@ -1,9 +1,11 @@
 // Periodic work of the control loop. Control thread.
 #include "api/acl.h"
+#include "api/bridges.h"
 #include "api/flows.h"
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "base/signals.h"
 #include "base/wake.h"
 
@@ -46,6 +48,7 @@ int api_follow(struct api_ctx *ctx, struct error *error)
 
 	if (!ctx->taps)
 		return 0;
+	tap_set_captures(ctx->taps, capture_live(ctx->capture));
 	int err = tap_start(ctx->taps, error);
 	if (!err)
 		err = netlink_open(&ctx->netlink, &mirrored, error);
@@ -124,7 +127,9 @@ int api_wait_ms(const struct api_ctx *ctx)
 		return 0;
 	if (ctx->flows && ctx->flows->job.is_waiting)
 		return DISK_MS;
-	return ctx->flows && flow_learning_is_fast(ctx) ? LEARN_MS : POLL_EVERY_MS;
+	if (bridges_are_learning(ctx) || (ctx->flows && flow_learning_is_fast(ctx)))
+		return LEARN_MS;
+	return POLL_EVERY_MS;
 }
 
 int api_poll(struct api_ctx *ctx, struct error *error)
@@ -138,6 +143,8 @@ int api_poll(struct api_ctx *ctx, struct error *error)
 		ctx->is_busy = false;
 	ctx->is_busy |= flows_poll(ctx);
 	acls_poll(ctx);
+	capture_poll(ctx->capture);
+	bridges_poll(ctx);
 	fib_tidy(ctx->fib);
 	int worker = rcu_poll(ctx->rcu);
 	if (worker >= 0 && worker != ctx->silent_worker)
@@ -145,5 +152,7 @@ int api_poll(struct api_ctx *ctx, struct error *error)
 			  "its core",
 			worker);
 	ctx->silent_worker = worker;
+	if (worker < 0)
+		notify_alive(clock_now_ns());
 	return 0;
 }

@@ -1,8 +1,10 @@
 // Reloads the file at run time. Control thread.
 #include "api/acl.h"
+#include "api/bridges.h"
 #include "api/flows.h"
 
 #include "base/log.h"
+#include "base/notify.h"
 
 #include <errno.h>
 #include <string.h>
@@ -145,38 +147,50 @@ static int apply_ports(struct api_ctx *ctx, struct config *next, struct error *e
 	return err;
 }
 
-// Builds the access lists first; they are applied last, which cannot fail.
-static int apply_tables(struct api_ctx *ctx, struct config *next, struct acl_pending **lists,
+// What is applied last, which cannot fail.
+struct pending {
+	struct acl_pending *lists;
+	struct mac_pending *bridges;
+};
+
+// Builds access lists and bridges first.
+static int apply_tables(struct api_ctx *ctx, struct config *next, struct pending *pending,
 	struct error *error)
 {
-	int err = acls_prepare(ctx, next, lists, error);
+	int err = acls_prepare(ctx, next, &pending->lists, error);
 
 	if (err)
 		return err;
-	err = apply_ports(ctx, next, error);
+	err = bridges_prepare(ctx, next, &pending->bridges, error);
+	if (!err) {
+		err = apply_ports(ctx, next, error);
+		if (err)
+			bridges_drop(pending->bridges);
+	}
 	if (err)
-		acls_drop(ctx, *lists);
+		acls_drop(ctx, pending->lists);
 	return err;
 }
 
 static int apply(struct api_ctx *ctx, struct config *next, struct error *error)
 {
 	const char *key = config_needs_restart(ctx->config, next);
-	struct acl_pending *lists;
+	struct pending pending;
 
 	if (key)
 		return error_set(error, -EBUSY, "needs a restart: %s; nothing was changed", key);
 	int fd, err = flows_prepare(ctx, next, &fd, error);
 	if (!err)
-		err = apply_tables(ctx, next, &lists, error);
+		err = apply_tables(ctx, next, &pending, error);
 	if (err) {
 		if (fd >= 0)
 			close(fd);
 		return err;
 	}
 	flows_apply(ctx, next, fd);
+	bridges_commit(ctx, next, pending.bridges);
 	ports_close_removed(ctx, next);
-	acls_commit(ctx, next, lists); // before workers poll new ports
+	acls_commit(ctx, next, pending.lists); // before workers poll new ports
 	ports_begin_added(ctx, next);
 	config_free(ctx->config);
 	ctx->config = next;
@@ -191,6 +205,8 @@ int api_reload(struct api_ctx *ctx, struct error *error)
 	struct fib_usage usage;
 	struct config_numbers numbers = {{false}};
 
+	if (ctx->ready_ns)
+		notify_reloading();
 	if (ctx->taps) // otherwise the table is built from the file
 		ports_find_kept(ctx, &numbers);
 	flows_find_kept(ctx, &numbers);
@@ -203,6 +219,8 @@ int api_reload(struct api_ctx *ctx, struct error *error)
 		else
 			config_forget_routes(next);
 	}
+	if (ctx->ready_ns)
+		notify_ready();
 	if (err) {
 		log_error("reload: %s", error->text);
 		return err;

@@ -292,6 +292,11 @@ int config_check_acl_uses(const struct config *config, const struct acl_set *set
 		const struct port_settings *port =
 			use->list[0] ? port_named(config, use->iface) : NULL;
 
+		if (port && config_bridge_of(config, port - config->ports.ports))
+			return error_set(error, -EINVAL,
+				"interface '%s' uses list '%s', but no list judges the frames of a "
+				"port in a bridge",
+				use->iface, use->list);
 		if (port && port->mode == PORT_XCONNECT)
 			return error_set(error, -EINVAL,
 				"interface '%s' uses list '%s', but no list judges the frames of a "

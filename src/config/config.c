@@ -195,6 +195,7 @@ void config_free(struct config *config)
 		return;
 	routes_free(&config->routes);
 	acl_set_free(&config->acl);
+	bridges_free(&config->bridges);
 	json_decref(config->streams);
 	json_decref(config->stream_lines);
 	free(config->own);

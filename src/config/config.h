@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "fib/fib.h"
 #include "flow/flow.h"
+#include "mac/mac.h"
 #include "port/port.h"
 #include "tap/tap.h"
 
@@ -58,13 +59,17 @@ struct config_flow {
 	} learn;
 };
 const struct acl_set *config_acl(const struct config *config); // key `acl`
-// Whether access lists can do what they say with these ports: a port with `mode: xconnect` has no
-// list, / and mirrors lead to ports. -EINVAL with `error` set. Pure.
+// Whether access lists can do what they say with these ports: a port with `mode: xconnect`, or
+// in a bridge, has no list, / and mirrors lead to ports. -EINVAL with `error` set. Pure.
 int config_check_acl_uses(const struct config *config, const struct acl_set *set,
 	struct error *error);
 int config_check_acl_mirrors(const struct config *config, const struct acl_set *set,
 	struct error *error);
 const struct config_flow *config_flow(const struct config *config);
+// Key `bridges`: n of them, with the numbers of their ports; valid as long as `config`. / The name
+// of the bridge that a port is in; NULL: none.
+const struct mac_bridge *config_bridges(const struct config *config, unsigned *n);
+const char *config_bridge_of(const struct config *config, unsigned port);
 const char *config_socket(const struct config *config);       // control socket
 const char *config_socket_group(const struct config *config); // NULL: the group of the
                                                               // process

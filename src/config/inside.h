@@ -69,6 +69,11 @@ const struct program *program_find(const char *name); // the forwarder if the na
 // that a running program does not block on a pipe.
 enum files { FILES_NONE, FILES_ANY, FILES_REGULAR };
 
+struct config_bridges {
+	unsigned n;
+	struct mac_bridge *bridge; // MAC_BRIDGES of them, with members and addresses of their own
+};
+
 struct config {
 	const struct program *program;
 	char *path;
@@ -80,6 +85,7 @@ struct config {
 	struct tap_settings taps; // is_on: Linux is the control plane
 	struct config_flow flow;
 	struct acl_set acl;
+	struct config_bridges bridges;
 	struct own_address *own;
 	unsigned n_own;
 	uint8_t own_last_bytes[32]; // one bit per value of their last byte, to reject most other
@@ -111,7 +117,7 @@ int file_read(const struct wanted_file *file, char **bytes, size_t *n, struct er
 
 // Reads the settings: everything except routes and streams, whose nodes are returned to the caller.
 struct rest_nodes {
-	const struct node *routes, *files, *neighbours, *streams;
+	const struct node *routes, *files, *neighbours, *streams, *bridges;
 };
 int settings_read(struct reader *reader, const struct node *root, struct config *config,
 	struct rest_nodes *rest);
@@ -124,6 +130,14 @@ const struct key_table *linux_tables(unsigned i); // for tests: NULL after the l
 int acl_read(struct reader *reader, const struct node *node, struct config *config);
 enum { N_ACL_TABLES = 3 };
 const struct key_table *acl_tables(unsigned i); // for tests: NULL after the last one
+// Reads the key `bridges`. / Frees what was read, / copies it: 0, or -ENOMEM, and it must be freed,
+// too. / Ports get other numbers.
+int bridges_read(struct reader *reader, const struct node *node, struct config *config);
+void bridges_free(struct config_bridges *bridges);
+int bridges_copy(struct config_bridges *to, const struct config_bridges *from);
+void bridges_renumber(struct config_bridges *bridges, const int to[]);
+enum { N_BRIDGE_TABLES = 4 };
+const struct key_table *bridge_tables(unsigned i); // for tests: NULL after the last one
 // Reads the key `flow`.
 int flow_read(struct reader *reader, const struct node *node, struct config *config);
 extern const struct key_table flow_keys, flow_learn_keys;
@@ -152,6 +166,9 @@ struct config *config_create(const char *name, const struct program *program);
 int numbers_place(struct config *config, const struct config *now,
 	const struct config_numbers *numbers, struct error *error);
 
+// Reads the unicast MAC address of a host; `or_else`: what else may be there, for the error.
+int mac_read(struct reader *reader, const struct node *node, struct wire_mac *mac,
+	const char *or_else);
 // Why this cannot be the MAC address of a host (its kind), NULL: it can.
 const char *mac_of_no_box(const struct wire_mac *mac);
 // The last address of an IPv4 prefix.

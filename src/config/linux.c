@@ -182,6 +182,8 @@ int linux_check(struct reader *reader, const struct config *config, const struct
 	if (!err)
 		err = refuse(reader, config, rest->neighbours,
 			"neigh add ADDRESS lladdr MAC dev PORT");
+	if (!err)
+		err = refuse(reader, config, rest->bridges, "link add br0 type bridge");
 	if (!err && config->n_own)
 		err = rows_mistake(reader, config->own[0].line,
 			"key \"addresses\" cannot be used with \"linux:\"; configure it in Linux: "

@@ -109,6 +109,7 @@ int numbers_place(struct config *config, const struct config *now,
 	for (unsigned i = 0; i < config->n_own; i++)
 		config->own[i].port = to[config->own[i].port];
 	move_routes(&config->routes, to);
+	bridges_renumber(&config->bridges, to);
 	return 0;
 }
 
@@ -130,7 +131,10 @@ static struct config *copy(const struct config *now, struct error *error)
 	memcpy(config->own, now->own, now->n_own * sizeof(*now->own));
 	memcpy(config->own_last_bytes, now->own_last_bytes, sizeof(config->own_last_bytes));
 	config->n_own = now->n_own;
-	if (acl_set_merge(&config->acl, &now->acl, &none, error)) {
+	int err = acl_set_merge(&config->acl, &now->acl, &none, error);
+	if (!err && bridges_copy(&config->bridges, &now->bridges))
+		err = error_set(error, -ENOMEM, "not enough memory for the configuration");
+	if (err) {
 		config_free(config);
 		return NULL;
 	}
@@ -219,10 +223,18 @@ static int unknown_error(const struct port_table_settings *ports, const char *na
 	return error_set(error, -ENOENT, "unknown port \"%.60s\"; expected one of %s", name, known);
 }
 
-static int check_removal(const struct port_table_settings *ports, unsigned port,
-	struct error *error)
+static int check_removal(const struct config *config, unsigned port, struct error *error)
 {
+	const struct port_table_settings *ports = &config->ports;
+	const char *bridge = config_bridge_of(config, port);
 	unsigned n = 0;
+
+	if (bridge)
+		return error_set(error, -EBUSY,
+			"port \"%s\" is in bridge \"%s\"; remove it from the bridge in the file, "
+			"and "
+			"reload",
+			ports->ports[port].name, bridge);
 
 	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1)) {
 		n++;
@@ -258,7 +270,7 @@ int config_without_port(struct config **out, const struct config *now, const cha
 
 	if (port == NONE || !port_is_configured(&now->ports, port))
 		return unknown_error(&now->ports, name, error);
-	int err = check_removal(&now->ports, port, error);
+	int err = check_removal(now, port, error);
 	struct config *config = err ? NULL : copy(now, error);
 
 	if (!config)

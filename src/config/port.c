@@ -74,7 +74,7 @@ static int read_device(struct reader *reader, const struct node *node, void *bas
 	return 0;
 }
 
-static int read_one_mac(struct reader *reader, const struct node *node, struct wire_mac *mac,
+int mac_read(struct reader *reader, const struct node *node, struct wire_mac *mac,
 	const char *or_else)
 {
 	char found[ROWS_FOUND_MAX];
@@ -100,7 +100,7 @@ static int read_mac(struct reader *reader, const struct node *node, void *base)
 		return 0;
 	}
 	port->has_mac = true;
-	return read_one_mac(reader, node, &port->mac, " or the word update");
+	return mac_read(reader, node, &port->mac, " or the word update");
 }
 
 static int read_peer(struct reader *reader, const struct node *node, void *base)
@@ -108,7 +108,7 @@ static int read_peer(struct reader *reader, const struct node *node, void *base)
 	struct port_settings *port = base;
 
 	port->has_peer = true;
-	return read_one_mac(reader, node, &port->peer, "");
+	return mac_read(reader, node, &port->peer, "");
 }
 
 struct wire_addr broadcast_of(const struct wire_prefix *prefix)
@@ -224,7 +224,7 @@ static int read_generator_mac(struct reader *reader, const struct node *node, vo
 	struct port_settings *port = base;
 
 	port->has_mac = true;
-	return read_one_mac(reader, node, &port->mac, "");
+	return mac_read(reader, node, &port->mac, "");
 }
 
 // Two ports may be in the same network: they may be connected through a switch.

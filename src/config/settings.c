@@ -37,6 +37,7 @@ static const struct row forwarder_rows[] = {
 	{"linux", ROW_NODE, FIELD(top, taps)},
 	{"flow", ROW_NODE, FIELD(top, flow)},
 	{"acl", ROW_NODE, FIELD(top, acl)},
+	{"bridges", ROW_NODE, FIELD(top, rest.bridges)},
 };
 const struct key_table forwarder_top = {"", forwarder_rows, ARRAY_LEN(forwarder_rows)};
 
@@ -209,6 +210,8 @@ static int read_all(struct reader *reader, const struct top *top, struct config 
 		err = linux_read(reader, top->taps, config);
 	if (!err && top->taps)
 		err = linux_check(reader, config, &top->rest);
+	if (!err && top->rest.bridges)
+		err = bridges_read(reader, top->rest.bridges, config);
 	if (!err && top->flow)
 		err = flow_read(reader, top->flow, config);
 	if (!err && top->acl)
@@ -250,5 +253,8 @@ const struct key_table *settings_table(const struct program *program, unsigned i
 	if (i == 2)
 		return &vhost_keys;
 	i -= 3;
-	return acl_tables(i) ? acl_tables(i) : linux_tables(i - N_ACL_TABLES);
+	if (acl_tables(i))
+		return acl_tables(i);
+	i -= N_ACL_TABLES;
+	return bridge_tables(i) ? bridge_tables(i) : linux_tables(i - N_BRIDGE_TABLES);
 }

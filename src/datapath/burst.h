@@ -5,8 +5,10 @@
 #include "acl/acl_fast.h"
 #include "base/bits.h"
 #include "base/idle.h"
+#include "capture/capture_fast.h"
 #include "fib/fib_fast.h"
 #include "flow/flow_fast.h"
+#include "mac/mac_fast.h"
 #include "port/port_fast.h"
 #include "rcu/rcu_fast.h"
 #include "stats/stats.h"
@@ -124,6 +126,7 @@ enum { BATCH_POLLS = 8, PIPELINE_DEPTH = 3 };
 enum phase {
 	PHASE_RX,
 	PHASE_XCONNECT, // ports in mode xconnect: all until PHASE_FREE
+	PHASE_BRIDGE,   // ports in a bridge: the same
 	PHASE_PARSE,
 	PHASE_BEFORE,
 	PHASE_LOOKUP,
@@ -161,12 +164,15 @@ struct worker {
 	const struct flow_learn *learn; // NULL: flows are not learnt
 	const struct acl_live *acls;    // NULL: none
 	const struct acl_live *filters; // tc filters of Linux; NULL: none; only with acls and tap
+	const struct mac_live *macs;    // of bridges; NULL: no port is in one
 	const bool *drops_missing;      // packets without a flow; atomic, relaxed
+	const struct capture_live *captures; // NULL: there are none
 	struct stats_worker *stat;
 	const bool *stop;                       // atomic, relaxed
 	const struct datapath_variant *variant; // of the steps, chosen for the CPU
 	struct tap_worker *tap;                 // NULL if ports have no TAP interfaces
 	struct poll *poll;                      // the poll being processed
+	struct capture_producer *capture;       // NULL: no capture runs; read once per loop
 	bool poisons; // debugging: each burst is poisoned before it is used again
 	uint16_t n_dropped;
 	struct rte_mbuf
@@ -188,10 +194,31 @@ struct worker {
 	struct poll_flows poll_flows[PIPELINE_DEPTH]; // not touched without flows
 } LINE_ALIGNED;
 
+// capture.c, only while a capture runs (w->capture): captures frames that were received; a packet
+// that is dropped. / Passes frames to a device, as port_tx, and captures those that it accepted; a
+// packet to Linux, as tap_punt.
+void worker_capture_received(struct worker *w, uint16_t port, struct rte_mbuf *const mbuf[],
+	uint16_t n);
+void worker_capture_drop(struct worker *w, struct rte_mbuf *mbuf, enum verdict verdict);
+uint16_t worker_capture_tx(struct worker *w, uint8_t port, struct rte_mbuf *mbuf[], uint16_t n);
+bool worker_capture_punt(struct worker *w, struct rte_mbuf *mbuf, uint16_t in_port,
+	enum verdict verdict);
+
+// Passes a packet to Linux, or returns false: see tap_punt.
+static inline bool worker_punt(struct worker *w, struct rte_mbuf *mbuf, uint16_t in_port,
+	enum verdict verdict)
+{
+	if (unlikely(w->capture != NULL))
+		return worker_capture_punt(w, mbuf, in_port, verdict);
+	return tap_punt(w->tap, w->stat, mbuf, verdict | (unsigned)in_port << TAP_PORT_SHIFT);
+}
+
 // Counts a packet that is not to be punted, and drops it. Dropped packets are freed at the end of
 // the burst.
 static inline void worker_drop(struct worker *w, struct rte_mbuf *mbuf, enum verdict verdict)
 {
+	if (unlikely(w->capture != NULL))
+		worker_capture_drop(w, mbuf, verdict);
 	stats_add(&w->stat->verdict[verdict], 1);
 	w->dropped[w->n_dropped++] = mbuf;
 }
@@ -206,7 +233,7 @@ static inline void worker_stop(struct worker *w, struct rte_mbuf *mbuf, uint16_t
 {
 	if (!w->tap || w->tap->class_of[verdict] == CLASS_NONE)
 		worker_drop(w, mbuf, verdict);
-	else if (!tap_punt(w->tap, w->stat, mbuf, verdict | (unsigned)in_port << TAP_PORT_SHIFT))
+	else if (!worker_punt(w, mbuf, in_port, verdict))
 		w->dropped[w->n_dropped++] = mbuf;
 }
 

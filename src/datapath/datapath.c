@@ -40,7 +40,9 @@ static int add_worker(struct path *path, const struct datapath_tables *tables,
 	w->learn = tables->learn;
 	w->acls = tables->acls;
 	w->filters = tables->filters;
+	w->macs = tables->macs;
 	w->drops_missing = tables->drops_missing;
+	w->captures = tables->captures;
 	w->stat = stat;
 	w->tap = taps ? tap_worker(taps, worker) : NULL;
 	w->stop = &path->stop;

@@ -3,8 +3,10 @@
 
 #include "acl/acl_fast.h"
 #include "base/error.h"
+#include "capture/capture.h"
 #include "fib/fib.h"
 #include "flow/flow_fast.h"
+#include "mac/mac_fast.h"
 #include "port/port.h"
 #include "stats/stats.h"
 #include "tap/tap.h"
@@ -18,7 +20,9 @@ struct datapath_tables {
 	const bool *drops_missing;      // packets without a flow; atomic, relaxed; only with flows
 	const struct acl_live *acls;    // NULL: none
 	const struct acl_live *filters; // tc filters of Linux; NULL: none; only with acls and taps
+	const struct mac_live *macs;    // NULL: no port is ever in a bridge
 	const struct flow_learn *learn; // flows are learnt through it; NULL: none are
+	const struct capture_live *captures; // NULL: none are made
 };
 
 // Creates one worker for each worker of the plan of `ports`; none is started. `taps` receives

@@ -4,12 +4,14 @@
 #include "datapath/steps.h"
 
 // A copy, in a buffer of the packet's pool, that the port can send; NULL: counted.
-static struct rte_mbuf *copy(struct worker *w, const struct rte_mbuf *from, uint16_t to)
+static struct rte_mbuf *copy(struct worker *w, struct rte_mbuf *from, uint16_t to)
 {
 	struct rte_mbuf *made = rte_pktmbuf_copy(from, from->pool, 0, UINT32_MAX);
 
 	if (unlikely(!made)) {
 		stats_add(&w->stat->verdict[VERDICT_MIRROR_FAILED], 1);
+		if (w->capture)
+			worker_capture_drop(w, from, VERDICT_MIRROR_FAILED);
 		return NULL;
 	}
 	if (unlikely(made->nb_segs > 1 && !w->states[to].tx_multi_segment)) {
@@ -20,14 +22,18 @@ static struct rte_mbuf *copy(struct worker *w, const struct rte_mbuf *from, uint
 }
 
 // Copies that cannot be sent are only counted. The port may have vanished.
-static bool can_send(struct worker *w, uint16_t in_port, uint16_t to, unsigned n)
+static bool can_send(struct worker *w, const struct burst *b, uint16_t to, uint64_t mask)
 {
+	const unsigned n = __builtin_popcountll(mask);
 	const bool is_port = to < STATS_MAX_PORTS;
 
-	stats_add(&w->stat->port[is_port ? to : in_port].copied_packets, n);
+	stats_add(&w->stat->port[is_port ? to : b->in_port].copied_packets, n);
 	if (likely(is_port && port_is_up(&w->states[to])))
 		return true;
 	stats_add(&w->stat->verdict[VERDICT_PORT_DOWN], n);
+	if (w->capture)
+		for (; mask; mask &= mask - 1)
+			worker_capture_drop(w, b->mbuf[__builtin_ctzll(mask)], VERDICT_PORT_DOWN);
 	return false;
 }
 
@@ -37,7 +43,7 @@ static void mirror_to(struct worker *w, const struct burst *b, uint16_t to, uint
 	struct rte_mbuf *made[BURST_MAX];
 	struct outgoing out = {.mbuf = made};
 
-	if (!can_send(w, b->in_port, to, __builtin_popcountll(mask)))
+	if (!can_send(w, b, to, mask))
 		return;
 	for (; mask; mask &= mask - 1) {
 		struct rte_mbuf *m = copy(w, b->mbuf[__builtin_ctzll(mask)], to);

@@ -13,7 +13,8 @@ static void drop_all(struct worker *w, struct rte_mbuf *mbuf[], uint16_t n, enum
 uint16_t datapath_transmit(struct worker *w, uint8_t port, const struct outgoing *out)
 {
 	struct stats_port *stat = &w->stat->port[port];
-	uint16_t sent = port_tx(&w->io->out[port], out->mbuf, out->n);
+	uint16_t sent = likely(!w->capture) ? port_tx(&w->io->out[port], out->mbuf, out->n)
+	                                    : worker_capture_tx(w, port, out->mbuf, out->n);
 	uint64_t bytes = out->bytes;
 
 	for (uint16_t i = sent; i < out->n; i++)

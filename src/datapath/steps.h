@@ -59,6 +59,7 @@ bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max
 #define DATAPATH_STEPS(PHASE, STEP)                                                                \
 	PHASE(rx, PHASE_RX)                                                                        \
 	PHASE(xconnect, PHASE_XCONNECT)                                                            \
+	PHASE(bridge, PHASE_BRIDGE)                                                                \
 	PHASE(parse, PHASE_PARSE)                                                                  \
 	STEP(discovery, PHASE_BEFORE, IP6, BURST_DISCOVERY, has_taps)                              \
 	STEP(match, PHASE_LOOKUP, BOTH, BURST_PACKETS, has_flows)                                  \
@@ -105,6 +106,10 @@ uint16_t datapath_transmit(struct worker *w, uint8_t port, const struct outgoing
 void datapath_send_port(struct worker *w, uint8_t port, const struct outgoing *out);
 // The whole pipeline of a port in xconnect mode.
 void datapath_xconnect(struct worker *w, const struct received *r);
+// The same of a port in a bridge.
+void datapath_bridge(struct worker *w, const struct received *r);
+// Whether a frame is as long as a slot of its device, with an IP length beyond it.
+bool datapath_is_cut(const struct port_state *from, const struct rte_mbuf *m);
 
 // worker.c: the main loop of one worker, which runs these steps. `arg` is a struct worker. Returns
 // 0 after its `stop` flag is set and every packet that it held has been sent or dropped.

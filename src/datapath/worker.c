@@ -69,6 +69,8 @@ static inline uint16_t receive(struct worker *w, const struct port_queue *from,
 	stats_add(&w->stat->port[from->port].rx_packets, n);
 	stats_add(&w->stat->queue[from - w->io->queues].rx_packets, n);
 	stats_add(&w->stat->bursts, 1);
+	if (unlikely(w->capture != NULL))
+		worker_capture_received(w, from->port, mbuf, n);
 	return n;
 }
 
@@ -169,6 +171,12 @@ static inline void xconnect(struct worker *w, const struct received *r, bool is_
 	end_phase(w, PHASE_XCONNECT, is_timed, t);
 }
 
+static inline void bridge(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
+{
+	datapath_bridge(w, r);
+	end_phase(w, PHASE_BRIDGE, is_timed, t);
+}
+
 static inline bool lookups_wait(const struct worker *w)
 {
 	return fib_waits4(fib_live_view(w->live)) || (w->flows && flow_waits(w->flows));
@@ -177,8 +185,12 @@ static inline bool lookups_wait(const struct worker *w)
 static inline __attribute__((always_inline)) void process_burst(struct worker *w,
 	struct received *r, bool is_timed, uint64_t t)
 {
-	if (w->states[r->from->port].is_xconnect)
+	const struct port_state *from = &w->states[r->from->port];
+
+	if (from->is_xconnect)
 		xconnect(w, r, is_timed, t);
+	else if (port_is_bridged(from))
+		bridge(w, r, is_timed, t);
 	else if (r->n == w->io->burst && lookups_wait(w))
 		route_batch(w, r, is_timed, t);
 	else
@@ -332,6 +344,7 @@ int worker_run(void *arg)
 	idle_start(&w->idle, w->io->may_sleep, w->tsc_hz, now);
 	rcu_reader_online(w->rcu, w->io->id);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
+		w->capture = capture_producer(w->captures, w->io->id);
 		unsigned got = 0, n_injected = w->tap ? datapath_inject(w) : 0;
 
 		for (unsigned q = 0, n = port_n_queues(w->io); q < n; q++)
@@ -352,6 +365,7 @@ int worker_run(void *arg)
 		else if (can_pause)
 			pause_briefly(&w->idle, now);
 	}
+	w->capture = NULL;
 	rcu_reader_offline(w->rcu, w->io->id);
 	if (w->tap)
 		datapath_inject_rest(w);

@@ -34,8 +34,7 @@ static void update_macs(const struct port_state *out, uint8_t port, const struct
 		memcpy(rte_pktmbuf_mtod(mbuf[i], uint8_t *), macs, sizeof(macs));
 }
 
-// A frame as long as a slot of its device, with an IP length beyond it.
-static bool is_cut(const struct port_state *from, const struct rte_mbuf *m)
+bool datapath_is_cut(const struct port_state *from, const struct rte_mbuf *m)
 {
 	const struct wire_check_rules rules = {.pass_martians = true};
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -67,7 +66,7 @@ static __attribute__((noinline)) void keep_sendable(struct worker *w, const stru
 			worker_drop(w, m, VERDICT_RUNT);
 		} else if (m->nb_segs > 1 && !out->tx_multi_segment) {
 			worker_drop(w, m, VERDICT_MULTI_SEGMENT);
-		} else if (is_cut(from, m)) {
+		} else if (datapath_is_cut(from, m)) {
 			worker_drop(w, m, VERDICT_FRAME_CUT);
 		} else {
 			frames->bytes += m->pkt_len;

@@ -107,6 +107,15 @@ int port_set_promiscuous(struct port_table *ports, unsigned port, bool promiscuo
 		promiscuous ? "promiscuous" : "non-promiscuous", strerror(-err));
 }
 
+void port_set_bridged(struct port_table *ports, unsigned port, bool is_bridged)
+{
+	struct error error;
+
+	if (port_set_promiscuous(ports, port, is_bridged, &error))
+		log_warn("%s; frames to other MAC addresses are lost", error.text);
+	__atomic_store_n(&ports->states[port].is_bridged, is_bridged, __ATOMIC_RELAXED);
+}
+
 static int set_link(const struct port_device *device, bool up)
 {
 	return up ? rte_eth_dev_set_link_up(device->id) : rte_eth_dev_set_link_down(device->id);
@@ -163,6 +172,12 @@ static int check_mtu(const struct port_table *ports, unsigned port, uint16_t mtu
 	return 0;
 }
 
+static void keep_mtu(struct port_table *ports, unsigned port, uint16_t mtu)
+{
+	ports->devices[port].mtu = mtu;
+	__atomic_store_n(&ports->states[port].mtu, mtu, __ATOMIC_RELAXED);
+}
+
 static int set_mtu(struct port_table *ports, unsigned port, uint16_t mtu, struct error *error)
 {
 	struct port_device *device = &ports->devices[port];
@@ -183,7 +198,7 @@ static int set_mtu(struct port_table *ports, unsigned port, uint16_t mtu, struct
 		return error_set(error, err,
 			"%s: interface %s rejected mtu %u: %s; use a smaller mtu", label,
 			device->kind.netdev, mtu, strerror(-err));
-	device->mtu = mtu;
+	keep_mtu(ports, port, mtu);
 	return 0;
 }
 
@@ -197,7 +212,7 @@ int port_set_mtu(struct port_table *ports, unsigned port, uint16_t mtu, struct e
 		return set_mtu(ports, port, mtu, error);
 	int err = check_mtu(ports, port, mtu, error);
 	if (!err)
-		device->mtu = mtu;
+		keep_mtu(ports, port, mtu);
 	return err;
 }
 

@@ -64,7 +64,8 @@ bool port_wait_is_woken(const struct port_wait *wait);
 void port_wake(struct port_wait *wait);
 
 // State of a port that the datapath reads. `pass_martians`, `rpf6`, `peer` with `has_peer` (one
-// aligned word) and `up` may change while workers run (relaxed; `up`: acquire).
+// aligned word) and `up` may change while workers run (relaxed; `up`: acquire), and so may
+// `is_bridged` and `mtu`.
 struct port_state {
 	uint8_t mac[6];
 	bool up; // link is up, or the device reports none; otherwise workers transmit nothing
@@ -75,9 +76,11 @@ struct port_state {
 	uint8_t rpf6;   // of received IPv6 packets: 0 off, 1 strict, 2 loose
 	bool is_xconnect, mac_update;
 	uint8_t xconnect;      // port index
+	bool is_bridged;       // atomic, relaxed
 	bool tx_multi_segment; // the device can send frames in several mbufs
 	uint16_t cut_bytes;    // the device cuts longer frames to this length; 0: it cuts none. No
 	                       // frame within the port's MTU has it
+	uint16_t mtu;          // atomic, relaxed
 } LINE_ALIGNED;
 
 // Whether a frame has the length to which the device cuts longer ones. The slot does not include
@@ -101,6 +104,16 @@ static inline unsigned port_n_queues(const struct port_worker *worker)
 static inline bool port_is_closed(const struct port_queue *queue)
 {
 	return __atomic_load_n(&queue->is_closed, __ATOMIC_ACQUIRE);
+}
+
+static inline bool port_is_bridged(const struct port_state *state)
+{
+	return __atomic_load_n(&state->is_bridged, __ATOMIC_RELAXED);
+}
+
+static inline uint16_t port_mtu(const struct port_state *state)
+{
+	return __atomic_load_n(&state->mtu, __ATOMIC_RELAXED);
 }
 
 static inline bool port_is_up(const struct port_state *state)

@@ -52,7 +52,7 @@ static const struct rpc_method table[] = {
 	{"context", tell_ctx},
 };
 static int ctx = 7;
-static const struct rpc_methods methods = {table, ARRAY_LEN(table), &ctx};
+static const struct rpc_methods methods = {.table = table, .n = ARRAY_LEN(table), .ctx = &ctx};
 
 // Passes the line in an allocation of exactly its size, so that sanitizers detect overreads.
 static char *answer(const char *line, size_t bytes)

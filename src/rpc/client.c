@@ -5,6 +5,7 @@
 #include "base/bits.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,6 +203,15 @@ enum rpc_line rpc_client_next_line(struct rpc_client *client, const char **line,
 none:
 	client->has_more = false;
 	return RPC_LINE_NONE;
+}
+
+int rpc_client_leave(struct rpc_client *client)
+{
+	const bool is_clean = !client->is_deaf && !length(&client->out) && !length(&client->in);
+	int fd = is_clean ? fcntl(client->fd, F_DUPFD_CLOEXEC, 0) : -1;
+
+	give_up(client);
+	return fd;
 }
 
 void rpc_client_add(struct rpc_client *client, const char *answer, uint64_t now_ns)

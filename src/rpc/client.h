@@ -57,5 +57,8 @@ void rpc_client_read(struct rpc_client *client);
 enum rpc_line rpc_client_next_line(struct rpc_client *client, const char **line, size_t *bytes);
 // Queues a response and its newline.
 void rpc_client_add(struct rpc_client *client, const char *answer, uint64_t now_ns);
+// Ends the client, and returns another descriptor of its connection; -1 if that has responses to be
+// written or requests to be read.
+int rpc_client_leave(struct rpc_client *client);
 // Writes as much as the peer accepts.
 void rpc_client_write(struct rpc_client *client, uint64_t now_ns);

@@ -98,6 +98,7 @@ static void accept_clients(struct rpc *rpc, uint64_t now_ns)
 
 static void run_requests(struct rpc *rpc, struct rpc_client *client, uint64_t now_ns)
 {
+	const struct rpc_methods *methods = &rpc->methods;
 	const char *line;
 	size_t bytes;
 
@@ -107,7 +108,7 @@ static void run_requests(struct rpc *rpc, struct rpc_client *client, uint64_t no
 		char *answer = NULL;
 
 		if (kind == RPC_LINE_WHOLE) {
-			answer = rpc_answer(&rpc->methods, line, bytes);
+			answer = rpc_answer(methods, line, bytes);
 			client->asked_ns = clock_now_ns(); // a method may have taken long
 		} else if (kind == RPC_LINE_TOO_LONG) {
 			answer = rpc_error_line(RPC_INVALID_REQUEST,
@@ -117,6 +118,9 @@ static void run_requests(struct rpc *rpc, struct rpc_client *client, uint64_t no
 			rpc_client_add(client, answer, now_ns);
 		free(answer);
 		rpc_client_write(client, now_ns);
+		if (kind == RPC_LINE_WHOLE && methods->takes_over &&
+			methods->takes_over(methods->ctx))
+			methods->take_over(methods->ctx, rpc_client_leave(client));
 	}
 }
 

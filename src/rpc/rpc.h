@@ -24,6 +24,13 @@ struct rpc_methods {
 	const struct rpc_method *table;
 	size_t n;
 	void *ctx;
+	// Called after each request, when its response has been written; NULL: never. True: the
+	// method has taken the connection over to write something else to it. `fd` is then a
+	// non-blocking descriptor of its own, which it closes, and the client is forgotten; -1: the
+	// connection cannot be taken over, since the client has not read its responses or has sent
+	// further requests, and it is closed.
+	bool (*takes_over)(void *ctx);
+	void (*take_over)(void *ctx, int fd);
 };
 
 // Opens the socket at `path`: mode 0660, owned by `group` if not NULL; the last directory of the

@@ -25,7 +25,7 @@ static json_t *refuse(void *ctx, const json_t *params, struct error *error)
 }
 
 static const struct rpc_method table[] = {{"echo", echo}, {"refuse", refuse}};
-static const struct rpc_methods methods = {table, 2, NULL};
+static const struct rpc_methods methods = {.table = table, .n = 2};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {

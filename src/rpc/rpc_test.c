@@ -58,8 +58,31 @@ static json_t *tell_much(void *ctx, const json_t *params, struct error *error)
 	return json_stringn(text, sizeof(text));
 }
 
-static const struct rpc_method table[] = {{"count", count}, {"much", tell_much}};
-static const struct rpc_methods methods = {table, ARRAY_LEN(table), NULL};
+static bool wants_connection;
+static int taken; // its descriptor; -2: none
+
+static json_t *take(void *ctx, const json_t *params, struct error *error)
+{
+	wants_connection = true;
+	return json_string("yours");
+}
+
+static bool takes_over(void *ctx)
+{
+	return wants_connection;
+}
+
+static void take_over(void *ctx, int fd)
+{
+	wants_connection = false;
+	taken = fd;
+}
+
+static const struct rpc_method table[] = {{"count", count}, {"much", tell_much}, {"take", take}};
+static const struct rpc_methods methods = {.table = table,
+	.n = ARRAY_LEN(table),
+	.takes_over = takes_over,
+	.take_over = take_over};
 
 // Only let_pass() makes time pass for the server, but in tests that let_run() the clock.
 static int open_window(void **state)
@@ -70,6 +93,7 @@ static int open_window(void **state)
 	snprintf(path, sizeof(path), "%s/sock", folder);
 	n_runs = 0;
 	__real_clock_gettime(CLOCK_MONOTONIC, &standing);
+	taken = -2;
 	return rpc_open(&window, path, NULL, &methods, &error);
 }
 
@@ -165,6 +189,36 @@ static int code_in(const char *text)
 	assert_non_null(message);
 	json_decref(message);
 	return code;
+}
+
+static void a_method_takes_its_connection_over(void **state)
+{
+	int fd = connect_client(), other = connect_client();
+
+	send_text(fd, REQUEST("take"));
+	assert_string_equal(read_line(fd), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"yours\"}");
+	assert_true(taken >= 0);
+	assert_int_equal(send(taken, "mine\n", 5, 0), 5);
+	assert_string_equal(read_line(fd), "mine");
+	send_text(fd, REQUEST("count")); // not for the server any more
+	send_text(other, REQUEST("count"));
+	assert_string_equal(read_line(other), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}");
+	close(taken);
+	close(fd);
+	close(other);
+}
+
+static void no_connection_with_further_requests_is_taken_over(void **state)
+{
+	int fd = connect_client();
+
+	send_text(fd, REQUEST("take") REQUEST("count"));
+	assert_string_equal(read_line(fd), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"yours\"}");
+	assert_int_equal(taken, -1);
+	serve(2);
+	assert_string_equal(read_line(fd), "");
+	assert_int_equal(n_runs, 0);
+	close(fd);
 }
 
 static void answers_two_clients_each_its_own(void **state)
@@ -512,6 +566,8 @@ int main(void)
 #define WITH_WINDOW(test) cmocka_unit_test_setup_teardown(test, open_window, close_window)
 	const struct CMUnitTest tests[] = {
 		WITH_WINDOW(answers_two_clients_each_its_own),
+		WITH_WINDOW(a_method_takes_its_connection_over),
+		WITH_WINDOW(no_connection_with_further_requests_is_taken_over),
 		WITH_WINDOW(puts_half_lines_together_and_takes_lines_apart),
 		WITH_WINDOW(answers_more_lines_than_a_turn_runs_without_a_new_event),
 		WITH_WINDOW(answers_garbage_with_an_error_and_goes_on),

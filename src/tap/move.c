@@ -64,12 +64,15 @@ static void put_bulk(struct tap_table *taps, enum punt_class class, struct rte_m
 
 	bucket_fill(bucket, rate, burst, clock_now_ns());
 	for (unsigned i = 0; i < n; i++) {
-		if (!is_workers_own && !bucket_take(bucket))
+		if (!is_workers_own && !bucket_take(bucket)) {
 			stats_add(&stat->over_limit, 1);
-		else if (put(taps, mbufs[i]))
+			capture_tap(taps->captures, mbufs[i], VERDICT_PUNT_OVER_LIMIT);
+		} else if (put(taps, mbufs[i])) {
 			stats_add(&stat->punted, 1);
-		else
+		} else {
 			stats_add(&stat->refused, 1);
+			capture_tap(taps->captures, mbufs[i], VERDICT_TAP_REFUSED);
+		}
 	}
 }
 

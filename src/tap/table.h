@@ -3,6 +3,7 @@
 // (dup2).
 #pragma once
 
+#include "capture/capture_fast.h"
 #include "tap/bucket.h"
 #include "tap/hold.h"
 #include "tap/netdev.h"
@@ -32,6 +33,7 @@ struct tap_table {
 	unsigned n_taps; // including absent ones; atomic, release, for their descriptors
 	struct tap_entry taps[PORT_MAX];
 	const struct tap_settings *settings;
+	struct capture_live *captures; // NULL: none are made
 	struct port_table *ports;
 	const char *namespace_name;
 	bool namespace_is_own, namespace_is_new, said_unnamed, said_unheld;

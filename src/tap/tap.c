@@ -223,6 +223,11 @@ void tap_remove(struct tap_table *taps, unsigned port)
 	port_wait_for_workers(taps->ports);
 }
 
+void tap_set_captures(struct tap_table *taps, struct capture_live *captures)
+{
+	taps->captures = captures;
+}
+
 int tap_start(struct tap_table *taps, struct error *error)
 {
 	taps->started_ns = clock_now_ns();

@@ -58,6 +58,10 @@ int tap_add(struct tap_table *taps, unsigned port, struct error *error);
 // delivered, those that Linux sent are dropped by the workers because the port is down. Control
 // thread.
 void tap_remove(struct tap_table *taps, unsigned port);
+// Captures that the tap thread may find running: frames that it drops are captured. Before
+// tap_start; borrowed until tap_stop. Control thread.
+struct capture_live;
+void tap_set_captures(struct tap_table *taps, struct capture_live *captures);
 // Starts the tap thread. 0, or -errno with `error` set.
 int tap_start(struct tap_table *taps, struct error *error);
 // Stops the tap thread and drains the rings: the remaining packets are delivered, or counted as

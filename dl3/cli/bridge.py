@@ -1,0 +1,80 @@
+"""'dl3 show bridges' and 'dl3 show macs'."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+
+from dl3.cli.printing import table
+from dl3.cli.show import Interval, Json, Socket, Watch, look, look_command
+from dl3.control.bridge_replies import Bridge, BridgePort, Bridges, Macs, Storm
+from dl3.control.client import DEFAULT_SOCKET, Client
+
+
+def limits(storm: Storm) -> str | None:
+    """'broadcast 1,000, unknown 500': the limits that there are."""
+    found = [(name, getattr(storm, name)) for name in ("broadcast", "multicast", "unknown")]
+    return ", ".join(f"{name} {limit:,}" for name, limit in found if limit is not None) or None
+
+
+def attributes(port: BridgePort) -> str | None:
+    """What differs from the defaults."""
+    words = [f"{name} off" for name in ("learning", "flood") if not getattr(port, name)]
+    words += [name for name in ("isolated", "hairpin") if getattr(port, name)]
+    return ", ".join(words) or None
+
+
+def bridge_row(bridge: Bridge) -> tuple[object, ...]:
+    """A bridge without its ports."""
+    macs = (bridge.static_macs, bridge.learnt_macs, bridge.max_macs)
+    events = (bridge.moved, bridge.aged, bridge.held, bridge.refused, bridge.evicted)
+    return (bridge.name, f"{bridge.ageing_s} s", *macs, *events, limits(bridge.storm))
+
+
+@look_command(Bridges, "bridges")
+def bridges(reply: Bridges) -> RenderableType:
+    """Bridges: ports, attributes, MAC addresses, limits, storm control.
+
+    Example: dl3 show bridges
+    """
+    if not reply.bridges:
+        return "There are no bridges."
+    columns = ("bridge", ">ageing", ">static", ">learnt", ">at most")
+    events = (">moved", ">aged", ">held", ">refused", ">evicted", "~storm control, frames/s")
+    first = table("", (*columns, *events), [bridge_row(bridge) for bridge in reply.bridges])
+    rows = [
+        (bridge.name, port.port, "up" if port.link_up else "down", port.learnt_macs, port.max_macs, attributes(port))
+        for bridge in reply.bridges
+        for port in bridge.ports
+    ]
+    second = table("", ("bridge", "port", "link", ">learnt", ">at most", "~attributes"), rows)
+    return Group(first, "", second)
+
+
+def draw_macs(reply: Macs) -> RenderableType:
+    """A page of addresses."""
+    rows = [
+        (one.mac, one.bridge, one.port, one.kind, None if one.idle_s is None else f"{one.idle_s} s")
+        for one in reply.macs
+    ]
+    page = table("", ("MAC", "bridge", "port", "kind", ">idle"), rows)
+    return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
+
+
+def macs(
+    bridge: Annotated[str | None, typer.Option(metavar="NAME", help="Only those of this bridge.")] = None,
+    port: Annotated[str | None, typer.Option(metavar="NAME", help="Only those behind this port.")] = None,
+    after: Annotated[int | None, typer.Option(min=0, metavar="N", help="Where the last page ended.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=5000, metavar="N", help="Maximum number of rows.")] = 100,
+    socket: Socket = DEFAULT_SOCKET,
+    again: Watch = False,
+    interval: Interval = 1.0,
+    as_json: Json = False,
+) -> None:
+    """MAC addresses of bridges, one page at a time; "held" ones move too often.
+
+    Example: dl3 show macs --bridge br0 --port left
+    """
+    client, page = Client(socket), {"bridge": bridge, "port": port, "after": after, "limit": limit}
+    given = {key: value for key, value in page.items() if value is not None}
+    look(lambda: client.ask(Macs, "macs", **given), draw_macs, again, interval, as_json)

@@ -1,0 +1,65 @@
+"""Replies of dl3d's methods about bridges."""
+
+from dl3.control.replies import Reply
+
+
+class Storm(Reply):
+    """Limits of storm control for each port, in frames per second; None: no limit."""
+
+    broadcast: int | None
+    multicast: int | None
+    unknown: int | None
+
+
+class BridgePort(Reply):
+    """A port of a bridge, and how many MAC addresses were learnt behind it."""
+
+    port: str
+    link_up: bool
+    learning: bool
+    flood: bool
+    isolated: bool
+    hairpin: bool
+    max_macs: int | None  # None: no limit of its own
+    learnt_macs: int
+
+
+class Bridge(Reply):
+    """A bridge, and what happened to its MAC addresses since it was added."""
+
+    name: str
+    ageing_s: int
+    max_macs: int
+    static_macs: int
+    learnt_macs: int
+    added: int
+    moved: int
+    aged: int
+    held: int  # times that an address was held, because it moved too often
+    refused: int  # because of a limit
+    evicted: int  # to make room for those of other ports
+    storm: Storm
+    ports: tuple[BridgePort, ...]
+
+
+class Bridges(Reply):
+    """Method 'bridges'."""
+
+    bridges: tuple[Bridge, ...]
+
+
+class Mac(Reply):
+    """A MAC address of a bridge."""
+
+    mac: str
+    bridge: str | None
+    port: str | None
+    kind: str  # static, learnt, or held
+    idle_s: int | None  # since its latest frame; None: static
+
+
+class Macs(Reply):
+    """Method 'macs': one page, and the start of the next."""
+
+    macs: tuple[Mac, ...]
+    next: int | None

@@ -1,0 +1,193 @@
+// The thread of a capture: moves frames from the rings into a stream of pcapng blocks, in the order
+// of their times as far as they are there, and writes it to the reader. A reader that is slow makes
+// rings full, and frames of the capture missing. Capture thread.
+#include "capture/session.h"
+
+#include "base/clock.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <rte_cycles.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	NAP_MS = 5,              // between looks at empty rings
+	WAIT_MS = 50,            // for a reader that does not read
+	PATIENCE_MS = 10000,     // when the capture has ended
+	LAST_PATIENCE_MS = 1000, // when the program ends
+};
+static const int64_t second_ns = 1000000000;
+
+static uint32_t state_of(const struct capture_session *s)
+{
+	return __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
+}
+
+// The control thread changes the state only after this one has asked for it, or at the end.
+static void ask_for_end(struct capture_session *s)
+{
+	uint32_t running = CAPTURE_RUNNING;
+
+	__atomic_compare_exchange_n(&s->state, &running, CAPTURE_ENDING, false, __ATOMIC_ACQ_REL,
+		__ATOMIC_ACQUIRE);
+}
+
+// Whether the reader has closed its side, or only its sending side. It has nothing to say.
+static bool reader_has_ended(const struct capture_session *s)
+{
+	char said[64];
+	ssize_t n = recv(s->fd, said, sizeof(said), MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+// Whether to wait longer for a reader that has not read since `since_ns`.
+static bool is_patient(const struct capture_session *s, uint64_t since_ns)
+{
+	const bool is_closing = __atomic_load_n(&s->is_closing, __ATOMIC_RELAXED);
+	const uint64_t most_ms = is_closing ? LAST_PATIENCE_MS : PATIENCE_MS;
+
+	return state_of(s) < CAPTURE_QUIET || clock_now_ns() - since_ns < most_ms * 1000000;
+}
+
+static void wait_for_reader(struct capture_session *s)
+{
+	struct pollfd polled = {.fd = s->fd, .events = POLLOUT};
+
+	poll(&polled, 1, WAIT_MS);
+	if (reader_has_ended(s))
+		ask_for_end(s);
+}
+
+static void write_all(struct capture_session *s, const void *from, size_t n)
+{
+	const uint8_t *at = from;
+	uint64_t since_ns = clock_now_ns();
+
+	while (n && !s->is_reader_gone) {
+		ssize_t written = send(s->fd, at, n, MSG_NOSIGNAL);
+
+		if (written > 0) {
+			at += written;
+			n -= written;
+			since_ns = clock_now_ns();
+		} else if (written < 0 && errno != EAGAIN && errno != EINTR) {
+			s->is_reader_gone = true;
+		} else if (!is_patient(s, since_ns)) {
+			s->is_reader_gone = true;
+		} else {
+			wait_for_reader(s);
+		}
+	}
+	if (s->is_reader_gone)
+		ask_for_end(s);
+}
+
+static void write_chunk(struct capture_session *s, bool is_last)
+{
+	const struct capture_chunk chunk = {.bytes = htole32(s->out.n),
+		.is_last = htole32(is_last),
+		.captured = htole64(s->captured),
+		.missed = htole64(capture_missed(s))};
+
+	write_all(s, &chunk, sizeof(chunk));
+	write_all(s, s->out.block, s->out.n);
+	s->out.n = 0;
+}
+
+// The TSC and the time since 1970 at one moment.
+struct now {
+	uint64_t cycles, ns;
+};
+
+static struct now read_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (struct now){rte_rdtsc(), t.tv_sec * second_ns + t.tv_nsec};
+}
+
+static uint64_t time_of(const struct capture_session *s, const struct now *now, uint64_t cycles)
+{
+	const int64_t ago = now->cycles - cycles;
+
+	return now->ns - (int64_t)((__int128)ago * second_ns / s->hz);
+}
+
+static struct capture_producer *find_oldest(struct capture_session *s,
+	const struct capture_record **oldest)
+{
+	struct capture_producer *found = NULL;
+
+	for (unsigned i = 0; i < s->n_producers; i++) {
+		const struct capture_record *record = capture_ring_peek(&s->producer[i]);
+
+		if (!record || (found && (int64_t)(record->cycles - (*oldest)->cycles) >= 0))
+			continue;
+		*oldest = record;
+		found = &s->producer[i];
+	}
+	return found;
+}
+
+static bool is_complete(const struct capture_session *s)
+{
+	return s->settings.limit && s->captured >= s->settings.limit;
+}
+
+// Moves frames from the rings to the chunk, as many as it has space for; false: no ring has any.
+// Beyond the limit they are thrown away.
+static bool drain(struct capture_session *s)
+{
+	const struct now now = read_now();
+	const struct capture_record *record;
+	struct capture_producer *from;
+
+	while (pcapng_has_space(&s->out) && (from = find_oldest(s, &record))) {
+		if (!is_complete(s)) {
+			pcapng_add(&s->out, record, time_of(s, &now, record->cycles));
+			s->captured++;
+		}
+		capture_ring_pop(from, record);
+	}
+	return !pcapng_has_space(&s->out);
+}
+
+static void nap(const struct capture_session *s)
+{
+	const bool runs = state_of(s) == CAPTURE_RUNNING;
+	struct pollfd polled = {.fd = runs ? s->fd : -1, .events = POLLIN};
+
+	poll(&polled, 1, NAP_MS);
+}
+
+void *capture_run(void *session)
+{
+	struct capture_session *s = session;
+	bool is_quiet;
+
+	setpriority(PRIO_PROCESS, gettid(), 0); // the control thread has more
+	while (state_of(s) == CAPTURE_BEGINNING)
+		poll(NULL, 0, NAP_MS);
+	pcapng_begin(&s->out);
+	do {
+		is_quiet = state_of(s) >= CAPTURE_QUIET; // nothing is added after this
+		const bool has_more = drain(s);
+
+		if (s->out.n)
+			write_chunk(s, false);
+		if (is_complete(s) || reader_has_ended(s))
+			ask_for_end(s);
+		is_quiet &= !has_more;
+		if (!is_quiet && !has_more)
+			nap(s);
+	} while (!is_quiet);
+	write_chunk(s, true);
+	close(s->fd);
+	__atomic_store_n(&s->state, CAPTURE_DONE, __ATOMIC_RELEASE);
+	return NULL;
+}

@@ -1,0 +1,140 @@
+// The key `bridges`: its meaning, and the error message for each mistake.
+#include "config/fake_file.h"
+
+#include "base/bits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct mistake mistakes[] = {
+	{PORTS "bridges: yes", "f.yaml:4: bridges: found \"yes\", expected a list"},
+	{PORTS "bridges: [br0]",
+		"f.yaml:4: bridges[0]: found \"br0\", expected a map (key: value)"},
+	{PORTS "bridges: [{name: br0}]",
+		"f.yaml:4: bridges[0]: missing key \"ports\"; expected a name and ports"},
+	{PORTS "bridges: [{ports: [left]}]",
+		"f.yaml:4: bridges[0]: missing key \"name\"; expected a name and ports"},
+	{PORTS "bridges: [{name: br0, ports: [left], agein: 3}]",
+		"f.yaml:4: unknown key \"bridges[0].agein\"; did you mean \"ageing\"?"},
+	{PORTS "bridges: [{name: br0, ports: [left, up]}]",
+		"f.yaml:4: bridges[0].ports[1]: unknown port \"up\"; expected one of the names "
+		"under ports"},
+	{PORTS "bridges: [{name: br0, ports: [{port: up}]}]",
+		"f.yaml:4: bridges[0].ports[0]: unknown port \"up\"; expected one of the names "
+		"under ports"},
+	{PORTS "bridges: [{name: br0, ports: [left, left]}]",
+		"f.yaml:4: bridges[0].ports[1]: port \"left\" is in bridge \"br0\" already; remove "
+		"it there or here"},
+	{PORTS "bridges: [{name: br0, ports: [left]}, {name: br1, ports: [left]}]",
+		"f.yaml:4: bridges[1].ports[0]: port \"left\" is in bridge \"br0\" already; remove "
+		"it there or here"},
+	{PORTS "bridges: [{name: br0, ports: [left]}, {name: br0, ports: [right]}]",
+		"f.yaml:4: bridges[1]: duplicate bridge name \"br0\"; choose another"},
+	{PORTS "  - {name: x, device: x, mode: xconnect, to: left}\n"
+	       "bridges: [{name: br0, ports: [x]}]",
+		"f.yaml:5: bridges[0].ports[0]: port \"x\" has mode: xconnect, and a port cannot "
+		"be in a bridge, too; remove one of them"},
+	{PORTS "  - {name: x, device: x, addresses: [10.0.0.1/8]}\n"
+	       "bridges: [{name: br0, ports: [x]}]",
+		"f.yaml:5: bridges[0].ports[0]: port \"x\" has addresses, but a port of a bridge "
+		"does not route; remove them, or the port here"},
+	{PORTS "bridges: [{name: br0, ports: [{port: left, hairpin: yes}]}]",
+		"f.yaml:4: bridges[0].ports[0].hairpin: found \"yes\", expected one of off/on"},
+	{PORTS "bridges: [{name: br0, ports: [left], macs: [{mac: 02:00, port: left}]}]",
+		"f.yaml:4: bridges[0].macs[0].mac: found \"02:00\", expected a MAC address like "
+		"02:00:00:00:00:01"},
+	{PORTS "bridges: [{name: br0, ports: [left], macs: [{mac: 01:00:5e:00:00:01, port: "
+	       "left}]}]",
+		"f.yaml:4: bridges[0].macs[0].mac: found the multicast address 01:00:5e:00:00:01, "
+		"expected a unicast MAC address"},
+	{PORTS "bridges: [{name: br0, ports: [left], macs: [{mac: 02:00:00:00:00:01}]}]",
+		"f.yaml:4: bridges[0].macs[0]: missing key \"port\"; expected mac and port"},
+	{PORTS "bridges: [{name: br0, ports: [left], macs: [{mac: 02:00:00:00:00:01, port: "
+	       "right}]}]",
+		"f.yaml:4: bridges[0].macs[0]: port \"right\" is not in this bridge; expected one "
+		"of its ports"},
+	{PORTS "bridges: [{name: br0, ports: [left], macs: [{mac: 02:00:00:00:00:01, port: left}, "
+	       "{mac: 02-00-00-00-00-01, port: left}]}]",
+		"f.yaml:4: bridge \"br0\": macs has 02:00:00:00:00:01 twice; remove one"},
+	{PORTS "bridges: [{name: br0, ports: [left], max_macs: 1, macs: [{mac: 02:00:00:00:00:01, "
+	       "port: left}, {mac: 02:00:00:00:00:02, port: left}]}]",
+		"f.yaml:4: bridges[0].macs[1]: more addresses than max_macs, 1; raise it, or "
+		"remove some"},
+	{PORTS "bridges: [{name: br0, ports: [left], storm: {broadcast: 0}}]",
+		"f.yaml:4: bridges[0].storm.broadcast: found \"0\", expected a number from 1 to "
+		"100000000"},
+	{PORTS "bridges: [{name: a, ports: [left], max_macs: 600000}, {name: b, ports: [right], "
+	       "max_macs: 600000}]",
+		"f.yaml:4: bridges: max_macs of all bridges are 1200000 together, expected at most "
+		"1000000"},
+	{PORTS "bridges: [{name: br0, ports: [left]}]\n"
+	       "acl: {lists: {a: []}, use: [{interface: left, direction: in, list: a}]}",
+		"f.yaml:5: acl: interface 'left' uses list 'a', but no list judges the frames of a "
+		"port in a bridge"},
+	{PORTS "control: {socket: /run/x.sock}\nlinux:\nbridges: [{name: br0, ports: [left]}]",
+		"f.yaml:6: key \"bridges\" cannot be used with \"linux:\"; configure it in Linux: "
+		"ip -n x link add br0 type bridge"},
+};
+
+static void answers_each_mistake_with_one_sentence(void **state)
+{
+	fake_check_mistakes(fake_read, mistakes, ARRAY_LEN(mistakes));
+}
+
+static void without_the_key_there_are_no_bridges(void **state)
+{
+	struct config *config = fake_take(PORTS);
+	unsigned n = 1;
+
+	config_bridges(config, &n);
+	assert_int_equal(n, 0);
+	assert_null(config_bridge_of(config, 0));
+	config_free(config);
+}
+
+static void reads_each_key(void **state)
+{
+	struct config *config = fake_take(PORTS
+		"bridges:\n"
+		"  - {name: br0, ageing: 60, max_macs: 100, storm: {broadcast: 1, multicast: "
+		"2, unknown: 3},\n"
+		"     ports: [left, {port: 1, learning: off, flood: off, isolated: on, hairpin: "
+		"on, max_macs: 9}],\n"
+		"     macs: [{mac: 02:00:00:00:00:02, port: right}, {mac: 02:00:00:00:00:01, "
+		"port: left}]}\n");
+	unsigned n;
+	const struct mac_bridge *bridge = config_bridges(config, &n);
+
+	assert_int_equal(n, 1);
+	assert_string_equal(bridge->name, "br0");
+	assert_int_equal(bridge->ageing_s, 60);
+	assert_int_equal(bridge->max, 100);
+	assert_int_equal(bridge->storm_pps[MAC_BROADCAST], 1);
+	assert_int_equal(bridge->storm_pps[MAC_MULTICAST], 2);
+	assert_int_equal(bridge->storm_pps[MAC_UNKNOWN], 3);
+	assert_int_equal(bridge->n_members, 2);
+	assert_int_equal(bridge->member[0].flags, MAC_LEARNS | MAC_FLOODS);
+	assert_int_equal(bridge->member[1].port, 1);
+	assert_int_equal(bridge->member[1].flags, MAC_ISOLATED | MAC_HAIRPIN);
+	assert_int_equal(bridge->member[1].max, 9);
+	assert_int_equal(bridge->n_fixed, 2);
+	assert_int_equal(bridge->fixed[0].mac.bytes[5], 1);
+	assert_int_equal(bridge->fixed[0].port, 0);
+	assert_string_equal(config_bridge_of(config, 1), "br0");
+	config_free(config);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_each_mistake_with_one_sentence),
+		cmocka_unit_test(without_the_key_there_are_no_bridges),
+		cmocka_unit_test(reads_each_key),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

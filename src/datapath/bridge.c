@@ -1,0 +1,307 @@
+// Bridge: forwards frames between the ports of a bridge by their destination MAC addresses, floods
+// those to groups and unknown addresses, and tells the control thread of unknown sources. All that
+// happens to frames of a port in a bridge. Worker.
+#include "datapath/steps.h"
+
+#include "wire/headers.h"
+
+#include <rte_cycles.h>
+#include <string.h>
+
+enum { MOST_TAGS = 2 }; // that may make a frame longer than the MTU
+
+static const uint64_t ADDRESS = (1ull << 48) - 1;
+
+// The frames of one poll that have whole headers; bit i of a mask belongs to frame i.
+struct frames {
+	const struct mac_view *view;
+	const struct mac_port *from;
+	uint16_t in, n;
+	uint64_t now; // TSC
+	struct rte_mbuf **mbuf;
+	uint64_t dst[BURST_MAX], src[BURST_MAX]; // keys
+	struct mac_found to[BURST_MAX];
+};
+
+static bool is_group(uint64_t key)
+{
+	return key & 1; // of the first byte
+}
+
+static bool is_broadcast(uint64_t key)
+{
+	return (key & ADDRESS) == ADDRESS;
+}
+
+// 01:80:c2:00:00:00 to 0f (IEEE 802.1Q, 8.6.3), in memory order.
+static bool is_reserved(uint64_t key)
+{
+	return (key & 0xf0ffffffffff) == 0x0000c28001;
+}
+
+// RFC 894 has no frames from groups, and nobody has the address 0.
+static bool is_no_source(uint64_t key)
+{
+	return is_group(key) || !(key & ADDRESS);
+}
+
+// Removes frames without a whole header, cut ones, and those of impossible senders.
+static void read_addresses(struct worker *w, struct frames *f, uint16_t n)
+{
+	const struct port_state *state = &w->states[f->in];
+	const uint16_t domain = f->from->domain;
+	uint64_t bytes = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = f->mbuf[i];
+		const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+
+		bytes += m->pkt_len;
+		if (unlikely(m->data_len < WIRE_ETHER_BYTES)) {
+			worker_drop(w, m, VERDICT_RUNT);
+			continue;
+		}
+		f->dst[f->n] = mac_key(domain, frame);
+		f->src[f->n] = mac_key(domain, frame + 6);
+		if (unlikely(is_no_source(f->src[f->n])))
+			worker_drop(w, m, VERDICT_BRIDGE_SOURCE);
+		else if (unlikely(state->cut_bytes && datapath_is_cut(state, m)))
+			worker_drop(w, m, VERDICT_FRAME_CUT);
+		else
+			f->mbuf[f->n++] = m;
+	}
+	stats_add(&w->stat->port[f->in].rx_bytes, bytes);
+}
+
+static void learn(struct worker *w, const struct frames *f)
+{
+	const uint32_t tick = mac_tick(f->view, f->now);
+	struct mac_found source[BURST_MAX];
+
+	if (!(f->from->flags & MAC_LEARNS))
+		return;
+	mac_lookup(f->view->slots, f->src, f->n, source);
+	for (uint16_t i = 0; i < f->n; i++) {
+		const struct mac_found *found = &source[i];
+
+		if (likely(found->slot && found->port == f->in))
+			mac_mark(found, tick);
+		else if ((!found->slot || !found->flags) &&
+			 !mac_tell(w->macs, w->io->id,
+				 &(struct mac_told){.key = f->src[i], .port = f->in, .tick = tick}))
+			stats_add(&w->stat->mac_learn_lost, 1);
+	}
+}
+
+// Whether a frame is longer than the port's MTU and what may be around a packet: the header and up
+// to two tags.
+static __attribute__((noinline)) bool is_long(const struct rte_mbuf *m, uint16_t mtu)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	uint32_t most = mtu + WIRE_ETHER_BYTES;
+
+	for (unsigned i = 0; i < MOST_TAGS && m->data_len >= WIRE_ETHER_BYTES + i * 4; i++) {
+		const uint16_t type = frame[12 + i * 4] << 8 | frame[13 + i * 4];
+
+		if (type != WIRE_ETHERTYPE_VLAN && type != WIRE_ETHERTYPE_QINQ)
+			break;
+		most += WIRE_VLAN_BYTES;
+	}
+	return m->pkt_len > most;
+}
+
+// Why the port cannot send a frame; VERDICT_FORWARD: it can.
+static inline enum verdict judge(const struct port_state *out, const struct rte_mbuf *m)
+{
+	const uint16_t mtu = port_mtu(out);
+
+	if (unlikely(m->pkt_len > mtu + (uint32_t)WIRE_ETHER_BYTES && is_long(m, mtu)))
+		return VERDICT_BRIDGE_MTU;
+	if (unlikely(m->nb_segs > 1 && !out->tx_multi_segment))
+		return VERDICT_MULTI_SEGMENT;
+	return VERDICT_FORWARD;
+}
+
+static void drop_all(struct worker *w, const struct frames *f, uint64_t mask, enum verdict verdict)
+{
+	for (; mask; mask &= mask - 1)
+		worker_drop(w, f->mbuf[__builtin_ctzll(mask)], verdict);
+}
+
+// The frames in `mask`, at least one, all by one port.
+static void send_all(struct worker *w, const struct frames *f, uint16_t to, uint64_t mask)
+{
+	const struct port_state *state = &w->states[to];
+	struct rte_mbuf *group[BURST_MAX];
+	struct outgoing out = {.mbuf = group};
+
+	for (; mask; mask &= mask - 1) {
+		struct rte_mbuf *m = f->mbuf[__builtin_ctzll(mask)];
+		const enum verdict verdict = judge(state, m);
+
+		if (unlikely(verdict != VERDICT_FORWARD)) {
+			worker_drop(w, m, verdict);
+			continue;
+		}
+		group[out.n++] = m;
+		out.bytes += m->pkt_len;
+	}
+	if (out.n)
+		datapath_send_port(w, to, &out);
+}
+
+// A copy that the port can send, in a buffer of the frame's pool; NULL: counted.
+static struct rte_mbuf *copy(struct worker *w, const struct port_state *out,
+	const struct rte_mbuf *from)
+{
+	const enum verdict verdict = judge(out, from);
+	struct rte_mbuf *made;
+
+	if (unlikely(verdict != VERDICT_FORWARD)) {
+		stats_add(&w->stat->verdict[verdict], 1);
+		return NULL;
+	}
+	made = rte_pktmbuf_copy(from, from->pool, 0, UINT32_MAX);
+	if (unlikely(!made)) {
+		stats_add(&w->stat->verdict[VERDICT_BRIDGE_COPY_FAILED], 1);
+		return NULL;
+	}
+	if (unlikely(made->nb_segs > 1 && !out->tx_multi_segment)) {
+		worker_drop(w, made, VERDICT_MULTI_SEGMENT);
+		return NULL;
+	}
+	return made;
+}
+
+static void send_copies(struct worker *w, const struct frames *f, uint16_t to, uint64_t mask)
+{
+	struct rte_mbuf *made[BURST_MAX];
+	struct outgoing out = {.mbuf = made};
+
+	stats_add(&w->stat->port[to].copied_packets, __builtin_popcountll(mask));
+	for (; mask; mask &= mask - 1) {
+		struct rte_mbuf *m = copy(w, &w->states[to], f->mbuf[__builtin_ctzll(mask)]);
+
+		if (!m)
+			continue;
+		made[out.n++] = m;
+		out.bytes += m->pkt_len;
+	}
+	if (out.n)
+		datapath_send_port(w, to, &out);
+	burst_free_dropped(w); // the space is for those of one burst
+}
+
+// Sends the frames in `mask` to all ports of the set that are up: copies to all but the last one.
+static void flood(struct worker *w, const struct frames *f, uint64_t mask, const uint64_t set[])
+{
+	int last = -1;
+
+	if (!mask)
+		return;
+	for (unsigned word = 0; word < MAC_PORTS / 64; word++)
+		for (uint64_t rest = set[word]; rest; rest &= rest - 1) {
+			const unsigned to = word * 64 + __builtin_ctzll(rest);
+
+			if (!port_is_up(&w->states[to]))
+				continue;
+			if (last >= 0)
+				send_copies(w, f, last, mask);
+			last = to;
+		}
+	if (last >= 0)
+		send_all(w, f, last, mask);
+	else
+		drop_all(w, f, mask, VERDICT_BRIDGE_NO_PORT);
+	burst_free_dropped(w);
+}
+
+// Why frames to known addresses behind a port do not go there; VERDICT_FORWARD: they do.
+static enum verdict refuse(const struct frames *f, uint16_t to)
+{
+	if (to == f->in && !(f->from->flags & MAC_HAIRPIN))
+		return VERDICT_BRIDGE_SAME_PORT;
+	if (f->from->flags & f->view->port[to].flags & MAC_ISOLATED)
+		return VERDICT_BRIDGE_ISOLATED;
+	return VERDICT_FORWARD;
+}
+
+// Each round sends the frames to the first one's port, in order.
+static void send_known(struct worker *w, const struct frames *f, uint64_t left)
+{
+	while (left) {
+		const uint16_t to = f->to[__builtin_ctzll(left)].port;
+		const enum verdict verdict = refuse(f, to);
+		uint64_t same = 0;
+
+		for (uint64_t rest = left; rest; rest &= rest - 1) {
+			const unsigned i = __builtin_ctzll(rest);
+			same |= (uint64_t)(f->to[i].port == to) << i;
+		}
+		left &= ~same;
+		if (likely(verdict == VERDICT_FORWARD))
+			send_all(w, f, to, same);
+		else
+			drop_all(w, f, same, verdict);
+	}
+}
+
+// Returns those of `mask` that storm control lets pass; the others are dropped.
+static uint64_t pass_storm_control(struct worker *w, const struct frames *f, uint64_t mask,
+	enum mac_storm kind)
+{
+	static const uint8_t verdicts[MAC_STORMS] = {VERDICT_STORM_BROADCAST,
+		VERDICT_STORM_MULTICAST, VERDICT_STORM_UNKNOWN};
+	uint64_t passed = mask;
+
+	if (likely(!f->from->storm_cycles[kind]))
+		return mask;
+	for (uint64_t rest = mask; rest; rest &= rest - 1)
+		if (!mac_storm_passes(w->macs, f->view, f->in, kind, f->now))
+			passed &= ~(rest & -rest);
+	drop_all(w, f, mask & ~passed, verdicts[kind]);
+	return passed;
+}
+
+// Frames that are flooded come first: if an address becomes known just now, the older ones of its
+// frames were looked up when it was not.
+static void forward(struct worker *w, const struct frames *f)
+{
+	uint64_t known = 0, reserved = 0, of[MAC_STORMS] = {0};
+
+	for (uint16_t i = 0; i < f->n; i++) {
+		const uint64_t bit = 1ull << i;
+
+		if (likely(!is_group(f->dst[i])))
+			*(f->to[i].slot ? &known : &of[MAC_UNKNOWN]) |= bit;
+		else if (is_reserved(f->dst[i]))
+			reserved |= bit;
+		else
+			of[is_broadcast(f->dst[i]) ? MAC_BROADCAST : MAC_MULTICAST] |= bit;
+	}
+	if (unlikely(reserved | of[MAC_UNKNOWN] | of[MAC_BROADCAST] | of[MAC_MULTICAST])) {
+		drop_all(w, f, reserved, VERDICT_BRIDGE_RESERVED);
+		for (unsigned kind = 0; kind < MAC_STORMS; kind++)
+			of[kind] = pass_storm_control(w, f, of[kind], kind);
+		flood(w, f, of[MAC_BROADCAST] | of[MAC_MULTICAST], f->from->groups);
+		flood(w, f, of[MAC_UNKNOWN], f->from->unknown);
+	}
+	send_known(w, f, known);
+}
+
+void datapath_bridge(struct worker *w, const struct received *r)
+{
+	const struct mac_view *view = mac_live_view(w->macs);
+	struct frames f;
+
+	f.view = view;
+	f.in = r->from->port;
+	f.from = &view->port[f.in];
+	f.n = 0;
+	f.now = rte_rdtsc();
+	f.mbuf = r->mbuf;
+	read_addresses(w, &f, r->n);
+	mac_lookup(view->slots, f.dst, f.n, f.to);
+	learn(w, &f);
+	forward(w, &f);
+}

@@ -1,0 +1,71 @@
+// What workers capture: frames as they are received and sent, and packets as they are dropped or
+// punted, with the bytes that they have at that moment. Only while a capture runs. Worker.
+#include "datapath/burst.h"
+
+static void publish(struct worker *w, const struct capture_draft *draft,
+	const struct capture_event *event, unsigned n)
+{
+	stats_add(&w->stat->capture_missed, capture_publish(w->capture, draft, event, n));
+}
+
+static void capture(struct worker *w, const struct capture_event *event,
+	struct rte_mbuf *const mbuf[], unsigned n)
+{
+	struct capture_draft draft;
+
+	if (!capture_wants(w->capture, event))
+		return;
+	capture_copy(w->capture, &draft, mbuf, n);
+	publish(w, &draft, event, n);
+}
+
+__attribute__((cold, noinline)) void worker_capture_received(struct worker *w, uint16_t port,
+	struct rte_mbuf *const mbuf[], uint16_t n)
+{
+	const struct capture_event event = {CAPTURE_IN, VERDICT_FORWARD, port};
+
+	w->capture->in_port = port; // also of the polls that are in the pipeline: one queue
+	capture(w, &event, mbuf, n);
+}
+
+__attribute__((cold, noinline)) void worker_capture_drop(struct worker *w, struct rte_mbuf *mbuf,
+	enum verdict verdict)
+{
+	const bool is_received = w->capture->in_port != CAPTURE_PORT_UNKNOWN;
+	const struct capture_event event = {CAPTURE_DROP, verdict,
+		is_received ? w->capture->in_port : mbuf->port};
+
+	capture(w, &event, &mbuf, 1);
+}
+
+// The device owns what it accepts, so frames are copied before.
+__attribute__((cold, noinline)) uint16_t worker_capture_tx(struct worker *w, uint8_t port,
+	struct rte_mbuf *mbuf[], uint16_t n)
+{
+	const struct capture_event event = {CAPTURE_OUT, VERDICT_FORWARD, port};
+	struct capture_draft draft;
+
+	if (!capture_wants(w->capture, &event))
+		return port_tx(&w->io->out[port], mbuf, n);
+	capture_copy(w->capture, &draft, mbuf, n);
+	uint16_t sent = port_tx(&w->io->out[port], mbuf, n);
+	publish(w, &draft, &event, sent);
+	return sent;
+}
+
+// The tap thread owns what its ring accepts.
+__attribute__((cold, noinline)) bool worker_capture_punt(struct worker *w, struct rte_mbuf *mbuf,
+	uint16_t in_port, enum verdict verdict)
+{
+	const struct capture_event event = {CAPTURE_PUNT, verdict, in_port},
+				   full = {CAPTURE_DROP, VERDICT_PUNT_RING_FULL, in_port};
+	struct capture_draft draft = {0};
+
+	if (capture_wants(w->capture, &event) || capture_wants(w->capture, &full))
+		capture_copy(w->capture, &draft, &mbuf, 1);
+	const bool is_punted =
+		tap_punt(w->tap, w->stat, mbuf, verdict | (unsigned)in_port << TAP_PORT_SHIFT);
+
+	publish(w, &draft, is_punted ? &event : &full, 1);
+	return is_punted;
+}

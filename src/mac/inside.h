@@ -1,0 +1,91 @@
+// Shared by the files of this module. Control thread.
+#pragma once
+
+#include "mac/mac.h"
+
+struct bridge {
+	bool is_used;
+	uint64_t ageing_ticks;
+	struct mac_usage usage; // without its name
+	char name[MAC_NAME_MAX];
+};
+
+// How often an address has moved since `since`; more than MAC_MOVES: held until `until`.
+struct mover {
+	uint64_t key; // 0: none
+	uint64_t since, until;
+	unsigned n;
+};
+enum { MOVERS = 1024 };
+
+// What a commit replaces.
+struct mac_pending {
+	struct mac_view *view; // with slots
+	uint32_t max;          // that the slots were made for
+	struct bridge bridge[MAC_BRIDGES];
+	struct mac_member member[MAC_PORTS]; // of ports that are in a bridge
+};
+
+struct mac_table {
+	struct mac_settings settings;
+	struct mac_live live;
+	uint64_t secret[4];
+	struct mac_pending *now; // in use
+	uint32_t n_learnt[MAC_PORTS];
+	struct mover mover[MOVERS];
+	uint64_t aged;             // TSC until which the table was searched for old addresses
+	uint32_t age_at, evict_at; // places
+	uint32_t released_tick;    // when holds were last ended
+};
+
+// slots.c: the table itself. A place is a slot's number. NULL: not enough memory.
+struct mac_slots *macs_alloc(uint32_t max, const uint64_t secret[4]);
+void macs_free(struct mac_slots *slots);
+uint32_t macs_n_places(const struct mac_slots *slots);
+struct mac_slot *macs_at(const struct mac_slots *slots, uint32_t place);
+struct mac_slot *macs_find(const struct mac_slots *slots, uint64_t key);
+// Adds one that is not there yet; moves others if need be. False: there is no space.
+bool macs_add(struct mac_slots *slots, const struct mac_slot *slot);
+// Replaces what a slot holds, by another value of its key, / or nothing.
+void macs_set(struct mac_slot *slot, const struct mac_slot *value);
+void macs_clear(struct mac_slot *slot);
+// What it holds now.
+struct mac_slot macs_get(const struct mac_slot *slot);
+
+// mac.c: forgets a learnt address.
+void table_forget(struct mac_table *table, struct mac_slot *slot);
+void table_describe(const struct mac_table *table, const struct mac_slot *slot, uint64_t now,
+	struct mac_info *out);
+static inline struct mac_slots *table_slots(const struct mac_table *table)
+{
+	return table->now->view->slots;
+}
+static inline struct bridge *table_bridge(const struct mac_table *table, uint64_t key)
+{
+	return &table->now->bridge[(key >> 48) - 1];
+}
+
+// Of keys, by lookup.c and slots.c.
+static inline uint64_t fold(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+// Keyed, so that nobody can choose addresses that share buckets.
+static inline uint64_t macs_hash(const uint64_t secret[4], uint64_t key)
+{
+	return fold(fold(key ^ secret[0], secret[1]) ^ secret[2], secret[3]);
+}
+
+// Its two buckets: by the lower and the upper half of the hash.
+static inline uint32_t macs_first(const struct mac_slots *slots, uint64_t hash)
+{
+	return (hash & UINT32_MAX) * slots->n_buckets >> 32;
+}
+
+static inline uint32_t macs_second(const struct mac_slots *slots, uint64_t hash)
+{
+	return (hash >> 32) * slots->n_buckets >> 32;
+}

@@ -1,0 +1,363 @@
+// Opens the table, replaces its bridges as a whole, and shows what it has. Control thread.
+#include "mac/inside.h"
+
+#include "base/pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+static void free_pending(struct mac_pending *pending)
+{
+	if (!pending)
+		return;
+	macs_free(pending->view->slots);
+	free(pending->view);
+	free(pending);
+}
+
+// The number of bits by which a number of cycles is shifted to get ticks of 0.5 to 1 s.
+static unsigned shift_of(uint64_t hz)
+{
+	return 63 - __builtin_clzll(hz);
+}
+
+static struct mac_pending *alloc_pending(const struct mac_table *table, uint32_t max)
+{
+	const uint64_t hz = table->settings.hz;
+	struct mac_pending *pending = calloc(1, sizeof(*pending));
+	struct mac_view *view = aligned_alloc(CACHE_LINE_BYTES, sizeof(*view));
+	struct mac_slots *slots = macs_alloc(max, table->secret);
+
+	if (!pending || !view || !slots) {
+		macs_free(slots);
+		free(view);
+		free(pending);
+		return NULL;
+	}
+	*view = (struct mac_view){.slots = slots,
+		.tick_shift = shift_of(hz),
+		.storm_burst_cycles = hz / 20};
+	pending->view = view;
+	pending->max = max;
+	return pending;
+}
+
+static int open_rings(struct mac_table *table)
+{
+	for (unsigned i = 0; i < table->settings.n_workers; i++) {
+		table->live.ring[i] = pages_alloc(sizeof(*table->live.ring[i]));
+		if (!table->live.ring[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int mac_open(struct mac_table **out, const struct mac_settings *settings, struct error *error)
+{
+	struct mac_table *table =
+		aligned_alloc(CACHE_LINE_BYTES, round_up(sizeof(*table), CACHE_LINE_BYTES));
+
+	if (!table)
+		return error_set(error, -ENOMEM, "not enough memory for bridges");
+	*table = (struct mac_table){.settings = *settings};
+	if (getrandom(table->secret, sizeof(table->secret), 0) != sizeof(table->secret)) {
+		free(table);
+		return error_set(error, -EIO, "no random numbers for the MAC table");
+	}
+	table->secret[1] |= 1;
+	table->secret[3] |= 1;
+	table->now = alloc_pending(table, 0);
+	if (!table->now || open_rings(table)) {
+		mac_close(table);
+		return error_set(error, -ENOMEM, "not enough memory for bridges");
+	}
+	table->live.view = table->now->view;
+	*out = table;
+	return 0;
+}
+
+void mac_close(struct mac_table *table)
+{
+	if (!table)
+		return;
+	for (unsigned i = 0; i < table->settings.n_workers; i++)
+		pages_free(table->live.ring[i], sizeof(*table->live.ring[i]));
+	free_pending(table->now);
+	free(table);
+}
+
+const struct mac_live *mac_live(const struct mac_table *table)
+{
+	return &table->live;
+}
+
+uint16_t mac_domain(const struct mac_table *table, const char *name)
+{
+	for (unsigned i = 0; i < MAC_BRIDGES; i++)
+		if (table->now->bridge[i].is_used && !strcmp(table->now->bridge[i].name, name))
+			return i + 1;
+	return 0;
+}
+
+// A bridge keeps its domain as long as it keeps its name; others get those that no bridge has now.
+static uint16_t choose_domain(const struct mac_table *table, const struct mac_pending *pending,
+	const char *name)
+{
+	uint16_t domain = mac_domain(table, name);
+
+	for (unsigned i = 0; i < MAC_BRIDGES && !domain; i++)
+		if (!table->now->bridge[i].is_used && !pending->bridge[i].is_used)
+			domain = i + 1;
+	for (unsigned i = 0; i < MAC_BRIDGES && !domain; i++) // of one that goes
+		if (!pending->bridge[i].is_used)
+			domain = i + 1;
+	return domain;
+}
+
+static void set_bit(uint64_t set[], unsigned i)
+{
+	set[i / 64] |= 1ull << i % 64;
+}
+
+// Which members get copies of frames from member `from`.
+static void fill_sets(struct mac_port *port, const struct mac_bridge *bridge,
+	const struct mac_member *from)
+{
+	for (unsigned i = 0; i < bridge->n_members; i++) {
+		const struct mac_member *to = &bridge->member[i];
+
+		if (to->port == from->port && !(from->flags & MAC_HAIRPIN))
+			continue;
+		if (to->flags & from->flags & MAC_ISOLATED)
+			continue;
+		set_bit(port->groups, to->port);
+		if (to->flags & MAC_FLOODS)
+			set_bit(port->unknown, to->port);
+	}
+}
+
+static void fill_port(const struct mac_table *table, struct mac_pending *pending,
+	const struct mac_bridge *bridge, uint16_t domain, const struct mac_member *member)
+{
+	struct mac_port *port = &pending->view->port[member->port];
+
+	pending->member[member->port] = *member;
+	*port = (struct mac_port){.domain = domain, .flags = member->flags};
+	for (unsigned i = 0; i < MAC_STORMS; i++)
+		if (bridge->storm_pps[i])
+			port->storm_cycles[i] = table->settings.hz / bridge->storm_pps[i];
+	fill_sets(port, bridge, member);
+}
+
+static bool add_fixed(struct mac_pending *pending, uint16_t domain, const struct mac_fixed *fixed)
+{
+	uint8_t bytes[8] = {0};
+
+	memcpy(bytes, fixed->mac.bytes, sizeof(fixed->mac.bytes));
+	const struct mac_slot slot = {.key = mac_key(domain, bytes),
+		.port = fixed->port,
+		.flags = MAC_STATIC};
+	return macs_add(pending->view->slots, &slot);
+}
+
+static bool add_bridge(const struct mac_table *table, struct mac_pending *pending,
+	const struct mac_bridge *from)
+{
+	const uint16_t domain = choose_domain(table, pending, from->name);
+	const struct bridge *now = &table->now->bridge[domain - 1];
+	struct bridge *to = &pending->bridge[domain - 1];
+	const uint64_t cycles = from->ageing_s * table->settings.hz;
+
+	if (now->is_used && !strcmp(now->name, from->name))
+		to->usage = now->usage; // what it counted
+	to->is_used = true;
+	memcpy(to->name, from->name, sizeof(to->name));
+	to->ageing_ticks = (cycles >> pending->view->tick_shift) + 1;
+	to->usage.ageing_s = from->ageing_s;
+	to->usage.max = from->max;
+	to->usage.n_static = from->n_fixed;
+	to->usage.n_learnt = 0; // counted by mac_commit
+	memcpy(to->usage.storm_pps, from->storm_pps, sizeof(to->usage.storm_pps));
+	for (unsigned i = 0; i < from->n_members; i++)
+		fill_port(table, pending, from, domain, &from->member[i]);
+	for (uint32_t i = 0; i < from->n_fixed; i++)
+		if (!add_fixed(pending, domain, &from->fixed[i]))
+			return false;
+	return true;
+}
+
+// Those that keep their domains come first.
+static bool add_all(const struct mac_table *table, struct mac_pending *pending,
+	const struct mac_bridge bridges[], unsigned n)
+{
+	bool is_done = true;
+
+	for (unsigned is_new = 0; is_new < 2; is_new++)
+		for (unsigned i = 0; i < n && is_done; i++)
+			if ((mac_domain(table, bridges[i].name) == 0) == is_new)
+				is_done = add_bridge(table, pending, &bridges[i]);
+	return is_done;
+}
+
+int mac_prepare(struct mac_table *table, const struct mac_bridge bridges[], unsigned n,
+	struct mac_pending **out, struct error *error)
+{
+	uint64_t max = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		max += bridges[i].max;
+	struct mac_pending *pending = alloc_pending(table, MIN_OF(max, (uint64_t)MAC_MAX));
+	if (pending && !add_all(table, pending, bridges, n)) {
+		free_pending(pending);
+		pending = NULL;
+	}
+	if (!pending)
+		return error_set(error, -ENOMEM,
+			"not enough memory for %llu MAC addresses of bridges; use a smaller "
+			"max_macs",
+			(unsigned long long)max);
+	*out = pending;
+	return 0;
+}
+
+void mac_drop(struct mac_pending *pending)
+{
+	free_pending(pending);
+}
+
+// Whether a learnt address is still valid: its bridge has the same name, its port is still in it,
+// and there is space. If the port learns no more, it ages, as in Linux.
+static bool is_kept(const struct mac_table *table, const struct mac_pending *next,
+	const struct mac_slot *slot)
+{
+	const struct bridge *was = table_bridge(table, slot->key);
+	const struct bridge *is = &next->bridge[(slot->key >> 48) - 1];
+	const struct mac_port *port = &next->view->port[slot->port];
+	const struct mac_usage *usage = &is->usage;
+	const uint32_t max = next->member[slot->port].max;
+
+	return is->is_used && !strcmp(was->name, is->name) && port->domain == slot->key >> 48 &&
+	       usage->n_static + usage->n_learnt < usage->max &&
+	       (!max || table->n_learnt[slot->port] < max) &&
+	       !macs_find(next->view->slots, slot->key);
+}
+
+// Workers remember what they have told, not what was forgotten.
+static void have_told_again(struct mac_table *table)
+{
+	__atomic_store_n(&table->live.n_flushes, table->live.n_flushes + 1, __ATOMIC_RELAXED);
+}
+
+static void copy_learnt(struct mac_table *table, struct mac_pending *next)
+{
+	const struct mac_slots *slots = table_slots(table);
+
+	memset(table->n_learnt, 0, sizeof(table->n_learnt));
+	for (uint32_t i = 0, n = macs_n_places(slots); i < n; i++) {
+		const struct mac_slot slot = macs_get(macs_at(slots, i));
+
+		if (!slot.key || slot.flags & MAC_STATIC || !is_kept(table, next, &slot) ||
+			!macs_add(next->view->slots, &slot))
+			continue;
+		next->bridge[(slot.key >> 48) - 1].usage.n_learnt++;
+		table->n_learnt[slot.port]++;
+	}
+}
+
+void mac_commit(struct mac_table *table, struct mac_pending *pending, uint64_t now)
+{
+	struct mac_pending *old = table->now;
+
+	copy_learnt(table, pending);
+	table->now = pending;
+	table->age_at = table->evict_at = 0;
+	table->aged = now;
+	// Pairs with mac_live_view.
+	__atomic_store_n(&table->live.view, pending->view, __ATOMIC_RELEASE);
+	rcu_wait(table->settings.rcu, rcu_start_grace(table->settings.rcu));
+	free_pending(old);
+	have_told_again(table);
+}
+
+void table_forget(struct mac_table *table, struct mac_slot *slot)
+{
+	table_bridge(table, slot->key)->usage.n_learnt--;
+	table->n_learnt[slot->port]--;
+	macs_clear(slot);
+}
+
+static bool is_of(const struct mac_slot *slot, const struct mac_choice *choice)
+{
+	return slot->key && (!choice->domain || slot->key >> 48 == choice->domain) &&
+	       (choice->port == MAC_PORTS || slot->port == choice->port);
+}
+
+uint32_t mac_flush(struct mac_table *table, const struct mac_choice *choice)
+{
+	const struct mac_slots *slots = table_slots(table);
+	uint32_t n_forgotten = 0;
+
+	for (uint32_t i = 0, n = macs_n_places(slots); i < n; i++) {
+		struct mac_slot *slot = macs_at(slots, i);
+
+		if (!is_of(slot, choice) || slot->flags & MAC_STATIC)
+			continue;
+		table_forget(table, slot);
+		n_forgotten++;
+	}
+	have_told_again(table);
+	return n_forgotten;
+}
+
+void table_describe(const struct mac_table *table, const struct mac_slot *slot, uint64_t now,
+	struct mac_info *out)
+{
+	const unsigned shift = table->now->view->tick_shift;
+	const int32_t ticks = (uint32_t)(now >> shift) - slot->seen; // a worker may be ahead
+
+	*out = (struct mac_info){.domain = slot->key >> 48,
+		.port = slot->port,
+		.is_static = slot->flags & MAC_STATIC,
+		.is_held = slot->flags & MAC_HELD,
+		.idle_s = ((uint64_t)MAX_OF(ticks, 0) << shift) / table->settings.hz};
+	memcpy(out->mac.bytes, &slot->key, sizeof(out->mac.bytes));
+}
+
+unsigned mac_page(const struct mac_table *table, const struct mac_choice *choice, uint64_t now,
+	uint32_t *place, struct mac_info out[], unsigned n)
+{
+	const struct mac_slots *slots = table_slots(table);
+	const uint32_t n_places = macs_n_places(slots);
+	uint32_t at = *place, end = at + MIN_OF(n_places - MIN_OF(at, n_places), MAC_PAGE_PLACES);
+	unsigned n_out = 0;
+
+	for (; at < end && n_out < n; at++) {
+		const struct mac_slot slot = macs_get(macs_at(slots, at));
+
+		if (is_of(&slot, choice))
+			table_describe(table, &slot, now, &out[n_out++]);
+	}
+	*place = at < n_places ? at : 0;
+	return n_out;
+}
+
+bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage *out)
+{
+	const struct bridge *bridge = &table->now->bridge[domain - 1];
+
+	if (!bridge->is_used)
+		return false;
+	*out = bridge->usage;
+	out->name = bridge->name;
+	return true;
+}
+
+bool mac_member(const struct mac_table *table, uint16_t port, struct mac_member *out,
+	uint16_t *domain, uint32_t *n_learnt)
+{
+	*domain = table->now->view->port[port].domain;
+	*out = table->now->member[port];
+	*n_learnt = table->n_learnt[port];
+	return *domain;
+}

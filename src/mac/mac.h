@@ -1,0 +1,117 @@
+// Bridges and their MAC tables: one table for all, shared by all workers. The control thread is the
+// only writer: it learns what workers tell it, ages, and keeps limits. Control thread.
+#pragma once
+
+#include "base/error.h"
+#include "mac/mac_fast.h"
+#include "rcu/rcu.h"
+#include "wire/addr.h"
+
+#include <stddef.h>
+
+enum {
+	MAC_MAX = 1000000, // addresses of all bridges
+	MAC_DEFAULT_MAX = 8192,
+	MAC_DEFAULT_AGEING_S = 300,
+	MAC_BRIDGES = 64,
+	MAC_NAME_MAX = 16, // including the final 0
+	MAC_MOVES = 5, // more of them within MAC_MOVES_S, and the address is held for MAC_HOLD_S
+	MAC_MOVES_S = 3,
+	MAC_HOLD_S = 30,
+	MAC_TURN = 1024, // reports of workers that one call of mac_poll handles
+};
+
+struct mac_member {
+	uint16_t port;
+	uint8_t flags; // enum mac_port_flag
+	uint32_t max;  // learnt addresses; 0: no limit of its own
+};
+
+struct mac_fixed {
+	struct wire_mac mac;
+	uint16_t port;
+};
+
+// A bridge as configured. It keeps what it has learnt as long as it keeps its name.
+struct mac_bridge {
+	char name[MAC_NAME_MAX];
+	uint32_t ageing_s, max;         // from 1 on
+	uint32_t storm_pps[MAC_STORMS]; // of each port; 0: no limit
+	struct mac_member *member;      // ports that are in no other bridge; not written
+	unsigned n_members;
+	struct mac_fixed *fixed; // unicast, different, behind members; at most `max`
+	uint32_t n_fixed;
+};
+
+// One address, for display.
+struct mac_info {
+	struct wire_mac mac;
+	uint16_t domain, port;
+	bool is_static, is_held;
+	uint32_t idle_s; // since its latest frame
+};
+
+struct mac_settings {
+	uint64_t hz; // of the TSC
+	unsigned n_workers;
+	struct rcu *rcu;
+	// Called when an address is held: it is behind info->port and has come from `other`, too.
+	void (*held)(void *ctx, const struct mac_info *info, uint16_t other);
+	void *ctx;
+};
+
+struct mac_table;
+
+// A table without bridges. -ENOMEM with `error` set. Owner: caller, mac_close once workers have
+// ended.
+int mac_open(struct mac_table **out, const struct mac_settings *settings, struct error *error);
+void mac_close(struct mac_table *table);
+const struct mac_live *mac_live(const struct mac_table *table);
+
+// Prepares a change to these bridges, of which the table keeps no pointer. -errno with `error` set:
+// there is not enough memory. / Applies it: workers use it when the function returns, and nothing
+// of what was before. Learnt addresses remain if their bridge and port do. Cannot fail. `now`: TSC.
+// / Drops it instead.
+struct mac_pending;
+int mac_prepare(struct mac_table *table, const struct mac_bridge bridges[], unsigned n,
+	struct mac_pending **out, struct error *error);
+void mac_commit(struct mac_table *table, struct mac_pending *pending, uint64_t now);
+void mac_drop(struct mac_pending *pending);
+// The bytes that workers read of a table for so many addresses.
+uint64_t mac_bytes(uint32_t max);
+
+// Learns, ages, ends holds. Returns whether workers had told anything: then it should be called
+// again in some milliseconds. `now`: TSC.
+bool mac_poll(struct mac_table *table, uint64_t now);
+
+// Which addresses: of a domain (0: of all) and a port (MAC_PORTS: of all).
+struct mac_choice {
+	uint16_t domain, port;
+};
+// Forgets learnt addresses. Returns how many.
+uint32_t mac_flush(struct mac_table *table, const struct mac_choice *choice);
+
+// Up to n addresses from place *place on, which is 0 at first and then where to go on; *place is 0
+// after the last one. One that moves in the table between two calls may be missing, or come twice.
+// Returns how many.
+unsigned mac_page(const struct mac_table *table, const struct mac_choice *choice, uint64_t now,
+	uint32_t *place, struct mac_info out[], unsigned n);
+// A page looks at so many places at most, and may be shorter than n.
+enum { MAC_PAGE_PLACES = 1 << 16 };
+
+// A bridge in use and what happened in it since it was added.
+struct mac_usage {
+	const char *name; // valid until the next commit
+	uint32_t ageing_s, max, n_static, n_learnt;
+	uint32_t storm_pps[MAC_STORMS];
+	uint64_t n_added, n_moved, n_aged, n_held; // n_held: times that an address was held
+	uint64_t n_refused; // reports of addresses that were not learnt because of a limit
+	uint64_t n_evicted; // forgotten to make room for those of other ports
+};
+// The bridge of a domain, from 1 to MAC_BRIDGES. False: there is none.
+bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage *out);
+// 0: there is none of this name.
+uint16_t mac_domain(const struct mac_table *table, const char *name);
+// A port of a bridge, and how many addresses were learnt behind it. False: it is in no bridge.
+bool mac_member(const struct mac_table *table, uint16_t port, struct mac_member *out,
+	uint16_t *domain, uint32_t *n_learnt);

@@ -1,0 +1,144 @@
+// The MAC tables of bridges as workers use them: which bridge a port is in, where a MAC address is,
+// and what to tell the control thread. Nothing here allocates, locks or makes system calls. Worker.
+#pragma once
+
+#include "base/bits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	MAC_BURST = 64,  // addresses of one lookup
+	MAC_SLOTS = 4,   // of a bucket, which is a cache line
+	MAC_PORTS = 256, // ports are interfaces; those of static bridges have ids below
+	MAC_WORKERS = 128,
+	MAC_RING = 1024, // reports of a worker that wait for the control thread
+	MAC_MARKS = 256, // reports that a worker remembers
+};
+
+// STATIC: configured, stays where it is. HELD: learnt, and moved too often; stays for a while.
+enum mac_flag { MAC_STATIC = 1 << 0, MAC_HELD = 1 << 1 };
+enum mac_port_flag {
+	MAC_LEARNS = 1 << 0,   // source addresses are learnt
+	MAC_FLOODS = 1 << 1,   // gets frames to unknown addresses
+	MAC_ISOLATED = 1 << 2, // exchanges no frames with other isolated ports
+	MAC_HAIRPIN = 1 << 3,  // frames may leave by the port on which they came in
+};
+// What storm control distinguishes.
+enum mac_storm { MAC_BROADCAST, MAC_MULTICAST, MAC_UNKNOWN, MAC_STORMS };
+
+// One address, replaced as a whole by the control thread (base/word16.h), except for `seen`, which
+// workers write.
+struct mac_slot {
+	uint64_t key;   // mac_key(); 0: free
+	uint16_t port;  // behind which it is
+	uint16_t flags; // enum mac_flag
+	uint32_t seen;  // tick of its latest frame; atomic, relaxed
+} __attribute__((aligned(16)));
+
+struct mac_bucket {
+	struct mac_slot slot[MAC_SLOTS];
+} LINE_ALIGNED;
+_Static_assert(sizeof(struct mac_bucket) == CACHE_LINE_BYTES, "a bucket is a line");
+
+// An address is in one of two buckets. Entries move between theirs: a copy is made first, then
+// `version` changes, then the original goes, so that who finds nothing twice under one version
+// knows that there is nothing.
+struct mac_slots {
+	struct mac_bucket *bucket;
+	uint32_t n_buckets;
+	uint32_t version; // atomic, release; partner: mac_find
+	uint64_t secret[4];
+} LINE_ALIGNED;
+
+// A port of a bridge. The sets have a bit for each port that gets a copy of a frame from this one:
+// of frames to groups, and to unknown addresses.
+struct mac_port {
+	uint16_t domain;                   // 0: in no bridge
+	uint8_t flags;                     // enum mac_port_flag
+	uint64_t storm_cycles[MAC_STORMS]; // between frames; 0: no limit
+	uint64_t groups[MAC_PORTS / 64], unknown[MAC_PORTS / 64];
+} LINE_ALIGNED;
+
+// Replaced as a whole (RCU).
+struct mac_view {
+	struct mac_slots *slots;
+	unsigned tick_shift; // a tick is 1 << tick_shift cycles of the TSC: 0.5 to 1 s
+	uint64_t storm_burst_cycles;
+	struct mac_port port[MAC_PORTS];
+};
+
+// An address that is unknown, or known behind another port.
+struct mac_told {
+	uint64_t key;
+	uint16_t port;
+	uint16_t n_flushes; // set by mac_tell
+	uint32_t tick;
+};
+
+// `read` is written by the control thread, all else by the worker.
+struct mac_ring {
+	uint32_t read LINE_ALIGNED;
+	uint32_t written LINE_ALIGNED;
+	struct mac_told mark[MAC_MARKS]; // told in this tick
+	struct mac_told item[MAC_RING];
+};
+
+// Theoretical arrival times of a port's storm control (GCRA); atomic, relaxed: all workers of the
+// port share a limit.
+struct mac_due {
+	uint64_t at[MAC_STORMS];
+} LINE_ALIGNED;
+
+// What workers hold.
+struct mac_live {
+	struct mac_view *view; // atomic; partner: mac_commit
+	struct mac_ring *ring[MAC_WORKERS];
+	uint16_t n_flushes; // atomic, relaxed: what was told before is to be told again
+	struct mac_due due[MAC_PORTS];
+};
+
+static inline const struct mac_view *mac_live_view(const struct mac_live *live)
+{
+	return __atomic_load_n(&live->view, __ATOMIC_ACQUIRE);
+}
+
+// The key of an address in a domain, which is not 0. Two bytes after the address are read, too.
+static inline uint64_t mac_key(uint16_t domain, const uint8_t *mac)
+{
+	return (load64(mac) & ((1ull << 48) - 1)) | (uint64_t)domain << 48;
+}
+
+static inline uint32_t mac_tick(const struct mac_view *view, uint64_t tsc)
+{
+	return tsc >> view->tick_shift;
+}
+
+// What a lookup found. `slot` is NULL: nothing.
+struct mac_found {
+	struct mac_slot *slot;
+	uint16_t port, flags;
+	uint32_t seen;
+};
+
+// Looks up n keys, at most MAC_BURST: prefetches, then compares. The slots are valid until the
+// worker reports a quiescent state; what one holds may change at any time. Worker and control
+// thread.
+void mac_lookup(const struct mac_slots *slots, const uint64_t key[], unsigned n,
+	struct mac_found found[]);
+
+// Marks an address as used: at most one write per tick and address. Worker.
+static inline void mac_mark(const struct mac_found *found, uint32_t tick)
+{
+	if (unlikely(found->seen != tick))
+		__atomic_store_n(&found->slot->seen, tick, __ATOMIC_RELAXED);
+}
+
+// Tells the control thread of an address, unless it was told in this tick. False: there is no
+// space, so that it is not learnt now. Worker.
+bool mac_tell(const struct mac_live *live, unsigned worker, const struct mac_told *told);
+
+// Whether storm control lets a frame of this kind from the port pass; counts it if so. `now`: TSC.
+// Worker.
+bool mac_storm_passes(const struct mac_live *live, const struct mac_view *view, uint16_t port,
+	enum mac_storm kind, uint64_t now);
