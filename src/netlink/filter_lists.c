@@ -291,30 +291,50 @@ void filters_bury(struct ifaces *ifaces)
 	draft_free(&draft);
 }
 
-// Lists that go, also those that go under their old name.
-static bool goes(const struct interface *one, const struct filter_side *side)
+// Lists that have to go, also those that go under their old name.
+static bool is_obsolete(const struct interface *one, const struct filter_side *side)
 {
 	return side->has_list && (!wants_list(side) || strcmp(side->named, one->iface.name) != 0);
 }
 
-static void take_back(struct ifaces *ifaces)
+// Whether no packet misses the list: Linux has no filter there, or an earlier flush has left it the
+// frames.
+static bool may_go(const struct interface *one, unsigned way)
+{
+	const struct filter_side *side = &one->side[way];
+
+	return !side->is_active || (is_understood(side) && !side->n_rules) ||
+	       one->tc & filters_side(way);
+}
+
+static bool goes(const struct interface *one, unsigned way)
+{
+	return is_obsolete(one, &one->side[way]) && may_go(one, way);
+}
+
+// Returns whether some have to wait for a flush.
+static bool take_back(struct ifaces *ifaces)
 {
 	struct draft draft = {.n_rules = 0};
-	bool all = true;
+	bool all = true, waits = false;
 
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
-		for (unsigned way = 0; way < ACL_DIRECTIONS; way++)
-			if (goes(one, &one->side[way]))
+		for (unsigned way = 0; way < ACL_DIRECTIONS; way++) {
+			if (goes(one, way))
 				all &= add_list(&draft, one->side[way].named, way, true) != NULL;
+			else
+				waits |= is_obsolete(one, &one->side[way]);
+		}
 	if (!all || give(ifaces, &draft)) {
 		ifaces_lost(ifaces, EVENT_FILTER);
 		draft_free(&draft);
-		return;
+		return waits;
 	}
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		for (unsigned way = 0; way < ACL_DIRECTIONS; way++)
-			one->side[way].has_list &= !goes(one, &one->side[way]);
+			one->side[way].has_list &= !goes(one, way);
 	draft_free(&draft);
+	return waits;
 }
 
 static bool is_due(const struct interface *one, const struct filter_side *side)
@@ -377,8 +397,9 @@ void filters_apply(struct ifaces *ifaces, uint64_t now_ns)
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		for (unsigned way = 0; way < ACL_DIRECTIONS; way++)
 			judge(&one->side[way]);
-	take_back(ifaces);
-	filters->is_changed = collect(ifaces, &draft);
+	const bool waits = take_back(ifaces);
+
+	filters->is_changed = collect(ifaces, &draft) || waits;
 	if (draft.set.n_lists)
 		filters->applied_ns = now_ns;
 	const bool is_built = !give(ifaces, &draft);

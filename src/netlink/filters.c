@@ -13,11 +13,6 @@ static enum acl_direction way_of(uint8_t side)
 	return side == EVENT_INGRESS ? ACL_IN : ACL_OUT;
 }
 
-static uint8_t side_of(unsigned way)
-{
-	return way == ACL_IN ? EVENT_INGRESS : EVENT_EGRESS;
-}
-
 static void note_change(struct ifaces *ifaces, struct filter_side *side)
 {
 	side->version++;
@@ -207,7 +202,7 @@ void filters_qdisc(struct ifaces *ifaces, const struct event *event)
 	for (unsigned way = 0; way < ACL_DIRECTIONS; way++) {
 		if (event->is_delete)
 			clear(ifaces, &one->side[way]);
-		else if (qdisc->sides & side_of(way))
+		else if (qdisc->sides & filters_side(way))
 			doubt(ifaces, &one->side[way]);
 	}
 }
@@ -218,7 +213,7 @@ void filters_follow(struct ifaces *ifaces, struct interface *one)
 		struct filter_side *side = &one->side[way];
 		const bool was_active = side->is_active;
 
-		side->is_active = one->holders & side_of(way);
+		side->is_active = one->holders & filters_side(way);
 		if (side->has_list && strcmp(side->named, one->iface.name) != 0)
 			ifaces->filters.is_changed = true;
 		if (side->is_active && !was_active) {
@@ -257,7 +252,7 @@ static bool ask(struct ifaces *ifaces, struct interface *one, unsigned way)
 	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
 	struct filter_side *side = &one->side[way];
 
-	if (!ops->dump_filters(ops->ops, one->ifindex, side_of(way)))
+	if (!ops->dump_filters(ops->ops, one->ifindex, filters_side(way)))
 		return false;
 	side->wants_dump = false;
 	side->dump++;

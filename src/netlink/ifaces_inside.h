@@ -180,6 +180,12 @@ struct filters {
 	struct error error; // why a list could not be built last
 };
 
+// The enum event_side of an enum acl_direction.
+static inline uint8_t filters_side(unsigned way)
+{
+	return way == ACL_IN ? EVENT_INGRESS : EVENT_EGRESS;
+}
+
 void filters_close(struct ifaces *ifaces);
 // EVENT_FILTER, EVENT_ACTION. / A qdisc that is there for filters.
 void filters_event(struct ifaces *ifaces, const struct event *event);
