@@ -391,7 +391,8 @@ void filters_apply(struct ifaces *ifaces, uint64_t now_ns)
 	struct filters *filters = &ifaces->filters;
 	struct draft draft = {.n_rules = 0};
 
-	if (!filters->is_changed || !ifaces->mirror->settings.filters ||
+	// Until a flush has buried lists, their names may be those of other interfaces.
+	if (!filters->is_changed || filters->n_graves || !ifaces->mirror->settings.filters ||
 		may_change_soon(filters, now_ns))
 		return;
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)

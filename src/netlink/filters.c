@@ -214,8 +214,6 @@ void filters_follow(struct ifaces *ifaces, struct interface *one)
 		const bool was_active = side->is_active;
 
 		side->is_active = one->holders & filters_side(way);
-		if (side->has_list && strcmp(side->named, one->iface.name) != 0)
-			ifaces->filters.is_changed = true;
 		if (side->is_active && !was_active) {
 			doubt(ifaces, side);
 		} else if (!side->is_active && was_active) {
@@ -305,19 +303,32 @@ void filters_dumped(struct ifaces *ifaces, bool whole)
 	ifaces->filters.is_changed = true;
 }
 
-static void bury(struct ifaces *ifaces, const struct filter_side *side, unsigned way)
+static bool bury(struct ifaces *ifaces, const struct filter_side *side, unsigned way)
 {
 	struct filters *filters = &ifaces->filters;
 
 	if (vector_reserve(&filters->grave, &filters->grave_capacity, filters->n_graves + 1,
 		    sizeof(*filters->grave))) {
 		ifaces_lost(ifaces, EVENT_FILTER);
-		return;
+		return false;
 	}
 	struct filter_grave *grave = &filters->grave[filters->n_graves++];
 
 	memcpy(grave->named, side->named, sizeof(grave->named));
 	grave->direction = way;
+	return true;
+}
+
+void filters_iface_renamed(struct ifaces *ifaces, struct interface *one)
+{
+	for (unsigned way = 0; way < ACL_DIRECTIONS; way++) {
+		struct filter_side *side = &one->side[way];
+
+		if (!side->has_list)
+			continue;
+		side->has_list = !bury(ifaces, side, way);
+		ifaces->filters.is_changed = true;
+	}
 }
 
 void filters_iface_gone(struct ifaces *ifaces, struct interface *one)

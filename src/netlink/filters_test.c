@@ -316,6 +316,33 @@ static void names_are_those_of_interfaces(void **state)
 	assert_false(is_left_to_linux(VLAN));
 }
 
+static void another_interface_may_get_the_name_at_once(void **state)
+{
+	struct event_link vlan = fake_vlan(VLAN, LEFT, 5), next = fake_vlan(VLAN + 1, LEFT, 6);
+
+	fake_router(&fake, &vlan);
+	qdisc(VLAN, EVENT_INGRESS, false);
+	dump_rest();
+	add(VLAN, 1, U32 + 0x800, "deny tcp");
+	apply();
+	memcpy(next.name, vlan.name, sizeof(next.name));
+	snprintf(vlan.name, sizeof(vlan.name), "other");
+	fake.linuxs = VLAN;
+	fake_iface(&fake, &vlan);
+	fake_router(&fake, &next);
+	now_ns += 10000000000;
+	mirror_apply_filters(fake.mirror, now_ns);
+	expect_no_list("tc:other:in"); // not before the flush
+	fake_flush(&fake);
+	expect_no_list("tc:if10.5:in");
+	assert_false(is_left_to_linux(VLAN + 1));
+	assert_true(is_left_to_linux(VLAN));
+	apply();
+	expect_no_list("tc:if10.5:in");
+	expect_list("tc:other:in", 1, 1);
+	assert_false(is_left_to_linux(VLAN));
+}
+
 static void lists_go_with_their_interface(void **state)
 {
 	struct event_link vlan = fake_vlan(VLAN, LEFT, 5);
@@ -411,6 +438,7 @@ int main(void)
 		TEST(without_a_list_frames_stay_with_linux),
 		TEST(too_many_filters_stay_with_linux),
 		TEST(names_are_those_of_interfaces),
+		TEST(another_interface_may_get_the_name_at_once),
 		TEST(lists_go_with_their_interface),
 		TEST(vlans_are_judged_by_the_interface_below_only_if_it_sees_tags),
 		TEST(several_tables_of_u32_are_not_guessed),

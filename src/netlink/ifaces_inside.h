@@ -163,7 +163,7 @@ bool foreign_unsupported(const struct ifaces *ifaces,
 
 enum { FILTERS_MOST_RULES = 4096 }; // of one side; building more would take too long
 
-// Lists of interfaces that are gone.
+// Lists of interfaces that are gone, or have another name.
 struct filter_grave {
 	char named[EVENT_NAME_MAX];
 	uint8_t direction; // enum acl_direction
@@ -190,8 +190,9 @@ void filters_close(struct ifaces *ifaces);
 // EVENT_FILTER, EVENT_ACTION. / A qdisc that is there for filters.
 void filters_event(struct ifaces *ifaces, const struct event *event);
 void filters_qdisc(struct ifaces *ifaces, const struct event *event);
-// An interface goes with its filters.
+// An interface goes with its filters. / Its lists go with its old name.
 void filters_iface_gone(struct ifaces *ifaces, struct interface *one);
+void filters_iface_renamed(struct ifaces *ifaces, struct interface *one);
 // Which sides have a qdisc for filters.
 void filters_follow(struct ifaces *ifaces, struct interface *one);
 // All filters may be others: their dumps are repeated.
@@ -199,8 +200,8 @@ void filters_doubt(struct ifaces *ifaces);
 // enum event_side: those whose frames are left to Linux, on the interface / on VLANs on it.
 uint8_t filters_left(struct interface *one);
 uint8_t filters_left_above(const struct interface *one);
-// Takes the lists of interfaces that are gone away from workers; call it before another interface
-// can have their names.
+// Takes the lists of names that are gone away from workers; call it before another interface can
+// have their names, and when interfaces that were renamed are left to Linux.
 void filters_bury(struct ifaces *ifaces);
 // Names what is not understood on a side. *told: something was named. Returns false if `cb` stopped
 // the iteration.
