@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RETRY_NS = 1000000000 }; // after a dump that failed
+
 static enum acl_direction way_of(uint8_t side)
 {
 	return side == EVENT_INGRESS ? ACL_IN : ACL_OUT;
@@ -254,22 +256,55 @@ static bool ask(struct ifaces *ifaces, struct interface *one, unsigned way)
 		return false;
 	side->wants_dump = false;
 	side->dump++;
-	ifaces->filters.dumped = one->ifindex;
+	ifaces->filters.dumped = ifaces->filters.last = one->ifindex;
 	ifaces->filters.dumped_way = way;
 	return true;
 }
 
-bool filters_dump(struct ifaces *ifaces)
+static bool is_due(const struct ifaces *ifaces, const struct interface *one,
+	const struct filter_side *side, uint64_t now_ns)
 {
-	if (!ifaces->filters.wants_dump || ifaces->filters.dumped ||
-		!ifaces->mirror->settings.ops.dump_filters)
-		return false;
+	return side->wants_dump && side->is_active && now_ns >= side->retry_ns &&
+	       concerns_workers(ifaces, one);
+}
+
+static struct interface *find_due(struct ifaces *ifaces, struct interface *after, uint64_t now_ns,
+	unsigned *way)
+{
+	for (struct interface *one = after; (one = interfaces_next(&ifaces->all, one));)
+		for (*way = 0; *way < ACL_DIRECTIONS; ++*way)
+			if (is_due(ifaces, one, &one->side[*way], now_ns))
+				return one;
+	return NULL;
+}
+
+// Whether a dump that failed is to be repeated later.
+static bool has_retries(const struct ifaces *ifaces, uint64_t now_ns)
+{
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		for (unsigned way = 0; way < ACL_DIRECTIONS; way++)
-			if (one->side[way].wants_dump && one->side[way].is_active &&
-				concerns_workers(ifaces, one))
-				return ask(ifaces, one, way);
-	ifaces->filters.wants_dump = false;
+			if (one->side[way].wants_dump && one->side[way].retry_ns > now_ns)
+				return true;
+	return false;
+}
+
+// Interfaces take turns: the search starts behind the one that was dumped last.
+bool filters_dump(struct ifaces *ifaces)
+{
+	struct filters *filters = &ifaces->filters;
+	const uint64_t now_ns = clock_now_ns();
+	unsigned way;
+
+	if (!filters->wants_dump || filters->dumped || !ifaces->mirror->settings.ops.dump_filters)
+		return false;
+	struct interface *last = interfaces_find(&ifaces->all, filters->last);
+	struct interface *one = last ? find_due(ifaces, last, now_ns, &way) : NULL;
+
+	if (!one)
+		one = find_due(ifaces, NULL, now_ns, &way);
+	if (one)
+		return ask(ifaces, one, way);
+	filters->wants_dump = has_retries(ifaces, now_ns);
 	return false;
 }
 
@@ -294,9 +329,11 @@ void filters_dumped(struct ifaces *ifaces, bool whole)
 
 	ifaces->is_dirty = true;
 	if (!whole) {
+		side->retry_ns = clock_now_ns() + RETRY_NS;
 		doubt(ifaces, side);
 		return;
 	}
+	side->retry_ns = 0;
 	sweep(ifaces, side);
 	if (!side->wants_dump && side->is_active)
 		side->is_whole = true;

@@ -218,10 +218,18 @@ static void a_dump_that_fails_is_repeated(void **state)
 {
 	qdisc(RIGHT, EVENT_INGRESS, false);
 	assert_true(mirror_dump_filters(fake.mirror));
+	const uint64_t failed_ns = clock_now_ns();
+
 	mirror_filters_dumped(fake.mirror, false);
 	fake_flush(&fake);
 	assert_true(is_left_to_linux(RIGHT));
-	assert_true(mirror_dump_filters(fake.mirror));
+	qdisc(LEFT, EVENT_INGRESS | EVENT_EGRESS, false);
+	dump_rest(); // of others meanwhile
+	assert_int_equal(fake.dumps_filters, LEFT);
+	while (!mirror_dump_filters(fake.mirror))
+		;
+	assert_true(clock_now_ns() - failed_ns >= 1000000000);
+	assert_int_equal(fake.dumps_filters, RIGHT);
 	qdisc(RIGHT, EVENT_INGRESS, false); // replaced during its dump
 	mirror_filters_dumped(fake.mirror, true);
 	fake_flush(&fake);

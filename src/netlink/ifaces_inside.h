@@ -49,12 +49,13 @@ struct filter_side {
 	uint32_t judged;    // the version of n_strange, n_rules and sees_tags
 	uint32_t applied;   // the version of the list that workers have
 	uint32_t refused;   // a version of which workers could not get a list; 0: none
+	uint64_t retry_ns;  // clock_now_ns; 0: its last dump did not fail
 	uint32_t n_strange; // filters that are not understood
 	uint32_t n_rules;
 	bool sees_tags;             // a filter may match frames with a VLAN tag
 	bool is_active;             // there is a qdisc for it
 	bool is_whole;              // a dump has returned all, and nothing is in doubt since
-	bool wants_dump;            // as soon as possible
+	bool wants_dump;            // as soon as possible, but not before retry_ns
 	bool has_list;              // workers have a list of it
 	char named[EVENT_NAME_MAX]; // the interface's name in that list
 };
@@ -173,7 +174,8 @@ struct filters {
 	struct filter_grave *grave;
 	size_t n_graves, grave_capacity;
 	int dumped;         // the interface whose filters are being dumped; 0: none
-	uint8_t dumped_way; // of it: enum acl_direction
+	int last;           // the interface whose filters were dumped last
+	uint8_t dumped_way; // of `dumped`: enum acl_direction
 	bool wants_dump;    // some side does
 	bool is_changed;    // since filters_apply
 	uint64_t changed_ns, applied_ns;
