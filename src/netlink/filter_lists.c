@@ -356,8 +356,9 @@ static bool collect(struct ifaces *ifaces, struct draft *draft)
 				return true;
 			if (!add_side(draft, one, way)) {
 				ifaces_lost(ifaces, EVENT_FILTER);
-				draft->set.n_lists = 0;
-				return true;
+				draft_free(draft);
+				*draft = (struct draft){.n_rules = 0};
+				return false; // again after the dump that this has asked for
 			}
 		}
 	return false;
