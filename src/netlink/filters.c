@@ -223,6 +223,7 @@ void filters_follow(struct ifaces *ifaces, struct interface *one)
 			side->wants_dump = false;
 			note_change(ifaces, side);
 		}
+		ifaces->filters.wants_dump |= side->wants_dump && side->is_active;
 	}
 }
 

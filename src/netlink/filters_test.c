@@ -238,6 +238,21 @@ static void a_dump_that_fails_is_repeated(void **state)
 	assert_false(is_left_to_linux(RIGHT));
 }
 
+static void filters_are_dumped_when_workers_get_the_interface(void **state)
+{
+	struct event_link vlan = fake_vlan(VLAN, LEFT + 1000, 5); // on an interface of others
+
+	fake_router(&fake, &vlan);
+	qdisc(VLAN, EVENT_INGRESS, false);
+	assert_false(mirror_dump_filters(fake.mirror));
+	vlan.lower = LEFT;
+	fake_iface(&fake, &vlan);
+	fake_flush(&fake);
+	assert_true(is_left_to_linux(VLAN));
+	assert_true(mirror_dump_filters(fake.mirror));
+	assert_int_equal(fake.dumps_filters, VLAN);
+}
+
 // A loss of messages is followed by a dump of all tables.
 static void after_a_dump_of_all_filters_are_dumped_too(void **state)
 {
@@ -441,6 +456,7 @@ int main(void)
 		TEST(both_sides_have_lists_of_their_own),
 		TEST(what_goes_all_at_once_is_dumped_again),
 		TEST(a_dump_that_fails_is_repeated),
+		TEST(filters_are_dumped_when_workers_get_the_interface),
 		TEST(after_a_dump_of_all_filters_are_dumped_too),
 		TEST(many_changes_make_one_list),
 		TEST(without_a_list_frames_stay_with_linux),
