@@ -446,6 +446,32 @@ static void flower_of_one_priority_may_not_contradict_itself(void **state)
 	assert_false(is_left_to_linux(LEFT));
 }
 
+// None of them meets another of its priority.
+static void comparisons_are_limited(void **state)
+{
+	enum { N = 256, MOST = 8 }; // filters of a priority; priorities that are compared
+
+	for (unsigned i = 0; i < N * (MOST + 1); i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "%s to 10.0.%u.0/24", i % 2 ? "deny" : "permit",
+			i % N);
+		struct event_filter filter = filter_of(LEFT, 1 + i / N, 1 + i % N, text);
+
+		snprintf(filter.kind, sizeof(filter.kind), "flower");
+		put(&filter);
+		if (i == N * MOST) {
+			apply();
+			assert_false(is_left_to_linux(LEFT));
+			assert_int_equal(fake.given_rules[fake_list(&fake, "tc:p0:in")], i + 1);
+		}
+	}
+	apply();
+	assert_true(is_left_to_linux(LEFT));
+	assert_int_equal(fake_unsupported(&fake, "filter flower pref 8 handle 0x2", NULL), 0);
+	assert_int_equal(fake_unsupported(&fake, "filter flower pref 9 handle 0x2", NULL), 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
@@ -467,6 +493,7 @@ int main(void)
 		TEST(vlans_are_judged_by_the_interface_below_only_if_it_sees_tags),
 		TEST(several_tables_of_u32_are_not_guessed),
 		TEST(flower_of_one_priority_may_not_contradict_itself),
+		TEST(comparisons_are_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
