@@ -1,5 +1,5 @@
-// Packets in which the flow dissector of Linux (the classifier flower) finds other fields than
-// acl_key4() and acl_key6(). Worker.
+// Packets in which the flow dissector of Linux (the classifier flower), or u32, finds other fields
+// than acl_key4() and acl_key6(). Worker.
 #include "acl/inside.h"
 
 #include "wire/headers.h"
@@ -57,8 +57,9 @@ static bool is_alike4(const uint8_t *packet, size_t bytes)
 	const struct wire_ip4 *ip = (const void *)packet;
 	const unsigned header_bytes = wire_ip4_header_bytes(ip);
 
+	// The classifier u32 leaves a priority at a word that is not there.
 	if (wire_fragment_class4(ip->fragment_be) != WIRE_FRAGMENT_NONE)
-		return true;
+		return bytes - sizeof(*ip) >= TCP_BYTES;
 	return header_bytes == sizeof(*ip) &&
 	       is_transport_alike(ip->protocol, packet + sizeof(*ip), bytes - sizeof(*ip));
 }

@@ -47,6 +47,9 @@ int acls_change_filters(void *ctx_, const struct acl_set *change, struct error *
 
 	if (err)
 		return err;
+	// A list may go because its interface leaves its frames to Linux: all workers know that
+	// first.
+	rcu_wait(ctx->rcu, rcu_start_grace(ctx->rcu));
 	err = acl_apply(ctx->filters, &next, error);
 	acl_set_free(&next);
 	return err;

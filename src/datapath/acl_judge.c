@@ -26,9 +26,12 @@ static size_t packet_bytes(const struct burst *b, uint16_t i)
 	return MIN_OF(says, (size_t)burst_contiguous_bytes(b, i) - WIRE_ETHER_BYTES);
 }
 
-// Whether Linux's filters would find the same in a packet as its key says.
-static bool is_alike(const struct burst *b, uint16_t i)
+// Whether Linux's filters would find the same in a packet as its key says. At egress they see the
+// fragments of one that is longer than the MTU.
+static bool is_alike(const struct acl_basis *basis, const struct burst *b, uint16_t i)
 {
+	if (basis->direction == ACL_OUT && b->fragment_mask >> i & 1)
+		return false;
 	return acl_is_alike(b->frame[i] + WIRE_ETHER_BYTES, packet_bytes(b, i), b->is_ip6);
 }
 
@@ -58,7 +61,7 @@ static void read_keys(const struct acl_basis *basis, const struct burst *b,
 
 		if (local && !list->has_local)
 			continue;
-		if (unlikely(!read_key(b, i, key) || (basis->is_tc && !is_alike(b, i)))) {
+		if (unlikely(!read_key(b, i, key) || (basis->is_tc && !is_alike(basis, b, i)))) {
 			verdicts->stopped |= 1ull << i;
 			verdicts->verdict[i] =
 				basis->is_tc ? VERDICT_LINUX : VERDICT_ACL_UNPARSABLE;

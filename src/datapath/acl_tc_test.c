@@ -3,6 +3,7 @@
 #include "datapath/vlans.h"
 
 #include "acl/acl.h"
+#include "wire/build.h"
 
 #include <rte_eal.h>
 #include <stdio.h>
@@ -249,6 +250,45 @@ static void what_cannot_be_parsed_is_left_to_linux(void **state)
 	}
 }
 
+// An IPv4 packet that may be fragmented.
+static struct bytes long_frame(uint16_t length)
+{
+	struct wire_recipe recipe = wire_recipe(4);
+	struct bytes frame = {.n = WIRE_ETHER_BYTES + length};
+
+	memcpy(recipe.dst_mac.bytes, fake.states[0].mac, sizeof(recipe.dst_mac.bytes));
+	assert_int_equal(wire_addr_parse("10.1.2.3", &recipe.dst), 0);
+	recipe.frame_bytes = frame.n;
+	assert_int_equal(wire_build(&recipe, frame.at, sizeof(frame.at)), 0);
+	frame.at[20] = 0;
+	frame_mend(&frame);
+	return frame;
+}
+
+// Linux's filters see fragments, of which later ones have no ports.
+static void what_is_fragmented_is_left_to_the_filters_of_linux(void **state)
+{
+	const struct bytes fits = long_frame(576), is_long = long_frame(577);
+	struct iface settings = *fib_iface(fake.fib, PLAIN_OUT);
+
+	clear(lists);
+	settings.mtu = 576;
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		reset(fake_variants[v]);
+		fake_set(PLAIN_OUT, &settings);
+		USE(filters, PLAIN_OUT, ACL_OUT, "permit udp");
+		run_one(&is_long, HANDED | VERDICT_LINUX);
+		assert_int_equal(fake.device[1].n_sent, 0);
+		run_one(&fits, VERDICT_FORWARD);
+		reset(fake_variants[v]);
+		fake_set(PLAIN_OUT, &settings);
+		USE(filters, PLAIN_IN, ACL_IN, "permit udp");
+		fake_receive(0, &is_long);
+		fake_run();
+		assert_int_equal(fake.device[1].n_sent, 2);
+	}
+}
+
 static void each_packet_is_counted_once(void **state)
 {
 	const struct bytes frame = frame_on(PLAIN_IN, "10.1.2.3");
@@ -274,6 +314,7 @@ int main(void)
 		cmocka_unit_test(both_the_lists_and_the_filters_must_permit),
 		cmocka_unit_test(the_last_mark_counts_and_filters_see_those_before),
 		cmocka_unit_test(what_cannot_be_parsed_is_left_to_linux),
+		cmocka_unit_test(what_is_fragmented_is_left_to_the_filters_of_linux),
 		cmocka_unit_test(each_packet_is_counted_once),
 	};
 

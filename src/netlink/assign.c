@@ -231,17 +231,33 @@ static bool read_all_sysctls(struct ifaces *ifaces)
 	return false;
 }
 
+// Interfaces whose list goes with their name are left to Linux first.
+static void bury_filters(struct ifaces *ifaces)
+{
+	struct iface_verdict found;
+
+	if (!ifaces->filters.n_graves)
+		return;
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
+		if (one->id == IFACE_NONE)
+			continue;
+		decide(ifaces, one, &found);
+		set(ifaces, one->id, &found.iface); // if not, give_iface takes the id back
+	}
+	filters_bury(ifaces);
+}
+
 void ifaces_flush(struct ifaces *ifaces)
 {
 	if (!ifaces->is_dirty)
 		return;
 	ifaces->is_dirty = read_all_sysctls(ifaces);
-	filters_bury(ifaces);
 	foreign_check(ifaces);
 	check_above(ifaces);
 	vrfs_follow(ifaces);
 	taps_follow(ifaces);
 	take_back_ids(ifaces);
+	bury_filters(ifaces);
 	give_ports(ifaces); // the fib requires the port before VLANs on it
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		give_iface(ifaces, one);

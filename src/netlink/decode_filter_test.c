@@ -591,6 +591,22 @@ static void rules_of_u32_match_what_its_keys_match(void **state)
 	assert_true(n_matched > 1000 && n_ports > 100);
 }
 
+// A packet without this word leaves the priority, unless another key did not match before.
+static void keys_behind_the_ip_header_need_the_protocol_first(void **state)
+{
+	struct tc_u32_key first[] = {
+		{.off = 4, .mask = htonl(0x1fff)},
+		{.off = 8, .mask = htonl(0xff0000), .val = htonl(17 << 16)},
+		{.off = 20, .mask = htonl(0xffff), .val = htonl(53)},
+	};
+	struct tc_u32_key later[] = {first[0], first[2], first[1]};
+	const struct event known = u32_filter(first, 3, 4), refused = u32_filter(later, 3, 4);
+
+	assert_int_equal(known.filter.what, FILTER_RULES);
+	assert_int_equal(refused.filter.what, FILTER_UNKNOWN);
+	assert_string_equal(refused.filter.reason, "key at offset 20 before one for the protocol");
+}
+
 // What the flow dissector of the kernel finds for a key.
 static void dissect(const struct packet *packet, uint16_t type, uint8_t out[16])
 {
@@ -861,6 +877,7 @@ int main(void)
 		cmocka_unit_test(a_filter_cut_anywhere_is_malformed),
 		cmocka_unit_test(reads_keys_of_flower_that_tc_does_not_write),
 		cmocka_unit_test(rules_of_u32_match_what_its_keys_match),
+		cmocka_unit_test(keys_behind_the_ip_header_need_the_protocol_first),
 		cmocka_unit_test(rules_of_flower_match_what_its_keys_match),
 		cmocka_unit_test(rules_match_what_the_kernel_matched),
 		cmocka_unit_test(changed_bytes_give_whole_filters_or_none),

@@ -63,6 +63,14 @@ static const struct want want_u32[] = {
 };
 static const struct wants wants_u32 = WANTS(want_u32);
 
+// Whether the word of a key is in each packet that the keys before let through: one that is not
+// there ends the search of the whole priority. An IPv4 packet may end with its header, unless it
+// has a protocol, the header of which workers look for, too.
+static bool is_there(const struct u32_bytes *all, const struct tc_u32_key *key, uint8_t family)
+{
+	return family == 6 || key->off <= IP4_BYTES - WORD_BYTES || all->mask[9] == UINT8_MAX;
+}
+
 // A key adds its bits. `offmask` has no effect in the first table: there is no offset yet.
 static void add_key(struct u32_bytes *all, const struct tc_u32_key *key, struct event_filter *out)
 {
@@ -74,6 +82,8 @@ static void add_key(struct u32_bytes *all, const struct tc_u32_key *key, struct 
 		filter_refuse(out, "key at offset %d", key->off);
 		return;
 	}
+	if (!is_there(all, key, out->rule[0].family))
+		filter_refuse(out, "key at offset %d before one for the protocol", key->off);
 	memcpy(value, &key->val, sizeof(value));
 	memcpy(mask, &key->mask, sizeof(mask));
 	for (int i = 0; i < WORD_BYTES; i++) {

@@ -191,7 +191,7 @@ static void end_filters(struct listen *listen, bool whole)
 static void next_section(struct listen *listen)
 {
 	if (listen->section == n_sections) {
-		end_filters(listen, true);
+		end_filters(listen, !listen->is_disturbed); // if it is, a later dump will tell
 		return;
 	}
 	listen->pass = 0;
@@ -255,9 +255,12 @@ void dump_ask(struct listen *listen)
 		give_up_section(listen, strerror(errno));
 }
 
-// Errors of kernels that do not support a section: there are no objects of its kind.
+// Errors of kernels that do not support a section: there are no objects of its kind. Those of
+// filters may be about one interface.
 static bool is_lack(const struct section *section, int error)
 {
+	if (section->kind == EVENT_FILTER)
+		return error == -EOPNOTSUPP;
 	return section->flags & SECTION_MAY_LACK &&
 	       (error == -EOPNOTSUPP || error == -EAFNOSUPPORT || error == -EPROTONOSUPPORT ||
 		       error == -EINVAL || error == -ENOENT);

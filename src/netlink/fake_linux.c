@@ -142,10 +142,20 @@ static void take_list(struct fake_linux *fake, const struct acl_source *list)
 		fake->given_effects[i] = fake->given_effects[i] << 3 | list->rule[k].effect;
 }
 
+static void expect_linuxs(const struct fake_linux *fake)
+{
+	const struct iface *iface = fake_fib_iface(fake, fake->linuxs);
+
+	assert_non_null(iface);
+	assert_true(iface->flags & (IFACE_LINUX | IFACE_OUT_LINUX));
+}
+
 static int filters(void *arg, const struct acl_set *change, struct error *error)
 {
 	struct fake_linux *fake = arg;
 
+	if (fake->linuxs)
+		expect_linuxs(fake);
 	assert_int_equal(change->n_lists, change->n_uses);
 	if (fake->refuses_filters)
 		return error_set(error, -ENOMEM, "no memory for lists");

@@ -33,6 +33,7 @@ struct fake_linux {
 	unsigned n_dumps_requested;
 	int dumps_filters; // of this interface; 0: of none
 	uint8_t dumps_side;
+	int linuxs; // an interface of which Linux has to have the frames before lists change
 	bool refuses_filters;                 // workers get no list
 	unsigned n_given;                     // changes of lists so far
 	char given[FAKE_LISTS][ACL_NAME_MAX]; // lists that workers have

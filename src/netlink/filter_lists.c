@@ -12,7 +12,9 @@
 
 // Lists are built when nothing has changed for a while, or at the latest after LONGEST_NS.
 enum { QUIET_NS = 100000000, LONGEST_NS = 1000000000 };
-enum { MOST_COMPARED = 256, TABLE_SHIFT = 20 };
+// Filters of a priority that are compared with each other, and comparisons on a side.
+enum { MOST_COMPARED = 256, MOST_COMPARISONS = 1 << 18 };
+enum { TABLE_SHIFT = 20 };
 
 static bool ranges_meet(const struct acl_range *a, const struct acl_range *b)
 {
@@ -66,24 +68,37 @@ static bool filters_meet(const struct event_filter *a, const struct event_filter
 	return false;
 }
 
-// Those of one priority, `n` of them from `first` on.
-static void judge_flower(struct filter *const first[], uint32_t n)
+static void compare_each(struct filter *const first[], uint32_t n)
 {
-	bool all_same = true;
-
 	for (uint32_t i = 1; i < n; i++)
-		all_same &= does_same(&first[0]->what, &first[i]->what);
-	for (uint32_t i = 1; i < n && !all_same; i++) {
-		if (n > MOST_COMPARED)
-			first[i]->trouble = "its priority has more than 256 filters with "
-					    "different actions";
-		for (uint32_t k = 0; k < i && n <= MOST_COMPARED; k++)
+		for (uint32_t k = 0; k < i; k++)
 			if (!does_same(&first[k]->what, &first[i]->what) &&
 				filters_meet(&first[k]->what, &first[i]->what))
 				first[i]->trouble = "another of its priority may match the same "
 						    "packets, and Linux does not tell which is "
 						    "first";
+}
+
+// Those of one priority, `n` of them from `first` on. *left: comparisons that the side may take.
+static void judge_flower(struct filter *const first[], uint32_t n, uint32_t *left)
+{
+	bool all_same = true;
+
+	for (uint32_t i = 1; i < n; i++)
+		all_same &= does_same(&first[0]->what, &first[i]->what);
+	if (all_same)
+		return;
+	if (n <= MOST_COMPARED && n * (n - 1) / 2 <= *left) {
+		*left -= n * (n - 1) / 2;
+		compare_each(first, n);
+		return;
 	}
+	for (uint32_t i = 1; i < n; i++)
+		first[i]->trouble = n > MOST_COMPARED
+		                            ? "its priority has more than 256 filters with "
+		                              "different actions"
+		                            : "too many priorities before it have filters with "
+		                              "different actions";
 }
 
 // Nobody knows which of several tables is the first.
@@ -94,12 +109,12 @@ static void judge_u32(struct filter *const first[], uint32_t n)
 			first[i]->trouble = "its priority has several tables";
 }
 
-static void judge_priority(struct filter *const first[], uint32_t n)
+static void judge_priority(struct filter *const first[], uint32_t n, uint32_t *left)
 {
 	for (uint32_t i = 0; i < n; i++)
 		first[i]->trouble = first[i]->what.chain ? "it is not in chain 0" : NULL;
 	if (!strcmp(first[0]->what.kind, "flower"))
-		judge_flower(first, n);
+		judge_flower(first, n, left);
 	else if (!strcmp(first[0]->what.kind, "u32"))
 		judge_u32(first, n);
 }
@@ -115,22 +130,20 @@ static bool may_see_tags(const struct event_filter *what)
 					what->protocol == ETH_P_8021AD);
 }
 
-static void count(struct filter_side *side)
+static void count_rules(struct filter_side *side)
 {
-	side->n_strange = side->n_rules = 0;
+	side->n_rules = 0;
 	side->sees_tags = false;
 	for (uint32_t i = 0; i < side->n; i++) {
-		side->n_strange += is_strange(side->filter[i]);
 		side->n_rules += side->filter[i]->what.n_rules;
 		side->sees_tags |= may_see_tags(&side->filter[i]->what);
 	}
 }
 
-// Counts what is not understood, if something has changed.
-static void judge(struct filter_side *side)
+static void judge_priorities(struct filter_side *side)
 {
-	if (side->judged == side->version)
-		return;
+	uint32_t left = MOST_COMPARISONS;
+
 	for (uint32_t i = 0, end; i < side->n; i = end) {
 		const struct event_filter *what = &side->filter[i]->what;
 
@@ -138,9 +151,22 @@ static void judge(struct filter_side *side)
 			if (side->filter[end]->what.priority != what->priority ||
 				side->filter[end]->what.chain != what->chain)
 				break;
-		judge_priority(&side->filter[i], end - i);
+		judge_priority(&side->filter[i], end - i, &left);
 	}
-	count(side);
+}
+
+// Counts what is not understood, if something has changed. Of too many rules there is no list
+// anyway.
+static void judge(struct filter_side *side)
+{
+	if (side->judged == side->version)
+		return;
+	count_rules(side);
+	if (side->n_rules <= FILTERS_MOST_RULES)
+		judge_priorities(side);
+	side->n_strange = 0;
+	for (uint32_t i = 0; i < side->n; i++)
+		side->n_strange += is_strange(side->filter[i]);
 	side->judged = side->version;
 }
 
@@ -291,30 +317,50 @@ void filters_bury(struct ifaces *ifaces)
 	draft_free(&draft);
 }
 
-// Lists that go, also those that go under their old name.
-static bool goes(const struct interface *one, const struct filter_side *side)
+// Lists that have to go, also those that go under their old name.
+static bool is_obsolete(const struct interface *one, const struct filter_side *side)
 {
 	return side->has_list && (!wants_list(side) || strcmp(side->named, one->iface.name) != 0);
 }
 
-static void take_back(struct ifaces *ifaces)
+// Whether no packet misses the list: Linux has no filter there, or an earlier flush has left it the
+// frames.
+static bool may_go(const struct interface *one, unsigned way)
+{
+	const struct filter_side *side = &one->side[way];
+
+	return !side->is_active || (is_understood(side) && !side->n_rules) ||
+	       one->tc & filters_side(way);
+}
+
+static bool goes(const struct interface *one, unsigned way)
+{
+	return is_obsolete(one, &one->side[way]) && may_go(one, way);
+}
+
+// Returns whether some have to wait for a flush.
+static bool take_back(struct ifaces *ifaces)
 {
 	struct draft draft = {.n_rules = 0};
-	bool all = true;
+	bool all = true, waits = false;
 
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
-		for (unsigned way = 0; way < ACL_DIRECTIONS; way++)
-			if (goes(one, &one->side[way]))
+		for (unsigned way = 0; way < ACL_DIRECTIONS; way++) {
+			if (goes(one, way))
 				all &= add_list(&draft, one->side[way].named, way, true) != NULL;
+			else
+				waits |= is_obsolete(one, &one->side[way]);
+		}
 	if (!all || give(ifaces, &draft)) {
 		ifaces_lost(ifaces, EVENT_FILTER);
 		draft_free(&draft);
-		return;
+		return waits;
 	}
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		for (unsigned way = 0; way < ACL_DIRECTIONS; way++)
-			one->side[way].has_list &= !goes(one, &one->side[way]);
+			one->side[way].has_list &= !goes(one, way);
 	draft_free(&draft);
+	return waits;
 }
 
 static bool is_due(const struct interface *one, const struct filter_side *side)
@@ -336,8 +382,9 @@ static bool collect(struct ifaces *ifaces, struct draft *draft)
 				return true;
 			if (!add_side(draft, one, way)) {
 				ifaces_lost(ifaces, EVENT_FILTER);
-				draft->set.n_lists = 0;
-				return true;
+				draft_free(draft);
+				*draft = (struct draft){.n_rules = 0};
+				return false; // again after the dump that this has asked for
 			}
 		}
 	return false;
@@ -371,14 +418,16 @@ void filters_apply(struct ifaces *ifaces, uint64_t now_ns)
 	struct filters *filters = &ifaces->filters;
 	struct draft draft = {.n_rules = 0};
 
-	if (!filters->is_changed || !ifaces->mirror->settings.filters ||
+	// Until a flush has buried lists, their names may be those of other interfaces.
+	if (!filters->is_changed || filters->n_graves || !ifaces->mirror->settings.filters ||
 		may_change_soon(filters, now_ns))
 		return;
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		for (unsigned way = 0; way < ACL_DIRECTIONS; way++)
 			judge(&one->side[way]);
-	take_back(ifaces);
-	filters->is_changed = collect(ifaces, &draft);
+	const bool waits = take_back(ifaces);
+
+	filters->is_changed = collect(ifaces, &draft) || waits;
 	if (draft.set.n_lists)
 		filters->applied_ns = now_ns;
 	const bool is_built = !give(ifaces, &draft);

@@ -8,14 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RETRY_NS = 1000000000 }; // after a dump that failed
+
 static enum acl_direction way_of(uint8_t side)
 {
 	return side == EVENT_INGRESS ? ACL_IN : ACL_OUT;
-}
-
-static uint8_t side_of(unsigned way)
-{
-	return way == ACL_IN ? EVENT_INGRESS : EVENT_EGRESS;
 }
 
 static void note_change(struct ifaces *ifaces, struct filter_side *side)
@@ -207,7 +204,7 @@ void filters_qdisc(struct ifaces *ifaces, const struct event *event)
 	for (unsigned way = 0; way < ACL_DIRECTIONS; way++) {
 		if (event->is_delete)
 			clear(ifaces, &one->side[way]);
-		else if (qdisc->sides & side_of(way))
+		else if (qdisc->sides & filters_side(way))
 			doubt(ifaces, &one->side[way]);
 	}
 }
@@ -218,9 +215,7 @@ void filters_follow(struct ifaces *ifaces, struct interface *one)
 		struct filter_side *side = &one->side[way];
 		const bool was_active = side->is_active;
 
-		side->is_active = one->holders & side_of(way);
-		if (side->has_list && strcmp(side->named, one->iface.name) != 0)
-			ifaces->filters.is_changed = true;
+		side->is_active = one->holders & filters_side(way);
 		if (side->is_active && !was_active) {
 			doubt(ifaces, side);
 		} else if (!side->is_active && was_active) {
@@ -228,6 +223,7 @@ void filters_follow(struct ifaces *ifaces, struct interface *one)
 			side->wants_dump = false;
 			note_change(ifaces, side);
 		}
+		ifaces->filters.wants_dump |= side->wants_dump && side->is_active;
 	}
 }
 
@@ -257,26 +253,59 @@ static bool ask(struct ifaces *ifaces, struct interface *one, unsigned way)
 	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
 	struct filter_side *side = &one->side[way];
 
-	if (!ops->dump_filters(ops->ops, one->ifindex, side_of(way)))
+	if (!ops->dump_filters(ops->ops, one->ifindex, filters_side(way)))
 		return false;
 	side->wants_dump = false;
 	side->dump++;
-	ifaces->filters.dumped = one->ifindex;
+	ifaces->filters.dumped = ifaces->filters.last = one->ifindex;
 	ifaces->filters.dumped_way = way;
 	return true;
 }
 
-bool filters_dump(struct ifaces *ifaces)
+static bool is_due(const struct ifaces *ifaces, const struct interface *one,
+	const struct filter_side *side, uint64_t now_ns)
 {
-	if (!ifaces->filters.wants_dump || ifaces->filters.dumped ||
-		!ifaces->mirror->settings.ops.dump_filters)
-		return false;
+	return side->wants_dump && side->is_active && now_ns >= side->retry_ns &&
+	       concerns_workers(ifaces, one);
+}
+
+static struct interface *find_due(struct ifaces *ifaces, struct interface *after, uint64_t now_ns,
+	unsigned *way)
+{
+	for (struct interface *one = after; (one = interfaces_next(&ifaces->all, one));)
+		for (*way = 0; *way < ACL_DIRECTIONS; ++*way)
+			if (is_due(ifaces, one, &one->side[*way], now_ns))
+				return one;
+	return NULL;
+}
+
+// Whether a dump that failed is to be repeated later.
+static bool has_retries(const struct ifaces *ifaces, uint64_t now_ns)
+{
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		for (unsigned way = 0; way < ACL_DIRECTIONS; way++)
-			if (one->side[way].wants_dump && one->side[way].is_active &&
-				concerns_workers(ifaces, one))
-				return ask(ifaces, one, way);
-	ifaces->filters.wants_dump = false;
+			if (one->side[way].wants_dump && one->side[way].retry_ns > now_ns)
+				return true;
+	return false;
+}
+
+// Interfaces take turns: the search starts behind the one that was dumped last.
+bool filters_dump(struct ifaces *ifaces)
+{
+	struct filters *filters = &ifaces->filters;
+	const uint64_t now_ns = clock_now_ns();
+	unsigned way;
+
+	if (!filters->wants_dump || filters->dumped || !ifaces->mirror->settings.ops.dump_filters)
+		return false;
+	struct interface *last = interfaces_find(&ifaces->all, filters->last);
+	struct interface *one = last ? find_due(ifaces, last, now_ns, &way) : NULL;
+
+	if (!one)
+		one = find_due(ifaces, NULL, now_ns, &way);
+	if (one)
+		return ask(ifaces, one, way);
+	filters->wants_dump = has_retries(ifaces, now_ns);
 	return false;
 }
 
@@ -301,28 +330,43 @@ void filters_dumped(struct ifaces *ifaces, bool whole)
 
 	ifaces->is_dirty = true;
 	if (!whole) {
+		side->retry_ns = clock_now_ns() + RETRY_NS;
 		doubt(ifaces, side);
 		return;
 	}
+	side->retry_ns = 0;
 	sweep(ifaces, side);
 	if (!side->wants_dump && side->is_active)
 		side->is_whole = true;
 	ifaces->filters.is_changed = true;
 }
 
-static void bury(struct ifaces *ifaces, const struct filter_side *side, unsigned way)
+static bool bury(struct ifaces *ifaces, const struct filter_side *side, unsigned way)
 {
 	struct filters *filters = &ifaces->filters;
 
 	if (vector_reserve(&filters->grave, &filters->grave_capacity, filters->n_graves + 1,
 		    sizeof(*filters->grave))) {
 		ifaces_lost(ifaces, EVENT_FILTER);
-		return;
+		return false;
 	}
 	struct filter_grave *grave = &filters->grave[filters->n_graves++];
 
 	memcpy(grave->named, side->named, sizeof(grave->named));
 	grave->direction = way;
+	return true;
+}
+
+void filters_iface_renamed(struct ifaces *ifaces, struct interface *one)
+{
+	for (unsigned way = 0; way < ACL_DIRECTIONS; way++) {
+		struct filter_side *side = &one->side[way];
+
+		if (!side->has_list)
+			continue;
+		side->has_list = !bury(ifaces, side, way);
+		ifaces->filters.is_changed = true;
+	}
 }
 
 void filters_iface_gone(struct ifaces *ifaces, struct interface *one)

@@ -68,12 +68,14 @@ static void take_away(int ifindex, uint16_t priority, uint32_t handle)
 	fake_filter(&fake, &filter, true);
 }
 
-// Later than anything before, and quiet since.
+// Later than anything before, and quiet since; a list may have to wait for a flush.
 static void apply(void)
 {
 	now_ns += 10000000000;
-	mirror_apply_filters(fake.mirror, now_ns);
-	fake_flush(&fake);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		mirror_apply_filters(fake.mirror, now_ns);
+		fake_flush(&fake);
+	}
 }
 
 // Ends the dumps that are asked for, all of them empty: what was not reported since is gone.
@@ -158,8 +160,10 @@ static void a_filter_that_is_not_understood_keeps_frames_with_linux(void **state
 
 	add(LEFT, 10, U32 + 0x800, "deny udp");
 	apply();
+	fake.linuxs = LEFT;
 	put(&strange);
 	apply();
+	fake.linuxs = 0;
 	assert_true(is_left_to_linux(LEFT));
 	expect_no_list("tc:p0:in");
 	assert_int_equal(fake_unsupported(&fake, "filter bpf pref 5 handle 0x1", where), 1);
@@ -214,16 +218,39 @@ static void a_dump_that_fails_is_repeated(void **state)
 {
 	qdisc(RIGHT, EVENT_INGRESS, false);
 	assert_true(mirror_dump_filters(fake.mirror));
+	const uint64_t failed_ns = clock_now_ns();
+
 	mirror_filters_dumped(fake.mirror, false);
 	fake_flush(&fake);
 	assert_true(is_left_to_linux(RIGHT));
-	assert_true(mirror_dump_filters(fake.mirror));
+	qdisc(LEFT, EVENT_INGRESS | EVENT_EGRESS, false);
+	dump_rest(); // of others meanwhile
+	assert_int_equal(fake.dumps_filters, LEFT);
+	while (!mirror_dump_filters(fake.mirror))
+		;
+	assert_true(clock_now_ns() - failed_ns >= 1000000000);
+	assert_int_equal(fake.dumps_filters, RIGHT);
 	qdisc(RIGHT, EVENT_INGRESS, false); // replaced during its dump
 	mirror_filters_dumped(fake.mirror, true);
 	fake_flush(&fake);
 	assert_true(is_left_to_linux(RIGHT));
 	dump_rest();
 	assert_false(is_left_to_linux(RIGHT));
+}
+
+static void filters_are_dumped_when_workers_get_the_interface(void **state)
+{
+	struct event_link vlan = fake_vlan(VLAN, LEFT + 1000, 5); // on an interface of others
+
+	fake_router(&fake, &vlan);
+	qdisc(VLAN, EVENT_INGRESS, false);
+	assert_false(mirror_dump_filters(fake.mirror));
+	vlan.lower = LEFT;
+	fake_iface(&fake, &vlan);
+	fake_flush(&fake);
+	assert_true(is_left_to_linux(VLAN));
+	assert_true(mirror_dump_filters(fake.mirror));
+	assert_int_equal(fake.dumps_filters, VLAN);
 }
 
 // A loss of messages is followed by a dump of all tables.
@@ -312,6 +339,33 @@ static void names_are_those_of_interfaces(void **state)
 	assert_false(is_left_to_linux(VLAN));
 }
 
+static void another_interface_may_get_the_name_at_once(void **state)
+{
+	struct event_link vlan = fake_vlan(VLAN, LEFT, 5), next = fake_vlan(VLAN + 1, LEFT, 6);
+
+	fake_router(&fake, &vlan);
+	qdisc(VLAN, EVENT_INGRESS, false);
+	dump_rest();
+	add(VLAN, 1, U32 + 0x800, "deny tcp");
+	apply();
+	memcpy(next.name, vlan.name, sizeof(next.name));
+	snprintf(vlan.name, sizeof(vlan.name), "other");
+	fake.linuxs = VLAN;
+	fake_iface(&fake, &vlan);
+	fake_router(&fake, &next);
+	now_ns += 10000000000;
+	mirror_apply_filters(fake.mirror, now_ns);
+	expect_no_list("tc:other:in"); // not before the flush
+	fake_flush(&fake);
+	expect_no_list("tc:if10.5:in");
+	assert_false(is_left_to_linux(VLAN + 1));
+	assert_true(is_left_to_linux(VLAN));
+	apply();
+	expect_no_list("tc:if10.5:in");
+	expect_list("tc:other:in", 1, 1);
+	assert_false(is_left_to_linux(VLAN));
+}
+
 static void lists_go_with_their_interface(void **state)
 {
 	struct event_link vlan = fake_vlan(VLAN, LEFT, 5);
@@ -392,6 +446,32 @@ static void flower_of_one_priority_may_not_contradict_itself(void **state)
 	assert_false(is_left_to_linux(LEFT));
 }
 
+// None of them meets another of its priority.
+static void comparisons_are_limited(void **state)
+{
+	enum { N = 256, MOST = 8 }; // filters of a priority; priorities that are compared
+
+	for (unsigned i = 0; i < N * (MOST + 1); i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "%s to 10.0.%u.0/24", i % 2 ? "deny" : "permit",
+			i % N);
+		struct event_filter filter = filter_of(LEFT, 1 + i / N, 1 + i % N, text);
+
+		snprintf(filter.kind, sizeof(filter.kind), "flower");
+		put(&filter);
+		if (i == N * MOST) {
+			apply();
+			assert_false(is_left_to_linux(LEFT));
+			assert_int_equal(fake.given_rules[fake_list(&fake, "tc:p0:in")], i + 1);
+		}
+	}
+	apply();
+	assert_true(is_left_to_linux(LEFT));
+	assert_int_equal(fake_unsupported(&fake, "filter flower pref 8 handle 0x2", NULL), 0);
+	assert_int_equal(fake_unsupported(&fake, "filter flower pref 9 handle 0x2", NULL), 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
@@ -402,15 +482,18 @@ int main(void)
 		TEST(both_sides_have_lists_of_their_own),
 		TEST(what_goes_all_at_once_is_dumped_again),
 		TEST(a_dump_that_fails_is_repeated),
+		TEST(filters_are_dumped_when_workers_get_the_interface),
 		TEST(after_a_dump_of_all_filters_are_dumped_too),
 		TEST(many_changes_make_one_list),
 		TEST(without_a_list_frames_stay_with_linux),
 		TEST(too_many_filters_stay_with_linux),
 		TEST(names_are_those_of_interfaces),
+		TEST(another_interface_may_get_the_name_at_once),
 		TEST(lists_go_with_their_interface),
 		TEST(vlans_are_judged_by_the_interface_below_only_if_it_sees_tags),
 		TEST(several_tables_of_u32_are_not_guessed),
 		TEST(flower_of_one_priority_may_not_contradict_itself),
+		TEST(comparisons_are_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,6 +135,8 @@ static void link_event(struct ifaces *ifaces, const struct event *event)
 	bool loses_routes6 = one->is_known && loses_ip6(&one->iface, &event->iface);
 	one->sysctls_read &= one->is_known && !strcmp(one->iface.name, event->iface.name) &&
 	                     one->iface.mtu == event->iface.mtu; // Linux sets the IPv6 MTU to it
+	if (strcmp(one->iface.name, event->iface.name) != 0)
+		filters_iface_renamed(ifaces, one);
 	one->iface = event->iface;
 	one->is_known = true;
 	one->seen = ifaces->dump;

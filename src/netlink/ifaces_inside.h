@@ -49,12 +49,13 @@ struct filter_side {
 	uint32_t judged;    // the version of n_strange, n_rules and sees_tags
 	uint32_t applied;   // the version of the list that workers have
 	uint32_t refused;   // a version of which workers could not get a list; 0: none
+	uint64_t retry_ns;  // clock_now_ns; 0: its last dump did not fail
 	uint32_t n_strange; // filters that are not understood
 	uint32_t n_rules;
 	bool sees_tags;             // a filter may match frames with a VLAN tag
 	bool is_active;             // there is a qdisc for it
 	bool is_whole;              // a dump has returned all, and nothing is in doubt since
-	bool wants_dump;            // as soon as possible
+	bool wants_dump;            // as soon as possible, but not before retry_ns
 	bool has_list;              // workers have a list of it
 	char named[EVENT_NAME_MAX]; // the interface's name in that list
 };
@@ -163,7 +164,7 @@ bool foreign_unsupported(const struct ifaces *ifaces,
 
 enum { FILTERS_MOST_RULES = 4096 }; // of one side; building more would take too long
 
-// Lists of interfaces that are gone.
+// Lists of interfaces that are gone, or have another name.
 struct filter_grave {
 	char named[EVENT_NAME_MAX];
 	uint8_t direction; // enum acl_direction
@@ -173,19 +174,27 @@ struct filters {
 	struct filter_grave *grave;
 	size_t n_graves, grave_capacity;
 	int dumped;         // the interface whose filters are being dumped; 0: none
-	uint8_t dumped_way; // of it: enum acl_direction
+	int last;           // the interface whose filters were dumped last
+	uint8_t dumped_way; // of `dumped`: enum acl_direction
 	bool wants_dump;    // some side does
 	bool is_changed;    // since filters_apply
 	uint64_t changed_ns, applied_ns;
 	struct error error; // why a list could not be built last
 };
 
+// The enum event_side of an enum acl_direction.
+static inline uint8_t filters_side(unsigned way)
+{
+	return way == ACL_IN ? EVENT_INGRESS : EVENT_EGRESS;
+}
+
 void filters_close(struct ifaces *ifaces);
 // EVENT_FILTER, EVENT_ACTION. / A qdisc that is there for filters.
 void filters_event(struct ifaces *ifaces, const struct event *event);
 void filters_qdisc(struct ifaces *ifaces, const struct event *event);
-// An interface goes with its filters.
+// An interface goes with its filters. / Its lists go with its old name.
 void filters_iface_gone(struct ifaces *ifaces, struct interface *one);
+void filters_iface_renamed(struct ifaces *ifaces, struct interface *one);
 // Which sides have a qdisc for filters.
 void filters_follow(struct ifaces *ifaces, struct interface *one);
 // All filters may be others: their dumps are repeated.
@@ -193,8 +202,8 @@ void filters_doubt(struct ifaces *ifaces);
 // enum event_side: those whose frames are left to Linux, on the interface / on VLANs on it.
 uint8_t filters_left(struct interface *one);
 uint8_t filters_left_above(const struct interface *one);
-// Takes the lists of interfaces that are gone away from workers; call it before another interface
-// can have their names.
+// Takes the lists of names that are gone away from workers; call it before another interface can
+// have their names, and when interfaces that were renamed are left to Linux.
 void filters_bury(struct ifaces *ifaces);
 // Names what is not understood on a side. *told: something was named. Returns false if `cb` stopped
 // the iteration.
