@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.captures import Captured, RunningCapture, dl3, read_by_tshark, started
+from harness.captures import Captured, RunningCapture, dl3, is_capturing, read_by_tshark, started, wait_for_none
 from harness.frames import ICMP, IP, forwarded, ip4, ip6, on
-from harness.wire import wait_until
 from harness.wired import TOP, WiredForwarder
 from verdicts_test import NEIGHBOURS, PORTS, ROUTES, ROWS, Row
 
@@ -119,6 +118,7 @@ def lines_are_printed_without_a_file(wired: WiredForwarder) -> None:
         while process.poll() is None:  # nothing says when it captures
             _send(wired, [LOST])
         printed, told = process.communicate()
+    wait_for_none(wired.dl3d.socket)
     assert (process.returncode, told) == (0, "dl3: captured 1 packet, missed 0\n")
     assert printed.endswith(
         " drop:no_route, 1,442 bytes: 10.0.1.2:1024 > 192.0.2.1:53 udp; dropped: no route to the destination (port a)\n"
@@ -136,25 +136,12 @@ def only_one_capture_runs_at_a_time(wired: WiredForwarder, tmp_path: Path) -> No
 
 
 def a_capture_ends_when_its_command_is_killed(wired: WiredForwarder, tmp_path: Path) -> None:
-    def runs() -> bool:
-        done = dl3("call", "capture.start", '{"port": "a", "count": 1}', "--socket", wired.dl3d.socket)
-        return done.returncode == 0  # it ends as the connection is closed
-
-    with RunningCapture(wired.dl3d.socket, tmp_path / "first.pcapng") as capture:
-        assert not runs()
-        capture.process.kill()
-        wait_until(runs, "dl3d had ended the capture")
-    _until_none_runs(wired)
-
-
-def _until_none_runs(wired: WiredForwarder) -> None:
-    """Wait for the end of a capture whose command is gone."""
-
-    def is_none() -> bool:
-        done = dl3("call", "capture.start", '{"verdicts": ["x"]}', "--socket", wired.dl3d.socket)
-        return "another capture" not in done.stderr
-
-    wait_until(is_none, "no capture ran")
+    with RunningCapture(wired.dl3d.socket, tmp_path / "first.pcapng") as first:
+        assert is_capturing(wired.dl3d.socket)
+        first.process.kill()
+        wait_for_none(wired.dl3d.socket)
+    with RunningCapture(wired.dl3d.socket, tmp_path / "second.pcapng") as second:
+        assert second.end()["captured"] == 0
 
 
 def a_full_disk_ends_a_capture_with_what_it_has(wired: WiredForwarder, tmp_path: Path) -> None:
@@ -171,7 +158,6 @@ def a_full_disk_ends_a_capture_with_what_it_has(wired: WiredForwarder, tmp_path:
         f"cannot write {file} any further: File too large; the {len(packets)} packets captured before are kept" in told
     )
     assert f'"captured": {len(packets)}' in printed
-    _until_none_runs(wired)
 
 
 BAD = [

@@ -105,6 +105,11 @@ bool capture_is_starting(const struct capture *capture)
 	       __atomic_load_n(&capture->session->state, __ATOMIC_RELAXED) == CAPTURE_STARTING;
 }
 
+bool capture_runs(const struct capture *capture)
+{
+	return capture && capture->session;
+}
+
 static void publish(struct capture *capture, struct capture_session *session)
 {
 	pthread_mutex_lock(&capture->live.lock);
