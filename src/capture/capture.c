@@ -145,8 +145,7 @@ static void finish(struct capture *capture)
 	struct capture_session *s = capture->session;
 
 	pthread_join(s->thread, NULL);
-	log_info("capture: ended; captured %" PRIu64 ", missed %" PRIu64, s->captured,
-		capture_missed(s));
+	log_info("capture: ended; captured %" PRIu64 ", missed %" PRIu64, s->captured, s->missed);
 	free_session(capture);
 }
 

@@ -26,7 +26,7 @@ struct capture_session {
 	pthread_t thread;
 	// Of the thread.
 	struct pcapng out;
-	uint64_t captured;
+	uint64_t captured, missed; // what the last chunk says
 	bool is_reader_gone;
 };
 

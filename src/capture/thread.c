@@ -86,12 +86,19 @@ static void write_all(struct capture_session *s, const void *from, size_t n)
 		ask_for_end(s);
 }
 
+static bool is_complete(const struct capture_session *s)
+{
+	return s->settings.limit && s->captured >= s->settings.limit;
+}
+
 static void write_chunk(struct capture_session *s, bool is_last)
 {
+	if (!is_complete(s))
+		s->missed = capture_missed(s);
 	const struct capture_chunk chunk = {.bytes = htole32(s->out.n),
 		.is_last = htole32(is_last),
 		.captured = htole64(s->captured),
-		.missed = htole64(capture_missed(s))};
+		.missed = htole64(s->missed)};
 
 	write_all(s, &chunk, sizeof(chunk));
 	write_all(s, s->out.block, s->out.n);
@@ -134,27 +141,22 @@ static struct capture_producer *find_oldest(struct capture_session *s,
 	return found;
 }
 
-static bool is_complete(const struct capture_session *s)
-{
-	return s->settings.limit && s->captured >= s->settings.limit;
-}
-
-// Moves frames from the rings to the chunk, as many as it has space for; false: no ring has any.
-// Beyond the limit they are thrown away.
+// Moves frames from the rings to the chunk, as many as it has space for; false: no ring has any, or
+// the limit is reached.
 static bool drain(struct capture_session *s)
 {
 	const struct now now = read_now();
 	const struct capture_record *record;
 	struct capture_producer *from;
 
-	while (pcapng_has_space(&s->out) && (from = find_oldest(s, &record))) {
-		if (!is_complete(s)) {
-			pcapng_add(&s->out, record, time_of(s, &now, record->cycles));
-			s->captured++;
-		}
+	while (!is_complete(s) && pcapng_has_space(&s->out) && (from = find_oldest(s, &record))) {
+		pcapng_add(&s->out, record, time_of(s, &now, record->cycles));
 		capture_ring_pop(from, record);
+		s->captured++;
+		if (is_complete(s)) // what is missing from here on is not wanted
+			s->missed = capture_missed(s);
 	}
-	return !pcapng_has_space(&s->out);
+	return !is_complete(s) && !pcapng_has_space(&s->out);
 }
 
 static void nap(const struct capture_session *s)
