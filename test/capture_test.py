@@ -2,6 +2,8 @@
 
 import resource
 import signal
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 from harness.captures import Captured, RunningCapture, dl3, is_capturing, read_by_tshark, started, wait_for_none
 from harness.frames import ICMP, IP, forwarded, ip4, ip6, on
+from harness.wire import wait_until
 from harness.wired import TOP, WiredForwarder
 from verdicts_test import NEIGHBOURS, PORTS, ROUTES, ROWS, Row
 
@@ -158,6 +161,22 @@ def a_full_disk_ends_a_capture_with_what_it_has(wired: WiredForwarder, tmp_path:
         f"cannot write {file} any further: File too large; the {len(packets)} packets captured before are kept" in told
     )
     assert f'"captured": {len(packets)}' in printed
+
+
+def what_standard_output_had_before_is_kept(wired: WiredForwarder, tmp_path: Path) -> None:
+    """The shell's file is not cut when it can take no more."""
+    file = tmp_path / "mine"
+    file.write_bytes(b"mine" * 1000)
+    words = [sys.executable, "-m", "dl3", "capture", "--socket", str(wired.dl3d.socket), "--drops", "-w", "-"]
+    with file.open("ab") as out, subprocess.Popen(words, stdout=out, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: file.stat().st_size > 4000 or process.poll() is not None, "the capture ran")
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
+        _send(wired, [LOST] * 200)
+        _, told = process.communicate(timeout=120)
+    wait_for_none(wired.dl3d.socket)
+    assert (process.returncode, "cannot write standard output any further" in told) == (1, True), told
+    assert file.stat().st_size == 20_000
+    assert file.read_bytes().startswith(b"mine" * 1000)
 
 
 BAD = [
