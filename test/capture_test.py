@@ -181,6 +181,7 @@ def what_standard_output_had_before_is_kept(wired: WiredForwarder, tmp_path: Pat
 
 BAD = [
     (["--verdict", "no_rout"], "there is no drop reason 'no_rout'"),
+    (["--drops", "--verdict", "no_route"], "--drops captures all reasons"),
     (["-i", "west"], "there is no port 'west': 'dl3 show ports' lists them"),
     (["udp", "and", "prt", "53"], "invalid filter at 'and prt 53', after 'udp': "),
     (["-s", "3"], "greater than or equal to 14"),

@@ -164,6 +164,8 @@ def report(tally: Tally, file: str | None, as_json: bool) -> None:
 
 def wanted_verdicts(client: Client, names: list[str], drops: bool) -> list[str] | None:
     """The names of drop reasons; None: received and sent frames as well."""
+    if drops and names:
+        raise UsageFault("--drops captures all reasons: leave it out, or leave out --verdict")
     if not drops:
         return names or None
     return [row.name for row in client.ask(Drops, "drops").verdicts if row.name != "forward"]
