@@ -192,6 +192,20 @@ BAD = [
 ]
 
 
+def a_file_is_for_its_owner_alone_and_no_link_is_followed(wired: WiredForwarder, tmp_path: Path) -> None:
+    """Frames may be secret, and whoever made the link may want the other file to be lost."""
+    mine, link = tmp_path / "mine", tmp_path / "link"
+    mine.write_text("mine")
+    link.symlink_to(mine)
+    done = dl3("capture", "--socket", wired.dl3d.socket, "--force", "-w", link)
+    assert (done.returncode, "is a symbolic link" in done.stderr) == (1, True), done.stderr
+    assert mine.read_text() == "mine"
+    wait_for_none(wired.dl3d.socket)
+    with RunningCapture(wired.dl3d.socket, tmp_path / "new.pcapng") as capture:
+        assert (tmp_path / "new.pcapng").stat().st_mode & 0o777 == 0o600
+        capture.end()
+
+
 @pytest.mark.parametrize(("words", "sentence"), BAD, ids=[" ".join(words) for words, _ in BAD])
 def bad_input_gets_one_sentence(wired: WiredForwarder, tmp_path: Path, words: list[str], sentence: str) -> None:
     (tmp_path / "here").write_text("mine")

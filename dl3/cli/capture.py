@@ -96,7 +96,7 @@ def output(file: str | None, force: bool) -> Iterator[Lines | Blocks]:
     else:
         how = os.O_TRUNC if force else os.O_EXCL
         try:
-            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o644)
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | how, 0o600)
         except OSError as error:
             raise Fault(unwritable(file, error)) from error
         try:
@@ -109,6 +109,8 @@ def unwritable(file: str, error: OSError) -> str:
     """Why a file cannot be made."""
     if error.errno == errno.EEXIST:
         return f"{file} exists: choose another name, or replace it with --force"
+    if error.errno == errno.ELOOP:
+        return f"{file} is a symbolic link, and is not followed: name the file itself"
     return f"cannot write {file}: {error.strerror}"
 
 
