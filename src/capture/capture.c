@@ -1,6 +1,7 @@
 // Starts and ends captures. Control thread.
 #include "capture/session.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -9,7 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 256 << 10 };
+enum {
+	CHUNK_BYTES = 256 << 10,
+	LAST_MS = 1000,       // for the reader to take what is left when the program ends
+	LEFT_MS = 10000,      // when the capture has ended, and what all rings take at
+	LEFT_KIB_PER_MS = 10, // this rate
+};
 
 struct capture {
 	struct capture_live live;
@@ -154,6 +160,11 @@ static bool has_passed(const struct capture *capture)
 	return rcu_has_passed(capture->program.rcu, capture->grace);
 }
 
+static void limit_reader(struct capture_session *s, uint64_t ms)
+{
+	__atomic_store_n(&s->give_up_ns, clock_now_ns() + ms * 1000000, __ATOMIC_RELAXED);
+}
+
 void capture_poll(struct capture *capture)
 {
 	struct capture_session *s = capture ? capture->session : NULL;
@@ -166,8 +177,12 @@ void capture_poll(struct capture *capture)
 		capture->grace = rcu_start_grace(capture->program.rcu);
 		capture->is_ending = true;
 	}
-	if (state == CAPTURE_ENDING && has_passed(capture))
+	if (state == CAPTURE_ENDING && has_passed(capture)) {
+		const uint64_t kib = (uint64_t)s->n_producers * s->settings.ring_kib;
+
+		limit_reader(s, LEFT_MS + kib / LEFT_KIB_PER_MS);
 		__atomic_store_n(&s->state, CAPTURE_QUIET, __ATOMIC_RELEASE);
+	}
 	if (state == CAPTURE_DONE)
 		finish(capture);
 }
@@ -182,7 +197,7 @@ void capture_close(struct capture *capture)
 		uint32_t state = CAPTURE_BEGINNING;
 
 		publish(capture, NULL);
-		__atomic_store_n(&capture->session->is_closing, true, __ATOMIC_RELAXED);
+		limit_reader(capture->session, LAST_MS);
 		while (state < CAPTURE_QUIET &&
 			!__atomic_compare_exchange_n(&capture->session->state, &state,
 				CAPTURE_QUIET, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

@@ -20,7 +20,8 @@ struct capture_session {
 	unsigned n_producers;
 	struct capture_producer *producer; // of the workers, and of the tap thread at the end
 	uint32_t state;                    // enum capture_state; atomic, acquire and release
-	bool is_closing; // the program ends: do not wait long for the reader; atomic, relaxed
+	uint64_t give_up_ns; // when the reader must have taken all, by clock_now_ns; 0: no limit;
+	                     // atomic, relaxed; set by the control thread
 	int fd;
 	uint64_t hz; // of the TSC
 	pthread_t thread;

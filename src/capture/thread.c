@@ -14,10 +14,8 @@
 #include <unistd.h>
 
 enum {
-	NAP_MS = 5,              // between looks at empty rings
-	WAIT_MS = 50,            // for a reader that does not read
-	PATIENCE_MS = 10000,     // when the capture has ended
-	LAST_PATIENCE_MS = 1000, // when the program ends
+	NAP_MS = 5,   // between looks at empty rings
+	WAIT_MS = 50, // for a reader that does not read
 };
 static const int64_t second_ns = 1000000000;
 
@@ -44,13 +42,12 @@ static bool reader_has_ended(const struct capture_session *s)
 	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-// Whether to wait longer for a reader that has not read since `since_ns`.
-static bool is_patient(const struct capture_session *s, uint64_t since_ns)
+// Whether the reader may still take what is left.
+static bool is_patient(const struct capture_session *s)
 {
-	const bool is_closing = __atomic_load_n(&s->is_closing, __ATOMIC_RELAXED);
-	const uint64_t most_ms = is_closing ? LAST_PATIENCE_MS : PATIENCE_MS;
+	const uint64_t until_ns = __atomic_load_n(&s->give_up_ns, __ATOMIC_RELAXED);
 
-	return state_of(s) < CAPTURE_QUIET || clock_now_ns() - since_ns < most_ms * 1000000;
+	return !until_ns || clock_now_ns() < until_ns;
 }
 
 static void wait_for_reader(struct capture_session *s)
@@ -65,7 +62,6 @@ static void wait_for_reader(struct capture_session *s)
 static void write_all(struct capture_session *s, const void *from, size_t n)
 {
 	const uint8_t *at = from;
-	uint64_t since_ns = clock_now_ns();
 
 	while (n && !s->is_reader_gone) {
 		ssize_t written = send(s->fd, at, n, MSG_NOSIGNAL);
@@ -73,14 +69,12 @@ static void write_all(struct capture_session *s, const void *from, size_t n)
 		if (written > 0) {
 			at += written;
 			n -= written;
-			since_ns = clock_now_ns();
 		} else if (written < 0 && errno != EAGAIN && errno != EINTR) {
-			s->is_reader_gone = true;
-		} else if (!is_patient(s, since_ns)) {
 			s->is_reader_gone = true;
 		} else {
 			wait_for_reader(s);
 		}
+		s->is_reader_gone |= !is_patient(s);
 	}
 	if (s->is_reader_gone)
 		ask_for_end(s);
@@ -184,7 +178,7 @@ void *capture_run(void *session)
 			write_chunk(s, false);
 		if (is_complete(s) || reader_has_ended(s))
 			ask_for_end(s);
-		is_quiet &= !has_more;
+		is_quiet &= !has_more || s->is_reader_gone;
 		if (!is_quiet && !has_more)
 			nap(s);
 	} while (!is_quiet);
