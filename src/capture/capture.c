@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/pages.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -77,25 +78,40 @@ static int make_producers(struct capture_session *s)
 	return pcapng_open(&s->out, &s->settings, CHUNK_BYTES);
 }
 
+// Rings that take all memory would end the program, or others.
+static int check_start(const struct capture *capture, const struct capture_settings *settings,
+	struct error *error)
+{
+	const uint64_t n = capture->program.n_workers + 1ull;
+	const uint64_t kib = n * settings->ring_kib, available_kib = pages_available() >> 10;
+
+	if (capture->session)
+		return error_set(error, -EBUSY,
+			"another capture is running: end it first, since there is one at a time");
+	if (kib <= available_kib / 2)
+		return 0;
+	return error_set(error, -ENOMEM,
+		"%" PRIu64 " rings of %" PRIu32 " KiB would take more than half of the %" PRIu64
+		" MiB of memory that are available; use a smaller buffer",
+		n, settings->ring_kib, available_kib >> 10);
+}
+
 int capture_start(struct capture *capture, const struct capture_settings *settings,
 	struct error *error)
 {
 	capture_poll(capture); // one may just have ended
-	struct capture_session *s = capture->session ? NULL : calloc(1, sizeof(*s));
+	int err = check_start(capture, settings, error);
+	struct capture_session *s = err ? NULL : calloc(1, sizeof(*s));
 
 	if (!s) {
 		free(settings->program);
-		if (capture->session)
-			return error_set(error, -EBUSY,
-				"another capture is running: end it first, since there is one at a "
-				"time");
-		return error_set(error, -ENOMEM, "not enough memory for a capture");
+		return err ? err : error_set(error, -ENOMEM, "not enough memory for a capture");
 	}
 	s->settings = *settings;
 	s->n_producers = capture->program.n_workers + 1;
 	s->hz = capture->program.hz;
 	capture->session = s;
-	int err = make_producers(s);
+	err = make_producers(s);
 	if (err) {
 		free_session(capture);
 		return error_set(error, err,

@@ -64,7 +64,8 @@ void capture_close(struct capture *capture);
 struct capture_live *capture_live(struct capture *capture);
 
 // Allocates the rings of a capture, which begins when it is attached. Takes over
-// settings->program in any case. -EBUSY with `error` set: another one runs; -ENOMEM.
+// settings->program in any case. With `error` set: -EBUSY, another one runs; -ENOMEM, also if the
+// rings would take more than half of the memory that is available.
 int capture_start(struct capture *capture, const struct capture_settings *settings,
 	struct error *error);
 // Whether a capture has been started and not attached.

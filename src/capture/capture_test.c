@@ -267,6 +267,21 @@ static void there_is_one_at_a_time(void **state)
 	wait_for_the_end();
 }
 
+static void rings_that_take_most_memory_are_refused(void **state)
+{
+	struct capture_settings settings = settings_of_all();
+	struct error error = {""};
+
+	capture_close(capture);
+	assert_int_equal(capture_open(&capture, &(struct capture_program){1000000, rcu, HZ},
+				 &error),
+		0);
+	settings.ring_kib = CAPTURE_RING_KIB_MOST;
+	assert_int_equal(capture_start(capture, &settings, &error), -ENOMEM);
+	assert_non_null(strstr(error.text, "more than half of the"));
+	assert_false(capture_runs(capture));
+}
+
 static void it_ends_with_its_reader(void **state)
 {
 	const struct capture_settings settings = settings_of_all();
@@ -352,6 +367,7 @@ int main(void)
 		CAPTURE_TEST(a_capture_ends_at_its_limit_while_frames_come),
 		CAPTURE_TEST(captured_and_missed_are_all),
 		CAPTURE_TEST(there_is_one_at_a_time),
+		CAPTURE_TEST(rings_that_take_most_memory_are_refused),
 		CAPTURE_TEST(it_ends_with_its_reader),
 		CAPTURE_TEST(it_ends_after_a_grace_period),
 		CAPTURE_TEST(the_program_ends_with_what_was_captured),
