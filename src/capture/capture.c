@@ -148,7 +148,7 @@ void capture_attach(struct capture *capture, int fd)
 		return;
 	}
 	s->fd = fd;
-	s->state = CAPTURE_BEGINNING;
+	s->state = CAPTURE_TOUCHING;
 	int err = pthread_create(&s->thread, NULL, capture_run, s);
 	if (err) {
 		log_error("cannot create the thread of a capture: %s", strerror(err));
@@ -157,8 +157,6 @@ void capture_attach(struct capture *capture, int fd)
 		return;
 	}
 	pthread_setname_np(s->thread, "dl3d-capture");
-	publish(capture, s);
-	capture->grace = rcu_start_grace(capture->program.rcu);
 	log_info("capture: started");
 }
 
@@ -186,6 +184,11 @@ void capture_poll(struct capture *capture)
 	struct capture_session *s = capture ? capture->session : NULL;
 	const uint32_t state = s ? __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) : CAPTURE_STARTING;
 
+	if (state == CAPTURE_TOUCHED) {
+		__atomic_store_n(&s->state, CAPTURE_BEGINNING, __ATOMIC_RELEASE);
+		publish(capture, s);
+		capture->grace = rcu_start_grace(capture->program.rcu);
+	}
 	if (state == CAPTURE_BEGINNING && has_passed(capture))
 		__atomic_store_n(&s->state, CAPTURE_RUNNING, __ATOMIC_RELEASE);
 	if (state == CAPTURE_ENDING && !capture->is_ending) {

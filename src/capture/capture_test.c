@@ -65,6 +65,10 @@ static void start(const struct capture_settings *settings)
 	capture_attach(capture, fds[0]);
 	assert_false(capture_is_starting(capture));
 	reader = fds[1];
+	while (!capture_producer(capture_live(capture), 0)) {
+		capture_poll(capture);
+		poll(NULL, 0, POLL_MS);
+	}
 }
 
 static void pass(struct capture_event event, unsigned n, uint8_t seed)

@@ -8,7 +8,10 @@
 // The states of a session, in order.
 enum capture_state {
 	CAPTURE_STARTING,  // no thread yet
-	CAPTURE_BEGINNING, // published; some producers may not have seen it yet
+	CAPTURE_TOUCHING,  // the thread makes the memory of the rings present
+	CAPTURE_TOUCHED,   // set by the thread: there is nothing that producers would wait for
+	CAPTURE_BEGINNING, // set by the control thread: published; some producers may not have
+	                   // seen it yet
 	CAPTURE_RUNNING,   // set by the control thread: all producers capture
 	CAPTURE_ENDING,    // set by the thread: no more frames are wanted
 	CAPTURE_QUIET,     // set by the control thread: no producer uses the session any more

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 enum {
-	NAP_MS = 5,   // between looks at empty rings
+	NAP_MS = 5, // between looks at empty rings
+	TOUCH_BYTES = 1 << 20,
 	WAIT_MS = 50, // for a reader that does not read
 };
 static const int64_t second_ns = 1000000000;
@@ -161,13 +162,35 @@ static void nap(const struct capture_session *s)
 	poll(&polled, 1, NAP_MS);
 }
 
+// Until the program ends.
+static void touch_rings(struct capture_session *s)
+{
+	const uint64_t bytes = s->settings.ring_kib * 1024ull + CAPTURE_SNAP_MOST;
+	uint32_t touching = CAPTURE_TOUCHING;
+
+	for (unsigned i = 0; i < s->n_producers; i++)
+		for (uint64_t at = 0; at < bytes && state_of(s) == CAPTURE_TOUCHING;
+			at += TOUCH_BYTES)
+			capture_ring_touch(&s->producer[i], at, TOUCH_BYTES);
+	__atomic_compare_exchange_n(&s->state, &touching, CAPTURE_TOUCHED, false, __ATOMIC_ACQ_REL,
+		__ATOMIC_ACQUIRE);
+}
+
+// No producer uses them any more. Large ones take long, which the control thread has no time for.
+static void free_rings(struct capture_session *s)
+{
+	for (unsigned i = 0; i < s->n_producers; i++)
+		capture_ring_free(&s->producer[i]);
+}
+
 void *capture_run(void *session)
 {
 	struct capture_session *s = session;
 	bool is_quiet;
 
 	setpriority(PRIO_PROCESS, gettid(), 0); // the control thread has more
-	while (state_of(s) == CAPTURE_BEGINNING)
+	touch_rings(s);
+	while (state_of(s) < CAPTURE_RUNNING)
 		poll(NULL, 0, NAP_MS);
 	pcapng_begin(&s->out);
 	do {
@@ -182,6 +205,7 @@ void *capture_run(void *session)
 		if (!is_quiet && !has_more)
 			nap(s);
 	} while (!is_quiet);
+	free_rings(s);
 	write_chunk(s, true);
 	close(s->fd);
 	__atomic_store_n(&s->state, CAPTURE_DONE, __ATOMIC_RELEASE);
