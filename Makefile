@@ -20,7 +20,7 @@ SETUP := $(if $(SANITIZE),-Db_sanitize=$(SANITIZE) -Db_lundef=false --buildtype=
 VENV := build/venv/bin
 SCRIPTS = $(shell git grep -lE '^\#!/usr/bin/(env )?python3' -- tools bin)
 
-.PHONY: all help build portable build-tests demo test test-long system lint format bench fuzz clean
+.PHONY: all help build portable packages build-tests demo test test-long system lint format bench fuzz clean
 .DEFAULT_GOAL := all
 
 all: ## build dl3d, dl3gen and the dl3 command into build/
@@ -36,6 +36,10 @@ build:
 
 portable: ## what packages get: a build for any CPU of this kind, in build-portable/; guests run it
 	@tools/run-build build-portable -Dmarch=corei7 -Dtests=disabled
+
+packages: ## Debian packages of the latest commit, for Debian 12 and 13, in build/packages/
+	@tools/install-deps packages
+	@tools/make-packages
 
 build-tests:
 	@TARGET=$(TARGET) tools/run-build $(BUILD) $(SETUP) -Dtests=enabled
@@ -53,7 +57,7 @@ test: ## all but the long tests; SANITIZE=address,undefined or SANITIZE=thread: 
 	@tools/run-tests $(BUILD) $(PYTEST_ARGS)
 
 test-long: ## all tests, the system tests under ASan and UBSan, and make fuzz; goes on after a failure
-	@tools/install-deps build test guest demo bench
+	@tools/install-deps build test guest demo bench packages
 	@$(MAKE) --no-print-directory build-tests portable
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined build-tests
 	@tools/setup-venv test

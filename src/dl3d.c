@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "base/priority.h"
 #include "base/signals.h"
 #include "base/wake.h"
@@ -32,8 +33,10 @@ static int serve(struct api_ctx *h, struct rpc *rpc, int signals, struct error *
 {
 	priority_raise(); // the workers run already and keep theirs
 	while (!h->stop) {
-		if (api_has_become_ready(h))
+		if (api_has_become_ready(h)) {
 			announce(h);
+			notify_ready();
+		}
 		const uint64_t woke_ns = rpc_serve(rpc, h->wake, api_wait_ms(h));
 		api_handle_signals(h, signals);
 		if (api_poll(h, error))
@@ -79,6 +82,7 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 		goto not_started;
 	if (!api_follow(h, error))
 		left = serve(h, rpc, signals, error);
+	notify_stopping();
 	deadline_start(STOP_SECONDS, "dl3d: error: a worker or device did not stop in time\n");
 	api_unfollow(h);
 	datapath_stop(h->path);
@@ -189,6 +193,7 @@ int main(int argc, char **argv)
 	int left = EXIT_OF_MISTAKE;
 
 	log_start("dl3d");
+	notify_open();
 	bool is_sound = !config_read_options(&options, argc, argv, &error);
 	if (is_sound && options.action == CONFIG_HOLD)
 		return tap_hold_main(options.file);

@@ -11,9 +11,11 @@ from rich.console import Group, RenderableType
 
 from dl3.cli.lazy import LazyGroup
 from dl3.cli.printing import out, print_json, table
+from dl3.cli.vhost import draw_vhost
 from dl3.cli.watching import watch
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.replies import Drops, Neighbours, NextHops, Port, Ports, Reply, Routes, Status, Worker, Workers
+from dl3.model.fault import UsageFault
 
 UNCOUNTED = "not counted by this device"
 FORWARDING, LINUX, GENERATOR = "Forwarding", "Linux as control plane", "Generator"
@@ -215,15 +217,37 @@ def look_command(reply: type[Kind], method: str) -> Callable[[Callable[[Kind], R
     return command_of
 
 
+def ports_named(reply: Ports, name: str | None) -> Ports:
+    """Those with this name: one; all of them without a name."""
+    found = tuple(port for port in reply.ports if name in (None, port.name))
+    if not found:
+        raise UsageFault(f"unknown port '{name}'; expected one of {', '.join(port.name for port in reply.ports)}")
+    return Ports(ports=found)
+
+
 def ports(
-    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Only this port, and its vhost-user peer.")
+    ] = None,
+    socket: Socket = DEFAULT_SOCKET,
+    again: Watch = False,
+    interval: Interval = 1.0,
+    as_json: Json = False,
 ) -> None:
     """Ports: link, speed, MTU, MAC, device, addresses, packets, bytes, rates with --watch.
 
     Example: dl3 show ports --watch
+
+    Example: dl3 show ports vm1
     """
     client, rates = Client(socket), Rates()
-    look(lambda: client.ask(Ports, "ports"), lambda reply: draw_ports(reply, rates), again, interval, as_json)
+
+    def draw(reply: Ports) -> RenderableType:
+        drawn = draw_ports(reply, rates)
+        vhosts = [draw_vhost(port.name, port.vhost) for port in reply.ports if name and port.vhost]
+        return Group(drawn, "", *vhosts) if vhosts else drawn
+
+    look(lambda: ports_named(client.ask(Ports, "ports"), name), draw, again, interval, as_json)
 
 
 @look_command(Workers, "workers")

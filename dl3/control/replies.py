@@ -28,6 +28,28 @@ class AnyReply(RootModel[object]):
     """A result of any type, unparsed."""
 
 
+class VhostQueue(Reply):
+    """A queue of a vhost-user port: what the peer's driver has enabled, and the slots of its rings."""
+
+    queue: int
+    receives: bool
+    sends: bool
+    rx_slots: int
+    tx_slots: int
+
+
+class Vhost(Reply):
+    """The socket of a vhost-user port, and its peer."""
+
+    socket: str
+    mode: str
+    state: str
+    connections: int
+    features: tuple[str, ...]
+    queues: tuple[VhostQueue, ...]
+    remark: str | None
+
+
 class Port(Reply):
     """A port and its counters, in packets and in bytes without FCS."""
 
@@ -52,6 +74,7 @@ class Port(Reply):
     rx_descriptors: int = 0  # per receive queue
     speed_mbps: int | None = None  # None: not reported by the device
     addresses: tuple[str, ...] = ()
+    vhost: Vhost | None = None
 
 
 class Ports(Reply):

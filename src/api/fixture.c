@@ -178,6 +178,11 @@ void port_info(const struct port_table *ports, unsigned port, struct port_info *
 	memcpy(out->mac.bytes, states[port].mac, sizeof(out->mac.bytes));
 }
 
+bool port_vhost(const struct port_table *ports, unsigned port, struct port_vhost *out)
+{
+	return false;
+}
+
 void port_memory(const struct port_table *ports, struct port_memory *out)
 {
 	*out = (struct port_memory){.planned_mib = 64,

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "base/signals.h"
 #include "base/wake.h"
 
@@ -151,5 +152,7 @@ int api_poll(struct api_ctx *ctx, struct error *error)
 			  "its core",
 			worker);
 	ctx->silent_worker = worker;
+	if (worker < 0)
+		notify_alive(clock_now_ns());
 	return 0;
 }

@@ -1,6 +1,9 @@
 // Ports and workers with their counters. Control thread.
 #include "api/inside.h"
 
+#include <linux/virtio_net.h>
+#include <linux/virtio_ring.h>
+
 enum { MAX_ADDRESSES = 64 };
 
 #define SET_FIELD(name, text) json_object_set_new(json, #name, number_json(sum.name));
@@ -59,6 +62,65 @@ static json_t *addresses_json(const struct api_ctx *ctx, unsigned port)
 	return list;
 }
 
+// Words for the features of virtio that decide what frames look like or how fast they move.
+static const struct {
+	uint8_t bit;
+	const char *word;
+} features[] = {
+	{VIRTIO_NET_F_CSUM, "checksum"},
+	{VIRTIO_NET_F_GUEST_CSUM, "guest_checksum"},
+	{VIRTIO_NET_F_MTU, "mtu"},
+	{VIRTIO_NET_F_GUEST_TSO4, "guest_tso4"},
+	{VIRTIO_NET_F_GUEST_TSO6, "guest_tso6"},
+	{VIRTIO_NET_F_HOST_TSO4, "tso4"},
+	{VIRTIO_NET_F_HOST_TSO6, "tso6"},
+	{VIRTIO_NET_F_HOST_UFO, "ufo"},
+	{VIRTIO_NET_F_MRG_RXBUF, "mergeable"},
+	{VIRTIO_NET_F_MQ, "multiqueue"},
+	{VIRTIO_RING_F_INDIRECT_DESC, "indirect"},
+	{VIRTIO_RING_F_EVENT_IDX, "event_index"},
+	{VIRTIO_F_VERSION_1, "virtio1"},
+	{VIRTIO_F_RING_PACKED, "packed"},
+	{VIRTIO_F_IN_ORDER, "in_order"},
+};
+
+static json_t *features_json(uint64_t negotiated)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < ARRAY_LEN(features); i++)
+		if (negotiated >> features[i].bit & 1)
+			json_array_append_new(list, json_string(features[i].word));
+	return list;
+}
+
+// The peer of a vhost-user port; null for other ports.
+static json_t *vhost_json(const struct api_ctx *ctx, unsigned port)
+{
+	static const char *const states[] = {
+		[PORT_VHOST_WAITING] = "waiting",
+		[PORT_VHOST_STARTING] = "starting",
+		[PORT_VHOST_CONNECTED] = "connected",
+	};
+	struct port_vhost vhost;
+	json_t *queues;
+
+	if (!port_vhost(ctx->ports, port, &vhost))
+		return json_null();
+	queues = json_array();
+	for (unsigned i = 0; i < vhost.n_queues; i++)
+		json_array_append_new(queues,
+			json_pack("{s:i, s:b, s:b, s:i, s:i}", "queue", (int)i, "receives",
+				vhost.queues[i].receives, "sends", vhost.queues[i].sends,
+				"rx_slots", (int)vhost.queues[i].rx_slots, "tx_slots",
+				(int)vhost.queues[i].tx_slots));
+	return json_pack("{s:o, s:s, s:s, s:i, s:o, s:o, s:o}", "socket",
+		rpc_text_json(vhost.socket), "mode", vhost.is_server ? "server" : "client", "state",
+		states[vhost.state], "connections", (int)vhost.n_connections, "features",
+		features_json(vhost.features), "queues", queues, "remark",
+		rpc_text_json(vhost.remark));
+}
+
 json_t *port_json(const struct api_ctx *ctx, unsigned i)
 {
 	const struct port_settings *settings = &config_ports(ctx->config)->ports[i];
@@ -90,6 +152,7 @@ json_t *port_json(const struct api_ctx *ctx, unsigned i)
 	json_object_set_new(port, "rx_descriptors", number_json(info.n_rx_descriptors));
 	json_object_set_new(port, "tx_descriptors", number_json(info.n_tx_descriptors));
 	json_object_set_new(port, "addresses", addresses_json(ctx, i));
+	json_object_set_new(port, "vhost", vhost_json(ctx, i));
 	set_counters(port, ctx, i, &info);
 	return port;
 }

@@ -4,6 +4,7 @@
 #include "api/flows.h"
 
 #include "base/log.h"
+#include "base/notify.h"
 
 #include <errno.h>
 #include <string.h>
@@ -204,6 +205,8 @@ int api_reload(struct api_ctx *ctx, struct error *error)
 	struct fib_usage usage;
 	struct config_numbers numbers = {{false}};
 
+	if (ctx->ready_ns)
+		notify_reloading();
 	if (ctx->taps) // otherwise the table is built from the file
 		ports_find_kept(ctx, &numbers);
 	flows_find_kept(ctx, &numbers);
@@ -216,6 +219,8 @@ int api_reload(struct api_ctx *ctx, struct error *error)
 		else
 			config_forget_routes(next);
 	}
+	if (ctx->ready_ns)
+		notify_ready();
 	if (err) {
 		log_error("reload: %s", error->text);
 		return err;

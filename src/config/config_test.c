@@ -137,6 +137,25 @@ static const struct mistake mistakes[] = {
 	       "  - {name: b, device: y, addresses: [192.0.2.2/24]}",
 		"f.yaml:5: ports[3].addresses[0]: the prefix of 192.0.2.2/24 is already connected "
 		"to another port (line 4); expected one port for each prefix"},
+	{PORTS "  - {name: a, device: x, vhost: {socket: /run/a}}",
+		"f.yaml:4: ports[2].vhost: the port has a device, too; expected one of both"},
+	{PORTS "  - {name: a, vhost: {socket: /run/a}, device: x}",
+		"f.yaml:4: ports[2].device: the port has the key vhost, too; expected one of both"},
+	{PORTS "  - {name: a, vhost: {socket: a.sock}}",
+		"f.yaml:4: ports[2].vhost.socket: found \"a.sock\", expected an absolute path "
+		"without commas and brackets"},
+	{PORTS "  - {name: a, vhost: {socket: '/run/a,tso=1'}}",
+		"f.yaml:4: ports[2].vhost.socket: found \"/run/a,tso=1\", expected an absolute "
+		"path without commas and brackets"},
+	{PORTS "  - {name: a, vhost: {queues: 2}}",
+		"f.yaml:4: ports[2].vhost.socket: found \"\", expected an absolute path without "
+		"commas and brackets"},
+	{PORTS "  - {name: a, vhost: {socket: /run/a, queues: 65}}",
+		"f.yaml:4: ports[2].vhost.queues: found \"65\", expected a number from 1 to 64"},
+	{PORTS "  - {name: a, vhost: {socket: /run/a, mode: peer}}",
+		"f.yaml:4: ports[2].vhost.mode: found \"peer\", expected one of client/server"},
+	{PORTS "  - {name: a, vhost: {socket: /run/a, mtu: 2000}, mtu: 1500}",
+		"f.yaml:4: ports[2]: mtu is in vhost, too; expected it once"},
 	// Workers.
 	{PORTS "workers: [{}]",
 		"f.yaml:4: workers[0]: missing key \"core\"; expected the number of a CPU"},
@@ -322,6 +341,32 @@ static void the_example_shows_every_key(void **state)
 	free(text);
 }
 
+static void a_vhost_is_short_for_its_device(void **state)
+{
+	static const struct {
+		const char *keys, *device;
+		uint16_t mtu;
+	} ports[] = {
+		{"vhost: {socket: /run/a}", "net_vhost0_p,iface=/run/a,queues=1,client=1", 1500},
+		{"vhost: {socket: /run/a, mode: client, queues: 4, mtu: 9000}",
+			"net_vhost0_p,iface=/run/a,queues=4,client=1", 9000},
+		{"vhost: {mode: server, socket: /run/a}, mtu: 1400",
+			"net_vhost0_p,iface=/run/a,queues=1,client=0", 1400},
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {
+		char text[160];
+
+		snprintf(text, sizeof(text), "ports:\n  - {%s, name: p}\n", ports[i].keys);
+		struct config *config = fake_take(text);
+		const struct port_settings *port = &config_ports(config)->ports[0];
+
+		assert_string_equal(port->device, ports[i].device);
+		assert_int_equal(port->mtu, ports[i].mtu);
+		config_free(config);
+	}
+}
+
 static void names_a_file_that_cannot_be_read(void **state)
 {
 	struct config *config;
@@ -351,6 +396,7 @@ int main(void)
 		cmocka_unit_test(takes_a_file_that_begins_with_the_mark_of_utf8),
 		cmocka_unit_test(accepts_its_own_example),
 		cmocka_unit_test(the_example_shows_every_key),
+		cmocka_unit_test(a_vhost_is_short_for_its_device),
 		cmocka_unit_test(names_a_file_that_cannot_be_read),
 	};
 

@@ -151,6 +151,11 @@ bool own_has(const struct config *config, const struct wire_addr *addr);
 
 // Reads one member of the list `ports` into config->ports.ports[i].
 int port_read(struct reader *reader, const struct node *node, unsigned i);
+// The key `vhost` of a port, read into its device without a name; then the whole map gives the
+// name.
+extern const struct key_table vhost_keys;
+int vhost_read_keys(struct reader *reader, const struct node *node, void *base);
+int vhost_finish(struct reader *reader, const struct node *node, struct port_settings *port);
 // Checks that cross-connects name ports, and replaces indices by names.
 int settings_check_xconnects(struct reader *reader, struct port_table_settings *ports);
 

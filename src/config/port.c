@@ -53,6 +53,10 @@ static int read_device(struct reader *reader, const struct node *node, void *bas
 	char found[ROWS_FOUND_MAX];
 	size_t n = node->kind == NODE_TEXT ? strcspn(node->text, ",") : 0;
 
+	if (port->device[0])
+		return rows_mistake(reader, node->line,
+			"%sdevice: the port has the key vhost, too; expected one of both",
+			reader->where);
 	if (!n || strlen(node->text) >= PORT_DEVICE_MAX)
 		return rows_mistake(reader, node->line,
 			"%sdevice: found %s, expected a PCI address or a DPDK device",
@@ -344,6 +348,7 @@ static int read_line_rate(struct reader *reader, const struct node *node, void *
 
 static const struct row forwarder_rows[] = {
 	KEYS_OF_ALL,
+	{"vhost", ROW_OTHER, .read = vhost_read_keys},
 	{"mac", ROW_OTHER, .read = read_mac},
 	{"peer", ROW_OTHER, .read = read_peer},
 	{"addresses", ROW_OTHER, .read = read_addresses},
@@ -402,6 +407,8 @@ int port_read(struct reader *reader, const struct node *node, unsigned i)
 	int err = rows_read(reader, node, config->program->port, port);
 	if (!err)
 		err = check_together(reader, node, config, i);
+	if (!err)
+		err = vhost_finish(reader, node, port);
 	config->ports.n_ports = MAX_OF(config->ports.n_ports, i + 1);
 	return err;
 }

@@ -41,6 +41,7 @@ static const struct example rows[] = {
 	// Requires a restart.
 	{"name: a, device", "name: c, device", "ports[0].name"},
 	{"device: y", "device: z", "ports[1].device"},
+	{"device: y", "vhost: {socket: /run/y}", "ports[1].device"},
 	{"mtu: 1500", "mac: 02:00:00:00:00:01", "ports[0].mac"},
 	{"to: a", "to: a, mac: update", "ports[1].mac"},
 	{"mode: xconnect, to: a", "mode: route", "ports[1].mode"},

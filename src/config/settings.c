@@ -250,7 +250,9 @@ const struct key_table *settings_table(const struct program *program, unsigned i
 		return &flow_keys;
 	if (i == 1)
 		return &flow_learn_keys;
-	i -= 2;
+	if (i == 2)
+		return &vhost_keys;
+	i -= 3;
 	if (acl_tables(i))
 		return acl_tables(i);
 	i -= N_ACL_TABLES;

@@ -95,11 +95,14 @@ static int check_folder(const char *label, const char *device, const char *socke
 		label, device, folder);
 }
 
-// If DPDK's vhost cannot create its socket, it deletes the existing file.
 static int check_socket(const char *label, const struct kind *kind, struct error *error)
 {
 	struct stat st;
 
+	if (kind->socket_is_long)
+		return error_set(error, -ENAMETOOLONG,
+			"%s: %s has a socket whose path is longer than %d bytes; use a shorter one",
+			label, kind->name, KIND_PATH_MAX - 1);
 	if (stat(kind->socket, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
 		return error_set(error, -ENOTSOCK,
 			"%s: %s needs its socket at %s, where a file or folder exists; specify "
@@ -186,21 +189,29 @@ static bool is_served(const char *path)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
-	bool found = fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0;
+	// EAGAIN: too many connections are waiting there.
+	bool found = fd >= 0 &&
+	             (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 || errno == EAGAIN);
 	if (fd >= 0)
 		close(fd);
 	return found;
 }
 
+// A program that was killed has left its socket behind, and no driver replaces it.
 static int check_server(const struct port_table_settings *settings, unsigned port,
 	struct error *error)
 {
 	struct kind kind;
+	struct stat st;
 	char label[48];
 
 	kind_read(settings->ports[port].device, &kind);
-	if (!kind.serves || !is_served(kind.socket))
+	if (!kind.serves || stat(kind.socket, &st) != 0 || !S_ISSOCK(st.st_mode))
 		return 0;
+	if (!is_served(kind.socket)) {
+		unlink(kind.socket);
+		return 0;
+	}
 	return error_set(error, -EADDRINUSE,
 		"%s: another program is listening on %s; stop it or specify another path",
 		plan_port_label(settings, port, label), kind.socket);

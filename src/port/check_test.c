@@ -60,6 +60,21 @@ static void finds_what_a_device_needs_or_says_what_is_missing(void **state)
 	}
 }
 
+static void wants_a_path_that_fits_an_address(void **state)
+{
+	struct error error = {""};
+
+	for (unsigned bytes = 107; bytes <= 108; bytes++) {
+		memset(&settings, 0, sizeof(settings));
+		settings.n_ports = 1;
+		snprintf(settings.ports[0].device, PORT_DEVICE_MAX, "net_vhost0,iface=/tmp/%0*u",
+			(int)(bytes - strlen("/tmp/")), 1);
+		assert_int_equal(check_files(&settings, &error), bytes == 107 ? 0 : -ENAMETOOLONG);
+	}
+	assert_non_null(strstr(error.text,
+		"net_vhost0 has a socket whose path is longer than 107 bytes; use a shorter one"));
+}
+
 static int serve(const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -88,8 +103,9 @@ static void leaves_the_socket_of_another_program_alone(void **state)
 	assert_int_equal(check_served(&settings, &error), 0);
 	close(server);
 	snprintf(settings.ports[0].device, PORT_DEVICE_MAX, "net_vhost0,iface=%s", path);
+	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(check_served(&settings, &error), 0); // a stale socket
-	unlink(path);
+	assert_int_equal(access(path, F_OK), -1);
 }
 
 static void wants_slots_that_hold_a_frame_of_the_mtu(void **state)
@@ -240,6 +256,7 @@ int main(void)
 		cmocka_unit_test(refuses_a_plugin_in_a_folder_that_everybody_may_write),
 		cmocka_unit_test(wants_a_library_or_a_folder_of_them),
 		cmocka_unit_test(refuses_arguments_of_eal_with_which_nothing_starts),
+		cmocka_unit_test(wants_a_path_that_fits_an_address),
 		cmocka_unit_test(leaves_the_socket_of_another_program_alone),
 	};
 

@@ -327,6 +327,24 @@ static int configure_queues(struct port_table *ports, unsigned port, const struc
 	return configure_queues(ports, port, offload, error);
 }
 
+// A net_vhost serves peers as soon as it is configured.
+static int follow_vhost(struct port_table *ports, unsigned port, struct error *error)
+{
+	const struct vhost_steer steer = {workers_steer, ports, port};
+	struct port_device *device = &ports->devices[port];
+	const struct kind *kind = &device->kind;
+
+	if (!kind->is_vhost || device->vhost)
+		return 0;
+	workers_steer(ports, port, 0);
+	device->vhost =
+		vhost_make(kind->socket, kind->serves, ports->plan.ports[port].n_rx, &steer);
+	if (!device->vhost)
+		return error_set(error, -ENOMEM, "ports[%u]: not enough memory for its vhost state",
+			port);
+	return 0;
+}
+
 int device_set_up(struct port_table *ports, unsigned port, struct error *error)
 {
 	const struct port_settings *settings = &ports->settings->ports[port];
@@ -338,7 +356,9 @@ int device_set_up(struct port_table *ports, unsigned port, struct error *error)
 		device->mtu = settings->mtu ? settings->mtu : PORT_DEFAULT_MTU;
 	device->has_interrupts = may_have_interrupts(ports, port);
 	choose_offloads(ports, port, &offload);
-	int err = configure_queues(ports, port, &offload, error);
+	int err = follow_vhost(ports, port, error);
+	if (!err)
+		err = configure_queues(ports, port, &offload, error);
 	if (!err)
 		err = make_locks(ports, port, error);
 	if (!err)
@@ -439,6 +459,8 @@ void device_close(struct port_table *ports, unsigned port)
 		listen_no_more(device);
 	if (device->is_found)
 		rte_eth_dev_close(device->id);
+	vhost_free(device->vhost);
+	device->vhost = NULL;
 	device->is_started = device->is_found = device->is_set_up = false;
 }
 

@@ -75,6 +75,7 @@ void facts_read_device(struct plan_device *device, const char *text)
 	device->n_rx_own = kind.n_rx;
 	device->n_rx_most = kind.n_rx_most;
 	device->hashes = true;
+	device->is_steered = kind.is_vhost;
 	device->tx_like_rx = kind.bus == KIND_VIRTUAL && kind.tx == KIND_TX_LIKE_RX;
 	if (kind.bus != KIND_PCI)
 		return;

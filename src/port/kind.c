@@ -153,7 +153,7 @@ static void read_packet_slots(const char *device, struct kind *out)
 static void read_virtual(const char *device, struct kind *out)
 {
 	const struct row *row = rows;
-	char answer[8];
+	char answer[8], path[2 * KIND_PATH_MAX];
 
 	while (row < rows + ARRAY_LEN(rows) &&
 		strncmp(device, row->prefix, strlen(row->prefix)) != 0)
@@ -169,18 +169,24 @@ static void read_virtual(const char *device, struct kind *out)
 	out->has_backpressure = row->has_backpressure;
 	if (row->netdev)
 		kind_argument(device, row->netdev, out->netdev, sizeof(out->netdev));
-	if (row->socket)
-		kind_argument(device, row->socket, out->socket, sizeof(out->socket));
+	if (row->socket && kind_argument(device, row->socket, path, sizeof(path))) {
+		out->socket_is_long = strlen(path) >= sizeof(out->socket);
+		snprintf(out->socket, sizeof(out->socket), "%.*s", KIND_PATH_MAX - 1, path);
+	}
 	if (strcmp(row->prefix, "net_memif") == 0) {
 		out->ring_slots = count_memif_slots(device);
 		out->is_zero_copy = memif_hands_out(device);
 		out->slot_bytes = out->is_zero_copy ? 0 : count_memif_slot_bytes(device);
 	}
-	if (strcmp(row->prefix, "net_vhost") == 0)
+	out->is_vhost = strcmp(row->prefix, "net_vhost") == 0;
+	if (out->is_vhost)
 		out->serves = !kind_argument(device, "client", answer, sizeof(answer)) ||
 		              strcmp(answer, "0") == 0;
 	if (strcmp(row->prefix, "net_af_packet") == 0)
 		read_packet_slots(device, out);
+	if (strstr(row->prefix, "virtio_user"))
+		out->serves = kind_argument(device, "server", answer, sizeof(answer)) &&
+		              strcmp(answer, "1") == 0;
 	// memif's sockets are abstract, not in the file system, unless configured otherwise.
 	if (strcmp(row->prefix, "net_memif") == 0 &&
 		!(kind_argument(device, "socket-abstract", answer, sizeof(answer)) &&

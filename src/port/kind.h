@@ -29,7 +29,9 @@ struct kind {
 	char name[KIND_BUS_NAME_MAX]; // the device's name in DPDK: net_null0, 0000:03:00.0
 	char netdev[KIND_PATH_MAX];   // Linux interface that must exist; "": none
 	char socket[KIND_PATH_MAX];   // socket whose directory must exist; "": none
-	bool serves;                  // creates that socket, and deletes an existing file there
+	bool socket_is_long;          // its path is longer than `socket` holds, and was cut
+	bool serves;                  // creates that socket
+	bool is_vhost;                // the device end of vhost-user: net_vhost
 	uint16_t n_rx;                // receive queues given by the text; 0: the device decides
 	uint16_t n_rx_most;           // maximum useful number; 0: the device decides
 	enum kind_tx tx;

@@ -1,6 +1,7 @@
 // Assigns workers to cores. Queues are assigned in plan_queues.c.
 #include "port/plan.h"
 
+#include "base/bits.h"
 #include "port/kind.h"
 
 #include <errno.h>
@@ -47,6 +48,11 @@ static int check_unique(const struct port_table_settings *settings, unsigned por
 				"%s: device %s is already ports[%u] (%s); give each port its own "
 				"device",
 				label, mine.name, i, settings->ports[i].name);
+		if (mine.is_vhost && other.is_vhost && strcmp(mine.socket, other.socket) == 0)
+			return error_set(error, -EEXIST,
+				"%s: ports[%u] (%s) already has the socket %s; give each port its "
+				"own",
+				label, i, settings->ports[i].name, mine.socket);
 	}
 	return 0;
 }
@@ -86,9 +92,10 @@ static int check_beside(const struct port_table_settings *settings, unsigned por
 	if (p->mtu && (p->mtu < MTU_MIN || p->mtu > MTU_MAX))
 		return error_set(error, -ERANGE, "%s: mtu %u is out of range; expected %d to %d",
 			label, p->mtu, MTU_MIN, MTU_MAX);
-	if (p->n_queues > PORT_MAX_QUEUES)
+	unsigned n_queues = MAX_OF(p->n_queues, kind.is_vhost ? kind.n_rx : (uint16_t)0);
+	if (n_queues > PORT_MAX_QUEUES)
 		return error_set(error, -ERANGE, "%s: %u queues; a port can have at most %d", label,
-			p->n_queues, PORT_MAX_QUEUES);
+			n_queues, PORT_MAX_QUEUES);
 	if (check_unique(settings, port, n, error))
 		return -EEXIST;
 	return check_xconnect(settings, port, error);

@@ -25,6 +25,7 @@ struct plan_device {
 	                   // (it hashes)
 	bool hashes;       // it or its peer distributes frames over its receive queues
 	bool rx_power_of_two; // the driver supports no other number of receive queues
+	bool is_steered;      // its peer may disable transmit queues: workers then share the others
 	bool tx_like_rx; // needs as many transmit queues as receive queues, otherwise frames are
 	                 // lost
 };
@@ -49,7 +50,7 @@ struct plan_port {
 	uint16_t n_rx, n_tx;
 	int numa;       // node of its mbufs: the device's, otherwise the first polling worker's
 	int xconnect;   // port index, -1: routed
-	bool shared_tx; // fewer transmit queues than workers
+	bool shared_tx; // workers may share transmit queues
 };
 
 struct plan {

@@ -242,7 +242,8 @@ static int count_transmit_queues(struct deal *deal, unsigned port)
 			plan_port_label(deal->settings, port, label), device->n_tx_most,
 			device->n_tx_most);
 	p->n_tx = n;
-	p->shared_tx = n < deal->plan->n_workers;
+	p->shared_tx =
+		n < deal->plan->n_workers || (device->is_steered && deal->plan->n_workers > 1);
 	return 0;
 }
 

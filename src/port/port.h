@@ -253,6 +253,28 @@ void port_info(const struct port_table *ports, unsigned port, struct port_info *
 // port_table, until port_close. Workers may allocate from it.
 struct rte_mempool *port_pool(const struct port_table *ports, unsigned port);
 
+// A device of DPDK's net_vhost, and its peer: a guest, or a program with virtio-user.
+enum port_vhost_state {
+	PORT_VHOST_WAITING,  // for its peer
+	PORT_VHOST_STARTING, // the peer is connected, but its driver has not set up its rings
+	PORT_VHOST_CONNECTED,
+};
+struct port_vhost {
+	char socket[108];
+	bool is_server; // creates the socket; otherwise connects to it
+	enum port_vhost_state state;
+	unsigned n_connections; // since the port was opened
+	uint64_t features;      // that were negotiated, bits of the virtio specification; 0: none
+	unsigned n_queues;
+	struct {
+		bool receives, sends;        // the peer's driver has enabled this direction
+		uint16_t rx_slots, tx_slots; // of the peer's rings; 0: not set up yet
+	} queues[PORT_MAX_QUEUES];
+	const char *remark; // what the user has to know or do; static; NULL: nothing
+};
+// False: the port has another device, or it is not open. Control thread.
+bool port_vhost(const struct port_table *ports, unsigned port, struct port_vhost *out);
+
 struct port_memory {
 	bool huge;
 	unsigned planned_mib;

@@ -24,12 +24,16 @@ struct port_queue {
 	struct rte_mempool *pool; // that the queue receives into; NULL: not checked
 };
 
-// How a worker sends on a port, which must be up. `shared` is NULL unless the device has fewer
-// transmit queues than there are workers.
+struct port_tx_lock {
+	rte_spinlock_t lock;
+} LINE_ALIGNED;
+
+// How a worker sends on a port, which must be up. `shared` has a lock for each transmit queue; NULL
+// unless workers may share them, because there are fewer, or because a peer may disable some.
 struct port_out {
 	uint16_t device;
-	uint16_t queue;
-	rte_spinlock_t *shared;
+	uint16_t queue; // atomic, relaxed: with `shared`, or one worker, it may change at any time
+	struct port_tx_lock *shared;
 };
 
 // One core and the queues that it polls. Read-only while the worker runs, except for the places of
@@ -127,11 +131,13 @@ static inline uint16_t port_rx(const struct port_queue *queue, struct rte_mbuf *
 // and still belong to the caller.
 static inline uint16_t port_tx(const struct port_out *out, struct rte_mbuf *mbuf[], uint16_t n)
 {
+	uint16_t queue = __atomic_load_n(&out->queue, __ATOMIC_RELAXED);
+
 	if (likely(!out->shared))
-		return rte_eth_tx_burst(out->device, out->queue, mbuf, n);
-	rte_spinlock_lock(out->shared);
-	uint16_t sent = rte_eth_tx_burst(out->device, out->queue, mbuf, n);
-	rte_spinlock_unlock(out->shared);
+		return rte_eth_tx_burst(out->device, queue, mbuf, n);
+	rte_spinlock_lock(&out->shared[queue].lock);
+	uint16_t sent = rte_eth_tx_burst(out->device, queue, mbuf, n);
+	rte_spinlock_unlock(&out->shared[queue].lock);
 	return sent;
 }
 

@@ -39,6 +39,8 @@ bool port_read_carrier(const struct port_table *ports, struct port_device *devic
 
 	if (up && device->kind.netdev[0] && device->netdev_index && ports->link_socket >= 0)
 		up = below_runs(ports->link_socket, device->netdev_index) != 0;
+	if (device->vhost)
+		up = up && vhost_is_live(device->vhost);
 	return up;
 }
 
@@ -59,8 +61,20 @@ void port_poll(struct port_table *ports)
 	segments_mend(&ports->segments);
 	for (unsigned i = port_next(ports->settings, 0); i < ports->settings->n_ports;
 		i = port_next(ports->settings, i + 1))
-		if (hotplug_follow(ports, i))
+		if (hotplug_follow(ports, i)) {
 			port_set_carrier(ports, i, port_read_carrier(ports, &ports->devices[i]));
+			if (ports->devices[i].vhost)
+				vhost_poll(ports->devices[i].vhost, ports->settings->ports[i].name);
+		}
+}
+
+bool port_vhost(const struct port_table *ports, unsigned port, struct port_vhost *out)
+{
+	const struct vhost *vhost = ports->devices[port].vhost;
+
+	if (vhost)
+		vhost_read(vhost, out);
+	return vhost;
 }
 
 const struct port_state *port_states(const struct port_table *ports)

@@ -8,6 +8,7 @@
 #include "port/pools.h"
 #include "port/port.h"
 #include "port/segments.h"
+#include "port/vhost.h"
 
 #include <rte_mempool.h>
 #include <sys/types.h>
@@ -49,12 +50,9 @@ struct port_device {
 	struct error refusal;        // logged after an attempt that failed
 	struct device_errors errors; // counted before the device vanished
 	unsigned n_losses, n_resets, n_own_macs;
-	struct tx_lock *locks; // one per transmit queue; NULL: each worker has its own queue
+	struct port_tx_lock *locks; // one per transmit queue; NULL: each worker has its own queue
+	struct vhost *vhost;        // net_vhost only, while the device is open; otherwise NULL
 };
-
-struct tx_lock {
-	rte_spinlock_t lock;
-} LINE_ALIGNED;
 
 // What a worker's thread runs.
 struct worker_start {
@@ -157,6 +155,9 @@ void workers_fill(struct port_table *ports);
 void workers_add(struct port_table *ports, unsigned port);
 // Frees the places of its queues, after a grace period since they were closed.
 void workers_remove(struct port_table *ports, unsigned port);
+// vhost_steer.call with the port_table: sends on transmit queues that the port's peer receives
+// from. Thread of DPDK's vhost-user library.
+void workers_steer(void *ports, unsigned port, uint64_t live);
 // Closes the queues of a port.
 void workers_close(struct port_table *ports, unsigned port);
 // Opens them on its device, after a grace period since they were closed.

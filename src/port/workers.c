@@ -14,11 +14,22 @@ enum { JOIN_PAUSE_NS = 1000000 };
 static void fill_output(struct port_table *ports, struct port_worker *worker, unsigned port)
 {
 	const struct port_device *device = &ports->devices[port];
-	uint16_t queue = worker->id % ports->plan.ports[port].n_tx;
 
 	worker->out[port].device = device->id;
-	worker->out[port].queue = queue;
-	worker->out[port].shared = device->locks ? &device->locks[queue].lock : NULL;
+	worker->out[port].shared = device->locks;
+	if (!device->vhost) // otherwise workers_steer does it, which knows what the peer has
+	                    // enabled
+		worker->out[port].queue = worker->id % ports->plan.ports[port].n_tx;
+}
+
+void workers_steer(void *ports_, unsigned port, uint64_t live)
+{
+	struct port_table *ports = ports_;
+	unsigned n = ports->plan.ports[port].n_tx;
+
+	for (unsigned i = 0; i < ports->plan.n_workers; i++)
+		__atomic_store_n(&ports->workers[i].out[port].queue, vhost_choose_queue(i, n, live),
+			__ATOMIC_RELAXED);
 }
 
 // `is_closed` remains as it is.

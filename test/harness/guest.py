@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.wired import TOP
@@ -15,10 +16,11 @@ GUEST = TOP / "build" / "guest"
 MEMORY_MIB = 3072
 
 
-def _command(script: Path) -> list[str]:
+def guest_command(script: Path, memory: Sequence[str] = ("-m", str(MEMORY_MIB))) -> list[str]:
+    """QEMU for a guest that runs a shell script of this machine; `memory` are the arguments for that."""
     words = f"console=ttyS0 quiet panic=-1 guest.script={script} guest.modules={GUEST}/kernel guest.top={TOP}"
     return [
-        *("qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB)),
+        *("qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", *memory),
         *("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
         *("-kernel", str(GUEST / "vmlinuz"), "-initrd", str(GUEST / "initrd"), "-append", words),
         *("-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"),
@@ -36,7 +38,7 @@ def run_in_guest(commands: str, timeout_s: float) -> tuple[int, str]:
         script.write(f"cd {TOP}\n{commands}\n")
         script.flush()
         done = subprocess.run(
-            _command(Path(script.name)),
+            guest_command(Path(script.name)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -1,0 +1,35 @@
+// The peers of net_vhost devices: whether one is connected, what it has negotiated, and which
+// queues its driver has enabled.
+#pragma once
+
+#include "port/port.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct vhost;
+
+// Whom to tell which transmit queues the peer's driver receives from: bit N of `live` is queue N.
+// Called on the thread of DPDK's vhost-user library, or by vhost_make's caller; never twice at
+// once.
+struct vhost_steer {
+	void (*call)(void *arg, unsigned port, uint64_t live);
+	void *arg;
+	unsigned port;
+};
+
+// For a device that listens on or connects to the socket `path`; before it is configured. NULL: no
+// memory. / After it was closed; NULL is allowed. Control thread.
+struct vhost *vhost_make(const char *path, bool serves, unsigned n_queues,
+	const struct vhost_steer *steer);
+void vhost_free(struct vhost *vhost);
+
+// Whether the peer's driver receives from at least one transmit queue. Control thread.
+bool vhost_is_live(const struct vhost *vhost);
+void vhost_read(const struct vhost *vhost, struct port_vhost *out);
+// Logs what a user has to know of the peer, once it is true for some seconds. `name`: the port's.
+void vhost_poll(struct vhost *vhost, const char *name);
+
+// The transmit queue for worker number `worker` of a port with `n` of them: its own, or if the peer
+// does not receive from that one, another one; without any its own. Pure.
+uint16_t vhost_choose_queue(unsigned worker, unsigned n, uint64_t live);

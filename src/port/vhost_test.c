@@ -1,0 +1,58 @@
+// Which transmit queue a worker uses while the peer of a vhost-user port receives from some only.
+#include "port/vhost.h"
+
+#include "base/bits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static const struct {
+	unsigned worker, n;
+	uint64_t live;
+	uint16_t queue;
+} rows[] = {
+	{0, 1, 1, 0}, {3, 1, 1, 0}, {2, 4, 15, 2}, {5, 4, 15, 1}, // all: its own
+	{1, 4, 1, 0}, {3, 4, 3, 1}, {2, 4, 3, 0}, {2, 4, 10, 1},  // some: by modulo
+	{0, 4, 8, 3}, {7, 4, 8, 3}, {63, 64, 1ull << 62, 62}, {63, 64, UINT64_MAX, 63},
+	{2, 4, 0, 2}, // none: nothing is sent anyway
+};
+
+static void workers_send_on_queues_that_the_peer_receives_from(void **state)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
+		assert_int_equal(vhost_choose_queue(rows[i].worker, rows[i].n, rows[i].live),
+			rows[i].queue);
+}
+
+static void a_device_waits_for_its_peer(void **state)
+{
+	const struct vhost_steer steer = {NULL, NULL, 0};
+	struct vhost *vhost = vhost_make("/run/a.sock", true, 2, &steer);
+	struct port_vhost read;
+
+	assert_non_null(vhost);
+	vhost_poll(vhost, "a");
+	vhost_read(vhost, &read);
+	assert_string_equal(read.socket, "/run/a.sock");
+	assert_int_equal(read.state, PORT_VHOST_WAITING);
+	assert_true(read.is_server);
+	assert_int_equal(read.n_queues, 2);
+	assert_null(read.remark);
+	assert_false(vhost_is_live(vhost));
+	vhost_free(vhost);
+	vhost_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(workers_send_on_queues_that_the_peer_receives_from),
+		cmocka_unit_test(a_device_waits_for_its_peer),
+	};
+
+	return cmocka_run_group_tests_name("vhost", tests, NULL, NULL);
+}

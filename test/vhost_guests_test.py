@@ -1,0 +1,184 @@
+"""Linux guests in QEMU, connected by vhost-user ports of dl3d, which routes between them."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from harness.guest import GUEST, guest_command
+from harness.vhost import guest_mac
+from harness.wire import wait_until
+from harness.wired import DL3D, TOP, Account
+
+from dl3.control.replies import Port, Ports
+from dl3.lab.forwarder import Forwarder
+
+pytestmark = pytest.mark.long  # guests without KVM boot slowly beside other work
+
+PATIENCE_S = 1200.0  # only ends what hangs
+QUEUES = 4
+BYTES = 4_000_000
+NAMES = ("vm1", "vm2")
+
+UP = """
+modprobe virtio_net
+until [ -e /sys/class/net/eth0 ]; do /tmp/bin/busybox sleep 0.1; done
+ip link set lo up
+ip link set eth0 up
+ip address add 10.0.{me}.2/24 dev eth0
+ip neighbour replace 10.0.{me}.1 lladdr {mac} dev eth0 nud permanent
+ip route add default via 10.0.{me}.1
+ethtool -k eth0 | grep -E '^(tx-checksumming|tcp-segmentation-offload):'
+"""
+# The checksum of what is sent, and of what arrives.
+SEND = """python3 - <<'END'
+import hashlib, os, socket, time
+data = os.urandom({bytes})
+while True:
+    try:
+        with socket.create_connection(("10.0.2.2", 5001), 10) as peer:
+            peer.settimeout(None)
+            peer.sendall(data)
+            peer.shutdown(socket.SHUT_WR)
+            answer = peer.recv(64)
+            break
+    except OSError:
+        time.sleep(0.2)
+print("sent:", hashlib.sha256(data).hexdigest() if answer == b"done" else answer)
+END
+"""
+RECEIVE = """python3 - <<'END'
+import hashlib, socket
+with socket.create_server(("10.0.2.2", 5001)) as server:
+    peer, _ = server.accept()
+    found = hashlib.sha256()
+    while piece := peer.recv(65536):
+        found.update(piece)
+    peer.sendall(b"done")
+print("received:", found.hexdigest(), flush=True)
+END
+"""
+PING = "until ping -c 1 -W 1 10.0.2.2 >/dev/null; do :; done\n"
+CHANGE = """for n in 1 2 4 1; do
+ethtool -L eth0 combined $n || exit 9
+ping -c 5 -i 0.2 -W 20 10.0.2.2 | grep -E 'received' | sed "s/^/queues $n: /"
+done
+"""
+
+
+@dataclass
+class GuestRun:
+    """A guest that runs, with its output."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def text(self) -> str:
+        """What it has printed so far."""
+        return self.log.read_text(errors="replace").replace("\r", "")
+
+
+def _memory(kind: str) -> list[str]:
+    backend = f"{kind},id=ram,size=768M" if kind else ""
+    return ["-m", "768", *(("-object", backend, "-machine", "memory-backend=ram") if backend else ())]
+
+
+@contextmanager
+def _guest(folder: Path, name: str, script: str, memory: str) -> Iterator[GuestRun]:
+    file, log = folder / f"{name}.sh", folder / f"{name}.log"
+    # The guest sees this machine's files, but a /tmp of its own.
+    file = GUEST / f"{folder.name}-{name}.sh"
+    file.write_text(script)
+    # Without KVM, QEMU 7.2 crashes when vhost-user starts on a card with MSI-X.
+    card = f"virtio-net-pci,netdev=n0,mac={guest_mac(NAMES.index(name))},mq=on,vectors=0"
+    command = [
+        *guest_command(file, _memory(memory)),
+        *("-chardev", f"socket,id=c0,path={folder}/{name}.sock,server=on,wait=off"),
+        *("-netdev", f"vhost-user,id=n0,chardev=c0,queues={QUEUES}", "-device", card),
+    ]
+    with log.open("w") as out, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out) as process:
+        try:
+            yield GuestRun(process, log)
+        finally:
+            process.kill()
+            file.unlink()
+
+
+def _forwarder(folder: Path) -> Forwarder:
+    ports = [
+        {
+            "name": name,
+            "addresses": [f"10.0.{i + 1}.1/24"],
+            "vhost": {"socket": f"{folder}/{name}.sock", "queues": QUEUES},
+        }
+        for i, name in enumerate(NAMES)
+    ]
+    whole = {
+        "ports": ports,
+        "neighbours": [f"10.0.{i + 1}.2 lladdr {guest_mac(i)} dev {name}" for i, name in enumerate(NAMES)],
+        "workers": [{"core": core} for core in sorted(os.sched_getaffinity(0))[:2]],
+        "memory": {"hugepages": "never"},
+        "control": {"socket": "@SOCKET@"},
+    }
+    return Forwarder(DL3D, yaml.safe_dump(whole, sort_keys=False))
+
+
+def _port(dl3d: Forwarder, name: str) -> Port:
+    (found,) = [port for port in Ports.model_validate(dl3d.call("ports")).ports if port.name == name]
+    return found
+
+
+def _mac(dl3d: Forwarder, me: int) -> str:
+    return UP.format(me=me, mac=_port(dl3d, f"vm{me}").mac)
+
+
+def _left(guest: GuestRun) -> bool:
+    return "guest: left with" in guest.text() or guest.process.poll() is not None
+
+
+def two_guests_exchange_packets_and_a_file(tmp_path: Path) -> None:
+    """Ping, TCP and changes of the number of queues; guests are told of no offload, so all frames are finished."""
+    subprocess.run([TOP / "tools" / "make-guest"], check=True)
+    with ExitStack() as ends:
+        dl3d = ends.enter_context(_forwarder(tmp_path))
+        dl3d.wait_ready()
+        scripts = {
+            "vm1": _mac(dl3d, 1) + PING + SEND.format(bytes=BYTES) + CHANGE,
+            "vm2": _mac(dl3d, 2) + RECEIVE + "exec /tmp/bin/busybox sleep 100000\n",
+        }
+        kind = "memory-backend-memfd,share=on"
+        guests = {name: ends.enter_context(_guest(tmp_path, name, scripts[name], kind)) for name in NAMES}
+        wait_until(lambda: _left(guests["vm1"]), "the first guest had done its work", PATIENCE_S)
+        texts = {name: guest.text() for name, guest in guests.items()}
+        account = Account.of(dl3d.call("drops"))
+        assert "guest: left with 0" in texts["vm1"], texts
+        sent = re.search(r"^sent: (\w{64})$", texts["vm1"], re.MULTILINE)
+        received = re.search(r"^received: (\w{64})$", texts["vm2"], re.MULTILINE)
+        assert sent, texts
+        assert received, texts
+        assert sent[1] == received[1]
+        for text in texts.values():
+            assert "tx-checksumming: off" in text
+            assert "tcp-segmentation-offload: off" in text
+        for n in (1, 2, 4, 1):
+            assert f"queues {n}: 5 packets transmitted, 5 received" in texts["vm1"], texts["vm1"]
+        assert account.received > BYTES / 1500
+        wait_until(lambda: Account.of(dl3d.call("drops")).is_closed, "the account balanced")
+
+
+def memory_that_is_not_shared_is_named(tmp_path: Path) -> None:
+    subprocess.run([TOP / "tools" / "make-guest"], check=True)
+    with ExitStack() as ends:
+        dl3d = ends.enter_context(_forwarder(tmp_path))
+        dl3d.wait_ready()
+        script = _mac(dl3d, 1) + "exec /tmp/bin/busybox sleep 100000\n"
+        guest = ends.enter_context(_guest(tmp_path, "vm1", script, ""))
+        words = "port vm1: guest memory is not shared; give QEMU's memory backend share=on"
+        wait_until(lambda: words in dl3d.stderr or guest.process.poll() is not None, "it was named", PATIENCE_S)
+        assert words in dl3d.stderr, guest.text()
+        assert not _port(dl3d, "vm1").link_up
