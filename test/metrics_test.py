@@ -130,7 +130,10 @@ def prometheus_has_the_counts_of_dl3gen(bed: Bed) -> None:
     own = 'dl3d_port_injected_packets_total{port="right"}'  # what Linux sends by itself
     through = f"{sent} - {own}"
     ports = {port["name"]: port for port in bed.dl3d.call("ports")["ports"]}
-    before = {received: ports["left"]["rx_packets"], through: ports["right"]["tx_packets"] - ports["right"]["injected_packets"]}
+    before = {
+        received: ports["left"]["rx_packets"],
+        through: ports["right"]["tx_packets"] - ports["right"]["injected_packets"],
+    }
     results = bed.run()
     assert results.streams[0].sent == FRAMES
     bed.prometheus.wait_for(received, before[received] + results.streams[0].sent)

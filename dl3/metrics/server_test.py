@@ -74,12 +74,12 @@ def many_silent_clients_leave_the_server_alive(server: Server) -> None:
 
 def a_client_that_sends_garbage_harms_nobody(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
     for garbage in (b"\x00\xff\n\n", b"GET /metrics\n\n", b"GET " + b"/" * 100_000 + b"\n\n"):
-        with socket.create_connection(("127.0.0.1", server.server_port)) as client:
-            with suppress(OSError):  # the server may have closed it, with some of this unread
-                client.sendall(garbage)
-                client.shutdown(socket.SHUT_WR)
-                while client.recv(65536):
-                    pass
+        # The server may have closed it, with some of this unread.
+        with socket.create_connection(("127.0.0.1", server.server_port)) as client, suppress(OSError):
+            client.sendall(garbage)
+            client.shutdown(socket.SHUT_WR)
+            while client.recv(65536):
+                pass
     assert _get(server, "/metrics")[0] == 200
     assert "Traceback" not in capfd.readouterr().err
 
