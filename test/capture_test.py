@@ -2,12 +2,14 @@
 
 import resource
 import signal
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.captures import Captured, RunningCapture, dl3, read_by_tshark, started
+from harness.captures import Captured, RunningCapture, dl3, is_capturing, read_by_tshark, started, wait_for_none
 from harness.frames import ICMP, IP, forwarded, ip4, ip6, on
 from harness.wire import wait_until
 from harness.wired import TOP, WiredForwarder
@@ -119,6 +121,7 @@ def lines_are_printed_without_a_file(wired: WiredForwarder) -> None:
         while process.poll() is None:  # nothing says when it captures
             _send(wired, [LOST])
         printed, told = process.communicate()
+    wait_for_none(wired.dl3d.socket)
     assert (process.returncode, told) == (0, "dl3: captured 1 packet, missed 0\n")
     assert printed.endswith(
         " drop:no_route, 1,442 bytes: 10.0.1.2:1024 > 192.0.2.1:53 udp; dropped: no route to the destination (port a)\n"
@@ -136,25 +139,12 @@ def only_one_capture_runs_at_a_time(wired: WiredForwarder, tmp_path: Path) -> No
 
 
 def a_capture_ends_when_its_command_is_killed(wired: WiredForwarder, tmp_path: Path) -> None:
-    def runs() -> bool:
-        done = dl3("call", "capture.start", '{"port": "a", "count": 1}', "--socket", wired.dl3d.socket)
-        return done.returncode == 0  # it ends as the connection is closed
-
-    with RunningCapture(wired.dl3d.socket, tmp_path / "first.pcapng") as capture:
-        assert not runs()
-        capture.process.kill()
-        wait_until(runs, "dl3d had ended the capture")
-    _until_none_runs(wired)
-
-
-def _until_none_runs(wired: WiredForwarder) -> None:
-    """Wait for the end of a capture whose command is gone."""
-
-    def is_none() -> bool:
-        done = dl3("call", "capture.start", '{"verdicts": ["x"]}', "--socket", wired.dl3d.socket)
-        return "another capture" not in done.stderr
-
-    wait_until(is_none, "no capture ran")
+    with RunningCapture(wired.dl3d.socket, tmp_path / "first.pcapng") as first:
+        assert is_capturing(wired.dl3d.socket)
+        first.process.kill()
+        wait_for_none(wired.dl3d.socket)
+    with RunningCapture(wired.dl3d.socket, tmp_path / "second.pcapng") as second:
+        assert second.end()["captured"] == 0
 
 
 def a_full_disk_ends_a_capture_with_what_it_has(wired: WiredForwarder, tmp_path: Path) -> None:
@@ -171,11 +161,27 @@ def a_full_disk_ends_a_capture_with_what_it_has(wired: WiredForwarder, tmp_path:
         f"cannot write {file} any further: File too large; the {len(packets)} packets captured before are kept" in told
     )
     assert f'"captured": {len(packets)}' in printed
-    _until_none_runs(wired)
+
+
+def what_standard_output_had_before_is_kept(wired: WiredForwarder, tmp_path: Path) -> None:
+    """The shell's file is not cut when it can take no more."""
+    file = tmp_path / "mine"
+    file.write_bytes(b"mine" * 1000)
+    words = [sys.executable, "-m", "dl3", "capture", "--socket", str(wired.dl3d.socket), "--drops", "-w", "-"]
+    with file.open("ab") as out, subprocess.Popen(words, stdout=out, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: file.stat().st_size > 4000 or process.poll() is not None, "the capture ran")
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
+        _send(wired, [LOST] * 200)
+        _, told = process.communicate(timeout=120)
+    wait_for_none(wired.dl3d.socket)
+    assert (process.returncode, "cannot write standard output any further" in told) == (1, True), told
+    assert file.stat().st_size == 20_000
+    assert file.read_bytes().startswith(b"mine" * 1000)
 
 
 BAD = [
     (["--verdict", "no_rout"], "there is no drop reason 'no_rout'"),
+    (["--drops", "--verdict", "no_route"], "--drops captures all reasons"),
     (["-i", "west"], "there is no port 'west': 'dl3 show ports' lists them"),
     (["udp", "and", "prt", "53"], "invalid filter at 'and prt 53', after 'udp': "),
     (["-s", "3"], "greater than or equal to 14"),
@@ -184,6 +190,20 @@ BAD = [
     (["-w", "@HERE@"], "exists: choose another name, or replace it with --force"),
     (["-w", "/nowhere/x"], "cannot write /nowhere/x: No such file or directory"),
 ]
+
+
+def a_file_is_for_its_owner_alone_and_no_link_is_followed(wired: WiredForwarder, tmp_path: Path) -> None:
+    """Frames may be secret, and whoever made the link may want the other file to be lost."""
+    mine, link = tmp_path / "mine", tmp_path / "link"
+    mine.write_text("mine")
+    link.symlink_to(mine)
+    done = dl3("capture", "--socket", wired.dl3d.socket, "--force", "-w", link)
+    assert (done.returncode, "is a symbolic link" in done.stderr) == (1, True), done.stderr
+    assert mine.read_text() == "mine"
+    wait_for_none(wired.dl3d.socket)
+    with RunningCapture(wired.dl3d.socket, tmp_path / "new.pcapng") as capture:
+        assert (tmp_path / "new.pcapng").stat().st_mode & 0o777 == 0o600
+        capture.end()
 
 
 @pytest.mark.parametrize(("words", "sentence"), BAD, ids=[" ".join(words) for words, _ in BAD])

@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -61,10 +61,10 @@ class Lines:
 
 
 class Blocks:
-    """A file, or standard output, with pcapng blocks."""
+    """A file that was made for them, or standard output, with pcapng blocks."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor, self._whole_bytes, self._partial = descriptor, 0, b""
+    def __init__(self, descriptor: int, is_own: bool) -> None:
+        self._descriptor, self._is_own, self._whole_bytes, self._partial = descriptor, is_own, 0, b""
 
     def write(self, blocks: bytes) -> None:
         """Write all of them, or raise OSError."""
@@ -78,12 +78,11 @@ class Blocks:
         self._whole_bytes += len(blocks)
 
     def rest(self) -> int:
-        """After an error: cut off the packet that is half written. The number of whole ones of the last chunk."""
+        """After an error: cut the packet that is half written off an own file. The number of whole ones of the last chunk."""
         n, packets = whole(self._partial)
-        try:
-            os.ftruncate(self._descriptor, self._whole_bytes + n)
-        except OSError:
-            return packets  # a pipe: its reader sees the end
+        if self._is_own:
+            with suppress(OSError):  # a pipe: its reader sees the end
+                os.ftruncate(self._descriptor, self._whole_bytes + n)
         return packets
 
 
@@ -93,15 +92,15 @@ def output(file: str | None, force: bool) -> Iterator[Lines | Blocks]:
     if file is None:
         yield Lines()
     elif file == STDOUT:
-        yield Blocks(sys.stdout.fileno())
+        yield Blocks(sys.stdout.fileno(), is_own=False)
     else:
         how = os.O_TRUNC if force else os.O_EXCL
         try:
-            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o644)
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | how, 0o600)
         except OSError as error:
             raise Fault(unwritable(file, error)) from error
         try:
-            yield Blocks(descriptor)
+            yield Blocks(descriptor, is_own=True)
         finally:
             os.close(descriptor)
 
@@ -110,6 +109,8 @@ def unwritable(file: str, error: OSError) -> str:
     """Why a file cannot be made."""
     if error.errno == errno.EEXIST:
         return f"{file} exists: choose another name, or replace it with --force"
+    if error.errno == errno.ELOOP:
+        return f"{file} is a symbolic link, and is not followed: name the file itself"
     return f"cannot write {file}: {error.strerror}"
 
 
@@ -165,6 +166,8 @@ def report(tally: Tally, file: str | None, as_json: bool) -> None:
 
 def wanted_verdicts(client: Client, names: list[str], drops: bool) -> list[str] | None:
     """The names of drop reasons; None: received and sent frames as well."""
+    if drops and names:
+        raise UsageFault("--drops captures all reasons: leave it out, or leave out --verdict")
     if not drops:
         return names or None
     return [row.name for row in client.ask(Drops, "drops").verdicts if row.name != "forward"]

@@ -13,8 +13,16 @@ from dl3.control.client import DL3D, not_there, result_of
 from dl3.model.fault import Fault
 
 REPLY_SECONDS = 15.0
+SILENCE_SECONDS = 15.0  # in the middle of a chunk, or once the end was asked for; dl3d waits 10 s for a reader
 HEAD = struct.Struct("<IIQQ")  # struct capture_chunk
 MAX_BYTES = 64 << 20  # of a chunk, or of the reply
+
+
+def silent() -> Fault:
+    """It hangs."""
+    return Fault(
+        f"dl3d has sent nothing of the capture for {SILENCE_SECONDS:g} s: the rest is given up; see whether 'dl3 show status' replies"
+    )
 
 
 @dataclass(frozen=True)
@@ -31,21 +39,24 @@ class CaptureStream:
     """The connection of a capture that runs."""
 
     def __init__(self, peer: socket.socket) -> None:
-        self._peer = peer
+        self._peer, self._is_ending = peer, False
 
     def end(self) -> None:
         """Ask for the end: what was captured until then still comes."""
+        self._is_ending = True
         try:
             self._peer.shutdown(socket.SHUT_WR)
         except OSError:
             return  # dl3d has ended it already
 
     def wait(self) -> None:
-        """Wait for the next chunk. May be interrupted, unlike its reading."""
-        select.select([self._peer], [], [])
+        """Wait for the next chunk. May be interrupted, unlike its reading. A Fault if the last one does not come."""
+        if not select.select([self._peer], [], [], SILENCE_SECONDS if self._is_ending else None)[0]:
+            raise silent()
 
     def read(self) -> Chunk:
-        """The next chunk. A Fault if dl3d is gone."""
+        """The next chunk. A Fault if dl3d is gone, or stops in the middle of it."""
+        self._peer.settimeout(SILENCE_SECONDS)
         n, is_last, captured, missed = HEAD.unpack(self._receive(HEAD.size))
         if n > MAX_BYTES:
             raise Fault("dl3d sent something else than a capture: use the same version of dl3")
@@ -69,6 +80,8 @@ class CaptureStream:
                 got = self._peer.recv_into(view[at:])
             except ConnectionError:
                 got = 0
+            except TimeoutError as error:
+                raise silent() from error
             if not got:
                 raise Fault("dl3d ended in the middle of the capture")
             at += got
@@ -92,5 +105,4 @@ def capturing(path: Path, **params: object) -> Iterator[CaptureStream]:
         except OSError as error:
             raise not_there(DL3D, path, error) from error
         result_of("capture.start", reply)
-        peer.settimeout(None)
         yield stream

@@ -50,10 +50,12 @@ def not_there(program: Program, path: Path, error: OSError) -> AbsentFault:
 
 
 def read_line(peer: socket.socket, ends_s: float) -> bytes:
-    """One line, however slowly it comes; TimeoutError once time.monotonic() is `ends_s`."""
+    """One line, however slowly it comes, without its end; TimeoutError once time.monotonic() is `ends_s`. What has come
+    with it, of a stream that follows, is left out.
+    """
     parts: list[bytes] = []
     n_bytes = 0
-    while n_bytes <= MAX_LINE_BYTES and not (parts and parts[-1].endswith(b"\n")):
+    while n_bytes <= MAX_LINE_BYTES and not (parts and b"\n" in parts[-1]):
         left_s = ends_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutError
@@ -62,7 +64,7 @@ def read_line(peer: socket.socket, ends_s: float) -> bytes:
         n_bytes += len(parts[-1])
         if not parts[-1]:
             break
-    return b"".join(parts)
+    return b"".join(parts).partition(b"\n")[0]
 
 
 def exchange(path: Path, line: bytes, timeout_s: float) -> bytes:

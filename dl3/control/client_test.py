@@ -70,6 +70,11 @@ def reports_why_it_was_refused_before_its_request(tmp_path: Path, line: bytes, w
         thread.join(5)
 
 
+def a_reply_ends_with_its_line(tmp_path: Path) -> None:
+    with server(tmp_path / "s", lambda question: result(RELOADED)(question) + b"a stream\xff"):
+        assert Client(tmp_path / "s").ask(Reloaded, "reload").routes4 == 2
+
+
 def leaves_out_parameters_that_are_none(tmp_path: Path) -> None:
     with server(tmp_path / "s", result({"routes": [], "next": None})) as received:
         Client(tmp_path / "s").ask(Routes, "routes", family=6, after=None, limit=5)

@@ -13,6 +13,7 @@ from dl3.model.fault import Fault
 Replies = Mapping[str, Mapping[str, Any]]  # by method
 SOCKET = "socket"
 INFINITY = "+Inf"
+MOST_HZ = 1e15  # more is not a frequency
 
 
 def found(element: Mapping[str, Any], path: str) -> Any:
@@ -32,14 +33,14 @@ def unexpected(metric: Metric, what: object) -> Fault:
     )
 
 
-def number(metric: Metric, value: object) -> float:
-    """A value of a reply as a number."""
+def number(metric: Metric, value: object, unit: float = 1.0) -> float:
+    """A value of a reply as a number, in units of so many of it."""
     if metric.wanted is not None:
         return float(value == metric.wanted)
     if not isinstance(value, int | float):
         raise unexpected(metric, value)
     try:
-        found = float(value) * metric.scale
+        found = float(value) * metric.scale / unit
     except OverflowError:
         found = math.inf
     if not math.isfinite(found):
@@ -72,13 +73,13 @@ def samples(metric: Metric, element: Mapping[str, Any], tsc_hz: float) -> Iterat
         if value is None:
             continue
         if not metric.list_label:
-            yield label, number(metric, value) / unit
+            yield label, number(metric, value, unit)
             continue
         words = names(metric.list_label)
         if not isinstance(value, list) or len(value) != len(words):
             raise unexpected(metric, value)
         for word, one in zip(words, value, strict=True):
-            yield (*label, word), number(metric, one) / unit
+            yield (*label, word), number(metric, one, unit)
 
 
 def gap_buckets(metric: Metric, element: Mapping[str, Any], tsc_hz: float) -> tuple[list[tuple[str, float]], float]:
@@ -91,7 +92,7 @@ def gap_buckets(metric: Metric, element: Mapping[str, Any], tsc_hz: float) -> tu
     for edge, count in zip(edges, counts, strict=True):
         n += number(metric, count)
         buckets.append((edge, n))
-    return buckets, number(metric, total) / tsc_hz
+    return buckets, number(metric, total, tsc_hz)
 
 
 def latency_buckets(metric: Metric, element: Mapping[str, Any]) -> tuple[list[tuple[str, float]], float]:
@@ -103,6 +104,8 @@ def latency_buckets(metric: Metric, element: Mapping[str, Any]) -> tuple[list[tu
         total = everything * number(metric, latency["mean"]) / 1e9
     except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise unexpected(metric, latency) from error
+    if not math.isfinite(total):
+        raise unexpected(metric, latency)
     buckets = [(f"{edge:g}", float(sum(n for high, n in narrow if high <= edge))) for edge in LATENCY_EDGES_S]
     return [*buckets, (INFINITY, max(everything, buckets[-1][1]))], total
 
@@ -115,10 +118,17 @@ def family(metric: Metric) -> Family:
     return made
 
 
+def frequency(metric: Metric, reply: Mapping[str, Any]) -> float:
+    """Cycles per second; 1 of a reply that says nothing of it."""
+    hz = reply.get("tsc_hz", 1.0)
+    if not isinstance(hz, int | float) or not 0 < hz < MOST_HZ:
+        raise unexpected(metric, hz)
+    return float(hz)
+
+
 def add(into: Any, metric: Metric, socket: str, reply: Mapping[str, Any]) -> None:
     """The samples of one metric of one program."""
-    hz = reply.get("tsc_hz") or 1.0
-    tsc_hz = float(hz) if isinstance(hz, int | float) else 1.0
+    tsc_hz = frequency(metric, reply)
     for element in elements(metric, reply):
         labels = (socket, *(str(found(element, path)) for path in metric.labels.values()))
         if metric.kind == "info":

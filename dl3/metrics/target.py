@@ -95,6 +95,8 @@ class Target:
             found, trouble = self.replies(), ""
         except Fault as fault:
             found, trouble = None, str(fault)
+        except Exception as error:  # of this one only: the others are read nevertheless
+            found, trouble = None, f"{self.program.name} at {self.path} sent what cannot be read ({error!r:.100})"
         if trouble and not self.trouble:
             log(f"{trouble}; {self.program.name}_up is 0 until it replies")
         if self.trouble and not trouble:

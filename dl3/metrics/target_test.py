@@ -14,7 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dl3.control.client import DL3D, DL3GEN, Program
 from dl3.metrics.fake import Fake, of_dl3d, of_dl3gen, port, running, worker
-from dl3.metrics.target import LOOKS, Target, Targets
+from dl3.metrics.families import Replies
+from dl3.metrics.target import LOOKS, READERS, Target, Targets
 from dl3.metrics.words import metrics, names, rows
 
 Read = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -174,6 +175,21 @@ def one_that_is_gone_takes_nothing_from_the_others(dl3d: tuple[Path, Fake], tmp_
     assert f'dl3gen_stream_sent_packets_total{{socket="{tmp_path}/gen.sock",stream="east"}} 12.0' in text
 
 
+def what_nobody_thought_of_is_trouble_of_one_program_alone(
+    dl3d: tuple[Path, Fake], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_ask: object) -> Replies:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr("dl3.metrics.target.READERS", {**READERS, DL3GEN.name: fail})
+    listed = [(DL3D, dl3d[0]), (DL3GEN, tmp_path / "gen.sock")]
+    text = generate_latest(Targets([Target(program, at, LONG_S) for program, at in listed])).decode()
+    assert f'dl3d_up{{socket="{dl3d[0]}"}} 1.0' in text
+    assert f'dl3gen_up{{socket="{tmp_path}/gen.sock"}} 0.0' in text
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "RecursionError" in line
+
+
 def a_program_that_never_answers_is_down_after_the_time_limit(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / "s"))
@@ -212,6 +228,12 @@ def a_program_that_answers_without_end_is_down_after_the_time_limit(tmp_path: Pa
         ("workers", {"workers": [{"worker": 0, "counters": {"loops": [1]}, "queues": []}]}),
         ("workers", {"workers": [{"worker": 0, "counter_lists": {"ring_full": [1]}, "queues": []}]}),
         ("status", {"started_ms": 10**400}),
+        ("workers", {"tsc_hz": 0}),
+        ("workers", {"tsc_hz": -1}),
+        ("workers", {"tsc_hz": math.nan}),
+        ("workers", {"tsc_hz": 1e-320}),
+        ("workers", {"tsc_hz": 10**400}),
+        ("workers", {"tsc_hz": "fast"}),
     ],
 )
 def a_reply_that_is_not_as_expected_is_one_sentence(

@@ -1,7 +1,9 @@
 // Starts and ends captures. Control thread.
 #include "capture/session.h"
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/pages.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 256 << 10 };
+enum {
+	CHUNK_BYTES = 256 << 10,
+	LAST_MS = 1000,       // for the reader to take what is left when the program ends
+	LEFT_MS = 10000,      // when the capture has ended, and what all rings take at
+	LEFT_KIB_PER_MS = 10, // this rate
+};
 
 struct capture {
 	struct capture_live live;
@@ -71,25 +78,40 @@ static int make_producers(struct capture_session *s)
 	return pcapng_open(&s->out, &s->settings, CHUNK_BYTES);
 }
 
+// Rings that take all memory would end the program, or others.
+static int check_start(const struct capture *capture, const struct capture_settings *settings,
+	struct error *error)
+{
+	const uint64_t n = capture->program.n_workers + 1ull;
+	const uint64_t kib = n * settings->ring_kib, available_kib = pages_available() >> 10;
+
+	if (capture->session)
+		return error_set(error, -EBUSY,
+			"another capture is running: end it first, since there is one at a time");
+	if (kib <= available_kib / 2)
+		return 0;
+	return error_set(error, -ENOMEM,
+		"%" PRIu64 " rings of %" PRIu32 " KiB would take more than half of the %" PRIu64
+		" MiB of memory that are available; use a smaller buffer",
+		n, settings->ring_kib, available_kib >> 10);
+}
+
 int capture_start(struct capture *capture, const struct capture_settings *settings,
 	struct error *error)
 {
 	capture_poll(capture); // one may just have ended
-	struct capture_session *s = capture->session ? NULL : calloc(1, sizeof(*s));
+	int err = check_start(capture, settings, error);
+	struct capture_session *s = err ? NULL : calloc(1, sizeof(*s));
 
 	if (!s) {
 		free(settings->program);
-		if (capture->session)
-			return error_set(error, -EBUSY,
-				"another capture is running: end it first, since there is one at a "
-				"time");
-		return error_set(error, -ENOMEM, "not enough memory for a capture");
+		return err ? err : error_set(error, -ENOMEM, "not enough memory for a capture");
 	}
 	s->settings = *settings;
 	s->n_producers = capture->program.n_workers + 1;
 	s->hz = capture->program.hz;
 	capture->session = s;
-	int err = make_producers(s);
+	err = make_producers(s);
 	if (err) {
 		free_session(capture);
 		return error_set(error, err,
@@ -103,6 +125,11 @@ bool capture_is_starting(const struct capture *capture)
 {
 	return capture->session &&
 	       __atomic_load_n(&capture->session->state, __ATOMIC_RELAXED) == CAPTURE_STARTING;
+}
+
+bool capture_runs(const struct capture *capture)
+{
+	return capture && capture->session;
 }
 
 static void publish(struct capture *capture, struct capture_session *session)
@@ -121,7 +148,7 @@ void capture_attach(struct capture *capture, int fd)
 		return;
 	}
 	s->fd = fd;
-	s->state = CAPTURE_BEGINNING;
+	s->state = CAPTURE_TOUCHING;
 	int err = pthread_create(&s->thread, NULL, capture_run, s);
 	if (err) {
 		log_error("cannot create the thread of a capture: %s", strerror(err));
@@ -130,8 +157,6 @@ void capture_attach(struct capture *capture, int fd)
 		return;
 	}
 	pthread_setname_np(s->thread, "dl3d-capture");
-	publish(capture, s);
-	capture->grace = rcu_start_grace(capture->program.rcu);
 	log_info("capture: started");
 }
 
@@ -140,8 +165,7 @@ static void finish(struct capture *capture)
 	struct capture_session *s = capture->session;
 
 	pthread_join(s->thread, NULL);
-	log_info("capture: ended; captured %" PRIu64 ", missed %" PRIu64, s->captured,
-		capture_missed(s));
+	log_info("capture: ended; captured %" PRIu64 ", missed %" PRIu64, s->captured, s->missed);
 	free_session(capture);
 }
 
@@ -150,11 +174,21 @@ static bool has_passed(const struct capture *capture)
 	return rcu_has_passed(capture->program.rcu, capture->grace);
 }
 
+static void limit_reader(struct capture_session *s, uint64_t ms)
+{
+	__atomic_store_n(&s->give_up_ns, clock_now_ns() + ms * 1000000, __ATOMIC_RELAXED);
+}
+
 void capture_poll(struct capture *capture)
 {
 	struct capture_session *s = capture ? capture->session : NULL;
 	const uint32_t state = s ? __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) : CAPTURE_STARTING;
 
+	if (state == CAPTURE_TOUCHED) {
+		__atomic_store_n(&s->state, CAPTURE_BEGINNING, __ATOMIC_RELEASE);
+		publish(capture, s);
+		capture->grace = rcu_start_grace(capture->program.rcu);
+	}
 	if (state == CAPTURE_BEGINNING && has_passed(capture))
 		__atomic_store_n(&s->state, CAPTURE_RUNNING, __ATOMIC_RELEASE);
 	if (state == CAPTURE_ENDING && !capture->is_ending) {
@@ -162,8 +196,12 @@ void capture_poll(struct capture *capture)
 		capture->grace = rcu_start_grace(capture->program.rcu);
 		capture->is_ending = true;
 	}
-	if (state == CAPTURE_ENDING && has_passed(capture))
+	if (state == CAPTURE_ENDING && has_passed(capture)) {
+		const uint64_t kib = (uint64_t)s->n_producers * s->settings.ring_kib;
+
+		limit_reader(s, LEFT_MS + kib / LEFT_KIB_PER_MS);
 		__atomic_store_n(&s->state, CAPTURE_QUIET, __ATOMIC_RELEASE);
+	}
 	if (state == CAPTURE_DONE)
 		finish(capture);
 }
@@ -178,7 +216,7 @@ void capture_close(struct capture *capture)
 		uint32_t state = CAPTURE_BEGINNING;
 
 		publish(capture, NULL);
-		__atomic_store_n(&capture->session->is_closing, true, __ATOMIC_RELAXED);
+		limit_reader(capture->session, LAST_MS);
 		while (state < CAPTURE_QUIET &&
 			!__atomic_compare_exchange_n(&capture->session->state, &state,
 				CAPTURE_QUIET, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

@@ -64,11 +64,14 @@ void capture_close(struct capture *capture);
 struct capture_live *capture_live(struct capture *capture);
 
 // Allocates the rings of a capture, which begins when it is attached. Takes over
-// settings->program in any case. -EBUSY with `error` set: another one runs; -ENOMEM.
+// settings->program in any case. With `error` set: -EBUSY, another one runs; -ENOMEM, also if the
+// rings would take more than half of the memory that is available.
 int capture_start(struct capture *capture, const struct capture_settings *settings,
 	struct error *error);
 // Whether a capture has been started and not attached.
 bool capture_is_starting(const struct capture *capture);
+// Whether there is one, until it has ended and another one can start. NULL is allowed.
+bool capture_runs(const struct capture *capture);
 // Begins to write the capture to the socket `fd`, which it owns and which does not block; -1:
 // gives the capture up. The reader ends it by closing its side, or only its sending side if it
 // wants the rest.

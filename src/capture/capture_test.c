@@ -65,6 +65,10 @@ static void start(const struct capture_settings *settings)
 	capture_attach(capture, fds[0]);
 	assert_false(capture_is_starting(capture));
 	reader = fds[1];
+	while (!capture_producer(capture_live(capture), 0)) {
+		capture_poll(capture);
+		poll(NULL, 0, POLL_MS);
+	}
 }
 
 static void pass(struct capture_event event, unsigned n, uint8_t seed)
@@ -197,6 +201,48 @@ static void a_capture_ends_at_its_limit(void **state)
 	assert_int_equal(le64toh(join_chunks().captured), 3);
 }
 
+// A worker that publishes as long as it has a producer.
+static void *publish_without_pause(void *unused)
+{
+	const struct capture_event in = {CAPTURE_IN, VERDICT_FORWARD, 2};
+	struct capture_producer *producer;
+	struct capture_draft draft;
+	struct frame frame;
+	struct rte_mbuf *mbufs[CAPTURE_BURST];
+
+	for (unsigned i = 0; i < CAPTURE_BURST; i++)
+		mbufs[i] = make_frame(&frame, 14, 14, 1);
+	rcu_reader_online(rcu_readers(rcu), 0);
+	while ((producer = capture_producer(capture_live(capture), 0))) {
+		capture_copy(producer, &draft, mbufs, CAPTURE_BURST);
+		capture_publish(producer, &draft, &in, CAPTURE_BURST);
+		rcu_reader_report(rcu_readers(rcu), 0);
+	}
+	rcu_reader_offline(rcu_readers(rcu), 0);
+	return unused;
+}
+
+// With many rings the thread is slower than the worker and, on two free cores, never finds all of
+// them empty.
+static void a_capture_ends_at_its_limit_while_frames_come(void **state)
+{
+	enum { WORKERS = 60 };
+	struct capture_settings settings = settings_of_all();
+	struct error error = {""};
+	pthread_t worker;
+
+	capture_close(capture);
+	assert_int_equal(capture_open(&capture, &(struct capture_program){WORKERS, rcu, HZ},
+				 &error),
+		0);
+	settings.limit = 3;
+	start(&settings);
+	assert_int_equal(pthread_create(&worker, NULL, publish_without_pause, NULL), 0);
+	read_to_the_end();
+	pthread_join(worker, NULL);
+	assert_int_equal(le64toh(join_chunks().captured), 3);
+}
+
 // The reader does not read: rings fill up, and nothing waits.
 static void captured_and_missed_are_all(void **state)
 {
@@ -223,6 +269,21 @@ static void there_is_one_at_a_time(void **state)
 	assert_non_null(strstr(error.text, "another capture is running"));
 	end();
 	wait_for_the_end();
+}
+
+static void rings_that_take_most_memory_are_refused(void **state)
+{
+	struct capture_settings settings = settings_of_all();
+	struct error error = {""};
+
+	capture_close(capture);
+	assert_int_equal(capture_open(&capture, &(struct capture_program){1000000, rcu, HZ},
+				 &error),
+		0);
+	settings.ring_kib = CAPTURE_RING_KIB_MOST;
+	assert_int_equal(capture_start(capture, &settings, &error), -ENOMEM);
+	assert_non_null(strstr(error.text, "more than half of the"));
+	assert_false(capture_runs(capture));
 }
 
 static void it_ends_with_its_reader(void **state)
@@ -307,8 +368,10 @@ int main(void)
 		CAPTURE_TEST(frames_have_the_names_of_ports_and_reasons),
 		CAPTURE_TEST(only_what_is_wanted_is_captured),
 		CAPTURE_TEST(a_capture_ends_at_its_limit),
+		CAPTURE_TEST(a_capture_ends_at_its_limit_while_frames_come),
 		CAPTURE_TEST(captured_and_missed_are_all),
 		CAPTURE_TEST(there_is_one_at_a_time),
+		CAPTURE_TEST(rings_that_take_most_memory_are_refused),
 		CAPTURE_TEST(it_ends_with_its_reader),
 		CAPTURE_TEST(it_ends_after_a_grace_period),
 		CAPTURE_TEST(the_program_ends_with_what_was_captured),

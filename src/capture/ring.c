@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <rte_cycles.h>
+#include <string.h>
 
 enum { SCRATCH_BYTES = CAPTURE_SNAP_MOST };
 
@@ -16,6 +17,14 @@ int capture_ring_make(struct capture_producer *producer, uint64_t bytes)
 	producer->scratch = producer->ring + bytes;
 	producer->in_port = CAPTURE_PORT_UNKNOWN;
 	return producer->ring ? 0 : -ENOMEM;
+}
+
+void capture_ring_touch(struct capture_producer *producer, uint64_t at, uint64_t n)
+{
+	const uint64_t most = producer->ring_bytes + SCRATCH_BYTES;
+
+	if (at < most)
+		memset(producer->ring + at, 0, MIN_OF(n, most - at));
 }
 
 void capture_ring_free(struct capture_producer *producer)

@@ -18,6 +18,9 @@ enum { CAPTURE_PADDING = 1 };
 
 // Allocates the ring, of a power of two of bytes. -ENOMEM: nothing is allocated. Control thread.
 int capture_ring_make(struct capture_producer *producer, uint64_t bytes);
+// Writes to up to `n` bytes from `at` on, of the memory of a ring that no producer uses yet, so
+// that a worker has no page faults. Capture thread.
+void capture_ring_touch(struct capture_producer *producer, uint64_t at, uint64_t n);
 void capture_ring_free(struct capture_producer *producer);
 
 // The oldest record; NULL: none. / Frees its space. Capture thread.

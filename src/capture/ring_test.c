@@ -161,16 +161,16 @@ static void all_that_is_offered_is_read_or_missed(void **state)
 {
 	unsigned missed = 0, n = 0;
 	pthread_t thread;
-	bool is_over = false;
+	bool is_joined = false, is_over = false;
 
 	assert_int_equal(pthread_create(&thread, NULL, offer_many, &missed), 0);
 	while (!is_over) {
 		const struct capture_record *record = capture_ring_peek(&producer);
 
-		if (!record) {
-			is_over = pthread_tryjoin_np(thread, NULL) == 0;
-			record = is_over ? capture_ring_peek(&producer) : NULL;
-			is_over &= !record;
+		is_joined = is_joined || (!record && !pthread_tryjoin_np(thread, NULL));
+		if (!record && is_joined) { // it may have offered some since
+			record = capture_ring_peek(&producer);
+			is_over = !record;
 		}
 		for (; record; record = capture_ring_peek(&producer), n++) {
 			for (unsigned i = 1; i < record->captured; i++)

@@ -8,7 +8,10 @@
 // The states of a session, in order.
 enum capture_state {
 	CAPTURE_STARTING,  // no thread yet
-	CAPTURE_BEGINNING, // published; some producers may not have seen it yet
+	CAPTURE_TOUCHING,  // the thread makes the memory of the rings present
+	CAPTURE_TOUCHED,   // set by the thread: there is nothing that producers would wait for
+	CAPTURE_BEGINNING, // set by the control thread: published; some producers may not have
+	                   // seen it yet
 	CAPTURE_RUNNING,   // set by the control thread: all producers capture
 	CAPTURE_ENDING,    // set by the thread: no more frames are wanted
 	CAPTURE_QUIET,     // set by the control thread: no producer uses the session any more
@@ -20,13 +23,14 @@ struct capture_session {
 	unsigned n_producers;
 	struct capture_producer *producer; // of the workers, and of the tap thread at the end
 	uint32_t state;                    // enum capture_state; atomic, acquire and release
-	bool is_closing; // the program ends: do not wait long for the reader; atomic, relaxed
+	uint64_t give_up_ns; // when the reader must have taken all, by clock_now_ns; 0: no limit;
+	                     // atomic, relaxed; set by the control thread
 	int fd;
 	uint64_t hz; // of the TSC
 	pthread_t thread;
 	// Of the thread.
 	struct pcapng out;
-	uint64_t captured;
+	uint64_t captured, missed; // what the last chunk says
 	bool is_reader_gone;
 };
 

@@ -14,10 +14,9 @@
 #include <unistd.h>
 
 enum {
-	NAP_MS = 5,              // between looks at empty rings
-	WAIT_MS = 50,            // for a reader that does not read
-	PATIENCE_MS = 10000,     // when the capture has ended
-	LAST_PATIENCE_MS = 1000, // when the program ends
+	NAP_MS = 5, // between looks at empty rings
+	TOUCH_BYTES = 1 << 20,
+	WAIT_MS = 50, // for a reader that does not read
 };
 static const int64_t second_ns = 1000000000;
 
@@ -44,13 +43,12 @@ static bool reader_has_ended(const struct capture_session *s)
 	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-// Whether to wait longer for a reader that has not read since `since_ns`.
-static bool is_patient(const struct capture_session *s, uint64_t since_ns)
+// Whether the reader may still take what is left.
+static bool is_patient(const struct capture_session *s)
 {
-	const bool is_closing = __atomic_load_n(&s->is_closing, __ATOMIC_RELAXED);
-	const uint64_t most_ms = is_closing ? LAST_PATIENCE_MS : PATIENCE_MS;
+	const uint64_t until_ns = __atomic_load_n(&s->give_up_ns, __ATOMIC_RELAXED);
 
-	return state_of(s) < CAPTURE_QUIET || clock_now_ns() - since_ns < most_ms * 1000000;
+	return !until_ns || clock_now_ns() < until_ns;
 }
 
 static void wait_for_reader(struct capture_session *s)
@@ -65,7 +63,6 @@ static void wait_for_reader(struct capture_session *s)
 static void write_all(struct capture_session *s, const void *from, size_t n)
 {
 	const uint8_t *at = from;
-	uint64_t since_ns = clock_now_ns();
 
 	while (n && !s->is_reader_gone) {
 		ssize_t written = send(s->fd, at, n, MSG_NOSIGNAL);
@@ -73,25 +70,30 @@ static void write_all(struct capture_session *s, const void *from, size_t n)
 		if (written > 0) {
 			at += written;
 			n -= written;
-			since_ns = clock_now_ns();
 		} else if (written < 0 && errno != EAGAIN && errno != EINTR) {
-			s->is_reader_gone = true;
-		} else if (!is_patient(s, since_ns)) {
 			s->is_reader_gone = true;
 		} else {
 			wait_for_reader(s);
 		}
+		s->is_reader_gone |= !is_patient(s);
 	}
 	if (s->is_reader_gone)
 		ask_for_end(s);
 }
 
+static bool is_complete(const struct capture_session *s)
+{
+	return s->settings.limit && s->captured >= s->settings.limit;
+}
+
 static void write_chunk(struct capture_session *s, bool is_last)
 {
+	if (!is_complete(s))
+		s->missed = capture_missed(s);
 	const struct capture_chunk chunk = {.bytes = htole32(s->out.n),
 		.is_last = htole32(is_last),
 		.captured = htole64(s->captured),
-		.missed = htole64(capture_missed(s))};
+		.missed = htole64(s->missed)};
 
 	write_all(s, &chunk, sizeof(chunk));
 	write_all(s, s->out.block, s->out.n);
@@ -134,27 +136,22 @@ static struct capture_producer *find_oldest(struct capture_session *s,
 	return found;
 }
 
-static bool is_complete(const struct capture_session *s)
-{
-	return s->settings.limit && s->captured >= s->settings.limit;
-}
-
-// Moves frames from the rings to the chunk, as many as it has space for; false: no ring has any.
-// Beyond the limit they are thrown away.
+// Moves frames from the rings to the chunk, as many as it has space for; false: no ring has any, or
+// the limit is reached.
 static bool drain(struct capture_session *s)
 {
 	const struct now now = read_now();
 	const struct capture_record *record;
 	struct capture_producer *from;
 
-	while (pcapng_has_space(&s->out) && (from = find_oldest(s, &record))) {
-		if (!is_complete(s)) {
-			pcapng_add(&s->out, record, time_of(s, &now, record->cycles));
-			s->captured++;
-		}
+	while (!is_complete(s) && pcapng_has_space(&s->out) && (from = find_oldest(s, &record))) {
+		pcapng_add(&s->out, record, time_of(s, &now, record->cycles));
 		capture_ring_pop(from, record);
+		s->captured++;
+		if (is_complete(s)) // what is missing from here on is not wanted
+			s->missed = capture_missed(s);
 	}
-	return !pcapng_has_space(&s->out);
+	return !is_complete(s) && !pcapng_has_space(&s->out);
 }
 
 static void nap(const struct capture_session *s)
@@ -165,13 +162,35 @@ static void nap(const struct capture_session *s)
 	poll(&polled, 1, NAP_MS);
 }
 
+// Until the program ends.
+static void touch_rings(struct capture_session *s)
+{
+	const uint64_t bytes = s->settings.ring_kib * 1024ull + CAPTURE_SNAP_MOST;
+	uint32_t touching = CAPTURE_TOUCHING;
+
+	for (unsigned i = 0; i < s->n_producers; i++)
+		for (uint64_t at = 0; at < bytes && state_of(s) == CAPTURE_TOUCHING;
+			at += TOUCH_BYTES)
+			capture_ring_touch(&s->producer[i], at, TOUCH_BYTES);
+	__atomic_compare_exchange_n(&s->state, &touching, CAPTURE_TOUCHED, false, __ATOMIC_ACQ_REL,
+		__ATOMIC_ACQUIRE);
+}
+
+// No producer uses them any more. Large ones take long, which the control thread has no time for.
+static void free_rings(struct capture_session *s)
+{
+	for (unsigned i = 0; i < s->n_producers; i++)
+		capture_ring_free(&s->producer[i]);
+}
+
 void *capture_run(void *session)
 {
 	struct capture_session *s = session;
 	bool is_quiet;
 
 	setpriority(PRIO_PROCESS, gettid(), 0); // the control thread has more
-	while (state_of(s) == CAPTURE_BEGINNING)
+	touch_rings(s);
+	while (state_of(s) < CAPTURE_RUNNING)
 		poll(NULL, 0, NAP_MS);
 	pcapng_begin(&s->out);
 	do {
@@ -182,10 +201,11 @@ void *capture_run(void *session)
 			write_chunk(s, false);
 		if (is_complete(s) || reader_has_ended(s))
 			ask_for_end(s);
-		is_quiet &= !has_more;
+		is_quiet &= !has_more || s->is_reader_gone;
 		if (!is_quiet && !has_more)
 			nap(s);
 	} while (!is_quiet);
+	free_rings(s);
 	write_chunk(s, true);
 	close(s->fd);
 	__atomic_store_n(&s->state, CAPTURE_DONE, __ATOMIC_RELEASE);

@@ -46,6 +46,10 @@ static void begin(unsigned variant)
 	assert_int_equal(capture_start(capture, &settings, &error), 0);
 	capture_attach(capture, fds[0]);
 	reader = fds[1];
+	while (!capture_producer(capture_live(capture), 0)) {
+		capture_poll(capture);
+		poll(NULL, 0, POLL_MS);
+	}
 	fake.worker.captures = capture_live(capture);
 }
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from dl3.control.client import Client
+from dl3.control.replies import Reply
 from harness.wire import wait_until
 
 
@@ -68,11 +70,21 @@ def started(*words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def is_capturing(socket: Path) -> bool:
+    """Whether dl3d has a capture."""
+    return bool(Client(socket, 60.0).ask(Reply, "status").model_dump()["capturing"])
+
+
+def wait_for_none(socket: Path) -> None:
+    """Until dl3d has ended the capture of a command that has ended."""
+    wait_until(lambda: not is_capturing(socket), "dl3d had ended the capture")
+
+
 class RunningCapture:
     """'dl3 capture -w FILE', from when all workers capture until it has ended."""
 
     def __init__(self, socket: Path, file: Path, *words: str) -> None:
-        self.file = file
+        self.socket, self.file = socket, file
         self.process = started("capture", "--socket", str(socket), "-w", str(file), "--json", *words)
 
     def __enter__(self) -> Self:
@@ -83,6 +95,7 @@ class RunningCapture:
     def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.communicate()
+        wait_for_none(self.socket)
 
     def _is_capturing(self) -> bool:
         return self.file.exists() and self.file.stat().st_size > 0
@@ -91,6 +104,7 @@ class RunningCapture:
         """Its summary, when it ends by itself."""
         printed, told = self.process.communicate(timeout=120)
         assert (self.process.returncode, told) == (0, ""), told
+        wait_for_none(self.socket)
         summary: dict[str, int] = json.loads(printed)
         return summary
 
