@@ -3,17 +3,23 @@
 
 #include <string.h>
 
+// What is read after it is at least as new.
+static uint64_t read_before_others(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+}
+
 // Packets that have left a worker: sent, or with a verdict.
 static void add_left(struct stats_account *account, const struct stats_worker *worker)
 {
 	for (unsigned v = 0; v < N_VERDICTS; v++) {
-		uint64_t n = stats_read(&worker->verdict[v]);
+		uint64_t n = read_before_others(&worker->verdict[v]);
 
 		account->verdict[v] += n;
 		account->dropped += v == VERDICT_FORWARD ? 0 : n;
 	}
 	for (unsigned p = 0; p < STATS_MAX_PORTS; p++)
-		account->sent += stats_read(&worker->port[p].tx_packets);
+		account->sent += read_before_others(&worker->port[p].tx_packets);
 }
 
 static void add_come(struct stats_account *account, const struct stats_worker *worker)
@@ -30,7 +36,6 @@ void stats_add_workers(struct stats_account *account, struct stats_worker *const
 {
 	for (unsigned i = 0; i < n; i++)
 		add_left(account, workers[i]);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	for (unsigned i = 0; i < n; i++)
 		add_come(account, workers[i]);
 }
