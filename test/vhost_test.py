@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.answers import CORES
 from harness.vhost import NAMES, SLOTS, VhostBed
 from harness.wire import wait_until
 from harness.wired import DL3D, TOP
@@ -147,8 +146,6 @@ def a_socket_that_a_killed_forwarder_left_is_replaced() -> None:
 
 def workers_send_on_queues_that_the_guest_has_enabled() -> None:
     """The second worker has everything that comes in, and would send it on the second queue."""
-    if len(CORES) < 2:
-        pytest.skip("needs two cores")
     workers = [[f"{name}/{queue}" for queue in range(2)] for name in reversed(NAMES)]
     with VhostBed(queues=2, workers=workers) as bed:
         bed.wait_connected()
