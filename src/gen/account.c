@@ -185,9 +185,9 @@ static inline void count_new(struct sink_stream *s, const struct whole *f, uint6
 	if (unlikely(!c->received))
 		stats_set(&c->first_tsc, now);
 	stats_set(&c->last_tsc, now);
+	stats_set(&c->highest, s->window->window.next); // before received: results are read so
 	stats_add(&c->received, f->n);
 	stats_add(&c->received_bytes, bytes);
-	stats_set(&c->highest, s->window->window.next);
 	stats_set(&c->missing, s->window->window.missing);
 	histogram_add_burst(&s->due, since_due, f->n);
 	histogram_add_burst(&s->sent, since_sent + 1, f->n);

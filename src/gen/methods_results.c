@@ -127,7 +127,6 @@ static void set_received(json_t *json, const struct run *run, unsigned i)
 {
 	const struct sink_counters *in = &run->received[i]->counters;
 
-	json_object_set_new(json, "received", count_json(&in->received));
 	json_object_set_new(json, "received_bytes", count_json(&in->received_bytes));
 	json_object_set_new(json, "received_pps", json_real(received_pps(run, in)));
 	json_object_set_new(json, "duplicated", count_json(&in->duplicated));
@@ -142,17 +141,23 @@ static void set_received(json_t *json, const struct run *run, unsigned i)
 		us_json(run, stats_read(&in->longest_outage)));
 }
 
-// The receiving side is read first, so that no frame appears to be received before it was sent. For
-// a stream sent by another program, the number of frames is derived from sequence numbers.
+// The receiving side is read first, so that no frame appears to be received before it was sent. A
+// burst may arrive before its sender has counted it: while sending, at least those are sent whose
+// numbers have arrived. For a stream sent by another program, that is all that is known.
 static void set_lost(json_t *json, const struct run *run, unsigned i)
 {
 	const struct gen_stream *stream = &run->streams.stream[i];
 	const struct sink_counters *in = &run->received[i]->counters;
-	json_int_t received = stats_read(&in->received), missing = stats_read(&in->missing);
-	json_int_t highest = stats_read(&in->highest), sent = highest;
+	json_int_t received = stats_read_first(&in->received), missing = stats_read(&in->missing);
+	json_int_t highest = stats_read_first(&in->highest), sent = highest;
 
-	if (!stream->is_receive_only)
-		sent = stats_read(&sender_counters(run->sender[i])->sent);
+	if (!stream->is_receive_only) {
+		bool is_sent = run_is_sent(run);
+		json_int_t counted = stats_read(&sender_counters(run->sender[i])->sent);
+
+		sent = is_sent ? counted : MAX_OF(counted, highest);
+	}
+	json_object_set_new(json, "received", json_integer(received));
 	json_object_set_new(json, "sent", json_integer(sent));
 	json_object_set_new(json, "lost", json_integer(sent - received));
 	json_object_set_new(json, "lost_by_gaps",
@@ -204,8 +209,8 @@ static json_t *stream_json(const struct gen *gen, unsigned i, bool with_buckets)
 		rpc_text_json(stream->is_receive_only ? "" : ports[stream->from].name), "to_port",
 		rpc_text_json(ports[stream->to].name), "flows", (json_int_t)stream->n_flows);
 
-	set_lost(json, run, i);
 	set_received(json, run, i);
+	set_lost(json, run, i);
 	set_sender(json, run, i,
 		stream->is_receive_only ? &nothing : sender_counters(run->sender[i]));
 	json_object_set_new(json, "latency",

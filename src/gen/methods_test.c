@@ -281,6 +281,23 @@ static void refuses_a_second_run_until_the_first_is_over(void **state)
 	await_done();
 }
 
+// A burst can arrive before its sender has counted it.
+static void what_arrives_was_sent(void **state)
+{
+	json_decref(call("send", "{\"streams\": [" ENDLESS "], \"seconds\": 3600}"));
+	*received(0) = (struct sink_counters){.received = 999999999999990,
+		.highest = 1000000000000000,
+		.missing = 10};
+	json_t *results = call("results", "{}");
+	expect(results, "state", "\"sending\"");
+	expect(results, "streams.0.sent", "1000000000000000");
+	expect(results, "streams.0.lost", "10");
+	expect(results, "streams.0.lost_by_gaps", "10");
+	json_decref(results);
+	json_decref(call("halt", "{}"));
+	await_done();
+}
+
 static void a_refusal_changes_nothing(void **state)
 {
 	check("send", "{}", "run", "1");
@@ -452,6 +469,7 @@ int main(void)
 		TEST(tells_when_those_frames_were_due_that_are_lost),
 		TEST(forgets_what_the_device_missed_before),
 		TEST(refuses_a_second_run_until_the_first_is_over),
+		TEST(what_arrives_was_sent),
 		TEST(a_refusal_changes_nothing),
 		TEST(says_when_there_is_nothing_to_send),
 		TEST(receives_only_for_as_long_as_it_is_told),

@@ -3,23 +3,17 @@
 
 #include <string.h>
 
-// What is read after it is at least as new.
-static uint64_t read_before_others(const uint64_t *counter)
-{
-	return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
-}
-
 // Packets that have left a worker: sent, or with a verdict.
 static void add_left(struct stats_account *account, const struct stats_worker *worker)
 {
 	for (unsigned v = 0; v < N_VERDICTS; v++) {
-		uint64_t n = read_before_others(&worker->verdict[v]);
+		uint64_t n = stats_read_first(&worker->verdict[v]);
 
 		account->verdict[v] += n;
 		account->dropped += v == VERDICT_FORWARD ? 0 : n;
 	}
 	for (unsigned p = 0; p < STATS_MAX_PORTS; p++)
-		account->sent += read_before_others(&worker->port[p].tx_packets);
+		account->sent += stats_read_first(&worker->port[p].tx_packets);
 }
 
 static void add_come(struct stats_account *account, const struct stats_worker *worker)

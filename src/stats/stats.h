@@ -71,6 +71,12 @@ static inline uint64_t stats_read(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
+// As stats_read; what is read after it is at least as new. Any thread.
+static inline uint64_t stats_read_first(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+}
+
 // The packet account, all 0 at first: received + injected + copied = sent + punted + dropped, once
 // nothing is in flight.
 struct stats_account {
