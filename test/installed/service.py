@@ -37,7 +37,7 @@ def a_mistake_in_the_file_is_said_once() -> None:
     network.write_configuration("ports: 1\n")
     run("systemctl start dl3d", 1)
     assert (shown("ActiveState"), shown("NRestarts")) == ("failed", "0")
-    found = [entry for entry in journal() if str(FILE) in str(entry["MESSAGE"])]
+    found = [entry for entry in journal() if entry["_COMM"] == "dl3d"]
     assert [entry["PRIORITY"] for entry in found] == ["3"], found
 
 
@@ -70,7 +70,8 @@ def it_reloads() -> None:
     before = main_pid()
     network.write_configuration(network.CONFIGURATION + "  classes: {ttl: {rate: 77}}\n")
     run("systemctl reload dl3d")
-    wait_until(lambda: any(row["rate"] == 77 for row in call("classes")["classes"]), "the new rate applied")
+    wait_until(lambda: any(row["rate_pps"] == 77 for row in call("taps")["classes"]), "the new rate applied")
+    assert not any("has no driver" in line for line in messages())
     network.write_configuration("ports: 1\n")
     run("systemctl reload dl3d", 1)
     assert is_active()
