@@ -1,4 +1,4 @@
-"""The installed packages under systemd, in a guest that boots a clean Debian 12 and 13; test/installed/ runs inside.
+"""The installed packages under systemd, which boots a clean Debian 12 and 13 in namespaces; test/installed/ runs inside.
 
 A BGP session over a TAP interface outlives ten restarts and ten crashes, and no route leaves the kernel.
 """
@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness.guest import boot
+from harness.booted import boot
 from harness.packages import SUITES, install, make_root
 from harness.wired import TOP
 
 SYSTEM = ("systemd-sysv", "dbus", "iproute2", "bird2", "ethtool", "kmod", "procps")
-PATIENCE_S = 3600.0  # only ends what hangs: emulation is slow beside other work
+PATIENCE_S = 3600.0  # only ends what hangs: systemd alone waits for a minute
 
 pytestmark = [pytest.mark.long, pytest.mark.alone]  # minutes on all cores
 
@@ -29,6 +29,6 @@ def systemd_runs_the_installed_service(
     shutil.copytree(TOP / "test" / "installed", root / "opt" / "installed")
     status, text = boot(root, "cd /opt; python3 -B -m installed.service", PATIENCE_S)
     with capsys.disabled():
-        print(f"\n  Debian {suite} in a guest:\n{text}")
+        print(f"\n  Debian {suite}, booted:\n{text}")
     assert status == 0, text
     assert "passed: a_purge_leaves_nothing" in text, text

@@ -1,1 +1,1 @@
-"""What runs in the guest of installed_test.py, with the Python of the Debian there."""
+"""What runs in the Debian that installed_test.py boots, with the Python of the Debian there."""

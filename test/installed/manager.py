@@ -1,4 +1,4 @@
-"""The service manager of the guest, and its programs: nothing but the standard library of the guest's Python."""
+"""The service manager and what it runs; with nothing but the standard library of Python."""
 
 import json
 import socket
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PATIENCE_S = 600.0  # only ends what hangs: emulation is slow beside other work
+PATIENCE_S = 600.0  # only ends what hangs
 SOCKET = "/run/dl3d.sock"
 FILE = Path("/etc/dl3/dl3d.yaml")
 

@@ -1,4 +1,4 @@
-"""Two neighbours of dl3d in the guest, `peer` with BGP and `host`, and the routing daemon at the TAP interfaces."""
+"""Two neighbours of dl3d, `peer` with BGP and `host`, and the routing daemon at the TAP interfaces."""
 
 import itertools
 import subprocess

@@ -1,4 +1,4 @@
-"""What systemd, in a guest, makes of the installed dl3d: each step is a function; the first that fails ends it."""
+"""What systemd makes of the installed dl3d: each step is a function; the first that fails ends it."""
 
 import os
 import re
@@ -205,7 +205,6 @@ STEPS = [
 
 def main() -> int:
     """1 at the first step that fails, with what the journal says."""
-    run("modprobe veth")
     network.lay_wires()
     for step in STEPS:
         began = time.monotonic()
