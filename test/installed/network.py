@@ -53,26 +53,29 @@ def give_addresses() -> None:
     run("ip -n dl3d address add 10.0.1.1/24 dev left && ip -n dl3d address add 10.0.2.1/24 dev right")
 
 
-def start_bird(namespace: str, **words: object) -> None:
+def start_bird(name: str, namespace: str, **words: object) -> None:
     """BIRD, which becomes a daemon."""
-    path = Path(f"/run/bird-{namespace}.conf")
-    path.write_text(BIRD % {"name": namespace, **words})
-    run(f"ip netns exec {namespace} bird -c {path} -s /run/bird-{namespace}.ctl -P /run/bird-{namespace}.pid")
+    path = Path(f"/run/bird-{name}.conf")
+    path.write_text(BIRD % {"name": name, **words})
+    run(f"ip netns exec {namespace} bird -c {path} -s /run/bird-{name}.ctl -P /run/bird-{name}.pid")
 
 
 def start_session() -> None:
     """A BGP session over the TAP interface, by which dl3d's namespace gets routes."""
     routes = "\n".join(f"route 198.18.{i}.0/24 blackhole;" for i in range(N_ROUTES))
-    start_bird("dl3d", own="10.0.1.1", own_as=65001, other="10.0.1.2", other_as=65002, more=INSTALLED, export="none")
+    left = {"own": "10.0.1.1", "own_as": 65001, "other": "10.0.1.2", "other_as": 65002}
+    start_bird("router", "dl3d", **left, more=INSTALLED, export="none")
     statics = "protocol static { ipv4; " + routes + " }"
-    start_bird("peer", own="10.0.1.2", own_as=65002, other="10.0.1.1", other_as=65001, more=statics, export="all")
+    start_bird(
+        "peer", "peer", own="10.0.1.2", own_as=65002, other="10.0.1.1", other_as=65001, more=statics, export="all"
+    )
     wait_until(lambda: "Established" in session(), "the BGP session was established")
     wait_until(lambda: n_routes() == N_ROUTES, "Linux had the routes of BGP")
 
 
 def session() -> str:
     """BIRD's line of the session, with the time of its last change."""
-    return run("birdc -r -s /run/bird-dl3d.ctl show protocols session | tail -1", None)
+    return run("birdc -r -s /run/bird-router.ctl show protocols session | tail -1", None)
 
 
 def n_routes() -> int:

@@ -181,7 +181,7 @@ def a_purge_leaves_nothing() -> None:
     FILE.unlink()
     run("dpkg --purge dl3 dl3d dl3gen")
     found = run(f"find / -xdev -path {HERE} -prune -o -name '*dl3*' -print; find /run /etc/systemd -name '*dl3*'")
-    assert found == ""
+    assert found == "", found
     assert run("ip netns list | grep dl3d", 1) == ""
     assert run("ps -e -o comm= | grep dl3", 1) == ""
 
