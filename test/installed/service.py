@@ -153,6 +153,7 @@ def its_sandbox_refuses_what_it_does_not_need() -> None:
     run("systemctl daemon-reload && systemctl restart dl3d")
     assert [entry["MESSAGE"] for entry in journal() if entry["_COMM"] == "python3"] == []
     DROP_IN.unlink()
+    DROP_IN.parent.rmdir()
     run("systemctl daemon-reload")
     figure = re.search(r"exposure level for dl3d.service: ([0-9.]+)", run("systemd-analyze security dl3d.service"))
     assert figure
