@@ -45,7 +45,9 @@ def main_pid() -> int:
 
 def journal(unit: str = "dl3d") -> list[dict[str, str]]:
     """What the unit's processes wrote in this boot, oldest first."""
-    lines = run(f"journalctl --sync; journalctl -b -q -u {unit} -o json --output-fields=MESSAGE,PRIORITY,_COMM")
+    lines = run(
+        f"journalctl --sync; journalctl -b -q -u {unit} -o json --output-fields=MESSAGE,PRIORITY,SYSLOG_IDENTIFIER"
+    )
     return [json.loads(line) for line in lines.splitlines()]
 
 

@@ -37,7 +37,7 @@ def a_mistake_in_the_file_is_said_once() -> None:
     network.write_configuration("ports: 1\n")
     run("systemctl start dl3d", 1)
     assert (shown("ActiveState"), shown("NRestarts")) == ("failed", "0")
-    found = [entry for entry in journal() if entry["_COMM"] == "dl3d"]
+    found = [entry for entry in journal() if entry["SYSLOG_IDENTIFIER"] == "dl3d"]
     assert [entry["PRIORITY"] for entry in found] == ["3"], found
 
 
@@ -151,7 +151,7 @@ def its_sandbox_refuses_what_it_does_not_need() -> None:
     DROP_IN.parent.mkdir()
     DROP_IN.write_text(f"[Service]\nExecStartPre=/usr/bin/python3 {HERE}/probe.py\n")
     run("systemctl daemon-reload && systemctl restart dl3d")
-    assert [entry["MESSAGE"] for entry in journal() if entry["_COMM"] == "python3"] == []
+    assert [entry["MESSAGE"] for entry in journal() if entry["SYSLOG_IDENTIFIER"] == "python3"] == []
     DROP_IN.unlink()
     DROP_IN.parent.rmdir()
     run("systemctl daemon-reload")
