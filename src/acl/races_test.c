@@ -47,7 +47,7 @@ static void judge_burst(struct worker *w, const struct acl_list *list)
 			continue;
 		key.is_local = packets[i].words.is_local;
 		acl_classify(list, is_ip6, &key, &rule, 1);
-		acl_count_packet(live->count[w->id], &list->action[rule], 1);
+		acl_count_packet(live->count[w->id], list->action[rule].counter, 1);
 		w->n_wrong += rule != wanted[which][i];
 		w->n_judged[which]++;
 	}
