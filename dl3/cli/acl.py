@@ -152,7 +152,8 @@ def draw_decision(reply: AclDecision) -> RenderableType:
     """The rule that decides, and why those before it do not."""
     name = f" '{reply.name}'" if reply.name else ""
     by = f"rule {reply.number}{name}: {reply.rule}" if reply.number is not None else "no rule matches"
-    verdict = f"{reply.list}: {reply.do}, {by}"
+    limit = "; what is above police.rate is dropped" if reply.rule and " police.rate " in reply.rule else ""
+    verdict = f"{reply.list}: {reply.do}, {by}{limit}"
     if not reply.before:
         return verdict
     rows = [(one.number, one.name, one.differs) for one in reply.before]

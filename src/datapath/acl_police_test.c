@@ -126,7 +126,7 @@ static void what_is_above_the_rate_is_dropped_and_counted(void **state)
 		{"2001:db8:1::3", PLAIN_IN, PLAIN_IN, ACL_IN},
 		{"10.1.2.3", QINQ_IN, QINQ_IN, ACL_IN},
 		{"10.1.2.3", PLAIN_IN, PLAIN_OUT, ACL_OUT},
-		{"2001:db8:20::3", TAGGED_IN, TAGGED_OUT, ACL_OUT},
+		{"10.20.2.3", TAGGED_IN, TAGGED_OUT, ACL_OUT},
 	};
 
 	(void)state;
