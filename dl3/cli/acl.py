@@ -78,7 +78,9 @@ def draw_rules(one: AclList, after: int) -> RenderableType:
     """A page of the rules of a list."""
     has_red = any(rule.red for rule in one.rules)
     heads = (">", "name", "~rule", ">packets", ">bytes", *((">red packets", ">red bytes") if has_red else ()))
-    rows = [(n, rule.name, rule.rule, rule.packets, rule.bytes, rule.red) for n, rule in enumerate(one.rules, after + 1)]
+    rows = [
+        (n, rule.name, rule.rule, rule.packets, rule.bytes, rule.red) for n, rule in enumerate(one.rules, after + 1)
+    ]
     rest = [] if one.next is not None else [(None, "default", one.default, one.rest.packets, one.rest.bytes, None)]
     cells = [(*row, *((red.packets, red.bytes) if red else (None, None))) for *row, red in [*rows, *rest]]
     page = table("", heads, [row[: len(heads)] for row in cells])
