@@ -126,6 +126,78 @@ static const struct row {
 	{"action police with a burst of 0", {{BURST, 4, 0}}},
 };
 
+// As Linux reports what tc was told.
+static const struct {
+	const char *name, *says;
+} recorded[] = {
+	// rate 100gbit burst 1m drop
+	{"fast", "permit family ipv4 police.rate 100Gbit/s police.burst 1036800B police.mtu 2040 "
+		 "police.bucket 1"},
+	// pkts_rate 1000 pkts_burst 10 drop
+	{"packets", "permit family ipv4 police.rate 1000packets/s police.burst 10packets "
+		    "police.bucket 2"},
+	// rate 1mbit burst 10k conform-exceed drop/pipe
+	{"pipe", "permit family ipv4 police.rate 1Mbit/s police.burst 10240B police.mtu 2040 "
+		 "police.bucket 3"},
+	// rate 1mbit burst 10k
+	{"reclassify", "action police that does not drop what is above the rate (reclassify)"},
+	{"peakrate", "action police peakrate"},
+	// rate 1mbit burst 10k overhead 24 mtu 1514 drop
+	{"overhead", "permit family ipv4 police.rate 1Mbit/s police.burst 10240B police.mtu 1514 "
+		     "police.overhead 24 police.bucket 6"},
+	{"atm", "action police linklayer other than ethernet"},
+	// rate 1mbit burst 10k index 77 drop; index 77
+	{"shared", "permit family ipv4 police.rate 1Mbit/s police.burst 10240B police.mtu 2040 "
+		   "police.bucket 77"},
+	{"sharing", "permit family ipv4 police.rate 1Mbit/s police.burst 10240B police.mtu 2040 "
+		    "police.bucket 77"},
+	// rate 3mbit burst 7777 conform-exceed drop/ok
+	{"rounded", "permit family ipv4 police.rate 3Mbit/s police.burst 7777B police.mtu 2040 "
+		    "police.bucket 10"},
+	// u32 match u32 0 0 police rate 1mbit burst 10k drop
+	{"u32", "permit family ipv4 police.rate 1Mbit/s police.burst 10240B police.mtu 2040 "
+		"police.bucket 11"},
+	// rate 1mbit burst 10k conform-exceed drop/pipe action drop
+	{"drop", "action police before a drop"},
+};
+
+static const char *says(const struct event *event, char text[ACL_RULE_TEXT])
+{
+	const struct event_filter *filter = &event->filter;
+
+	text[0] = 0;
+	if (filter->what == FILTER_RULES && filter->n_rules == 1)
+		acl_rule_print(&filter->rule[0], text);
+	return filter->what == FILTER_UNKNOWN ? filter->reason : text;
+}
+
+static void reads_what_debian_reports(void **state)
+{
+	bool is_wrong = false;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(recorded) / sizeof(recorded[0]); i++) {
+		uint8_t message[MESSAGE_MAX] __attribute__((aligned(4)));
+		char path[256], text[ACL_RULE_TEXT];
+		struct event event;
+
+		snprintf(path, sizeof(path), "%s/filter_police_%s", NETLINK_CORPUS,
+			recorded[i].name);
+		FILE *file = fopen(path, "r");
+
+		assert_non_null(file);
+		const size_t n = fread(message, 1, sizeof(message), file);
+
+		fclose(file);
+		assert_int_equal(decode_route(message, n, &event), DECODE_EVENT);
+		if (strcmp(says(&event, text), recorded[i].says)) {
+			print_error("%s: %s\n", recorded[i].name, says(&event, text));
+			is_wrong = true;
+		}
+	}
+	assert_false(is_wrong);
+}
+
 static void the_policer_of_a_rule_says_it_or_there_is_a_reason(void **state)
 {
 	bool is_wrong = false;
@@ -133,15 +205,10 @@ static void the_policer_of_a_rule_says_it_or_there_is_a_reason(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct event event = decoded(rows[i].change);
-		const struct event_filter *filter = &event.filter;
-		char text[ACL_RULE_TEXT] = "";
+		char text[ACL_RULE_TEXT];
 
-		if (filter->what == FILTER_RULES && filter->n_rules == 1)
-			acl_rule_print(&filter->rule[0], text);
-		const char *says = filter->what == FILTER_UNKNOWN ? filter->reason : text;
-
-		if (strcmp(says, rows[i].says)) {
-			print_error("row %zu: %s\n", i, says);
+		if (strcmp(says(&event, text), rows[i].says)) {
+			print_error("row %zu: %s\n", i, says(&event, text));
 			is_wrong = true;
 		}
 	}
@@ -163,6 +230,7 @@ static void what_says_the_same_is_equal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_what_debian_reports),
 		cmocka_unit_test(the_policer_of_a_rule_says_it_or_there_is_a_reason),
 		cmocka_unit_test(what_says_the_same_is_equal),
 	};

@@ -277,7 +277,7 @@ POLICED = [
 ]
 
 
-def policed_frames() -> list[bytes]:
+def _policed_frames() -> list[bytes]:
     """Frames of one length, and a marker after each share of them."""
     dice, made = random.Random(9), []
     for number in range(N_POLICED):
@@ -291,8 +291,8 @@ def policed_frames() -> list[bytes]:
 
 
 def the_kernel_and_dl3d_police_alike() -> None:
-    frames = policed_frames()
-    (length,) = {len(frame) for frame in frames}
+    frames = _policed_frames()
+    length = len(frames[0])
     assert length < MOST_BYTES
     for kind in ("kernel", "dl3d"):
         with filtered(kind) as made:
