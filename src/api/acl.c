@@ -232,6 +232,9 @@ static int read_parts(const char *key, const json_t *parts, struct acl_rule *rul
 	json_t *value;
 	int err = 0;
 
+	if (!json_object_size(parts))
+		return error_set(error, -EINVAL, "%.30s: expected its keys, such as %.30s.rate",
+			key, key);
 	json_object_foreach ((json_t *)parts, part, value) {
 		snprintf(full, sizeof(full), "%.30s.%.30s", key, part);
 		err = err ? err : read_value(full, value, rule, error);

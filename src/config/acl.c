@@ -64,6 +64,9 @@ static int read_parts(const struct node *node, struct acl_rule *rule, struct err
 	int err = check_once(node, inner);
 	char key[KEY_MAX];
 
+	if (!err && !node->first)
+		err = error_set(inner, -EINVAL, "%.30s: expected its keys, such as %.30s.rate",
+			node->key, node->key);
 	for (const struct node *part = node->first; part && !err; part = part->next) {
 		snprintf(key, sizeof(key), "%.30s.%.30s", node->key, part->key);
 		*line = part->key_line;

@@ -52,6 +52,8 @@ static const struct mistake mistakes[] = {
 		"f.yaml:9: acl.lists.a[0]: police.rate: expected a word or a number"},
 	{PORTS "acl:\n  lists:\n    a:\n    - {do: permit, police: 10 Mbit/s}",
 		"f.yaml:7: acl.lists.a[0]: unknown key 'police' of a rule"},
+	{PORTS "acl:\n  lists:\n    a:\n    - {do: permit, police: {}}",
+		"f.yaml:7: acl.lists.a[0]: police: expected its keys, such as police.rate"},
 	{PORTS "acl:\n  lists:\n    a:\n    - {do: permit, police: {depth: 1}}",
 		"f.yaml:7: acl.lists.a[0]: unknown key 'police.depth' of a rule"},
 	{PORTS "acl: {lists: {a: [permit police.rate 1Mbit/s police.bucket x, permit police.rate "

@@ -4,13 +4,26 @@
 
 #include <rte_cycles.h>
 
+static uint16_t ip_bytes(const struct burst *b, uint16_t i)
+{
+	const uint8_t *packet = b->frame[i] + WIRE_ETHER_BYTES;
+	const struct wire_ip4 *ip4 = (const void *)packet;
+	const struct wire_ip6 *ip6 = (const void *)packet;
+
+	return b->is_ip6 ? WIRE_IP6_BYTES + be16toh(ip6->payload_length_be)
+	                 : be16toh(ip4->total_length_be);
+}
+
 // What is counted for a packet: rules count as their counters do, and tc the bytes that Linux has
-// at this place, where a packet that comes in has no Ethernet header any more.
+// at this place. A packet that comes in has no Ethernet header any more, and one that goes out no
+// padding.
 static uint16_t counted_bytes(const struct acl_basis *basis, const struct burst *b, uint16_t i)
 {
-	const bool is_bare = basis->is_tc && basis->direction == ACL_IN;
-
-	return b->length[i] - (is_bare ? WIRE_ETHER_BYTES : 0);
+	if (!basis->is_tc)
+		return b->length[i];
+	if (basis->direction == ACL_IN)
+		return b->length[i] - WIRE_ETHER_BYTES;
+	return MIN_OF(b->length[i], WIRE_ETHER_BYTES + ip_bytes(b, i));
 }
 
 // Packets of a burst that share a bucket.

@@ -8,7 +8,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { MAX_RULES = 3, N_IFACES = 64, N_FRAMES = 200, BURST_BYTES = 3000, ETHER_BYTES = 14 };
+enum {
+	MAX_RULES = 3,
+	N_IFACES = 64,
+	N_FRAMES = 200,
+	BURST_BYTES = 3000,
+	ETHER_BYTES = 14,
+	UDP_BYTES = 28
+};
 // So many ticks are a second that no rate has any tokens for the time of this test.
 #define STANDSTILL (1ull << 62)
 #define RATE "police.rate 10Mbit/s police.burst 3kB "
@@ -144,23 +151,34 @@ static void what_is_above_the_rate_is_dropped_and_counted(void **state)
 		}
 }
 
-// tc's police counts what Linux has there: packets that come in have no Ethernet header.
+static void expect_filter_counts(const struct bytes *frame, enum acl_direction direction,
+	unsigned bytes)
+{
+	USE(filters, direction == ACL_IN ? PLAIN_IN : PLAIN_OUT, direction, "permit " RATE);
+	run_frames(frame, N_FRAMES);
+	expect_passed(filters, 1, BURST_BYTES / bytes, frame->n);
+}
+
+// tc's police counts what Linux has there: packets that come in have no Ethernet header, and those
+// that go out no padding.
 static void filters_count_the_bytes_that_linux_counts(void **state)
 {
-	static const char *const dst[] = {"10.1.2.3", "2001:db8:1::3"};
+	struct bytes padded = frame_on(PLAIN_IN, "10.1.2.3");
+	const struct bytes frame[] = {padded, frame_on(PLAIN_IN, "2001:db8:1::3")};
 
 	(void)state;
+	padded.at[ETHER_BYTES + 3] = UDP_BYTES;
+	frame_mend(&padded);
 	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
-		for (unsigned i = 0; i < 2 * ARRAY_LEN(dst); i++) {
-			const bool is_out = i & 1;
-			const struct bytes frame = frame_on(PLAIN_IN, dst[i / 2]);
-
+		for (unsigned i = 0; i < ARRAY_LEN(frame); i++) {
 			reset(fake_variants[v]);
-			USE(filters, is_out ? PLAIN_OUT : PLAIN_IN, is_out ? ACL_OUT : ACL_IN,
-				"permit " RATE);
-			run_frames(&frame, N_FRAMES);
-			expect_passed(filters, 1,
-				BURST_BYTES / (is_out ? frame.n : frame.n - ETHER_BYTES), frame.n);
+			expect_filter_counts(&frame[i], ACL_IN, frame[i].n - ETHER_BYTES);
+			reset(fake_variants[v]);
+			expect_filter_counts(&frame[i], ACL_OUT, frame[i].n);
+			reset(fake_variants[v]);
+			expect_filter_counts(&padded, ACL_IN, padded.n - ETHER_BYTES);
+			reset(fake_variants[v]);
+			expect_filter_counts(&padded, ACL_OUT, ETHER_BYTES + UDP_BYTES);
 		}
 }
 

@@ -80,7 +80,8 @@ static void end_action(struct deed *deed, int verdict, const char *kind)
 	deed->has_ended = verdict != TC_ACT_PIPE;
 	if (verdict == TC_ACT_SHOT)
 		deed->effect = ACL_DENY;
-	else if (verdict == TC_ACT_UNSPEC && (deed->is_marked || !strcmp(out->kind, "flower")))
+	else if (verdict == TC_ACT_UNSPEC &&
+		 (deed->is_marked || deed->police.rate || !strcmp(out->kind, "flower")))
 		filter_refuse(out, "action %s continue", kind);
 	else if (verdict == TC_ACT_UNSPEC)
 		out->n_rules = 0;

@@ -4,8 +4,9 @@
 // further ahead was not used for long, and is full: an overflow gives nobody tokens.
 #include "police/police.h"
 
-// Units by which the clock of a bucket may seem to be ahead: more than a second at any rate.
-#define AHEAD (1ull << 52)
+// A worker may be behind by so many ticks: some 10 seconds.
+#define AHEAD_SHIFT 35
+#define MOST_AHEAD (1ull << 52) // units: more than a second at any rate
 #define MASK ((1ull << POLICE_CLOCK_BITS) - 1)
 
 static uint64_t clock_at(const struct police_terms *terms, uint64_t now)
@@ -15,6 +16,12 @@ static uint64_t clock_at(const struct police_terms *terms, uint64_t now)
 	return (uint64_t)((unsigned __int128)ticks * terms->per_tick >> POLICE_TICK_SHIFT);
 }
 
+// Units by which the clock of a bucket may be ahead.
+static uint64_t most_ahead(const struct police_terms *terms)
+{
+	return MIN_OF(terms->per_tick << (AHEAD_SHIFT - POLICE_TICK_SHIFT), MOST_AHEAD);
+}
+
 // Units that are left, less than 0 if the bucket is ahead.
 static int64_t tokens_of(const struct police_terms *terms, uint64_t word, uint64_t clock)
 {
@@ -22,7 +29,7 @@ static int64_t tokens_of(const struct police_terms *terms, uint64_t word, uint64
 
 	if (likely(left <= terms->depth))
 		return (int64_t)left;
-	return left > MASK - AHEAD ? (int64_t)(left | ~MASK) : (int64_t)terms->depth;
+	return left > MASK - most_ahead(terms) ? (int64_t)(left | ~MASK) : (int64_t)terms->depth;
 }
 
 static uint64_t word_of(uint64_t clock, int64_t tokens, unsigned slot)

@@ -203,6 +203,23 @@ static void no_time_of_silence_gives_more_than_a_burst(void **state)
 		}
 }
 
+// After 31 hours at 10 Gbit/s the clock of a bucket is as it was: shortly before, it must not seem
+// to be ahead.
+static void no_time_of_silence_takes_tokens(void **state)
+{
+	const uint64_t bits = 10000000000, around = (1ull << 63) / 81920;
+	const struct police_rate rate = rate_of(bits, MTU);
+
+	(void)state;
+	for (uint64_t before = 40 * SECOND; before < around; before *= 2) {
+		struct police police;
+
+		police_start(&police, &rate, 0);
+		assert_true(passes(&police, 0, MTU));
+		assert_true(passes(&police, around - before, MTU));
+	}
+}
+
 static void a_change_of_the_rate_neither_gives_nor_takes_tokens(void **state)
 {
 	const struct police_rate slow = rate_of(8000, 64000), fast = rate_of(8000000000, 64000),
@@ -343,6 +360,7 @@ int main(void)
 		cmocka_unit_test(any_window_has_its_rate_and_one_burst_at_most),
 		cmocka_unit_test(ten_seconds_of_overload_get_the_rate),
 		cmocka_unit_test(no_time_of_silence_gives_more_than_a_burst),
+		cmocka_unit_test(no_time_of_silence_takes_tokens),
 		cmocka_unit_test(a_change_of_the_rate_neither_gives_nor_takes_tokens),
 		cmocka_unit_test(what_was_due_before_a_change_is_not_due_again),
 		cmocka_unit_test(threads_share_one_rate),
