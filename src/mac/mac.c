@@ -150,12 +150,17 @@ static void fill_port(const struct mac_table *table, struct mac_pending *pending
 	fill_sets(port, bridge, member);
 }
 
-static bool add_fixed(struct mac_pending *pending, uint16_t domain, const struct mac_fixed *fixed)
+static uint64_t key_of(uint16_t domain, const struct wire_mac *mac)
 {
 	uint8_t bytes[8] = {0};
 
-	memcpy(bytes, fixed->mac.bytes, sizeof(fixed->mac.bytes));
-	const struct mac_slot slot = {.key = mac_key(domain, bytes),
+	memcpy(bytes, mac->bytes, sizeof(mac->bytes));
+	return mac_key(domain, bytes);
+}
+
+static bool add_fixed(struct mac_pending *pending, uint16_t domain, const struct mac_fixed *fixed)
+{
+	const struct mac_slot slot = {.key = key_of(domain, &fixed->mac),
 		.port = fixed->port,
 		.flags = MAC_STATIC};
 	return macs_add(pending->view->slots, &slot);
@@ -287,6 +292,43 @@ void table_forget(struct mac_table *table, struct mac_slot *slot)
 	macs_clear(slot);
 }
 
+void mac_unfollow(struct mac_table *table, uint16_t domain, const struct wire_mac *mac)
+{
+	struct mac_slot *slot = macs_find(table_slots(table), key_of(domain, mac));
+
+	if (slot)
+		table_forget(table, slot);
+}
+
+// What Linux tells is not a frame: until workers see one, the address counts as idle.
+bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at, uint64_t now)
+{
+	const uint64_t key = key_of(domain, &at->mac);
+	struct bridge *bridge = table_bridge(table, key);
+	struct mac_slot *known = macs_find(table_slots(table), key);
+	const struct mac_slot value = {.key = key,
+		.port = at->port,
+		.flags = MAC_LINUX,
+		.seen = mac_tick(table->now->view, now) - bridge->ageing_ticks};
+
+	if (known && known->port == at->port)
+		return true;
+	if (known) {
+		table->n_learnt[known->port]--;
+		macs_set(known, &value);
+		bridge->usage.n_moved++;
+	} else if (bridge->usage.n_learnt >= bridge->usage.max ||
+		   !macs_add(table_slots(table), &value)) {
+		bridge->usage.n_refused++;
+		return false;
+	} else {
+		bridge->usage.n_learnt++;
+		bridge->usage.n_added++;
+	}
+	table->n_learnt[at->port]++;
+	return true;
+}
+
 static bool is_of(const struct mac_slot *slot, const struct mac_choice *choice)
 {
 	return slot->key && (!choice->domain || slot->key >> 48 == choice->domain) &&
@@ -301,7 +343,7 @@ uint32_t mac_flush(struct mac_table *table, const struct mac_choice *choice)
 	for (uint32_t i = 0, n = macs_n_places(slots); i < n; i++) {
 		struct mac_slot *slot = macs_at(slots, i);
 
-		if (!is_of(slot, choice) || slot->flags & MAC_STATIC)
+		if (!is_of(slot, choice) || slot->flags & (MAC_STATIC | MAC_LINUX))
 			continue;
 		table_forget(table, slot);
 		n_forgotten++;
@@ -320,6 +362,7 @@ void table_describe(const struct mac_table *table, const struct mac_slot *slot, 
 		.port = slot->port,
 		.is_static = slot->flags & MAC_STATIC,
 		.is_held = slot->flags & MAC_HELD,
+		.is_linux = slot->flags & MAC_LINUX,
 		.idle_s = ((uint64_t)MAX_OF(ticks, 0) << shift) / table->settings.hz};
 	memcpy(out->mac.bytes, &slot->key, sizeof(out->mac.bytes));
 }

@@ -47,7 +47,7 @@ struct mac_bridge {
 struct mac_info {
 	struct wire_mac mac;
 	uint16_t domain, port;
-	bool is_static, is_held;
+	bool is_static, is_held, is_linux;
 	uint32_t idle_s; // since its latest frame
 };
 
@@ -84,11 +84,17 @@ uint64_t mac_bytes(uint32_t max);
 // again in some milliseconds. `now`: TSC.
 bool mac_poll(struct mac_table *table, uint64_t now);
 
+// Linux has an address of the bridge behind the port, which is in it. `now`: TSC. False: it is new,
+// and the bridge has `max` addresses, or there is no space. / Linux has it no more, or not behind
+// such a port.
+bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at, uint64_t now);
+void mac_unfollow(struct mac_table *table, uint16_t domain, const struct wire_mac *mac);
+
 // Which addresses: of a domain (0: of all) and a port (MAC_PORTS: of all).
 struct mac_choice {
 	uint16_t domain, port;
 };
-// Forgets learnt addresses. Returns how many.
+// Forgets learnt addresses, except those of Linux. Returns how many.
 uint32_t mac_flush(struct mac_table *table, const struct mac_choice *choice);
 
 // Up to n addresses from place *place on, which is 0 at first and then where to go on; *place is 0
