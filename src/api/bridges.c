@@ -76,11 +76,18 @@ int bridges_prepare(struct api_ctx *ctx, const struct config *next, struct mac_p
 	unsigned n;
 	const struct mac_bridge *bridges = config_bridges(next, &n);
 
+	*out = NULL;
+	if (ctx->netlink) // Linux's bridges are in the table
+		return 0;
 	return mac_prepare(ctx->bridges->table, bridges, n, out, error);
 }
 
 static void set_port(struct api_ctx *ctx, unsigned port, bool is_in)
 {
+	struct error error;
+
+	if (port_set_promiscuous(ctx->ports, port, is_in, &error))
+		log_warn("%s; frames to other MAC addresses are lost", error.text);
 	port_set_bridged(ctx->ports, port, is_in);
 	ctx->bridges->is_in[port] = is_in;
 	ctx->bridges->was_up[port] = false;
@@ -91,6 +98,8 @@ void bridges_commit(struct api_ctx *ctx, const struct config *next, struct mac_p
 {
 	struct bridges *bridges = ctx->bridges;
 
+	if (!pending)
+		return;
 	for (unsigned i = 0; i < PORT_MAX; i++)
 		if (bridges->is_in[i] && !config_bridge_of(next, i))
 			set_port(ctx, i, false);
@@ -220,7 +229,10 @@ static int choose(const struct api_ctx *ctx, struct choice *choice, struct error
 
 static json_t *info_json(const struct api_ctx *ctx, const struct mac_info *info)
 {
-	const char *kind = info->is_static ? "static" : info->is_held ? "held" : "learnt";
+	const char *kind = info->is_static  ? "static"
+	                   : info->is_linux ? "linux"
+	                   : info->is_held  ? "held"
+	                                    : "learnt";
 
 	return json_pack("{s:o, s:s?, s:s?, s:s, s:o}", "mac", mac_json(&info->mac), "bridge",
 		bridge_word(ctx->bridges, info->domain), "port", port_word(ctx, info->port), "kind",
