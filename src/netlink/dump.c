@@ -55,6 +55,8 @@ const struct section sections[] = {
 		SECTION_MAY_LACK | SECTION_ONE},
 	{"neighbours", PROTO_ROUTE, AF_UNSPEC, RTM_GETNEIGH, sizeof(struct ndmsg), EVENT_NEIGHBOUR,
 		SECTION_FRAGILE},
+	{"bridges' MAC addresses", PROTO_ROUTE, AF_BRIDGE, RTM_GETNEIGH, sizeof(struct ndmsg),
+		EVENT_FDB, SECTION_FRAGILE | SECTION_MAY_LACK},
 	{"next hops", PROTO_ROUTE, AF_UNSPEC, RTM_GETNEXTHOP, sizeof(struct nhmsg), EVENT_NEXTHOP,
 		0},
 	{"IPv4 multicast routes", PROTO_ROUTE, RTNL_FAMILY_IPMR, RTM_GETROUTE, sizeof(struct rtmsg),

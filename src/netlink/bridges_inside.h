@@ -1,0 +1,47 @@
+// Bridges of Linux, and the part of them that workers serve. Control thread.
+#pragma once
+
+#include "base/hash_table.h"
+#include "mac/mac.h"
+#include "netlink/ifaces_inside.h"
+
+// A bridge with the ports of it that workers serve.
+struct served {
+	int ifindex; // of the bridge
+	struct mac_bridge is;
+	struct mac_member member[PORT_MAX];
+};
+
+struct served_set {
+	unsigned n;
+	struct served *bridge;     // MAC_BRIDGES of them
+	uint8_t of_port[PORT_MAX]; // index into `bridge` + 1; 0: the port is not served
+};
+
+// The MAC addresses of all bridges, by bridge and address.
+struct fdb {
+	struct hash_table table;
+	struct fdb_entry *dirty;
+	uint32_t dump;
+};
+
+struct bridges {
+	struct mirror *mirror;
+	struct served_set now, next; // what workers have; scratch
+	struct fdb fdb;
+	uint32_t judged;   // ifaces->judged when they were chosen last
+	bool is_stale;     // they are to be chosen again
+	bool is_short;     // logged: there was no memory for them
+	uint64_t began_ns; // when the latest round of refreshes began; 0: never
+	uint32_t place;    // where it is in the MAC table; 0: it has ended
+};
+
+// Chooses the ports that workers serve, and gives them to workers.
+void bridges_choose(struct bridges *bridges);
+
+void fdb_close(struct fdb *fdb);
+uint64_t fdb_bytes(const struct fdb *fdb); // memory of the addresses
+void fdb_event(struct bridges *bridges, const struct event *event);
+void fdb_sweep(struct fdb *fdb);         // removes what the latest dump did not contain
+void fdb_doubt(struct fdb *fdb);         // workers may lack any of them
+void fdb_flush(struct bridges *bridges); // tells workers of those that have changed
