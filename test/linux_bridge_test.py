@@ -101,7 +101,7 @@ class Both:
         return next((str(row["port"]) for row in rows if row["mac"] == _text(host)), None)
 
     def introduce(self, host: bytes, port: str) -> None:
-        """Have both bridges learn where a host is, and workers hear of it."""
+        """Have both bridges learn where a host is, and wait until workers know, too."""
         self.number += 1
         self.send(port, [_frame(BROADCAST, host, self.number)])
         self.behind[host] = port
@@ -131,7 +131,7 @@ def _bridge(side: Namespace) -> None:
 
 @pytest.fixture(scope="module")
 def both() -> Iterator[Both]:
-    with WiredForwarder([Port(name) for name in (*NAMES, "e")], linux={}) as wired:
+    with WiredForwarder([Port(name) for name in (*NAMES, "e")], linux={"keep": True}) as wired:
         kernel = wired.lab.namespace("kernel", silent=True)
         far = wired.lab.namespace("control", silent=True)
         control = {}
@@ -256,6 +256,20 @@ def what_workers_do_not_do_is_named_and_left_to_linux(both: Both) -> None:
         side.run("nft", "delete table bridge t")
     wait_until(both.is_served, "workers served it again")
     both.send("a", [_frame(HOSTS[1], HOSTS[0], 2)])
+
+
+def linux_keeps_the_addresses_when_dl3d_is_killed(both: Both) -> None:
+    dl3d = both.wired.dl3d
+    both.introduce(HOSTS[0], "a")
+    both.introduce(HOSTS[1], "b")
+    dl3d.kill()
+    assert _text(HOSTS[0]) in both.sides[0].run("bridge", "fdb", "show", "brport", "a")
+    dl3d.start_again()
+    dl3d.wait_ready()
+    wait_until(lambda: both.is_served() and both.knows(HOSTS[1]) == "b", "the new dl3d served all ports")
+    before = both.wired.account()
+    both.send("a", [_frame(HOSTS[1], HOSTS[0], 1)])
+    assert both.wired.account().since(before).punted == 0
 
 
 def a_port_that_leaves_the_bridge_gets_nothing_of_it(both: Both) -> None:

@@ -54,7 +54,7 @@ class Mac(Reply):
     mac: str
     bridge: str | None
     port: str | None
-    kind: str  # static, learnt, or held
+    kind: str  # static, learnt, held, or linux
     idle_s: int | None  # since its latest frame; None: static
 
 
