@@ -28,7 +28,7 @@ int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *erro
 void ifaces_destroy(struct ifaces *ifaces);
 
 // EVENT_LINK, _ADDRESS, _NETCONF, _RULE, _QDISC, _FILTER, _ACTION, _POLICY, _POLICY_DEFAULT,
-// _CHAIN, _MROUTE
+// _CHAIN, _MROUTE, _BRIDGE_PORT
 void ifaces_event(struct ifaces *ifaces, const struct event *event);
 void ifaces_tap_changed(struct ifaces *ifaces, unsigned port, int ifindex);
 void ifaces_port_added(struct ifaces *ifaces, unsigned port, const struct mirror_port *added);
