@@ -372,6 +372,8 @@ static void bridge_known(struct worker *w, struct frames *f, struct received *r)
 	send_known(w, f, ours);
 }
 
+// A port that has just left its bridge has no domain, though it may still be taken for one: what
+// comes in by it is Linux's, if that had the bridge.
 void datapath_bridge(struct worker *w, struct received *r)
 {
 	const struct mac_view *view = mac_live_view(w->macs);
@@ -383,6 +385,8 @@ void datapath_bridge(struct worker *w, struct received *r)
 	f.n = 0;
 	f.now = rte_rdtsc();
 	f.mbuf = r->mbuf;
+	if (unlikely(!f.from->domain && w->tap))
+		return;
 	if (f.from->flags & MAC_OF_LINUX) {
 		bridge_known(w, &f, r);
 		return;

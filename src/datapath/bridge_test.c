@@ -584,6 +584,22 @@ static void linux_gets_all_other_frames_once(void **state)
 	expect_at(0, &made);
 }
 
+// The worker has read that the port is in a bridge, and then the table in which it is not.
+static void a_port_that_leaves_a_bridge_of_linux_loses_no_frame(void **state)
+{
+	struct bytes made = frame_between(2, 1);
+
+	reset_linuxs();
+	tell(IN, 1);
+	tell(2, 2);
+	bridge.n_members = 0;
+	commit();
+	expect_linuxs(&made);
+	memset(made.at, 0, 6); // as the key of a free slot
+	expect_linuxs(&made);
+	assert_int_equal(fake.stat.port[IN].rx_bytes - stat_before.port[IN].rx_bytes, made.n);
+}
+
 static void ports_of_linux_that_do_not_learn_forward_from_any_sender(void **state)
 {
 	const struct bytes made = frame_between(2, NOBODY);
@@ -675,6 +691,7 @@ int main(void)
 		cmocka_unit_test(random_frames_go_where_they_must),
 		cmocka_unit_test(workers_forward_between_addresses_that_linux_knows),
 		cmocka_unit_test(linux_gets_all_other_frames_once),
+		cmocka_unit_test(a_port_that_leaves_a_bridge_of_linux_loses_no_frame),
 		cmocka_unit_test(ports_of_linux_that_do_not_learn_forward_from_any_sender),
 		cmocka_unit_test(hairpin_and_isolation_are_as_linux_has_them),
 		cmocka_unit_test(a_mixed_burst_is_divided),

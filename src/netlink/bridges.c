@@ -215,7 +215,8 @@ static void serve_none(struct bridges *bridges)
 	fdb_doubt(&bridges->fdb);
 }
 
-// Ports leave first and join last, so that no worker looks for a bridge of a port that has none.
+// Ports leave first and join last. A worker that has read before that a port is served may still
+// look for its bridge, and leaves the frames to Linux when there is none.
 static void give(struct bridges *bridges)
 {
 	const struct served_set was = bridges->now;
