@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_BUCKETS = 256 };
-
 int bridges_open(struct bridges **out, struct mirror *mirror, struct error *error)
 {
 	struct bridges *bridges = calloc(1, sizeof(*bridges));
@@ -25,10 +23,10 @@ int bridges_open(struct bridges **out, struct mirror *mirror, struct error *erro
 		bridges->now.bridge = calloc(MAC_BRIDGES, sizeof(*bridges->now.bridge));
 		bridges->next.bridge = calloc(MAC_BRIDGES, sizeof(*bridges->next.bridge));
 	}
-	if (!bridges || !bridges->now.bridge || !bridges->next.bridge ||
-		hash_table_init(&bridges->fdb.table, FIRST_BUCKETS)) {
+	if (!bridges || !bridges->now.bridge || !bridges->next.bridge || fdb_open(&bridges->fdb)) {
 		bridges_close(bridges);
-		return error_set(error, -ENOMEM, "not enough memory for Linux's bridges");
+		return error_set(error, -ENOMEM,
+			"not enough memory or random numbers for Linux's bridges");
 	}
 	*out = bridges;
 	return 0;

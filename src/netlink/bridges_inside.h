@@ -21,6 +21,7 @@ struct served_set {
 // The MAC addresses of all bridges, by bridge and address.
 struct fdb {
 	struct hash_table table;
+	uint64_t secret[2]; // of its hash
 	struct fdb_entry *dirty;
 	uint32_t dump;
 };
@@ -39,6 +40,7 @@ struct bridges {
 // Chooses the ports that workers serve, and gives them to workers.
 void bridges_choose(struct bridges *bridges);
 
+int fdb_open(struct fdb *fdb); // 0, or -ENOMEM, -EIO: it may only be closed
 void fdb_close(struct fdb *fdb);
 uint64_t fdb_bytes(const struct fdb *fdb); // memory of the addresses
 void fdb_event(struct bridges *bridges, const struct event *event);

@@ -2,10 +2,13 @@
 // Linux learns, moves and forgets them; it is told which hosts workers have seen. Control thread.
 #include "netlink/bridges_inside.h"
 
+#include <errno.h>
 #include <rte_cycles.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+enum { FIRST_BUCKETS = 256 };
 enum { PAGE_MACS = 512, PAGES_A_TICK = 8, LONGEST_ROUND_S = 30, ROUNDS_WHILE_AGEING = 10 };
 
 static const uint64_t SECOND_NS = 1000000000;
@@ -18,6 +21,13 @@ struct fdb_entry {
 	bool is_dirty, is_gone;
 };
 
+int fdb_open(struct fdb *fdb)
+{
+	if (getrandom(fdb->secret, sizeof(fdb->secret), 0) != sizeof(fdb->secret))
+		return -EIO;
+	return hash_table_init(&fdb->table, FIRST_BUCKETS);
+}
+
 void fdb_close(struct fdb *fdb)
 {
 	hash_table_free(&fdb->table, free);
@@ -28,17 +38,19 @@ uint64_t fdb_bytes(const struct fdb *fdb)
 	return fdb->table.n * sizeof(struct fdb_entry);
 }
 
-static uint32_t hash_of(const struct event_fdb *at)
+// Keyed, so that no host can choose addresses that share buckets.
+static uint32_t hash_of(const struct fdb *fdb, const struct event_fdb *at)
 {
-	uint8_t key[16] = {0};
+	uint64_t key[2] = {0, fdb->secret[1]};
 
 	memcpy(key, at->mac.bytes, sizeof(at->mac.bytes));
-	return hash_table_hash(key, (uint32_t)at->bridge);
+	key[0] ^= fdb->secret[0];
+	return hash_table_hash((const uint8_t *)key, (uint32_t)at->bridge);
 }
 
 static struct fdb_entry *find(const struct fdb *fdb, const struct event_fdb *at)
 {
-	struct fdb_entry *one = hash_table_find(&fdb->table, hash_of(at));
+	struct fdb_entry *one = hash_table_find(&fdb->table, hash_of(fdb, at));
 
 	while (one && !(one->is.bridge == at->bridge && wire_mac_equal(&one->is.mac, &at->mac)))
 		one = hash_table_find_next(&one->node);
@@ -65,7 +77,7 @@ static struct fdb_entry *add(struct bridges *bridges, const struct event_fdb *at
 		return NULL;
 	}
 	one->is = *at;
-	hash_table_insert(&bridges->fdb.table, &one->node, hash_of(at));
+	hash_table_insert(&bridges->fdb.table, &one->node, hash_of(&bridges->fdb, at));
 	return one;
 }
 
