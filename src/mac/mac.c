@@ -292,6 +292,11 @@ void table_forget(struct mac_table *table, struct mac_slot *slot)
 	macs_clear(slot);
 }
 
+void mac_refuse(struct mac_table *table, uint16_t domain)
+{
+	table->now->bridge[domain - 1].usage.n_refused++;
+}
+
 void mac_unfollow(struct mac_table *table, uint16_t domain, const struct wire_mac *mac)
 {
 	struct mac_slot *slot = macs_find(table_slots(table), key_of(domain, mac));
@@ -319,7 +324,6 @@ bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed
 		bridge->usage.n_moved++;
 	} else if (bridge->usage.n_learnt >= bridge->usage.max ||
 		   !macs_add(table_slots(table), &value)) {
-		bridge->usage.n_refused++;
 		return false;
 	} else {
 		bridge->usage.n_learnt++;

@@ -89,6 +89,8 @@ bool mac_poll(struct mac_table *table, uint64_t now);
 // such a port.
 bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at, uint64_t now);
 void mac_unfollow(struct mac_table *table, uint16_t domain, const struct wire_mac *mac);
+// Counts an address of Linux's that workers will not know, because of a limit.
+void mac_refuse(struct mac_table *table, uint16_t domain);
 
 // Which addresses: of a domain (0: of all) and a port (MAC_PORTS: of all).
 struct mac_choice {

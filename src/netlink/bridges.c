@@ -218,6 +218,7 @@ static void serve_none(struct bridges *bridges)
 static void give(struct bridges *bridges)
 {
 	const struct served_set was = bridges->now;
+	struct mac_table *macs = bridges->mirror->settings.macs;
 	struct mac_pending *pending = prepare(bridges);
 
 	if (!pending) {
@@ -229,7 +230,9 @@ static void give(struct bridges *bridges)
 			set_bridged(bridges, i, false);
 	bridges->now = bridges->next;
 	bridges->next = was;
-	mac_commit(bridges->mirror->settings.macs, pending, rte_rdtsc());
+	mac_commit(macs, pending, rte_rdtsc());
+	for (unsigned i = 0; i < bridges->now.n; i++)
+		bridges->domain[i] = mac_domain(macs, bridges->now.bridge[i].is.name);
 	for (unsigned i = 0; i < PORT_MAX; i++)
 		if (!was.of_port[i] && bridges->now.of_port[i])
 			set_bridged(bridges, i, true);
@@ -283,8 +286,7 @@ bool bridges_flush(struct bridges *bridges)
 		bridges->judged = bridges->mirror->ifaces->judged;
 		bridges_choose(bridges);
 	}
-	fdb_flush(bridges);
-	return bridges->is_stale;
+	return fdb_flush(bridges) || bridges->is_stale;
 }
 
 bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
@@ -306,7 +308,10 @@ bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
 		snprintf(reported.effect, sizeof(reported.effect),
 			"workers forward frames between addresses that the bridge knows; all "
 			"others "
-			"are punted to Linux");
+			"are punted to Linux%s",
+			fdb_is_over(&bridges->fdb, bridge->ifindex)
+				? ": the bridge knows more than workers, who know 1000000"
+				: "");
 		return cb(arg, &reported);
 	}
 	why = check(ifaces, one, bridge);

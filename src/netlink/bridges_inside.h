@@ -20,15 +20,20 @@ struct served_set {
 
 // The MAC addresses of all bridges, by bridge and address.
 struct fdb {
-	struct hash_table table;
-	uint64_t secret[2]; // of its hash
-	struct fdb_entry *dirty;
-	uint32_t dump;
+	struct hash_table table, bridges;
+	uint64_t secret[2]; // of the hash
+	uint32_t most;      // addresses of a bridge that are stored
+	struct fdb_entry *dirty,
+		**end;        // those that have changed, in order; where the next one goes
+	uint32_t dump, swept; // what was not seen since dump `swept` is gone
+	uint32_t n_buckets, at,
+		left; // of a walk over `table`: its size, place, and what is to come
 };
 
 struct bridges {
 	struct mirror *mirror;
-	struct served_set now, next; // what workers have; scratch
+	struct served_set now, next;  // what workers have; scratch
+	uint16_t domain[MAC_BRIDGES]; // of those of `now` in the MAC table
 	struct fdb fdb;
 	uint32_t judged;   // ifaces->judged when they were chosen last
 	bool is_stale;     // they are to be chosen again
@@ -44,6 +49,9 @@ int fdb_open(struct fdb *fdb); // 0, or -ENOMEM, -EIO: it may only be closed
 void fdb_close(struct fdb *fdb);
 uint64_t fdb_bytes(const struct fdb *fdb); // memory of the addresses
 void fdb_event(struct bridges *bridges, const struct event *event);
-void fdb_sweep(struct fdb *fdb);         // removes what the latest dump did not contain
-void fdb_doubt(struct fdb *fdb);         // workers may lack any of them
-void fdb_flush(struct bridges *bridges); // tells workers of those that have changed
+void fdb_sweep(struct fdb *fdb);                     // removes what the latest dump did not contain
+void fdb_doubt(struct fdb *fdb);                     // workers may lack any of them
+bool fdb_is_over(const struct fdb *fdb, int bridge); // whether Linux has more than are stored
+// Tells workers of some of those that have changed, or that they may lack. Returns true if there
+// are more.
+bool fdb_flush(struct bridges *bridges);

@@ -2,7 +2,7 @@
 // real MAC table.
 #include "netlink/fake_linux.h"
 
-#include "netlink/ifaces_inside.h"
+#include "netlink/bridges_inside.h"
 
 #include <linux/if_bridge.h>
 #include <linux/netfilter.h>
@@ -365,6 +365,78 @@ static void a_bridge_gets_space_for_as_many_as_linux_has(void **state)
 	assert_true(mac_usage(fake_macs, 1, &usage));
 	assert_int_equal(usage.n_learnt, n);
 	assert_true(usage.max >= n);
+	assert_int_equal(usage.n_refused, 0); // they waited
+}
+
+static bool look_for_more(void *arg, const struct netlink_unsupported *one)
+{
+	*(bool *)arg |= strstr(one->effect, "knows more than workers") != NULL;
+	return true;
+}
+
+static void expect_over(bool is_over)
+{
+	bool found = false;
+
+	mirror_unsupported(fake.mirror, look_for_more, &found);
+	assert_int_equal(found, is_over);
+}
+
+// Those of a bridge; Linux is asked again when there is space again.
+static void addresses_over_the_limit_are_counted_and_left_to_linux(void **state)
+{
+	struct event_fdb others = entry(VETH, 20);
+	struct mac_usage usage;
+
+	fake.mirror->bridges->fdb.most = 4;
+	for (uint8_t host = 1; host <= 6; host++)
+		learn(LEFT, host);
+	assert_int_equal(port_of(4), 0);
+	assert_int_equal(port_of(5), NOWHERE);
+	assert_true(mac_usage(fake_macs, 1, &usage));
+	assert_int_equal(usage.n_refused, 2);
+	expect_over(true);
+	others.bridge = OTHER;
+	tell_mac(others, false); // has a limit of its own
+	learn(RIGHT, 4);         // moves all the same
+	assert_int_equal(port_of(4), 1);
+	const unsigned n_before = fake.n_dumps_requested;
+	tell_mac(entry(LEFT, 5), true); // was never stored
+	assert_int_equal(fake.n_dumps_requested, n_before);
+	tell_mac(entry(LEFT, 1), true);
+	assert_int_equal(fake.n_dumps_requested, n_before + 1);
+	expect_over(false);
+	learn(LEFT, 6);
+	assert_int_equal(port_of(6), 0);
+}
+
+// One turn does a part, so that routes do not wait.
+static void many_addresses_take_several_turns(void **state)
+{
+	struct mac_usage usage;
+	unsigned n_turns = 1;
+
+	for (unsigned i = 0; i < MAC_DEFAULT_MAX; i++) {
+		struct event event = {.kind = EVENT_FDB, .fdb = entry(LEFT, 0)};
+
+		event.fdb.mac.bytes[4] = (uint8_t)i;
+		event.fdb.mac.bytes[3] = (uint8_t)(i >> 8);
+		mirror_event(fake.mirror, &event);
+	}
+	while (mirror_flush(fake.mirror))
+		n_turns++;
+	assert_true(n_turns > 1);
+	join(RIGHT, 0);
+	join(RIGHT, BRIDGE);
+	mirror_dump_begins(fake.mirror);
+	learn(LEFT, 1); // told once more during the dump
+	mirror_dump_ends(fake.mirror, ~(1u << EVENT_FDB));
+	for (n_turns = 1; mirror_flush(fake.mirror); n_turns++)
+		assert_true(n_turns < 1000);
+	assert_true(n_turns > 1);
+	assert_true(mac_usage(fake_macs, 1, &usage));
+	assert_int_equal(usage.n_learnt, 1);
+	assert_int_equal(port_of(1), 0);
 }
 
 static void a_port_that_is_removed_leaves_its_bridge(void **state)
@@ -439,6 +511,8 @@ int main(void)
 		TEST(workers_know_what_linux_knows_behind_served_ports),
 		TEST(a_dump_removes_what_it_does_not_contain),
 		TEST(a_bridge_gets_space_for_as_many_as_linux_has),
+		TEST(addresses_over_the_limit_are_counted_and_left_to_linux),
+		TEST(many_addresses_take_several_turns),
 		TEST(a_port_that_is_removed_leaves_its_bridge),
 		TEST(linux_is_told_of_the_hosts_that_workers_see),
 		TEST(the_table_neither_ages_nor_flushes_what_is_linuxs),

@@ -2,20 +2,31 @@
 // Linux learns, moves and forgets them; it is told which hosts workers have seen. Control thread.
 #include "netlink/bridges_inside.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <rte_cycles.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-enum { FIRST_BUCKETS = 256 };
+enum { FIRST_BUCKETS = 256, FIRST_BRIDGES = 16, BATCH = 4096 };
 enum { PAGE_MACS = 512, PAGES_A_TICK = 8, LONGEST_ROUND_S = 30, ROUNDS_WHILE_AGEING = 10 };
 
 static const uint64_t SECOND_NS = 1000000000;
 
+// The bridge of some entries; there is none without entries.
+struct fdb_bridge {
+	struct hash_node node; // first: see hash_table.h
+	int ifindex;
+	uint32_t n;   // entries
+	bool is_over; // Linux has more
+};
+
 struct fdb_entry {
 	struct hash_node node; // first: see hash_table.h
 	struct fdb_entry *dirty;
+	struct fdb_bridge *of;
 	struct event_fdb is; // as last reported
 	uint32_t seen;       // the last dump that contained it
 	bool is_dirty, is_gone;
@@ -25,12 +36,17 @@ int fdb_open(struct fdb *fdb)
 {
 	if (getrandom(fdb->secret, sizeof(fdb->secret), 0) != sizeof(fdb->secret))
 		return -EIO;
+	fdb->most = MAC_MAX;
+	fdb->end = &fdb->dirty;
+	if (hash_table_init(&fdb->bridges, FIRST_BRIDGES))
+		return -ENOMEM;
 	return hash_table_init(&fdb->table, FIRST_BUCKETS);
 }
 
 void fdb_close(struct fdb *fdb)
 {
 	hash_table_free(&fdb->table, free);
+	hash_table_free(&fdb->bridges, free);
 }
 
 uint64_t fdb_bytes(const struct fdb *fdb)
@@ -57,28 +73,134 @@ static struct fdb_entry *find(const struct fdb *fdb, const struct event_fdb *at)
 	return one;
 }
 
+static uint32_t hash_of_bridge(int ifindex)
+{
+	static const uint8_t key[16];
+
+	return hash_table_hash(key, (uint32_t)ifindex);
+}
+
+static struct fdb_bridge *find_bridge(const struct fdb *fdb, int ifindex)
+{
+	struct fdb_bridge *of = hash_table_find(&fdb->bridges, hash_of_bridge(ifindex));
+
+	while (of && of->ifindex != ifindex)
+		of = hash_table_find_next(&of->node);
+	return of;
+}
+
+// NULL: out of memory.
+static struct fdb_bridge *get_bridge(struct fdb *fdb, int ifindex)
+{
+	struct fdb_bridge *of = find_bridge(fdb, ifindex);
+
+	if (of)
+		return of;
+	of = calloc(1, sizeof(*of));
+	if (!of)
+		return NULL;
+	of->ifindex = ifindex;
+	hash_table_insert(&fdb->bridges, &of->node, hash_of_bridge(ifindex));
+	return of;
+}
+
+static void release_bridge(struct fdb *fdb, struct fdb_bridge *of)
+{
+	if (of->n)
+		return;
+	hash_table_remove(&fdb->bridges, &of->node);
+	free(of);
+}
+
+bool fdb_is_over(const struct fdb *fdb, int bridge)
+{
+	const struct fdb_bridge *of = find_bridge(fdb, bridge);
+
+	return of && of->is_over;
+}
+
+// Those that change first are told first.
 static void look_at(struct fdb *fdb, struct fdb_entry *one)
 {
 	if (one->is_dirty)
 		return;
 	one->is_dirty = true;
-	one->dirty = fdb->dirty;
-	fdb->dirty = one;
+	one->dirty = NULL;
+	*fdb->end = one;
+	fdb->end = &one->dirty;
 }
 
-// NULL: out of memory; frames to it go to Linux until a dump.
+static struct served *served_of(struct bridges *bridges, int ifindex)
+{
+	for (unsigned i = 0; i < bridges->now.n; i++)
+		if (bridges->now.bridge[i].ifindex == ifindex)
+			return &bridges->now.bridge[i];
+	return NULL;
+}
+
+static uint16_t domain_of(const struct bridges *bridges, const struct served *served)
+{
+	return bridges->domain[served - bridges->now.bridge];
+}
+
+// The bridge has as many as we store. Linux forwards to the others.
+static void refuse(struct bridges *bridges, struct fdb_bridge *of)
+{
+	const struct interface *bridge =
+		interfaces_find(&bridges->mirror->ifaces->all, of->ifindex);
+	const struct served *served = served_of(bridges, of->ifindex);
+
+	if (served)
+		mac_refuse(bridges->mirror->settings.macs, domain_of(bridges, served));
+	if (!of->is_over)
+		log_warn("bridge %s has more than %u MAC addresses: Linux forwards all frames to "
+			 "and from the others; look for a host that sends from random addresses",
+			bridge && bridge->is_known ? bridge->iface.name : "of Linux", of->n);
+	of->is_over = true;
+}
+
+// NULL: refused, or out of memory; frames to it go to Linux until a dump.
 static struct fdb_entry *add(struct bridges *bridges, const struct event_fdb *at)
 {
 	const struct mirror_ops *ops = &bridges->mirror->settings.ops;
-	struct fdb_entry *one = calloc(1, sizeof(*one));
+	struct fdb *fdb = &bridges->fdb;
+	struct fdb_bridge *of = get_bridge(fdb, at->bridge);
+	struct fdb_entry *one = NULL;
 
+	if (of && of->n >= fdb->most) {
+		refuse(bridges, of);
+		return NULL;
+	}
+	if (of)
+		one = calloc(1, sizeof(*one));
 	if (!one) {
+		if (of)
+			release_bridge(fdb, of);
 		ops->lost(ops->ops, EVENT_FDB);
 		return NULL;
 	}
 	one->is = *at;
-	hash_table_insert(&bridges->fdb.table, &one->node, hash_of(&bridges->fdb, at));
+	one->of = of;
+	of->n++;
+	hash_table_insert(&fdb->table, &one->node, hash_of(fdb, at));
 	return one;
+}
+
+// When there is space again, Linux has to tell of those that were refused.
+static void forget(struct bridges *bridges, struct fdb_entry *one)
+{
+	const struct mirror_ops *ops = &bridges->mirror->settings.ops;
+	struct fdb *fdb = &bridges->fdb;
+	struct fdb_bridge *of = one->of;
+
+	of->n--;
+	if (of->is_over && of->n <= fdb->most / 4 * 3) {
+		of->is_over = false;
+		ops->dump_again(ops->ops);
+	}
+	hash_table_remove(&fdb->table, &one->node);
+	free(one);
+	release_bridge(fdb, of);
 }
 
 // A bridge that does not look at VLANs does not use entries of VLANs.
@@ -99,25 +221,13 @@ void fdb_event(struct bridges *bridges, const struct event *event)
 
 void fdb_sweep(struct fdb *fdb)
 {
-	for (struct fdb_entry *one = NULL; (one = hash_table_next(&fdb->table, &one->node));)
-		if (one->seen != fdb->dump) {
-			one->is_gone = true;
-			look_at(fdb, one);
-		}
+	fdb->swept = fdb->dump;
+	fdb_doubt(fdb);
 }
 
 void fdb_doubt(struct fdb *fdb)
 {
-	for (struct fdb_entry *one = NULL; (one = hash_table_next(&fdb->table, &one->node));)
-		look_at(fdb, one);
-}
-
-static struct served *served_of(struct bridges *bridges, int ifindex)
-{
-	for (unsigned i = 0; i < bridges->now.n; i++)
-		if (bridges->now.bridge[i].ifindex == ifindex)
-			return &bridges->now.bridge[i];
-	return NULL;
+	fdb->left = fdb->table.n_buckets;
 }
 
 // A bridge has space for twice as many when there is not enough.
@@ -125,10 +235,12 @@ static void follow(struct bridges *bridges, struct served *served, const struct 
 {
 	struct mac_table *macs = bridges->mirror->settings.macs;
 
-	if (mac_follow(macs, mac_domain(macs, served->is.name), at, rte_rdtsc()))
+	if (mac_follow(macs, domain_of(bridges, served), at, rte_rdtsc()))
 		return;
-	if (served->is.max >= MAC_MAX || bridges->is_stale)
+	if (served->is.max >= MAC_MAX) {
+		mac_refuse(macs, domain_of(bridges, served));
 		return;
+	}
 	served->is.max = MIN_OF(served->is.max * 2, (uint32_t)MAC_MAX);
 	bridges->is_stale = true;
 }
@@ -146,25 +258,72 @@ static void publish(struct bridges *bridges, const struct fdb_entry *one)
 		bridges->now.of_port[port] == served - bridges->now.bridge + 1)
 		follow(bridges, served, &at);
 	else
-		mac_unfollow(macs, mac_domain(macs, served->is.name), &at.mac);
+		mac_unfollow(macs, domain_of(bridges, served), &at.mac);
 }
 
-void fdb_flush(struct bridges *bridges)
+static void settle(struct bridges *bridges, struct fdb_entry *one)
+{
+	publish(bridges, one);
+	if (one->is_gone)
+		forget(bridges, one);
+}
+
+// Returns how many of those that have changed it has told of, at most n.
+static unsigned flush_dirty(struct bridges *bridges, unsigned n)
 {
 	struct fdb *fdb = &bridges->fdb;
-	struct fdb_entry *one = fdb->dirty;
+	unsigned n_done = 0;
 
-	for (fdb->dirty = NULL; one;) {
-		struct fdb_entry *next = one->dirty;
-
-		publish(bridges, one);
+	for (struct fdb_entry *one; n_done < n && !bridges->is_stale && (one = fdb->dirty);
+		n_done++) {
+		fdb->dirty = one->dirty;
+		if (!fdb->dirty)
+			fdb->end = &fdb->dirty;
 		one->is_dirty = false;
-		if (one->is_gone) {
-			hash_table_remove(&fdb->table, &one->node);
-			free(one);
-		}
-		one = next;
+		settle(bridges, one);
 	}
+	return n_done;
+}
+
+// Returns how many entries there are in the bucket. What the latest dump did not contain is gone.
+static unsigned walk_bucket(struct bridges *bridges, struct hash_node *node)
+{
+	const struct fdb *fdb = &bridges->fdb;
+	unsigned n = 0;
+
+	for (struct hash_node *next; node; node = next, n++) {
+		struct fdb_entry *one = (struct fdb_entry *)node;
+
+		next = node->next;
+		one->is_gone |= (int32_t)(one->seen - fdb->swept) < 0;
+		if (!one->is_dirty) // else its turn will come
+			settle(bridges, one);
+	}
+	return n;
+}
+
+// Goes on with the walk over all; entries have other places when the table has grown.
+static void walk(struct bridges *bridges, unsigned n)
+{
+	struct fdb *fdb = &bridges->fdb;
+	unsigned n_done = 0;
+
+	if (fdb->left && fdb->n_buckets != fdb->table.n_buckets)
+		fdb->left = fdb->table.n_buckets;
+	fdb->n_buckets = fdb->table.n_buckets;
+	for (; n_done < n && fdb->left && !bridges->is_stale; fdb->left--) {
+		fdb->at = (fdb->at + 1) & (fdb->n_buckets - 1);
+		n_done += 1 + walk_bucket(bridges, fdb->table.bucket[fdb->at]);
+	}
+}
+
+bool fdb_flush(struct bridges *bridges)
+{
+	const unsigned n = flush_dirty(bridges, BATCH);
+
+	if (n < BATCH)
+		walk(bridges, BATCH - n);
+	return bridges->fdb.dirty || bridges->fdb.left;
 }
 
 // Refreshes: Linux does not see the frames that workers forward.
