@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TRY_AGAIN_S = 10 };
+static const uint64_t SECOND_NS = 1000000000;
+
 int bridges_open(struct bridges **out, struct mirror *mirror, struct error *error)
 {
 	struct bridges *bridges = calloc(1, sizeof(*bridges));
@@ -117,17 +120,10 @@ static uint8_t flags_of(const struct event_bridge_port *port)
 	       (port->is_isolated ? MAC_ISOLATED : 0) | (port->is_hairpin ? MAC_HAIRPIN : 0);
 }
 
-static uint32_t max_of(const struct served_set *now, int ifindex)
-{
-	for (unsigned i = 0; i < now->n; i++)
-		if (now->bridge[i].ifindex == ifindex)
-			return now->bridge[i].is.max;
-	return MAC_DEFAULT_MAX;
-}
-
 // NULL: there are too many.
 static struct served *get(struct bridges *bridges, const struct interface *bridge)
 {
+	const struct served *was = served_find(&bridges->now, bridge->ifindex);
 	struct served_set *next = &bridges->next;
 	unsigned i = 0;
 
@@ -142,7 +138,8 @@ static struct served *get(struct bridges *bridges, const struct interface *bridg
 	served->ifindex = bridge->ifindex;
 	memcpy(served->is.name, bridge->iface.name, sizeof(served->is.name));
 	served->is.ageing_s = MAX_OF(bridge->iface.bridge.ageing_cs / 100, 1u);
-	served->is.max = max_of(&bridges->now, bridge->ifindex);
+	served->wants = was ? was->wants : MAC_DEFAULT_MAX;
+	served->is.max = served->wants;
 	return served;
 }
 static_assert((int)EVENT_NAME_MAX == (int)MAC_NAME_MAX, "names are copied");
@@ -182,9 +179,9 @@ static bool same(const struct served_set *a, const struct served_set *b)
 }
 
 // NULL: there is not enough memory.
-static struct mac_pending *prepare(struct bridges *bridges)
+static struct mac_pending *try_to_prepare(const struct bridges *bridges)
 {
-	struct served_set *next = &bridges->next;
+	const struct served_set *next = &bridges->next;
 	struct mac_bridge list[MAC_BRIDGES];
 	struct mac_pending *pending = NULL;
 	struct error error;
@@ -193,14 +190,50 @@ static struct mac_pending *prepare(struct bridges *bridges)
 		list[i] = next->bridge[i].is;
 		list[i].member = next->bridge[i].member;
 	}
-	if (!mac_prepare(bridges->mirror->settings.macs, list, next->n, &pending, &error)) {
-		bridges->is_short = false;
-		return pending;
+	if (mac_prepare(bridges->mirror->settings.macs, list, next->n, &pending, &error))
+		return NULL;
+	return pending;
+}
+
+// Bridges get no more space than they have. Returns whether one should have had more.
+static bool give_up_growth(struct bridges *bridges)
+{
+	bool should = false;
+
+	for (unsigned i = 0; i < bridges->next.n; i++) {
+		struct served *served = &bridges->next.bridge[i];
+		const struct served *was = served_find(&bridges->now, served->ifindex);
+
+		if (!was || was->is.max >= served->is.max)
+			continue;
+		served->is.max = was->is.max;
+		should = true;
 	}
-	if (!bridges->is_short)
-		log_warn("Linux forwards all frames of its bridges: %s", error.text);
-	bridges->is_short = true;
-	return NULL;
+	return should;
+}
+
+static void set_short(struct bridges *bridges, bool is_short)
+{
+	if (is_short && !bridges->is_short)
+		log_warn("not enough memory for the MAC addresses of Linux's bridges: Linux "
+			 "forwards frames to and from those that workers do not know; this is "
+			 "tried again every %d s; free some memory",
+			TRY_AGAIN_S);
+	if (!is_short && bridges->is_short)
+		log_info("there is memory for the MAC addresses of Linux's bridges again");
+	bridges->is_short = is_short;
+	bridges->tried_ns = 0;
+}
+
+// NULL: there is not enough memory, or nothing but space was wanted.
+static struct mac_pending *prepare(struct bridges *bridges)
+{
+	struct mac_pending *pending = try_to_prepare(bridges);
+
+	set_short(bridges, !pending);
+	if (!pending && give_up_growth(bridges) && !same(&bridges->now, &bridges->next))
+		pending = try_to_prepare(bridges);
+	return pending;
 }
 
 // Linux does all. What workers know remains, so that it is forgotten as Linux forgets it.
@@ -210,21 +243,15 @@ static void serve_none(struct bridges *bridges)
 		if (bridges->now.of_port[i])
 			set_bridged(bridges, i, false);
 	memset(bridges->now.of_port, 0, sizeof(bridges->now.of_port));
-	fdb_doubt(&bridges->fdb);
 }
 
 // Ports leave first and join last. A worker that has read before that a port is served may still
 // look for its bridge, and leaves the frames to Linux when there is none.
-static void give(struct bridges *bridges)
+static void replace(struct bridges *bridges, struct mac_pending *pending)
 {
 	const struct served_set was = bridges->now;
 	struct mac_table *macs = bridges->mirror->settings.macs;
-	struct mac_pending *pending = prepare(bridges);
 
-	if (!pending) {
-		serve_none(bridges);
-		return;
-	}
 	for (unsigned i = 0; i < PORT_MAX; i++)
 		if (was.of_port[i] && !bridges->next.of_port[i])
 			set_bridged(bridges, i, false);
@@ -236,7 +263,27 @@ static void give(struct bridges *bridges)
 	for (unsigned i = 0; i < PORT_MAX; i++)
 		if (!was.of_port[i] && bridges->now.of_port[i])
 			set_bridged(bridges, i, true);
+}
+
+// Without memory, bridges keep what they have, unless their ports change.
+static void give(struct bridges *bridges)
+{
+	struct mac_pending *pending = prepare(bridges);
+
+	if (pending)
+		replace(bridges, pending);
+	else if (!same(&bridges->now, &bridges->next))
+		serve_none(bridges);
 	fdb_doubt(&bridges->fdb);
+}
+
+void bridges_retry(struct bridges *bridges, uint64_t now_ns)
+{
+	if (!bridges->is_short)
+		return;
+	if (!bridges->tried_ns)
+		bridges->tried_ns = now_ns;
+	bridges->is_stale |= now_ns - bridges->tried_ns >= TRY_AGAIN_S * SECOND_NS;
 }
 
 void bridges_choose(struct bridges *bridges)

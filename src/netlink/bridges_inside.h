@@ -9,6 +9,7 @@
 struct served {
 	int ifindex; // of the bridge
 	struct mac_bridge is;
+	uint32_t wants; // addresses for which it should have space, from is.max on
 	struct mac_member member[PORT_MAX];
 };
 
@@ -17,6 +18,15 @@ struct served_set {
 	struct served *bridge;     // MAC_BRIDGES of them
 	uint8_t of_port[PORT_MAX]; // index into `bridge` + 1; 0: the port is not served
 };
+
+// NULL: it has no port that is served.
+static inline struct served *served_find(const struct served_set *set, int ifindex)
+{
+	for (unsigned i = 0; i < set->n; i++)
+		if (set->bridge[i].ifindex == ifindex)
+			return &set->bridge[i];
+	return NULL;
+}
 
 // The MAC addresses of all bridges, by bridge and address.
 struct fdb {
@@ -37,13 +47,16 @@ struct bridges {
 	struct fdb fdb;
 	uint32_t judged;   // ifaces->judged when they were chosen last
 	bool is_stale;     // they are to be chosen again
-	bool is_short;     // logged: there was no memory for them
+	bool is_short;     // logged: there was no memory for them, or for more of their addresses
+	uint64_t tried_ns; // when there was none; 0: not known yet
 	uint64_t began_ns; // when the latest round of refreshes began; 0: never
 	uint32_t place;    // where it is in the MAC table; 0: it has ended
 };
 
 // Chooses the ports that workers serve, and gives them to workers.
 void bridges_choose(struct bridges *bridges);
+// Some time after there was not enough memory, has it tried again. Call about ten times a second.
+void bridges_retry(struct bridges *bridges, uint64_t now_ns);
 
 int fdb_open(struct fdb *fdb); // 0, or -ENOMEM, -EIO: it may only be closed
 void fdb_close(struct fdb *fdb);

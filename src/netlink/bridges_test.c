@@ -2,6 +2,7 @@
 // real MAC table.
 #include "netlink/fake_linux.h"
 
+#include "base/fail_alloc.h"
 #include "netlink/bridges_inside.h"
 
 #include <linux/if_bridge.h>
@@ -349,11 +350,9 @@ static void a_dump_removes_what_it_does_not_contain(void **state)
 	assert_int_equal(port_of(2), NOWHERE);
 }
 
-static void a_bridge_gets_space_for_as_many_as_linux_has(void **state)
+// Different ones, without a turn between them.
+static void tell_many(unsigned n)
 {
-	struct mac_usage usage;
-	const unsigned n = MAC_DEFAULT_MAX * 2 + 100;
-
 	for (unsigned i = 0; i < n; i++) {
 		struct event event = {.kind = EVENT_FDB, .fdb = entry(LEFT, 0)};
 
@@ -361,11 +360,61 @@ static void a_bridge_gets_space_for_as_many_as_linux_has(void **state)
 		event.fdb.mac.bytes[3] = (uint8_t)(i >> 8);
 		mirror_event(fake.mirror, &event);
 	}
+}
+
+static void a_bridge_gets_space_for_as_many_as_linux_has(void **state)
+{
+	struct mac_usage usage;
+	const unsigned n = MAC_DEFAULT_MAX * 2 + 100;
+
+	tell_many(n);
 	fake_flush(&fake);
 	assert_true(mac_usage(fake_macs, 1, &usage));
 	assert_int_equal(usage.n_learnt, n);
 	assert_true(usage.max >= n);
 	assert_int_equal(usage.n_refused, 0); // they waited
+}
+
+static void without_memory_for_more_a_bridge_keeps_what_it_has(void **state)
+{
+	const unsigned n = MAC_DEFAULT_MAX + 10;
+	struct mac_usage usage;
+
+	tell_many(n);
+	fail_alloc_often(1, 1);
+	fake_flush(&fake);
+	assert_true(fail_alloc_n_failed() > 0);
+	fail_alloc_at(0);
+	expect_served(true, true);
+	assert_true(mac_usage(fake_macs, 1, &usage));
+	assert_int_equal(usage.n_learnt, MAC_DEFAULT_MAX);
+	assert_true(usage.n_refused >= 10);
+	mirror_refresh_macs(fake.mirror, now_ns);
+	fake_flush(&fake);
+	assert_true(mac_usage(fake_macs, 1, &usage));
+	assert_int_equal(usage.n_learnt, MAC_DEFAULT_MAX); // not yet
+	mirror_refresh_macs(fake.mirror, now_ns + 10ull * SECOND);
+	fake_flush(&fake);
+	assert_true(mac_usage(fake_macs, 1, &usage));
+	assert_int_equal(usage.n_learnt, n);
+}
+
+static void without_memory_ports_that_leave_a_bridge_leave_it(void **state)
+{
+	struct event_link blocked = member(LEFT, BRIDGE);
+
+	learn(RIGHT, 1);
+	blocked.port.state = BR_STATE_BLOCKING;
+	fake_iface(&fake, &blocked);
+	fail_alloc_often(1, 1);
+	fake_flush(&fake);
+	fail_alloc_at(0);
+	assert_false(fake.is_bridged[0] || fake.is_bridged[1]);
+	mirror_refresh_macs(fake.mirror, now_ns);
+	mirror_refresh_macs(fake.mirror, now_ns + 10ull * SECOND);
+	fake_flush(&fake);
+	expect_served(false, true);
+	assert_int_equal(port_of(1), 1);
 }
 
 static bool look_for_more(void *arg, const struct netlink_unsupported *one)
@@ -416,13 +465,7 @@ static void many_addresses_take_several_turns(void **state)
 	struct mac_usage usage;
 	unsigned n_turns = 1;
 
-	for (unsigned i = 0; i < MAC_DEFAULT_MAX; i++) {
-		struct event event = {.kind = EVENT_FDB, .fdb = entry(LEFT, 0)};
-
-		event.fdb.mac.bytes[4] = (uint8_t)i;
-		event.fdb.mac.bytes[3] = (uint8_t)(i >> 8);
-		mirror_event(fake.mirror, &event);
-	}
+	tell_many(MAC_DEFAULT_MAX);
 	while (mirror_flush(fake.mirror))
 		n_turns++;
 	assert_true(n_turns > 1);
@@ -511,6 +554,8 @@ int main(void)
 		TEST(workers_know_what_linux_knows_behind_served_ports),
 		TEST(a_dump_removes_what_it_does_not_contain),
 		TEST(a_bridge_gets_space_for_as_many_as_linux_has),
+		TEST(without_memory_for_more_a_bridge_keeps_what_it_has),
+		TEST(without_memory_ports_that_leave_a_bridge_leave_it),
 		TEST(addresses_over_the_limit_are_counted_and_left_to_linux),
 		TEST(many_addresses_take_several_turns),
 		TEST(a_port_that_is_removed_leaves_its_bridge),

@@ -130,14 +130,6 @@ static void look_at(struct fdb *fdb, struct fdb_entry *one)
 	fdb->end = &one->dirty;
 }
 
-static struct served *served_of(struct bridges *bridges, int ifindex)
-{
-	for (unsigned i = 0; i < bridges->now.n; i++)
-		if (bridges->now.bridge[i].ifindex == ifindex)
-			return &bridges->now.bridge[i];
-	return NULL;
-}
-
 static uint16_t domain_of(const struct bridges *bridges, const struct served *served)
 {
 	return bridges->domain[served - bridges->now.bridge];
@@ -148,7 +140,7 @@ static void refuse(struct bridges *bridges, struct fdb_bridge *of)
 {
 	const struct interface *bridge =
 		interfaces_find(&bridges->mirror->ifaces->all, of->ifindex);
-	const struct served *served = served_of(bridges, of->ifindex);
+	const struct served *served = served_find(&bridges->now, of->ifindex);
 
 	if (served)
 		mac_refuse(bridges->mirror->settings.macs, domain_of(bridges, served));
@@ -230,25 +222,24 @@ void fdb_doubt(struct fdb *fdb)
 	fdb->left = fdb->table.n_buckets;
 }
 
-// A bridge has space for twice as many when there is not enough.
+// A bridge gets space for twice as many when there is not enough, if there is memory.
 static void follow(struct bridges *bridges, struct served *served, const struct mac_fixed *at)
 {
 	struct mac_table *macs = bridges->mirror->settings.macs;
 
 	if (mac_follow(macs, domain_of(bridges, served), at, rte_rdtsc()))
 		return;
-	if (served->is.max >= MAC_MAX) {
+	served->wants = MIN_OF(served->is.max * 2, (uint32_t)MAC_MAX);
+	if (served->is.max == served->wants || bridges->is_short)
 		mac_refuse(macs, domain_of(bridges, served));
-		return;
-	}
-	served->is.max = MIN_OF(served->is.max * 2, (uint32_t)MAC_MAX);
-	bridges->is_stale = true;
+	else
+		bridges->is_stale = true;
 }
 
 static void publish(struct bridges *bridges, const struct fdb_entry *one)
 {
 	struct mac_table *macs = bridges->mirror->settings.macs;
-	struct served *served = served_of(bridges, one->is.bridge);
+	struct served *served = served_find(&bridges->now, one->is.bridge);
 	const int port = taps_port(bridges->mirror->ifaces, one->is.ifindex);
 	const struct mac_fixed at = {one->is.mac, (uint16_t)MAX_OF(port, 0)};
 
@@ -362,6 +353,7 @@ void mirror_refresh_macs(struct mirror *mirror, uint64_t now_ns)
 	struct bridges *bridges = mirror->bridges;
 	const uint64_t every_s = round_s(bridges);
 
+	bridges_retry(bridges, now_ns);
 	if (!bridges->now.n || !mirror->settings.ops.macs_seen)
 		return;
 	if (!bridges->place) {
