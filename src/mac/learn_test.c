@@ -312,6 +312,23 @@ static void a_bridge_of_another_name_keeps_nothing(void **state)
 	assert_null(macs_find(table_slots(table), testing_key(mac_domain(table, "new"), 1)));
 }
 
+static void a_bridge_of_linux_in_place_of_another_keeps_nothing(void **state)
+{
+	struct mac_bridge bridge = bridge_of("br0");
+
+	bridge.linux_id = 7;
+	commit(&bridge, 1);
+	see(1, 0);
+	poll_all();
+	assert_int_equal(port_of(1), 0);
+	commit(&bridge, 1);
+	assert_int_equal(port_of(1), 0);
+	bridge.linux_id = 8; // of the same name
+	commit(&bridge, 1);
+	assert_int_equal(port_of(1), -1);
+	assert_int_equal(usage().n_added, 0);
+}
+
 static void flush_forgets_learnt_addresses_only(void **state)
 {
 	see(1, 0);
@@ -413,6 +430,7 @@ int main(void)
 		TEST(storm_control_lets_its_rate_pass),
 		TEST(a_change_keeps_what_is_still_valid),
 		TEST(a_bridge_of_another_name_keeps_nothing),
+		TEST(a_bridge_of_linux_in_place_of_another_keeps_nothing),
 		TEST(flush_forgets_learnt_addresses_only),
 		TEST(pages_have_each_address_once),
 		TEST(addresses_of_linux_are_moved_and_forgotten_by_linux_only),

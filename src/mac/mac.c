@@ -174,10 +174,11 @@ static bool add_bridge(const struct mac_table *table, struct mac_pending *pendin
 	struct bridge *to = &pending->bridge[domain - 1];
 	const uint64_t cycles = from->ageing_s * table->settings.hz;
 
-	if (now->is_used && !strcmp(now->name, from->name))
+	if (now->is_used && !strcmp(now->name, from->name) && now->linux_id == from->linux_id)
 		to->usage = now->usage; // what it counted
 	to->is_used = true;
 	memcpy(to->name, from->name, sizeof(to->name));
+	to->linux_id = from->linux_id;
 	to->ageing_ticks = (cycles >> pending->view->tick_shift) + 1;
 	to->usage.ageing_s = from->ageing_s;
 	to->usage.max = from->max;
@@ -231,8 +232,8 @@ void mac_drop(struct mac_pending *pending)
 	free_pending(pending);
 }
 
-// Whether a learnt address is still valid: its bridge has the same name, its port is still in it,
-// and there is space. If the port learns no more, it ages, as in Linux.
+// Whether a learnt address is still valid: its bridge is the same, its port is still in it, and
+// there is space. If the port learns no more, it ages, as in Linux.
 static bool is_kept(const struct mac_table *table, const struct mac_pending *next,
 	const struct mac_slot *slot)
 {
@@ -242,8 +243,8 @@ static bool is_kept(const struct mac_table *table, const struct mac_pending *nex
 	const struct mac_usage *usage = &is->usage;
 	const uint32_t max = next->member[slot->port].max;
 
-	return is->is_used && !strcmp(was->name, is->name) && port->domain == slot->key >> 48 &&
-	       usage->n_static + usage->n_learnt < usage->max &&
+	return is->is_used && !strcmp(was->name, is->name) && was->linux_id == is->linux_id &&
+	       port->domain == slot->key >> 48 && usage->n_static + usage->n_learnt < usage->max &&
 	       (!max || table->n_learnt[slot->port] < max) &&
 	       !macs_find(next->view->slots, slot->key);
 }

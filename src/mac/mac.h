@@ -32,9 +32,10 @@ struct mac_fixed {
 	uint16_t port;
 };
 
-// A bridge as configured. It keeps what it has learnt as long as it keeps its name.
+// A bridge as configured. It keeps what it has learnt as long as it keeps its name and `linux_id`.
 struct mac_bridge {
 	char name[MAC_NAME_MAX];
+	uint32_t linux_id;              // the interface of a bridge of Linux; 0: not Linux's
 	uint32_t ageing_s, max;         // from 1 on
 	uint32_t storm_pps[MAC_STORMS]; // of each port; 0: no limit
 	struct mac_member *member;      // ports that are in no other bridge; not written

@@ -482,6 +482,31 @@ static void many_addresses_take_several_turns(void **state)
 	assert_int_equal(port_of(1), 0);
 }
 
+// All of it in one turn, as after a dump.
+static void a_bridge_that_replaces_another_has_none_of_its_addresses(void **state)
+{
+	enum { NEW = 42 };
+	struct event event = {.kind = EVENT_FDB, .is_delete = true, .fdb = entry(LEFT, 1)};
+	struct event_link bridge = bridge_link(BRIDGE);
+	const struct event_link left = member(LEFT, NEW), right = member(RIGHT, NEW);
+
+	learn(LEFT, 1);
+	learn(RIGHT, 2);
+	bridge.ifindex = NEW;
+	mirror_event(fake.mirror, &event);
+	fake_iface_gone(&fake, BRIDGE);
+	fake_iface(&fake, &bridge);
+	fake_iface(&fake, &left);
+	fake_iface(&fake, &right);
+	event = (struct event){.kind = EVENT_FDB, .fdb = entry(LEFT, 2)};
+	event.fdb.bridge = NEW;
+	mirror_event(fake.mirror, &event);
+	fake_flush(&fake);
+	expect_served(true, true);
+	assert_int_equal(port_of(1), NOWHERE);
+	assert_int_equal(port_of(2), 0);
+}
+
 static void a_port_that_is_removed_leaves_its_bridge(void **state)
 {
 	const struct mirror_port added = {.mac = fake_mac(0), .mtu = 1500, .up = true};
@@ -558,6 +583,7 @@ int main(void)
 		TEST(without_memory_ports_that_leave_a_bridge_leave_it),
 		TEST(addresses_over_the_limit_are_counted_and_left_to_linux),
 		TEST(many_addresses_take_several_turns),
+		TEST(a_bridge_that_replaces_another_has_none_of_its_addresses),
 		TEST(a_port_that_is_removed_leaves_its_bridge),
 		TEST(linux_is_told_of_the_hosts_that_workers_see),
 		TEST(the_table_neither_ages_nor_flushes_what_is_linuxs),
