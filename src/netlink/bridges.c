@@ -95,6 +95,8 @@ static const char *check_port(const struct interface *one)
 	if (port->is_odd)
 		return "it has an attribute that workers do not follow (locked, mab, vlan_tunnel, "
 		       "backup_port or a newer one)";
+	if (one->has_port_vlans) // a refresh would add an entry for each
+		return "it has more than one VLAN (bridge vlan)";
 	if (one->above.has_vlans)
 		return "there is a VLAN interface on it";
 	if (one->tc || one->tc_above || one->side[ACL_IN].n || one->side[ACL_OUT].n)

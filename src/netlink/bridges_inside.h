@@ -50,6 +50,7 @@ struct bridges {
 	bool is_short;     // logged: there was no memory for them, or for more of their addresses
 	uint64_t tried_ns; // when there was none; 0: not known yet
 	uint64_t began_ns; // when the latest round of refreshes began; 0: never
+	uint64_t recent_s; // it reports those seen since the one before began
 	uint32_t place;    // where it is in the MAC table; 0: it has ended
 };
 

@@ -284,6 +284,25 @@ static void filters_on_the_path_keep_a_bridge_in_linux(void **state)
 }
 
 // Most kernels have it on, and nothing that it would call.
+// Linux enters what it is told of a host for each of them. An event of the interface itself does
+// not tell of them.
+static void a_port_with_more_than_one_vlan_is_left_to_linux(void **state)
+{
+	struct event event = {.kind = EVENT_BRIDGE_PORT,
+		.port = {LEFT, BRIDGE, PORT(BR_STATE_FORWARDING, .floods = true), true}};
+
+	mirror_event(fake.mirror, &event);
+	fake_flush(&fake);
+	expect_served(false, true);
+	expect_named("more than one VLAN", 1);
+	join(LEFT, BRIDGE);
+	expect_served(false, true);
+	event.port.has_vlans = false;
+	mirror_event(fake.mirror, &event);
+	fake_flush(&fake);
+	expect_served(true, true);
+}
+
 static void br_netfilter_alone_keeps_nothing_in_linux(void **state)
 {
 	struct event_foreign chain = {.hook = NF_INET_FORWARD, .name = "c"};
@@ -575,6 +594,7 @@ int main(void)
 		TEST(flags_of_ports_are_those_of_workers),
 		TEST(what_workers_do_not_do_is_left_to_linux_and_named),
 		TEST(filters_on_the_path_keep_a_bridge_in_linux),
+		TEST(a_port_with_more_than_one_vlan_is_left_to_linux),
 		TEST(br_netfilter_alone_keeps_nothing_in_linux),
 		TEST(workers_know_what_linux_knows_behind_served_ports),
 		TEST(a_dump_removes_what_it_does_not_contain),

@@ -3,6 +3,7 @@
 
 #include <linux/if.h>
 #include <linux/if_addr.h>
+#include <linux/if_bridge.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/netconf.h>
@@ -197,9 +198,23 @@ static bool take_protinfo(void *out, const struct piece *value)
 	return take_port(&((struct event_port *)out)->port, value);
 }
 
+// One attribute for each VLAN, two for a range of them.
+static bool take_vlans(void *out, const struct piece *value)
+{
+	struct piece rest = *value;
+	const struct nlattr *attr;
+	unsigned n = 0;
+
+	while ((attr = attrs_next(&rest)))
+		n += attrs_type(attr) == IFLA_BRIDGE_VLAN_INFO;
+	((struct event_port *)out)->has_vlans = n > 1;
+	return rest.n == 0;
+}
+
 static const struct want want_port[] = {
 	[IFLA_MASTER] = {WANT_U32, .at = AT(port, master)},
 	[IFLA_PROTINFO] = {WANT_TAKE, .take = take_protinfo},
+	[IFLA_AF_SPEC] = {WANT_TAKE, .take = take_vlans},
 };
 static const struct wants wants_port = WANTS(want_port);
 

@@ -1,6 +1,7 @@
 // Messages recorded from this kernel series (test/corpus/netlink), and their decoded events.
 #include "netlink/event.h"
 
+#include <linux/if_bridge.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -119,6 +120,34 @@ static void reads_changes_of_the_ports_of_bridges(void **state)
 	load(&message, "bridge_port_changed");
 	((struct nlmsghdr *)message.bytes)->nlmsg_type = RTM_DELLINK; // it left, or the bridge goes
 	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_IGNORED);
+}
+
+static void tells_ports_with_more_than_one_vlan(void **state)
+{
+	struct {
+		struct nlmsghdr head;
+		struct ifinfomsg link;
+		struct nlattr protinfo, learning;
+		uint8_t learns[4];
+		struct nlattr spec, first;
+		struct bridge_vlan_info one;
+		struct nlattr second;
+		struct bridge_vlan_info other;
+	} message = {{sizeof(message), RTM_NEWLINK, 0, 0, 0},
+		{.ifi_family = AF_BRIDGE, .ifi_index = 3},
+		{NLA_HDRLEN + 8, IFLA_PROTINFO | NLA_F_NESTED}, {NLA_HDRLEN + 1, 8}, {1},
+		{NLA_HDRLEN + 16, IFLA_AF_SPEC}, {NLA_HDRLEN + 4, IFLA_BRIDGE_VLAN_INFO},
+		{BRIDGE_VLAN_INFO_RANGE_BEGIN, 2}, {NLA_HDRLEN + 4, IFLA_BRIDGE_VLAN_INFO},
+		{BRIDGE_VLAN_INFO_RANGE_END, 4094}};
+	struct event event;
+
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_true(event.port.port.learns && event.port.has_vlans);
+	message.second.nla_type = IFLA_BRIDGE_FLAGS; // only the default VLAN
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_false(event.port.has_vlans);
+	message.second.nla_len = 9; // beyond the end
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_MALFORMED);
 }
 
 // Attributes of newer kernels count if they are set.
@@ -438,6 +467,7 @@ int main(void)
 		cmocka_unit_test(reads_ifaces),
 		cmocka_unit_test(reads_bridges_and_their_ports),
 		cmocka_unit_test(reads_changes_of_the_ports_of_bridges),
+		cmocka_unit_test(tells_ports_with_more_than_one_vlan),
 		cmocka_unit_test(takes_an_unknown_attribute_of_a_port_for_odd),
 		cmocka_unit_test(reads_the_addresses_of_bridges),
 		cmocka_unit_test(reads_addresses),

@@ -86,6 +86,7 @@ struct event_link {
 struct event_port {
 	int ifindex, master;
 	struct event_bridge_port port;
+	bool has_vlans; // more than one is configured, whether the bridge filters by them or not
 };
 
 struct event_fdb {

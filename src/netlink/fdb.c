@@ -2,6 +2,7 @@
 // Linux learns, moves and forgets them; it is told which hosts workers have seen. Control thread.
 #include "netlink/bridges_inside.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include <sys/random.h>
 
 enum { FIRST_BUCKETS = 256, FIRST_BRIDGES = 16, BATCH = 4096 };
-enum { PAGE_MACS = 512, PAGES_A_TICK = 8, LONGEST_ROUND_S = 30, ROUNDS_WHILE_AGEING = 10 };
+enum { PAGE_MACS = 256, LONGEST_ROUND_S = 30, ROUNDS_WHILE_AGEING = 10, TURN_NS = 2000000 };
 
 static const uint64_t SECOND_NS = 1000000000;
 
@@ -348,22 +349,24 @@ static void refresh_page(struct bridges *bridges, uint64_t recent_s)
 		settings->ops.macs_seen(settings->ops.ops, seen, n_seen);
 }
 
+// Linux handles each report at once, and may have to wait for its lock: a turn ends after 2 ms.
 void mirror_refresh_macs(struct mirror *mirror, uint64_t now_ns)
 {
 	struct bridges *bridges = mirror->bridges;
-	const uint64_t every_s = round_s(bridges);
+	const uint64_t every_s = round_s(bridges), until_ns = clock_now_ns() + TURN_NS;
 
 	bridges_retry(bridges, now_ns);
 	if (!bridges->now.n || !mirror->settings.ops.macs_seen)
 		return;
 	if (!bridges->place) {
-		if (bridges->began_ns && now_ns - bridges->began_ns < every_s * SECOND_NS)
+		const uint64_t since_s = (now_ns - bridges->began_ns) / SECOND_NS;
+
+		if (bridges->began_ns && since_s < every_s)
 			return;
+		bridges->recent_s = bridges->began_ns ? since_s + 1 : every_s;
 		bridges->began_ns = now_ns;
 	}
-	for (unsigned i = 0; i < PAGES_A_TICK; i++) {
-		refresh_page(bridges, every_s);
-		if (!bridges->place)
-			return;
-	}
+	do
+		refresh_page(bridges, bridges->recent_s);
+	while (bridges->place && clock_now_ns() < until_ns);
 }

@@ -209,6 +209,7 @@ static void port_event(struct ifaces *ifaces, const struct event *event)
 	if (!one || !one->is_known || one->iface.master != event->port.master)
 		return;
 	one->iface.port = event->port.port;
+	one->has_port_vlans = event->port.has_vlans;
 	ifaces->is_dirty = true;
 }
 

@@ -67,6 +67,7 @@ struct interface {
 	uint32_t seen; // the last dump that contained it
 	bool is_known; // the interface itself was reported, not only its settings
 	struct event_link iface;
+	bool has_port_vlans;           // more than one, as the port of a bridge
 	struct interface_conf conf[2]; // IPv4, IPv6
 	struct interface_above above;
 	uint32_t n_addresses4;
