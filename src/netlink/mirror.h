@@ -106,7 +106,7 @@ bool mirror_dump_filters(struct mirror *mirror);
 void mirror_filters_dumped(struct mirror *mirror, bool whole);
 
 // Tells Linux that hosts behind ports of its bridges, whose frames workers forward, are still
-// there. Call about ten times a second.
+// there. Call about ten times a second, while no dump is under way.
 void mirror_refresh_macs(struct mirror *mirror, uint64_t now_ns);
 
 // Re-reads state for which there are no notifications: some sysctls, a few interfaces at a time,

@@ -321,7 +321,9 @@ bool netlink_poll(struct netlink *netlink)
 		if (tap_run_in_netns(netlink->ctx.taps, poll_mirror, netlink, NULL) != 0)
 			poll_mirror(netlink); // enters the namespace itself where it can
 		neigh_refresh_poll(netlink->refresh);
-		mirror_refresh_macs(netlink->mirror, clock_now_ns());
+		// Until all is known again, a host may be elsewhere than workers have it.
+		if (!listen_is_dumping(netlink->listen))
+			mirror_refresh_macs(netlink->mirror, clock_now_ns());
 		audit_poll(netlink->audit);
 	}
 	return more;
