@@ -139,6 +139,7 @@ static struct served *get(struct bridges *bridges, const struct interface *bridg
 	next->n++;
 	served->ifindex = bridge->ifindex;
 	memcpy(served->is.name, bridge->iface.name, sizeof(served->is.name));
+	served->runs_stp = bridge->iface.bridge.stp;
 	served->is.linux_id = (uint32_t)bridge->ifindex;
 	served->is.ageing_s = MAX_OF(bridge->iface.bridge.ageing_cs / 100, 1u);
 	served->wants = was ? was->wants : MAC_DEFAULT_MAX;

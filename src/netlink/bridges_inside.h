@@ -8,6 +8,7 @@
 // A bridge with the ports of it that workers serve.
 struct served {
 	int ifindex; // of the bridge
+	bool runs_stp;
 	struct mac_bridge is;
 	uint32_t wants; // addresses for which it should have space, from is.max on
 	struct mac_member member[PORT_MAX];

@@ -573,6 +573,22 @@ static void linux_is_told_of_the_hosts_that_workers_see(void **state)
 	assert_true(fake.seen.mac.bytes[5] == 2);
 }
 
+// Which forgets sooner after a change of the spanning tree.
+static void a_bridge_with_stp_is_told_more_often(void **state)
+{
+	struct event_link bridge = bridge_link(BRIDGE);
+
+	bridge.bridge.stp = 1;
+	put(&bridge);
+	learn(RIGHT, 2);
+	mirror_refresh_macs(fake.mirror, now_ns);
+	see(2, rte_rdtsc());
+	mirror_refresh_macs(fake.mirror, now_ns + 4ull * SECOND);
+	assert_int_equal(fake.n_seen, 0);
+	mirror_refresh_macs(fake.mirror, now_ns + 5ull * SECOND);
+	assert_int_equal(fake.n_seen, 1);
+}
+
 static void the_table_neither_ages_nor_flushes_what_is_linuxs(void **state)
 {
 	const struct mac_choice all = {0, MAC_PORTS};
@@ -606,6 +622,7 @@ int main(void)
 		TEST(a_bridge_that_replaces_another_has_none_of_its_addresses),
 		TEST(a_port_that_is_removed_leaves_its_bridge),
 		TEST(linux_is_told_of_the_hosts_that_workers_see),
+		TEST(a_bridge_with_stp_is_told_more_often),
 		TEST(the_table_neither_ages_nor_flushes_what_is_linuxs),
 	};
 

@@ -170,6 +170,7 @@ static bool take_call(void *out, const struct piece *value)
 
 static const struct want want_bridge[] = {
 	[IFLA_BR_AGEING_TIME] = {WANT_U32, .at = AT(link, bridge.ageing_cs)},
+	[IFLA_BR_STP_STATE] = {WANT_U32, .at = AT(link, bridge.stp)},
 	[IFLA_BR_VLAN_FILTERING] = {WANT_BOOL, .at = AT(link, bridge.filters_vlans)},
 	[IFLA_BR_NF_CALL_IPTABLES] = {WANT_TAKE, .take = take_call},
 	[IFLA_BR_NF_CALL_IP6TABLES] = {WANT_TAKE, .take = take_call},

@@ -97,6 +97,7 @@ static void reads_bridges_and_their_ports(void **state)
 
 	assert_string_equal(event.iface.kind, "bridge");
 	assert_int_equal(event.iface.bridge.ageing_cs, 2000);
+	assert_int_equal(event.iface.bridge.stp, 0);
 	assert_false(event.iface.bridge.filters_vlans || event.iface.bridge.calls_hooks);
 	assert_false(event.iface.port.is_known);
 	event = decoded(decode_route, "link_bridge_port_locked");

@@ -12,7 +12,13 @@
 #include <sys/random.h>
 
 enum { FIRST_BUCKETS = 256, FIRST_BRIDGES = 16, BATCH = 4096 };
-enum { PAGE_MACS = 256, LONGEST_ROUND_S = 30, ROUNDS_WHILE_AGEING = 10, TURN_NS = 2000000 };
+enum {
+	PAGE_MACS = 256,
+	LONGEST_ROUND_S = 30,
+	LONGEST_ROUND_STP_S = 5,
+	ROUNDS_WHILE_AGEING = 10,
+	TURN_NS = 2000000
+};
 
 static const uint64_t SECOND_NS = 1000000000;
 
@@ -320,14 +326,20 @@ bool fdb_flush(struct bridges *bridges)
 
 // Refreshes: Linux does not see the frames that workers forward.
 
-// In seconds: the bridge that forgets first counts.
+// In seconds: the bridge that forgets first counts. After a change of the spanning tree, a bridge
+// forgets after its forward delay, 15 s by default.
 static uint64_t round_s(const struct bridges *bridges)
 {
-	uint32_t ageing_s = LONGEST_ROUND_S * ROUNDS_WHILE_AGEING;
+	uint32_t least_s = LONGEST_ROUND_S;
 
-	for (unsigned i = 0; i < bridges->now.n; i++)
-		ageing_s = MIN_OF(ageing_s, bridges->now.bridge[i].is.ageing_s);
-	return MAX_OF(ageing_s / ROUNDS_WHILE_AGEING, 1u);
+	for (unsigned i = 0; i < bridges->now.n; i++) {
+		const struct served *one = &bridges->now.bridge[i];
+
+		least_s = MIN_OF(least_s, one->is.ageing_s / ROUNDS_WHILE_AGEING);
+		if (one->runs_stp)
+			least_s = MIN_OF(least_s, (uint32_t)LONGEST_ROUND_STP_S);
+	}
+	return MAX_OF(least_s, 1u);
 }
 
 // Addresses of one page that workers have seen in the last `recent_s`.
