@@ -71,6 +71,8 @@ static const char *check_bridge(const struct ifaces *ifaces, const struct interf
 {
 	if (bridge->iface.bridge.filters_vlans)
 		return "the bridge filters by VLAN";
+	if (bridge->iface.bridge.max_macs) // Linux does not count hosts of which it is told
+		return "the bridge limits the addresses that it learns (fdb_max_learned)";
 	if (ifaces->foreign.bridge_filters & FILTERS_TABLES)
 		return "legacy ebtables or arptables are loaded";
 	if (foreign_hooks_bridges(&ifaces->foreign,

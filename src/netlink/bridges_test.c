@@ -226,6 +226,8 @@ static void what_workers_do_not_do_is_left_to_linux_and_named(void **state)
 		{PORT(BR_STATE_FORWARDING, .answers = true), {.ageing_cs = 30000}, false,
 			"neigh_suppress"},
 		{PORT(BR_STATE_FORWARDING), {.filters_vlans = true}, false, "VLAN"},
+		{PORT(BR_STATE_FORWARDING), {.ageing_cs = 30000, .max_macs = 100}, false,
+			"fdb_max_learned"},
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {

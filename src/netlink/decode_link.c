@@ -168,10 +168,12 @@ static bool take_call(void *out, const struct piece *value)
 	return true;
 }
 
+enum { BR_FDB_MAX_LEARNED = 49 }; // IFLA_BR_FDB_MAX_LEARNED, missing in headers before Linux 6.7
 static const struct want want_bridge[] = {
 	[IFLA_BR_AGEING_TIME] = {WANT_U32, .at = AT(link, bridge.ageing_cs)},
 	[IFLA_BR_STP_STATE] = {WANT_U32, .at = AT(link, bridge.stp)},
 	[IFLA_BR_VLAN_FILTERING] = {WANT_BOOL, .at = AT(link, bridge.filters_vlans)},
+	[BR_FDB_MAX_LEARNED] = {WANT_U32, .at = AT(link, bridge.max_macs)},
 	[IFLA_BR_NF_CALL_IPTABLES] = {WANT_TAKE, .take = take_call},
 	[IFLA_BR_NF_CALL_IP6TABLES] = {WANT_TAKE, .take = take_call},
 	[IFLA_BR_NF_CALL_ARPTABLES] = {WANT_TAKE, .take = take_call},

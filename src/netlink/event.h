@@ -51,6 +51,7 @@ static inline bool event_kinds_have(uint32_t kinds, enum event_kind kind)
 struct event_bridge {
 	uint32_t ageing_cs; // in 1/100 s
 	uint32_t stp;       // 0: it runs no spanning tree
+	uint32_t max_macs;  // that it learns; 0: no limit
 	bool filters_vlans;
 	bool calls_hooks; // its packets pass hooks of IP (nf_call_iptables and others)
 };
