@@ -382,6 +382,19 @@ static bool follow(unsigned number, uint16_t port)
 	return mac_follow(table, 1, &at, now);
 }
 
+static unsigned count_unseen(void)
+{
+	struct mac_info info[8];
+	uint32_t place = 0;
+	unsigned n_unseen = 0;
+	const unsigned n =
+		mac_page(table, &(struct mac_choice){1, MAC_PORTS}, now, &place, info, 8);
+
+	for (unsigned i = 0; i < n; i++)
+		n_unseen += info[i].is_unseen;
+	return n_unseen;
+}
+
 static void addresses_of_linux_are_moved_and_forgotten_by_linux_only(void **state)
 {
 	struct mac_bridge bridge = bridge_of("br0");
@@ -393,7 +406,8 @@ static void addresses_of_linux_are_moved_and_forgotten_by_linux_only(void **stat
 		assert_true(follow(i, 0));
 	assert_false(follow(3, 0)); // over the limit
 	assert_int_equal(port_of(3), -1);
-	assert_true(follow(2, 1)); // moves at the limit, too
+	assert_int_equal(count_unseen(), 3); // by workers
+	assert_true(follow(2, 1));           // moves at the limit, too
 	assert_int_equal(port_of(2), 1);
 	see(0, 4); // no worker moves it
 	poll_all();

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+enum { UNSEEN_TICKS = 1 << 30 }; // 17 years and more
+
 static void free_pending(struct mac_pending *pending)
 {
 	if (!pending)
@@ -306,7 +308,7 @@ void mac_unfollow(struct mac_table *table, uint16_t domain, const struct wire_ma
 		table_forget(table, slot);
 }
 
-// What Linux tells is not a frame: until workers see one, the address counts as idle.
+// What Linux tells is not a frame: until workers see one, it counts as seen long ago.
 bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at, uint64_t now)
 {
 	const uint64_t key = key_of(domain, &at->mac);
@@ -315,7 +317,7 @@ bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed
 	const struct mac_slot value = {.key = key,
 		.port = at->port,
 		.flags = MAC_LINUX,
-		.seen = mac_tick(table->now->view, now) - bridge->ageing_ticks};
+		.seen = mac_tick(table->now->view, now) - UNSEEN_TICKS};
 
 	if (known && known->port == at->port)
 		return true;
@@ -368,6 +370,7 @@ void table_describe(const struct mac_table *table, const struct mac_slot *slot, 
 		.is_static = slot->flags & MAC_STATIC,
 		.is_held = slot->flags & MAC_HELD,
 		.is_linux = slot->flags & MAC_LINUX,
+		.is_unseen = slot->flags & MAC_LINUX && ticks >= UNSEEN_TICKS,
 		.idle_s = ((uint64_t)MAX_OF(ticks, 0) << shift) / table->settings.hz};
 	memcpy(out->mac.bytes, &slot->key, sizeof(out->mac.bytes));
 }
@@ -398,6 +401,7 @@ bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage 
 		return false;
 	*out = bridge->usage;
 	out->name = bridge->name;
+	out->is_linux = bridge->linux_id;
 	return true;
 }
 

@@ -49,6 +49,7 @@ struct mac_info {
 	struct wire_mac mac;
 	uint16_t domain, port;
 	bool is_static, is_held, is_linux;
+	bool is_unseen;  // Linux has told of it, and workers have seen no frame from there
 	uint32_t idle_s; // since its latest frame
 };
 
@@ -111,6 +112,7 @@ enum { MAC_PAGE_PLACES = 1 << 16 };
 // A bridge in use and what happened in it since it was added.
 struct mac_usage {
 	const char *name; // valid until the next commit
+	bool is_linux;
 	uint32_t ageing_s, max, n_static, n_learnt;
 	uint32_t storm_pps[MAC_STORMS];
 	uint64_t n_added, n_moved, n_aged, n_held; // n_held: times that an address was held

@@ -359,9 +359,8 @@ bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
 	if (bridges->now.of_port[port]) {
 		snprintf(reported.what, sizeof(reported.what), "flooding and routing by a bridge");
 		snprintf(reported.effect, sizeof(reported.effect),
-			"workers forward frames between addresses that the bridge knows; all "
-			"others "
-			"are punted to Linux%s",
+			"workers forward frames between addresses that the bridge knows, unless an "
+			"access list of a port has to judge them; all others are punted to Linux%s",
 			fdb_is_over(&bridges->fdb, bridge->ifindex)
 				? ": the bridge knows more than workers, who know 1000000"
 				: "");

@@ -354,7 +354,7 @@ static void refresh_page(struct bridges *bridges, uint64_t recent_s)
 		mac_page(settings->macs, &all, rte_rdtsc(), &bridges->place, info, PAGE_MACS);
 
 	for (unsigned i = 0; i < n; i++)
-		if (info[i].is_linux && info[i].idle_s <= recent_s)
+		if (info[i].is_linux && !info[i].is_unseen && info[i].idle_s <= recent_s)
 			seen[n_seen++] =
 				(struct mirror_seen){settings->tap[info[i].port], info[i].mac};
 	if (n_seen)
