@@ -13,6 +13,7 @@ from harness.wire import Wire, wait_until
 from harness.wired import Account, Port, WiredForwarder
 
 from dl3.lab.namespace import End, Namespace
+from dl3.model.fault import Fault
 
 NAMES = ("a", "b", "c", "d")
 BROADCAST = bytes([255] * 6)
@@ -240,6 +241,22 @@ def a_host_whose_frames_workers_forward_does_not_age(both: Both) -> None:
     assert both.wired.account().since(before).punted == 0
     before_s = _updated_s(both, HOSTS[1])
     wait_until(lambda: _updated_s(both, HOSTS[1]) > before_s, "the one that was silent was not told of")
+    for side in both.sides:
+        side.ip("link", "set", "dev", "br0", "type", "bridge", "ageing_time", "30000")
+
+
+def what_dl3d_does_not_decide_for_linux_has_no_number(both: Both) -> None:
+    for side in both.sides:  # it may have been seen before
+        side.ip("link", "set", "dev", "br0", "type", "bridge", "fdb_flush")
+    wait_until(lambda: both.knows(HOSTS[2]) is None, "workers had forgotten it")
+    both.introduce(HOSTS[2], "c")
+    (row,) = (one for one in both.wired.dl3d.call("macs", port="c")["macs"] if one["mac"] == _text(HOSTS[2]))
+    assert row["idle_s"] is None
+    (bridge,) = both.wired.dl3d.call("bridges")["bridges"]
+    assert [bridge[key] for key in ("max_macs", "aged", "held", "evicted", "refused")] == [None] * 4 + [0]
+    with pytest.raises(Fault, match="bridge fdb_flush"):
+        both.wired.dl3d.call("macs.flush")
+
 
 
 def what_workers_do_not_do_is_named_and_left_to_linux(both: Both) -> None:
@@ -265,6 +282,8 @@ def what_workers_do_not_do_is_named_and_left_to_linux(both: Both) -> None:
 
 def linux_keeps_the_addresses_when_dl3d_is_killed(both: Both) -> None:
     dl3d = both.wired.dl3d
+    for side in both.sides:  # longer than a start takes
+        side.ip("link", "set", "dev", "br0", "type", "bridge", "ageing_time", "100000")
     both.introduce(HOSTS[0], "a")
     both.introduce(HOSTS[1], "b")
     dl3d.kill()
