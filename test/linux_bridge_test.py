@@ -50,6 +50,7 @@ class Both:
     kernel: Namespace
     control: dict[str, Wire]
     number: int = 0
+    changes: list[str] = field(default_factory=list)
     mtu: int = 1400  # of the port that is in no bridge
     behind: dict[bytes, str] = field(default_factory=dict)  # where a host sent its latest frame
 
@@ -60,6 +61,7 @@ class Both:
 
     def change(self, port: str, *words: str) -> None:
         """Set attributes of a port of both bridges, and wait until workers have followed."""
+        self.changes.append(" ".join((port, *words)))
         for side in self.sides:
             side.run("bridge", "link", "set", "dev", port, *words)
         self.followed()
@@ -91,9 +93,9 @@ class Both:
 
         try:
             wait_until(is_same, "the same frames had come out of both", 20)
-        except AssertionError:
-            assert ours == theirs
-            raise
+        except AssertionError as error:
+            what = f"dl3d {ours}, the kernel {theirs}; sent on {port}: {[one.hex() for one in frames]}"
+            raise AssertionError(f"{what}; changes: {self.changes}; hosts: {self.behind}") from error
 
     def knows(self, host: bytes) -> str | None:
         """The port behind which workers know a host."""
@@ -106,6 +108,13 @@ class Both:
         self.send(port, [_frame(BROADCAST, host, self.number)])
         self.behind[host] = port
         wait_until(lambda: self.knows(host) == port, f"workers knew {_text(host)}")
+
+    def greet(self, port: str) -> None:
+        """Have the hosts behind a port send to all, so that both bridges know what they may know; workers, too."""
+        here = [host for host, at in self.behind.items() if at == port]
+        self.send(port, [_frame(BROADCAST, host, self.number + 1 + i) for i, host in enumerate(here)])
+        self.number += len(here)
+        self.followed()
 
     def is_served(self) -> bool:
         """Whether workers forward for all ports."""
@@ -148,15 +157,16 @@ def both() -> Iterator[Both]:
             wire.close()
 
 
-def _burst(both: Both, dice: random.Random, port: str) -> list[bytes]:
-    """Some frames of the hosts behind a port, and now and then of an unknown one."""
+def _burst(both: Both, dice: random.Random, port: str, targets: list[bytes]) -> list[bytes]:
+    """Some frames of the hosts behind a port, or of an unknown one, all to hosts or all to groups.
+
+    Not both: they are in different classes when they are punted, and may overtake each other.
+    """
     here = [host for host, at in both.behind.items() if at == port]
     frames = []
     for _ in range(dice.randrange(1, 20)):
         both.number += 1
-        reserved = bytes.fromhex("0180c20000") + bytes([dice.randrange(0x01, 0x10)])
-        dst = dice.choice([*HOSTS, *HOSTS, BROADCAST, MULTICAST, reserved, bytes.fromhex("0200000007ff")])
-        one = _frame(dst, dice.choice(here or [bytes.fromhex("020000000400")]), both.number)
+        one = _frame(dice.choice(targets), dice.choice(here or [bytes.fromhex("020000000400")]), both.number)
         tag = struct.pack("!HH", 0x8100, dice.randrange(1, 4095))
         frames.append(one[:12] + tag + one[12:] if dice.random() < 0.2 else one)
     return frames
@@ -169,6 +179,11 @@ ON = ("flood", "mcast_flood", "bcast_flood", "learning", "state")
 def _value(word: str, is_on: bool) -> str:
     """In the words of iproute2; of a state, forwarding and blocking."""
     return ("3" if is_on else "4") if word == "state" else "on" if is_on else "off"
+
+
+UNKNOWN = bytes.fromhex("0200000007ff")
+RESERVED = [bytes.fromhex(f"0180c20000{number:02x}") for number in range(1, 16)]
+TEACHING = ("learning", "locked", "state")
 
 
 def _send_random_frames(both: Both, n_bursts: int) -> None:
@@ -184,12 +199,13 @@ def _send_random_frames(both: Both, n_bursts: int) -> None:
             now[key] = not now[key]
             both.change(key[0], key[1], _value(key[1], now[key]))
             n_served += both.is_served()
+            if key[1] in TEACHING:
+                both.greet(key[0])
         if both.behind.get(host) != port:
             both.behind[host] = port
-            both.number += 1
-            both.send(port, [_frame(BROADCAST, host, both.number)])
-            both.followed()  # a moment later: frames to a host that has moved went to where it was until then
-        both.send(port, _burst(both, dice, port))
+            both.greet(port)
+        both.send(port, _burst(both, dice, port, [*HOSTS, UNKNOWN]))
+        both.send(port, _burst(both, dice, port, [BROADCAST, MULTICAST, *RESERVED]))
     for (port, word), is_on in now.items():
         if is_on != (word in ON):
             both.change(port, word, _value(word, word in ON))

@@ -45,6 +45,11 @@ static struct fdb_entry *find(const struct fdb *fdb, const struct event_fdb *at)
 	return one;
 }
 
+static struct fdb_entry *next(const struct fdb *fdb, const struct fdb_entry *after)
+{
+	return hash_table_next(&fdb->table, after ? &after->node : NULL);
+}
+
 static void look_at(struct fdb *fdb, struct fdb_entry *one)
 {
 	if (one->is_dirty)
@@ -87,7 +92,7 @@ void fdb_event(struct bridges *bridges, const struct event *event)
 
 void fdb_sweep(struct fdb *fdb)
 {
-	for (struct fdb_entry *one = NULL; (one = hash_table_next(&fdb->table, &one->node));)
+	for (struct fdb_entry *one = NULL; (one = next(fdb, one));)
 		if (one->seen != fdb->dump) {
 			one->is_gone = true;
 			look_at(fdb, one);
@@ -96,7 +101,7 @@ void fdb_sweep(struct fdb *fdb)
 
 void fdb_doubt(struct fdb *fdb)
 {
-	for (struct fdb_entry *one = NULL; (one = hash_table_next(&fdb->table, &one->node));)
+	for (struct fdb_entry *one = NULL; (one = next(fdb, one));)
 		look_at(fdb, one);
 }
 
@@ -143,7 +148,7 @@ void fdb_flush(struct bridges *bridges)
 	struct fdb_entry *one = fdb->dirty;
 
 	for (fdb->dirty = NULL; one;) {
-		struct fdb_entry *next = one->dirty;
+		struct fdb_entry *rest = one->dirty;
 
 		publish(bridges, one);
 		one->is_dirty = false;
@@ -151,7 +156,7 @@ void fdb_flush(struct bridges *bridges)
 			hash_table_remove(&fdb->table, &one->node);
 			free(one);
 		}
-		one = next;
+		one = rest;
 	}
 }
 
