@@ -19,6 +19,8 @@ BROADCAST = bytes([255] * 6)
 MULTICAST = bytes.fromhex("01005e000001")
 ETHERTYPE = bytes.fromhex("88b5")
 HOSTS = [bytes.fromhex(f"0200000005{number:02x}") for number in range(16)]
+UNKNOWN, STRANGER, LINK_LOCAL = (bytes.fromhex(f"02000000{last}") for last in ("07ff", "0400", "0401"))
+RESERVED = [bytes.fromhex(f"0180c20000{number:02x}") for number in range(1, 16)]
 LEFT_TO_LINUX = "port of a bridge left to Linux"
 BURSTS = 40
 
@@ -166,7 +168,10 @@ def _burst(both: Both, dice: random.Random, port: str, targets: list[bytes]) -> 
     frames = []
     for _ in range(dice.randrange(1, 20)):
         both.number += 1
-        one = _frame(dice.choice(targets), dice.choice(here or [bytes.fromhex("020000000400")]), both.number)
+        dst = dice.choice(targets)
+        # Even a locked port learns from frames to reserved groups, and tagged frames may overtake others.
+        src = LINK_LOCAL if dst in RESERVED else dice.choice(here or [STRANGER])
+        one = _frame(dst, src, both.number)
         tag = struct.pack("!HH", 0x8100, dice.randrange(1, 4095))
         frames.append(one[:12] + tag + one[12:] if dice.random() < 0.2 else one)
     return frames
@@ -181,8 +186,6 @@ def _value(word: str, is_on: bool) -> str:
     return ("3" if is_on else "4") if word == "state" else "on" if is_on else "off"
 
 
-UNKNOWN = bytes.fromhex("0200000007ff")
-RESERVED = [bytes.fromhex(f"0180c20000{number:02x}") for number in range(1, 16)]
 TEACHING = ("learning", "locked", "state")
 
 
