@@ -224,7 +224,7 @@ def random_frames_come_out_where_the_kernel_alone_sends_them(both: Both) -> None
 
 @pytest.mark.long
 def so_they_do_across_many_changes(both: Both) -> None:
-    _send_random_frames(both, 25 * BURSTS)
+    _send_random_frames(both, 10 * BURSTS)
 
 
 def workers_forward_what_linux_has_learnt(both: Both) -> None:
