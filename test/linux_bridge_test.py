@@ -20,6 +20,8 @@ BROADCAST = bytes([255] * 6)
 MULTICAST = bytes.fromhex("01005e000001")
 ETHERTYPE = bytes.fromhex("88b5")
 HOSTS = [bytes.fromhex(f"0200000005{number:02x}") for number in range(16)]
+UNKNOWN, STRANGER, LINK_LOCAL = (bytes.fromhex(f"02000000{last}") for last in ("07ff", "0400", "0401"))
+RESERVED = [bytes.fromhex(f"0180c20000{number:02x}") for number in range(1, 16)]
 LEFT_TO_LINUX = "port of a bridge left to Linux"
 BURSTS = 40
 
@@ -51,6 +53,7 @@ class Both:
     kernel: Namespace
     control: dict[str, Wire]
     number: int = 0
+    changes: list[str] = field(default_factory=list)
     mtu: int = 1400  # of the port that is in no bridge
     behind: dict[bytes, str] = field(default_factory=dict)  # where a host sent its latest frame
 
@@ -61,6 +64,7 @@ class Both:
 
     def change(self, port: str, *words: str) -> None:
         """Set attributes of a port of both bridges, and wait until workers have followed."""
+        self.changes.append(" ".join((port, *words)))
         for side in self.sides:
             side.run("bridge", "link", "set", "dev", port, *words)
         self.followed()
@@ -92,9 +96,9 @@ class Both:
 
         try:
             wait_until(is_same, "the same frames had come out of both", 20)
-        except AssertionError:
-            assert ours == theirs
-            raise
+        except AssertionError as error:
+            what = f"dl3d {ours}, the kernel {theirs}; sent on {port}: {[one.hex() for one in frames]}"
+            raise AssertionError(f"{what}; changes: {self.changes}; hosts: {self.behind}") from error
 
     def knows(self, host: bytes) -> str | None:
         """The port behind which workers know a host."""
@@ -107,6 +111,13 @@ class Both:
         self.send(port, [_frame(BROADCAST, host, self.number)])
         self.behind[host] = port
         wait_until(lambda: self.knows(host) == port, f"workers knew {_text(host)}")
+
+    def greet(self, port: str) -> None:
+        """Have the hosts behind a port send to all, so that both bridges know what they may know; workers, too."""
+        here = [host for host, at in self.behind.items() if at == port]
+        self.send(port, [_frame(BROADCAST, host, self.number + 1 + i) for i, host in enumerate(here)])
+        self.number += len(here)
+        self.followed()
 
     def is_served(self) -> bool:
         """Whether workers forward for all ports."""
@@ -149,15 +160,19 @@ def both() -> Iterator[Both]:
             wire.close()
 
 
-def _burst(both: Both, dice: random.Random, port: str) -> list[bytes]:
-    """Some frames of the hosts behind a port, and now and then of an unknown one."""
+def _burst(both: Both, dice: random.Random, port: str, targets: list[bytes]) -> list[bytes]:
+    """Some frames of the hosts behind a port, or of an unknown one, all to hosts or all to groups.
+
+    Not both: they are in different classes when they are punted, and may overtake each other.
+    """
     here = [host for host, at in both.behind.items() if at == port]
     frames = []
     for _ in range(dice.randrange(1, 20)):
         both.number += 1
-        reserved = bytes.fromhex("0180c20000") + bytes([dice.randrange(0x01, 0x10)])
-        dst = dice.choice([*HOSTS, *HOSTS, BROADCAST, MULTICAST, reserved, bytes.fromhex("0200000007ff")])
-        one = _frame(dst, dice.choice(here or [bytes.fromhex("020000000400")]), both.number)
+        dst = dice.choice(targets)
+        # Even a locked port learns from frames to reserved groups, and tagged frames may overtake others.
+        src = LINK_LOCAL if dst in RESERVED else dice.choice(here or [STRANGER])
+        one = _frame(dst, src, both.number)
         tag = struct.pack("!HH", 0x8100, dice.randrange(1, 4095))
         frames.append(one[:12] + tag + one[12:] if dice.random() < 0.2 else one)
     return frames
@@ -170,6 +185,9 @@ ON = ("flood", "mcast_flood", "bcast_flood", "learning", "state")
 def _value(word: str, is_on: bool) -> str:
     """In the words of iproute2; of a state, forwarding and blocking."""
     return ("3" if is_on else "4") if word == "state" else "on" if is_on else "off"
+
+
+TEACHING = ("learning", "locked", "state")
 
 
 def _send_random_frames(both: Both, n_bursts: int) -> None:
@@ -185,12 +203,13 @@ def _send_random_frames(both: Both, n_bursts: int) -> None:
             now[key] = not now[key]
             both.change(key[0], key[1], _value(key[1], now[key]))
             n_served += both.is_served()
+            if key[1] in TEACHING:
+                both.greet(key[0])
         if both.behind.get(host) != port:
             both.behind[host] = port
-            both.number += 1
-            both.send(port, [_frame(BROADCAST, host, both.number)])
-            both.followed()  # a moment later: frames to a host that has moved went to where it was until then
-        both.send(port, _burst(both, dice, port))
+            both.greet(port)
+        both.send(port, _burst(both, dice, port, [*HOSTS, UNKNOWN]))
+        both.send(port, _burst(both, dice, port, [BROADCAST, MULTICAST, *RESERVED]))
     for (port, word), is_on in now.items():
         if is_on != (word in ON):
             both.change(port, word, _value(word, word in ON))
@@ -206,7 +225,7 @@ def random_frames_come_out_where_the_kernel_alone_sends_them(both: Both) -> None
 
 @pytest.mark.long
 def so_they_do_across_many_changes(both: Both) -> None:
-    _send_random_frames(both, 25 * BURSTS)
+    _send_random_frames(both, 10 * BURSTS)
 
 
 def workers_forward_what_linux_has_learnt(both: Both) -> None:
