@@ -277,7 +277,6 @@ def what_dl3d_does_not_decide_for_linux_has_no_number(both: Both) -> None:
         both.wired.dl3d.call("macs.flush")
 
 
-
 def what_workers_do_not_do_is_named_and_left_to_linux(both: Both) -> None:
     both.change("a", "locked", "on")
     wait_until(lambda: not both.is_served(), "workers served it no longer")
