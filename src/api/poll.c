@@ -45,6 +45,7 @@ int api_follow(struct api_ctx *ctx, struct error *error)
 		.iface_kept = iface_kept,
 		.iface_named = iface_named,
 		.filters = acls_change_filters,
+		.macs = ctx->bridges->table,
 		.arg = ctx};
 
 	if (!ctx->taps)
