@@ -251,6 +251,29 @@ static void the_router_itself_needs_no_flow(void **state)
 		}
 }
 
+// The only packet of a burst that claims to come from the router itself.
+static void the_source_of_what_is_dropped_is_not_looked_up(void **state)
+{
+	static const uint8_t ours[] = {10, 0, 0, 1};
+	const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
+	struct bytes frame = frame_on(PLAIN_IN, dsts[0]);
+	const struct flow_tuple tuple = flows_tuple(dsts[0]);
+
+	memcpy(frame.at + WIRE_ETHER_BYTES + offsetof(struct wire_ip4, src), ours, sizeof(ours));
+	frame_mend(&frame);
+	fake_route(0, "10.0.0.1/32", &local);
+	for (unsigned v = 0; v < FLOWS_CASES; v++) {
+		flows_reset(v);
+		flows_set(&tuple, flows_by_route());
+		flows_drop_missing(true);
+		fake_receive(0, &frame);
+		receive_on(PLAIN_IN, dsts[0]);
+		fake_run();
+		assert_int_equal(fake.stat.verdict[VERDICT_FLOW_MISSING], 1);
+		assert_int_equal(fake.device[OUT].n_sent, 1);
+	}
+}
+
 static void before_the_first_routes_nothing_needs_a_flow(void **state)
 {
 	for (unsigned v = 0; v < FLOWS_CASES; v++) {
@@ -603,6 +626,7 @@ int main(void)
 		cmocka_unit_test(a_next_hop_may_change),
 		cmocka_unit_test(what_has_no_flow_may_be_dropped),
 		cmocka_unit_test(the_router_itself_needs_no_flow),
+		cmocka_unit_test(the_source_of_what_is_dropped_is_not_looked_up),
 		cmocka_unit_test(before_the_first_routes_nothing_needs_a_flow),
 		cmocka_unit_test(linux_does_not_follow_next_hops),
 		cmocka_unit_test(linux_gets_packets_for_us_in_their_class),

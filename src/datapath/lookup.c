@@ -27,6 +27,8 @@ void datapath_lookup4_each(const struct burst *b, uint64_t mask, const uint32_t 
 	uint64_t rest = mask;
 	unsigned n = 0;
 
+	if (!mask)
+		return; // an earlier step has removed the packets
 	do {
 		vrf[n] = burst_vrf(b, __builtin_ctzll(rest));
 		dense[n++] = addr[__builtin_ctzll(rest)];
@@ -45,6 +47,8 @@ void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fi
 	uint64_t rest = mask;
 	unsigned n = 0;
 
+	if (!mask)
+		return; // an earlier step has removed the packets
 	do {
 		vrf[n] = burst_vrf(b, __builtin_ctzll(rest));
 		dense[n++] = addr[__builtin_ctzll(rest)];

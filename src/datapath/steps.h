@@ -34,7 +34,7 @@ enum verdict datapath_flow_linuxs(const struct worker *w, const struct burst *on
 // Tells the control thread of the packets in `mask`, at least one, from which flows may be learnt;
 // part of learn, and of flow for packets that it drops.
 void datapath_learn_from(struct worker *w, const struct burst *b, uint64_t mask);
-// Looks up addr[i] of the packets in `mask`, at least one, in the given table or each in its own
+// Looks up addr[i] of the packets in `mask`, if any, in the given table or each in its own
 // one, and writes hop[i].
 void datapath_lookup4_in(const struct fib_view *table, uint64_t mask, const uint32_t addr[],
 	uint32_t hop[]);
