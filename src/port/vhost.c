@@ -2,12 +2,15 @@
 // peers. So in both programs a function of that library is overridden (meson.build), the one by
 // which the driver registers its callbacks: here features that dl3 cannot honour are taken back
 // before the first peer is served, and the callbacks are followed. They run on the library's
-// thread.
+// threads: of a peer, never two at once. The driver has one peer per device, but the library takes
+// any number; here the newest one counts, since it is often the former one that was restarted.
 #include "port/vhost.h"
 
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "port/peer_memory.h"
+#include "port/vhost_guard.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +22,7 @@
 #include <string.h>
 
 // A vring of an even number is one that the guest receives from.
-enum { VRINGS = 2 * PORT_MAX_QUEUES, SOCKET_MAX = 108 };
+enum { VRINGS = 2 * PORT_MAX_QUEUES, SOCKET_MAX = 108, MAX_REGIONS = 8, SET_MEM_TABLE = 5 };
 static const uint64_t REMARK_AFTER_NS = 3000000000;
 
 // Frames with unfinished checksums, or longer than the MTU: dl3 forwards frames as they are.
@@ -34,10 +37,15 @@ struct vhost {
 	unsigned n_queues;
 	struct vhost_steer steer;
 	int vid;                  // the library's number of the connection; -1: none
+	int connection;           // of vhost_guard_begin
 	bool is_driven;           // its driver has set up its rings
 	uint64_t receives, sends; // queues that the peer's driver has enabled, by number
 	unsigned n_enabled;       // the highest one of these plus one, also above n_queues
 	unsigned n_connections;
+	struct {
+		uintptr_t begin, end;
+	} regions[MAX_REGIONS];      // of the peer's memory
+	unsigned n_regions, n_lost;  // peer_memory_n_lost when the peer came
 	enum port_vhost_state state; // as last seen by vhost_poll
 	uint64_t since_ns;           // when it had changed, or the remark
 	const char *said;            // the last remark that was logged
@@ -70,7 +78,8 @@ struct vhost *vhost_make(const char *path, bool serves, unsigned n_queues,
 	vhost->serves = serves;
 	vhost->n_queues = n_queues;
 	vhost->steer = *steer;
-	vhost->vid = -1;
+	vhost->vid = vhost->connection = -1;
+	peer_memory_guard();
 	pthread_mutex_lock(&lock);
 	vhost->next = all;
 	all = vhost;
@@ -113,13 +122,90 @@ static void steer(const struct vhost *vhost)
 		vhost->steer.call(vhost->steer.arg, vhost->steer.port, vhost->receives & all_ours);
 }
 
-static int on_connection(int vid)
+static struct vhost *find_now(int vid)
 {
 	pthread_mutex_lock(&lock);
 	struct vhost *vhost = find(vid);
 
+	pthread_mutex_unlock(&lock);
+	return vhost;
+}
+
+// If the peer goes before its driver runs, the library tells the driver of queues that are enabled,
+// and not of their end.
+static void let_go(struct vhost *vhost)
+{
+	int vid = vhost->vid;
+
+	if (vhost->is_driven)
+		theirs->destroy_device(vid);
+	for (unsigned i = 0; i < VRINGS; i++)
+		if ((i % 2 ? vhost->sends : vhost->receives) >> i / 2 & 1)
+			theirs->vring_state_changed(vid, i, 0);
+	pthread_mutex_lock(&lock);
+	vhost->is_driven = false;
+	vhost->receives = vhost->sends = 0;
+	vhost->n_enabled = 0;
+	steer(vhost);
+	pthread_mutex_unlock(&lock);
+}
+
+static void end_peer(struct vhost *vhost)
+{
+	let_go(vhost);
+	pthread_mutex_lock(&lock);
+	vhost_guard_end(vhost->connection);
+	vhost->vid = vhost->connection = -1;
+	vhost->n_regions = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+static void note_regions(int vid)
+{
+	struct rte_vhost_memory *memory = NULL;
+
+	if (rte_vhost_get_mem_table(vid, &memory))
+		return;
+	pthread_mutex_lock(&lock);
+	struct vhost *vhost = find(vid);
+
+	if (vhost && vhost->vid == vid) {
+		vhost->n_regions = MIN_OF(memory->nregions, (uint32_t)MAX_REGIONS);
+		for (unsigned i = 0; i < vhost->n_regions; i++) {
+			vhost->regions[i].begin = (uintptr_t)memory->regions[i].mmap_addr;
+			vhost->regions[i].end =
+				vhost->regions[i].begin + memory->regions[i].mmap_size;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	free(memory);
+}
+
+// After the library has done what a message wants; it begins with its number.
+static enum rte_vhost_msg_result on_message(int vid, void *message)
+{
+	uint32_t request;
+
+	memcpy(&request, message, sizeof(request));
+	if (request == SET_MEM_TABLE)
+		note_regions(vid);
+	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+}
+
+static int on_connection(int vid)
+{
+	static const struct rte_vhost_user_extern_ops listening = {.post_msg_handle = on_message};
+	int connection = vhost_guard_begin();
+	struct vhost *vhost = find_now(vid);
+
+	if (vhost && vhost->vid >= 0)
+		end_peer(vhost);
+	rte_vhost_extern_callback_register(vid, &listening, NULL);
+	pthread_mutex_lock(&lock);
 	if (vhost) {
 		vhost->vid = vid;
+		vhost->connection = connection;
+		vhost->n_lost = peer_memory_n_lost();
 		vhost->n_connections++;
 	}
 	pthread_mutex_unlock(&lock);
@@ -129,21 +215,21 @@ static int on_connection(int vid)
 // The library frees what belongs to the connection after this.
 static void on_disconnection(int vid)
 {
-	pthread_mutex_lock(&lock);
-	struct vhost *vhost = find(vid);
+	struct vhost *vhost = find_now(vid);
 
 	if (vhost && vhost->vid == vid)
-		vhost->vid = -1;
-	pthread_mutex_unlock(&lock);
+		end_peer(vhost);
 }
 
 static int on_driver(int vid)
 {
+	struct vhost *vhost = find_now(vid);
+
+	if (vhost && vhost->vid != vid)
+		return -1;
 	int err = theirs->new_device(vid);
 
 	pthread_mutex_lock(&lock);
-	struct vhost *vhost = find(vid);
-
 	if (vhost)
 		vhost->is_driven = !err;
 	pthread_mutex_unlock(&lock);
@@ -152,17 +238,12 @@ static int on_driver(int vid)
 
 static void on_driver_gone(int vid)
 {
-	theirs->destroy_device(vid);
-	pthread_mutex_lock(&lock);
-	struct vhost *vhost = find(vid);
+	struct vhost *vhost = find_now(vid);
 
-	if (vhost) {
-		vhost->is_driven = false;
-		vhost->receives = vhost->sends = 0;
-		vhost->n_enabled = 0;
-		steer(vhost);
-	}
-	pthread_mutex_unlock(&lock);
+	if (!vhost)
+		theirs->destroy_device(vid);
+	else if (vhost->vid == vid)
+		let_go(vhost);
 }
 
 static void set_bit(uint64_t *bits, unsigned bit, bool is_set)
@@ -172,12 +253,14 @@ static void set_bit(uint64_t *bits, unsigned bit, bool is_set)
 
 static int on_vring(int vid, uint16_t vring, int enable)
 {
-	int err = theirs->vring_state_changed(vid, vring, enable);
+	struct vhost *vhost = find_now(vid);
 	unsigned queue = vring / 2;
 
-	pthread_mutex_lock(&lock);
-	struct vhost *vhost = find(vid);
+	if (vhost && vhost->vid != vid)
+		return 0;
+	int err = theirs->vring_state_changed(vid, vring, enable);
 
+	pthread_mutex_lock(&lock);
 	if (vhost && enable && queue >= vhost->n_enabled)
 		vhost->n_enabled = queue + 1;
 	else if (vhost && !enable && queue + 1 == vhost->n_enabled)
@@ -289,6 +372,16 @@ void vhost_read(const struct vhost *vhost, struct port_vhost *out)
 	pthread_mutex_unlock(&lock);
 }
 
+// Call with the lock held.
+static bool has_lost_memory(const struct vhost *vhost)
+{
+	for (unsigned i = 0; i < vhost->n_regions; i++)
+		if (peer_memory_is_lost(vhost->regions[i].begin, vhost->regions[i].end,
+			    vhost->n_lost))
+			return true;
+	return false;
+}
+
 void vhost_poll(struct vhost *vhost, const char *name)
 {
 	const uint64_t now_ns = clock_now_ns();
@@ -304,6 +397,12 @@ void vhost_poll(struct vhost *vhost, const char *name)
 		vhost->said = NULL;
 	} else if (remark != vhost->said && now_ns - vhost->since_ns > REMARK_AFTER_NS) {
 		says = vhost->said = remark;
+	}
+	if (has_lost_memory(vhost)) {
+		vhost_guard_cut(vhost->connection);
+		vhost->n_regions = 0;
+		says = "its peer has taken away memory that it had shared, and was disconnected; "
+		       "start it again";
 	}
 	pthread_mutex_unlock(&lock);
 	if (says)

@@ -1,0 +1,163 @@
+// DPDK's vhost-user library trusts its peers in some respects, as of 22.11.11 and later:
+// - The one thread that serves all of them reads from and writes to sockets that block; and as it
+//   replies, it holds locks for which workers wait when they transmit.
+// - Workers write to the eventfd of a ring, which blocks if the peer wants it to.
+// - Messages for inflight memory and postcopy are followed even if they were not offered: the
+//   first kind writes outside of its memory, the second stops whoever reads memory that the peer
+//   does not provide. The log of dirty pages is taken to begin where it does not.
+// So in both programs some functions of libc are overridden (meson.build; recvmsg and sendmsg are
+// in memif.c).
+#include "port/vhost_guard.h"
+
+#include "base/bits.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+// A peer sends a message at once, with its payload.
+static const struct timeval PATIENCE = {.tv_usec = 100000};
+
+// Numbers of the messages that a front-end of a network device sends (vhost-user protocol), other
+// than those for an IOMMU, inflight memory and postcopy; and two of them.
+static const uint64_t SERVED = 0x18000bffffe;
+enum { LOG_BASE = 6, VRING_CALL = 13, HEADER_BYTES = 12 };
+
+static __thread int newest = -1, served = -1;
+
+int accept(int socket, __SOCKADDR_ARG address, socklen_t *restrict bytes)
+{
+	int (*const next)(int, __SOCKADDR_ARG, socklen_t *) =
+		(__typeof__(&accept))dlsym(RTLD_NEXT, "accept");
+
+	return newest = next(socket, address, bytes);
+}
+
+int connect(int socket, __CONST_SOCKADDR_ARG address, socklen_t bytes)
+{
+	int (*const next)(int, __CONST_SOCKADDR_ARG, socklen_t) =
+		(__typeof__(&connect))dlsym(RTLD_NEXT, "connect");
+
+	newest = socket;
+	return next(socket, address, bytes);
+}
+
+// Not more than a try: if the peer has taken away what keeps it from blocking, it gets no
+// interrupt.
+int eventfd_write(int file, eventfd_t value)
+{
+	int flags = fcntl(file, F_GETFL);
+
+	if (flags < 0 || !(flags & O_NONBLOCK))
+		return -1;
+	return write(file, &value, sizeof(value)) == sizeof(value) ? 0 : -1;
+}
+
+int vhost_guard_begin(void)
+{
+	if (newest < 0)
+		return -1;
+	setsockopt(newest, SOL_SOCKET, SO_RCVTIMEO, &PATIENCE, sizeof(PATIENCE));
+	setsockopt(newest, SOL_SOCKET, SO_SNDTIMEO, &PATIENCE, sizeof(PATIENCE));
+	return fcntl(newest, F_DUPFD_CLOEXEC, 0);
+}
+
+void vhost_guard_cut(int connection)
+{
+	if (connection >= 0)
+		shutdown(connection, SHUT_RDWR);
+}
+
+void vhost_guard_end(int connection)
+{
+	vhost_guard_cut(connection);
+	if (connection >= 0)
+		close(connection);
+}
+
+static unsigned files_of(struct cmsghdr *head, int **files)
+{
+	if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+		return 0;
+	*files = (int *)CMSG_DATA(head);
+	return (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+}
+
+static void close_files(struct msghdr *packet)
+{
+	int *files;
+
+	for (struct cmsghdr *head = CMSG_FIRSTHDR(packet); head; head = CMSG_NXTHDR(packet, head))
+		for (unsigned i = files_of(head, &files); i > 0; i--)
+			close(files[i - 1]);
+	packet->msg_controllen = 0;
+}
+
+// An eventfd has no type of file. Its flags belong to the peer, too.
+static bool tame_call(struct msghdr *packet)
+{
+	struct cmsghdr *head = CMSG_FIRSTHDR(packet);
+	struct stat st;
+	int *files;
+
+	if (!head)
+		return true;
+	for (unsigned i = files_of(head, &files); i > 0; i--)
+		if (fstat(files[i - 1], &st) || st.st_mode & S_IFMT ||
+			fcntl(files[i - 1], F_SETFL, O_RDWR | O_NONBLOCK))
+			return false;
+	return true;
+}
+
+// The library reads the payload after this; it takes the log to begin at this offset of a mapping
+// that begins there already.
+static bool log_is_whole(int socket)
+{
+	struct {
+		uint64_t bytes, offset;
+	} log;
+
+	return recv(socket, &log, sizeof(log), MSG_PEEK | MSG_WAITALL) == sizeof(log) &&
+	       !log.offset;
+}
+
+static bool is_served(int socket, struct msghdr *packet)
+{
+	uint32_t request;
+
+	memcpy(&request, packet->msg_iov[0].iov_base, sizeof(request));
+	if (request >= 64 || !(SERVED >> request & 1))
+		return false;
+	return (request != LOG_BASE || log_is_whole(socket)) &&
+	       (request != VRING_CALL || tame_call(packet));
+}
+
+// Nobody else reads so few bytes with files.
+ssize_t vhost_guard_received(int socket, struct msghdr *packet, ssize_t n)
+{
+	if (packet->msg_iovlen != 1 || packet->msg_iov[0].iov_len != HEADER_BYTES ||
+		!packet->msg_control)
+		return n;
+	served = socket;
+	if (n != HEADER_BYTES || is_served(socket, packet))
+		return n;
+	close_files(packet);
+	return 0;
+}
+
+int vhost_guard_flags(int socket, int flags)
+{
+	return socket == served ? flags | MSG_DONTWAIT : flags;
+}
+
+// A peer that does not read its replies.
+void vhost_guard_failed(int socket)
+{
+	if (socket == served && errno == EAGAIN)
+		shutdown(socket, SHUT_RDWR);
+}
