@@ -22,7 +22,7 @@
 #include <string.h>
 
 // A vring of an even number is one that the guest receives from.
-enum { VRINGS = 2 * PORT_MAX_QUEUES, SOCKET_MAX = 108, MAX_REGIONS = 8, SET_MEM_TABLE = 5 };
+enum { VRINGS = 2 * PORT_MAX_QUEUES, SOCKET_MAX = 108, MAX_REGIONS = 8 };
 static const uint64_t REMARK_AFTER_NS = 3000000000;
 
 // Frames with unfinished checksums, or longer than the MTU: dl3 forwards frames as they are.
@@ -44,8 +44,9 @@ struct vhost {
 	unsigned n_connections;
 	struct {
 		uintptr_t begin, end;
-	} regions[MAX_REGIONS];      // of the peer's memory
-	unsigned n_regions, n_lost;  // peer_memory_n_lost when the peer came
+	} regions[MAX_REGIONS];     // of the peer's memory
+	unsigned n_regions, n_lost; // peer_memory_n_lost when the peer came
+	uint16_t slots[VRINGS];
 	enum port_vhost_state state; // as last seen by vhost_poll
 	uint64_t since_ns;           // when it had changed, or the remark
 	const char *said;            // the last remark that was logged
@@ -157,38 +158,45 @@ static void end_peer(struct vhost *vhost)
 	vhost_guard_end(vhost->connection);
 	vhost->vid = vhost->connection = -1;
 	vhost->n_regions = 0;
+	memset(vhost->slots, 0, sizeof(vhost->slots));
 	pthread_mutex_unlock(&lock);
 }
 
-static void note_regions(int vid)
+static void note_regions(struct vhost *vhost)
 {
 	struct rte_vhost_memory *memory = NULL;
 
-	if (rte_vhost_get_mem_table(vid, &memory))
+	vhost->n_regions = 0;
+	if (rte_vhost_get_mem_table(vhost->vid, &memory))
 		return;
+	vhost->n_regions = MIN_OF(memory->nregions, (uint32_t)MAX_REGIONS);
+	for (unsigned i = 0; i < vhost->n_regions; i++) {
+		vhost->regions[i].begin = (uintptr_t)memory->regions[i].mmap_addr;
+		vhost->regions[i].end = vhost->regions[i].begin + memory->regions[i].mmap_size;
+	}
+	free(memory);
+}
+
+static void note_slots(struct vhost *vhost)
+{
+	struct rte_vhost_vring vring;
+
+	for (unsigned i = 0; i < MIN_OF(2 * vhost->n_queues, (unsigned)VRINGS); i++)
+		vhost->slots[i] = rte_vhost_get_vhost_vring(vhost->vid, i, &vring) ? 0 : vring.size;
+}
+
+// After the library has done what a message wants. Other threads must not ask it for memory and
+// vrings, since the next message may free them.
+static enum rte_vhost_msg_result on_message(int vid, void *message)
+{
 	pthread_mutex_lock(&lock);
 	struct vhost *vhost = find(vid);
 
 	if (vhost && vhost->vid == vid) {
-		vhost->n_regions = MIN_OF(memory->nregions, (uint32_t)MAX_REGIONS);
-		for (unsigned i = 0; i < vhost->n_regions; i++) {
-			vhost->regions[i].begin = (uintptr_t)memory->regions[i].mmap_addr;
-			vhost->regions[i].end =
-				vhost->regions[i].begin + memory->regions[i].mmap_size;
-		}
+		note_regions(vhost);
+		note_slots(vhost);
 	}
 	pthread_mutex_unlock(&lock);
-	free(memory);
-}
-
-// After the library has done what a message wants; it begins with its number.
-static enum rte_vhost_msg_result on_message(int vid, void *message)
-{
-	uint32_t request;
-
-	memcpy(&request, message, sizeof(request));
-	if (request == SET_MEM_TABLE)
-		note_regions(vid);
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
 
@@ -311,15 +319,6 @@ static enum port_vhost_state state_of(const struct vhost *vhost)
 	                         : PORT_VHOST_WAITING;
 }
 
-static uint16_t ring_of(const struct vhost *vhost, unsigned vring)
-{
-	struct rte_vhost_vring found;
-
-	if (vhost->vid < 0 || rte_vhost_get_vhost_vring(vhost->vid, vring, &found))
-		return 0;
-	return found.size;
-}
-
 static uint64_t features_of(const struct vhost *vhost)
 {
 	uint64_t features = 0;
@@ -336,7 +335,7 @@ static const char *remark_of(const struct vhost *vhost)
 	case PORT_VHOST_WAITING:
 		return NULL;
 	case PORT_VHOST_STARTING:
-		return features_of(vhost) && !ring_of(vhost, 0)
+		return features_of(vhost) && !vhost->slots[0]
 		               ? "guest memory is not shared; give QEMU's memory backend share=on"
 		               : "its peer is connected, but has set up no queue; start the "
 		                 "virtio-net driver there";
@@ -366,8 +365,8 @@ void vhost_read(const struct vhost *vhost, struct port_vhost *out)
 	for (unsigned i = 0; i < n; i++) {
 		out->queues[i].receives = vhost->sends >> i & 1;
 		out->queues[i].sends = vhost->receives >> i & 1;
-		out->queues[i].tx_slots = ring_of(vhost, 2 * i);
-		out->queues[i].rx_slots = ring_of(vhost, 2 * i + 1);
+		out->queues[i].tx_slots = vhost->slots[2 * i];
+		out->queues[i].rx_slots = vhost->slots[2 * i + 1];
 	}
 	pthread_mutex_unlock(&lock);
 }

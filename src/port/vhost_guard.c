@@ -25,7 +25,7 @@ static const struct timeval PATIENCE = {.tv_usec = 100000};
 
 // Numbers of the messages that a front-end of a network device sends (vhost-user protocol), other
 // than those for an IOMMU, inflight memory and postcopy; and two of them.
-static const uint64_t SERVED = 0x18000bffffe;
+static const uint64_t SERVED = 0x1f400bffffe;
 enum { LOG_BASE = 6, VRING_CALL = 13, HEADER_BYTES = 12 };
 
 static __thread int newest = -1, served = -1;
@@ -47,8 +47,7 @@ int connect(int socket, __CONST_SOCKADDR_ARG address, socklen_t bytes)
 	return next(socket, address, bytes);
 }
 
-// Not more than a try: if the peer has taken away what keeps it from blocking, it gets no
-// interrupt.
+// A peer that has taken away what keeps the write from blocking gets no interrupt.
 int eventfd_write(int file, eventfd_t value)
 {
 	int flags = fcntl(file, F_GETFL);
