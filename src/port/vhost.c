@@ -23,12 +23,17 @@
 
 // A vring of an even number is one that the guest receives from.
 enum { VRINGS = 2 * PORT_MAX_QUEUES, SOCKET_MAX = 108, MAX_REGIONS = 8 };
+enum { SET_MEM_TABLE = 5 }; // a message of vhost-user
 static const uint64_t REMARK_AFTER_NS = 3000000000;
 
 // Frames with unfinished checksums, or longer than the MTU: dl3 forwards frames as they are.
 static const uint64_t REFUSED = 1ull << VIRTIO_NET_F_CSUM | 1ull << VIRTIO_NET_F_GSO |
                                 1ull << VIRTIO_NET_F_HOST_TSO4 | 1ull << VIRTIO_NET_F_HOST_TSO6 |
                                 1ull << VIRTIO_NET_F_HOST_ECN | 1ull << VIRTIO_NET_F_HOST_UFO;
+
+// Page faults of postcopy, inflight memory, and memory in slots: the messages for these end a
+// connection (vhost_guard.c).
+static const uint64_t REFUSED_PROTOCOL = 1ull << 8 | 1ull << 12 | 1ull << 15;
 
 struct vhost {
 	struct vhost *next;
@@ -189,11 +194,15 @@ static void note_slots(struct vhost *vhost)
 // vrings, since the next message may free them.
 static enum rte_vhost_msg_result on_message(int vid, void *message)
 {
+	uint32_t request;
+
+	memcpy(&request, message, sizeof(request)); // it begins with its number
 	pthread_mutex_lock(&lock);
 	struct vhost *vhost = find(vid);
 
 	if (vhost && vhost->vid == vid) {
-		note_regions(vhost);
+		if (request == SET_MEM_TABLE)
+			note_regions(vhost); // at other times there may be none
 		note_slots(vhost);
 	}
 	pthread_mutex_unlock(&lock);
@@ -296,8 +305,11 @@ int rte_vhost_driver_callback_register(const char *path,
 	int (*const next)(const char *, const struct rte_vhost_device_ops *) =
 		(__typeof__(&rte_vhost_driver_callback_register))dlsym(RTLD_NEXT,
 			"rte_vhost_driver_callback_register");
+	uint64_t protocol;
 
-	if (rte_vhost_driver_disable_features(path, REFUSED))
+	if (rte_vhost_driver_disable_features(path, REFUSED) ||
+		rte_vhost_driver_get_protocol_features(path, &protocol) ||
+		rte_vhost_driver_set_protocol_features(path, protocol & ~REFUSED_PROTOCOL))
 		return -1;
 	theirs = ops;
 	return next(path, &followed);

@@ -24,8 +24,8 @@
 static const struct timeval PATIENCE = {.tv_usec = 100000};
 
 // Numbers of the messages that a front-end of a network device sends (vhost-user protocol), other
-// than those for an IOMMU, inflight memory and postcopy; and two of them.
-static const uint64_t SERVED = 0x1f400bffffe;
+// than those for an IOMMU, inflight memory, postcopy and memory in slots; and two of them.
+static const uint64_t SERVED = 0x18000bffffe;
 enum { LOG_BASE = 6, VRING_CALL = 13, HEADER_BYTES = 12 };
 
 static __thread int newest = -1, served = -1;
