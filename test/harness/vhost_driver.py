@@ -140,3 +140,17 @@ class VhostDriver:
         """Enable or disable a ring; returns once the device has acknowledged it."""
         self._tell(SET_VRING_ENABLE, struct.pack("=II", number, is_enabled), VERSION | NEEDS_REPLY)
         assert self._answer() == 0
+
+    def take_memory_away(self) -> None:
+        """Shorten the file whose pages are the memory. Use no ring after this."""
+        os.ftruncate(self._file, 0)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the device has ended the connection."""
+        try:
+            return self._socket.recv(1, socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except ConnectionResetError:
+            return True

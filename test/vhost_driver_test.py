@@ -1,4 +1,4 @@
-"""Queues of a vhost-user port that its guest enables and disables under load."""
+"""Guests at vhost-user ports that are led step by step: queues that change under load, memory that vanishes."""
 
 from collections import Counter
 from pathlib import Path
@@ -130,4 +130,35 @@ def no_frame_goes_to_a_queue_that_the_guest_has_disabled(tmp_path: Path) -> None
             wait_until(lambda: guests.exchange(FRAMES) == {0, 1}, "each worker used its own queue")
             guests.change(set())
             wait_until(lambda: not _port(dl3d, "vm2")[1], "the port was down")
+        assert dl3d.stop() == 0, dl3d.stderr
+
+
+def a_peer_that_takes_its_memory_away_is_disconnected(tmp_path: Path) -> None:
+    with Forwarder(DL3D, _text(tmp_path)) as dl3d:
+        dl3d.wait_ready()
+        with VhostDriver(tmp_path / "vm1", QUEUES) as guest:
+            wait_until(lambda: _port(dl3d, "vm1")[1], "the port was up")
+            guest.take_memory_away()
+            wait_until(lambda: guest.has_ended, "it was disconnected")
+        words = "port vm1: its peer has taken away memory that it had shared, and was disconnected"
+        wait_until(lambda: words in dl3d.stderr, "it was named")
+        wait_until(lambda: not _port(dl3d, "vm1")[1], "the port was down")
+        with VhostDriver(tmp_path / "vm1", QUEUES):
+            wait_until(lambda: _port(dl3d, "vm1")[1], "the port was up again")
+        assert dl3d.stop() == 0, dl3d.stderr
+
+
+def the_newest_of_several_peers_counts(tmp_path: Path) -> None:
+    with Forwarder(DL3D, _text(tmp_path)) as dl3d:
+        dl3d.wait_ready()
+        with VhostDriver(tmp_path / "vm1", QUEUES) as former:
+            wait_until(lambda: _port(dl3d, "vm1")[1], "the port was up")
+            with VhostDriver(tmp_path / "vm1", QUEUES) as newer:
+                wait_until(lambda: former.has_ended, "the former one was disconnected")
+                assert former.rings[1].offer(bytes(60))
+                assert newer.rings[1].offer(bytes(60))
+                wait_until(lambda: newer.rings[1].used == 1, "its frame was taken")
+                wait_until(lambda: _account(dl3d).is_closed, "the account balanced")
+                assert _account(dl3d).received == 1
+                assert former.rings[1].used == 0
         assert dl3d.stop() == 0, dl3d.stderr
