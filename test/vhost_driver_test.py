@@ -162,3 +162,14 @@ def the_newest_of_several_peers_counts(tmp_path: Path) -> None:
                 assert _account(dl3d).received == 1
                 assert former.rings[1].used == 0
         assert dl3d.stop() == 0, dl3d.stderr
+
+
+def a_guest_with_more_queues_than_its_port_is_named(tmp_path: Path) -> None:
+    """dl3d says so after three seconds."""
+    with Forwarder(DL3D, _text(tmp_path)) as dl3d:
+        dl3d.wait_ready()
+        with VhostDriver(tmp_path / "vm1", QUEUES + 1):
+            words = "port vm1: the guest has enabled more queues than the port has"
+            wait_until(lambda: words in dl3d.stderr, "it was named")
+            assert _port(dl3d, "vm1")[1]
+        assert dl3d.stop() == 0, dl3d.stderr

@@ -47,7 +47,9 @@ int connect(int socket, __CONST_SOCKADDR_ARG address, socklen_t bytes)
 	return next(socket, address, bytes);
 }
 
-// A peer that has taken away what keeps the write from blocking gets no interrupt.
+// A peer that has taken away what keeps the write from blocking gets no interrupt. One that fills
+// its eventfd and takes the flag away between these two calls still stops the caller: Linux has no
+// write to an eventfd that ignores the flag.
 int eventfd_write(int file, eventfd_t value)
 {
 	int flags = fcntl(file, F_GETFL);
