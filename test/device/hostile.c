@@ -334,7 +334,7 @@ static bool misbehave(int peer)
 		send_nonsense(peer);
 		return true;
 	case 1:
-		return share_memory(peer, true);
+		return tell_state(peer, SET_VRING_ENABLE, vring, 1);
 	case 2:
 		cut_memory();
 		return true;
@@ -343,9 +343,11 @@ static bool misbehave(int peer)
 	case 4:
 		return tell_state(peer, SET_VRING_BASE, vring, edge());
 	case 5:
-		return tell_state(peer, GET_VRING_BASE + below(2), edge(), edge());
+		send_lies(peer);
+		return true;
 	case 6:
-		return set_up_vring(peer, vring);
+		ask(peer, GET_FEATURES);
+		return true;
 	case 7:
 		ask(peer, one_in(2) ? GET_VRING_BASE : GET_PROTOCOL_FEATURES);
 		return true;
