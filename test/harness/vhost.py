@@ -29,22 +29,13 @@ class VhostBed:
     """Frames go from the guest at vm1 to the guest at vm2. Use it in a with statement.
 
     dl3d's ports are in mode `mode` and have `queues`; so have the guests' devices, but dl3gen enables only the first.
-    `workers` are the queues of each worker: PORT/QUEUE; all if there are none. `more` are ports beside these, and
-    `neighbours` those at them.
+    `workers` are the queues of each worker: PORT/QUEUE; all if there are none.
     """
 
-    def __init__(
-        self,
-        mode: str = "client",
-        queues: int = 1,
-        workers: Workers = ((),),
-        more: Sequence[dict[str, Any]] = (),
-        neighbours: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, mode: str = "client", queues: int = 1, workers: Workers = ((),)) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="vhost-")
         self.folder = Path(self._folder.name)
         self.mode, self.queues, self._workers = mode, queues, workers
-        self._more, self._neighbours = more, neighbours
         self.dl3d = Forwarder(DL3D, self.text())
         self.dl3gen: Generator | None = None
         try:
@@ -73,16 +64,13 @@ class VhostBed:
     def text(self) -> str:
         """dl3d's file."""
         whole = {
-            "ports": [*(self.row(i) for i in range(len(NAMES))), *self._more],
+            "ports": [self.row(i) for i in range(len(NAMES))],
             "workers": [
                 {"core": core} | ({"queues": list(queues)} if queues else {})
                 for core, queues in zip(CORES, self._workers, strict=False)
             ],
             "routes": ["10.3.0.0/16 via 10.0.2.2 dev vm2"],
-            "neighbours": [
-                *(f"10.0.{i + 1}.2 lladdr {guest_mac(i)} dev {name}" for i, name in enumerate(NAMES)),
-                *self._neighbours,
-            ],
+            "neighbours": [f"10.0.{i + 1}.2 lladdr {guest_mac(i)} dev {name}" for i, name in enumerate(NAMES)],
             "memory": {"hugepages": "never"},
             "control": {"socket": "@SOCKET@"},
         }
