@@ -55,6 +55,7 @@ def record(wire: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
     raise AssertionError(done.stderr)
 
 
+@pytest.mark.timing
 def the_command_finds_what_the_wire_can(record: Path) -> None:
     (result,) = _records(record, "throughput")
     assert (result["limited_by"], result["dut"], result["frame"]) == ("dut", "wire", "64")

@@ -46,18 +46,18 @@ def pages() -> Iterator[None]:
     PAGES.write_text(before)
 
 
-def _children(pid: int) -> list[int]:
-    """The status of a process."""
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def _lives(pid: int) -> bool:
-    """Still running. A zombie counts as ended, since process 1 may be slow to reap it."""
+def _born(pid: int) -> str:
+    """When a process was started; nothing if it has ended. A zombie has, since process 1 may be slow to reap it."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        state, *words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state not in ("Z", "X")
+        return ""
+    return "" if state in ("Z", "X") else words[18]
+
+
+def _children(pid: int) -> dict[int, str]:
+    """The processes that a process has started, and when: numbers are used again."""
+    return {int(word): _born(int(word)) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
 
 
 def _wait_for_a_trial(record: Path, running: subprocess.Popen[str]) -> None:
@@ -88,7 +88,7 @@ def a_campaign_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
             break
     assert done.returncode == 0, done.stderr
     assert record.read_bytes().startswith(before)
-    assert not any(_lives(child) for child in children)
+    assert not any(born and _born(child) == born for child, born in children.items())
     assert len(_lines(record, "plan")) == len(_lines(record, "proof")) == 1
     jobs = ["a|dl3d||throughput|64", "a|dl3d||throughput|512"]
     assert [one["job"] for one in _lines(record, "finished")] == jobs

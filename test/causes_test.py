@@ -129,6 +129,7 @@ def _results(lab: MemifLab) -> Results:
     return lab.generator.ask(Results, "results")
 
 
+@pytest.mark.timing  # while a program waits for its core, a ring may overflow
 def a_route_that_is_missing_is_named_to_the_packet(lab: MemifLab) -> None:
     made = _trial(lab, dst="192.0.2.1")
     assert made.account.lost_by_place == {"no_route": made.account.sent}
@@ -136,6 +137,7 @@ def a_route_that_is_missing_is_named_to_the_packet(lab: MemifLab) -> None:
     assert f"{lost}: run 'dl3 show route ADDRESS' for a destination of the streams" in _explanation(made)
 
 
+@pytest.mark.timing  # while a program waits for its core, a ring may overflow
 def a_ring_that_its_peer_does_not_empty_is_named_to_the_packet(lab: MemifLab) -> None:
     made = _trial(lab, pps=2 * CALM_PPS, dst=f"{DEAF_PREFIX}.1")
     account = made.account
@@ -180,6 +182,7 @@ class MbufDrain:
         self.end_ns = time.monotonic_ns()
 
 
+@pytest.mark.timing  # while a program waits for its core, a ring may overflow
 def a_pool_that_is_exhausted_is_named_to_the_packet_and_the_time(lab: MemifLab) -> None:
     mbuf_drain = MbufDrain(lab)
     made = _trial(lab, pps=2 * CALM_PPS, act=mbuf_drain, seconds=4 * SECONDS)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.answers import BACK, CORES, DL3GEN, PORTS, THERE, Bench, flood, generator_text, port, stream
+from harness.answers import BACK, CORES, DL3GEN, PORTS, THERE, Bench, at_rest, flood, generator_text, port, stream
 from harness.wire import wait_until
 
 from dl3.control.generator import StreamResult
@@ -32,7 +32,6 @@ RATES: dict[str, tuple[dict[str, Any], float]] = {
 }
 
 
-@pytest.mark.timing
 def rates_are_what_they_are_called(tmp_path: Path) -> None:
     with Bench(tmp_path, ports=[port(0, line_rate="1 Gbit/s"), port(1)]) as bench:
         for keys, pps in RATES.values():
@@ -61,7 +60,7 @@ def _dump_of_all(folder: Path, n: int, **keys: Any) -> tuple[StreamResult, list[
     raise AssertionError("the core was taken away in each of 20 runs")
 
 
-@pytest.mark.alone  # no frame may be late
+@pytest.mark.timing  # no frame may be late, and arrivals are compared
 def the_reported_rate_is_that_of_the_wire(tmp_path: Path) -> None:
     reported, arrivals = _dump_of_all(tmp_path, 8000, rate="20 kpps")
     assert len(arrivals) == 8000
@@ -70,7 +69,7 @@ def the_reported_rate_is_that_of_the_wire(tmp_path: Path) -> None:
     assert reported.offered_pps == pytest.approx(4000 / taken_us * 1e6, rel=1e-3)
 
 
-@pytest.mark.alone  # no frame may be late
+@pytest.mark.timing  # no frame may be late, and arrivals are compared
 def frames_of_a_burst_are_due_together(tmp_path: Path) -> None:
     _, arrivals = _dump_of_all(tmp_path, 640, rate="10 kpps", burst=16)
     bursts = [arrivals[at : at + 16] for at in range(0, 640, 16)]
@@ -82,10 +81,9 @@ def frames_of_a_burst_are_due_together(tmp_path: Path) -> None:
 
 def a_run_ends_by_its_frames_or_its_time_whichever_is_first(tmp_path: Path) -> None:
     with Bench(tmp_path) as bench:
-        results = bench.run(stream(frames=50), seconds=50)
+        results = bench.run(stream(frames=50), seconds=3600)
         (by_frames,) = results.streams
         assert by_frames.sent + by_frames.late == 50
-        assert results.seconds < 20
         by_time, _ = bench.run_one(stream(frames=100_000), seconds=0.05)
         assert by_time.sent + by_time.late == 5_000
 
@@ -97,7 +95,8 @@ def a_ring_comes_back_to_each_of_two_workers() -> None:
     try:
         dl3gen.wait_ready()
         dl3gen.send()
-        assert [reported.received for reported in dl3gen.finish().streams] == [500, 500]
+        dl3gen.finish(stragglers_s=0.0)
+        assert [reported.received for reported in at_rest(dl3gen.results).streams] == [500, 500]
         assert dl3gen.stop() == 0
     finally:
         dl3gen.close()
@@ -105,16 +104,16 @@ def a_ring_comes_back_to_each_of_two_workers() -> None:
 
 def a_halted_run_keeps_its_account(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} delay_ns=1000000"]) as bench:
-        bench.dl3gen.send(streams=[stream()], seconds=60)
+        bench.dl3gen.send(streams=[stream()], seconds=3600)
         wait_until(lambda: bench.dl3gen.results().streams[0].received > 100, "100 frames were received")
         assert bench.dl3gen.results().state == "sending"
         bench.dl3gen.call("halt")
-        results = bench.dl3gen.finish()
+        results = bench.finish()
         (reported,), (truth,) = results.streams, bench.truths()
         assert results.state == "done"
         assert reported.sent == reported.received == truth.taken > 100
         assert (reported.lost, reported.lost_by_gaps) == (0, 0)
-        assert results.seconds < 30
+        assert results.seconds < 1800, "the time until it was halted"
 
 
 def a_running_account_never_goes_back(tmp_path: Path) -> None:
@@ -132,7 +131,7 @@ def a_running_account_never_goes_back(tmp_path: Path) -> None:
 def a_new_run_waits_until_the_one_before_is_halted(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} delay_ns=20000000 ring=32768 slot=128"]) as bench:
         for number in range(1, 6):
-            assert bench.dl3gen.send(streams=[stream(rate="200 kpps")], seconds=60).run == number
+            assert bench.dl3gen.send(streams=[stream(rate="200 kpps")], seconds=3600).run == number
             with pytest.raises(UsageFault, match=f"run {number} is still sending; .* halt"):
                 bench.dl3gen.send(streams=[stream()], seconds=1)
             wait_until(lambda: bench.dl3gen.results().streams[0].sent > 0, "a frame was sent")
@@ -152,17 +151,21 @@ def hundreds_of_runs_do_not_mix(tmp_path: Path) -> None:
         for number in range(1, 300):
             bench.dl3gen.send(streams=[flood(frames=number)], delay=0)
             wait_until(partial(_has_received, bench, number), "all frames came")
-            results = bench.dl3gen.finish(stragglers_s=0.001)
+            results = bench.finish()
             (reported,) = results.streams
             assert results.run == first + number
             assert (reported.sent, reported.received, reported.duplicated) == (number, number, 0)
 
 
 def frames_of_another_program_are_received(tmp_path: Path) -> None:
-    # Frames of the first run stay on the wire long enough to arrive during the second, which sends none.
-    with Bench(tmp_path, [f"{THERE} delay_ns=500000000 drop_every=10"]) as bench:
-        sent = bench.run(flood(id=9, frames=1_000), stragglers_s=0.0).streams[0]
-        results = bench.run({"to": "right", "id": 9}, seconds=1.0)
+    # Frames of the first run stay on the wire until the second one has begun, which sends none.
+    with Bench(tmp_path, [f"{THERE} drop_every=10"]) as bench:
+        bench.hold(True)
+        bench.dl3gen.send(streams=[flood(id=9, frames=1_000)])
+        sent = bench.dl3gen.finish(stragglers_s=0.0).streams[0]
+        bench.dl3gen.send(streams=[{"to": "right", "id": 9}], seconds=0.1)
+        bench.hold(False)
+        results = bench.finish()
         (reported,) = results.streams
         assert (sent.received, reported.received, reported.sent, reported.corrupted) == (0, 900, 999, 0)
         assert reported.lost == reported.lost_by_gaps == 99  # the 1000th, also lost, leaves no gap

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from harness.answers import CORES
 from harness.wired import DL3D
 
 from dl3.host.tuning.memory import LENT, Load, needed_mib, object_bytes, pool_mbufs
@@ -19,7 +20,7 @@ def plans_as_much_memory_as_dl3d(n_ports: int, descriptors: int, linux: dict[str
         f"  - {{name: p{n}, device: net_null{n}, rx_descriptors: {descriptors}, tx_descriptors: {descriptors}}}"
         for n in range(n_ports)
     )
-    text = f'ports:\n{ports}\nworkers: [{{core: 0}}]\nmemory: {{hugepages: never}}\ncontrol: {{socket: "@SOCKET@"}}\n'
+    text = f'ports:\n{ports}\nworkers: [{{core: {CORES[0]}}}]\nmemory: {{hugepages: never}}\ncontrol: {{socket: "@SOCKET@"}}\n'
     load, n_lent = Load(n_ports=n_ports, n_workers=1), 0 if linux is None else LENT
     with Forwarder(DL3D, text, linux=linux) as dl3d:
         dl3d.wait_ready()

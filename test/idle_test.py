@@ -103,7 +103,7 @@ GENERATOR = {
         for n, name in enumerate("xy")
     ],
     "streams": [
-        {"from": "x", "to": "y", "rate": "1 kpps", "frames": 200, "dst_mac": "02:00:00:00:00:01"}
+        {"from": "x", "to": "y", "rate": "1 kpps", "frames": 200, "catch_up": 16384, "dst_mac": "02:00:00:00:00:01"}
         | {"src_ip": "10.0.1.2", "dst_ip": "10.2.0.1"}
     ],
     "control": {"socket": "@SOCKET@"},

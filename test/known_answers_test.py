@@ -166,7 +166,7 @@ def a_ring_that_is_full_refuses_and_its_frames_are_sent_and_lost(tmp_path: Path)
 
 
 def an_earlier_run_leaves_nothing_behind(tmp_path: Path) -> None:
-    with Bench(tmp_path, [f"{THERE} delay_ns=50000000"]) as bench:
+    with Bench(tmp_path, [f"{THERE} delay_ns=50000000 ring=16384 slot=128"]) as bench:  # has room for both runs
         bench.dl3gen.send(streams=[stream()], seconds=0.1)
         bench.dl3gen.call("halt")
         bench.dl3gen.finish(stragglers_s=0.0)

@@ -115,6 +115,7 @@ def _valid_points(bench: Bench, folder: Path) -> dict[float, LossPoint]:
     return found
 
 
+@pytest.mark.timing
 def the_loss_of_each_load_is_known_to_the_frame(tmp_path: Path) -> None:
     limit_pps = 80_000
     with _limited(tmp_path, limit_pps) as bench:
@@ -130,6 +131,7 @@ def the_loss_of_each_load_is_known_to_the_frame(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.timing
 def one_in_n_is_lost_at_any_load(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} drop_every=50 {WIDE}"], measures=True, ports=LINE) as bench:
         result = _result(bench, tmp_path, job_of("frame loss", seconds=0.1))

@@ -155,6 +155,7 @@ def _bill(name: str, search: Callable[[Measure[Trial]], Sequence[SearchResult[Tr
 
 
 @pytest.mark.long
+@pytest.mark.timing
 def the_search_of_rfc_9971_takes_less_than_half_the_trial_time_of_two_binary_searches(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

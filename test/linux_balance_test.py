@@ -1,6 +1,5 @@
 """Several next hops for one route: shares by weight, flows keep their next hop; the router is the kernel, then dl3d."""
 
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -8,7 +7,7 @@ from harness.flows import EACH_ONCE, TARGETS, Book, flow_frame, hop_words, send_
 from harness.frames import IP, Ether, IPv6, Raw
 from harness.network import BENCHMARK, FAMILIES, Network
 from harness.probes import carries, listening, wait_reached
-from harness.wire import Wire
+from harness.wire import Wire, wait_until
 from scapy.layers.inet6 import IPv6ExtHdrFragment
 
 NEIGHBOURS = ("n2", "n3", "n4", "n5")
@@ -16,7 +15,7 @@ ACROSS_PORTS = ("h1", "h2", "n2", "n3")
 EVEN = (1, 1, 1, 1)
 WEIGHTS = (1, 2, 3, 10)
 FEW, MANY = 3_000, 100_000
-TOLERANCE = {FEW: 0.045, MANY: 0.02}  # five standard deviations for the few
+TOLERANCE = {FEW: 0.06, MANY: 0.02}  # more than six standard deviations: Linux draws a secret at its start
 
 
 @pytest.fixture(params=FAMILIES, ids=["v4", "v6"])
@@ -122,12 +121,13 @@ def all_fragments_go_the_same_way(network: Network, family: int) -> None:
         for number in range(100):  # different ports each, the same addresses
             for frame in _fragments(flow_frame(network, family, number)):
                 source.send(frame)
-    for _ in range(1000):
+
+    def are_all_out() -> bool:
         for name, n in _n_out(wires, TARGETS[family]).items():
             counted[name] += n
-        if sum(counted.values()) == 200:
-            break
-        time.sleep(0.01)
+        return sum(counted.values()) >= 200
+
+    wait_until(are_all_out, "all fragments had come out")
     for wire in wires.values():
         wire.close()
     assert sorted(counted.values()) == [0, 0, 0, 200], counted

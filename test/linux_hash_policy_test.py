@@ -16,8 +16,10 @@ from scapy.layers.inet6 import ICMPv6TimeExceeded
 
 NEIGHBOURS = ("n2", "n3", "n4", "n5")
 EVEN = (1, 1, 1, 1)
-N_FLOWS, FEW = 400, 60
-LEAST_SHARE = 0.25 - 0.11  # five standard deviations
+# Linux draws a secret at its start: with FEW flows each of four next hops is used, and with N_FLOWS each has LEAST_SHARE,
+# but once in 10^10 times.
+N_FLOWS, FEW = 400, 100
+LEAST_SHARE = 0.25 - 0.14
 LAYER3, LAYER4, INNER, CUSTOM = "0", "1", "2", "3"
 LEFT = "multipath route by hash policy 2 or 3"
 SOURCE_PORT = "0x10"  # a bit of fib_multipath_hash_fields

@@ -191,7 +191,7 @@ def _total_wait_s(router: WiredForwarder) -> float:
 
 
 @pytest.mark.long
-@pytest.mark.alone  # the hog would keep other tests off that core, too
+@pytest.mark.timing  # the hog would keep other tests off that core, too
 @pytest.mark.usefixtures("may_be_real_time", "on_the_workers_core")
 def the_tap_thread_waits_a_tenth_of_what_an_ordinary_one_waits(wired: WiredForwarder, ordinary: WiredForwarder) -> None:
     """Costs 12 s: at first Linux lets a thread that slept before run at once, ordinary ones too."""
@@ -202,7 +202,7 @@ def the_tap_thread_waits_a_tenth_of_what_an_ordinary_one_waits(wired: WiredForwa
 
 
 @pytest.mark.long
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.usefixtures("may_be_real_time", "on_the_workers_core")
 def one_of_ten_thousand_more_than_in_the_kernel_is_20_ms_late(wired: WiredForwarder, kernel: Wire) -> None:
     """Costs 40 s: ten thousand packets to each of the two."""

@@ -68,4 +68,5 @@ def flows_of_a_removed_member_move_and_no_others(routed: Network, family: int) -
 
 def unused_buckets_follow_the_weights_at_once(routed: Network, family: int) -> None:
     _change(routed, "nexthop replace id 10 group 1,1/2,9 type resilient")
-    assert _send(routed, family).shares()["h2"] == pytest.approx(0.9, abs=0.08)
+    # Linux draws a secret at its start: more than six standard deviations.
+    assert _send(routed, family).shares()["h2"] == pytest.approx(0.9, abs=0.095)

@@ -21,13 +21,13 @@ LEARNED = ("10.9.9.10", "10.9.9.11", "20.0.0.0/16", "20.1.0.0/16")
 
 
 @contextlib.contextmanager
-def _routing_on(kind: Literal["kernel", "dl3d"], has_bfd: bool) -> Iterator[Routing]:
-    """All sessions up around one of the two routers."""
+def _routing_on(kind: Literal["kernel", "dl3d"]) -> Iterator[Routing]:
+    """All sessions up around one of the two routers. Without BFD, which ends them when a daemon waits 0.9 s for a core."""
     with Lab() as lab:
         router = Dl3dRouter(lab, keep=True) if kind == "dl3d" else KernelRouter(lab)
         with contextlib.closing(router), Routing(lab, router) as made:
             router.start(N_NEIGHBOURS)
-            made.start(has_bfd=has_bfd)
+            made.start(has_bfd=False)
             _wait_until_routed(made)
             router.settle()
             yield made
@@ -51,7 +51,7 @@ def _has_learned(routing: Routing) -> bool:
 
 @pytest.fixture(scope="module", params=ROUTERS)
 def routing(request: pytest.FixtureRequest) -> Iterator[Routing]:
-    with _routing_on(request.param, has_bfd=True) as made:
+    with _routing_on(request.param) as made:
         yield made
 
 
@@ -91,7 +91,7 @@ def _crash_and_restart(router: Dl3dRouter) -> float:
 @pytest.mark.alone
 def a_crash_of_dl3d_costs_no_session() -> None:
     """Only a restart that takes less than half the dead interval counts: on a starved machine sessions end rightly."""
-    with _routing_on("dl3d", has_bfd=False) as routing:
+    with _routing_on("dl3d") as routing:
         assert isinstance(routing.router, Dl3dRouter)
         outages_s = list[float]()
         while not outages_s or outages_s[-1] >= OSPF_DEAD_S / 2:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from harness.network import Network
 from harness.probes import arrives, listening, packet_from, vanishes, wait_reached
+from harness.wire import wait_until
 
 TARGET = "10.0.9.2"
 AWAY = "198.51.100.0/24"  # the sources of most tests here
@@ -50,8 +51,9 @@ def _fails(network: Network, source: str, host: str = "h0") -> bool:
     before = _n_failed(network) if network.dl3d else 0
     stopped = vanishes(network[host], packet_from(network[host], TARGET, src=source), network["h1"], TARGET)
     if network.dl3d:
-        network.dl3d.check()
+        wait_until(lambda: _n_failed(network) > before, "a worker had dropped it")
         assert _n_failed(network) == before + 1
+        network.dl3d.check()
     return stopped
 
 

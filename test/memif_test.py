@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from harness.answers import DL3GEN
+from harness.answers import DL3GEN, at_rest
+from harness.wire import wait_until
 from harness.wired import BUILD, DL3D
 
 from dl3.control.client import Client
@@ -28,9 +29,20 @@ TERMS = MemifSettings(Dl3d(DL3D), ring_bits=12, flows=Flows(number=100, is_both_
 
 
 def _run(lab: MemifLab, rate: str, seconds: float) -> Results:
+    assert lab.dut
+    dut, before = lab.dut, lab.dut.ask(Drops, "drops").received
     lab.generator.ask(Started, "send", streams=streams(TERMS.flows, rate), seconds=seconds)
-    time.sleep(seconds + 0.3)
-    return lab.generator.ask(Results, "results")
+
+    def results() -> Results:
+        return lab.generator.ask(Results, "results")
+
+    def has_come() -> bool:
+        found, account = results(), dut.ask(Drops, "drops")
+        sent = sum(stream.sent - stream.refused for stream in found.streams)
+        return found.state == "done" and account.received - before == sent and account.in_flight == 0
+
+    wait_until(has_come, "dl3d had forwarded all that was sent")
+    return at_rest(results)
 
 
 def _is_gone(pid: int) -> bool:

@@ -168,8 +168,8 @@ def a_restart_is_seen_and_a_dead_dl3d_is_down(bed: Bed) -> None:
     """Takes more than 5 s: Prometheus looks every 2 s, and several times."""
     bed.run()
     start, received = "dl3d_start_time_seconds", 'dl3d_port_rx_packets_total{port="left"}'
-    before = bed.prometheus.value(start)
     bed.prometheus.wait_for("dl3d_up", 1)
+    before = bed.prometheus.value(start)
     told = len(bed.prometheus.exporter.log.read_text())  # it may have missed an answer on a busy machine
     bed.dl3d.kill()
     bed.prometheus.wait_for("dl3d_up", 0)

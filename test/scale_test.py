@@ -96,7 +96,7 @@ def loaded(tmp_path: Path) -> Iterator[Forwarder]:
         yield made
 
 
-@pytest.mark.alone  # a worker polls, and the rate of changes is checked
+@pytest.mark.timing  # a worker polls, and the rate of changes is checked
 def changes_disturb_no_packet(loaded: Forwarder, is_long: bool, capsys: pytest.CaptureFixture[str]) -> None:
     seconds, n_pairs = (30.0, 3) if is_long else (1.5, 2)
     quiet, busy, rates = [], [], []

@@ -61,7 +61,7 @@ def _throughput(run: Run) -> float:
     return find(run, wanted, "64", 0.0)[0].result.pps
 
 
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.parametrize("measure", [pytest.param(_forwarding, marks=pytest.mark.long), _throughput])
 def a_rate_beside_stalls_of_10_ms_is_that_without_them_within_2_percent(
     tmp_path: Path, measure: Callable[[Run], float]

@@ -72,11 +72,11 @@ def a_tap_loses_and_gets_carrier_with_its_port(wired: WiredForwarder) -> None:
     far = wired.wires["a"].end
     far.namespace.ip("link", "set", "dev", far.device, "down")
     wait_until(lambda: "NO-CARRIER" in _show(wired, "a"), "the TAP interface had lost carrier")
-    assert wired.dl3d.stderr.splitlines()[-1] == "dl3d: port a: link down"
+    wait_until(lambda: wired.dl3d.stderr.splitlines()[-1] == "dl3d: port a: link down", "the log told it")
     assert "LOWER_UP" in _show(wired, "b")
     far.namespace.ip("link", "set", "dev", far.device, "up")
     _wait_for_carrier(wired)
-    assert wired.dl3d.stderr.splitlines()[-1] == "dl3d: port a: link up"
+    wait_until(lambda: wired.dl3d.stderr.splitlines()[-1] == "dl3d: port a: link up", "the log told it")
 
 
 def a_port_takes_all_frames_while_its_tap_has_a_mac_address_more(wired: WiredForwarder) -> None:
@@ -235,7 +235,7 @@ def a_namespace_that_is_invisible_to_others_is_named(tmp_path: Path) -> None:
     # Like ip netns exec.
     words = ["unshare", "--mount", "--propagation", "slave", str(DL3D), str(file)]
     with log.open("w") as printed, subprocess.Popen(words, stderr=printed) as process:
-        wait_until(lambda: "forwarding: ports 2" in log.read_text(), "it ran", 20.0)
+        wait_until(lambda: "forwarding: ports 2" in log.read_text(), "it ran")
         process.terminate()
     assert f"network namespace '{name}' is only visible to dl3d" in log.read_text()
     assert not Path(f"/run/netns/{name}").exists()

@@ -694,6 +694,7 @@ static void a_flood_does_not_stop_the_loop(void **state)
 		unsigned n_late = 0;
 
 		open_with(learn[i]);
+		const uint64_t until_ns = clock_now_ns() + PATIENCE_S * SECOND_NS;
 		for (unsigned round = 0; round < ROUNDS; round += 2) {
 			flood(round);
 			const int64_t from_ns = cpu_ns();
@@ -705,6 +706,10 @@ static void a_flood_does_not_stop_the_loop(void **state)
 			n_late += cpu_ns() - turn_ns >= TURN_NS;
 		}
 		assert_in_range(n_late, 0, ROUNDS / 4);
+		// A slow machine learns few in a turn.
+		while (!(learning_of("full") + learning_of("over_vrf")) &&
+			clock_now_ns() < until_ns)
+			poll_once();
 		assert_true(learning_of("full") + learning_of("over_vrf") > 0);
 		close_ctx(state);
 	}

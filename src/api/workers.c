@@ -64,9 +64,9 @@ static json_t *worker_steps(const struct stats_worker *stat)
 // The longest time between two polls, and how long ago it ended.
 static json_t *worker_gap(const struct stats_worker *stat)
 {
+	uint64_t gap = stats_read_first(&stat->longest_gap_cycles);
+	uint64_t at = stats_read_first(&stat->longest_gap_at_cycles);
 	double hz = rte_get_tsc_hz(), now = rte_rdtsc();
-	uint64_t gap = stats_read(&stat->longest_gap_cycles);
-	uint64_t at = stats_read(&stat->longest_gap_at_cycles);
 
 	if (!gap || hz < 1)
 		return json_null();
@@ -99,9 +99,11 @@ static json_t *worker_queues(const struct api_ctx *ctx, const struct port_worker
 // Share of the time since the start.
 static double asleep_share(const struct api_ctx *ctx, const struct stats_worker *stat)
 {
+	double slept =
+		stats_read_first(&stat->slept_cycles); // before the clock: never more than all
 	double lived = rte_rdtsc() - ctx->born.cycles;
 
-	return lived > 0 ? stats_read(&stat->slept_cycles) / lived : 0;
+	return lived > 0 ? slept / lived : 0;
 }
 
 // What wakes up a sleeping worker; null: it polls.
@@ -117,7 +119,7 @@ static json_t *worker_json(const struct api_ctx *ctx, const struct port_worker *
 {
 	json_t *json = json_pack("{s:i, s:i, s:i, s:i}", "worker", (int)worker->id, "core",
 		worker->core, "numa", worker->numa, "burst", (int)worker->burst);
-	uint64_t loops = stats_read(&stat->loops), empty = stats_read(&stat->empty_loops);
+	uint64_t empty = stats_read_first(&stat->empty_loops), loops = stats_read(&stat->loops);
 
 	json_object_set_new(json, "idle", json_string(worker->may_sleep ? "sleep" : "poll"));
 	json_object_set_new(json, "woken_by", woken_by(worker));

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <rte_cycles.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +35,8 @@ static int make_ctx(void **state)
 	ctx = (struct gen_ctx){.gen = fake_load(streams),
 		.settings = &fake_settings,
 		.file = "gen.yaml",
-		.started_ns = clock_now_ns()};
+		.started_ns = clock_now_ns(),
+		.born = clock_pair_take(rte_rdtsc)};
 	assert_int_equal(gen_start(ctx.gen, NULL), 0);
 	return 0;
 }
@@ -288,8 +290,11 @@ static void what_arrives_was_sent(void **state)
 	*received(0) = (struct sink_counters){.received = 999999999999990,
 		.highest = 1000000000000000,
 		.missing = 10};
-	json_t *results = call("results", "{}");
+	ctx.gen->current->lines[0]->received.count[1] = 5;
+	json_t *results = call("results", "{\"timeline\": true}");
 	expect(results, "state", "\"sending\"");
+	expect(results, "timeline.sent", "[0, 5]");
+	expect(results, "timeline.received", "[0, 5]");
 	expect(results, "streams.0.sent", "1000000000000000");
 	expect(results, "streams.0.lost", "10");
 	expect(results, "streams.0.lost_by_gaps", "10");

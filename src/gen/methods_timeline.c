@@ -43,16 +43,22 @@ static json_t *sums_json(const struct gen_ctx *ctx, struct timeline *sent,
 		counts_json(received, n));
 }
 
-// Received frames are read first, so that none appears to be received before it was sent.
+// Received frames are read first, so that none appears to be received before it was sent. A burst
+// may arrive before its sender has counted it: while sending, at least those are sent that have
+// arrived.
 static void sum_workers(const struct run *run, struct sum *sent, struct sum *received)
 {
 	for (unsigned i = 0; i < run->n_workers; i++)
 		if (run->lines[i])
 			add(received, &run->lines[i]->received);
+	bool is_sent = run_is_sent(run);
+
 	for (unsigned i = 0; i < run->n_workers; i++)
 		if (run->lines[i])
 			add(sent, &run->lines[i]->sent);
 	timeline_match(&sent->all, &received->all);
+	for (unsigned i = 0; i < TIMELINE_BUCKETS && !is_sent; i++)
+		sent->all.count[i] = MAX_OF(sent->all.count[i], received->all.count[i]);
 }
 
 json_t *gen_timeline_json(const struct gen_ctx *ctx)

@@ -186,6 +186,7 @@ static __attribute__((noinline)) uint64_t take_back(struct sender *sender, struc
 		sizes_seek(&sender->sizes, sender->sequence);
 	}
 	pace_refuse(&sender->pace, n);
+	stats_set(&sender->counters.late, sender->pace.late); // before busy: results are read so
 	if (!sender->pace.is_max)
 		stats_add(&sender->counters.busy, n);
 	return bytes;
@@ -225,21 +226,19 @@ static __attribute__((noinline)) void refuse(struct sender *sender, unsigned n)
 
 static void hand_over(struct sender *sender, struct rte_mbuf *mbuf[], unsigned n, uint64_t bytes)
 {
-	unsigned accepted = port_tx(sender->out, mbuf, n);
+	unsigned accepted = port_tx(sender->out, mbuf, n), n_refused = n - accepted;
 
-	if (unlikely(accepted < n)) {
-		unsigned n_refused = n - accepted;
-
-		if (sender->has_backpressure) {
-			refuse(sender, n_refused);
-		} else {
-			bytes -= take_back(sender, mbuf + accepted, n_refused);
-			n = accepted;
-		}
-		// They are unchanged since allocation: one reference, one segment.
-		rte_mempool_put_bulk(sender->pool, (void **)mbuf + accepted, n_refused);
+	if (unlikely(n_refused && !sender->has_backpressure)) {
+		bytes -= take_back(sender, mbuf + accepted, n_refused);
+		n = accepted;
 	}
 	account(sender, n, bytes);
+	if (likely(!n_refused))
+		return;
+	if (sender->has_backpressure)
+		refuse(sender, n_refused); // after sent: results are read so
+	// They are unchanged since allocation: one reference, one segment.
+	rte_mempool_put_bulk(sender->pool, (void **)mbuf + accepted, n_refused);
 }
 
 // Takes due frames, at most GEN_MAX_BURST; `before`: the pace to restore if they are not sent.

@@ -120,12 +120,13 @@ static void take_part(struct recognise *r, uint64_t now)
 	struct look look = look_at(r);
 	struct whole whole;
 
+	// Before what becomes of them: results of ports are read after those of streams.
+	stats_add(&r->counters->rx_packets, r->n);
+	stats_add(&r->counters->rx_bytes, look.bytes);
 	__atomic_load_n(&recognise, __ATOMIC_RELAXED)(r, &whole);
 	if (unlikely(r->sink->expects))
 		check_expected(r, &whole);
 	account(r->sink, &whole, now);
-	stats_add(&r->counters->rx_packets, r->n);
-	stats_add(&r->counters->rx_bytes, look.bytes);
 	if (likely(look.is_returnable))
 		rte_mempool_put_bulk(r->mbuf[0]->pool, (void **)r->mbuf, r->n);
 	else

@@ -37,10 +37,10 @@ void stats_add_workers(struct stats_account *account, struct stats_worker *const
 void stats_add_tap(struct stats_account *account, const struct stats_tap *tap)
 {
 	for (unsigned c = 0; c < N_CLASSES; c++) {
-		uint64_t over = stats_read(&tap->class[c].over_limit);
-		uint64_t refused = stats_read(&tap->class[c].refused);
+		uint64_t over = stats_read_first(&tap->class[c].over_limit);
+		uint64_t refused = stats_read_first(&tap->class[c].refused);
 
-		account->punted += stats_read(&tap->class[c].punted);
+		account->punted += stats_read_first(&tap->class[c].punted);
 		account->verdict[VERDICT_PUNT_OVER_LIMIT] += over;
 		account->verdict[VERDICT_TAP_REFUSED] += refused;
 		account->dropped += over + refused;

@@ -45,7 +45,7 @@ static struct channel_account *accounts;
 
 static void dump(struct end *end, const void *frame, uint32_t bytes)
 {
-	uint64_t us = rte_rdtsc() / (rte_get_tsc_hz() / 1000000);
+	uint64_t us = (unsigned __int128)rte_rdtsc() * 1000000 / rte_get_tsc_hz();
 	uint32_t head[4] = {us / 1000000, us % 1000000, bytes, bytes};
 
 	fwrite(head, sizeof(head), 1, end->dump);

@@ -53,6 +53,7 @@ static const char *const names[CHANNEL_N_COUNTS] = {
 	[CHANNEL_RING_FULL] = "ring_full",
 	[CHANNEL_TAKEN] = "taken",
 	[CHANNEL_DIE_NS] = "die_ns",
+	[CHANNEL_HOLD] = "hold",
 };
 
 static const struct {
@@ -330,7 +331,8 @@ bool channel_has(const struct channel *channel, uint64_t now)
 {
 	uint64_t head = __atomic_load_n(&channel->head, __ATOMIC_ACQUIRE);
 
-	return head != channel->tail && slot_at(channel, channel->tail)->ready <= now;
+	return head != channel->tail && slot_at(channel, channel->tail)->ready <= now &&
+	       !__atomic_load_n(&channel->account->rows[CHANNEL_HOLD].n, __ATOMIC_RELAXED);
 }
 
 uint32_t channel_take(struct channel *channel, void *to, uint32_t room, uint64_t now)

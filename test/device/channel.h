@@ -25,8 +25,9 @@
 //   slot=2048           bytes of the longest frame
 //   dump=1000           so many frames are written down as they come in (the plugin's affair)
 // While it runs it can be told to die for a while: all frames are lost for as many nanoseconds as
-// somebody writes into the row CHANNEL_DIE_NS, from the next frame on.
-// Each stage counts the frames that reach it, in this order.
+// somebody writes into the row CHANNEL_DIE_NS, from the next frame on. With 1 in CHANNEL_HOLD,
+// frames wait in the ring, until it is 0 again. Each stage counts the frames that reach it, in this
+// order.
 #pragma once
 
 #include <stdbool.h>
@@ -48,6 +49,7 @@ enum channel_count {
 	CHANNEL_N_PUTTING,
 	CHANNEL_TAKEN = CHANNEL_N_PUTTING, // written by the thread that takes
 	CHANNEL_DIE_NS,                    // no count, but an order; 0 as soon as it is obeyed
+	CHANNEL_HOLD,                      // an order, too: while it is not 0, nothing comes out
 	CHANNEL_N_COUNTS,
 };
 

@@ -224,6 +224,20 @@ static void dies_for_as_long_as_it_is_told(void **state)
 	channel_destroy(channel);
 }
 
+static void holds_frames_for_as_long_as_it_is_told(void **state)
+{
+	struct channel *channel = make("");
+
+	account.rows[CHANNEL_HOLD].n = 1;
+	assert_true(put(channel, 0, 1000));
+	take_all(channel, 5000);
+	assert_int_equal(n_came, 0);
+	account.rows[CHANNEL_HOLD].n = 0;
+	take_all(channel, 5000);
+	assert_int_equal(n_came, 1);
+	channel_destroy(channel);
+}
+
 static void loses_nothing_at_the_limit(void **state)
 {
 	struct channel *channel = make("limit_pps=1000 ring=65536");
@@ -292,6 +306,7 @@ int main(void)
 		cmocka_unit_test(judges_frames_by_when_they_were_due),
 		cmocka_unit_test(loses_all_for_a_while_after_an_overload),
 		cmocka_unit_test(dies_for_as_long_as_it_is_told),
+		cmocka_unit_test(holds_frames_for_as_long_as_it_is_told),
 		cmocka_unit_test(loses_nothing_at_the_limit),
 		cmocka_unit_test(loses_what_nobody_takes),
 		cmocka_unit_test(refuses_what_finds_no_room),

@@ -3,7 +3,7 @@
 import os
 import struct
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,7 @@ from harness.wired import BUILD
 
 DL3GEN = BUILD / "src" / "dl3gen"
 ROW = struct.Struct("24sQ")
-DIE_NS = b"die_ns"
+DIE_NS, HOLD = b"die_ns", b"hold"
 PATIENCE_S = 60.0
 CORES = sorted(os.sched_getaffinity(0))
 PORTS = ("left", "right")
@@ -48,6 +48,7 @@ class Truth:
     ring_full: int
     taken: int
     die_ns: int
+    hold: int
 
     @classmethod
     def of(cls, rows: bytes) -> "Truth":
@@ -114,6 +115,23 @@ def generator_text(streams: Sequence[Mapping[str, Any]], **keys: Any) -> str:
     return text
 
 
+def at_rest(read: Callable[[], Results]) -> Results:
+    """Results once no frame is in a ring of dl3gen: each worker has polled all ports between two of them, in vain.
+
+    A busy machine takes longer, and leaves nothing uncounted.
+    """
+    before, deadline = read(), time.monotonic() + PATIENCE_S
+    while True:
+        now = read()
+        turns = zip(before.workers, now.workers, strict=True)
+        if all(new.rounds >= old.rounds + 2 for old, new in turns):
+            if [port.rx_packets for port in now.ports] == [port.rx_packets for port in before.ports]:
+                return now
+            before = now
+        assert time.monotonic() < deadline, f"dl3gen was never at rest: {now}"
+        time.sleep(0.005)
+
+
 class Bench:
     """dl3gen with the given channels between its ports, ready to send. Use it in a with statement.
 
@@ -164,25 +182,35 @@ class Bench:
 
     def die(self, ns: int) -> None:
         """Starting with the next frame, the first channel loses everything for this long."""
-        at = self._account.read_bytes().index(DIE_NS)
+        self._order(DIE_NS, ns)
+
+    def hold(self, is_held: bool) -> None:
+        """Whether frames wait in the first channel, so that none comes out."""
+        self._order(HOLD, int(is_held))
+
+    def _order(self, name: bytes, value: int) -> None:
+        at = self._account.read_bytes().index(name)
         with self._account.open("r+b") as file:
             file.seek(at)
-            file.write(ROW.pack(DIE_NS, ns))
+            file.write(ROW.pack(name, value))
 
     def forget(self) -> None:
         """Restart the channel counters."""
         self._before = self._read_truths()
 
-    def run(self, *streams: Mapping[str, Any], stragglers_s: float = 0.1, **params: Any) -> Results:
+    def run(self, *streams: Mapping[str, Any], **params: Any) -> Results:
         """Send, wait for frames in flight, and return the packet accounting."""
         if streams:
             params["streams"] = [dict(each) for each in streams]
         self.forget()
         self.dl3gen.send(**params)
-        if stragglers_s:
-            self.dl3gen.finish(0.0)
-            self._wait_empty()
-        return self.dl3gen.finish(stragglers_s)
+        return self.finish()
+
+    def finish(self) -> Results:
+        """Wait until all is sent and no frame is in flight, and return the packet accounting."""
+        self.dl3gen.finish(0.0)
+        self._wait_empty()
+        return at_rest(self.dl3gen.results)
 
     def _wait_empty(self) -> None:
         """Wait until no frames are in flight; the test judges any that remain."""

@@ -87,14 +87,23 @@ protocol ospf v3 o6 {{ ipv6 {{ import all; export where source = RTS_DEVICE; }};
 
 @dataclass(frozen=True)
 class Session:
-    """One session as reported by FRR: whether it is up, and a mark that changes when it goes down or comes up."""
+    """One session as reported by FRR: whether it is up, and a mark that changes when it goes down or comes up.
+
+    The mark is between two values: that of OSPFv3 is a time, in whole seconds of FRR, some time before it is read here.
+    """
 
     up: bool
-    mark: int
+    least: float
+    most: float
+
+    @classmethod
+    def counted(cls, up: bool, changes: int) -> "Session":
+        """The mark is a number of changes."""
+        return cls(up, changes, changes)
 
     def is_same(self, before: "Session") -> bool:
-        """Whether it has been up since then; OSPFv3's mark is a time in whole seconds."""
-        return self.up and before.up and abs(self.mark - before.mark) <= 1
+        """Whether it may have been up since then."""
+        return self.up and before.up and self.least <= before.most and before.least <= self.most
 
 
 def seconds_of(clock: str) -> int:
@@ -162,16 +171,20 @@ class Routing:
         for family in ("ipv4", "ipv6"):
             for peer, reported in self.show(f"bgp {family} unicast summary").get("peers", {}).items():
                 up = reported["state"] == "Established" and reported["pfxRcd"] > 0
-                found[f"bgp {peer}"] = Session(up, 2 * reported["connectionsDropped"])
+                found[f"bgp {peer}"] = Session.counted(up, reported["connectionsDropped"])
         for peer in self.show("bfd peers counters"):
-            found[f"bfd {peer['peer']}"] = Session(peer["session-up"] > peer["session-down"], 2 * peer["session-down"])
+            up = peer["session-up"] > peer["session-down"]
+            found[f"bfd {peer['peer']}"] = Session.counted(up, peer["session-down"])
         for neighbour, reported in self.show("ip ospf neighbor detail")["neighbors"].items():
-            found[f"ospf {neighbour}"] = Session(
-                "Full" in reported[0]["nbrState"], 2 * reported[0]["stateChangeCounter"]
-            )
-        for reported in self.show("ipv6 ospf6 neighbor")["neighbors"]:
-            since = round(time.monotonic() - seconds_of(reported["duration"]))
-            found[f"ospf6 {reported['interfaceName']}"] = Session(reported["state"] == "Full", since)
+            up = "Full" in reported[0]["nbrState"]
+            found[f"ospf {neighbour}"] = Session.counted(up, reported[0]["stateChangeCounter"])
+        begin_s = time.monotonic()
+        neighbours = self.show("ipv6 ospf6 neighbor")["neighbors"]
+        end_s = time.monotonic()
+        for reported in neighbours:
+            seconds = seconds_of(reported["duration"])
+            up = reported["state"] == "Full"
+            found[f"ospf6 {reported['interfaceName']}"] = Session(up, begin_s - seconds - 1, end_s - seconds)
         return found
 
     def are_up(self) -> bool:

@@ -12,7 +12,7 @@ import yaml
 from dl3.control.client import Client
 from dl3.control.generator import Results, Started
 from dl3.control.linux import Taps, Verification
-from dl3.control.replies import Drops, Reply
+from dl3.control.replies import Drops, Ports, Reply
 from dl3.lab.endpoint import Endpoint
 from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES, NETWORKS
 from dl3.lab.memif import MemifLab, MemifSettings, memif_lab
@@ -21,7 +21,7 @@ from dl3.model.fault import Fault
 from dl3.model.stream import Stream
 from dl3.trial.account import total
 from dl3.trial.passage import Passage
-from harness.answers import CORES
+from harness.answers import CORES, at_rest
 from harness.router import SETTINGS, port_name, router_mac
 from harness.scheduling import OURSELVES, raised_priority
 from harness.wire import wait_until
@@ -31,7 +31,7 @@ from harness.wired import BUILD, DL3D
 LINK_ADDRESSES = {4: "172.16.{}.{}", 6: "2001:db8:e{}::{}"}
 LENGTHS = {4: 24, 6: 64}
 BEHIND = {4: NETWORKS, 6: ("2001:2:0:1::/64", "2001:2:0:2::/64")}  # the networks behind each link
-QUIET_S = 0.2
+POLL_S, PATIENCE_S = 0.2, 60.0
 LONGEST_S = 600.0
 N_FIRST = 2  # number of dl3gen's own host on a link; dl3d is 1, others may follow
 
@@ -129,12 +129,11 @@ def is_closed(account: Drops) -> bool:
 
 def closed_account(dut: Client) -> Drops:
     """The accounting at a moment with no packets in flight; with running daemons such a moment comes soon."""
-    for _ in range(200):
-        account = dut.ask(Drops, "drops")
-        if is_closed(account):
-            return account
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_closed(account := dut.ask(Drops, "drops")):
+        assert time.monotonic() < deadline, f"packets are missing: {account}"
         time.sleep(0.01)
-    raise AssertionError(f"packets are missing: {account}")
+    return account
 
 
 class Traffic:
@@ -148,23 +147,33 @@ class Traffic:
 
     def wait(self) -> None:
         """Until everything is sent."""
-        while self._lab.generator.ask(Results, "results").state == "sending":
-            time.sleep(QUIET_S)
+        while self._results().state == "sending":
+            time.sleep(POLL_S)
 
     def __enter__(self) -> "Traffic":
-        self._before = closed_account(self._dut)
+        self._before, self._n_before = closed_account(self._dut), self._n_come()
         written = [each.written() for each in self._streams]
         self._lab.generator.ask(Started, "send", streams=written, seconds=self._seconds, delay=0.01)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._lab.generator.ask(Reply, "halt")
-        came, reported = -1, self._lab.generator.ask(Results, "results")
-        while total(reported.streams, "received") != came:
-            came = total(reported.streams, "received")
-            time.sleep(QUIET_S)
-            reported = self._lab.generator.ask(Results, "results")
-        self.results, self.passage = reported, Passage.between(self._before, closed_account(self._dut))
+        self.wait()
+        wait_until(self._has_come, "dl3d had received what dl3gen sent")
+        after = closed_account(self._dut)
+        self.results, self.passage = at_rest(self._results), Passage.between(self._before, after)
+
+    def _results(self) -> Results:
+        return self._lab.generator.ask(Results, "results")
+
+    def _n_come(self) -> int:
+        """The frames that dl3d has received from dl3gen so far."""
+        return sum(port.rx_packets for port in self._dut.ask(Ports, "ports").ports if port.name in NAMES)
+
+    def _has_come(self) -> bool:
+        """A link loses no frame that it has taken."""
+        streams = self._results().streams
+        return self._n_come() - self._n_before == total(streams, "sent") - total(streams, "refused")
 
 
 def sent(lab: MemifLab, streams: Sequence[Stream], seconds: float) -> tuple[Results, Passage]:

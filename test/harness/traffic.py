@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from harness.wire import Wire, wait_until
 
 NUMBER = struct.Struct("!I")
+PATIENCE_S = 60.0
 WINDOW = 128  # packets under way: fewer than any ring holds, so that a late thread makes none overflow
 
 
@@ -26,19 +27,20 @@ class Traffic:
     came_out: dict[str, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._send), threading.Thread(target=self._receive)]
+        self._stop, self._is_sent = threading.Event(), threading.Event()
+        self._sender, self._receiver = (threading.Thread(target=each) for each in (self._send, self._receive))
 
     def __enter__(self) -> "Traffic":
         self.came_out = {name: [] for name in self.sinks}
-        for thread in self._threads:
+        for thread in (self._sender, self._receiver):
             thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        self._sender.join()
+        self._is_sent.set()  # only now is n_sent the number of all
+        self._receiver.join()
 
     def go_on(self, n: int) -> None:
         """Return once `n` more packets have been sent."""
@@ -58,17 +60,17 @@ class Traffic:
         return sum(map(len, self.came_out.values()))
 
     def _receive(self) -> None:
-        while not self._stop.is_set() or time.monotonic() < self._deadline():
+        while not self._is_sent.is_set() or time.monotonic() < self._deadline():
             for name, wire in self.sinks.items():
                 self.came_out[name] += [NUMBER.unpack(frame[-NUMBER.size :])[0] for frame in wire.drain()]
-            if self._stop.is_set() and self._n_out() >= self.n_sent:
+            if self._is_sent.is_set() and self._n_out() >= self.n_sent:
                 return
             time.sleep(0.001)
 
     def _deadline(self) -> float:
-        """The last packets may take ten seconds to arrive."""
+        """The last packets may take a minute to arrive."""
         if not hasattr(self, "_end"):
-            self._end = time.monotonic() + 10.0
+            self._end = time.monotonic() + PATIENCE_S
         return self._end
 
     @property

@@ -169,13 +169,14 @@ class Account:
 
 def settled(dl3d: Forwarder, received: int) -> Account:
     """Wait until `received` packets have arrived and the accounting balances; return it."""
+    found: list[Account] = []
 
-    def account() -> Account:
-        return Account.of(dl3d.call("drops"))
+    def is_settled() -> bool:
+        found[:] = [Account.of(dl3d.call("drops"))]
+        return found[0].received >= received and found[0].is_closed
 
-    wait_until(lambda: account().received >= received, f"dl3d had received {received} packets")
-    wait_until(lambda: account().is_closed, "the account was closed")
-    return account()
+    wait_until(is_settled, f"dl3d had received {received} packets, and the account was closed")
+    return found[0]
 
 
 def walked(text: str, n: int) -> Account:
