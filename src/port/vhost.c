@@ -104,6 +104,7 @@ void vhost_free(struct vhost *vhost)
 			break;
 		}
 	pthread_mutex_unlock(&lock);
+	vhost_guard_end(vhost->connection); // the library does not say that it has closed its own
 	free(vhost);
 }
 
@@ -212,8 +213,8 @@ static enum rte_vhost_msg_result on_message(int vid, void *message)
 static int on_connection(int vid)
 {
 	static const struct rte_vhost_user_extern_ops listening = {.post_msg_handle = on_message};
-	int connection = vhost_guard_begin();
 	struct vhost *vhost = find_now(vid);
+	int connection = vhost ? vhost_guard_begin() : -1;
 
 	if (vhost && vhost->vid >= 0)
 		end_peer(vhost);
