@@ -1,5 +1,6 @@
 // Runs in the thread that was hit, a worker as a rule, so it must not use what is not safe in a
-// handler of signals: the list of mappings is read by system calls alone.
+// handler of signals: the list of mappings is read by system calls alone. Its file is open from the
+// beginning, since a peer can use up all descriptors by the files that it sends.
 #include "port/peer_memory.h"
 
 #include "base/bits.h"
@@ -7,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <rte_memory.h>
+#include <rte_pause.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -24,6 +26,8 @@ struct mapping {
 static struct mapping lost[KEPT]; // atomic, relaxed
 static unsigned n_lost;           // atomic; release, acquire
 static struct sigaction before;
+static int maps = -1;       // /proc/self/maps
+static bool is_maps_in_use; // atomic: by one thread at a time
 
 // "BEGIN-END rwxs OFFSET MAJOR:MINOR INODE PATH" (proc(5)).
 static void read_line(const char *line, struct mapping *out)
@@ -38,14 +42,16 @@ static void read_line(const char *line, struct mapping *out)
 	out->is_anonymous = strtoull(at, NULL, 10) == 0;
 }
 
-// The mapping with this address among the lines of a file; what is long in them is left out.
-static bool find(int file, uintptr_t address, struct mapping *out)
+// The mapping with this address among the lines of `maps`; what is long in them is left out.
+static bool find(uintptr_t address, struct mapping *out)
 {
 	char chunk[CHUNK], line[LINE];
 	unsigned length = 0;
 	ssize_t n;
 
-	while ((n = read(file, chunk, sizeof(chunk))) > 0)
+	if (lseek(maps, 0, SEEK_SET))
+		return false;
+	while ((n = read(maps, chunk, sizeof(chunk))) > 0)
 		for (ssize_t i = 0; i < n; i++) {
 			if (chunk[i] != '\n') {
 				if (length < LINE - 1)
@@ -69,15 +75,17 @@ static void note(const struct mapping *mapping)
 	__atomic_store_n(&lost[number].end, mapping->end, __ATOMIC_RELEASE);
 }
 
-// Another thread may have been here before: then there are zeros already.
+// Another thread may have been here before: then there are zeros already. It is not this one that
+// the file is in use by, since SIGBUS is blocked here.
 static bool replace(uintptr_t address)
 {
-	int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	struct mapping found;
-	bool is_found = file >= 0 && find(file, address, &found);
 
-	if (file >= 0)
-		close(file);
+	while (__atomic_exchange_n(&is_maps_in_use, true, __ATOMIC_ACQUIRE))
+		rte_pause();
+	bool is_found = find(address, &found);
+
+	__atomic_store_n(&is_maps_in_use, false, __ATOMIC_RELEASE);
 	if (!is_found || rte_mem_virt2memseg_list((void *)address))
 		return false;
 	if (!found.is_shared)
@@ -99,13 +107,17 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	errno = kept;
 }
 
-void peer_memory_guard(void)
+bool peer_memory_guard(void)
 {
 	struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO}, now;
 
-	if (!sigaction(SIGBUS, NULL, &now) && now.sa_sigaction == on_bus_error)
-		return;
-	sigaction(SIGBUS, &action, &before);
+	if (maps < 0)
+		maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (maps < 0)
+		return false;
+	if (sigaction(SIGBUS, NULL, &now) || now.sa_sigaction != on_bus_error)
+		sigaction(SIGBUS, &action, &before);
+	return true;
 }
 
 unsigned peer_memory_n_lost(void)

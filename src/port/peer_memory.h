@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 // From now on, a mapping that is shared and not DPDK's own is replaced by zeros when a part of it
-// is found to be gone. Control thread.
-void peer_memory_guard(void);
+// is found to be gone. Keeps /proc/self/maps open; false if that cannot be opened. Control thread.
+bool peer_memory_guard(void);
 
 // How many mappings were replaced until now. Any thread.
 unsigned peer_memory_n_lost(void);

@@ -76,7 +76,7 @@ uint16_t vhost_choose_queue(unsigned worker, unsigned n, uint64_t live)
 struct vhost *vhost_make(const char *path, bool serves, unsigned n_queues,
 	const struct vhost_steer *steer)
 {
-	struct vhost *vhost = calloc(1, sizeof(*vhost));
+	struct vhost *vhost = peer_memory_guard() ? calloc(1, sizeof(*vhost)) : NULL;
 
 	if (!vhost)
 		return NULL;
@@ -85,7 +85,6 @@ struct vhost *vhost_make(const char *path, bool serves, unsigned n_queues,
 	vhost->n_queues = n_queues;
 	vhost->steer = *steer;
 	vhost->vid = vhost->connection = -1;
-	peer_memory_guard();
 	pthread_mutex_lock(&lock);
 	vhost->next = all;
 	all = vhost;
