@@ -23,7 +23,7 @@
 
 // A vring of an even number is one that the guest receives from.
 enum { VRINGS = 2 * PORT_MAX_QUEUES, SOCKET_MAX = 108, MAX_REGIONS = 8 };
-enum { SET_MEM_TABLE = 5 }; // a message of vhost-user
+enum { RESET_OWNER = 4, SET_MEM_TABLE = 5 }; // messages of vhost-user
 static const uint64_t REMARK_AFTER_NS = 3000000000;
 
 // Frames with unfinished checksums, or longer than the MTU: dl3 forwards frames as they are.
@@ -50,7 +50,8 @@ struct vhost {
 	struct {
 		uintptr_t begin, end;
 	} regions[MAX_REGIONS];     // of the peer's memory
-	unsigned n_regions, n_lost; // peer_memory_n_lost when the peer came
+	unsigned n_regions, n_lost; // peer_memory_n_lost before they were mapped
+	bool has_lost;              // regions that are no longer here
 	uint16_t slots[VRINGS];
 	enum port_vhost_state state; // as last seen by vhost_poll
 	uint64_t since_ns;           // when it had changed, or the remark
@@ -163,6 +164,7 @@ static void end_peer(struct vhost *vhost)
 	vhost_guard_end(vhost->connection);
 	vhost->vid = vhost->connection = -1;
 	vhost->n_regions = 0;
+	vhost->has_lost = false;
 	memset(vhost->slots, 0, sizeof(vhost->slots));
 	pthread_mutex_unlock(&lock);
 }
@@ -190,13 +192,44 @@ static void note_slots(struct vhost *vhost)
 		vhost->slots[i] = rte_vhost_get_vhost_vring(vhost->vid, i, &vring) ? 0 : vring.size;
 }
 
+// Call with the lock held.
+static bool has_lost_memory(const struct vhost *vhost)
+{
+	for (unsigned i = 0; i < vhost->n_regions; i++)
+		if (peer_memory_is_lost(vhost->regions[i].begin, vhost->regions[i].end,
+			    vhost->n_lost))
+			return true;
+	return vhost->has_lost;
+}
+
+// Before the library does what a message wants: its memory is unmapped, and the next may be where
+// another peer's was that is lost already.
+static enum rte_vhost_msg_result before_message(int vid, void *message)
+{
+	uint32_t request;
+
+	memcpy(&request, message, sizeof(request)); // it begins with its number
+	if (request != SET_MEM_TABLE && request != RESET_OWNER)
+		return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+	pthread_mutex_lock(&lock);
+	struct vhost *vhost = find(vid);
+
+	if (vhost && vhost->vid == vid) {
+		vhost->has_lost = has_lost_memory(vhost);
+		vhost->n_regions = 0;
+		vhost->n_lost = peer_memory_n_lost();
+	}
+	pthread_mutex_unlock(&lock);
+	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+}
+
 // After the library has done what a message wants. Other threads must not ask it for memory and
 // vrings, since the next message may free them.
 static enum rte_vhost_msg_result on_message(int vid, void *message)
 {
 	uint32_t request;
 
-	memcpy(&request, message, sizeof(request)); // it begins with its number
+	memcpy(&request, message, sizeof(request));
 	pthread_mutex_lock(&lock);
 	struct vhost *vhost = find(vid);
 
@@ -211,7 +244,8 @@ static enum rte_vhost_msg_result on_message(int vid, void *message)
 
 static int on_connection(int vid)
 {
-	static const struct rte_vhost_user_extern_ops listening = {.post_msg_handle = on_message};
+	static const struct rte_vhost_user_extern_ops listening = {.pre_msg_handle = before_message,
+		.post_msg_handle = on_message};
 	struct vhost *vhost = find_now(vid);
 	int connection = vhost ? vhost_guard_begin() : -1;
 
@@ -222,7 +256,6 @@ static int on_connection(int vid)
 	if (vhost) {
 		vhost->vid = vid;
 		vhost->connection = connection;
-		vhost->n_lost = peer_memory_n_lost();
 		vhost->n_connections++;
 	}
 	pthread_mutex_unlock(&lock);
@@ -383,16 +416,6 @@ void vhost_read(const struct vhost *vhost, struct port_vhost *out)
 	pthread_mutex_unlock(&lock);
 }
 
-// Call with the lock held.
-static bool has_lost_memory(const struct vhost *vhost)
-{
-	for (unsigned i = 0; i < vhost->n_regions; i++)
-		if (peer_memory_is_lost(vhost->regions[i].begin, vhost->regions[i].end,
-			    vhost->n_lost))
-			return true;
-	return false;
-}
-
 void vhost_poll(struct vhost *vhost, const char *name)
 {
 	const uint64_t now_ns = clock_now_ns();
@@ -412,6 +435,7 @@ void vhost_poll(struct vhost *vhost, const char *name)
 	if (has_lost_memory(vhost)) {
 		vhost_guard_cut(vhost->connection);
 		vhost->n_regions = 0;
+		vhost->has_lost = false;
 		says = "its peer has taken away memory that it had shared, and was disconnected; "
 		       "start it again";
 	}
