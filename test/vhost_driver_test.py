@@ -1,12 +1,13 @@
 """Guests at vhost-user ports that are led step by step: queues that change under load, memory that vanishes."""
 
+import contextlib
 from collections import Counter
 from pathlib import Path
 
 import yaml
 from harness.answers import CORES
 from harness.vhost import NAMES, guest_mac
-from harness.vhost_driver import SLOTS, VhostDriver
+from harness.vhost_driver import SET_VRING_CALL, SET_VRING_ERR, SET_VRING_KICK, SLOTS, VhostDriver
 from harness.wire import wait_until
 from harness.wired import DL3D, Account
 from scapy.layers.inet import IP, UDP
@@ -167,6 +168,32 @@ def the_newest_of_several_peers_counts(tmp_path: Path) -> None:
                 wait_until(lambda: _account(dl3d).is_closed, "the account balanced")
                 assert _account(dl3d).received == 1
                 assert former.rings[1].used == 0
+        assert dl3d.stop() == 0, dl3d.stderr
+
+
+def a_peer_whose_events_are_no_eventfd_is_disconnected(tmp_path: Path) -> None:
+    """Other files can make whoever closes them wait."""
+    with Forwarder(DL3D, _text(tmp_path)) as dl3d:
+        dl3d.wait_ready()
+        for request in (SET_VRING_KICK, SET_VRING_CALL, SET_VRING_ERR):
+            with VhostDriver(tmp_path / "vm1", QUEUES) as guest:
+                guest.signal_by_its_memory(request)
+                wait_until(lambda: guest.has_ended, "it was disconnected")
+        assert dl3d.stop() == 0, dl3d.stderr
+
+
+def a_peer_whose_messages_come_in_parts_is_disconnected(tmp_path: Path) -> None:
+    """The others would wait for it again and again."""
+    with Forwarder(DL3D, _text(tmp_path)) as dl3d:
+        dl3d.wait_ready()
+        with VhostDriver(tmp_path / "vm1", QUEUES) as guest:
+
+            def has_ended() -> bool:
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    guest.set_features_late()
+                return guest.has_ended
+
+            wait_until(has_ended, "it was disconnected")
         assert dl3d.stop() == 0, dl3d.stderr
 
 

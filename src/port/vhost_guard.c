@@ -14,19 +14,35 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
+#include <sys/ioctl.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-// A peer sends a message at once, with its payload.
-static const struct timeval PATIENCE = {.tv_usec = 100000};
+// A peer sends a message at once, with its payload. So long do the others wait for it in all, and
+// each time that it is not so counts as a wait of at least LATE_MS. Less than a second.
+static const struct timeval PATIENCE = {.tv_usec = 300000};
+enum { LATE_MS = 10, PAYLOAD_MAX = 4096 };
 
 // Numbers of the messages that a front-end of a network device sends (vhost-user protocol), other
-// than those for an IOMMU, inflight memory, postcopy and memory in slots; and two of them.
+// than those for an IOMMU, inflight memory, postcopy and memory in slots; and some of them.
 static const uint64_t SERVED = 0x18000bffffe;
-enum { LOG_BASE = 6, VRING_CALL = 13, HEADER_BYTES = 12 };
+enum {
+	MEM_TABLE = 5,
+	LOG_BASE = 6,
+	LOG_FD = 7,
+	VRING_KICK = 12,
+	VRING_CALL = 13,
+	VRING_ERR = 14,
+	REQUEST_FD = 21,
+	HEADER_BYTES = 12
+};
+static const uint64_t WITH_EVENT =
+	1ull << LOG_FD | 1ull << VRING_KICK | 1ull << VRING_CALL | 1ull << VRING_ERR;
+static const uint64_t WITH_FILE = 1ull << MEM_TABLE | 1ull << LOG_BASE | 1ull << REQUEST_FD;
 
 static __thread int newest = -1, served = -1;
 
@@ -99,20 +115,58 @@ static void close_files(struct msghdr *packet)
 	packet->msg_controllen = 0;
 }
 
-// An eventfd has no type of file. Its flags belong to the peer, too.
-static bool tame_call(struct msghdr *packet)
+// Asks no file system, which may be the peer's.
+static bool is_eventfd(int file)
 {
-	struct cmsghdr *head = CMSG_FIRSTHDR(packet);
-	struct stat st;
+	static const char NAME[] = "anon_inode:[eventfd]";
+	char link[32], name[sizeof(NAME)];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+	return readlink(link, name, sizeof(name)) == sizeof(NAME) - 1 &&
+	       !memcmp(name, NAME, sizeof(NAME) - 1);
+}
+
+// The library closes former files while it holds locks, and files may wait for their peer in that.
+// The flags of an eventfd belong to the peer, too.
+static bool tame_files(uint32_t request, struct msghdr *packet)
+{
 	int *files;
 
-	if (!head)
-		return true;
-	for (unsigned i = files_of(head, &files); i > 0; i--)
-		if (fstat(files[i - 1], &st) || st.st_mode & S_IFMT ||
-			fcntl(files[i - 1], F_SETFL, O_RDWR | O_NONBLOCK))
-			return false;
+	for (struct cmsghdr *head = CMSG_FIRSTHDR(packet); head; head = CMSG_NXTHDR(packet, head))
+		for (unsigned i = files_of(head, &files); i > 0; i--) {
+			int file = files[i - 1];
+
+			if (WITH_FILE >> request & 1)
+				continue;
+			if (!(WITH_EVENT >> request & 1) || !is_eventfd(file))
+				return false;
+			if (request == VRING_CALL && fcntl(file, F_SETFL, O_RDWR | O_NONBLOCK))
+				return false;
+		}
 	return true;
+}
+
+// Waits until the payload is there. What is left of the peer's patience is kept as the timeout of
+// its socket, rounded up by the kernel, by less than LATE_MS.
+static bool has_payload(int socket, uint32_t bytes)
+{
+	struct pollfd end = {.fd = socket, .events = POLLRDHUP};
+	struct timeval left;
+	socklen_t n = sizeof(left);
+	int there;
+
+	if (bytes > PAYLOAD_MAX || ioctl(socket, FIONREAD, &there))
+		return false;
+	if ((uint32_t)there >= bytes)
+		return true;
+	if (getsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &left, &n))
+		return false;
+	left.tv_usec -= LATE_MS * 1000;
+	for (; left.tv_usec > 0 && (uint32_t)there < bytes; left.tv_usec -= 1000)
+		if (poll(&end, 1, 1) || ioctl(socket, FIONREAD, &there))
+			return false;
+	return left.tv_usec > 0 &&
+	       !setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof(left));
 }
 
 // The library reads the payload after this; it takes the log to begin at this offset of a mapping
@@ -123,19 +177,19 @@ static bool log_is_whole(int socket)
 		uint64_t bytes, offset;
 	} log;
 
-	return recv(socket, &log, sizeof(log), MSG_PEEK | MSG_WAITALL) == sizeof(log) &&
+	return recv(socket, &log, sizeof(log), MSG_PEEK | MSG_DONTWAIT) == sizeof(log) &&
 	       !log.offset;
 }
 
 static bool is_served(int socket, struct msghdr *packet)
 {
-	uint32_t request;
+	uint32_t words[3]; // request, flags, bytes of the payload
 
-	memcpy(&request, packet->msg_iov[0].iov_base, sizeof(request));
-	if (request >= 64 || !(SERVED >> request & 1))
+	memcpy(words, packet->msg_iov[0].iov_base, sizeof(words));
+	if (words[0] >= 64 || !(SERVED >> words[0] & 1))
 		return false;
-	return (request != LOG_BASE || log_is_whole(socket)) &&
-	       (request != VRING_CALL || tame_call(packet));
+	return tame_files(words[0], packet) && has_payload(socket, words[2]) &&
+	       (words[0] != LOG_BASE || log_is_whole(socket));
 }
 
 // Nobody else reads so few bytes with files.

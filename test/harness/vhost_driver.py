@@ -4,10 +4,14 @@ Source: QEMU's docs/interop/vhost-user.rst; Virtual I/O Device 1.1, 2.6 (split v
 """
 
 import array
+import fcntl
 import mmap
 import os
+import select
 import socket
 import struct
+import termios
+import time
 from pathlib import Path
 from typing import Self
 
@@ -20,7 +24,7 @@ GUEST, USER = 0x10000, 0x7F0000000000  # where the memory is for the guest and f
 WRITE = 2  # a descriptor that the device writes to
 
 GET_FEATURES, SET_FEATURES, SET_OWNER, SET_MEM_TABLE = 1, 2, 3, 5
-SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE, SET_VRING_KICK, SET_VRING_CALL = 8, 9, 10, 12, 13
+SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE, SET_VRING_KICK, SET_VRING_CALL, SET_VRING_ERR = 8, 9, 10, 12, 13, 14
 SET_PROTOCOL_FEATURES, SET_VRING_ENABLE = 16, 18
 VERSION, NEEDS_REPLY = 1, 8
 MULTIQUEUE, PROTOCOL, VERSION_1 = 1 << 22, 1 << 30, 1 << 32
@@ -141,6 +145,17 @@ class VhostDriver:
         self._tell(SET_VRING_ENABLE, struct.pack("=II", number, is_enabled), VERSION | NEEDS_REPLY)
         assert self._answer() == 0
 
+    def signal_by_its_memory(self, request: int) -> None:
+        """Give the first ring a file for its events that is no eventfd."""
+        self._tell(request, struct.pack("=Q", 0), file=self._file)
+
+    def set_features_late(self) -> None:
+        """Send a message whose end follows once the device has read its beginning."""
+        self._socket.sendall(struct.pack("=III", SET_PROTOCOL_FEATURES, VERSION, 8))
+        while struct.unpack("=i", fcntl.ioctl(self._socket, termios.TIOCOUTQ, bytes(4)))[0]:
+            time.sleep(0)
+        self._socket.sendall(struct.pack("=Q", PROTOCOL_MULTIQUEUE | PROTOCOL_ACK))
+
     def take_memory_away(self) -> None:
         """Shorten the file whose pages are the memory. Use no ring after this."""
         os.ftruncate(self._file, 0)
@@ -148,9 +163,9 @@ class VhostDriver:
     @property
     def has_ended(self) -> bool:
         """Whether the device has ended the connection."""
-        try:
-            return self._socket.recv(1, socket.MSG_DONTWAIT) == b""
-        except BlockingIOError:
+        if not select.select([self._socket], [], [], 0)[0]:
             return False
+        try:
+            return self._socket.recv(1) == b""
         except ConnectionResetError:
             return True
