@@ -1,5 +1,6 @@
 """Access lists in a running dl3d: from the file, by RPC, over reloads, with mistakes, and ICMP errors about what they reject."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -125,6 +126,47 @@ def a_check_names_the_rule_and_why_others_differ(wired: WiredForwarder) -> None:
     with pytest.raises(Fault, match="two addresses of one family"):
         wired.dl3d.call("acl.check", list="edge", src="10.0.0.1", dst="::1")
     assert _counted(wired) == {"no-dns": 0, "rest": 0}  # checks do not count
+
+
+SENT, BURST = 300, 200
+LIMIT = {"rate": "1 packets/s", "burst": f"{BURST} packets"}
+
+
+def _passed(wired: WiredForwarder, packet: Packet) -> int:
+    """How many of SENT packets pass; the counters of the rule `slow` and the account say so alike."""
+    before, rule = wired.account(), _rule(wired)
+    for _ in range(SENT):
+        wired.wires["a"].send(on(0, packet))
+    drops = wired.settle(before.received + SENT).since(before).drops
+    now = _rule(wired)
+    assert now["packets"] - rule["packets"] == SENT
+    assert now["red"]["packets"] - rule["red"]["packets"] == drops.get("police_red", 0)
+    return SENT - drops.get("police_red", 0)
+
+
+def _rule(wired: WiredForwarder) -> dict[str, Any]:
+    (found,) = [rule for rule in wired.dl3d.call("acls", list="edge")["lists"][0]["rules"] if rule["name"] == "slow"]
+    return dict(found)
+
+
+def a_rule_has_a_rate_which_no_change_fills_up(wired: WiredForwarder) -> None:
+    slow = {"name": "slow", "do": "permit", "protocol": "udp", "police": LIMIT}
+    with pytest.raises(Fault, match=r"rules\[0\]: invalid police.rate \"fast\": expected 8 kbit/s to 400 Gbit/s"):
+        wired.dl3d.call("acl.change", lists={"edge": [slow | {"police": {"rate": "fast"}}]})
+    shared = [{**slow, "name": f"s{rate}", "police": {"rate": f"{rate} Mbit/s", "bucket": "x"}} for rate in (1, 2)]
+    with pytest.raises(Fault, match=r"police.bucket 'x'.*have different rates or bursts; .*nothing was changed"):
+        wired.dl3d.call("acl.change", lists={"edge": shared})
+    began = time.monotonic()
+    wired.dl3d.call("acl.change", lists={"edge": [slow]})
+    passed = _passed(wired, PERMITTED)
+    assert passed >= BURST
+    wired.dl3d.call("acl.change", lists={"edge": ["deny tcp", slow | {"police": LIMIT | {"burst": "2000 packets"}}]})
+    passed += _passed(wired, PERMITTED)
+    _reload(wired, ACL | {"lists": ACL["lists"] | {"edge": ["deny esp", slow]}})
+    passed += _passed(wired, PERMITTED)
+    assert passed <= BURST + time.monotonic() - began + 1, "the rate, and one burst in all"
+    found = wired.dl3d.call("acl.check", list="edge", src="10.0.1.2", dst="10.2.2.1", protocol="udp")
+    assert found["rule"] == f"permit udp police.rate 1packets/s police.burst {BURST}packets"
 
 
 def linux_sends_icmp_about_rejected_packets_and_does_not_forward_them() -> None:

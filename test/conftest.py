@@ -1,11 +1,14 @@
 """System tests need root (namespaces, packet sockets) and a complete build."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
 from harness.answers import DL3GEN
 from harness.network import Network, NetworkPool
+from harness.packages import build
 from harness.plugins import DEVICES
 from harness.router import ROUTERS
 from harness.wired import BUILD, DL3D
@@ -29,6 +32,19 @@ def sessions() -> Iterator[None]:
     """Programs share two cores with workers; Linux schedules them by thread."""
     with weighed_alone():
         yield
+
+
+@pytest.fixture(scope="session")
+def packages_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A folder with the packages of this commit for a suite of Debian, built once."""
+
+    @cache
+    def built(suite: str) -> Path:
+        folder = tmp_path_factory.mktemp(suite) / "packages"
+        build(suite, folder, {})
+        return folder
+
+    return built
 
 
 # An instrumented build is slow.

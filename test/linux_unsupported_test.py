@@ -36,8 +36,8 @@ THINGS = {
     "bridge port": (
         "ip link add name br0 type bridge\nip link set left master br0",
         "ip link set left nomaster\nip link delete br0",
-        "interface in a bridge, bond or similar device",
-        "left",
+        "port of a bridge left to Linux",
+        "left in br0",
     ),
     "rule": (
         "ip rule add from 10.0.0.0/8 table 5 priority 77",

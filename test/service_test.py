@@ -3,7 +3,10 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from harness.wire import wait_until
@@ -57,3 +60,30 @@ def a_service_manager_is_told_each_state(manager: Manager) -> None:
         wait_until(lambda: manager.was_told(*after, "STOPPING=1"), "dl3d said that it stops")
     finally:
         forwarder.close()
+
+
+GIVEN = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+os.execv(sys.argv[2], [sys.argv[2], "--hold", sys.argv[3]])
+"""
+
+
+def a_service_manager_that_listens_for_the_holder_starts_it_again(tmp_path: Path) -> None:
+    """The one that comes takes a connection that was there before it; the path stays when it ends."""
+    path = tmp_path / "dl3d.hold"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener, Path("/dev/null").open() as held:
+        listener.bind(str(path))
+        listener.listen()
+        command = [sys.executable, "-c", GIVEN, str(listener.fileno()), str(DL3D), str(path)]
+        for _ in range(2):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+                client.connect(str(path))
+                holder = subprocess.Popen(command, pass_fds=[listener.fileno()])
+                socket.send_fds(client, [b"hold namespace/port"], [held.fileno()])
+                assert client.recv(16) == b"ok"
+                client.send(b"release namespace/port")
+                assert client.recv(16) == b"ok"
+            assert holder.wait(60) == 0
+            assert path.exists()

@@ -175,6 +175,7 @@ ELSEWHERE = {
     "rpf_failed": "src/datapath/rpf_test.c",
     **dict.fromkeys(("acl_denied", "acl_rejected", "acl_punted", "acl_unparsable"), "src/datapath/acl_test.c"),
     "tc_dropped": "src/datapath/acl_tc_test.c",
+    "police_red": "src/datapath/acl_police_test.c",
     **dict.fromkeys(("flow_dropped", "flow_punted", "flow_missing", "flow_unresolved"), "src/datapath/flow_test.c"),
     "mirror_failed": "src/datapath/mirror_test.c",
     "fragment_failed": "src/datapath/fragment_test.c",

@@ -76,9 +76,14 @@ def draw_lists(reply: Acls) -> RenderableType:
 
 def draw_rules(one: AclList, after: int) -> RenderableType:
     """A page of the rules of a list."""
-    rows = [(n, rule.name, rule.rule, rule.packets, rule.bytes) for n, rule in enumerate(one.rules, after + 1)]
-    rest = [] if one.next is not None else [(None, "default", one.default, one.rest.packets, one.rest.bytes)]
-    page = table("", (">", "name", "~rule", ">packets", ">bytes"), [*rows, *rest])
+    has_red = any(rule.red for rule in one.rules)
+    heads = (">", "name", "~rule", ">packets", ">bytes", *((">red packets", ">red bytes") if has_red else ()))
+    rows = [
+        (n, rule.name, rule.rule, rule.packets, rule.bytes, rule.red) for n, rule in enumerate(one.rules, after + 1)
+    ]
+    rest = [] if one.next is not None else [(None, "default", one.default, one.rest.packets, one.rest.bytes, None)]
+    cells = [(*row, *((red.packets, red.bytes) if red else (None, None))) for *row, red in [*rows, *rest]]
+    page = table("", heads, [row[: len(heads)] for row in cells])
     return Group(page, f"More: --after {one.next}") if one.next is not None else page
 
 
@@ -149,7 +154,8 @@ def draw_decision(reply: AclDecision) -> RenderableType:
     """The rule that decides, and why those before it do not."""
     name = f" '{reply.name}'" if reply.name else ""
     by = f"rule {reply.number}{name}: {reply.rule}" if reply.number is not None else "no rule matches"
-    verdict = f"{reply.list}: {reply.do}, {by}"
+    limit = "; what is above police.rate is dropped" if reply.rule and " police.rate " in reply.rule else ""
+    verdict = f"{reply.list}: {reply.do}, {by}{limit}"
     if not reply.before:
         return verdict
     rows = [(one.number, one.name, one.differs) for one in reply.before]

@@ -71,6 +71,13 @@ def rules_of_a_list_are_shown_with_its_end(monkeypatch: pytest.MonkeyPatch) -> N
         ["7", "no-telnet", "deny", "tcp", "to_port", "23", "1,234", "99"],
         ["-", "default", "deny", "1,234", "99"],
     ]
+    limited = {"name": None, "rule": "permit police.rate 1Mbit/s police.burst 64kB", **COUNT, "red": COUNT}
+    reply["lists"][0]["rules"] = [limited, RULES[1]]
+    done, _ = _asked(monkeypatch, reply, "show", "a")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert rows[0][-4:] == ["red", "packets", "red", "bytes"]
+    assert rows[1][-4:] == ["1,234", "99", "1,234", "99"]
+    assert rows[2][-4:] == ["1,234", "99", "-", "-"]
     reply["lists"][0]["next"] = 7
     done, _ = _asked(monkeypatch, reply, "show", "a", "--after", "5")
     assert done.stdout.splitlines()[-1] == "More: --after 7"
@@ -93,7 +100,10 @@ def a_packet_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "a: deny, rule 2 'no-telnet': deny tcp to_port 23"
     assert lines[-1].split() == ["1", "-", "protocol"]
-    reply |= {"do": "permit", "number": None, "rule": None, "before": []}
+    reply |= {"do": "permit", "name": None, "rule": "permit police.rate 1Mbit/s police.burst 64kB", "before": []}
+    done, _ = _asked(monkeypatch, reply, "check", *PACKET, "--list", "a")
+    assert done.stdout.endswith("64kB; what is above police.rate is dropped\n")
+    reply |= {"number": None, "rule": None}
     done, asked = _asked(monkeypatch, reply, "check", "::1", "::2", "icmp6", "128", "0", "--list", "a", "--local")
     assert asked[0][1] == {
         "list": "a",

@@ -12,6 +12,7 @@ from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.replies import Decision, Opinion, Reloaded
 from dl3.model.fault import Fault
 
+DEFAULT_FILE = "/etc/dl3/dl3d.yaml"  # of dl3d itself
 BUILT = Path(__file__).resolve().parent.parent.parent / "build" / "src" / "dl3d"
 RELOAD_SECONDS = 60.0  # it may have to read millions of routes
 
@@ -29,8 +30,13 @@ def program() -> str:
 
 def run(
     words: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Configuration file (YAML); dl3d --example prints one.")
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Configuration file (YAML); dl3d --example prints one.",
+            show_default=DEFAULT_FILE,
+        ),
+    ] = None,
 ) -> None:
     """Start dl3d with a configuration file; all other arguments are passed on. Exits with the status of dl3d.
 
@@ -39,7 +45,7 @@ def run(
     Example: dl3 run router.yaml -- --log-level=8
     """
     path = program()
-    os.execv(path, [path, *words])  # noqa: S606 - no shell is wanted
+    os.execv(path, [path, *(words or ())])  # noqa: S606 - no shell is wanted
 
 
 def by_linux(said: Opinion) -> str:

@@ -42,6 +42,8 @@ def leaves_with_the_status_of_dl3d(status: int, tmp_path: Path) -> None:
         ("-d", "librte_net_mine.so", "router.yaml"),
         ("router.yaml", "--help"),
         ("--example",),
+        ("--check",),
+        (),
     ],
     ids=" ".join,
 )

@@ -11,10 +11,11 @@ class AclCount(Reply):
 
 
 class AclRule(AclCount):
-    """A rule as text."""
+    """A rule as text; red: what its policer has found to be above the rate, None without one."""
 
     name: str | None
     rule: str
+    red: AclCount | None = None
 
 
 class AclList(Reply):

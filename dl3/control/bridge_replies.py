@@ -29,15 +29,15 @@ class Bridge(Reply):
 
     name: str
     ageing_s: int
-    max_macs: int
+    max_macs: int | None  # None, here and below: Linux decides
     static_macs: int
     learnt_macs: int
     added: int
     moved: int
-    aged: int
-    held: int  # times that an address was held, because it moved too often
+    aged: int | None
+    held: int | None  # times that an address was held, because it moved too often
     refused: int  # because of a limit
-    evicted: int  # to make room for those of other ports
+    evicted: int | None  # to make room for those of other ports
     storm: Storm
     ports: tuple[BridgePort, ...]
 
@@ -54,8 +54,8 @@ class Mac(Reply):
     mac: str
     bridge: str | None
     port: str | None
-    kind: str  # static, learnt, or held
-    idle_s: int | None  # since its latest frame; None: static
+    kind: str  # static, learnt, held, or linux
+    idle_s: int | None  # since its latest frame; None: static, or of Linux, and workers have seen none
 
 
 class Macs(Reply):

@@ -5,6 +5,7 @@
 
 #include "acl/acl_fast.h"
 #include "base/error.h"
+#include "police/police.h"
 #include "rcu/rcu.h"
 #include "wire/addr.h"
 #include "wire/transport.h"
@@ -27,6 +28,17 @@ struct acl_range {
 	bool is_set;
 };
 
+// A rate that the packets of a rule may have; those above it are dropped. All bytes are set.
+struct acl_police {
+	uint64_t rate;      // bit/s, or packets/s; 0: the rule has no limit
+	uint64_t burst;     // bytes, at most POLICE_MOST_BURST, or packets; 0: acl_rule_end sets it
+	uint32_t mtu;       // longer packets are above the rate, whatever it is; 0: none is
+	uint16_t overhead;  // bytes to be counted for each packet besides its own
+	uint8_t packets;    // packets are counted, not bytes
+	uint8_t burst_unit; // 1: `burst` was said in bytes, 2: in packets; acl_rule_end clears it
+	char bucket[ACL_NAME_MAX]; // rules of a table with the same one share the rate; "": its own
+};
+
 // One rule: all its conditions must hold. A packet for the router itself is judged by rules with
 // `is_local` only, all others only by the rest.
 struct acl_rule {
@@ -42,6 +54,7 @@ struct acl_rule {
 	bool has_effect;
 	uint8_t mark;              // DSCP to be set, or ACL_KEEP_DSCP
 	char mirror[ACL_NAME_MAX]; // interface; "": none
+	struct acl_police police;
 };
 
 // A rule without conditions. / Sets what `key` says, by its text: keys and values as in the
@@ -80,6 +93,9 @@ struct acl_set {
 // Checks names and references: lists have different names, rules of a list too, no interface has
 // two lists in one direction. 0, or -EINVAL with `error` set. Any thread.
 int acl_set_check(const struct acl_set *set, struct error *error);
+// Checks that rules which share a bucket have the same rate and burst. 0, or -EINVAL with `error`
+// set. Any thread.
+int acl_set_check_buckets(const struct acl_set *set, struct error *error);
 // A copy with the lists and uses of `change` in place of those with the same name or the same
 // interface and direction; a list without rules whose `rule` is NULL is removed, and a use with the
 // list "". Owner: caller, acl_set_free. -ENOMEM with `error` set.
@@ -96,6 +112,7 @@ struct acl_settings {
 	const char *(*iface_name)(void *ctx, unsigned iface);
 	unsigned n_ifaces, n_ports;
 	void *ctx;
+	uint64_t hz; // of the TSC, for policers; 0: that of this machine
 };
 
 struct acl_table;
@@ -107,8 +124,8 @@ void acl_close(struct acl_table *table);
 const struct acl_live *acl_live(const struct acl_table *table);
 
 // Replaces everything by a copy of `set`; lists that did not change are not built again. A rule
-// keeps its counter if a list of the same name has a rule of the same name. Waits for a grace
-// period. 0, or -errno with `error` set, and nothing has changed.
+// keeps its counter, and the tokens of its policer, if a list of the same name has a rule of the
+// same name. Waits for a grace period. 0, or -errno with `error` set, and nothing has changed.
 int acl_apply(struct acl_table *table, const struct acl_set *set, struct error *error);
 // The same in two steps: builds, / applies, which cannot fail. / Or gives up what was built. In
 // between nothing else is applied.
@@ -128,6 +145,8 @@ bool acl_use_is_bound(const struct acl_table *table, const struct acl_use *use);
 
 // Counter of a rule, by its number from 1 on, summed over the workers; 0: the end of the list.
 struct acl_count acl_rule_count(const struct acl_table *table, const char *list, size_t rule);
+// How many of these its policer has found to be above the rate; 0 without one.
+struct acl_count acl_rule_red(const struct acl_table *table, const char *list, size_t rule);
 // Seconds that the latest build of the list took, and the memory of its classifiers.
 double acl_list_seconds(const struct acl_table *table, const char *list);
 

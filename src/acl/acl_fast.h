@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/bits.h"
+#include "police/police_fast.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,6 +36,13 @@ struct acl_action {
 	uint8_t dscp;     // to be set: 0 to 63, or ACL_KEEP_DSCP
 };
 
+// The policer of a rule.
+struct acl_policer {
+	struct police *police; // NULL: none
+	struct police_measure measure;
+	uint32_t red; // index of the counter of packets above the rate
+};
+
 // The counter of a rule on one worker, which alone writes it.
 struct acl_count {
 	uint64_t packets, bytes;
@@ -42,9 +50,10 @@ struct acl_count {
 
 // A list as workers use it; never changed. Rule numbers start at 1; 0 is the end of the list.
 struct acl_list {
-	const void *classifier[2];       // for IPv4 and IPv6; NULL: no rule of this family
-	const struct acl_action *action; // by rule number
-	bool has_local;                  // some rule is about packets for the router itself
+	const void *classifier[2];         // for IPv4 and IPv6; NULL: no rule of this family
+	const struct acl_action *action;   // by rule number
+	const struct acl_policer *policer; // same; NULL: no rule has one
+	bool has_local;                    // some rule is about packets for the router itself
 };
 
 // Which list an interface has in each direction: an index into `list`, where 0 is NULL. Entries
@@ -98,11 +107,11 @@ bool acl_is_alike(const uint8_t *packet, size_t bytes, bool is_ip6);
 void acl_classify(const struct acl_list *list, bool is_ip6, const struct acl_key key[],
 	uint32_t rule[], unsigned n);
 
-// Counts a packet of a rule. Worker.
-static inline void acl_count_packet(struct acl_count *count, const struct acl_action *action,
-	uint16_t bytes)
+// Counts a packet in the counter with this index: that of a rule, or of what is above its rate.
+// Worker.
+static inline void acl_count_packet(struct acl_count *count, uint32_t index, uint16_t bytes)
 {
-	struct acl_count *counter = &count[action->counter];
+	struct acl_count *counter = &count[index];
 
 	__atomic_store_n(&counter->packets, counter->packets + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&counter->bytes, counter->bytes + bytes, __ATOMIC_RELAXED);

@@ -148,7 +148,7 @@ static void count(struct acl_table *table, unsigned worker, enum acl_direction d
 	const struct acl_live *live = acl_live(table);
 	const struct acl_list *list = acl_view_list(acl_live_view(live), direction, 0);
 
-	acl_count_packet(live->count[worker], &list->action[rule], 100);
+	acl_count_packet(live->count[worker], list->action[rule].counter, 100);
 }
 
 static void counters_survive_a_rebuild_by_name(void **state)

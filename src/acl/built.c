@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 // The rules' actions and counters; number 0 is the end of the list.
@@ -33,6 +34,62 @@ static int take_counters(struct built *built, struct counters *counters)
 	return 0;
 }
 
+static size_t count_policers(const struct acl_source *source)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < source->n; i++)
+		n += source->rule[i].police.rate != 0;
+	return n;
+}
+
+static int take_policer(struct built *built, size_t number, struct balances *balances)
+{
+	const struct acl_source *source = &built->source;
+	const struct acl_police *police = &source->rule[number - 1].police;
+	char name[ACL_NAME_MAX], red[ACL_NAME_MAX + 8];
+
+	snprintf(red, sizeof(red), "%s red", rule_name(source, number - 1, name));
+	built->red[number] = counters_get(&balances->counters, source->name, red);
+	built->bucket[number] = buckets_get(&balances->buckets, source, number - 1);
+	if (!built->red[number] || !built->bucket[number])
+		return -ENOMEM;
+	built->policer[number] = (struct acl_policer){
+		.police = &built->bucket[number]->police,
+		.measure = {police->mtu, police->overhead, police->packets},
+		.red = built->red[number]->index,
+	};
+	return 0;
+}
+
+static int take_policers(struct built *built, struct balances *balances)
+{
+	const struct acl_source *source = &built->source;
+	int err = 0;
+
+	if (!count_policers(source))
+		return 0;
+	built->policer = calloc(source->n + 1, sizeof(*built->policer));
+	built->red = calloc(source->n + 1, sizeof(struct counter *));
+	built->bucket = calloc(source->n + 1, sizeof(struct bucket *));
+	if (!built->policer || !built->red || !built->bucket)
+		return -ENOMEM;
+	for (size_t i = 1; i <= source->n && !err; i++)
+		if (source->rule[i - 1].police.rate)
+			err = take_policer(built, i, balances);
+	built->list.policer = built->policer;
+	return err;
+}
+
+void built_set_rates(struct built *built, struct balances *balances)
+{
+	for (size_t i = 1; built->is_new && built->bucket && i <= built->source.n; i++)
+		if (built->bucket[i])
+			buckets_set(&balances->buckets, built->bucket[i],
+				&built->source.rule[i - 1].police);
+	built->is_new = false;
+}
+
 static int make_classifiers(struct built *built, struct error *error)
 {
 	const uint64_t started_ns = clock_now_ns();
@@ -49,7 +106,7 @@ static int make_classifiers(struct built *built, struct error *error)
 	return 0;
 }
 
-int built_make(struct built **out, const struct acl_source *source, struct counters *counters,
+int built_make(struct built **out, const struct acl_source *source, struct balances *balances,
 	struct error *error)
 {
 	struct built *built = calloc(1, sizeof(*built));
@@ -63,7 +120,9 @@ int built_make(struct built **out, const struct acl_source *source, struct count
 	if (err || !built->action || !built->counter)
 		err = -ENOMEM;
 	else
-		err = take_counters(built, counters);
+		err = take_counters(built, &balances->counters);
+	if (!err)
+		err = take_policers(built, balances);
 	if (err)
 		error_set(error, err,
 			"not enough memory, or counters, for the %zu rules of list '%s'", source->n,
@@ -71,18 +130,31 @@ int built_make(struct built **out, const struct acl_source *source, struct count
 	else
 		err = make_classifiers(built, error);
 	if (err) {
-		built_free(built, counters);
+		built_free(built, balances);
 		return err;
 	}
+	built->is_new = true;
 	built->list.action = built->action;
 	*out = built;
 	return 0;
 }
 
-void built_free(struct built *built, struct counters *counters)
+static void free_policers(struct built *built, struct balances *balances)
 {
+	for (size_t i = 1; built->red && built->bucket && i <= built->source.n; i++) {
+		counters_put(&balances->counters, built->red[i]);
+		buckets_put(&balances->buckets, built->bucket[i]);
+	}
+	free(built->policer);
+	free(built->red);
+	free(built->bucket);
+}
+
+void built_free(struct built *built, struct balances *balances)
+{
+	free_policers(built, balances);
 	for (size_t i = 0; built->counter && i <= built->source.n; i++)
-		counters_put(counters, built->counter[i]);
+		counters_put(&balances->counters, built->counter[i]);
 	for (unsigned is_ip6 = 0; is_ip6 < 2; is_ip6++)
 		classifier_free((void *)built->list.classifier[is_ip6]);
 	free(built->counter);

@@ -11,7 +11,7 @@
 
 enum { FEW_BUCKETS = 64, COUNT_BYTES = ACL_MAX_COUNTERS * sizeof(struct acl_count) };
 
-static uint32_t hash_key(const char *key)
+uint32_t key_hash(const char *key)
 {
 	uint64_t hash = 0xcbf29ce484222325; // FNV-1a
 
@@ -54,10 +54,10 @@ void counters_close(struct counters *counters)
 
 struct counter *counters_get(struct counters *counters, const char *list, const char *rule)
 {
-	char key[2 * ACL_NAME_MAX];
+	char key[COUNTER_KEY_MAX];
 
 	snprintf(key, sizeof(key), "%s %s", list, rule); // names have no blanks
-	const uint32_t hash = hash_key(key);
+	const uint32_t hash = key_hash(key);
 	struct counter *counter = hash_table_find(&counters->by_key, hash);
 
 	while (counter && strcmp(counter->key, key))

@@ -8,11 +8,16 @@
 bool proto_has_ports(uint8_t proto);
 bool proto_is_icmp(uint8_t proto, bool is_ip6);
 
-// The counter of one rule, as long as a list has it.
+enum { COUNTER_KEY_MAX = 2 * ACL_NAME_MAX + 8 };
+
+// The hash of a key below.
+uint32_t key_hash(const char *key);
+
+// The counter of one rule, or of its packets above the rate, as long as a list has it.
 struct counter {
 	struct hash_node node; // must be first
 	uint32_t index, n_users;
-	char key[2 * ACL_NAME_MAX];
+	char key[COUNTER_KEY_MAX];
 };
 
 struct counters {
@@ -23,12 +28,43 @@ struct counters {
 };
 int counters_open(struct counters *counters, unsigned n_workers);
 void counters_close(struct counters *counters);
-// The counter of a rule, "" is the end of the list; the same one for each user. NULL: no memory, or
-// too many.
+// The counter of a rule, "" is the end of the list, "RULE red" what is above its rate; the same one
+// for each user. NULL: no memory, or too many.
 struct counter *counters_get(struct counters *counters, const char *list, const char *rule);
 // When the last user has left it, the counter is 0 again and may go to another rule. No worker
 // counts in it any more.
 void counters_put(struct counters *counters, struct counter *counter);
+
+// A bucket, as long as a rule has it.
+struct bucket {
+	struct hash_node node; // must be first
+	uint32_t n_users;
+	uint32_t changed; // in which commit its rate was set last
+	char key[COUNTER_KEY_MAX];
+	struct police police;
+};
+
+struct buckets {
+	struct hash_table by_key;
+	uint64_t hz;
+	uint32_t n_commits;
+};
+int buckets_open(struct buckets *buckets, uint64_t hz);
+void buckets_close(struct buckets *buckets);
+// The bucket that the rule names, or its own; the same one for each user. A new one is full. NULL:
+// no memory.
+struct bucket *buckets_get(struct buckets *buckets, const struct acl_source *source, size_t rule);
+// Its rate is that of the rule from now on; in a commit, the first one counts. Afterwards, wait for
+// a grace period.
+void buckets_set(struct buckets *buckets, struct bucket *bucket, const struct acl_police *rate);
+// No worker uses it any more, if this was the last user.
+void buckets_put(struct buckets *buckets, struct bucket *bucket);
+
+// What rules count and spend, which outlives their lists.
+struct balances {
+	struct counters counters;
+	struct buckets buckets;
+};
 
 // A list with what it was built from.
 struct built {
@@ -36,15 +72,21 @@ struct built {
 	struct acl_source source;
 	struct acl_action *action; // by rule number
 	struct counter **counter;
+	struct acl_policer *policer; // by rule number; this and the next two NULL: no rule has one
+	struct counter **red;
+	struct bucket **bucket;
+	bool is_new; // its policers do not have its rates yet
 	double seconds;
 	unsigned n_users;
 	bool has_mirrors;
 };
 // Builds a list from a copy of `source`, without the ports of mirrors (table.c sets these). 0, or
 // -errno with `error` set.
-int built_make(struct built **out, const struct acl_source *source, struct counters *counters,
+int built_make(struct built **out, const struct acl_source *source, struct balances *balances,
 	struct error *error);
-void built_free(struct built *built, struct counters *counters);
+void built_free(struct built *built, struct balances *balances);
+// Sets the rates of its policers, if it is new.
+void built_set_rates(struct built *built, struct balances *balances);
 // The number of the rule by its classifier.
 uint32_t built_find(const struct built *built, const struct acl_packet *packet);
 
@@ -56,6 +98,15 @@ void classifier_free(void *classifier);
 // transport header, which a later fragment has not.
 int rule_key(const char *name);
 bool rule_asks_transport(const struct acl_rule *rule);
+
+// rule_police.c: what police.rate and police.burst say. -EINVAL: invalid. / Completes and checks
+// the policer of a rule. / As text: a rate of at most POLICE_TEXT bytes, a burst.
+enum { POLICE_TEXT = 40 };
+int police_read_rate(struct acl_police *police, const char *text);
+int police_read_burst(struct acl_police *police, const char *text);
+int police_end(struct acl_rule *rule, struct error *error);
+const char *police_print_rate(const struct acl_police *police, char *text);
+const char *police_print_burst(const struct acl_police *police, char *text);
 
 // source.c
 int source_copy(struct acl_source *to, const struct acl_source *from);

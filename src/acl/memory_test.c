@@ -34,6 +34,7 @@ static void a_list_that_does_not_build_leaves_the_old_one(void **state)
 
 	free(source.rule);
 	source = testing_list("edge", N_RULES, &random);
+	source.rule[0].police = (struct acl_police){.rate = 8000, .burst = 9000};
 	assert_int_not_equal(acl_apply(table, &set, &error), 0);
 	print_message("%s\n", error.text);
 	assert_non_null(strstr(error.text, "cannot be built: its rules take more memory than there "

@@ -5,6 +5,7 @@
 #include "rcu/rcu_fast.h"
 
 #include <pthread.h>
+#include <rte_cycles.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <cmocka.h>
 
 enum { N_WORKERS = 2, N_RULES = 50, N_PACKETS = 256, N_SWAPS = 60, EAL_MIB = 256 };
+enum { RATE = 80000000, BURST = 9000, COST = 1000 }; // bit/s; bytes
 
 // Two lists, and what each says about each packet.
 static struct acl_source sources[2];
@@ -23,7 +25,7 @@ static uint32_t wanted[2][N_PACKETS];
 static struct worker {
 	pthread_t thread;
 	unsigned id;
-	uint64_t n_judged[2], n_wrong, n_rounds; // n_rounds: atomic, relaxed
+	uint64_t n_judged[2], n_wrong, n_passed, n_rounds; // n_rounds: atomic, relaxed
 } workers[N_WORKERS];
 static const struct rcu_readers *readers;
 static const struct acl_live *live;
@@ -32,6 +34,16 @@ static bool stop; // atomic, relaxed
 static const char *iface_name(void *ctx, unsigned iface)
 {
 	return "east";
+}
+
+// All rules that permit share a bucket.
+static void police_packet(struct worker *w, const struct acl_list *list, uint32_t rule)
+{
+	const struct acl_policer *policer = &list->policer[rule];
+	const uint32_t cost = COST;
+
+	if (policer->police)
+		w->n_passed += police_take(policer->police, rte_rdtsc(), &cost, 1);
 }
 
 // All packets of a burst are judged by one list. Rules of the second list have a mark.
@@ -47,7 +59,8 @@ static void judge_burst(struct worker *w, const struct acl_list *list)
 			continue;
 		key.is_local = packets[i].words.is_local;
 		acl_classify(list, is_ip6, &key, &rule, 1);
-		acl_count_packet(live->count[w->id], &list->action[rule], 1);
+		acl_count_packet(live->count[w->id], list->action[rule].counter, 1);
+		police_packet(w, list, rule);
 		w->n_wrong += rule != wanted[which][i];
 		w->n_judged[which]++;
 	}
@@ -69,6 +82,18 @@ static void *run(void *arg)
 	return NULL;
 }
 
+// The second list has twice the rate and burst.
+static void set_rates(struct acl_source *source, unsigned times)
+{
+	const struct acl_police police = {.rate = (uint64_t)RATE * times,
+		.burst = (uint64_t)BURST * times,
+		.bucket = "one"};
+
+	for (size_t i = 0; i < source->n; i++)
+		if (source->rule[i].effect == ACL_PERMIT)
+			source->rule[i].police = police;
+}
+
 static void make_lists(void)
 {
 	uint64_t random = 5;
@@ -78,6 +103,7 @@ static void make_lists(void)
 	for (unsigned k = 0; k < 2; k++) {
 		sources[k] = testing_list("edge", N_RULES, &random);
 		sources[k].rule[0].mark = k;
+		set_rates(&sources[k], 1 + k);
 		for (unsigned i = 0; i < N_PACKETS; i++)
 			wanted[k][i] = testing_find(&sources[k], &packets[i].words);
 	}
@@ -102,7 +128,8 @@ static void each_packet_obeys_the_old_list_or_the_new_one(void **state)
 		.n_ifaces = 1};
 	struct acl_use use = {"east", "edge", ACL_IN};
 	struct acl_table *table;
-	uint64_t n_judged = 0;
+	uint64_t n_judged = 0, n_passed = 0;
+	const uint64_t began = rte_rdtsc();
 
 	make_lists();
 	assert_non_null(rcu);
@@ -125,8 +152,13 @@ static void each_packet_obeys_the_old_list_or_the_new_one(void **state)
 		pthread_join(workers[i].thread, NULL);
 		assert_int_equal(workers[i].n_wrong, 0);
 		assert_true(workers[i].n_judged[0] > 0 && workers[i].n_judged[1] > 0);
+		n_passed += workers[i].n_passed;
 		n_judged += workers[i].n_judged[0] + workers[i].n_judged[1];
 	}
+	// No change of the rate gives tokens.
+	const double seconds = (double)(rte_rdtsc() - began) / rte_get_tsc_hz();
+
+	assert_in_range(n_passed, BURST / COST, (2 * RATE / 8 * seconds + 2 * BURST) / COST + 1);
 	// Both lists have the same names, so nothing was lost over the swaps.
 	for (size_t i = 0; i <= N_RULES; i++)
 		n_judged -= acl_rule_count(table, "edge", i).packets;

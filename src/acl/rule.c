@@ -42,7 +42,7 @@ static int read_range(struct acl_range *out, const char *text, unsigned most)
 }
 
 // A key of a rule. `kind` and what it needs.
-enum kind { NAME, PREFIX, RANGE, WORD, PROTOCOL, FLAGS, MARK };
+enum kind { NAME, PREFIX, RANGE, WORD, PROTOCOL, FLAGS, MARK, RATE, BURST, BYTES16, BYTES32 };
 struct key {
 	const char *name;
 	enum kind kind;
@@ -78,6 +78,14 @@ static const struct key keys[] = {
 	{"local", WORD, AT(is_local), .words = &acl_truths, .expected = "true or false"},
 	{"mark", MARK, AT(mark), .expected = "a DSCP from 0 to 63"},
 	{"mirror", NAME, AT(mirror), .expected = "the name of a port"},
+	{"police.rate", RATE, AT(police),
+		.expected = "8 kbit/s to 400 Gbit/s, or 1 to 50,000,000,000 packets/s"},
+	{"police.burst", BURST, AT(police),
+		.expected = "1518 B to 4 GB, or 1 to 4,000,000,000 packets"},
+	{"police.mtu", BYTES32, AT(police.mtu), UINT16_MAX, .expected = "a number of bytes"},
+	{"police.overhead", BYTES16, AT(police.overhead), 255, .expected = "0 to 255 bytes"},
+	{"police.bucket", NAME, AT(police.bucket),
+		.expected = "1 to 31 letters, digits, '-', '_' or '.'"},
 };
 
 static bool is_name(const char *text)
@@ -154,14 +162,28 @@ static int read_flags(struct acl_rule *rule, const char *text)
 	return 0;
 }
 
-static int read_mark(uint8_t *out, const char *text)
+// -1: it is no number of at most `most`, which is less than 65536.
+static int read_whole(const char *text, unsigned most)
 {
 	uint16_t number;
-	const char *rest = read_number(text, 63, &number);
+	const char *rest = read_number(text, most, &number);
 
-	if (!rest || *rest)
+	return rest && !*rest ? number : -1;
+}
+
+// Into an integer of so many bytes.
+static int read_bytes(void *out, size_t size, const char *text, unsigned most)
+{
+	const int number = read_whole(text, most);
+
+	if (number < 0)
 		return -EINVAL;
-	*out = number;
+	if (size == 1)
+		*(uint8_t *)out = number;
+	else if (size == 2)
+		*(uint16_t *)out = number;
+	else
+		*(uint32_t *)out = number;
 	return 0;
 }
 
@@ -193,7 +215,15 @@ static int read_value(struct acl_rule *rule, const struct key *key, const char *
 	case FLAGS:
 		return read_flags(rule, text);
 	case MARK:
-		return read_mark(at, text);
+		return read_bytes(at, 1, text, 63);
+	case RATE:
+		return police_read_rate(at, text);
+	case BURST:
+		return police_read_burst(at, text);
+	case BYTES16:
+		return read_bytes(at, 2, text, key->most);
+	case BYTES32:
+		return read_bytes(at, 4, text, key->most);
 	}
 	return -EINVAL;
 }
@@ -282,6 +312,8 @@ int acl_rule_end(struct acl_rule *rule, struct error *error)
 		return error_set(error, -EINVAL,
 			"mirror is for packets that are forwarded: it needs do: permit, and no "
 			"local");
+	if (police_end(rule, error))
+		return -EINVAL;
 	if (!rule_asks_transport(rule))
 		return 0;
 	rule->fragments &= ~(1 << WIRE_FRAGMENT_LATER); // it has no transport header

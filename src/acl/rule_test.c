@@ -32,6 +32,17 @@ static const struct {
 	{"permit dscp 46 mark 0 mirror east", NULL},
 	{"permit family ipv6 dscp 10-14", NULL},
 	{"  deny\tesp  ", "deny esp"},
+	{"permit udp police.rate 10Mbit/s police.burst 64kB", NULL},
+	{"permit police.rate 2.5gbit/s police.burst 1518B police.mtu 1500 police.overhead 24 "
+	 "police.bucket shared",
+		"permit police.rate 2500Mbit/s police.burst 1518B police.mtu 1500 police.overhead "
+		"24 police.bucket shared"},
+	{"permit police.burst 20packets police.rate 1000packets/s",
+		"permit police.rate 1000packets/s police.burst 20packets"},
+	{"permit police.rate 8kbit/s", "permit police.rate 8kbit/s police.burst 15180B"},
+	{"permit police.rate 400Gbit/s", "permit police.rate 400Gbit/s police.burst 500MB"},
+	{"permit police.rate 5000packets/s",
+		"permit police.rate 5000packets/s police.burst 50packets"},
 };
 
 static const struct {
@@ -68,6 +79,33 @@ static const struct {
 		"mirror is for packets that are forwarded: it needs do: permit, and no local"},
 	{"permit tcp mirror east local",
 		"mirror is for packets that are forwarded: it needs do: permit, and no local"},
+	{"permit police.rate 7999bit/s",
+		"invalid police.rate \"7999bit/s\": expected 8 kbit/s to 400 Gbit/s, or 1 to "
+		"50,000,000,000 packets/s"},
+	{"permit police.rate 401Gbit/s",
+		"invalid police.rate \"401Gbit/s\": expected 8 kbit/s to 400 Gbit/s, or 1 to "
+		"50,000,000,000 packets/s"},
+	{"permit police.rate 999999999999Gbit/s",
+		"invalid police.rate \"999999999999Gbit/s\": expected 8 kbit/s to 400 Gbit/s, or "
+		"1 to 50,000,000,000 packets/s"},
+	{"permit police.rate 10", "invalid police.rate \"10\": expected 8 kbit/s to 400 Gbit/s, "
+				  "or 1 to 50,000,000,000 packets/s"},
+	{"permit police.rate -1Mbit/s",
+		"invalid police.rate \"-1Mbit/s\": expected 8 kbit/s to 400 Gbit/s, or 1 to "
+		"50,000,000,000 packets/s"},
+	{"permit police.rate 1Mbit/s police.burst 1517B",
+		"invalid police.burst \"1517B\": expected 1518 B to 4 GB, or 1 to 4,000,000,000 "
+		"packets"},
+	{"permit police.rate 1Mbit/s police.burst 1518.5B",
+		"invalid police.burst \"1518.5B\": expected 1518 B to 4 GB, or 1 to 4,000,000,000 "
+		"packets"},
+	{"permit police.burst 64kB", "police needs a rate: add police.rate"},
+	{"deny police.rate 1Mbit/s", "police is for packets that may pass: it needs do: permit"},
+	{"permit police.rate 1Mbit/s police.burst 10packets",
+		"police.rate and police.burst differ in what they count: use bytes, or packets, "
+		"for both"},
+	{"permit police.rate 1packets/s police.overhead 4",
+		"police.overhead is for bytes, but police.rate counts packets"},
 	{"permit name a/b",
 		"invalid name \"a/b\": expected 1 to 31 letters, digits, '-', '_' or '.'"},
 };

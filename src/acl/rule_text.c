@@ -131,6 +131,20 @@ static void print_fragments(struct text *out, const struct acl_rule *rule)
 		append(out, " fragment %s", words_text(&acl_fragments, rule->fragments));
 }
 
+static void print_police(struct text *out, const struct acl_police *police)
+{
+	char rate[POLICE_TEXT], burst[POLICE_TEXT];
+
+	append(out, " police.rate %s police.burst %s", police_print_rate(police, rate),
+		police_print_burst(police, burst));
+	if (police->mtu)
+		append(out, " police.mtu %u", police->mtu);
+	if (police->overhead)
+		append(out, " police.overhead %u", police->overhead);
+	if (police->bucket[0])
+		append(out, " police.bucket %s", police->bucket);
+}
+
 const char *acl_rule_print(const struct acl_rule *rule, char *text)
 {
 	struct text out = {text, ACL_RULE_TEXT};
@@ -158,5 +172,7 @@ const char *acl_rule_print(const struct acl_rule *rule, char *text)
 		append(&out, " mark %u", rule->mark);
 	if (rule->mirror[0])
 		append(&out, " mirror %s", rule->mirror);
+	if (rule->police.rate)
+		print_police(&out, &rule->police);
 	return text;
 }

@@ -33,22 +33,27 @@ struct acl_pending {
 struct acl_table {
 	struct acl_live live;
 	struct acl_settings settings;
-	struct counters counters;
+	struct balances balances;
 	struct acl_pending now; // draft.view NULL: nothing was applied yet
 };
 
 int acl_open(struct acl_table **out, const struct acl_settings *settings, struct error *error)
 {
 	struct acl_table *table = calloc(1, sizeof(*table));
-	int err = table ? counters_open(&table->counters, settings->n_workers) : -ENOMEM;
+	int err = table ? counters_open(&table->balances.counters, settings->n_workers) : -ENOMEM;
 
+	if (!err) {
+		err = buckets_open(&table->balances.buckets, settings->hz);
+		if (err)
+			counters_close(&table->balances.counters);
+	}
 	if (err) {
 		free(table);
 		return error_set(error, err, "not enough memory for access lists");
 	}
 	table->settings = *settings;
 	for (unsigned w = 0; w < settings->n_workers; w++)
-		table->live.count[w] = table->counters.count[w];
+		table->live.count[w] = table->balances.counters.count[w];
 	*out = table;
 	return 0;
 }
@@ -66,7 +71,7 @@ static void pending_free(struct acl_table *table, struct acl_pending *pending)
 
 	for (size_t i = 0; built && i < pending->set.n_lists; i++)
 		if (built[i] && !--built[i]->n_users)
-			built_free(built[i], &table->counters);
+			built_free(built[i], &table->balances);
 	free(built);
 	draft_free(&pending->draft);
 	acl_set_free(&pending->set);
@@ -77,7 +82,8 @@ void acl_close(struct acl_table *table)
 	if (!table)
 		return;
 	pending_free(table, &table->now);
-	counters_close(&table->counters);
+	counters_close(&table->balances.counters);
+	buckets_close(&table->balances.buckets);
 	free(table);
 }
 
@@ -260,7 +266,7 @@ static int make_list(struct acl_table *table, const struct acl_source *source, s
 		*out = now->built[i];
 		return 0;
 	}
-	return built_make(out, source, &table->counters, error);
+	return built_make(out, source, &table->balances, error);
 }
 
 static int make_lists(struct acl_table *table, struct acl_pending *pending, struct error *error)
@@ -310,6 +316,14 @@ void acl_drop(struct acl_table *table, struct acl_pending *pending)
 	free(pending);
 }
 
+// Buckets that old lists have too get their new rates now; the grace period of the commit follows.
+static void set_all_rates(struct acl_table *table, const struct acl_pending *pending)
+{
+	table->balances.buckets.n_commits++;
+	for (size_t i = 0; i < pending->set.n_lists; i++)
+		built_set_rates(pending->built[i], &table->balances);
+}
+
 // No worker uses the old view when this returns.
 void acl_commit(struct acl_table *table, struct acl_pending *pending)
 {
@@ -317,6 +331,7 @@ void acl_commit(struct acl_table *table, struct acl_pending *pending)
 
 	bind_all(table, &pending->draft);
 	set_all_mirrors(table, pending);
+	set_all_rates(table, pending);
 	table->now = *pending;
 	free(pending);
 	show(table);
@@ -367,22 +382,36 @@ bool acl_use_is_bound(const struct acl_table *table, const struct acl_use *use)
 	return name && !strcmp(name, use->iface);
 }
 
-struct acl_count acl_rule_count(const struct acl_table *table, const char *list, size_t rule)
+static struct acl_count sum_of(const struct counters *counters, uint32_t index)
 {
 	struct acl_count sum = {0, 0};
-	const int i = find_list(&table->now.set, list);
 
-	if (i < 0 || rule > table->now.set.list[i].n)
-		return sum;
-	const uint32_t index = table->now.built[i]->counter[rule]->index;
-
-	for (unsigned w = 0; w < table->counters.n_workers; w++) {
-		const struct acl_count *count = &table->counters.count[w][index];
+	for (unsigned w = 0; w < counters->n_workers; w++) {
+		const struct acl_count *count = &counters->count[w][index];
 
 		sum.packets += __atomic_load_n(&count->packets, __ATOMIC_RELAXED);
 		sum.bytes += __atomic_load_n(&count->bytes, __ATOMIC_RELAXED);
 	}
 	return sum;
+}
+
+struct acl_count acl_rule_count(const struct acl_table *table, const char *list, size_t rule)
+{
+	const int i = find_list(&table->now.set, list);
+
+	if (i < 0 || rule > table->now.set.list[i].n)
+		return (struct acl_count){0, 0};
+	return sum_of(&table->balances.counters, table->now.built[i]->counter[rule]->index);
+}
+
+struct acl_count acl_rule_red(const struct acl_table *table, const char *list, size_t rule)
+{
+	const int i = find_list(&table->now.set, list);
+	const struct built *built = i < 0 ? NULL : table->now.built[i];
+
+	if (!built || !built->red || rule > built->source.n || !built->red[rule])
+		return (struct acl_count){0, 0};
+	return sum_of(&table->balances.counters, built->red[rule]->index);
 }
 
 double acl_list_seconds(const struct acl_table *table, const char *list)

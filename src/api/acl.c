@@ -105,12 +105,18 @@ void acls_poll(struct api_ctx *ctx)
 static json_t *rule_json(const struct acl_table *table, const struct acl_source *list, size_t i)
 {
 	const struct acl_count count = acl_rule_count(table, list->name, i + 1);
+	const struct acl_count red = acl_rule_red(table, list->name, i + 1);
 	char text[ACL_RULE_TEXT];
-
-	return json_pack("{s:s?, s:s, s:o, s:o}", "name",
+	json_t *json = json_pack("{s:s?, s:s, s:o, s:o}", "name",
 		list->rule[i].name[0] ? list->rule[i].name : NULL, "rule",
 		acl_rule_print(&list->rule[i], text), "packets", number_json(count.packets),
 		"bytes", number_json(count.bytes));
+
+	if (list->rule[i].police.rate)
+		json_object_set_new(json, "red",
+			json_pack("{s:o, s:o}", "packets", number_json(red.packets), "bytes",
+				number_json(red.bytes)));
+	return json;
 }
 
 // The rules of a page of one list; without a list, none.
@@ -206,9 +212,38 @@ static int value_text(const json_t *value, char text[VALUE_MAX])
 	return 0;
 }
 
-static int read_rule(const json_t *json, struct acl_rule *rule, struct error *error)
+static int read_value(const char *key, const json_t *value, struct acl_rule *rule,
+	struct error *error)
 {
 	char text[VALUE_MAX];
+
+	if (value_text(value, text))
+		return error_set(error, -EINVAL, "%.40s: expected a word, a number, true or false",
+			key);
+	return acl_rule_set(rule, key, text, error);
+}
+
+// {"rate": ...} of "police" is "police.rate".
+static int read_parts(const char *key, const json_t *parts, struct acl_rule *rule,
+	struct error *error)
+{
+	char full[VALUE_MAX];
+	const char *part;
+	json_t *value;
+	int err = 0;
+
+	if (!json_object_size(parts))
+		return error_set(error, -EINVAL, "%.30s: expected its keys, such as %.30s.rate",
+			key, key);
+	json_object_foreach ((json_t *)parts, part, value) {
+		snprintf(full, sizeof(full), "%.30s.%.30s", key, part);
+		err = err ? err : read_value(full, value, rule, error);
+	}
+	return err;
+}
+
+static int read_rule(const json_t *json, struct acl_rule *rule, struct error *error)
+{
 	const char *key;
 	json_t *value;
 	int err = 0;
@@ -219,11 +254,9 @@ static int read_rule(const json_t *json, struct acl_rule *rule, struct error *er
 		return error_set(error, -EINVAL, "expected a rule: text, or an object of its keys");
 	acl_rule_start(rule);
 	json_object_foreach ((json_t *)json, key, value) {
-		if (!err && value_text(value, text))
-			err = error_set(error, -EINVAL,
-				"%.40s: expected a word, a number, true or false", key);
 		if (!err)
-			err = acl_rule_set(rule, key, text, error);
+			err = (json_is_object(value) ? read_parts : read_value)(key, value, rule,
+				error);
 	}
 	return err ? err : acl_rule_end(rule, error);
 }
@@ -353,7 +386,9 @@ static int change_all(struct api_ctx *ctx, const struct acl_set *change, struct 
 		err = acl_set_merge(&next, acl_current(ctx->acls), change, error);
 	if (err)
 		return err;
-	err = acl_apply(ctx->acls, &next, error);
+	err = acl_set_check_buckets(&next, error);
+	if (!err)
+		err = acl_apply(ctx->acls, &next, error);
 	acl_set_free(&next);
 	return err;
 }

@@ -61,7 +61,10 @@ struct api_ctx {
 	uint64_t ready_ns;      // when the tables were complete for the first time; 0: not yet
 	struct clock_pair born; // approximate start time
 	int silent_worker;      // already logged; -1: none
-	bool stop;              // set by the method stop
+	struct api_rounds {     // of each worker: its loops, and when their number last grew
+		uint64_t loops, grew_ns;
+	} rounds[STATS_MAX_WORKERS];
+	bool stop; // set by the method stop
 	unsigned n_reloads;
 	struct api_baseline baseline;
 	struct api_turns turns;

@@ -76,11 +76,18 @@ int bridges_prepare(struct api_ctx *ctx, const struct config *next, struct mac_p
 	unsigned n;
 	const struct mac_bridge *bridges = config_bridges(next, &n);
 
+	*out = NULL;
+	if (ctx->netlink) // Linux's bridges are in the table
+		return 0;
 	return mac_prepare(ctx->bridges->table, bridges, n, out, error);
 }
 
 static void set_port(struct api_ctx *ctx, unsigned port, bool is_in)
 {
+	struct error error;
+
+	if (port_set_promiscuous(ctx->ports, port, is_in, &error))
+		log_warn("%s; frames to other MAC addresses are lost", error.text);
 	port_set_bridged(ctx->ports, port, is_in);
 	ctx->bridges->is_in[port] = is_in;
 	ctx->bridges->was_up[port] = false;
@@ -91,6 +98,8 @@ void bridges_commit(struct api_ctx *ctx, const struct config *next, struct mac_p
 {
 	struct bridges *bridges = ctx->bridges;
 
+	if (!pending)
+		return;
 	for (unsigned i = 0; i < PORT_MAX; i++)
 		if (bridges->is_in[i] && !config_bridge_of(next, i))
 			set_port(ctx, i, false);
@@ -158,18 +167,24 @@ static json_t *members_json(const struct api_ctx *ctx, uint16_t domain)
 	return list;
 }
 
+// What Linux decides for its bridges, so that there is no number of ours.
+static json_t *unless_linux_json(const struct mac_usage *u, uint64_t number)
+{
+	return u->is_linux ? json_null() : number_json(number);
+}
+
 static json_t *bridge_json(const struct api_ctx *ctx, uint16_t domain, const struct mac_usage *u)
 {
-	json_t *json = json_pack("{s:s, s:I, s:I, s:I, s:I}", "name", u->name, "ageing_s",
-		(json_int_t)u->ageing_s, "max_macs", (json_int_t)u->max, "static_macs",
+	json_t *json = json_pack("{s:s, s:I, s:o, s:I, s:I}", "name", u->name, "ageing_s",
+		(json_int_t)u->ageing_s, "max_macs", unless_linux_json(u, u->max), "static_macs",
 		(json_int_t)u->n_static, "learnt_macs", (json_int_t)u->n_learnt);
 
 	json_object_set_new(json, "added", number_json(u->n_added));
 	json_object_set_new(json, "moved", number_json(u->n_moved));
-	json_object_set_new(json, "aged", number_json(u->n_aged));
-	json_object_set_new(json, "held", number_json(u->n_held));
+	json_object_set_new(json, "aged", unless_linux_json(u, u->n_aged));
+	json_object_set_new(json, "held", unless_linux_json(u, u->n_held));
 	json_object_set_new(json, "refused", number_json(u->n_refused));
-	json_object_set_new(json, "evicted", number_json(u->n_evicted));
+	json_object_set_new(json, "evicted", unless_linux_json(u, u->n_evicted));
 	json_object_set_new(json, "storm",
 		json_pack("{s:o, s:o, s:o}", "broadcast", limit_json(u->storm_pps[MAC_BROADCAST]),
 			"multicast", limit_json(u->storm_pps[MAC_MULTICAST]), "unknown",
@@ -220,11 +235,15 @@ static int choose(const struct api_ctx *ctx, struct choice *choice, struct error
 
 static json_t *info_json(const struct api_ctx *ctx, const struct mac_info *info)
 {
-	const char *kind = info->is_static ? "static" : info->is_held ? "held" : "learnt";
+	const char *kind = info->is_static  ? "static"
+	                   : info->is_linux ? "linux"
+	                   : info->is_held  ? "held"
+	                                    : "learnt";
 
 	return json_pack("{s:o, s:s?, s:s?, s:s, s:o}", "mac", mac_json(&info->mac), "bridge",
 		bridge_word(ctx->bridges, info->domain), "port", port_word(ctx, info->port), "kind",
-		kind, "idle_s", info->is_static ? json_null() : number_json(info->idle_s));
+		kind, "idle_s",
+		info->is_static || info->is_unseen ? json_null() : number_json(info->idle_s));
 }
 
 json_t *method_macs(void *ctx_, const json_t *params, struct error *error)
@@ -268,6 +287,12 @@ json_t *method_macs_flush(void *ctx_, const json_t *params, struct error *error)
 
 	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error) || choose(ctx, &choice, error))
 		return NULL;
+	if (ctx->taps) {
+		error_set(error, -EOPNOTSUPP,
+			"Linux has the addresses of its bridges: use 'ip link set dev BRIDGE type "
+			"bridge fdb_flush' in the namespace of the TAP interfaces");
+		return NULL;
+	}
 	return json_pack("{s:I}", "flushed",
 		(json_int_t)mac_flush(ctx->bridges->table, &choice.of));
 }

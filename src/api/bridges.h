@@ -12,8 +12,8 @@ struct bridges {
 	bool is_learning;      // workers told something in the latest turn
 };
 
-// Prepares the bridges of `next`. -errno with `error` set and nothing to be dropped. / Makes
-// workers use them; cannot fail. / Drops them instead.
+// Prepares the bridges of `next`; NULL: those of Linux stay, which netlink has. -errno with `error`
+// set and nothing to be dropped. / Makes workers use them; cannot fail. / Drops them instead.
 int bridges_prepare(struct api_ctx *ctx, const struct config *next, struct mac_pending **out,
 	struct error *error);
 void bridges_commit(struct api_ctx *ctx, const struct config *next, struct mac_pending *pending);

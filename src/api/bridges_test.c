@@ -49,6 +49,8 @@ static void bridges_are_shown(void **state)
 			{NULL, NULL}});
 	assert_true(fake_state(0)->is_bridged && fake_state(1)->is_bridged);
 	assert_false(fake_state(2)->is_bridged);
+	assert_true(fake.is_promiscuous[0] && fake.is_promiscuous[1]);
+	assert_false(fake.is_promiscuous[2]);
 }
 
 static void addresses_are_listed_by_bridge_and_port(void **state)

@@ -69,6 +69,13 @@ struct port_state *fake_state(unsigned port)
 	return &states[port];
 }
 
+int port_set_promiscuous(struct port_table *ports, unsigned port, bool promiscuous,
+	struct error *error)
+{
+	fake.is_promiscuous[port] = promiscuous;
+	return 0;
+}
+
 void port_set_bridged(struct port_table *ports, unsigned port, bool is_bridged)
 {
 	states[port].is_bridged = is_bridged;

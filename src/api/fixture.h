@@ -25,7 +25,8 @@ struct fake {
 	struct netlink_route_check route_check;
 	unsigned n_differences, n_unsupported;
 	uint32_t sample; // last passed to netlink_verify
-	char calls[64];  // one letter for each module opened or closed
+	bool is_promiscuous[PORT_MAX];
+	char calls[64]; // one letter for each module opened or closed
 };
 extern struct fake fake;
 

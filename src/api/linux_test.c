@@ -194,6 +194,13 @@ static void unsupported_is_a_list_with_an_end(void **state)
 	check("unsupported", "{}", "unsupported.2000", "null");
 }
 
+static void addresses_of_its_bridges_are_linuxs_to_flush(void **state)
+{
+	check("macs.flush", "{}", "error",
+		"\"Linux has the addresses of its bridges: use 'ip link set dev BRIDGE type bridge "
+		"fdb_flush' in the namespace of the TAP interfaces\"");
+}
+
 static void verify_lists_differences_up_to_its_limit(void **state)
 {
 	check("verify", "{}", "compared", "1000000");
@@ -388,6 +395,7 @@ int main(void)
 		TEST(taps_tells_of_each_port_and_class),
 		TEST(mirror_tells_its_state_and_links),
 		TEST(unsupported_is_a_list_with_an_end),
+		TEST(addresses_of_its_bridges_are_linuxs_to_flush),
 		TEST(verify_lists_differences_up_to_its_limit),
 		TEST(explains_a_packet_that_workers_forward),
 		TEST(names_no_route_that_linux_does_not_tell),

@@ -14,6 +14,7 @@
 #include <string.h>
 
 enum { POLL_EVERY_MS = 50, POLL_EVERY_NS = POLL_EVERY_MS * 1000 * 1000, DISK_MS = 1, LEARN_MS = 5 };
+enum { STILL_NS = 1000000000 };
 
 static bool is_vrf_used(void *ctx_, uint16_t vrf)
 {
@@ -44,6 +45,7 @@ int api_follow(struct api_ctx *ctx, struct error *error)
 		.iface_kept = iface_kept,
 		.iface_named = iface_named,
 		.filters = acls_change_filters,
+		.macs = ctx->bridges->table,
 		.arg = ctx};
 
 	if (!ctx->taps)
@@ -132,6 +134,24 @@ int api_wait_ms(const struct api_ctx *ctx)
 	return POLL_EVERY_MS;
 }
 
+// A worker that sleeps is not waited for by rcu, but comes round every few milliseconds.
+static int still_worker(struct api_ctx *ctx, uint64_t now_ns)
+{
+	unsigned n_workers;
+	struct stats_worker *const *workers = datapath_stats(ctx->path, &n_workers);
+
+	for (unsigned i = 0; i < n_workers; i++) {
+		struct api_rounds *rounds = &ctx->rounds[i];
+		const uint64_t loops = stats_read(&workers[i]->loops);
+
+		if (loops != rounds->loops || !rounds->grew_ns)
+			*rounds = (struct api_rounds){loops, now_ns};
+		else if (now_ns - rounds->grew_ns >= STILL_NS)
+			return (int)i;
+	}
+	return -1;
+}
+
 int api_poll(struct api_ctx *ctx, struct error *error)
 {
 	poll_ports(ctx);
@@ -147,6 +167,9 @@ int api_poll(struct api_ctx *ctx, struct error *error)
 	bridges_poll(ctx);
 	fib_tidy(ctx->fib);
 	int worker = rcu_poll(ctx->rcu);
+
+	if (worker < 0)
+		worker = still_worker(ctx, clock_now_ns());
 	if (worker >= 0 && worker != ctx->silent_worker)
 		log_error("worker %d has not completed a loop for 1 s; another thread may occupy "
 			  "its core",

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LIST_BYTES = 32 << 20 };
+enum { MAX_LIST_BYTES = 32 << 20, KEY_MAX = 64 };
 
 // A list while it is read.
 struct list {
@@ -38,15 +38,41 @@ static struct acl_rule *next_rule(struct reader *reader, struct list *list)
 	return &list->source.rule[list->source.n++];
 }
 
-static int read_key(const struct node *node, struct acl_rule *rule, struct error *inner)
+static int check_once(const struct node *node, struct error *inner)
 {
 	for (const struct node *other = node->next; other; other = other->next)
 		if (!strcmp(other->key, node->key))
 			return error_set(inner, -EINVAL, "duplicate key \"%.60s\"; remove one",
 				node->key);
-	if (node->kind != NODE_TEXT)
-		return error_set(inner, -EINVAL, "%.40s: expected a word or a number", node->key);
-	return acl_rule_set(rule, node->key, node->text, inner);
+	return 0;
+}
+
+static int read_value(const struct node *node, const char *key, struct acl_rule *rule,
+	struct error *inner)
+{
+	int err = check_once(node, inner);
+
+	if (!err && node->kind != NODE_TEXT)
+		err = error_set(inner, -EINVAL, "%.40s: expected a word or a number", key);
+	return err ? err : acl_rule_set(rule, key, node->text, inner);
+}
+
+// The key `rate` of `police` is "police.rate".
+static int read_parts(const struct node *node, struct acl_rule *rule, struct error *inner,
+	int *line)
+{
+	int err = check_once(node, inner);
+	char key[KEY_MAX];
+
+	if (!err && !node->first)
+		err = error_set(inner, -EINVAL, "%.30s: expected its keys, such as %.30s.rate",
+			node->key, node->key);
+	for (const struct node *part = node->first; part && !err; part = part->next) {
+		snprintf(key, sizeof(key), "%.30s.%.30s", node->key, part->key);
+		*line = part->key_line;
+		err = read_value(part, key, rule, inner);
+	}
+	return err;
 }
 
 static int read_map(const struct node *node, struct acl_rule *rule, struct error *inner, int *line)
@@ -56,7 +82,8 @@ static int read_map(const struct node *node, struct acl_rule *rule, struct error
 	acl_rule_start(rule);
 	for (const struct node *key = node->first; key && !err; key = key->next) {
 		*line = key->key_line;
-		err = read_key(key, rule, inner);
+		err = key->kind == NODE_MAP ? read_parts(key, rule, inner, line)
+		                            : read_value(key, key->key, rule, inner);
 	}
 	if (err)
 		return err;
@@ -354,7 +381,8 @@ int acl_read(struct reader *reader, const struct node *node, struct config *conf
 		               : no_memory(reader);
 	}
 	reader->where[0] = 0;
-	if (!err && (acl_set_check(set, &inner) || config_check_acl_uses(config, set, &inner) ||
+	if (!err && (acl_set_check(set, &inner) || acl_set_check_buckets(set, &inner) ||
+			    config_check_acl_uses(config, set, &inner) ||
 			    config_check_acl_mirrors(config, set, &inner)))
 		err = rows_mistake(reader, node->line, "acl: %s", inner.text);
 	return err;

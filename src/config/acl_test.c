@@ -42,6 +42,24 @@ static const struct mistake mistakes[] = {
 		"by ports, not by VLANs"},
 	{PORTS "acl: {lists: {a: []}, use: [{interface: left, list: a}]}",
 		"f.yaml:4: acl.use[0]: expected interface, direction and list"},
+	{PORTS "acl:\n  lists:\n    a:\n    - do: permit\n      police: {rate: 10, burst: 64 kB}",
+		"f.yaml:8: acl.lists.a[0]: invalid police.rate \"10\": expected 8 kbit/s to 400 "
+		"Gbit/s, or 1 to 50,000,000,000 packets/s"},
+	{PORTS "acl:\n  lists:\n    a:\n    - do: permit\n      police:\n        rate: 1 Mbit/s\n"
+	       "        rate: 2 Mbit/s",
+		"f.yaml:9: acl.lists.a[0]: duplicate key \"rate\"; remove one"},
+	{PORTS "acl:\n  lists:\n    a:\n    - do: permit\n      police:\n        rate: [1]",
+		"f.yaml:9: acl.lists.a[0]: police.rate: expected a word or a number"},
+	{PORTS "acl:\n  lists:\n    a:\n    - {do: permit, police: 10 Mbit/s}",
+		"f.yaml:7: acl.lists.a[0]: unknown key 'police' of a rule"},
+	{PORTS "acl:\n  lists:\n    a:\n    - {do: permit, police: {}}",
+		"f.yaml:7: acl.lists.a[0]: police: expected its keys, such as police.rate"},
+	{PORTS "acl:\n  lists:\n    a:\n    - {do: permit, police: {depth: 1}}",
+		"f.yaml:7: acl.lists.a[0]: unknown key 'police.depth' of a rule"},
+	{PORTS "acl: {lists: {a: [permit police.rate 1Mbit/s police.bucket x, permit police.rate "
+	       "2Mbit/s police.bucket x]}}",
+		"f.yaml:4: acl: police.bucket 'x': list 'a', rule 1 and list 'a', rule 2 have "
+		"different rates or bursts; give them the same"},
 	{PORTS "acl: {lists: {a: [], a: []}}", "f.yaml:4: acl: two lists have the name 'a'"},
 };
 
@@ -67,13 +85,17 @@ static void takes_rules_as_maps_and_as_text(void **state)
 		"    - {name: no-telnet, do: deny, protocol: tcp, to: 10.0.0.0/8, to_port: 23}\n"
 		"    - deny tcp to 10.0.0.0/8 port 23 name no-telnet-2\n"
 		"    rest: {rules: [permit icmp local], default: deny}\n"
+		"    slow:\n"
+		"    - {do: permit, police: {rate: 10 Mbit/s, burst: 64 kB, bucket: all}}\n"
 		"  use:\n"
 		"  - {interface: left, direction: in, list: edge}\n"
 		"  - {interface: left, direction: out, list: rest}\n");
 	const struct acl_set *set = config_acl(config);
 	char text[ACL_RULE_TEXT];
 
-	assert_int_equal(set->n_lists, 2);
+	assert_int_equal(set->n_lists, 3);
+	assert_string_equal(acl_rule_print(&set->list[2].rule[0], text),
+		"permit police.rate 10Mbit/s police.burst 64kB police.bucket all");
 	assert_string_equal(set->list[0].name, "edge");
 	assert_int_equal(set->list[0].n, 2);
 	for (unsigned i = 0; i < 2; i++)

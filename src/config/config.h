@@ -130,12 +130,14 @@ enum config_action {
 struct config_options {
 	const char *program; // "dl3d" or "dl3gen"; set by the caller
 	int action;          // enum config_action
-	const char *file;    // for CONFIG_RUN and CONFIG_CHECK; for CONFIG_HOLD the holder's socket
+	const char *file;    // for CONFIG_RUN and CONFIG_CHECK, else the default of dl3d; for
+	                     // CONFIG_HOLD the holder's socket
 	const char *plugins[PORT_MAX_PLUGINS];
 	char **eal_args;
 	unsigned n_plugins, n_eal_args;
 };
-// 0, or -EINVAL with `error` set. Strings and eal_args point into `argv`.
+// 0, or -errno with `error` set: no file is named, and there is no default; a mistake. Strings and
+// eal_args point into `argv`.
 int config_read_options(struct config_options *out, int argc, char **argv, struct error *error);
 // Prints the example, version or help if that is the action. Returns false for other actions.
 bool config_answer(const struct config_options *options, FILE *out);

@@ -107,6 +107,7 @@ static const char EXAMPLE[] =
 	"#       rules:                # as text or as maps\n"
 	"#       - {name: no-telnet, do: deny, protocol: tcp, to: 10.0.0.0/8, to_port: 23}\n"
 	"#       - reject udp from any to 192.0.2.0/24 port 1024-65535 name high\n"
+	"#       - {do: permit, protocol: icmp, police: {rate: 1 Mbit/s, burst: 15 kB}}\n"
 	"#   use:\n"
 	"#     - {interface: east, direction: in, list: edge-in}\n"
 	"\n"

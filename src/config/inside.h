@@ -56,6 +56,7 @@ struct route_list {
 struct program {
 	const char *name;   // "dl3d"
 	const char *socket; // default socket
+	const char *file;   // default configuration file; NULL: none
 	const char *help;
 	const struct key_table *top, *port;
 	void (*print_example)(FILE *out);

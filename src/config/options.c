@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OPTION_CHECK = 256, OPTION_EXAMPLE, OPTION_VERSION, OPTION_HOLD };
 
@@ -70,6 +71,24 @@ static int take(struct config_options *out, int option, char **argv, struct erro
 	}
 }
 
+// Without FILE.
+static int take_default(struct config_options *out, struct error *error)
+{
+	const char *file = program_find(out->program)->file;
+
+	if (!file)
+		return error_set(error, -EINVAL,
+			"missing argument FILE; \"%s --example\" prints one to start from",
+			out->program);
+	if (access(file, F_OK))
+		return error_set(error, -errno,
+			"no file given, and %s: %s; specify FILE, \"%s --example\" prints one to "
+			"start from",
+			file, strerror(errno), out->program);
+	out->file = file;
+	return 0;
+}
+
 int config_read_options(struct config_options *out, int argc, char **argv, struct error *error)
 {
 	int option, err = 0;
@@ -89,9 +108,7 @@ int config_read_options(struct config_options *out, int argc, char **argv, struc
 	if (err || (out->action != CONFIG_RUN && out->action != CONFIG_CHECK))
 		return err;
 	if (optind == end)
-		return error_set(error, -EINVAL,
-			"missing argument FILE; \"%s --example\" prints one to start from",
-			out->program);
+		return take_default(out, error);
 	if (optind + 1 < end)
 		return error_set(error, -EINVAL,
 			"two files, %.60s and %.60s; expected one (arguments for DPDK go after --)",

@@ -8,8 +8,10 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_ARGS = 32 };
 
@@ -42,9 +44,6 @@ struct mistake {
 static void answers_each_mistake_with_one_sentence(void **state)
 {
 	static const struct mistake mistakes[] = {
-		{"", "missing argument FILE; \"dl3d --example\" prints one to start from"},
-		{"--check", "missing argument FILE; \"dl3d --example\" prints one to start from"},
-		{"-- a", "missing argument FILE; \"dl3d --example\" prints one to start from"},
 		{"a b", "two files, a and b; expected one (arguments for DPDK go after --)"},
 		{"--chekc a", "unknown option --chekc; \"dl3d --help\" shows all"},
 		{"-x a", "unknown option -x; \"dl3d --help\" shows all"},
@@ -61,6 +60,39 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		assert_string_equal(error.text, mistakes[i].sentence);
 		free(line);
 	}
+}
+
+// The machine of the test may have the file.
+static void takes_the_file_of_the_service_if_none_is_given(void **state)
+{
+	static const char *const lines[] = {"", "--check", "-- a", "-d p.so"};
+	const bool is_there = access("/etc/dl3/dl3d.yaml", F_OK) == 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		struct config_options options;
+		struct error error = {""};
+		char *line = strdup(lines[i]);
+
+		assert_int_equal(read_line(&options, line, &error), is_there ? 0 : -ENOENT);
+		if (is_there)
+			assert_string_equal(options.file, "/etc/dl3/dl3d.yaml");
+		else
+			assert_string_equal(error.text,
+				"no file given, and /etc/dl3/dl3d.yaml: No such file or directory; "
+				"specify FILE, \"dl3d --example\" prints one to start from");
+		free(line);
+	}
+}
+
+static void the_generator_needs_a_file(void **state)
+{
+	struct config_options options = {.program = "dl3gen"};
+	struct error error = {""};
+	char name[] = "dl3gen", *argv[] = {name, NULL};
+
+	assert_int_equal(config_read_options(&options, 1, argv, &error), -EINVAL);
+	assert_string_equal(error.text,
+		"missing argument FILE; \"dl3gen --example\" prints one to start from");
 }
 
 static void adds_plugins_and_arguments_to_those_of_the_file(void **state)
@@ -129,7 +161,7 @@ static void answers_for_the_program_that_it_is(void **state)
 	} answers[] = {
 		{"dl3d", "--version", "dl3d "},
 		{"dl3gen", "--version", "dl3gen "},
-		{"dl3d", "--help", "dl3d FILE "},
+		{"dl3d", "--help", "dl3d [FILE] "},
 		{"dl3gen", "--help", "dl3gen FILE "},
 		{"dl3d", "--example", "# D-L3, a layer-3 forwarder"},
 		{"dl3gen", "--example", "# dl3gen, a generator"},
@@ -175,6 +207,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_each_mistake_with_one_sentence),
+		cmocka_unit_test(takes_the_file_of_the_service_if_none_is_given),
+		cmocka_unit_test(the_generator_needs_a_file),
 		cmocka_unit_test(adds_plugins_and_arguments_to_those_of_the_file),
 		cmocka_unit_test(knows_what_is_asked_for),
 		cmocka_unit_test(answers_for_the_program_that_it_is),

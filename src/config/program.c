@@ -4,8 +4,9 @@
 #include <string.h>
 
 static const char FORWARDER_HELP[] =
-	"dl3d FILE              start forwarding with configuration FILE\n"
-	"dl3d --check FILE      check FILE and the files it names, without opening any device\n"
+	"dl3d [FILE]            start forwarding with configuration FILE, or else\n"
+	"                       /etc/dl3/dl3d.yaml\n"
+	"dl3d --check [FILE]    check the file and those it names, without opening any device\n"
 	"dl3d --example         print a complete, commented configuration\n"
 	"dl3d --version         print the version\n"
 	"\n"
@@ -48,6 +49,7 @@ static const char GENERATOR_HELP[] =
 const struct program program_forwarder = {
 	.name = "dl3d",
 	.socket = "/run/dl3d.sock",
+	.file = "/etc/dl3/dl3d.yaml",
 	.help = FORWARDER_HELP,
 	.top = &forwarder_top,
 	.port = &forwarder_port,

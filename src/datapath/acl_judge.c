@@ -6,14 +6,6 @@
 #include "datapath/steps.h"
 #include "wire/headers.h"
 
-// The packets of a burst that one list judges, densely.
-struct subjects {
-	unsigned n;
-	uint8_t index[BURST_MAX]; // in the burst
-	uint32_t rule[BURST_MAX];
-	struct acl_key key[BURST_MAX];
-};
-
 // Bytes of the packet itself that are contiguous: trailing bytes and padding are no part of it.
 static size_t packet_bytes(const struct burst *b, uint16_t i)
 {
@@ -50,7 +42,7 @@ static bool is_local(const struct burst *b, uint16_t i, enum acl_direction direc
 
 // Filters see the packet as it will be sent, or Linux would see it.
 static void read_keys(const struct acl_basis *basis, const struct burst *b,
-	const struct acl_list *list, uint64_t mask, struct subjects *out,
+	const struct acl_list *list, uint64_t mask, struct acl_subjects *out,
 	struct acl_verdicts *verdicts)
 {
 	out->n = 0;
@@ -94,10 +86,21 @@ static enum verdict decide(const struct acl_basis *basis, const struct acl_key *
 {
 	if (!rule && key->is_local)
 		return VERDICT_FORWARD;
-	acl_count_packet(basis->count, action, length);
+	acl_count_packet(basis->count, action->counter, length);
 	const enum verdict verdict = verdict_of(action->effect);
 
 	return basis->is_tc && verdict != VERDICT_FORWARD ? VERDICT_TC_DROPPED : verdict;
+}
+
+// The verdict of one packet.
+static enum verdict decide_one(const struct acl_basis *basis, const struct acl_list *list,
+	const struct burst *b, uint8_t i, const struct acl_key *key, uint32_t rule)
+{
+	const enum verdict verdict = decide(basis, key, &list->action[rule], rule, b->length[i]);
+
+	if (unlikely(list->policer != NULL) && acl_police(basis, list, b, &i, &rule, 1))
+		return VERDICT_POLICE_RED;
+	return verdict;
 }
 
 // The packet leaves with this DSCP, or another interface gets a copy of it.
@@ -120,16 +123,21 @@ static void set_extras(struct burst *b, uint16_t i, const struct acl_action *act
 static void judge_by(const struct acl_basis *basis, const struct acl_list *list, struct burst *b,
 	uint64_t mask, struct acl_verdicts *out)
 {
-	struct subjects subjects;
+	struct acl_subjects subjects;
+	uint64_t red = 0;
 
 	read_keys(basis, b, list, mask, &subjects, out);
 	acl_classify(list, b->is_ip6, subjects.key, subjects.rule, subjects.n);
+	if (unlikely(list->policer != NULL))
+		red = acl_police(basis, list, b, subjects.index, subjects.rule, subjects.n);
 	for (unsigned k = 0; k < subjects.n; k++) {
 		const uint16_t i = subjects.index[k];
 		const struct acl_action *action = &list->action[subjects.rule[k]];
-		const enum verdict verdict =
+		enum verdict verdict =
 			decide(basis, &subjects.key[k], action, subjects.rule[k], b->length[i]);
 
+		if (unlikely(red >> k & 1))
+			verdict = VERDICT_POLICE_RED;
 		if (verdict == VERDICT_FORWARD) {
 			set_extras(b, i, action);
 			continue;
@@ -200,7 +208,7 @@ static enum verdict judge_out(struct worker *w, const struct acl_view *view, con
 	if (!read_key(b, i, &key))
 		return VERDICT_ACL_UNPARSABLE;
 	acl_classify(list, b->is_ip6, &key, &rule, 1);
-	const enum verdict judged = decide(&basis, &key, &list->action[rule], rule, b->length[i]);
+	const enum verdict judged = decide_one(&basis, list, b, i, &key, rule);
 
 	return judged == VERDICT_FORWARD || judged == VERDICT_ACL_PUNTED ? verdict : judged;
 }
@@ -275,7 +283,7 @@ static enum verdict judge_local(const struct acl_basis *basis, const struct acl_
 		return VERDICT_ACL_UNPARSABLE;
 	key.is_local = true;
 	acl_classify(list, one->is_ip6, &key, &rule, 1);
-	const enum verdict judged = decide(basis, &key, &list->action[rule], rule, one->length[0]);
+	const enum verdict judged = decide_one(basis, list, one, 0, &key, rule);
 
 	return judged == VERDICT_FORWARD || judged == VERDICT_ACL_PUNTED ? verdict : judged;
 }

@@ -25,6 +25,19 @@ static inline struct acl_basis acl_basis_of(const struct worker *w, const struct
 	return (struct acl_basis){view, w->acls->count[w->io->id], false, direction};
 }
 
+// The packets of a burst that one list judges, densely.
+struct acl_subjects {
+	unsigned n;
+	uint8_t index[BURST_MAX]; // in the burst
+	uint32_t rule[BURST_MAX]; // that matches
+	struct acl_key key[BURST_MAX];
+};
+
+// Polices and counts those packets whose rules have a policer. Returns a bit for each, by its place
+// among `n` packets with these indices in the burst and these rules, that is above the rate.
+uint64_t acl_police(const struct acl_basis *basis, const struct acl_list *list,
+	const struct burst *b, const uint8_t index[], const uint32_t rule[], unsigned n);
+
 // Judges those packets of a burst that are in `mask` by the lists of their input interfaces, or of
 // those to which their hops lead; counts them, and sets marks and mirrors of those that may pass.
 void acl_judge(const struct acl_basis *basis, struct burst *b, uint64_t mask,

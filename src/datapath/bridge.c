@@ -3,6 +3,7 @@
 // happens to frames of a port in a bridge. Worker.
 #include "datapath/steps.h"
 
+#include "acl/acl_fast.h"
 #include "wire/headers.h"
 
 #include <rte_cycles.h>
@@ -289,7 +290,91 @@ static void forward(struct worker *w, const struct frames *f)
 	send_known(w, f, known);
 }
 
-void datapath_bridge(struct worker *w, const struct received *r)
+// Whether an access list of the port judges frames, for which Linux's path has them parsed.
+static bool is_judged(const struct worker *w, enum acl_direction direction, uint16_t port)
+{
+	const struct acl_view *view = w->acls ? acl_live_view(w->acls) : NULL;
+
+	return view && acl_view_list(view, direction, port);
+}
+
+// Reads the addresses of all frames; those of frames without a whole header are found nowhere.
+static void read_all(struct frames *f, uint16_t n)
+{
+	static const uint8_t broadcast[8] = {[0 ... 7] = 0xff};
+
+	for (f->n = 0; f->n < n; f->n++) {
+		const struct rte_mbuf *m = f->mbuf[f->n];
+		const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+		const bool is_whole = m->data_len >= WIRE_ETHER_BYTES;
+
+		f->dst[f->n] = mac_key(f->from->domain, is_whole ? frame : broadcast);
+		f->src[f->n] = mac_key(f->from->domain, is_whole ? frame + 6 : broadcast);
+	}
+}
+
+// Whether workers do with frame i what Linux would: its sender is known where it came in, unless
+// the port does not learn, its receiver behind a port that can send it. All else is Linux's: so it
+// learns and floods, and no frame is forwarded by both.
+static bool is_ours(const struct worker *w, const struct frames *f, uint16_t i,
+	const struct mac_found *source)
+{
+	const struct port_state *in = &w->states[f->in], *out;
+	const bool is_settled = source->slot && source->port == f->in;
+
+	if (!f->to[i].slot || is_no_source(f->src[i]) ||
+		(!is_settled && f->from->flags & MAC_LEARNS))
+		return false;
+	out = &w->states[f->to[i].port];
+	return port_is_up(out) && judge(out, f->mbuf[i]) == VERDICT_FORWARD &&
+	       !(in->cut_bytes && datapath_is_cut(in, f->mbuf[i])) &&
+	       !is_judged(w, ACL_OUT, f->to[i].port);
+}
+
+// Leaves those frames in r that are not in `mask`, in order.
+static void keep_rest(struct worker *w, struct received *r, uint64_t mask)
+{
+	const uint16_t n = r->n;
+	uint64_t bytes = 0;
+
+	r->n = 0;
+	for (uint16_t i = 0; i < n; i++)
+		if (mask >> i & 1)
+			bytes += r->mbuf[i]->pkt_len;
+		else
+			r->mbuf[r->n++] = r->mbuf[i];
+	stats_add(&w->stat->port[r->from->port].rx_bytes, bytes);
+}
+
+// A port of a bridge of Linux.
+static void bridge_known(struct worker *w, struct frames *f, struct received *r)
+{
+	struct rte_mbuf *mbuf[BURST_MAX];
+	struct mac_found source[BURST_MAX];
+	const uint32_t tick = mac_tick(f->view, f->now);
+	uint64_t ours = 0;
+
+	if (is_judged(w, ACL_IN, f->in))
+		return;
+	memcpy(mbuf, r->mbuf, r->n * sizeof(mbuf[0]));
+	f->mbuf = mbuf;
+	read_all(f, r->n);
+	mac_lookup(f->view->slots, f->dst, f->n, f->to);
+	mac_lookup(f->view->slots, f->src, f->n, source);
+	for (uint16_t i = 0; i < f->n; i++) {
+		if (!is_ours(w, f, i, &source[i]))
+			continue;
+		ours |= 1ull << i;
+		if (f->from->flags & MAC_LEARNS)
+			mac_mark(&source[i], tick);
+	}
+	keep_rest(w, r, ours);
+	send_known(w, f, ours);
+}
+
+// A port that has just left its bridge has no domain, though it may still be taken for one: what
+// comes in by it is Linux's, if that had the bridge.
+void datapath_bridge(struct worker *w, struct received *r)
 {
 	const struct mac_view *view = mac_live_view(w->macs);
 	struct frames f;
@@ -300,7 +385,14 @@ void datapath_bridge(struct worker *w, const struct received *r)
 	f.n = 0;
 	f.now = rte_rdtsc();
 	f.mbuf = r->mbuf;
+	if (unlikely(!f.from->domain && w->tap))
+		return;
+	if (f.from->flags & MAC_OF_LINUX) {
+		bridge_known(w, &f, r);
+		return;
+	}
 	read_addresses(w, &f, r->n);
+	r->n = 0;
 	mac_lookup(view->slots, f.dst, f.n, f.to);
 	learn(w, &f);
 	forward(w, &f);

@@ -497,6 +497,180 @@ static void random_frames_go_where_they_must(void **state)
 	}
 }
 
+// Bridges of Linux: what is not between two known addresses is punted, as it is without workers.
+
+static void reset_linuxs(void)
+{
+	struct iface settings = *fib_iface(fake.fib, IN);
+
+	reset();
+	fake.worker.tap = &fake.tap;
+	for (unsigned i = 0; i < FAKE_PORTS; i++)
+		members[i].flags |= MAC_OF_LINUX;
+	commit();
+	settings.flags = IFACE_LINUX;
+	fake_set(IN, &settings);
+	note_before();
+}
+
+// As Linux tells it.
+static void tell(uint8_t port, unsigned host)
+{
+	assert_true(mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port}, rte_rdtsc()));
+}
+
+static unsigned count_punted(const struct bytes *made)
+{
+	unsigned n = 0;
+
+	for (enum punt_class class = 0; class < N_CLASSES; class ++)
+		for (struct rte_mbuf *m; (m = fake_punted(class)); n++)
+			expect_bytes(m, made);
+	return n;
+}
+
+static void expect_linuxs(const struct bytes *made)
+{
+	receive(IN, made);
+	expect_at(0, made);
+	assert_int_equal(count_punted(made), 1);
+}
+
+static void workers_forward_between_addresses_that_linux_knows(void **state)
+{
+	struct bytes made = frame_between(2, 1);
+
+	reset_linuxs();
+	tell(IN, 1);
+	tell(2, 2);
+	receive(IN, &made);
+	expect_at(1 << 2, &made);
+	assert_int_equal(count_punted(&made), 0);
+	assert_int_equal(fake.stat.port[IN].rx_bytes - stat_before.port[IN].rx_bytes, made.n);
+	frame_tag(&made, 0x81000005); // the bridge does not look at it
+	receive(IN, &made);
+	expect_at(1 << 2, &made);
+	tell(3, 2); // it moves
+	receive(IN, &made);
+	expect_at(1 << 3, &made);
+	mac_unfollow(table, 1, &(struct wire_mac){{2, 0, 0, 0, 0, 2}});
+	expect_linuxs(&made);
+	assert_int_equal(count_copied(), 0);
+}
+
+static void linux_gets_all_other_frames_once(void **state)
+{
+	uint8_t reserved[6] = {0x01, 0x80, 0xc2, 0, 0, 0};
+	struct bytes frames[] = {frame_between(NOBODY, 1), frame(broadcast, 1), frame(multicast, 1),
+		frame(reserved, 1), frame_between(2, NOBODY), frame_between(2, 3)};
+
+	reset_linuxs();
+	tell(IN, 1);
+	tell(2, 2);
+	tell(3, 3); // seen behind IN now: Linux is to learn that
+	for (unsigned i = 0; i < ARRAY_LEN(frames); i++)
+		expect_linuxs(&frames[i]);
+	struct bytes made = frame_between(2, 1);
+	fake.states[2].up = false;
+	expect_linuxs(&made);
+	fake.states[2].up = true;
+	fake.states[2].mtu = LENGTH - 20;
+	expect_linuxs(&made);
+	fake.states[2].mtu = MTU;
+	memset(made.at + 6, 0, 6);
+	expect_linuxs(&made);
+	made.n = 13;
+	receive(IN, &made);
+	expect_at(0, &made);
+}
+
+// The worker has read that the port is in a bridge, and then the table in which it is not.
+static void a_port_that_leaves_a_bridge_of_linux_loses_no_frame(void **state)
+{
+	struct bytes made = frame_between(2, 1);
+
+	reset_linuxs();
+	tell(IN, 1);
+	tell(2, 2);
+	bridge.n_members = 0;
+	commit();
+	expect_linuxs(&made);
+	memset(made.at, 0, 6); // as the key of a free slot
+	expect_linuxs(&made);
+	assert_int_equal(fake.stat.port[IN].rx_bytes - stat_before.port[IN].rx_bytes, made.n);
+}
+
+static void ports_of_linux_that_do_not_learn_forward_from_any_sender(void **state)
+{
+	const struct bytes made = frame_between(2, NOBODY);
+
+	reset_linuxs();
+	tell(2, 2);
+	expect_linuxs(&made);
+	members[IN].flags &= ~MAC_LEARNS;
+	commit();
+	receive(IN, &made);
+	expect_at(1 << 2, &made);
+}
+
+static void hairpin_and_isolation_are_as_linux_has_them(void **state)
+{
+	const struct bytes here = frame_between(3, 1), there = frame_between(2, 1);
+
+	reset_linuxs();
+	tell(IN, 1);
+	tell(IN, 3);
+	tell(2, 2);
+	receive(IN, &here);
+	expect_verdict(VERDICT_BRIDGE_SAME_PORT, 1);
+	members[IN].flags |= MAC_HAIRPIN;
+	commit();
+	receive(IN, &here);
+	expect_at(1 << IN, &here);
+	members[IN].flags |= MAC_ISOLATED;
+	members[2].flags |= MAC_ISOLATED;
+	commit();
+	receive(IN, &there);
+	expect_verdict(VERDICT_BRIDGE_ISOLATED, 1);
+	assert_int_equal(count_punted(&here), 0);
+}
+
+// Whatever a burst contains, each frame is sent or punted, and senders are marked as seen.
+static void a_mixed_burst_is_divided(void **state)
+{
+	unsigned number[BURST_MAX], n_known = 0, n_sent = 0;
+
+	reset_linuxs();
+	tell(IN, 1);
+	tell(2, 2);
+	note_before();
+	for (unsigned i = 0; i < BURST_MAX; i++) {
+		struct bytes made = frame_between(below(2) ? 2 : NOBODY, below(4) ? 1 : NOBODY);
+
+		number[i] = made.at[5] == 2 && made.at[11] == 1;
+		n_known += number[i];
+		made.at[14] = i;
+		fake_receive(IN, &made);
+	}
+	run();
+	for (unsigned i = 0; i < BURST_MAX; i++)
+		if (number[i]) {
+			const struct rte_mbuf *m = fake.device[2].sent[n_before[2] + n_sent++];
+			assert_int_equal(rte_pktmbuf_mtod(m, const uint8_t *)[14], i); // in order
+		}
+	assert_int_equal(fake.device[2].n_sent - n_before[2], n_known);
+	unsigned n_punted = 0;
+	for (enum punt_class class = 0; class < N_CLASSES; class ++)
+		while (fake_punted(class))
+			n_punted++;
+	assert_int_equal(n_punted, BURST_MAX - n_known);
+	struct mac_info info[2];
+	uint32_t place = 0;
+	assert_int_equal(mac_page(table, &(struct mac_choice){1, IN}, rte_rdtsc(), &place, info, 2),
+		1);
+	assert_true(!info[0].is_unseen && info[0].idle_s < 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -515,6 +689,12 @@ int main(void)
 		cmocka_unit_test(storm_control_drops_by_kind),
 		cmocka_unit_test(ports_out_of_the_bridge_get_nothing),
 		cmocka_unit_test(random_frames_go_where_they_must),
+		cmocka_unit_test(workers_forward_between_addresses_that_linux_knows),
+		cmocka_unit_test(linux_gets_all_other_frames_once),
+		cmocka_unit_test(a_port_that_leaves_a_bridge_of_linux_loses_no_frame),
+		cmocka_unit_test(ports_of_linux_that_do_not_learn_forward_from_any_sender),
+		cmocka_unit_test(hairpin_and_isolation_are_as_linux_has_them),
+		cmocka_unit_test(a_mixed_burst_is_divided),
 	};
 
 	return cmocka_run_group_tests(tests, open_bridge, close_bridge);

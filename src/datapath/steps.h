@@ -106,8 +106,8 @@ uint16_t datapath_transmit(struct worker *w, uint8_t port, const struct outgoing
 void datapath_send_port(struct worker *w, uint8_t port, const struct outgoing *out);
 // The whole pipeline of a port in xconnect mode.
 void datapath_xconnect(struct worker *w, const struct received *r);
-// The same of a port in a bridge.
-void datapath_bridge(struct worker *w, const struct received *r);
+// The same of a port in a bridge. If it is one of Linux, r->n frames remain, which are Linux's.
+void datapath_bridge(struct worker *w, struct received *r);
 // Whether a frame is as long as a slot of its device, with an IP length beyond it.
 bool datapath_is_cut(const struct port_state *from, const struct rte_mbuf *m);
 

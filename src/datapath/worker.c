@@ -171,10 +171,22 @@ static inline void xconnect(struct worker *w, const struct received *r, bool is_
 	end_phase(w, PHASE_XCONNECT, is_timed, t);
 }
 
-static inline void bridge(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
+// What a bridge of Linux leaves; its interface has Linux get it.
+static __attribute__((noinline)) void route_rest(struct worker *w, const struct received *r,
+	bool is_timed, uint64_t t)
 {
+	route(w, r, is_timed, t);
+}
+
+static inline void bridge(struct worker *w, struct received *r, bool is_timed, uint64_t t)
+{
+	const uint16_t n = r->n;
+
 	datapath_bridge(w, r);
-	end_phase(w, PHASE_BRIDGE, is_timed, t);
+	t = end_phase(w, PHASE_BRIDGE, is_timed, t);
+	if (r->n)
+		route_rest(w, r, is_timed, t);
+	r->n = n;
 }
 
 static inline bool lookups_wait(const struct worker *w)

@@ -193,6 +193,7 @@ static void set_up(struct flow_table *table)
 	for (unsigned i = 0; i < ARRAY_LEN(table->index); i++)
 		touch_lines(&table->index[i]);
 	show_to_workers(table);
+	numbers_open(table);
 	age_open(table);
 }
 

@@ -146,6 +146,8 @@ void place_set_action(struct flow_table *table, struct index *index, struct plac
 	uint32_t action);
 
 // numbers.c: flow numbers.
+// Once, when the view is complete.
+void numbers_open(struct flow_table *table);
 // FLOW_NONE: all are used, or wait for workers. Its counters are 0.
 uint32_t number_take(struct flow_table *table, struct index *index);
 // Makes a number free that no worker uses any more.

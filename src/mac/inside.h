@@ -8,6 +8,7 @@ struct bridge {
 	uint64_t ageing_ticks;
 	struct mac_usage usage; // without its name
 	char name[MAC_NAME_MAX];
+	uint32_t linux_id;
 };
 
 // How often an address has moved since `since`; more than MAC_MOVES: held until `until`.

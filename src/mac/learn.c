@@ -200,7 +200,7 @@ static void release(struct mac_table *table, uint64_t now)
 
 static bool is_old(const struct mac_table *table, const struct mac_slot *slot, uint32_t tick)
 {
-	if (!slot->key || slot->flags & MAC_STATIC)
+	if (!slot->key || slot->flags & (MAC_STATIC | MAC_LINUX))
 		return false;
 	const int32_t age = tick - slot->seen; // a worker may be ahead
 

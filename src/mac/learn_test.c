@@ -312,6 +312,23 @@ static void a_bridge_of_another_name_keeps_nothing(void **state)
 	assert_null(macs_find(table_slots(table), testing_key(mac_domain(table, "new"), 1)));
 }
 
+static void a_bridge_of_linux_in_place_of_another_keeps_nothing(void **state)
+{
+	struct mac_bridge bridge = bridge_of("br0");
+
+	bridge.linux_id = 7;
+	commit(&bridge, 1);
+	see(1, 0);
+	poll_all();
+	assert_int_equal(port_of(1), 0);
+	commit(&bridge, 1);
+	assert_int_equal(port_of(1), 0);
+	bridge.linux_id = 8; // of the same name
+	commit(&bridge, 1);
+	assert_int_equal(port_of(1), -1);
+	assert_int_equal(usage().n_added, 0);
+}
+
 static void flush_forgets_learnt_addresses_only(void **state)
 {
 	see(1, 0);
@@ -356,6 +373,62 @@ static void pages_have_each_address_once(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_table, close_table)
 
+static bool follow(unsigned number, uint16_t port)
+{
+	const uint64_t key = testing_key(1, number);
+	struct mac_fixed at = {.port = port};
+
+	memcpy(at.mac.bytes, &key, sizeof(at.mac.bytes));
+	return mac_follow(table, 1, &at, now);
+}
+
+static unsigned count_unseen(void)
+{
+	struct mac_info info[8];
+	uint32_t place = 0;
+	unsigned n_unseen = 0;
+	const unsigned n =
+		mac_page(table, &(struct mac_choice){1, MAC_PORTS}, now, &place, info, 8);
+
+	for (unsigned i = 0; i < n; i++)
+		n_unseen += info[i].is_unseen;
+	return n_unseen;
+}
+
+static void addresses_of_linux_are_moved_and_forgotten_by_linux_only(void **state)
+{
+	struct mac_bridge bridge = bridge_of("br0");
+
+	bridge.n_fixed = 0;
+	bridge.max = 3;
+	commit(&bridge, 1);
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(follow(i, 0));
+	assert_false(follow(3, 0)); // over the limit
+	assert_int_equal(port_of(3), -1);
+	assert_int_equal(count_unseen(), 3); // by workers
+	assert_true(follow(2, 1));           // moves at the limit, too
+	assert_int_equal(port_of(2), 1);
+	see(0, 4); // no worker moves it
+	poll_all();
+	assert_int_equal(port_of(0), 0);
+	now += 10ull * AGEING_S * SECOND;
+	poll_all();
+	assert_int_equal(usage().n_learnt, 3);
+	bridge.max = 5;
+	commit(&bridge, 1);
+	assert_int_equal(port_of(0), 0);
+	assert_true(follow(3, 0));
+	bridge.n_members = 1; // port 1 leaves
+	commit(&bridge, 1);
+	assert_int_equal(port_of(2), -1);
+	assert_int_equal(usage().n_learnt, 3);
+	mac_unfollow(table, 1, &(struct wire_mac){{2, 0, 0, 0, 0, 0}});
+	mac_unfollow(table, 1, &(struct wire_mac){{2, 9, 9, 9, 9, 9}}); // never known
+	assert_int_equal(port_of(0), -1);
+	assert_int_equal(usage().n_learnt, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -371,8 +444,10 @@ int main(void)
 		TEST(storm_control_lets_its_rate_pass),
 		TEST(a_change_keeps_what_is_still_valid),
 		TEST(a_bridge_of_another_name_keeps_nothing),
+		TEST(a_bridge_of_linux_in_place_of_another_keeps_nothing),
 		TEST(flush_forgets_learnt_addresses_only),
 		TEST(pages_have_each_address_once),
+		TEST(addresses_of_linux_are_moved_and_forgotten_by_linux_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+enum { UNSEEN_TICKS = 1 << 30 }; // 17 years and more
+
 static void free_pending(struct mac_pending *pending)
 {
 	if (!pending)
@@ -150,12 +152,17 @@ static void fill_port(const struct mac_table *table, struct mac_pending *pending
 	fill_sets(port, bridge, member);
 }
 
-static bool add_fixed(struct mac_pending *pending, uint16_t domain, const struct mac_fixed *fixed)
+static uint64_t key_of(uint16_t domain, const struct wire_mac *mac)
 {
 	uint8_t bytes[8] = {0};
 
-	memcpy(bytes, fixed->mac.bytes, sizeof(fixed->mac.bytes));
-	const struct mac_slot slot = {.key = mac_key(domain, bytes),
+	memcpy(bytes, mac->bytes, sizeof(mac->bytes));
+	return mac_key(domain, bytes);
+}
+
+static bool add_fixed(struct mac_pending *pending, uint16_t domain, const struct mac_fixed *fixed)
+{
+	const struct mac_slot slot = {.key = key_of(domain, &fixed->mac),
 		.port = fixed->port,
 		.flags = MAC_STATIC};
 	return macs_add(pending->view->slots, &slot);
@@ -169,10 +176,11 @@ static bool add_bridge(const struct mac_table *table, struct mac_pending *pendin
 	struct bridge *to = &pending->bridge[domain - 1];
 	const uint64_t cycles = from->ageing_s * table->settings.hz;
 
-	if (now->is_used && !strcmp(now->name, from->name))
+	if (now->is_used && !strcmp(now->name, from->name) && now->linux_id == from->linux_id)
 		to->usage = now->usage; // what it counted
 	to->is_used = true;
 	memcpy(to->name, from->name, sizeof(to->name));
+	to->linux_id = from->linux_id;
 	to->ageing_ticks = (cycles >> pending->view->tick_shift) + 1;
 	to->usage.ageing_s = from->ageing_s;
 	to->usage.max = from->max;
@@ -226,8 +234,8 @@ void mac_drop(struct mac_pending *pending)
 	free_pending(pending);
 }
 
-// Whether a learnt address is still valid: its bridge has the same name, its port is still in it,
-// and there is space. If the port learns no more, it ages, as in Linux.
+// Whether a learnt address is still valid: its bridge is the same, its port is still in it, and
+// there is space. If the port learns no more, it ages, as in Linux.
 static bool is_kept(const struct mac_table *table, const struct mac_pending *next,
 	const struct mac_slot *slot)
 {
@@ -237,8 +245,8 @@ static bool is_kept(const struct mac_table *table, const struct mac_pending *nex
 	const struct mac_usage *usage = &is->usage;
 	const uint32_t max = next->member[slot->port].max;
 
-	return is->is_used && !strcmp(was->name, is->name) && port->domain == slot->key >> 48 &&
-	       usage->n_static + usage->n_learnt < usage->max &&
+	return is->is_used && !strcmp(was->name, is->name) && was->linux_id == is->linux_id &&
+	       port->domain == slot->key >> 48 && usage->n_static + usage->n_learnt < usage->max &&
 	       (!max || table->n_learnt[slot->port] < max) &&
 	       !macs_find(next->view->slots, slot->key);
 }
@@ -287,6 +295,47 @@ void table_forget(struct mac_table *table, struct mac_slot *slot)
 	macs_clear(slot);
 }
 
+void mac_refuse(struct mac_table *table, uint16_t domain)
+{
+	table->now->bridge[domain - 1].usage.n_refused++;
+}
+
+void mac_unfollow(struct mac_table *table, uint16_t domain, const struct wire_mac *mac)
+{
+	struct mac_slot *slot = macs_find(table_slots(table), key_of(domain, mac));
+
+	if (slot)
+		table_forget(table, slot);
+}
+
+// What Linux tells is not a frame: until workers see one, it counts as seen long ago.
+bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at, uint64_t now)
+{
+	const uint64_t key = key_of(domain, &at->mac);
+	struct bridge *bridge = table_bridge(table, key);
+	struct mac_slot *known = macs_find(table_slots(table), key);
+	const struct mac_slot value = {.key = key,
+		.port = at->port,
+		.flags = MAC_LINUX,
+		.seen = mac_tick(table->now->view, now) - UNSEEN_TICKS};
+
+	if (known && known->port == at->port)
+		return true;
+	if (known) {
+		table->n_learnt[known->port]--;
+		macs_set(known, &value);
+		bridge->usage.n_moved++;
+	} else if (bridge->usage.n_learnt >= bridge->usage.max ||
+		   !macs_add(table_slots(table), &value)) {
+		return false;
+	} else {
+		bridge->usage.n_learnt++;
+		bridge->usage.n_added++;
+	}
+	table->n_learnt[at->port]++;
+	return true;
+}
+
 static bool is_of(const struct mac_slot *slot, const struct mac_choice *choice)
 {
 	return slot->key && (!choice->domain || slot->key >> 48 == choice->domain) &&
@@ -301,7 +350,7 @@ uint32_t mac_flush(struct mac_table *table, const struct mac_choice *choice)
 	for (uint32_t i = 0, n = macs_n_places(slots); i < n; i++) {
 		struct mac_slot *slot = macs_at(slots, i);
 
-		if (!is_of(slot, choice) || slot->flags & MAC_STATIC)
+		if (!is_of(slot, choice) || slot->flags & (MAC_STATIC | MAC_LINUX))
 			continue;
 		table_forget(table, slot);
 		n_forgotten++;
@@ -320,6 +369,8 @@ void table_describe(const struct mac_table *table, const struct mac_slot *slot, 
 		.port = slot->port,
 		.is_static = slot->flags & MAC_STATIC,
 		.is_held = slot->flags & MAC_HELD,
+		.is_linux = slot->flags & MAC_LINUX,
+		.is_unseen = slot->flags & MAC_LINUX && ticks >= UNSEEN_TICKS,
 		.idle_s = ((uint64_t)MAX_OF(ticks, 0) << shift) / table->settings.hz};
 	memcpy(out->mac.bytes, &slot->key, sizeof(out->mac.bytes));
 }
@@ -350,6 +401,7 @@ bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage 
 		return false;
 	*out = bridge->usage;
 	out->name = bridge->name;
+	out->is_linux = bridge->linux_id;
 	return true;
 }
 

@@ -32,9 +32,10 @@ struct mac_fixed {
 	uint16_t port;
 };
 
-// A bridge as configured. It keeps what it has learnt as long as it keeps its name.
+// A bridge as configured. It keeps what it has learnt as long as it keeps its name and `linux_id`.
 struct mac_bridge {
 	char name[MAC_NAME_MAX];
+	uint32_t linux_id;              // the interface of a bridge of Linux; 0: not Linux's
 	uint32_t ageing_s, max;         // from 1 on
 	uint32_t storm_pps[MAC_STORMS]; // of each port; 0: no limit
 	struct mac_member *member;      // ports that are in no other bridge; not written
@@ -47,7 +48,8 @@ struct mac_bridge {
 struct mac_info {
 	struct wire_mac mac;
 	uint16_t domain, port;
-	bool is_static, is_held;
+	bool is_static, is_held, is_linux;
+	bool is_unseen;  // Linux has told of it, and workers have seen no frame from there
 	uint32_t idle_s; // since its latest frame
 };
 
@@ -84,11 +86,19 @@ uint64_t mac_bytes(uint32_t max);
 // again in some milliseconds. `now`: TSC.
 bool mac_poll(struct mac_table *table, uint64_t now);
 
+// Linux has an address of the bridge behind the port, which is in it. `now`: TSC. False: it is new,
+// and the bridge has `max` addresses, or there is no space. / Linux has it no more, or not behind
+// such a port.
+bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at, uint64_t now);
+void mac_unfollow(struct mac_table *table, uint16_t domain, const struct wire_mac *mac);
+// Counts an address of Linux's that workers will not know, because of a limit.
+void mac_refuse(struct mac_table *table, uint16_t domain);
+
 // Which addresses: of a domain (0: of all) and a port (MAC_PORTS: of all).
 struct mac_choice {
 	uint16_t domain, port;
 };
-// Forgets learnt addresses. Returns how many.
+// Forgets learnt addresses, except those of Linux. Returns how many.
 uint32_t mac_flush(struct mac_table *table, const struct mac_choice *choice);
 
 // Up to n addresses from place *place on, which is 0 at first and then where to go on; *place is 0
@@ -102,6 +112,7 @@ enum { MAC_PAGE_PLACES = 1 << 16 };
 // A bridge in use and what happened in it since it was added.
 struct mac_usage {
 	const char *name; // valid until the next commit
+	bool is_linux;
 	uint32_t ageing_s, max, n_static, n_learnt;
 	uint32_t storm_pps[MAC_STORMS];
 	uint64_t n_added, n_moved, n_aged, n_held; // n_held: times that an address was held

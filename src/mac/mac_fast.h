@@ -17,12 +17,15 @@ enum {
 };
 
 // STATIC: configured, stays where it is. HELD: learnt, and moved too often; stays for a while.
-enum mac_flag { MAC_STATIC = 1 << 0, MAC_HELD = 1 << 1 };
+// LINUX: of a bridge of Linux, which alone moves and forgets it.
+enum mac_flag { MAC_STATIC = 1 << 0, MAC_HELD = 1 << 1, MAC_LINUX = 1 << 2 };
 enum mac_port_flag {
 	MAC_LEARNS = 1 << 0,   // source addresses are learnt
 	MAC_FLOODS = 1 << 1,   // gets frames to unknown addresses
 	MAC_ISOLATED = 1 << 2, // exchanges no frames with other isolated ports
 	MAC_HAIRPIN = 1 << 3,  // frames may leave by the port on which they came in
+	MAC_OF_LINUX = 1 << 4, // of a bridge of Linux, which gets all frames but those between two
+	                       // addresses that it knows behind such ports
 };
 // What storm control distinguishes.
 enum mac_storm { MAC_BROADCAST, MAC_MULTICAST, MAC_UNKNOWN, MAC_STORMS };

@@ -252,6 +252,7 @@ void ifaces_flush(struct ifaces *ifaces)
 	if (!ifaces->is_dirty)
 		return;
 	ifaces->is_dirty = read_all_sysctls(ifaces);
+	ifaces->judged++;
 	foreign_check(ifaces);
 	check_above(ifaces);
 	vrfs_follow(ifaces);

@@ -1,4 +1,5 @@
-// The actions of a filter, one after the other: gact, and pedit of the DSCP with csum. Pure.
+// The actions of a filter, one after the other: gact, police, and pedit of the DSCP with csum.
+// Pure.
 #include "netlink/decode_filter_inside.h"
 
 #include <arpa/inet.h>
@@ -20,6 +21,7 @@ struct deed {
 	bool is_marked, needs_csum; // the checksum of the IPv4 header is that from before
 	bool has_ended;             // an action did not say `pipe`
 	uint8_t mark, effect;
+	struct acl_police police; // rate 0: none
 };
 
 struct action_draft {
@@ -78,7 +80,8 @@ static void end_action(struct deed *deed, int verdict, const char *kind)
 	deed->has_ended = verdict != TC_ACT_PIPE;
 	if (verdict == TC_ACT_SHOT)
 		deed->effect = ACL_DENY;
-	else if (verdict == TC_ACT_UNSPEC && (deed->is_marked || !strcmp(out->kind, "flower")))
+	else if (verdict == TC_ACT_UNSPEC &&
+		 (deed->is_marked || deed->police.rate || !strcmp(out->kind, "flower")))
 		filter_refuse(out, "action %s continue", kind);
 	else if (verdict == TC_ACT_UNSPEC)
 		out->n_rules = 0;
@@ -245,12 +248,40 @@ static bool read_pedit(struct deed *deed, const struct piece *options)
 	return true;
 }
 
+static const char *above_word(int verdict)
+{
+	return verdict == TC_ACT_OK       ? "pass"
+	       : verdict == TC_ACT_PIPE   ? "pipe"
+	       : verdict == TC_ACT_UNSPEC ? "continue"
+	                                  : verdict_word(verdict);
+}
+
+static bool read_police(struct deed *deed, const struct piece *options)
+{
+	struct event_filter *out = deed->draft->out;
+	struct filter_police found;
+
+	if (!filter_read_police(out, options, &found))
+		return false;
+	if (deed->police.rate)
+		filter_refuse(out, "action police twice");
+	if (found.above != TC_ACT_SHOT)
+		filter_refuse(out, "action police that does not drop what is above the rate (%s)",
+			above_word(found.above));
+	if (found.within == TC_ACT_UNSPEC)
+		filter_refuse(out, "action police continue");
+	deed->police = found.police;
+	end_action(deed, found.within, "police");
+	return true;
+}
+
 static bool read_one(struct deed *deed, const struct piece *attrs)
 {
 	static const struct {
 		const char *kind;
 		bool (*read)(struct deed *deed, const struct piece *options);
-	} kinds[] = {{"gact", read_gact}, {"pedit", read_pedit}, {"csum", read_csum}};
+	} kinds[] = {{"gact", read_gact}, {"pedit", read_pedit}, {"csum", read_csum},
+		{"police", read_police}};
 	struct action_draft draft = {.kind = ""};
 
 	if (!attrs_take(&wants_action, attrs, &draft))
@@ -271,6 +302,7 @@ static void set_rules(struct event_filter *out, const struct deed *deed)
 		out->rule[i].has_effect = true;
 		out->rule[i].mark =
 			deed->is_marked && deed->effect == ACL_PERMIT ? deed->mark : ACL_KEEP_DSCP;
+		out->rule[i].police = deed->police;
 	}
 }
 
@@ -281,6 +313,8 @@ bool filter_read_actions(struct filter_draft *draft)
 	struct piece rest = draft->actions;
 	const struct nlattr *attr;
 
+	if (draft->police.n && !read_police(&deed, &draft->police))
+		return false;
 	while (!deed.has_ended && !filter_is_refused(draft->out) && (attr = attrs_next(&rest))) {
 		struct piece value = attrs_value(attr);
 
@@ -292,6 +326,8 @@ bool filter_read_actions(struct filter_draft *draft)
 	if (deed.needs_csum && deed.effect == ACL_PERMIT)
 		filter_refuse(draft->out,
 			"action pedit without csum ip, so that the checksum is wrong");
+	if (deed.police.rate && deed.effect == ACL_DENY)
+		filter_refuse(draft->out, "action police before a drop");
 	set_rules(draft->out, &deed);
 	return true;
 }

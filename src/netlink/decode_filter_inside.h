@@ -7,6 +7,7 @@
 struct filter_draft {
 	struct event_filter *out;
 	struct piece options, actions; // of the classifier; n 0: none
+	struct piece police;           // options of action police, in place of actions; n 0: none
 	uint32_t flags;                // TCA_CLS_FLAGS_*
 	uint8_t family;                // that its protocol says: 4, 6, or 0: both
 };
@@ -27,6 +28,15 @@ bool filter_read_matchall(struct filter_draft *draft);
 bool filter_read_u32(struct filter_draft *draft);
 // What the actions do, into the effect and the mark of all rules. False: malformed.
 bool filter_read_actions(struct filter_draft *draft);
+
+// What action police does with a packet, as verdicts of tc.
+struct filter_police {
+	struct acl_police police;
+	int within, above; // the rate
+};
+// Reads its options, and refuses what the policer of a rule cannot say. False: malformed.
+bool filter_read_police(struct event_filter *filter, const struct piece *options,
+	struct filter_police *out);
 
 // A value under a mask as a range of numbers, if the mask is some upper bits of `most`, a power of
 // two less 1; a mask of 0 sets no range.

@@ -80,7 +80,8 @@ static const struct {
 	{"u32_all", "deny"},
 	{"u32_classid", "permit from 192.0.2.7/32"},
 	{"u32_continue", "nothing"},
-	{"u32_police", "action police"},
+	{"u32_police", "permit from 192.0.2.7/32 police.rate 1Mbit/s police.burst 10240B "
+		       "police.mtu 2040 police.bucket 1"},
 	{"u32_mask", "key dst with a mask that is no prefix"},
 	{"u32_tos", "permit family ipv4 dscp 46"},
 	{"flower_dst", "deny to 10.1.0.0/16"},
@@ -118,7 +119,8 @@ static const struct {
 	{"matchall_drop", "deny family ipv4"},
 	{"matchall_all", "deny"},
 	{"matchall_pass", "permit family ipv6"},
-	{"matchall_police", "action police"},
+	{"matchall_police", "permit police.rate 1Mbit/s police.burst 10240B "
+			    "police.mtu 2040 police.bucket 1"},
 	{"matchall_mirred", "action mirred"},
 	{"matchall_trap", "action gact trap"},
 	{"matchall_reclassify", "action gact reclassify"},

@@ -28,7 +28,7 @@ struct u32_bytes {
 struct u32_draft {
 	struct filter_draft *draft;
 	struct piece selector;
-	bool has_link, has_police, has_mark, has_iface;
+	bool has_link, has_mark, has_iface;
 };
 #define AT(field) offsetof(struct u32_draft, field)
 
@@ -44,6 +44,13 @@ static bool take_actions(void *out, const struct piece *value)
 	return true;
 }
 
+// The form from before there were actions, in which the kernel reports filters made in it.
+static bool take_police(void *out, const struct piece *value)
+{
+	((struct u32_draft *)out)->draft->police = *value;
+	return true;
+}
+
 static bool take_flags(void *out, const struct piece *value)
 {
 	if (value->n < sizeof(uint32_t))
@@ -55,7 +62,7 @@ static bool take_flags(void *out, const struct piece *value)
 static const struct want want_u32[] = {
 	[TCA_U32_LINK] = {WANT_THERE, .at = AT(has_link)},
 	[TCA_U32_SEL] = {WANT_TAKE, .take = take_selector},
-	[TCA_U32_POLICE] = {WANT_THERE, .at = AT(has_police)},
+	[TCA_U32_POLICE] = {WANT_TAKE, .take = take_police},
 	[TCA_U32_ACT] = {WANT_TAKE, .take = take_actions},
 	[TCA_U32_INDEV] = {WANT_THERE, .at = AT(has_iface)},
 	[TCA_U32_MARK] = {WANT_THERE, .at = AT(has_mark)},
@@ -271,8 +278,6 @@ static void refuse_rest(const struct u32_draft *found, struct event_filter *out)
 		filter_refuse(out, "key link");
 	if (TC_U32_HASH(out->handle))
 		filter_refuse(out, "key ht: a hash table");
-	if (found->has_police)
-		filter_refuse(out, "action police");
 	if (found->has_iface)
 		filter_refuse(out, "key indev");
 	if (found->has_mark)

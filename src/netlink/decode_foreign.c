@@ -159,10 +159,11 @@ static uint8_t nft_wire_family(uint8_t family)
 	return family == NFPROTO_IPV4 ? 4 : family == NFPROTO_IPV6 ? 6 : 0;
 }
 
-// Forwarded packets do not pass hooks for local input and output, ARP or bridges.
+// Forwarded packets do not pass hooks for local input and output, or of ARP. Those of bridges have
+// the numbers of IP.
 static bool hook_is_harmless(uint8_t family, uint32_t hook)
 {
-	if (family == NFPROTO_ARP || family == NFPROTO_BRIDGE)
+	if (family == NFPROTO_ARP)
 		return true;
 	return family != NFPROTO_NETDEV && (hook == NF_INET_LOCAL_IN || hook == NF_INET_LOCAL_OUT);
 }
@@ -188,6 +189,7 @@ static enum decode_result chain_read(const struct nlmsghdr *message, struct even
 	out->foreign.is_part = out->is_delete && draft.has_hook;
 	out->foreign.family = nft_wire_family(head->nfgen_family);
 	out->foreign.hook = inet_hook(head->nfgen_family, ntohl(draft.hook_be));
+	out->foreign.is_bridge = head->nfgen_family == NFPROTO_BRIDGE;
 	out->foreign.is_harmless =
 		!out->is_delete && hook_is_harmless(head->nfgen_family, ntohl(draft.hook_be));
 	return DECODE_EVENT;

@@ -3,6 +3,7 @@
 
 #include <linux/if.h>
 #include <linux/if_addr.h>
+#include <linux/if_bridge.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/netconf.h>
@@ -11,17 +12,98 @@
 
 #define AT(noun, field) offsetof(struct event_##noun, field)
 
-// The meaning of IFLA_INFO_DATA depends on the kind, which may come after it; IFLA_LINK is only
-// valid if it is not accompanied by a namespace.
+// A port of a bridge. Attributes of 1 byte are flags; those of newer kernels are not in if_link.h.
+enum {
+	PORT_MCAST_EHT_HOSTS_CNT = 38,
+	PORT_MCAST_N_GROUPS = 41,
+	PORT_MCAST_MAX_GROUPS = 42,
+	PORT_NEIGH_VLAN_SUPPRESS = 43,
+};
+
+// Whether an attribute does not matter for unicast frames between known addresses.
+static bool is_harmless(unsigned type)
+{
+	switch (type) {
+	case IFLA_BRPORT_LEARNING_SYNC:
+	case IFLA_BRPORT_MCAST_TO_UCAST:
+	case IFLA_BRPORT_MCAST_FLOOD:
+	case IFLA_BRPORT_BCAST_FLOOD:
+	case IFLA_BRPORT_GROUP_FWD_MASK:
+	case IFLA_BRPORT_MCAST_EHT_HOSTS_LIMIT:
+	case PORT_MCAST_EHT_HOSTS_CNT:
+	case PORT_MCAST_N_GROUPS:
+	case PORT_MCAST_MAX_GROUPS:
+		return true;
+	}
+	return type <= IFLA_BRPORT_FAST_LEAVE ||
+	       (type >= IFLA_BRPORT_ROOT_ID && type <= IFLA_BRPORT_PAD);
+}
+
+static void take_flag(struct event_bridge_port *port, unsigned type, bool is_set)
+{
+	switch (type) {
+	case IFLA_BRPORT_LEARNING:
+		port->learns = is_set;
+		break;
+	case IFLA_BRPORT_UNICAST_FLOOD:
+		port->floods = is_set;
+		break;
+	case IFLA_BRPORT_MODE:
+		port->is_hairpin = is_set;
+		break;
+	case IFLA_BRPORT_ISOLATED:
+		port->is_isolated = is_set;
+		break;
+	case IFLA_BRPORT_PROXYARP:
+	case IFLA_BRPORT_PROXYARP_WIFI:
+	case IFLA_BRPORT_NEIGH_SUPPRESS:
+	case PORT_NEIGH_VLAN_SUPPRESS:
+		port->answers |= is_set;
+		break;
+	default:
+		port->is_odd |= is_set && !is_harmless(type);
+	}
+}
+
+static bool take_port(void *out, const struct piece *value)
+{
+	struct event_bridge_port *port = out;
+	struct piece rest = *value;
+	const struct nlattr *attr;
+
+	port->is_known = true;
+	while ((attr = attrs_next(&rest))) {
+		const struct piece one = attrs_value(attr);
+		const uint8_t *bytes = one.bytes;
+		bool is_set = false;
+
+		for (uint32_t i = 0; i < one.n; i++)
+			is_set |= bytes[i] != 0;
+		if (attrs_type(attr) == IFLA_BRPORT_STATE && one.n)
+			port->state = bytes[0];
+		else
+			take_flag(port, attrs_type(attr), is_set);
+	}
+	return rest.n == 0;
+}
+
+// The meaning of IFLA_INFO_DATA and IFLA_INFO_SLAVE_DATA depends on the kinds, which may come
+// after them; IFLA_LINK is only valid if it is not accompanied by a namespace.
 struct iface_draft {
 	struct event_link iface; // first: filled in by the tables of link attributes
-	struct piece data;
+	struct piece data, slave_data;
 	bool lower_is_elsewhere, carrier_is_reported;
 };
 
 static bool take_data(void *out, const struct piece *value)
 {
 	((struct iface_draft *)out)->data = *value;
+	return true;
+}
+
+static bool take_slave_data(void *out, const struct piece *value)
+{
+	((struct iface_draft *)out)->slave_data = *value;
 	return true;
 }
 
@@ -40,6 +122,7 @@ static const struct want want_info[] = {
 	[IFLA_INFO_KIND] = {WANT_TEXT, .at = AT(link, kind)},
 	[IFLA_INFO_SLAVE_KIND] = {WANT_TEXT, .at = AT(link, slave_kind)},
 	[IFLA_INFO_DATA] = {WANT_TAKE, .take = take_data},
+	[IFLA_INFO_SLAVE_DATA] = {WANT_TAKE, .take = take_slave_data},
 };
 static const struct want want_xdp[] = {
 	[IFLA_XDP_ATTACHED] = {WANT_BOOL, .at = AT(link, has_xdp)},
@@ -74,8 +157,36 @@ static const struct want want_hsr[] = {
 static const struct wants wants_vlan = WANTS(want_vlan), wants_vrf = WANTS(want_vrf),
 			  wants_hsr = WANTS(want_hsr);
 
+static bool take_call(void *out, const struct piece *value)
+{
+	bool calls = false;
+
+	if (!value->n)
+		return false;
+	calls = *(const uint8_t *)value->bytes != 0;
+	((struct event_link *)out)->bridge.calls_hooks |= calls;
+	return true;
+}
+
+enum { BR_FDB_MAX_LEARNED = 49 }; // IFLA_BR_FDB_MAX_LEARNED, missing in headers before Linux 6.7
+static const struct want want_bridge[] = {
+	[IFLA_BR_AGEING_TIME] = {WANT_U32, .at = AT(link, bridge.ageing_cs)},
+	[IFLA_BR_STP_STATE] = {WANT_U32, .at = AT(link, bridge.stp)},
+	[IFLA_BR_VLAN_FILTERING] = {WANT_BOOL, .at = AT(link, bridge.filters_vlans)},
+	[BR_FDB_MAX_LEARNED] = {WANT_U32, .at = AT(link, bridge.max_macs)},
+	[IFLA_BR_NF_CALL_IPTABLES] = {WANT_TAKE, .take = take_call},
+	[IFLA_BR_NF_CALL_IP6TABLES] = {WANT_TAKE, .take = take_call},
+	[IFLA_BR_NF_CALL_ARPTABLES] = {WANT_TAKE, .take = take_call},
+};
+static const struct wants wants_bridge = WANTS(want_bridge);
+
 static bool take_iface_data(struct iface_draft *draft)
 {
+	if (!strcmp(draft->iface.slave_kind, "bridge") && draft->slave_data.n &&
+		!take_port(&draft->iface.port, &draft->slave_data))
+		return false;
+	if (!strcmp(draft->iface.kind, "bridge"))
+		return attrs_take(&wants_bridge, &draft->data, draft);
 	if (!strcmp(draft->iface.kind, "vlan"))
 		return attrs_take(&wants_vlan, &draft->data, draft);
 	if (!strcmp(draft->iface.kind, "vrf"))
@@ -85,13 +196,59 @@ static bool take_iface_data(struct iface_draft *draft)
 	return true;
 }
 
+static bool take_protinfo(void *out, const struct piece *value)
+{
+	return take_port(&((struct event_port *)out)->port, value);
+}
+
+// One attribute for each VLAN, two for a range of them.
+static bool take_vlans(void *out, const struct piece *value)
+{
+	struct piece rest = *value;
+	const struct nlattr *attr;
+	unsigned n = 0;
+
+	while ((attr = attrs_next(&rest)))
+		n += attrs_type(attr) == IFLA_BRIDGE_VLAN_INFO;
+	((struct event_port *)out)->has_vlans = n > 1;
+	return rest.n == 0;
+}
+
+static const struct want want_port[] = {
+	[IFLA_MASTER] = {WANT_U32, .at = AT(port, master)},
+	[IFLA_PROTINFO] = {WANT_TAKE, .take = take_protinfo},
+	[IFLA_AF_SPEC] = {WANT_TAKE, .take = take_vlans},
+};
+static const struct wants wants_port = WANTS(want_port);
+
+// What a bridge tells of a port when its attributes change. RTM_DELLINK: it leaves the bridge, as
+// the interface's own message says, too.
+static enum decode_result port_read(const struct nlmsghdr *message, struct event *out)
+{
+	const struct ifinfomsg *head = NLMSG_DATA(message);
+	struct event_port port = {.ifindex = head->ifi_index};
+
+	if (out->is_delete)
+		return DECODE_IGNORED;
+	if (head->ifi_index <= 0 ||
+		read_attrs(message, sizeof(*head), &wants_port, &port) != DECODE_EVENT)
+		return DECODE_MALFORMED;
+	if (!port.port.is_known)
+		return DECODE_IGNORED;
+	out->kind = EVENT_BRIDGE_PORT;
+	out->port = port;
+	return DECODE_EVENT;
+}
+
 static enum decode_result iface_read(const struct nlmsghdr *message, struct event *out)
 {
 	const struct ifinfomsg *head = NLMSG_DATA(message);
 	struct iface_draft draft = {
 		.iface = {.ifindex = head->ifi_index, .flags = head->ifi_flags}};
 
-	// In AF_BRIDGE the same message describes bridge ports, in AF_INET6 nothing that we use.
+	if (head->ifi_family == AF_BRIDGE)
+		return port_read(message, out);
+	// In AF_INET6 the same message describes nothing that we use.
 	if (head->ifi_family != AF_UNSPEC)
 		return DECODE_IGNORED;
 	if (head->ifi_index <= 0)
@@ -161,12 +318,61 @@ static const struct want want_neighbour[] = {
 };
 static const struct wants wants_neighbour = WANTS(want_neighbour);
 
+// An entry of a bridge's table while it is read.
+struct fdb_draft {
+	struct event_fdb fdb; // first
+	uint32_t ext_flags;
+	bool has_mac, is_elsewhere; // elsewhere: behind a tunnel's end or a next-hop object
+};
+
+static bool take_fdb_mac(void *out, const struct piece *value)
+{
+	struct fdb_draft *draft = out;
+
+	draft->has_mac = value->n == sizeof(draft->fdb.mac);
+	if (draft->has_mac)
+		memcpy(&draft->fdb.mac, value->bytes, sizeof(draft->fdb.mac));
+	return true;
+}
+
+static const struct want want_fdb[] = {
+	[NDA_DST] = {WANT_THERE, .at = offsetof(struct fdb_draft, is_elsewhere)},
+	[NDA_LLADDR] = {WANT_TAKE, .take = take_fdb_mac},
+	[NDA_VLAN] = {WANT_U16, .at = AT(fdb, vlan)},
+	[NDA_MASTER] = {WANT_U32, .at = AT(fdb, bridge)},
+	[NDA_NH_ID] = {WANT_THERE, .at = offsetof(struct fdb_draft, is_elsewhere)},
+	[NDA_FLAGS_EXT] = {WANT_U32, .at = offsetof(struct fdb_draft, ext_flags)},
+};
+static const struct wants wants_fdb = WANTS(want_fdb);
+
+// Without a bridge it is an entry of the device itself, such as a group that its filter takes.
+// NUD_PERMANENT: an address of the bridge or of a port itself.
+static enum decode_result fdb_read(const struct nlmsghdr *message, struct event *out)
+{
+	static const uint8_t usual = NTF_EXT_LEARNED | NTF_OFFLOADED | NTF_STICKY | NTF_MASTER;
+	const struct ndmsg *head = NLMSG_DATA(message);
+	struct fdb_draft draft = {.fdb = {.ifindex = head->ndm_ifindex}};
+
+	if (read_attrs(message, sizeof(*head), &wants_fdb, &draft) != DECODE_EVENT)
+		return DECODE_MALFORMED;
+	if (draft.fdb.bridge <= 0 || !draft.has_mac || head->ndm_ifindex <= 0)
+		return DECODE_IGNORED;
+	draft.fdb.is_plain = !(head->ndm_state & NUD_PERMANENT) && !draft.ext_flags &&
+	                     !(head->ndm_flags & ~usual) && !draft.is_elsewhere &&
+	                     !(draft.fdb.mac.bytes[0] & 1);
+	out->kind = EVENT_FDB;
+	out->fdb = draft.fdb;
+	return DECODE_EVENT;
+}
+
 static enum decode_result neighbour_read(const struct nlmsghdr *message, struct event *out)
 {
 	const struct ndmsg *head = NLMSG_DATA(message);
 	struct event_neighbour *neighbour = &out->neighbour;
 	uint8_t family = read_family(head->ndm_family);
 
+	if (head->ndm_family == AF_BRIDGE)
+		return fdb_read(message, out);
 	if (!family)
 		return DECODE_IGNORED;
 	neighbour->ifindex = head->ndm_ifindex;

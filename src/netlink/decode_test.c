@@ -1,6 +1,7 @@
 // Messages recorded from this kernel series (test/corpus/netlink), and their decoded events.
 #include "netlink/event.h"
 
+#include <linux/if_bridge.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -10,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -87,7 +89,107 @@ static void reads_ifaces(void **state)
 	assert_int_equal(event.iface.ring[0], 3);
 	assert_int_equal(event.iface.ring[1], 5);
 	assert_int_equal(event.iface.ring[2], 7);
-	assert_ignored(decode_route, "link_of_bridge_family");
+}
+
+static void reads_bridges_and_their_ports(void **state)
+{
+	struct event event = decoded(decode_route, "link_bridge");
+
+	assert_string_equal(event.iface.kind, "bridge");
+	assert_int_equal(event.iface.bridge.ageing_cs, 2000);
+	assert_int_equal(event.iface.bridge.stp, 0);
+	assert_false(event.iface.bridge.filters_vlans || event.iface.bridge.calls_hooks);
+	assert_false(event.iface.port.is_known);
+	event = decoded(decode_route, "link_bridge_port_locked");
+	assert_true(event.iface.port.is_known && event.iface.port.is_odd);
+	assert_true(event.iface.port.answers && event.iface.port.is_isolated);
+	assert_int_equal(event.iface.port.state, 3); // forwarding
+}
+
+// The bridge tells of a port by a message of its own family.
+static void reads_changes_of_the_ports_of_bridges(void **state)
+{
+	struct event event = decoded(decode_route, "bridge_port_changed");
+	struct message message;
+
+	assert_int_equal(event.kind, EVENT_BRIDGE_PORT);
+	assert_int_equal(event.port.ifindex, 3);
+	assert_int_equal(event.port.master, 4);
+	assert_true(event.port.port.is_known && event.port.port.is_isolated);
+	assert_true(event.port.port.is_hairpin && event.port.port.floods);
+	assert_false(event.port.port.learns || event.port.port.answers || event.port.port.is_odd);
+	load(&message, "bridge_port_changed");
+	((struct nlmsghdr *)message.bytes)->nlmsg_type = RTM_DELLINK; // it left, or the bridge goes
+	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_IGNORED);
+}
+
+static void tells_ports_with_more_than_one_vlan(void **state)
+{
+	struct {
+		struct nlmsghdr head;
+		struct ifinfomsg link;
+		struct nlattr protinfo, learning;
+		uint8_t learns[4];
+		struct nlattr spec, first;
+		struct bridge_vlan_info one;
+		struct nlattr second;
+		struct bridge_vlan_info other;
+	} message = {{sizeof(message), RTM_NEWLINK, 0, 0, 0},
+		{.ifi_family = AF_BRIDGE, .ifi_index = 3},
+		{NLA_HDRLEN + 8, IFLA_PROTINFO | NLA_F_NESTED}, {NLA_HDRLEN + 1, 8}, {1},
+		{NLA_HDRLEN + 16, IFLA_AF_SPEC}, {NLA_HDRLEN + 4, IFLA_BRIDGE_VLAN_INFO},
+		{BRIDGE_VLAN_INFO_RANGE_BEGIN, 2}, {NLA_HDRLEN + 4, IFLA_BRIDGE_VLAN_INFO},
+		{BRIDGE_VLAN_INFO_RANGE_END, 4094}};
+	struct event event;
+
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_true(event.port.port.learns && event.port.has_vlans);
+	message.second.nla_type = IFLA_BRIDGE_FLAGS; // only the default VLAN
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_false(event.port.has_vlans);
+	message.second.nla_len = 9; // beyond the end
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_MALFORMED);
+}
+
+// Attributes of newer kernels count if they are set.
+static void takes_an_unknown_attribute_of_a_port_for_odd(void **state)
+{
+	struct {
+		struct nlmsghdr head;
+		struct ifinfomsg link;
+		struct nlattr protinfo, learning;
+		uint8_t learns[4];
+		struct nlattr unknown;
+		uint8_t value[4];
+	} message = {{sizeof(message), RTM_NEWLINK, 0, 0, 0},
+		{.ifi_family = AF_BRIDGE, .ifi_index = 3},
+		{NLA_HDRLEN + 16, IFLA_PROTINFO | NLA_F_NESTED}, {NLA_HDRLEN + 1, 8}, {1},
+		{NLA_HDRLEN + 1, 99}, {0}};
+	struct event event;
+
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_true(event.port.port.learns);
+	assert_false(event.port.port.is_odd);
+	message.value[0] = 1;
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_true(event.port.port.is_odd);
+	message.unknown.nla_len = 9; // beyond the end
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_MALFORMED);
+}
+
+static void reads_the_addresses_of_bridges(void **state)
+{
+	struct event event = decoded(decode_route, "fdb_learnt");
+
+	assert_int_equal(event.kind, EVENT_FDB);
+	assert_int_equal(event.fdb.ifindex, 3);
+	assert_int_equal(event.fdb.bridge, 4);
+	assert_int_equal(event.fdb.mac.bytes[5], 9);
+	assert_int_equal(event.fdb.vlan, 0);
+	assert_true(event.fdb.is_plain);
+	assert_true(decoded(decode_route, "fdb_gone").is_delete);
+	assert_false(decoded(decode_route, "fdb_local").fdb.is_plain); // the bridge's own
+	assert_ignored(decode_route, "fdb_self");                      // of the device's filter
 }
 
 static void reads_addresses(void **state)
@@ -364,6 +466,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_ifaces),
+		cmocka_unit_test(reads_bridges_and_their_ports),
+		cmocka_unit_test(reads_changes_of_the_ports_of_bridges),
+		cmocka_unit_test(tells_ports_with_more_than_one_vlan),
+		cmocka_unit_test(takes_an_unknown_attribute_of_a_port_for_odd),
+		cmocka_unit_test(reads_the_addresses_of_bridges),
 		cmocka_unit_test(reads_addresses),
 		cmocka_unit_test(reads_neighbours),
 		cmocka_unit_test(reads_ipv4_routes),

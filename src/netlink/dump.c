@@ -32,6 +32,8 @@
 const struct section sections[] = {
 	{"interfaces", PROTO_ROUTE, AF_UNSPEC, RTM_GETLINK, sizeof(struct ifinfomsg), EVENT_LINK,
 		0},
+	{"ports of bridges", PROTO_ROUTE, AF_BRIDGE, RTM_GETLINK, sizeof(struct ifinfomsg),
+		EVENT_BRIDGE_PORT, SECTION_MAY_LACK},
 	{"addresses", PROTO_ROUTE, AF_UNSPEC, RTM_GETADDR, sizeof(struct ifaddrmsg), EVENT_ADDRESS,
 		0},
 	{"IPv4 settings", PROTO_ROUTE, AF_INET, RTM_GETNETCONF, sizeof(struct netconfmsg),
@@ -55,6 +57,8 @@ const struct section sections[] = {
 		SECTION_MAY_LACK | SECTION_ONE},
 	{"neighbours", PROTO_ROUTE, AF_UNSPEC, RTM_GETNEIGH, sizeof(struct ndmsg), EVENT_NEIGHBOUR,
 		SECTION_FRAGILE},
+	{"bridges' MAC addresses", PROTO_ROUTE, AF_BRIDGE, RTM_GETNEIGH, sizeof(struct ndmsg),
+		EVENT_FDB, SECTION_FRAGILE | SECTION_MAY_LACK},
 	{"next hops", PROTO_ROUTE, AF_UNSPEC, RTM_GETNEXTHOP, sizeof(struct nhmsg), EVENT_NEXTHOP,
 		0},
 	{"IPv4 multicast routes", PROTO_ROUTE, RTNL_FAMILY_IPMR, RTM_GETROUTE, sizeof(struct rtmsg),
@@ -74,11 +78,12 @@ const struct section sections[] = {
 static_assert(sizeof(sections) / sizeof(sections[0]) <= 32, "a bit each");
 const unsigned n_sections = sizeof(sections) / sizeof(sections[0]) - 1;
 
-// Interface statistics are large and not used here.
-static size_t add_iface_filter(uint8_t *out)
+// Interface statistics are large and not used here. Only a bridge tells of VLANs.
+static size_t add_iface_filter(uint8_t *out, enum event_kind kind)
 {
 	struct nlattr attr = {NLA_HDRLEN + sizeof(uint32_t), IFLA_EXT_MASK};
-	uint32_t mask = RTEXT_FILTER_SKIP_STATS;
+	uint32_t mask = kind == EVENT_BRIDGE_PORT ? RTEXT_FILTER_BRVLAN_COMPRESSED
+	                                          : RTEXT_FILTER_SKIP_STATS;
 
 	memcpy(out, &attr, sizeof(attr));
 	memcpy(out + NLA_HDRLEN, &mask, sizeof(mask));
@@ -100,8 +105,8 @@ size_t section_request(const struct section *section, uint32_t sequence,
 		out[NLMSG_HDRLEN] = section->family;
 	if (section->flags & SECTION_LOCAL)
 		out[NLMSG_HDRLEN + offsetof(struct rtmsg, rtm_table)] = RT_TABLE_LOCAL;
-	if (section->kind == EVENT_LINK)
-		head.nlmsg_len += add_iface_filter(out + head.nlmsg_len);
+	if (section->kind == EVENT_LINK || section->kind == EVENT_BRIDGE_PORT)
+		head.nlmsg_len += add_iface_filter(out + head.nlmsg_len, section->kind);
 	memcpy(out, &head, sizeof(head));
 	return head.nlmsg_len;
 }

@@ -34,6 +34,8 @@ enum event_kind {
 	EVENT_POLICY_DEFAULT, // xfrm: for packets that match no policy
 	EVENT_CHAIN,          // nftables base chain
 	EVENT_MROUTE,         // multicast route
+	EVENT_BRIDGE_PORT,    // attributes of a port of a bridge
+	EVENT_FDB,            // a MAC address of a bridge
 	EVENT_DONE,           // end of a dump; error: of a dump or a request
 	EVENT_ERROR,
 	N_EVENT_KINDS
@@ -44,6 +46,24 @@ static inline bool event_kinds_have(uint32_t kinds, enum event_kind kind)
 {
 	return kinds >> kind & 1;
 }
+
+// An interface of kind "bridge".
+struct event_bridge {
+	uint32_t ageing_cs; // in 1/100 s
+	uint32_t stp;       // 0: it runs no spanning tree
+	uint32_t max_macs;  // that it learns; 0: no limit
+	bool filters_vlans;
+	bool calls_hooks; // its packets pass hooks of IP (nf_call_iptables and others)
+};
+
+// An interface in a bridge.
+struct event_bridge_port {
+	bool is_known; // reported
+	uint8_t state; // BR_STATE_*
+	bool learns, floods, is_hairpin, is_isolated;
+	bool answers; // Linux answers ARP or ND in place of hosts behind it
+	bool is_odd; // another attribute is set that acts on unicast frames, or that we do not know
+};
 
 struct event_link {
 	int ifindex, master;
@@ -61,6 +81,21 @@ struct event_link {
 	uint8_t operstate;
 	bool carrier;
 	bool has_xdp;
+	struct event_bridge bridge;    // kind "bridge"
+	struct event_bridge_port port; // slave_kind "bridge"
+};
+
+struct event_port {
+	int ifindex, master;
+	struct event_bridge_port port;
+	bool has_vlans; // more than one is configured, whether the bridge filters by them or not
+};
+
+struct event_fdb {
+	int ifindex, bridge; // the same: an address of the bridge itself
+	struct wire_mac mac;
+	uint16_t vlan; // 0: none
+	bool is_plain; // frames to it are just forwarded to that port
 };
 
 struct event_address {
@@ -178,6 +213,7 @@ struct event_foreign {
 	uint8_t family; // 4, 6; 0: both
 	uint8_t hook;   // nftables: NF_INET_*, also for family netdev (NF_INET_INGRESS, egress: 6);
 	                // absent in a deletion
+	bool is_bridge; // nftables: of family bridge
 	uint8_t sides;  // qdisc: enum event_side; "clsact" is both
 	bool has_block; // qdisc: its filters are in a block that has a number, and is thus shared
 	char name[EVENT_FOREIGN_MAX]; // "table inet filter chain forward"
@@ -202,6 +238,8 @@ struct event {
 		struct event_rule rule;
 		struct event_foreign foreign;
 		struct event_filter filter;
+		struct event_port port;
+		struct event_fdb fdb;
 	};
 };
 

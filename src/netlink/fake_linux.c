@@ -60,6 +60,27 @@ static int set_promiscuous(void *ops, unsigned port, bool promiscuous)
 	return 0;
 }
 
+static void set_bridged(void *ops, unsigned port, bool is_bridged)
+{
+	struct fake_linux *fake = ops;
+
+	assert_true(fake->is_bridged[port] != is_bridged);
+	fake->is_bridged[port] = is_bridged;
+}
+
+static uint8_t bridge_filters(void *ops)
+{
+	return ((struct fake_linux *)ops)->bridge_filters;
+}
+
+static void macs_seen(void *ops, const struct mirror_seen seen[], unsigned n)
+{
+	struct fake_linux *fake = ops;
+
+	fake->n_seen += n;
+	fake->seen = seen[n - 1];
+}
+
 static bool sends_redirects(void *ops, const char *interface, uint8_t family)
 {
 	struct fake_linux *fake = ops;
@@ -168,11 +189,13 @@ static int filters(void *arg, const struct acl_set *change, struct error *error)
 	return 0;
 }
 
+struct mac_table *fake_macs;
+
 void fake_open(struct fake_linux *fake, unsigned n_ports)
 {
 	struct mirror_settings settings = {.n_ports = n_ports};
 
-	*fake = (struct fake_linux){.mtu_max = 9600};
+	*fake = (struct fake_linux){.mtu_max = 9600, .macs = fake_macs};
 	fake->fib = fib_create(NULL);
 	assert_non_null(fake->fib);
 	fib_follow_linux(fake->fib);
@@ -184,11 +207,15 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 		settings.port[port] = fake->port[port];
 	}
 	settings.fib = fake->fib;
+	settings.macs = fake->macs;
 	settings.ops = (struct mirror_ops){.port_set_admin = set_admin,
 		.port_set_mtu = set_mtu,
 		.tap_restore_mtu = restore_mtu,
 		.port_set_mac = set_mac,
 		.port_set_promiscuous = set_promiscuous,
+		.port_set_bridged = set_bridged,
+		.bridge_filters = bridge_filters,
+		.macs_seen = macs_seen,
 		.sends_redirects = sends_redirects,
 		.disables_ipv6 = disables_ipv6,
 		.mtu6 = mtu6,

@@ -39,7 +39,12 @@ struct fake_linux {
 	char given[FAKE_LISTS][ACL_NAME_MAX]; // lists that workers have
 	size_t given_rules[FAKE_LISTS];
 	unsigned given_effects[FAKE_LISTS]; // of their rules: an octal digit each, in their order
-	uint32_t lost; // kinds (event_kinds_have) for which there was no memory
+	uint32_t lost;             // kinds (event_kinds_have) for which there was no memory
+	struct mac_table *macs;    // fake_macs
+	bool is_bridged[PORT_MAX]; // ports whose frames go to a bridge
+	uint8_t bridge_filters;    // enum mirror_filters
+	unsigned n_seen;           // hosts that Linux was told of
+	struct mirror_seen seen;   // the latest
 	bool in_dump;
 	bool is_deaf; // discards all events
 };
@@ -47,6 +52,8 @@ struct fake_linux {
 // The instance used by most tests. fake_setup opens it with two ports that forward, everything
 // flushed.
 extern struct fake_linux fake;
+// The MAC table for those that are opened from now on; NULL: workers forward for no bridge.
+extern struct mac_table *fake_macs;
 int fake_setup(void **state);
 int fake_teardown(void **state);
 

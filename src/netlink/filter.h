@@ -28,7 +28,8 @@ enum filter_what {
 // - u32: by ascending handle. If there is more than one FILTER_TABLE with a handle, only one is
 //   asked, and nobody knows which: the filters of this priority are not understood.
 // - flower: by mask in the order in which masks were first used, which dumps do not tell. Filters
-//   whose rules differ in effect or mark, and which a packet may match both, are not understood.
+//   whose rules differ in effect, mark or policer, and which a packet may match both, are not
+//   understood.
 // - matchall: there is one.
 //
 // A filter is (ifindex, side, chain, priority, protocol, handle). An event that is no deletion
@@ -46,10 +47,11 @@ struct event_filter {
 	uint32_t chain, handle;
 	char kind[FILTER_KIND_MAX]; // "flower", "u32", "matchall"...
 	uint8_t what;               // enum filter_what
-	// Why it is not understood: "key enc_key_id", "action police", "kind bpf".
+	// Why it is not understood: "key enc_key_id", "action mirred", "kind bpf".
 	char reason[FILTER_REASON_MAX];
 	// One after the other; 0: it concerns no packet that workers forward, as one about ARP, or
-	// does nothing. Effects are ACL_PERMIT and ACL_DENY, with a mark or ACL_KEEP_DSCP; names
+	// does nothing. Effects are ACL_PERMIT and ACL_DENY, with a mark or ACL_KEEP_DSCP; the
+	// bucket of a policer is the index of the action police, which filters may share; names
 	// are empty; acl_rule_end() has accepted them.
 	uint8_t n_rules;
 	struct acl_rule rule[FILTER_MAX_RULES];

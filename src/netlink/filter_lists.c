@@ -56,7 +56,8 @@ static bool rules_meet(const struct acl_rule *a, const struct acl_rule *b)
 static bool does_same(const struct event_filter *a, const struct event_filter *b)
 {
 	return !a->n_rules || !b->n_rules ||
-	       (a->rule[0].effect == b->rule[0].effect && a->rule[0].mark == b->rule[0].mark);
+	       (a->rule[0].effect == b->rule[0].effect && a->rule[0].mark == b->rule[0].mark &&
+		       !memcmp(&a->rule[0].police, &b->rule[0].police, sizeof(a->rule[0].police)));
 }
 
 static bool filters_meet(const struct event_filter *a, const struct event_filter *b)

@@ -446,6 +446,28 @@ static void flower_of_one_priority_may_not_contradict_itself(void **state)
 	assert_false(is_left_to_linux(LEFT));
 }
 
+// Two policers are one only if they have the same bucket.
+static void flower_of_one_priority_may_share_a_policer(void **state)
+{
+	for (unsigned shares = 0; shares < 2; shares++) {
+		const char *rule = shares ? "permit udp police.rate 1Mbit/s police.bucket 1"
+		                          : "permit udp police.rate 1Mbit/s police.bucket 2";
+		struct event_filter a = filter_of(LEFT, 1, 1,
+			"permit family ipv4 police.rate 1Mbit/s police.bucket 1");
+		struct event_filter b = filter_of(LEFT, 1, 2, rule);
+
+		snprintf(a.kind, sizeof(a.kind), "flower");
+		snprintf(b.kind, sizeof(b.kind), "flower");
+		put(&a);
+		put(&b);
+		fake_flush(&fake);
+		assert_int_equal(fake_unsupported(&fake, "filter flower pref 1 handle 0x2", NULL),
+			!shares);
+	}
+	apply();
+	expect_list("tc:p0:in", 2, 0);
+}
+
 // None of them meets another of its priority.
 static void comparisons_are_limited(void **state)
 {
@@ -493,6 +515,7 @@ int main(void)
 		TEST(vlans_are_judged_by_the_interface_below_only_if_it_sees_tags),
 		TEST(several_tables_of_u32_are_not_guessed),
 		TEST(flower_of_one_priority_may_not_contradict_itself),
+		TEST(flower_of_one_priority_may_share_a_policer),
 		TEST(comparisons_are_limited),
 	};
 

@@ -186,8 +186,12 @@ void foreign_poll(struct ifaces *ifaces)
 	for (uint8_t family = 4; ops->has_old_tables && family <= 6; family += 2)
 		if (ops->has_old_tables(ops->ops, family))
 			found |= flags_of_family(family);
-	ifaces->is_dirty |= found != ifaces->foreign.old_tables;
+	const uint8_t filters = ops->bridge_filters ? ops->bridge_filters(ops->ops) : 0;
+
+	ifaces->is_dirty |=
+		found != ifaces->foreign.old_tables || filters != ifaces->foreign.bridge_filters;
 	ifaces->foreign.old_tables = found;
+	ifaces->foreign.bridge_filters = filters;
 }
 
 void foreign_sweep(struct ifaces *ifaces, uint32_t partial)
@@ -233,13 +237,27 @@ uint8_t foreign_flags(const struct foreign_thing *thing)
 		counts = !is_usual_rule(&thing->rule);
 		break;
 	case EVENT_CHAIN:
-		counts = !thing->what.is_harmless && sees_forwarded(thing->what.hook);
+		counts = !thing->what.is_harmless && !thing->what.is_bridge &&
+		         sees_forwarded(thing->what.hook);
 		break;
 	case EVENT_POLICY:
 	case EVENT_POLICY_DEFAULT:
 		counts = !thing->what.is_harmless;
 	}
 	return counts ? flags_of_family(thing->what.family) : 0;
+}
+
+bool foreign_hooks_bridges(const struct foreign *foreign, bool calls)
+{
+	for (uint32_t i = 0; i < foreign->n; i++) {
+		const struct event_foreign *what = &foreign->thing[i].what;
+
+		if (foreign->thing[i].kind == EVENT_CHAIN && !what->is_harmless &&
+			sees_forwarded(what->hook) &&
+			(calls || what->is_bridge || what->hook >= NF_INET_INGRESS))
+			return true;
+	}
+	return calls && foreign->old_tables;
 }
 
 unsigned foreign_usual_rules(const struct foreign *foreign, uint8_t family)

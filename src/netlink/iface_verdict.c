@@ -169,6 +169,8 @@ void check_above(struct ifaces *ifaces)
 
 		if (one->is_known)
 			add_ring(ifaces, one);
+		if (lower && is_kind(one, "vlan"))
+			lower->above.has_vlans = true;
 		// Linux delivers priority-tagged frames (VLAN 0) to it; workers deliver them to the
 		// lower interface.
 		bool takes_untagged = is_kind(one, "vlan") && one->iface.vlan_id == 0;

@@ -201,6 +201,18 @@ static void conf_event(struct ifaces *ifaces, const struct event *event)
 		ifaces_tell(ifaces, one);
 }
 
+// A bridge tells of a port before or after its interface does: both say what is true by then.
+static void port_event(struct ifaces *ifaces, const struct event *event)
+{
+	struct interface *one = interfaces_find(&ifaces->all, event->port.ifindex);
+
+	if (!one || !one->is_known || one->iface.master != event->port.master)
+		return;
+	one->iface.port = event->port.port;
+	one->has_port_vlans = event->port.has_vlans;
+	ifaces->is_dirty = true;
+}
+
 static void address_event(struct ifaces *ifaces, const struct event *event)
 {
 	struct interface *one = interfaces_find(&ifaces->all, event->address.ifindex);
@@ -223,6 +235,9 @@ void ifaces_event(struct ifaces *ifaces, const struct event *event)
 		break;
 	case EVENT_NETCONF:
 		conf_event(ifaces, event);
+		break;
+	case EVENT_BRIDGE_PORT:
+		port_event(ifaces, event);
 		break;
 	case EVENT_FILTER:
 	case EVENT_ACTION:

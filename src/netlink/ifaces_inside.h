@@ -27,7 +27,8 @@ enum interface_sysctl {
 // Upper devices of an interface, recomputed before each verdict.
 struct interface_above {
 	uint32_t reasons; // enum iface_reason, one bit each
-	unsigned n_macs;  // of macvlans that are up; may exceed IFACE_MACS
+	bool has_vlans;
+	unsigned n_macs; // of macvlans that are up; may exceed IFACE_MACS
 	struct wire_mac macs[IFACE_MACS];
 };
 
@@ -66,6 +67,7 @@ struct interface {
 	uint32_t seen; // the last dump that contained it
 	bool is_known; // the interface itself was reported, not only its settings
 	struct event_link iface;
+	bool has_port_vlans;           // more than one, as the port of a bridge
 	struct interface_conf conf[2]; // IPv4, IPv6
 	struct interface_above above;
 	uint32_t n_addresses4;
@@ -133,6 +135,7 @@ struct foreign {
 	size_t capacity;
 	uint32_t reported, lacking; // kinds dumped completely so far; kinds never dumped completely
 	uint8_t old_tables;         // IFACE_LINUX4, 6: families with legacy iptables rules
+	uint8_t bridge_filters;     // enum mirror_filters
 	uint8_t iface_flags;        // IFACE_LINUX4, 6: set on all interfaces because of these
 	                            // objects
 	uint8_t vrf_flags;          // set on interfaces in VRFs, because the l3mdev rule is missing
@@ -151,6 +154,8 @@ void foreign_sweep(struct ifaces *ifaces, uint32_t partial);
 void foreign_check(struct ifaces *ifaces);
 // IFACE_LINUX4, 6: the flags that this object sets on all interfaces.
 uint8_t foreign_flags(const struct foreign_thing *thing);
+// Whether there is a hook that frames pass which Linux bridges, or, with `calls`, packets in them.
+bool foreign_hooks_bridges(const struct foreign *foreign, bool calls);
 // Which of the default rules are present.
 enum usual_rule { RULE_LOCAL = 1, RULE_MAIN = 2, RULE_L3MDEV = 4 };
 unsigned foreign_usual_rules(const struct foreign *foreign, uint8_t family);
@@ -280,6 +285,7 @@ struct ifaces {
 	struct iface_ids ids;
 	struct taps taps;
 	uint32_t dump;   // dump counter: entries not seen in the latest dump are swept
+	uint32_t judged; // counts the rounds in which interfaces were judged
 	uint16_t polled; // the fib interface whose sysctls were read last
 	bool is_dirty;   // an input of the verdict has changed
 };
@@ -328,6 +334,11 @@ struct iface_verdict {
 	uint32_t reasons;
 };
 void decide(const struct ifaces *ifaces, const struct interface *one, struct iface_verdict *out);
+
+// Names why workers do not serve a port of a bridge. *told: it is one, so that no other reason need
+// be given for its master. Returns false if `cb` stopped the iteration.
+bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg, bool *told);
 
 // Call before a round of verdicts: collects the upper devices of each interface.
 void check_above(struct ifaces *ifaces);

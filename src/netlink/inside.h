@@ -31,6 +31,9 @@ void neigh_refresh_close(struct neigh_refresh *refresh); // clears the managed f
 void neigh_refresh_poll(struct neigh_refresh *refresh);
 uint64_t neigh_refresh_n_managed(const struct neigh_refresh *refresh);
 
+// Tells Linux that these hosts behind ports of its bridges were seen, as their frames would.
+void macs_refresh(struct netlink *netlink, const struct mirror_seen seen[], unsigned n);
+
 // The slow audit: checks some routes per second while no dump is running.
 int audit_open(struct audit **out, struct netlink *netlink, struct error *error);
 void audit_close(struct audit *audit);
@@ -47,6 +50,8 @@ void sysctl_prepare_tap(struct tap_table *taps, const char *interface);
 // Whether legacy iptables tables exist: their rules are not nftables chains, and there are no
 // notifications for them.
 bool sysctl_has_old_tables(struct tap_table *taps, uint8_t family);
+// enum mirror_filters
+uint8_t sysctl_bridge_filters(struct tap_table *taps);
 // Lists the settings that workers do not follow; stops when `cb` returns false.
 void sysctl_unsupported(struct tap_table *taps,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);

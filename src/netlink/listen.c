@@ -81,7 +81,8 @@ static int open_sockets(struct listen *listen, uint32_t room)
 	if (err)
 		return err;
 	listen->ask = ask_open(listen->namespace);
-	return listen->ask < 0 ? listen->ask : 0;
+	listen->tell = socket_open(NETLINK_ROUTE, listen->namespace);
+	return listen->ask < 0 ? listen->ask : MIN_OF(listen->tell, 0);
 }
 
 static void take_nothing(void *arg, const struct event *event)
@@ -130,7 +131,7 @@ int listen_open(struct listen **out, const struct listen_ops *ops, uint32_t rece
 	if (!listen)
 		return error_set(error, err, "not enough memory for netlink");
 	listen->ops = *ops;
-	listen->namespace = listen->epoll = listen->ask = -1;
+	listen->namespace = listen->epoll = listen->ask = listen->tell = -1;
 	for (unsigned i = 0; i < N_PROTOS; i++)
 		listen->news[i] = listen->dump[i] = -1;
 	listen->held.bytes = malloc((size_t)NETLINK_SLOTS * NETLINK_SLOT_BYTES);
@@ -159,6 +160,7 @@ void listen_close(struct listen *listen)
 		shut(&listen->dump[i]);
 	}
 	shut(&listen->ask);
+	shut(&listen->tell);
 	shut(&listen->epoll);
 	shut(&listen->namespace);
 	free(listen->held.bytes);
@@ -360,4 +362,15 @@ bool listen_poll(struct listen *listen, uint64_t budget_ns)
 int listen_ask(struct listen *listen, const struct listen_request *request)
 {
 	return ask(listen->ask, ++listen->asked, request);
+}
+
+void listen_tell(struct listen *listen, const void *messages, uint32_t bytes)
+{
+	const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+	uint8_t answer[1];
+
+	while (recv(listen->tell, answer, sizeof(answer), MSG_DONTWAIT) > 0)
+		;
+	sendto(listen->tell, messages, bytes, MSG_DONTWAIT, (const struct sockaddr *)&kernel,
+		sizeof(kernel));
 }

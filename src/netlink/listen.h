@@ -72,6 +72,9 @@ struct listen_request {
 	void *arg;
 };
 int listen_ask(struct listen *listen, const struct listen_request *request);
+// Sends messages to the kernel, which has handled each when the function returns, and may have to
+// wait for its lock (rtnl) for each; its answers are thrown away.
+void listen_tell(struct listen *listen, const void *messages, uint32_t bytes);
 // The request for all next-hop objects.
 struct listen_request listen_all_nexthops(void (*take)(void *arg, const struct event *event),
 	void *arg);

@@ -122,7 +122,7 @@ enum stage {
 
 struct listen {
 	struct listen_ops ops;
-	int namespace, epoll, ask;
+	int namespace, epoll, ask, tell;
 	int news[N_PROTOS], dump[N_PROTOS]; // -1: not supported by this kernel
 	struct socket_buffer held;
 	uint8_t *piece; // of a dump or a reply

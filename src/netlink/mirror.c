@@ -16,6 +16,8 @@ static int open_parts(struct mirror *mirror, struct error *error)
 		err = neighbours_open(&mirror->neighbours, mirror, error);
 	if (!err)
 		err = routes_open(&mirror->routes, mirror, error);
+	if (!err)
+		err = bridges_open(&mirror->bridges, mirror, error);
 	return err;
 }
 
@@ -39,6 +41,7 @@ void mirror_close(struct mirror *mirror)
 {
 	if (!mirror)
 		return;
+	bridges_close(mirror->bridges);
 	if (mirror->routes)
 		routes_close(mirror->routes);
 	if (mirror->neighbours)
@@ -67,6 +70,7 @@ void mirror_port_added(struct mirror *mirror, unsigned port, int ifindex,
 void mirror_port_removed(struct mirror *mirror, unsigned port)
 {
 	mirror->settings.is_removed[port] = true;
+	bridges_port_removed(mirror->bridges, port);
 	ifaces_tap_changed(mirror->ifaces, port, 0);
 	ifaces_port_removed(mirror->ifaces, port);
 }
@@ -83,6 +87,9 @@ void mirror_event(struct mirror *mirror, const struct event *event)
 	case EVENT_NEXTHOP:
 		routes_nexthop_event(mirror->routes, event);
 		break;
+	case EVENT_FDB:
+		bridges_event(mirror->bridges, event);
+		break;
 	case EVENT_DONE:
 	case EVENT_ERROR:
 		break; // handled by the listener
@@ -96,6 +103,7 @@ void mirror_dump_begins(struct mirror *mirror)
 	ifaces_dump_begins(mirror->ifaces);
 	neighbours_dump_begins(mirror->neighbours);
 	routes_dump_begins(mirror->routes);
+	bridges_dump_begins(mirror->bridges);
 }
 
 void mirror_dump_lacks(struct mirror *mirror, enum event_kind kind)
@@ -109,6 +117,8 @@ void mirror_dump_ends(struct mirror *mirror, uint32_t partial)
 	if (!event_kinds_have(partial, EVENT_NEIGHBOUR))
 		neighbours_dump_ends(mirror->neighbours);
 	routes_dump_ends(mirror->routes, partial);
+	if (!event_kinds_have(partial, EVENT_FDB))
+		bridges_dump_ends(mirror->bridges);
 	mirror->has_all_routes |= !event_kinds_have(partial, EVENT_ROUTE) &&
 	                          !event_kinds_have(partial, EVENT_NEXTHOP);
 }
@@ -116,8 +126,9 @@ void mirror_dump_ends(struct mirror *mirror, uint32_t partial)
 bool mirror_flush(struct mirror *mirror)
 {
 	ifaces_flush(mirror->ifaces);
+	bool has_more = bridges_flush(mirror->bridges);
 	neighbours_flush(mirror->neighbours);
-	bool has_more = routes_flush(mirror->routes) || ifaces_settled(mirror->ifaces);
+	has_more |= routes_flush(mirror->routes) || ifaces_settled(mirror->ifaces);
 	if (mirror->has_all_routes && !has_more && !fib_is_synced(mirror->settings.fib))
 		fib_set_synced(mirror->settings.fib, true);
 	return has_more;
@@ -176,5 +187,6 @@ void mirror_info(const struct mirror *mirror, struct netlink_info *out)
 	ifaces_info(mirror->ifaces, out);
 	neighbours_info(mirror->neighbours, out);
 	routes_info(mirror->routes, out);
+	bridges_info(mirror->bridges, out);
 	out->is_synced = fib_is_synced(mirror->settings.fib);
 }

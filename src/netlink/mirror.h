@@ -6,10 +6,21 @@
 
 #include "base/error.h"
 #include "fib/fib.h"
+#include "mac/mac.h"
 #include "netlink/event.h"
 #include "netlink/netlink.h"
 
 #include <stdbool.h>
+
+// What acts on frames that Linux bridges without a notification: FILTERS_CALLS: br_netfilter has
+// packets pass hooks of IP. FILTERS_TABLES: legacy ebtables or arptables.
+enum mirror_filters { FILTERS_CALLS = 1, FILTERS_TABLES = 2 };
+
+// A host behind a port of a bridge of Linux.
+struct mirror_seen {
+	int ifindex; // of the TAP interface
+	struct wire_mac mac;
+};
 
 // Actions outside the mirror; passed in, so that tests can record them.
 struct mirror_ops {
@@ -19,6 +30,8 @@ struct mirror_ops {
 	int (*tap_restore_mtu)(void *ops, unsigned port, uint32_t refused, uint16_t mtu);
 	int (*port_set_mac)(void *ops, unsigned port, const struct wire_mac *mac);
 	int (*port_set_promiscuous)(void *ops, unsigned port, bool promiscuous);
+	void (*port_set_bridged)(void *ops, unsigned port, bool is_bridged);
+	uint8_t (*bridge_filters)(void *ops); // enum mirror_filters; NULL: 0
 	bool (*sends_redirects)(void *ops, const char *interface, uint8_t family);
 	bool (*disables_ipv6)(void *ops, const char *interface); // sysctl; NULL: never
 	unsigned (*mtu6)(void *ops, const char *interface);      // sysctl; 0, NULL: same as the
@@ -35,6 +48,8 @@ struct mirror_ops {
 	// Dumps the tc filters of a side (enum event_side) of an interface, and then calls
 	// mirror_filters_dumped. False: not now. NULL: never.
 	bool (*dump_filters)(void *ops, int ifindex, uint8_t side);
+	// Tells Linux that these hosts were seen. NULL: never.
+	void (*macs_seen)(void *ops, const struct mirror_seen seen[], unsigned n);
 	void *ops;
 };
 
@@ -49,6 +64,7 @@ struct mirror_port {
 struct mirror;
 struct mirror_settings {
 	struct fib *fib;
+	struct mac_table *macs; // NULL: workers forward for no bridge
 	unsigned n_ports;
 	bool is_removed[PORT_MAX]; // there is no such port any more
 	int tap[PORT_MAX];         // ifindex of each port's TAP interface; 0: none at present
@@ -88,6 +104,10 @@ bool mirror_flush(struct mirror *mirror);
 void mirror_apply_filters(struct mirror *mirror, uint64_t now_ns);
 bool mirror_dump_filters(struct mirror *mirror);
 void mirror_filters_dumped(struct mirror *mirror, bool whole);
+
+// Tells Linux that hosts behind ports of its bridges, whose frames workers forward, are still
+// there. Call about ten times a second, while no dump is under way.
+void mirror_refresh_macs(struct mirror *mirror, uint64_t now_ns);
 
 // Re-reads state for which there are no notifications: some sysctls, a few interfaces at a time,
 // and expired routes. Call about ten times a second.

@@ -8,13 +8,15 @@
 struct ifaces;
 struct neighbours;
 struct routes;
+struct bridges;
 struct mirror {
 	struct mirror_settings settings;
 	struct ifaces *ifaces; // interfaces, VRFs, addresses, settings, rules, foreign objects
 	struct neighbours
-		*neighbours;   // including those kept resolved by the kernel (NTF_EXT_MANAGED)
-	struct routes *routes; // and next hops
-	bool has_all_routes;   // a dump has contained all of them
+		*neighbours;     // including those kept resolved by the kernel (NTF_EXT_MANAGED)
+	struct routes *routes;   // and next hops
+	struct bridges *bridges; // and their MAC addresses
+	bool has_all_routes;     // a dump has contained all of them
 };
 
 // Kernel interfaces as far as the mirror needs them: which ones are ours (TAP interfaces and VLANs
@@ -26,7 +28,7 @@ int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *erro
 void ifaces_destroy(struct ifaces *ifaces);
 
 // EVENT_LINK, _ADDRESS, _NETCONF, _RULE, _QDISC, _FILTER, _ACTION, _POLICY, _POLICY_DEFAULT,
-// _CHAIN, _MROUTE
+// _CHAIN, _MROUTE, _BRIDGE_PORT
 void ifaces_event(struct ifaces *ifaces, const struct event *event);
 void ifaces_tap_changed(struct ifaces *ifaces, unsigned port, int ifindex);
 void ifaces_port_added(struct ifaces *ifaces, unsigned port, const struct mirror_port *added);
@@ -168,3 +170,15 @@ enum lookup_worth routes_lookup_worth(struct routes *routes, uint16_t vrf,
 void routes_unsupported(struct routes *routes,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 void routes_info(const struct routes *routes, struct netlink_info *out); // fills in its fields
+
+// Bridges of Linux: workers forward frames between addresses that Linux knows behind their ports.
+
+int bridges_open(struct bridges **out, struct mirror *mirror, struct error *error);
+void bridges_close(struct bridges *bridges);
+void bridges_event(struct bridges *bridges, const struct event *event); // EVENT_FDB
+void bridges_dump_begins(struct bridges *bridges);
+void bridges_dump_ends(struct bridges *bridges);
+void bridges_port_removed(struct bridges *bridges, unsigned port);
+void bridges_info(const struct bridges *bridges, struct netlink_info *out);
+// Call after ifaces_flush. Returns true if there is more to do.
+bool bridges_flush(struct bridges *bridges);

@@ -48,6 +48,16 @@ static int set_promiscuous(void *ops, unsigned port, bool promiscuous)
 	return port_set_promiscuous(netlink->ctx.ports, port, promiscuous, NULL);
 }
 
+static void set_bridged(void *ops, unsigned port, bool is_bridged)
+{
+	port_set_bridged(((struct netlink *)ops)->ctx.ports, port, is_bridged);
+}
+
+static uint8_t bridge_filters(void *ops)
+{
+	return sysctl_bridge_filters(((struct netlink *)ops)->ctx.taps);
+}
+
 static bool sends_redirects(void *ops, const char *interface, uint8_t family)
 {
 	return sysctl_sends_redirects(((struct netlink *)ops)->ctx.taps, interface, family);
@@ -101,12 +111,17 @@ static bool dump_filters(void *ops, int ifindex, uint8_t side)
 	return listen_dump_filters(((struct netlink *)ops)->listen, ifindex, side);
 }
 
+static void macs_seen(void *ops, const struct mirror_seen seen[], unsigned n)
+{
+	macs_refresh(ops, seen, n);
+}
+
 // Callbacks of the listener.
 static void handle_event(void *arg, const struct event *event)
 {
 	struct netlink *netlink = arg;
 
-	if (event->kind != EVENT_NEIGHBOUR)
+	if (event->kind != EVENT_NEIGHBOUR && event->kind != EVENT_FDB)
 		netlink->n_changes++;
 	mirror_event(netlink->mirror, event);
 }
@@ -143,15 +158,17 @@ static struct mirror_port prepare_port(const struct netlink *netlink, unsigned p
 static int open_mirror(struct netlink *netlink, struct error *error)
 {
 	struct mirror_settings settings = {.fib = netlink->ctx.fib,
+		.macs = netlink->ctx.macs,
 		.n_ports = netlink->ctx.n_ports,
 		.is_vrf_used = netlink->ctx.is_vrf_used,
 		.iface_kept = netlink->ctx.iface_kept,
 		.iface_named = netlink->ctx.iface_named,
 		.filters = netlink->ctx.filters,
 		.arg = netlink->ctx.arg,
-		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, sends_redirects,
-			disables_ipv6, mtu6, tcx, hides_lost_routes, has_old_tables, hash_policy,
-			dump_again, lost, dump_filters, netlink}};
+		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, set_bridged,
+			bridge_filters, sends_redirects, disables_ipv6, mtu6, tcx,
+			hides_lost_routes, has_old_tables, hash_policy, dump_again, lost,
+			dump_filters, macs_seen, netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		settings.tap[i] = tap_ifindex(netlink->ctx.taps, i);
@@ -304,6 +321,9 @@ bool netlink_poll(struct netlink *netlink)
 		if (tap_run_in_netns(netlink->ctx.taps, poll_mirror, netlink, NULL) != 0)
 			poll_mirror(netlink); // enters the namespace itself where it can
 		neigh_refresh_poll(netlink->refresh);
+		// Until all is known again, a host may be elsewhere than workers have it.
+		if (!listen_is_dumping(netlink->listen))
+			mirror_refresh_macs(netlink->mirror, clock_now_ns());
 		audit_poll(netlink->audit);
 	}
 	return more;

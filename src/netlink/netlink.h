@@ -7,6 +7,7 @@
 #include "acl/acl.h"
 #include "base/error.h"
 #include "fib/fib.h"
+#include "mac/mac.h"
 #include "port/port.h"
 #include "tap/tap.h"
 
@@ -34,6 +35,7 @@ struct netlink_ctx {
 	// (acl_set_merge), which judge by them when it returns 0. -errno with `error` set: nothing
 	// has changed. NULL: workers judge by none. Control thread.
 	int (*filters)(void *arg, const struct acl_set *change, struct error *error);
+	struct mac_table *macs; // gets the bridges of Linux; NULL: workers forward for none
 	void *arg;
 };
 

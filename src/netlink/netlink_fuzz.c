@@ -36,6 +36,11 @@ static bool is_sane(const struct event *event)
 		return event->iface.ifindex > 0 && ends(event->iface.name, EVENT_NAME_MAX) &&
 		       ends(event->iface.kind, EVENT_KIND_MAX) &&
 		       ends(event->iface.slave_kind, EVENT_KIND_MAX);
+	case EVENT_BRIDGE_PORT:
+		return event->port.ifindex > 0 && event->port.port.is_known && !event->is_delete;
+	case EVENT_FDB:
+		return event->fdb.ifindex > 0 && event->fdb.bridge > 0 &&
+		       !(event->fdb.is_plain && event->fdb.mac.bytes[0] & 1);
 	case EVENT_ROUTE:
 		return event->route.n_hops <= EVENT_MAX_HOPS &&
 		       event->route.prefix.len <= (event->route.prefix.addr.family == 4 ? 32 : 128);

@@ -178,6 +178,26 @@ bool sysctl_has_old_tables(struct tap_table *taps, uint8_t family)
 	return tap_run_in_netns(taps, read_old_tables, &family, NULL) > 0;
 }
 
+uint8_t sysctl_bridge_filters(struct tap_table *taps)
+{
+	static const char *const calls[] = {"iptables", "ip6tables", "arptables"};
+	static const char *const tables[] = {"/sys/module/ebtable_filter",
+		"/sys/module/ebtable_nat", "/sys/module/ebtable_broute",
+		"/sys/module/arptable_filter"};
+	struct sysctl sysctl = {.value = 0};
+	uint8_t filters = 0;
+
+	for (unsigned i = 0; i < ARRAY_LEN(tables); i++)
+		if (!access(tables[i], F_OK))
+			filters |= FILTERS_TABLES;
+	for (unsigned i = 0; i < ARRAY_LEN(calls); i++) {
+		snprintf(sysctl.path, sizeof(sysctl.path), "bridge/bridge-nf-call-%s", calls[i]);
+		if (value_of(taps, sysctl))
+			filters |= FILTERS_CALLS;
+	}
+	return filters;
+}
+
 // Settings that make Linux behave differently from workers, whose behaviour is fixed.
 struct habit {
 	struct sysctl as_workers_do;

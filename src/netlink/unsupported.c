@@ -171,11 +171,14 @@ bool foreign_unsupported(const struct ifaces *ifaces,
 
 // What workers leave to Linux, by interface.
 
-// The filters because of which tc is left to Linux. False: `cb` stopped the iteration.
-static bool tell_filters(const struct ifaces *ifaces, const struct interface *one, unsigned reason,
+// The filters because of which tc is left to Linux, the attributes because of which a bridge is.
+// False: `cb` stopped the iteration.
+static bool tell_part(const struct ifaces *ifaces, const struct interface *one, unsigned reason,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg, bool *told)
 {
 	*told = false;
+	if (reason == REASON_MASTER)
+		return bridges_tell(ifaces, one, cb, arg, told);
 	if (reason != REASON_INGRESS && reason != REASON_EGRESS)
 		return true;
 	return filters_tell(ifaces, one, reason == REASON_INGRESS ? EVENT_INGRESS : EVENT_EGRESS,
@@ -191,7 +194,7 @@ static bool tell_reasons(const struct ifaces *ifaces, const struct interface *on
 
 		if (!(one->reasons & 1u << i))
 			continue;
-		if (!tell_filters(ifaces, one, i, cb, arg, &told))
+		if (!tell_part(ifaces, one, i, cb, arg, &told))
 			return false;
 		if (told)
 			continue;

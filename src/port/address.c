@@ -109,10 +109,6 @@ int port_set_promiscuous(struct port_table *ports, unsigned port, bool promiscuo
 
 void port_set_bridged(struct port_table *ports, unsigned port, bool is_bridged)
 {
-	struct error error;
-
-	if (port_set_promiscuous(ports, port, is_bridged, &error))
-		log_warn("%s; frames to other MAC addresses are lost", error.text);
 	__atomic_store_n(&ports->states[port].is_bridged, is_bridged, __ATOMIC_RELAXED);
 }
 

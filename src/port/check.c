@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <net/if.h>
 #include <rte_build_config.h>
@@ -136,6 +137,19 @@ static const struct {
 	const char *prefix, *library;
 } libraries[] = {{"net_virtio_user", "net_virtio"}, {"net_bonding", "net_bond"}};
 
+// Packages install librte_X.so.23, and librte_X.so only those for developers; DPDK loads either.
+static bool has_library(const char *path)
+{
+	char pattern[sizeof(RTE_EAL_PMD_PATH) + KIND_BUS_NAME_MAX + 33];
+	glob_t found = {0};
+
+	snprintf(pattern, sizeof(pattern), "%s*", path);
+	const bool is_there = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
+
+	globfree(&found);
+	return is_there;
+}
+
 // DPDK loads its drivers from one directory; a virtual device without a driver is detected only at
 // start.
 static void warn_of_driver(const char *label, const struct kind *kind)
@@ -149,7 +163,7 @@ static void warn_of_driver(const char *label, const struct kind *kind)
 		if (strcmp(driver, libraries[i].prefix) == 0)
 			snprintf(driver, sizeof(driver), "%s", libraries[i].library);
 	snprintf(path, sizeof(path), "%s/librte_%s.so", RTE_EAL_PMD_PATH, driver);
-	if (stat(RTE_EAL_PMD_PATH, &st) != 0 || stat(path, &st) == 0)
+	if (stat(RTE_EAL_PMD_PATH, &st) != 0 || has_library(path))
 		return;
 	log_warn("%s: DPDK has no driver (PMD) for %s (%s does not exist); check the name, or load "
 		 "a plugin that provides it (eal: plugins)",

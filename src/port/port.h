@@ -197,8 +197,8 @@ const struct port_state *port_states(const struct port_table *ports);
 int port_change(struct port_table *ports, unsigned port, const struct port_settings *settings,
 	struct error *error);
 
-// Sets whether the port's frames go to the bridge of the port, not to the router: then its device
-// receives frames to all addresses. Warns if it cannot. Control thread.
+// Sets whether the port's frames go to the bridge of the port, not to the router. The caller has
+// the device receive frames to all addresses (port_set_promiscuous). Control thread.
 void port_set_bridged(struct port_table *ports, unsigned port, bool is_bridged);
 
 // Applies changes of the port's TAP interface to a running port. The device is changed too if it

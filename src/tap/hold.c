@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 enum { HELD_MOST = 1024, CLIENTS_MOST = 8, NOBODY_MS = 10000, LOOK_MS = 1000 };
+enum { FIRST_GIVEN = 3 }; // descriptor; SD_LISTEN_FDS_START
 
 struct held {
 	char key[HOLD_KEY_MAX];
@@ -212,6 +213,18 @@ static int open_listener(struct holder *h, const char *path)
 	return listen(h->listener, CLIENTS_MOST) == 0 ? 0 : -errno;
 }
 
+// The service manager that started this process listens for it (sd_listen_fds(3)): it starts
+// another one when this one has ended, and the path is its own.
+static bool was_given_listener(struct holder *h)
+{
+	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
+
+	if (!pid || !n || atol(pid) != getpid() || atol(n) != 1)
+		return false;
+	h->listener = FIRST_GIVEN;
+	return true;
+}
+
 int tap_hold_main(const char *socket_path)
 {
 	static struct holder holder;
@@ -219,16 +232,20 @@ int tap_hold_main(const char *socket_path)
 
 	for (unsigned i = 0; i < CLIENTS_MOST; i++)
 		holder.clients[i] = -1;
+	prctl(PR_SET_NAME, "dl3d-hold");
+	signal(SIGPIPE, SIG_IGN);
+	if (was_given_listener(&holder)) {
+		serve_all(&holder);
+		return 0;
+	}
 	int err = open_listener(&holder, socket_path);
 	if (err)
 		return err < 0 ? -err : 0;
 	pid_t child = fork();
 	if (child)
 		return child < 0 ? errno : 0;
-	prctl(PR_SET_NAME, "dl3d-hold");
 	listen(holder.listener, CLIENTS_MOST); // sets the credentials that SO_PEERCRED returns to
 	                                       // clients
-	signal(SIGPIPE, SIG_IGN);
 	bool is_known = stat(socket_path, &ours) == 0 && chdir("/") == 0;
 
 	serve_all(&holder);

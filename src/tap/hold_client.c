@@ -12,6 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+// A service manager that listens for the holder starts it only then.
+enum { PATIENCE_S = 20 };
+
 int hold_address(const char *path, struct sockaddr_un *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -24,7 +27,7 @@ int hold_address(const char *path, struct sockaddr_un *out)
 
 int hold_connect(const char *path)
 {
-	struct timeval patience = {.tv_sec = 2};
+	struct timeval patience = {.tv_sec = PATIENCE_S};
 	struct sockaddr_un address;
 	int err = hold_address(path, &address);
 	int fd = err ? err : socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

@@ -8,6 +8,7 @@ import random
 import re
 import socket
 import struct
+import time
 from collections.abc import Collection, Iterator, Sequence
 
 from harness.router import Dl3dRouter, KernelRouter, Router, port_name, router_mac
@@ -254,3 +255,61 @@ def what_is_not_understood_is_named_and_left_to_linux() -> None:
         made.tc(["filter delete dev p0 ingress pref 50"])
         wait_until(lambda: not made.named(), "workers judge again")
         assert made.fates(frames, by_linux) == by_linux
+
+
+RATE, BURST, MOST_BYTES = 1000, 40_000, 64  # bytes a second, bytes, no frame is longer
+N_POLICED = 2400
+POLICED = [
+    # device, side, bytes of a packet that Linux does not count there, filters
+    ("p0", "ingress", 14, ["matchall action police rate 8kbit burst 40000 conform-exceed drop/ok"]),
+    ("p1", "egress", 0, ["matchall action police rate 8kbit burst 40000 drop"]),
+    ("p1", "egress", -24, ["matchall action police rate 8kbit burst 40000 overhead 24 drop"]),
+    # Two filters with one bucket.
+    (
+        "p0",
+        "ingress",
+        14,
+        [
+            "u32 match ip dst 10.9.0.0/23 action police rate 8kbit burst 40000 conform-exceed drop/pipe index 7",
+            "u32 match ip dst 10.9.0.0/16 action police index 7",
+        ],
+    ),
+]
+
+
+def _policed_frames() -> list[bytes]:
+    """Frames of one length, and a marker after each share of them."""
+    dice, made = random.Random(9), []
+    for number in range(N_POLICED):
+        frame = packet(dice, number, 4, UDP)
+        while frame[20:22] != bytes(2):  # Linux gets short fragments
+            frame = packet(dice, number, 4, UDP)
+        made.append(frame)
+        if number % SHARE == SHARE - 1:
+            made.append(packet(dice, N_POLICED + number, 4, MARKER))
+    return made
+
+
+def the_kernel_and_dl3d_police_alike() -> None:
+    frames = _policed_frames()
+    length = len(frames[0])
+    assert length < MOST_BYTES
+    for kind in ("kernel", "dl3d"):
+        with filtered(kind) as made:
+            for device, side, uncounted, policers in POLICED:
+                start = f"filter add dev {device} {side} protocol ip pref"
+                marker = f"{start} 1 u32 match ip dst {MARKED}/32 action pass"
+                lines = [f"{start} {number} {text}" for number, text in enumerate(policers, 2)]
+                made.tc([f"qdisc add dev {device} clsact", marker, *lines])
+                if isinstance(made.router, Dl3dRouter):
+                    wait_until(lambda made=made: not made.named(), "workers have the filters")  # type: ignore[misc]
+                    before = made.router.closed_account().drops.get("police_red", 0)
+                began = time.monotonic()
+                passed = sum(number < N_POLICED for number in made.fates(frames))
+                most = BURST + RATE * (time.monotonic() - began) + MOST_BYTES
+                print(f"{kind} {device} {side}: {passed} of {N_POLICED} pass, {(length - uncounted) * passed} bytes")
+                assert BURST - MOST_BYTES <= passed * (length - uncounted) <= most, (kind, device, side, policers)
+                if isinstance(made.router, Dl3dRouter):
+                    red = made.router.closed_account().drops.get("police_red", 0) - before
+                    assert red == N_POLICED - passed, "workers police, not Linux"
+                made.tc([f"qdisc delete dev {device} clsact"])

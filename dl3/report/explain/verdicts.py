@@ -50,6 +50,7 @@ PLACES: dict[str, tuple[str, str, str]] = {
     "acl_punted": ("punted by an access list, with no TAP interface", "访问控制列表要求上送，但没有 TAP 接口", "taps"),
     "acl_unparsable": ("transport header that an access list cannot read", "访问控制列表无法读取其传输层报头", "acls"),
     "tc_dropped": ("dropped by a tc filter of Linux", "被 Linux 的 tc 过滤器丢弃", "acls"),
+    "police_red": ("above the rate of a policer", "超过限速器的速率", "acls"),
     "flow_dropped": ("dropped by the action of its flow", "其流的动作为丢弃", "flows"),
     "flow_punted": ("punted by the action of its flow, with no TAP interface", "其流的动作为上送，但没有 TAP 接口", "taps"),
     "flow_missing": ("no flow, and such packets are dropped", "没有匹配的流，且配置为丢弃此类包", "flows"),

@@ -1,0 +1,375 @@
+// Which ports of Linux's bridges workers serve: they forward frames between two addresses that
+// Linux knows behind such ports, and leave all others to Linux. So Linux learns, floods and
+// filters, and nothing is forwarded twice. A port, or a bridge, that does what workers do not is
+// not served. Control thread.
+#include "netlink/bridges_inside.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <linux/if_bridge.h>
+#include <net/if.h>
+#include <rte_cycles.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRY_AGAIN_S = 10 };
+static const uint64_t SECOND_NS = 1000000000;
+
+int bridges_open(struct bridges **out, struct mirror *mirror, struct error *error)
+{
+	struct bridges *bridges = calloc(1, sizeof(*bridges));
+
+	if (bridges) {
+		bridges->mirror = mirror;
+		bridges->now.bridge = calloc(MAC_BRIDGES, sizeof(*bridges->now.bridge));
+		bridges->next.bridge = calloc(MAC_BRIDGES, sizeof(*bridges->next.bridge));
+	}
+	if (!bridges || !bridges->now.bridge || !bridges->next.bridge || fdb_open(&bridges->fdb)) {
+		bridges_close(bridges);
+		return error_set(error, -ENOMEM,
+			"not enough memory or random numbers for Linux's bridges");
+	}
+	*out = bridges;
+	return 0;
+}
+
+void bridges_close(struct bridges *bridges)
+{
+	if (!bridges)
+		return;
+	fdb_close(&bridges->fdb);
+	free(bridges->now.bridge);
+	free(bridges->next.bridge);
+	free(bridges);
+}
+
+// Reasons that concern routing only, or that the port is in a bridge.
+static const uint32_t harmless = 1u << REASON_MASTER | 1u << REASON_FORWARDING4 |
+                                 1u << REASON_FORWARDING6 | 1u << REASON_NO_IPV6 |
+                                 1u << REASON_PROXY_NDP;
+
+static const struct interface *bridge_of(const struct ifaces *ifaces, const struct interface *one)
+{
+	const struct interface *bridge =
+		one->iface.master ? interfaces_find(&ifaces->all, one->iface.master) : NULL;
+
+	return bridge && bridge->is_known && !strcmp(bridge->iface.kind, "bridge") ? bridge : NULL;
+}
+
+static bool some_port_answers(const struct ifaces *ifaces, const struct interface *bridge)
+{
+	for (const struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
+		if (one->iface.master == bridge->ifindex && one->iface.port.answers)
+			return true;
+	return false;
+}
+
+// Why workers serve no port of the bridge; NULL: they may.
+static const char *check_bridge(const struct ifaces *ifaces, const struct interface *bridge)
+{
+	if (bridge->iface.bridge.filters_vlans)
+		return "the bridge filters by VLAN";
+	if (bridge->iface.bridge.max_macs) // Linux does not count hosts of which it is told
+		return "the bridge limits the addresses that it learns (fdb_max_learned)";
+	if (ifaces->foreign.bridge_filters & FILTERS_TABLES)
+		return "legacy ebtables or arptables are loaded";
+	if (foreign_hooks_bridges(&ifaces->foreign,
+		    bridge->iface.bridge.calls_hooks ||
+			    ifaces->foreign.bridge_filters & FILTERS_CALLS))
+		return "bridged frames pass a hook of nftables or iptables";
+	if (ifaces->foreign.lacking)
+		return "hooks and qdiscs could not be read";
+	if (some_port_answers(ifaces, bridge))
+		return "Linux answers for hosts behind a port of the bridge (neigh_suppress, "
+		       "proxy_arp)";
+	return bridge->iface.flags & IFF_UP ? NULL : "the bridge is set down";
+}
+
+// Why workers do not serve the port; NULL: they do, if they serve the bridge.
+static const char *check_port(const struct interface *one)
+{
+	const struct event_bridge_port *port = &one->iface.port;
+
+	if (!port->is_known)
+		return "its attributes are not known";
+	if (port->is_odd)
+		return "it has an attribute that workers do not follow (locked, mab, vlan_tunnel, "
+		       "backup_port or a newer one)";
+	if (one->has_port_vlans) // a refresh would add an entry for each
+		return "it has more than one VLAN (bridge vlan)";
+	if (one->above.has_vlans)
+		return "there is a VLAN interface on it";
+	if (one->tc || one->tc_above || one->side[ACL_IN].n || one->side[ACL_OUT].n)
+		return "it has tc filters or qdiscs";
+	if (one->id == IFACE_NONE || one->reasons & ~harmless)
+		return "workers leave the interface to Linux";
+	if (port->state != BR_STATE_FORWARDING || !(one->iface.flags & IFF_UP))
+		return "it is not in state forwarding";
+	return NULL;
+}
+
+static const char *check(const struct ifaces *ifaces, const struct interface *one,
+	const struct interface *bridge)
+{
+	const char *why = check_bridge(ifaces, bridge);
+
+	return why ? why : check_port(one);
+}
+
+static uint8_t flags_of(const struct event_bridge_port *port)
+{
+	return MAC_OF_LINUX | (port->learns ? MAC_LEARNS : 0) | (port->floods ? MAC_FLOODS : 0) |
+	       (port->is_isolated ? MAC_ISOLATED : 0) | (port->is_hairpin ? MAC_HAIRPIN : 0);
+}
+
+// NULL: there are too many.
+static struct served *get(struct bridges *bridges, const struct interface *bridge)
+{
+	const struct served *was = served_find(&bridges->now, bridge->ifindex);
+	struct served_set *next = &bridges->next;
+	unsigned i = 0;
+
+	while (i < next->n && next->bridge[i].ifindex != bridge->ifindex)
+		i++;
+	if (i == MAC_BRIDGES)
+		return NULL;
+	struct served *served = &next->bridge[i];
+	if (i < next->n)
+		return served;
+	next->n++;
+	served->ifindex = bridge->ifindex;
+	memcpy(served->is.name, bridge->iface.name, sizeof(served->is.name));
+	served->runs_stp = bridge->iface.bridge.stp;
+	served->is.linux_id = (uint32_t)bridge->ifindex;
+	served->is.ageing_s = MAX_OF(bridge->iface.bridge.ageing_cs / 100, 1u);
+	served->wants = was ? was->wants : MAC_DEFAULT_MAX;
+	served->is.max = served->wants;
+	return served;
+}
+static_assert((int)EVENT_NAME_MAX == (int)MAC_NAME_MAX, "names are copied");
+
+static void choose_port(struct bridges *bridges, unsigned port)
+{
+	const struct ifaces *ifaces = bridges->mirror->ifaces;
+	const struct interface *one = taps_find(ifaces, port);
+	const struct interface *bridge = one ? bridge_of(ifaces, one) : NULL;
+	struct served *served = bridge && !check(ifaces, one, bridge) ? get(bridges, bridge) : NULL;
+
+	if (!served)
+		return;
+	served->member[served->is.n_members++] =
+		(struct mac_member){(uint16_t)port, flags_of(&one->iface.port), 0};
+	bridges->next.of_port[port] = served - bridges->next.bridge + 1;
+}
+
+static void set_bridged(const struct bridges *bridges, unsigned port, bool is_bridged)
+{
+	const struct mirror_ops *ops = &bridges->mirror->settings.ops;
+
+	ops->port_set_bridged(ops->ops, port, is_bridged);
+}
+
+static void clear(struct served_set *set)
+{
+	memset(set->bridge, 0, MAC_BRIDGES * sizeof(*set->bridge));
+	memset(set->of_port, 0, sizeof(set->of_port));
+	set->n = 0;
+}
+
+static bool same(const struct served_set *a, const struct served_set *b)
+{
+	return a->n == b->n && !memcmp(a->of_port, b->of_port, sizeof(a->of_port)) &&
+	       !memcmp(a->bridge, b->bridge, a->n * sizeof(*a->bridge));
+}
+
+// NULL: there is not enough memory.
+static struct mac_pending *try_to_prepare(const struct bridges *bridges)
+{
+	const struct served_set *next = &bridges->next;
+	struct mac_bridge list[MAC_BRIDGES];
+	struct mac_pending *pending = NULL;
+	struct error error;
+
+	for (unsigned i = 0; i < next->n; i++) {
+		list[i] = next->bridge[i].is;
+		list[i].member = next->bridge[i].member;
+	}
+	if (mac_prepare(bridges->mirror->settings.macs, list, next->n, &pending, &error))
+		return NULL;
+	return pending;
+}
+
+// Bridges get no more space than they have. Returns whether one should have had more.
+static bool give_up_growth(struct bridges *bridges)
+{
+	bool should = false;
+
+	for (unsigned i = 0; i < bridges->next.n; i++) {
+		struct served *served = &bridges->next.bridge[i];
+		const struct served *was = served_find(&bridges->now, served->ifindex);
+
+		if (!was || was->is.max >= served->is.max)
+			continue;
+		served->is.max = was->is.max;
+		should = true;
+	}
+	return should;
+}
+
+static void set_short(struct bridges *bridges, bool is_short)
+{
+	if (is_short && !bridges->is_short)
+		log_warn("not enough memory for the MAC addresses of Linux's bridges: Linux "
+			 "forwards frames to and from those that workers do not know; this is "
+			 "tried again every %d s; free some memory",
+			TRY_AGAIN_S);
+	if (!is_short && bridges->is_short)
+		log_info("there is memory for the MAC addresses of Linux's bridges again");
+	bridges->is_short = is_short;
+	bridges->tried_ns = 0;
+}
+
+// NULL: there is not enough memory, or nothing but space was wanted.
+static struct mac_pending *prepare(struct bridges *bridges)
+{
+	struct mac_pending *pending = try_to_prepare(bridges);
+
+	set_short(bridges, !pending);
+	if (!pending && give_up_growth(bridges) && !same(&bridges->now, &bridges->next))
+		pending = try_to_prepare(bridges);
+	return pending;
+}
+
+// Linux does all. What workers know remains, so that it is forgotten as Linux forgets it.
+static void serve_none(struct bridges *bridges)
+{
+	for (unsigned i = 0; i < PORT_MAX; i++)
+		if (bridges->now.of_port[i])
+			set_bridged(bridges, i, false);
+	memset(bridges->now.of_port, 0, sizeof(bridges->now.of_port));
+}
+
+// Ports leave first and join last. A worker that has read before that a port is served may still
+// look for its bridge, and leaves the frames to Linux when there is none.
+static void replace(struct bridges *bridges, struct mac_pending *pending)
+{
+	const struct served_set was = bridges->now;
+	struct mac_table *macs = bridges->mirror->settings.macs;
+
+	for (unsigned i = 0; i < PORT_MAX; i++)
+		if (was.of_port[i] && !bridges->next.of_port[i])
+			set_bridged(bridges, i, false);
+	bridges->now = bridges->next;
+	bridges->next = was;
+	mac_commit(macs, pending, rte_rdtsc());
+	for (unsigned i = 0; i < bridges->now.n; i++)
+		bridges->domain[i] = mac_domain(macs, bridges->now.bridge[i].is.name);
+	for (unsigned i = 0; i < PORT_MAX; i++)
+		if (!was.of_port[i] && bridges->now.of_port[i])
+			set_bridged(bridges, i, true);
+}
+
+// Without memory, bridges keep what they have, unless their ports change.
+static void give(struct bridges *bridges)
+{
+	struct mac_pending *pending = prepare(bridges);
+
+	if (pending)
+		replace(bridges, pending);
+	else if (!same(&bridges->now, &bridges->next))
+		serve_none(bridges);
+	fdb_doubt(&bridges->fdb);
+}
+
+void bridges_retry(struct bridges *bridges, uint64_t now_ns)
+{
+	if (!bridges->is_short)
+		return;
+	if (!bridges->tried_ns)
+		bridges->tried_ns = now_ns;
+	bridges->is_stale |= now_ns - bridges->tried_ns >= TRY_AGAIN_S * SECOND_NS;
+}
+
+void bridges_choose(struct bridges *bridges)
+{
+	clear(&bridges->next);
+	for (unsigned port = 0; port < bridges->mirror->settings.n_ports; port++)
+		choose_port(bridges, port);
+	if (bridges->is_stale || !same(&bridges->now, &bridges->next))
+		give(bridges);
+	bridges->is_stale = false;
+}
+
+void bridges_event(struct bridges *bridges, const struct event *event)
+{
+	fdb_event(bridges, event);
+}
+
+void bridges_dump_begins(struct bridges *bridges)
+{
+	bridges->fdb.dump++;
+}
+
+void bridges_dump_ends(struct bridges *bridges)
+{
+	fdb_sweep(&bridges->fdb);
+}
+
+// Its number may soon be another port's.
+void bridges_port_removed(struct bridges *bridges, unsigned port)
+{
+	if (bridges->now.of_port[port])
+		set_bridged(bridges, port, false);
+	bridges->now.of_port[port] = 0;
+	bridges->is_stale = true;
+}
+
+void bridges_info(const struct bridges *bridges, struct netlink_info *out)
+{
+	out->control_bytes += fdb_bytes(&bridges->fdb);
+}
+
+bool bridges_flush(struct bridges *bridges)
+{
+	if (!bridges->mirror->settings.macs)
+		return false;
+	if (bridges->is_stale || bridges->judged != bridges->mirror->ifaces->judged) {
+		bridges->judged = bridges->mirror->ifaces->judged;
+		bridges_choose(bridges);
+	}
+	return fdb_flush(bridges) || bridges->is_stale;
+}
+
+bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg, bool *told)
+{
+	const struct bridges *bridges = ifaces->mirror->bridges;
+	const struct interface *bridge = bridge_of(ifaces, one);
+	const int port = taps_port(ifaces, one->ifindex);
+	struct netlink_unsupported reported = {.n = 1};
+	const char *why = NULL;
+
+	*told = bridge && port >= 0;
+	if (!*told)
+		return true;
+	snprintf(reported.where, sizeof(reported.where), "%s in %s", one->iface.name,
+		bridge->iface.name);
+	if (bridges->now.of_port[port]) {
+		snprintf(reported.what, sizeof(reported.what), "flooding and routing by a bridge");
+		snprintf(reported.effect, sizeof(reported.effect),
+			"workers forward frames between addresses that the bridge knows, unless an "
+			"access list of a port has to judge them; all others are punted to Linux%s",
+			fdb_is_over(&bridges->fdb, bridge->ifindex)
+				? ": the bridge knows more than workers, who know 1000000"
+				: "");
+		return cb(arg, &reported);
+	}
+	why = check(ifaces, one, bridge);
+	snprintf(reported.what, sizeof(reported.what), "port of a bridge left to Linux");
+	snprintf(reported.effect, sizeof(reported.effect),
+		"all its frames are punted to Linux, which forwards them: %s",
+		why ? why : "there are more than 64 bridges, or there is not enough memory");
+	return cb(arg, &reported);
+}

@@ -1,0 +1,72 @@
+// Bridges of Linux, and the part of them that workers serve. Control thread.
+#pragma once
+
+#include "base/hash_table.h"
+#include "mac/mac.h"
+#include "netlink/ifaces_inside.h"
+
+// A bridge with the ports of it that workers serve.
+struct served {
+	int ifindex; // of the bridge
+	bool runs_stp;
+	struct mac_bridge is;
+	uint32_t wants; // addresses for which it should have space, from is.max on
+	struct mac_member member[PORT_MAX];
+};
+
+struct served_set {
+	unsigned n;
+	struct served *bridge;     // MAC_BRIDGES of them
+	uint8_t of_port[PORT_MAX]; // index into `bridge` + 1; 0: the port is not served
+};
+
+// NULL: it has no port that is served.
+static inline struct served *served_find(const struct served_set *set, int ifindex)
+{
+	for (unsigned i = 0; i < set->n; i++)
+		if (set->bridge[i].ifindex == ifindex)
+			return &set->bridge[i];
+	return NULL;
+}
+
+// The MAC addresses of all bridges, by bridge and address.
+struct fdb {
+	struct hash_table table, bridges;
+	uint64_t secret[2]; // of the hash
+	uint32_t most;      // addresses of a bridge that are stored
+	struct fdb_entry *dirty,
+		**end;        // those that have changed, in order; where the next one goes
+	uint32_t dump, swept; // what was not seen since dump `swept` is gone
+	uint32_t n_buckets, at,
+		left; // of a walk over `table`: its size, place, and what is to come
+};
+
+struct bridges {
+	struct mirror *mirror;
+	struct served_set now, next;  // what workers have; scratch
+	uint16_t domain[MAC_BRIDGES]; // of those of `now` in the MAC table
+	struct fdb fdb;
+	uint32_t judged;   // ifaces->judged when they were chosen last
+	bool is_stale;     // they are to be chosen again
+	bool is_short;     // logged: there was no memory for them, or for more of their addresses
+	uint64_t tried_ns; // when there was none; 0: not known yet
+	uint64_t began_ns; // when the latest round of refreshes began; 0: never
+	uint64_t recent_s; // it reports those seen since the one before began
+	uint32_t place;    // where it is in the MAC table; 0: it has ended
+};
+
+// Chooses the ports that workers serve, and gives them to workers.
+void bridges_choose(struct bridges *bridges);
+// Some time after there was not enough memory, has it tried again. Call about ten times a second.
+void bridges_retry(struct bridges *bridges, uint64_t now_ns);
+
+int fdb_open(struct fdb *fdb); // 0, or -ENOMEM, -EIO: it may only be closed
+void fdb_close(struct fdb *fdb);
+uint64_t fdb_bytes(const struct fdb *fdb); // memory of the addresses
+void fdb_event(struct bridges *bridges, const struct event *event);
+void fdb_sweep(struct fdb *fdb);                     // removes what the latest dump did not contain
+void fdb_doubt(struct fdb *fdb);                     // workers may lack any of them
+bool fdb_is_over(const struct fdb *fdb, int bridge); // whether Linux has more than are stored
+// Tells workers of some of those that have changed, or that they may lack. Returns true if there
+// are more.
+bool fdb_flush(struct bridges *bridges);

@@ -1,0 +1,384 @@
+// The MAC addresses of Linux's bridges: those behind ports that workers serve are in the MAC table.
+// Linux learns, moves and forgets them; it is told which hosts workers have seen. Control thread.
+#include "netlink/bridges_inside.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <rte_cycles.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { FIRST_BUCKETS = 256, FIRST_BRIDGES = 16, BATCH = 4096 };
+enum {
+	PAGE_MACS = 256,
+	LONGEST_ROUND_S = 30,
+	LONGEST_ROUND_STP_S = 5,
+	ROUNDS_WHILE_AGEING = 10,
+	TURN_NS = 2000000
+};
+
+static const uint64_t SECOND_NS = 1000000000;
+
+// The bridge of some entries; there is none without entries.
+struct fdb_bridge {
+	struct hash_node node; // first: see hash_table.h
+	int ifindex;
+	uint32_t n;   // entries
+	bool is_over; // Linux has more
+};
+
+struct fdb_entry {
+	struct hash_node node; // first: see hash_table.h
+	struct fdb_entry *dirty;
+	struct fdb_bridge *of;
+	struct event_fdb is; // as last reported
+	uint32_t seen;       // the last dump that contained it
+	bool is_dirty, is_gone;
+};
+
+int fdb_open(struct fdb *fdb)
+{
+	if (getrandom(fdb->secret, sizeof(fdb->secret), 0) != sizeof(fdb->secret))
+		return -EIO;
+	fdb->most = MAC_MAX;
+	fdb->end = &fdb->dirty;
+	if (hash_table_init(&fdb->bridges, FIRST_BRIDGES))
+		return -ENOMEM;
+	return hash_table_init(&fdb->table, FIRST_BUCKETS);
+}
+
+void fdb_close(struct fdb *fdb)
+{
+	hash_table_free(&fdb->table, free);
+	hash_table_free(&fdb->bridges, free);
+}
+
+uint64_t fdb_bytes(const struct fdb *fdb)
+{
+	return fdb->table.n * sizeof(struct fdb_entry);
+}
+
+// Keyed, so that no host can choose addresses that share buckets.
+static uint32_t hash_of(const struct fdb *fdb, const struct event_fdb *at)
+{
+	uint64_t key[2] = {0, fdb->secret[1]};
+
+	memcpy(key, at->mac.bytes, sizeof(at->mac.bytes));
+	key[0] ^= fdb->secret[0];
+	return hash_table_hash((const uint8_t *)key, (uint32_t)at->bridge);
+}
+
+static struct fdb_entry *find(const struct fdb *fdb, const struct event_fdb *at)
+{
+	struct fdb_entry *one = hash_table_find(&fdb->table, hash_of(fdb, at));
+
+	while (one && !(one->is.bridge == at->bridge && wire_mac_equal(&one->is.mac, &at->mac)))
+		one = hash_table_find_next(&one->node);
+	return one;
+}
+
+static uint32_t hash_of_bridge(int ifindex)
+{
+	static const uint8_t key[16];
+
+	return hash_table_hash(key, (uint32_t)ifindex);
+}
+
+static struct fdb_bridge *find_bridge(const struct fdb *fdb, int ifindex)
+{
+	struct fdb_bridge *of = hash_table_find(&fdb->bridges, hash_of_bridge(ifindex));
+
+	while (of && of->ifindex != ifindex)
+		of = hash_table_find_next(&of->node);
+	return of;
+}
+
+// NULL: out of memory.
+static struct fdb_bridge *get_bridge(struct fdb *fdb, int ifindex)
+{
+	struct fdb_bridge *of = find_bridge(fdb, ifindex);
+
+	if (of)
+		return of;
+	of = calloc(1, sizeof(*of));
+	if (!of)
+		return NULL;
+	of->ifindex = ifindex;
+	hash_table_insert(&fdb->bridges, &of->node, hash_of_bridge(ifindex));
+	return of;
+}
+
+static void release_bridge(struct fdb *fdb, struct fdb_bridge *of)
+{
+	if (of->n)
+		return;
+	hash_table_remove(&fdb->bridges, &of->node);
+	free(of);
+}
+
+bool fdb_is_over(const struct fdb *fdb, int bridge)
+{
+	const struct fdb_bridge *of = find_bridge(fdb, bridge);
+
+	return of && of->is_over;
+}
+
+// Those that change first are told first.
+static void look_at(struct fdb *fdb, struct fdb_entry *one)
+{
+	if (one->is_dirty)
+		return;
+	one->is_dirty = true;
+	one->dirty = NULL;
+	*fdb->end = one;
+	fdb->end = &one->dirty;
+}
+
+static uint16_t domain_of(const struct bridges *bridges, const struct served *served)
+{
+	return bridges->domain[served - bridges->now.bridge];
+}
+
+// The bridge has as many as we store. Linux forwards to the others.
+static void refuse(struct bridges *bridges, struct fdb_bridge *of)
+{
+	const struct interface *bridge =
+		interfaces_find(&bridges->mirror->ifaces->all, of->ifindex);
+	const struct served *served = served_find(&bridges->now, of->ifindex);
+
+	if (served)
+		mac_refuse(bridges->mirror->settings.macs, domain_of(bridges, served));
+	if (!of->is_over)
+		log_warn("bridge %s has more than %u MAC addresses: Linux forwards all frames to "
+			 "and from the others; look for a host that sends from random addresses",
+			bridge && bridge->is_known ? bridge->iface.name : "of Linux", of->n);
+	of->is_over = true;
+}
+
+// NULL: refused, or out of memory; frames to it go to Linux until a dump.
+static struct fdb_entry *add(struct bridges *bridges, const struct event_fdb *at)
+{
+	const struct mirror_ops *ops = &bridges->mirror->settings.ops;
+	struct fdb *fdb = &bridges->fdb;
+	struct fdb_bridge *of = get_bridge(fdb, at->bridge);
+	struct fdb_entry *one = NULL;
+
+	if (of && of->n >= fdb->most) {
+		refuse(bridges, of);
+		return NULL;
+	}
+	if (of)
+		one = calloc(1, sizeof(*one));
+	if (!one) {
+		if (of)
+			release_bridge(fdb, of);
+		ops->lost(ops->ops, EVENT_FDB);
+		return NULL;
+	}
+	one->is = *at;
+	one->of = of;
+	of->n++;
+	hash_table_insert(&fdb->table, &one->node, hash_of(fdb, at));
+	return one;
+}
+
+// When there is space again, Linux has to tell of those that were refused.
+static void forget(struct bridges *bridges, struct fdb_entry *one)
+{
+	const struct mirror_ops *ops = &bridges->mirror->settings.ops;
+	struct fdb *fdb = &bridges->fdb;
+	struct fdb_bridge *of = one->of;
+
+	of->n--;
+	if (of->is_over && of->n <= fdb->most / 4 * 3) {
+		of->is_over = false;
+		ops->dump_again(ops->ops);
+	}
+	hash_table_remove(&fdb->table, &one->node);
+	free(one);
+	release_bridge(fdb, of);
+}
+
+// A bridge that does not look at VLANs does not use entries of VLANs.
+void fdb_event(struct bridges *bridges, const struct event *event)
+{
+	const struct event_fdb *at = &event->fdb;
+	struct fdb_entry *one = at->vlan ? NULL : find(&bridges->fdb, at);
+
+	if (!one && !event->is_delete && at->is_plain && !at->vlan)
+		one = add(bridges, at);
+	if (!one)
+		return;
+	one->is = *at;
+	one->is_gone = event->is_delete || !at->is_plain;
+	one->seen = bridges->fdb.dump;
+	look_at(&bridges->fdb, one);
+}
+
+void fdb_sweep(struct fdb *fdb)
+{
+	fdb->swept = fdb->dump;
+	fdb_doubt(fdb);
+}
+
+void fdb_doubt(struct fdb *fdb)
+{
+	fdb->left = fdb->table.n_buckets;
+}
+
+// A bridge gets space for twice as many when there is not enough, if there is memory.
+static void follow(struct bridges *bridges, struct served *served, const struct mac_fixed *at)
+{
+	struct mac_table *macs = bridges->mirror->settings.macs;
+
+	if (mac_follow(macs, domain_of(bridges, served), at, rte_rdtsc()))
+		return;
+	served->wants = MIN_OF(served->is.max * 2, (uint32_t)MAC_MAX);
+	if (served->is.max == served->wants || bridges->is_short)
+		mac_refuse(macs, domain_of(bridges, served));
+	else
+		bridges->is_stale = true;
+}
+
+static void publish(struct bridges *bridges, const struct fdb_entry *one)
+{
+	struct mac_table *macs = bridges->mirror->settings.macs;
+	struct served *served = served_find(&bridges->now, one->is.bridge);
+	const int port = taps_port(bridges->mirror->ifaces, one->is.ifindex);
+	const struct mac_fixed at = {one->is.mac, (uint16_t)MAX_OF(port, 0)};
+
+	if (!served)
+		return;
+	if (!one->is_gone && port >= 0 &&
+		bridges->now.of_port[port] == served - bridges->now.bridge + 1)
+		follow(bridges, served, &at);
+	else
+		mac_unfollow(macs, domain_of(bridges, served), &at.mac);
+}
+
+static void settle(struct bridges *bridges, struct fdb_entry *one)
+{
+	publish(bridges, one);
+	if (one->is_gone)
+		forget(bridges, one);
+}
+
+// Returns how many of those that have changed it has told of, at most n.
+static unsigned flush_dirty(struct bridges *bridges, unsigned n)
+{
+	struct fdb *fdb = &bridges->fdb;
+	unsigned n_done = 0;
+
+	for (struct fdb_entry *one; n_done < n && !bridges->is_stale && (one = fdb->dirty);
+		n_done++) {
+		fdb->dirty = one->dirty;
+		if (!fdb->dirty)
+			fdb->end = &fdb->dirty;
+		one->is_dirty = false;
+		settle(bridges, one);
+	}
+	return n_done;
+}
+
+// Returns how many entries there are in the bucket. What the latest dump did not contain is gone.
+static unsigned walk_bucket(struct bridges *bridges, struct hash_node *node)
+{
+	const struct fdb *fdb = &bridges->fdb;
+	unsigned n = 0;
+
+	for (struct hash_node *next; node; node = next, n++) {
+		struct fdb_entry *one = (struct fdb_entry *)node;
+
+		next = node->next;
+		one->is_gone |= (int32_t)(one->seen - fdb->swept) < 0;
+		if (!one->is_dirty) // else its turn will come
+			settle(bridges, one);
+	}
+	return n;
+}
+
+// Goes on with the walk over all; entries have other places when the table has grown.
+static void walk(struct bridges *bridges, unsigned n)
+{
+	struct fdb *fdb = &bridges->fdb;
+	unsigned n_done = 0;
+
+	if (fdb->left && fdb->n_buckets != fdb->table.n_buckets)
+		fdb->left = fdb->table.n_buckets;
+	fdb->n_buckets = fdb->table.n_buckets;
+	for (; n_done < n && fdb->left && !bridges->is_stale; fdb->left--) {
+		fdb->at = (fdb->at + 1) & (fdb->n_buckets - 1);
+		n_done += 1 + walk_bucket(bridges, fdb->table.bucket[fdb->at]);
+	}
+}
+
+bool fdb_flush(struct bridges *bridges)
+{
+	const unsigned n = flush_dirty(bridges, BATCH);
+
+	if (n < BATCH)
+		walk(bridges, BATCH - n);
+	return bridges->fdb.dirty || bridges->fdb.left;
+}
+
+// Refreshes: Linux does not see the frames that workers forward.
+
+// In seconds: the bridge that forgets first counts. After a change of the spanning tree, a bridge
+// forgets after its forward delay, 15 s by default.
+static uint64_t round_s(const struct bridges *bridges)
+{
+	uint32_t least_s = LONGEST_ROUND_S;
+
+	for (unsigned i = 0; i < bridges->now.n; i++) {
+		const struct served *one = &bridges->now.bridge[i];
+
+		least_s = MIN_OF(least_s, one->is.ageing_s / ROUNDS_WHILE_AGEING);
+		if (one->runs_stp)
+			least_s = MIN_OF(least_s, (uint32_t)LONGEST_ROUND_STP_S);
+	}
+	return MAX_OF(least_s, 1u);
+}
+
+// Addresses of one page that workers have seen in the last `recent_s`.
+static void refresh_page(struct bridges *bridges, uint64_t recent_s)
+{
+	static const struct mac_choice all = {0, MAC_PORTS};
+	const struct mirror_settings *settings = &bridges->mirror->settings;
+	struct mac_info info[PAGE_MACS];
+	struct mirror_seen seen[PAGE_MACS];
+	unsigned n_seen = 0;
+	const unsigned n =
+		mac_page(settings->macs, &all, rte_rdtsc(), &bridges->place, info, PAGE_MACS);
+
+	for (unsigned i = 0; i < n; i++)
+		if (info[i].is_linux && !info[i].is_unseen && info[i].idle_s <= recent_s)
+			seen[n_seen++] =
+				(struct mirror_seen){settings->tap[info[i].port], info[i].mac};
+	if (n_seen)
+		settings->ops.macs_seen(settings->ops.ops, seen, n_seen);
+}
+
+// Linux handles each report at once, and may have to wait for its lock: a turn ends after 2 ms.
+void mirror_refresh_macs(struct mirror *mirror, uint64_t now_ns)
+{
+	struct bridges *bridges = mirror->bridges;
+	const uint64_t every_s = round_s(bridges), until_ns = clock_now_ns() + TURN_NS;
+
+	bridges_retry(bridges, now_ns);
+	if (!bridges->now.n || !mirror->settings.ops.macs_seen)
+		return;
+	if (!bridges->place) {
+		const uint64_t since_s = (now_ns - bridges->began_ns) / SECOND_NS;
+
+		if (bridges->began_ns && since_s < every_s)
+			return;
+		bridges->recent_s = bridges->began_ns ? since_s + 1 : every_s;
+		bridges->began_ns = now_ns;
+	}
+	do
+		refresh_page(bridges, bridges->recent_s);
+	while (bridges->place && clock_now_ns() < until_ns);
+}

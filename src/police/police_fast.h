@@ -1,0 +1,49 @@
+// The part of policers that workers use: takes tokens from a bucket that any number of workers
+// share. No function here allocates, locks or makes system calls.
+#pragma once
+
+#include "base/bits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	POLICE_BURST = 64,      // packets that are judged at a time
+	POLICE_UNIT_SHIFT = 16, // a byte has 1 << 16 units
+	POLICE_TICK_SHIFT = 32, // of police_terms.per_tick
+	POLICE_CLOCK_BITS = 63,
+};
+
+// A rate and a depth as workers compute with them; never changed while workers may read them.
+struct police_terms {
+	uint64_t per_tick; // units that become due in a tick, times 1 << POLICE_TICK_SHIFT
+	uint64_t epoch;    // the tick at which the clock was 0
+	uint64_t depth;    // units
+};
+
+// A token bucket as its theoretical arrival time (GCRA), counted in units, not in time: bucket and
+// clock differ by the tokens that are left. Bit 0 of the word says which terms are in force, so
+// that terms and tokens change at one instant; the clock is in the upper 63 bits and may overflow.
+struct police {
+	uint64_t word; // atomic
+	struct police_terms terms[2];
+} LINE_ALIGNED;
+
+// What of a packet is counted.
+struct police_measure {
+	uint32_t most;       // bytes; longer packets never pass; 0: any
+	uint16_t overhead;   // bytes that are added to each packet
+	bool counts_packets; // a packet is one byte, whatever its length
+};
+
+// The bytes of which police_take needs tokens for a packet. Worker.
+static inline uint32_t police_cost(const struct police_measure *measure, uint32_t bytes)
+{
+	return measure->counts_packets ? 1 : bytes + measure->overhead;
+}
+
+// Takes tokens for packets that need `cost` bytes each, one after the other, if there are enough:
+// returns a bit for each of these. `n`: at most POLICE_BURST. `now`: in ticks, of about the same
+// time on all workers; one that is behind gets fewer tokens, never more. A loop that no other
+// thread can hold up: it is repeated only if another one has taken tokens. Worker.
+uint64_t police_take(struct police *police, uint64_t now, const uint32_t cost[], unsigned n);
