@@ -340,7 +340,8 @@ static int follow_vhost(struct port_table *ports, unsigned port, struct error *e
 	device->vhost =
 		vhost_make(kind->socket, kind->serves, ports->plan.ports[port].n_rx, &steer);
 	if (!device->vhost)
-		return error_set(error, -ENOMEM, "ports[%u]: not enough memory for its vhost state",
+		return error_set(error, -ENOMEM,
+			"ports[%u]: not enough memory or file descriptors for its vhost state",
 			port);
 	return 0;
 }

@@ -5,6 +5,7 @@
 // as in DPDK's guide, "Memif Poll Mode Driver". Messages arrive on EAL's interrupt thread.
 #include "base/bits.h"
 #include "port/kind.h"
+#include "port/vhost_guard.h"
 #include "port/wait.h"
 
 #include <dlfcn.h>
@@ -372,7 +373,11 @@ ssize_t sendmsg(int socket, const struct msghdr *packet, int flags)
 
 	if (packet->msg_iovlen == 1)
 		listen_in(socket, packet, packet->msg_iov[0].iov_len, true);
-	return next(socket, packet, flags);
+	ssize_t n = next(socket, packet, vhost_guard_flags(socket, flags));
+
+	if (n < 0)
+		vhost_guard_failed(socket);
+	return n;
 }
 
 ssize_t recvmsg(int socket, struct msghdr *packet, int flags)
@@ -382,5 +387,5 @@ ssize_t recvmsg(int socket, struct msghdr *packet, int flags)
 	ssize_t n = next(socket, packet, flags);
 
 	listen_in(socket, packet, n, false);
-	return n;
+	return vhost_guard_received(socket, packet, n);
 }

@@ -2,12 +2,15 @@
 // peers. So in both programs a function of that library is overridden (meson.build), the one by
 // which the driver registers its callbacks: here features that dl3 cannot honour are taken back
 // before the first peer is served, and the callbacks are followed. They run on the library's
-// thread.
+// threads: of a peer, never two at once. The driver has one peer per device, but the library takes
+// any number; here the newest one counts, since it is often the former one that was restarted.
 #include "port/vhost.h"
 
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "port/peer_memory.h"
+#include "port/vhost_guard.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,13 +22,18 @@
 #include <string.h>
 
 // A vring of an even number is one that the guest receives from.
-enum { VRINGS = 2 * PORT_MAX_QUEUES, SOCKET_MAX = 108 };
+enum { VRINGS = 2 * PORT_MAX_QUEUES, SOCKET_MAX = 108, MAX_REGIONS = 8 };
+enum { RESET_OWNER = 4, SET_MEM_TABLE = 5 }; // messages of vhost-user
 static const uint64_t REMARK_AFTER_NS = 3000000000;
 
 // Frames with unfinished checksums, or longer than the MTU: dl3 forwards frames as they are.
 static const uint64_t REFUSED = 1ull << VIRTIO_NET_F_CSUM | 1ull << VIRTIO_NET_F_GSO |
                                 1ull << VIRTIO_NET_F_HOST_TSO4 | 1ull << VIRTIO_NET_F_HOST_TSO6 |
                                 1ull << VIRTIO_NET_F_HOST_ECN | 1ull << VIRTIO_NET_F_HOST_UFO;
+
+// Page faults of postcopy, inflight memory, and memory in slots: the messages for these end a
+// connection (vhost_guard.c).
+static const uint64_t REFUSED_PROTOCOL = 1ull << 8 | 1ull << 12 | 1ull << 15;
 
 struct vhost {
 	struct vhost *next;
@@ -34,10 +42,17 @@ struct vhost {
 	unsigned n_queues;
 	struct vhost_steer steer;
 	int vid;                  // the library's number of the connection; -1: none
+	int connection;           // of vhost_guard_begin
 	bool is_driven;           // its driver has set up its rings
 	uint64_t receives, sends; // queues that the peer's driver has enabled, by number
 	unsigned n_enabled;       // the highest one of these plus one, also above n_queues
 	unsigned n_connections;
+	struct {
+		uintptr_t begin, end;
+	} regions[MAX_REGIONS];     // of the peer's memory
+	unsigned n_regions, n_lost; // peer_memory_n_lost before they were mapped
+	bool has_lost;              // regions that are no longer here
+	uint16_t slots[VRINGS];
 	enum port_vhost_state state; // as last seen by vhost_poll
 	uint64_t since_ns;           // when it had changed, or the remark
 	const char *said;            // the last remark that was logged
@@ -62,7 +77,7 @@ uint16_t vhost_choose_queue(unsigned worker, unsigned n, uint64_t live)
 struct vhost *vhost_make(const char *path, bool serves, unsigned n_queues,
 	const struct vhost_steer *steer)
 {
-	struct vhost *vhost = calloc(1, sizeof(*vhost));
+	struct vhost *vhost = peer_memory_guard() ? calloc(1, sizeof(*vhost)) : NULL;
 
 	if (!vhost)
 		return NULL;
@@ -70,7 +85,7 @@ struct vhost *vhost_make(const char *path, bool serves, unsigned n_queues,
 	vhost->serves = serves;
 	vhost->n_queues = n_queues;
 	vhost->steer = *steer;
-	vhost->vid = -1;
+	vhost->vid = vhost->connection = -1;
 	pthread_mutex_lock(&lock);
 	vhost->next = all;
 	all = vhost;
@@ -89,6 +104,7 @@ void vhost_free(struct vhost *vhost)
 			break;
 		}
 	pthread_mutex_unlock(&lock);
+	vhost_guard_end(vhost->connection); // the library does not say that it has closed its own
 	free(vhost);
 }
 
@@ -113,13 +129,133 @@ static void steer(const struct vhost *vhost)
 		vhost->steer.call(vhost->steer.arg, vhost->steer.port, vhost->receives & all_ours);
 }
 
-static int on_connection(int vid)
+static struct vhost *find_now(int vid)
 {
 	pthread_mutex_lock(&lock);
 	struct vhost *vhost = find(vid);
 
+	pthread_mutex_unlock(&lock);
+	return vhost;
+}
+
+// If the peer goes before its driver runs, the library tells the driver of queues that are enabled,
+// and not of their end.
+static void let_go(struct vhost *vhost)
+{
+	int vid = vhost->vid;
+
+	if (vhost->is_driven)
+		theirs->destroy_device(vid);
+	for (unsigned i = 0; i < VRINGS; i++)
+		if ((i % 2 ? vhost->sends : vhost->receives) >> i / 2 & 1)
+			theirs->vring_state_changed(vid, i, 0);
+	pthread_mutex_lock(&lock);
+	vhost->is_driven = false;
+	vhost->receives = vhost->sends = 0;
+	vhost->n_enabled = 0;
+	steer(vhost);
+	pthread_mutex_unlock(&lock);
+}
+
+static void end_peer(struct vhost *vhost)
+{
+	let_go(vhost);
+	pthread_mutex_lock(&lock);
+	vhost_guard_end(vhost->connection);
+	vhost->vid = vhost->connection = -1;
+	vhost->n_regions = 0;
+	vhost->has_lost = false;
+	memset(vhost->slots, 0, sizeof(vhost->slots));
+	pthread_mutex_unlock(&lock);
+}
+
+static void note_regions(struct vhost *vhost)
+{
+	struct rte_vhost_memory *memory = NULL;
+
+	vhost->n_regions = 0;
+	if (rte_vhost_get_mem_table(vhost->vid, &memory))
+		return;
+	vhost->n_regions = MIN_OF(memory->nregions, (uint32_t)MAX_REGIONS);
+	for (unsigned i = 0; i < vhost->n_regions; i++) {
+		vhost->regions[i].begin = (uintptr_t)memory->regions[i].mmap_addr;
+		vhost->regions[i].end = vhost->regions[i].begin + memory->regions[i].mmap_size;
+	}
+	free(memory);
+}
+
+static void note_slots(struct vhost *vhost)
+{
+	struct rte_vhost_vring vring;
+
+	for (unsigned i = 0; i < MIN_OF(2 * vhost->n_queues, (unsigned)VRINGS); i++)
+		vhost->slots[i] = rte_vhost_get_vhost_vring(vhost->vid, i, &vring) ? 0 : vring.size;
+}
+
+// Call with the lock held.
+static bool has_lost_memory(const struct vhost *vhost)
+{
+	for (unsigned i = 0; i < vhost->n_regions; i++)
+		if (peer_memory_is_lost(vhost->regions[i].begin, vhost->regions[i].end,
+			    vhost->n_lost))
+			return true;
+	return vhost->has_lost;
+}
+
+// Before the library does what a message wants: its memory is unmapped, and the next may be where
+// another peer's was that is lost already.
+static enum rte_vhost_msg_result before_message(int vid, void *message)
+{
+	uint32_t request;
+
+	memcpy(&request, message, sizeof(request)); // it begins with its number
+	if (request != SET_MEM_TABLE && request != RESET_OWNER)
+		return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+	pthread_mutex_lock(&lock);
+	struct vhost *vhost = find(vid);
+
+	if (vhost && vhost->vid == vid) {
+		vhost->has_lost = has_lost_memory(vhost);
+		vhost->n_regions = 0;
+		vhost->n_lost = peer_memory_n_lost();
+	}
+	pthread_mutex_unlock(&lock);
+	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+}
+
+// After the library has done what a message wants. Other threads must not ask it for memory and
+// vrings, since the next message may free them.
+static enum rte_vhost_msg_result on_message(int vid, void *message)
+{
+	uint32_t request;
+
+	memcpy(&request, message, sizeof(request));
+	pthread_mutex_lock(&lock);
+	struct vhost *vhost = find(vid);
+
+	if (vhost && vhost->vid == vid) {
+		if (request == SET_MEM_TABLE)
+			note_regions(vhost); // at other times there may be none
+		note_slots(vhost);
+	}
+	pthread_mutex_unlock(&lock);
+	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+}
+
+static int on_connection(int vid)
+{
+	static const struct rte_vhost_user_extern_ops listening = {.pre_msg_handle = before_message,
+		.post_msg_handle = on_message};
+	struct vhost *vhost = find_now(vid);
+	int connection = vhost ? vhost_guard_begin() : -1;
+
+	if (vhost && vhost->vid >= 0)
+		end_peer(vhost);
+	rte_vhost_extern_callback_register(vid, &listening, NULL);
+	pthread_mutex_lock(&lock);
 	if (vhost) {
 		vhost->vid = vid;
+		vhost->connection = connection;
 		vhost->n_connections++;
 	}
 	pthread_mutex_unlock(&lock);
@@ -129,21 +265,21 @@ static int on_connection(int vid)
 // The library frees what belongs to the connection after this.
 static void on_disconnection(int vid)
 {
-	pthread_mutex_lock(&lock);
-	struct vhost *vhost = find(vid);
+	struct vhost *vhost = find_now(vid);
 
 	if (vhost && vhost->vid == vid)
-		vhost->vid = -1;
-	pthread_mutex_unlock(&lock);
+		end_peer(vhost);
 }
 
 static int on_driver(int vid)
 {
+	struct vhost *vhost = find_now(vid);
+
+	if (vhost && vhost->vid != vid)
+		return -1;
 	int err = theirs->new_device(vid);
 
 	pthread_mutex_lock(&lock);
-	struct vhost *vhost = find(vid);
-
 	if (vhost)
 		vhost->is_driven = !err;
 	pthread_mutex_unlock(&lock);
@@ -152,17 +288,12 @@ static int on_driver(int vid)
 
 static void on_driver_gone(int vid)
 {
-	theirs->destroy_device(vid);
-	pthread_mutex_lock(&lock);
-	struct vhost *vhost = find(vid);
+	struct vhost *vhost = find_now(vid);
 
-	if (vhost) {
-		vhost->is_driven = false;
-		vhost->receives = vhost->sends = 0;
-		vhost->n_enabled = 0;
-		steer(vhost);
-	}
-	pthread_mutex_unlock(&lock);
+	if (!vhost)
+		theirs->destroy_device(vid);
+	else if (vhost->vid == vid)
+		let_go(vhost);
 }
 
 static void set_bit(uint64_t *bits, unsigned bit, bool is_set)
@@ -172,12 +303,14 @@ static void set_bit(uint64_t *bits, unsigned bit, bool is_set)
 
 static int on_vring(int vid, uint16_t vring, int enable)
 {
-	int err = theirs->vring_state_changed(vid, vring, enable);
+	struct vhost *vhost = find_now(vid);
 	unsigned queue = vring / 2;
 
-	pthread_mutex_lock(&lock);
-	struct vhost *vhost = find(vid);
+	if (vhost && vhost->vid != vid)
+		return 0;
+	int err = theirs->vring_state_changed(vid, vring, enable);
 
+	pthread_mutex_lock(&lock);
 	if (vhost && enable && queue >= vhost->n_enabled)
 		vhost->n_enabled = queue + 1;
 	else if (vhost && !enable && queue + 1 == vhost->n_enabled)
@@ -205,8 +338,11 @@ int rte_vhost_driver_callback_register(const char *path,
 	int (*const next)(const char *, const struct rte_vhost_device_ops *) =
 		(__typeof__(&rte_vhost_driver_callback_register))dlsym(RTLD_NEXT,
 			"rte_vhost_driver_callback_register");
+	uint64_t protocol;
 
-	if (rte_vhost_driver_disable_features(path, REFUSED))
+	if (rte_vhost_driver_disable_features(path, REFUSED) ||
+		rte_vhost_driver_get_protocol_features(path, &protocol) ||
+		rte_vhost_driver_set_protocol_features(path, protocol & ~REFUSED_PROTOCOL))
 		return -1;
 	theirs = ops;
 	return next(path, &followed);
@@ -228,15 +364,6 @@ static enum port_vhost_state state_of(const struct vhost *vhost)
 	                         : PORT_VHOST_WAITING;
 }
 
-static uint16_t ring_of(const struct vhost *vhost, unsigned vring)
-{
-	struct rte_vhost_vring found;
-
-	if (vhost->vid < 0 || rte_vhost_get_vhost_vring(vhost->vid, vring, &found))
-		return 0;
-	return found.size;
-}
-
 static uint64_t features_of(const struct vhost *vhost)
 {
 	uint64_t features = 0;
@@ -253,7 +380,7 @@ static const char *remark_of(const struct vhost *vhost)
 	case PORT_VHOST_WAITING:
 		return NULL;
 	case PORT_VHOST_STARTING:
-		return features_of(vhost) && !ring_of(vhost, 0)
+		return features_of(vhost) && !vhost->slots[0]
 		               ? "guest memory is not shared; give QEMU's memory backend share=on"
 		               : "its peer is connected, but has set up no queue; start the "
 		                 "virtio-net driver there";
@@ -283,8 +410,8 @@ void vhost_read(const struct vhost *vhost, struct port_vhost *out)
 	for (unsigned i = 0; i < n; i++) {
 		out->queues[i].receives = vhost->sends >> i & 1;
 		out->queues[i].sends = vhost->receives >> i & 1;
-		out->queues[i].tx_slots = ring_of(vhost, 2 * i);
-		out->queues[i].rx_slots = ring_of(vhost, 2 * i + 1);
+		out->queues[i].tx_slots = vhost->slots[2 * i];
+		out->queues[i].rx_slots = vhost->slots[2 * i + 1];
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -304,6 +431,13 @@ void vhost_poll(struct vhost *vhost, const char *name)
 		vhost->said = NULL;
 	} else if (remark != vhost->said && now_ns - vhost->since_ns > REMARK_AFTER_NS) {
 		says = vhost->said = remark;
+	}
+	if (has_lost_memory(vhost)) {
+		vhost_guard_cut(vhost->connection);
+		vhost->n_regions = 0;
+		vhost->has_lost = false;
+		says = "its peer has taken away memory that it had shared, and was disconnected; "
+		       "start it again";
 	}
 	pthread_mutex_unlock(&lock);
 	if (says)

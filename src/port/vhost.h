@@ -19,7 +19,7 @@ struct vhost_steer {
 };
 
 // For a device that listens on or connects to the socket `path`; before it is configured. NULL: no
-// memory. / After it was closed; NULL is allowed. Control thread.
+// memory, or no descriptor. / After it was closed; NULL is allowed. Control thread.
 struct vhost *vhost_make(const char *path, bool serves, unsigned n_queues,
 	const struct vhost_steer *steer);
 void vhost_free(struct vhost *vhost);

@@ -1,0 +1,218 @@
+// DPDK's vhost-user library trusts its peers in some respects, as of 22.11.11 and later:
+// - The one thread that serves all of them reads from and writes to sockets that block; and as it
+//   replies, it holds locks for which workers wait when they transmit.
+// - Workers write to the eventfd of a ring, which blocks if the peer wants it to.
+// - Messages for inflight memory and postcopy are followed even if they were not offered: the
+//   first kind writes outside of its memory, the second stops whoever reads memory that the peer
+//   does not provide. The log of dirty pages is taken to begin where it does not.
+// So in both programs some functions of libc are overridden (meson.build; recvmsg and sendmsg are
+// in memif.c).
+#include "port/vhost_guard.h"
+
+#include "base/bits.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+// A peer sends a message at once, with its payload. So long do the others wait for it in all, and
+// each time that it is not so counts as a wait of at least LATE_MS. Less than a second.
+static const struct timeval PATIENCE = {.tv_usec = 300000};
+enum { LATE_MS = 10, PAYLOAD_MAX = 4096 };
+
+// Numbers of the messages that a front-end of a network device sends (vhost-user protocol), other
+// than those for an IOMMU, inflight memory, postcopy and memory in slots; and some of them.
+static const uint64_t SERVED = 0x18000bffffe;
+enum {
+	MEM_TABLE = 5,
+	LOG_BASE = 6,
+	LOG_FD = 7,
+	VRING_KICK = 12,
+	VRING_CALL = 13,
+	VRING_ERR = 14,
+	REQUEST_FD = 21,
+	HEADER_BYTES = 12
+};
+static const uint64_t WITH_EVENT =
+	1ull << LOG_FD | 1ull << VRING_KICK | 1ull << VRING_CALL | 1ull << VRING_ERR;
+static const uint64_t WITH_FILE = 1ull << MEM_TABLE | 1ull << LOG_BASE | 1ull << REQUEST_FD;
+
+static __thread int newest = -1, served = -1;
+
+int accept(int socket, __SOCKADDR_ARG address, socklen_t *restrict bytes)
+{
+	int (*const next)(int, __SOCKADDR_ARG, socklen_t *) =
+		(__typeof__(&accept))dlsym(RTLD_NEXT, "accept");
+
+	return newest = next(socket, address, bytes);
+}
+
+int connect(int socket, __CONST_SOCKADDR_ARG address, socklen_t bytes)
+{
+	int (*const next)(int, __CONST_SOCKADDR_ARG, socklen_t) =
+		(__typeof__(&connect))dlsym(RTLD_NEXT, "connect");
+
+	newest = socket;
+	return next(socket, address, bytes);
+}
+
+// A peer that has taken away what keeps the write from blocking gets no interrupt. One that fills
+// its eventfd and takes the flag away between these two calls still stops the caller: Linux has no
+// write to an eventfd that ignores the flag.
+int eventfd_write(int file, eventfd_t value)
+{
+	int flags = fcntl(file, F_GETFL);
+
+	if (flags < 0 || !(flags & O_NONBLOCK))
+		return -1;
+	return write(file, &value, sizeof(value)) == sizeof(value) ? 0 : -1;
+}
+
+int vhost_guard_begin(void)
+{
+	if (newest < 0)
+		return -1;
+	setsockopt(newest, SOL_SOCKET, SO_RCVTIMEO, &PATIENCE, sizeof(PATIENCE));
+	setsockopt(newest, SOL_SOCKET, SO_SNDTIMEO, &PATIENCE, sizeof(PATIENCE));
+	return fcntl(newest, F_DUPFD_CLOEXEC, 0);
+}
+
+void vhost_guard_cut(int connection)
+{
+	if (connection >= 0)
+		shutdown(connection, SHUT_RDWR);
+}
+
+void vhost_guard_end(int connection)
+{
+	vhost_guard_cut(connection);
+	if (connection >= 0)
+		close(connection);
+}
+
+static unsigned files_of(struct cmsghdr *head, int **files)
+{
+	if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+		return 0;
+	*files = (int *)CMSG_DATA(head);
+	return (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+}
+
+static void close_files(struct msghdr *packet)
+{
+	int *files;
+
+	for (struct cmsghdr *head = CMSG_FIRSTHDR(packet); head; head = CMSG_NXTHDR(packet, head))
+		for (unsigned i = files_of(head, &files); i > 0; i--)
+			close(files[i - 1]);
+	packet->msg_controllen = 0;
+}
+
+// Asks no file system, which may be the peer's.
+static bool is_eventfd(int file)
+{
+	static const char NAME[] = "anon_inode:[eventfd]";
+	char link[32], name[sizeof(NAME)];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+	return readlink(link, name, sizeof(name)) == sizeof(NAME) - 1 &&
+	       !memcmp(name, NAME, sizeof(NAME) - 1);
+}
+
+// The library closes former files while it holds locks, and files may wait for their peer in that.
+// The flags of an eventfd belong to the peer, too.
+static bool tame_files(uint32_t request, struct msghdr *packet)
+{
+	int *files;
+
+	for (struct cmsghdr *head = CMSG_FIRSTHDR(packet); head; head = CMSG_NXTHDR(packet, head))
+		for (unsigned i = files_of(head, &files); i > 0; i--) {
+			int file = files[i - 1];
+
+			if (WITH_FILE >> request & 1)
+				continue;
+			if (!(WITH_EVENT >> request & 1) || !is_eventfd(file))
+				return false;
+			if (request == VRING_CALL && fcntl(file, F_SETFL, O_RDWR | O_NONBLOCK))
+				return false;
+		}
+	return true;
+}
+
+// Waits until the payload is there. What is left of the peer's patience is kept as the timeout of
+// its socket, rounded up by the kernel, by less than LATE_MS.
+static bool has_payload(int socket, uint32_t bytes)
+{
+	struct pollfd end = {.fd = socket, .events = POLLRDHUP};
+	struct timeval left;
+	socklen_t n = sizeof(left);
+	int there;
+
+	if (bytes > PAYLOAD_MAX || ioctl(socket, FIONREAD, &there))
+		return false;
+	if ((uint32_t)there >= bytes)
+		return true;
+	if (getsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &left, &n))
+		return false;
+	left.tv_usec -= LATE_MS * 1000;
+	for (; left.tv_usec > 0 && (uint32_t)there < bytes; left.tv_usec -= 1000)
+		if (poll(&end, 1, 1) || ioctl(socket, FIONREAD, &there))
+			return false;
+	return left.tv_usec > 0 &&
+	       !setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof(left));
+}
+
+// The library reads the payload after this; it takes the log to begin at this offset of a mapping
+// that begins there already.
+static bool log_is_whole(int socket)
+{
+	struct {
+		uint64_t bytes, offset;
+	} log;
+
+	return recv(socket, &log, sizeof(log), MSG_PEEK | MSG_DONTWAIT) == sizeof(log) &&
+	       !log.offset;
+}
+
+static bool is_served(int socket, struct msghdr *packet)
+{
+	uint32_t words[3]; // request, flags, bytes of the payload
+
+	memcpy(words, packet->msg_iov[0].iov_base, sizeof(words));
+	if (words[0] >= 64 || !(SERVED >> words[0] & 1))
+		return false;
+	return tame_files(words[0], packet) && has_payload(socket, words[2]) &&
+	       (words[0] != LOG_BASE || log_is_whole(socket));
+}
+
+// Nobody else reads so few bytes with files.
+ssize_t vhost_guard_received(int socket, struct msghdr *packet, ssize_t n)
+{
+	if (packet->msg_iovlen != 1 || packet->msg_iov[0].iov_len != HEADER_BYTES ||
+		!packet->msg_control)
+		return n;
+	served = socket;
+	if (n != HEADER_BYTES || is_served(socket, packet))
+		return n;
+	close_files(packet);
+	return 0;
+}
+
+int vhost_guard_flags(int socket, int flags)
+{
+	return socket == served ? flags | MSG_DONTWAIT : flags;
+}
+
+// A peer that does not read its replies.
+void vhost_guard_failed(int socket)
+{
+	if (socket == served && errno == EAGAIN)
+		shutdown(socket, SHUT_RDWR);
+}

@@ -1,0 +1,171 @@
+"""The driver of a vhost-user device, with split rings that its memory shares: a guest that tests can lead step by step.
+
+Source: QEMU's docs/interop/vhost-user.rst; Virtual I/O Device 1.1, 2.6 (split virtqueues) and 5.1.6 (network).
+"""
+
+import array
+import fcntl
+import mmap
+import os
+import select
+import socket
+import struct
+import termios
+import time
+from pathlib import Path
+from typing import Self
+
+SLOTS = 256
+HEADER = 12  # of each frame: struct virtio_net_hdr_v1
+BUFFER = 2048
+AVAIL_AT, USED_AT, BUFFERS_AT = SLOTS * 16, SLOTS * 16 + 4096, SLOTS * 16 + 8192
+RING = BUFFERS_AT + SLOTS * BUFFER
+GUEST, USER = 0x10000, 0x7F0000000000  # where the memory is for the guest and for its hypervisor
+WRITE = 2  # a descriptor that the device writes to
+
+GET_FEATURES, SET_FEATURES, SET_OWNER, SET_MEM_TABLE = 1, 2, 3, 5
+SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE, SET_VRING_KICK, SET_VRING_CALL, SET_VRING_ERR = 8, 9, 10, 12, 13, 14
+SET_PROTOCOL_FEATURES, SET_VRING_ENABLE = 16, 18
+VERSION, NEEDS_REPLY = 1, 8
+MULTIQUEUE, PROTOCOL, VERSION_1 = 1 << 22, 1 << 30, 1 << 32
+PROTOCOL_MULTIQUEUE, PROTOCOL_ACK = 1 << 0, 1 << 3
+
+
+class Vring:
+    """One ring. Even numbers receive: all their buffers are the device's until it has filled them."""
+
+    def __init__(self, memory: mmap.mmap, number: int) -> None:
+        self.number = number
+        self._memory, self._at = memory, number * RING
+        self.words = memoryview(memory).cast("H")  # stores at once; struct.pack_into writes zeros first
+        self._available = self._seen = 0
+        if number % 2 == 0:
+            for slot in range(SLOTS):
+                self._give(slot, BUFFER, WRITE)
+
+    def _buffer(self, slot: int) -> int:
+        return self._at + BUFFERS_AT + slot * BUFFER
+
+    def _give(self, slot: int, length: int, flags: int) -> None:
+        """Make a buffer available to the device: the index is written last."""
+        descriptor = struct.pack("=QIHH", GUEST + self._buffer(slot), length, flags, 0)
+        self._memory[self._at + slot * 16 : self._at + slot * 16 + 16] = descriptor
+        available = (self._at + AVAIL_AT) // 2
+        self.words[available + 2 + self._available % SLOTS] = slot
+        self._available = (self._available + 1) % 65536
+        self.words[available + 1] = self._available
+
+    @property
+    def used(self) -> int:
+        """How many buffers the device has returned, modulo 65536."""
+        return self.words[(self._at + USED_AT) // 2 + 1]
+
+    def take(self) -> list[bytes]:
+        """What has arrived since the last time, without its headers."""
+        frames = []
+        while self._seen != self.used:
+            slot, length = struct.unpack_from("=II", self._memory, self._at + USED_AT + 4 + self._seen % SLOTS * 8)
+            frames.append(self._memory[self._buffer(slot) + HEADER : self._buffer(slot) + length])
+            self._give(slot, BUFFER, WRITE)
+            self._seen = (self._seen + 1) % 65536
+        return frames
+
+    def offer(self, frame: bytes) -> bool:
+        """Hand a frame to the device, if the ring has space."""
+        if (self._available - self.used) % 65536 == SLOTS:
+            return False
+        slot = self._available % SLOTS
+        at = self._buffer(slot)
+        self._memory[at : at + HEADER + len(frame)] = bytes(HEADER) + frame
+        self._give(slot, HEADER + len(frame), 0)
+        return True
+
+    def addresses(self) -> bytes:
+        """The payload of SET_VRING_ADDR."""
+        at = USER + self._at
+        return struct.pack("=IIQQQQ", self.number, 0, at, at + USED_AT, at + AVAIL_AT, 0)
+
+
+class VhostDriver:
+    """A driver with `queues` pairs of rings, connected to the socket at which dl3d listens; all are enabled."""
+
+    def __init__(self, path: Path, queues: int) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(60)
+        self._socket.connect(str(path))
+        self._file = os.memfd_create("guest")
+        os.ftruncate(self._file, 2 * queues * RING)
+        self._memory = mmap.mmap(self._file, 2 * queues * RING)
+        self.rings = [Vring(self._memory, number) for number in range(2 * queues)]
+        self._negotiate()
+        for ring in self.rings:
+            self._set_up(ring)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        for ring in self.rings:
+            ring.words.release()
+        self._memory.close()
+        os.close(self._file)
+
+    def _tell(self, request: int, payload: bytes, flags: int = VERSION, file: int = -1) -> None:
+        message = struct.pack("=III", request, flags, len(payload)) + payload
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))] if file >= 0 else []
+        self._socket.sendmsg([message], rights)
+
+    def _answer(self) -> int:
+        reply = self._socket.recv(20, socket.MSG_WAITALL)
+        return int(struct.unpack("=IIIQ", reply)[3])
+
+    def _negotiate(self) -> None:
+        wanted = MULTIQUEUE | PROTOCOL | VERSION_1
+        self._tell(GET_FEATURES, b"")
+        assert self._answer() & wanted == wanted
+        self._tell(SET_OWNER, b"")
+        self._tell(SET_PROTOCOL_FEATURES, struct.pack("=Q", PROTOCOL_MULTIQUEUE | PROTOCOL_ACK))
+        self._tell(SET_FEATURES, struct.pack("=Q", wanted))
+        region = struct.pack("=IIQQQQ", 1, 0, GUEST, len(self._memory), USER, 0)
+        self._tell(SET_MEM_TABLE, region, file=self._file)
+
+    def _set_up(self, ring: Vring) -> None:
+        self._tell(SET_VRING_NUM, struct.pack("=II", ring.number, SLOTS))
+        self._tell(SET_VRING_BASE, struct.pack("=II", ring.number, 0))
+        self._tell(SET_VRING_ADDR, ring.addresses())
+        for request in (SET_VRING_CALL, SET_VRING_KICK):
+            event = os.eventfd(0, os.EFD_NONBLOCK)
+            self._tell(request, struct.pack("=Q", ring.number), file=event)
+            os.close(event)
+        self.enable(ring.number, True)
+
+    def enable(self, number: int, is_enabled: bool) -> None:
+        """Enable or disable a ring; returns once the device has acknowledged it."""
+        self._tell(SET_VRING_ENABLE, struct.pack("=II", number, is_enabled), VERSION | NEEDS_REPLY)
+        assert self._answer() == 0
+
+    def signal_by_its_memory(self, request: int) -> None:
+        """Give the first ring a file for its events that is no eventfd."""
+        self._tell(request, struct.pack("=Q", 0), file=self._file)
+
+    def set_features_late(self) -> None:
+        """Send a message whose end follows once the device has read its beginning."""
+        self._socket.sendall(struct.pack("=III", SET_PROTOCOL_FEATURES, VERSION, 8))
+        while struct.unpack("=i", fcntl.ioctl(self._socket, termios.TIOCOUTQ, bytes(4)))[0]:
+            time.sleep(0)
+        self._socket.sendall(struct.pack("=Q", PROTOCOL_MULTIQUEUE | PROTOCOL_ACK))
+
+    def take_memory_away(self) -> None:
+        """Shorten the file whose pages are the memory. Use no ring after this."""
+        os.ftruncate(self._file, 0)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the device has ended the connection."""
+        if not select.select([self._socket], [], [], 0)[0]:
+            return False
+        try:
+            return self._socket.recv(1) == b""
+        except ConnectionResetError:
+            return True
