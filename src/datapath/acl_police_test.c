@@ -1,12 +1,8 @@
 // Rules with a rate on packets of the whole pipeline: which packets pass, what is counted for them,
 // and who shares a bucket. Time stands still: tokens are those of the burst.
-#include "datapath/vlans.h"
+#include "datapath/lists.h"
 
-#include "acl/acl.h"
-
-#include <rte_eal.h>
 #include <stdio.h>
-#include <unistd.h>
 
 enum {
 	MAX_RULES = 3,
@@ -20,45 +16,9 @@ enum {
 #define STANDSTILL (1ull << 62)
 #define RATE "police.rate 10Mbit/s police.burst 3kB "
 
-static struct acl_table *lists, *filters;
-
-// Interfaces are named by their index.
-static const char *iface_name(void *ctx, unsigned iface)
-{
-	static char name[N_IFACES][4];
-
-	(void)ctx;
-	snprintf(name[iface], sizeof(name[iface]), "%u", iface);
-	return name[iface];
-}
-
 static int open_tables(void **state)
 {
-	static char prefix[64];
-	static char *args[] = {"acl_police_test", "--no-huge", "-m64", "--no-pci", "--no-telemetry",
-		"--no-shconf", "--log-level=error", prefix};
-	const struct acl_settings settings = {.n_workers = 1,
-		.iface_name = iface_name,
-		.n_ifaces = N_IFACES,
-		.n_ports = 4,
-		.hz = STANDSTILL};
-	const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
-	const struct fib_hop unresolved = {.kind = FIB_CONNECTED, .iface = PLAIN_OUT};
-
-	snprintf(prefix, sizeof(prefix), "--file-prefix=datapath-police-%d", getpid());
-	if (rte_eal_init(ARRAY_LEN(args), args) < 0)
-		return -1;
-	vlans_open(state);
-	fake_route(0, "172.20.0.0/16", &local);
-	fake_route(0, "172.21.0.0/16", &unresolved);
-	return acl_open(&lists, &settings, NULL) || acl_open(&filters, &settings, NULL);
-}
-
-static int close_tables(void **state)
-{
-	acl_close(lists);
-	acl_close(filters);
-	return fake_close(state);
+	return lists_open(state, STANDSTILL);
 }
 
 // Without lists, and with full buckets.
@@ -71,25 +31,8 @@ static void reset(const struct datapath_variant *variant)
 	fake.worker.filters = acl_live(filters);
 }
 
-// One list with these rules, used on an interface.
-static void use_rules(struct acl_table *table, unsigned iface, enum acl_direction direction,
-	const char *const text[])
-{
-	struct acl_rule rule[MAX_RULES];
-	struct acl_source source = {"list", rule, 0, false};
-	struct acl_use use = {"", "list", direction};
-	struct error error = {""};
-
-	snprintf(use.iface, sizeof(use.iface), "%u", iface);
-	for (; source.n < MAX_RULES && text[source.n]; source.n++)
-		if (acl_rule_parse(&rule[source.n], text[source.n], &error))
-			fail_msg("%s: %s", text[source.n], error.text);
-	if (acl_apply(table, &(struct acl_set){&source, &use, 1, 1}, &error))
-		fail_msg("%s", error.text);
-}
-
 #define USE(table, iface, direction, ...)                                                          \
-	use_rules(table, iface, direction, (const char *[MAX_RULES]){__VA_ARGS__})
+	lists_use(table, iface, direction, false, (const char *[LISTS_MAX_RULES]){__VA_ARGS__})
 
 static unsigned n_sent(void)
 {
@@ -286,5 +229,5 @@ int main(void)
 		cmocka_unit_test(packets_for_linux_are_policed_by_the_rules_about_them),
 	};
 
-	return cmocka_run_group_tests(tests, open_tables, close_tables);
+	return cmocka_run_group_tests(tests, open_tables, lists_close);
 }

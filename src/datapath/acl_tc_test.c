@@ -1,53 +1,16 @@
 // tc filters of Linux on packets of the whole pipeline: workers judge what they forward, and leave
 // to Linux what Linux gets.
-#include "datapath/vlans.h"
+#include "datapath/lists.h"
 
-#include "acl/acl.h"
 #include "wire/build.h"
 
-#include <rte_eal.h>
 #include <stdio.h>
-#include <unistd.h>
 
-enum { MAX_RULES = 4, N_IFACES = 64, HANDED = 1 << 8, DSCP_AT = 15 };
-
-static struct acl_table *lists, *filters;
-
-// Interfaces are named by their index.
-static const char *iface_name(void *ctx, unsigned iface)
-{
-	static char name[N_IFACES][4];
-
-	snprintf(name[iface], sizeof(name[iface]), "%u", iface);
-	return name[iface];
-}
+enum { HANDED = 1 << 8, DSCP_AT = 15 };
 
 static int open_tables(void **state)
 {
-	static char prefix[64];
-	static char *args[] = {"acl_tc_test", "--no-huge", "-m64", "--no-pci", "--no-telemetry",
-		"--no-shconf", "--log-level=error", prefix};
-	const struct acl_settings settings = {.n_workers = 1,
-		.iface_name = iface_name,
-		.n_ifaces = N_IFACES,
-		.n_ports = 4};
-	const struct fib_hop unresolved = {.kind = FIB_CONNECTED, .iface = PLAIN_OUT};
-	const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
-
-	snprintf(prefix, sizeof(prefix), "--file-prefix=datapath-tc-%d", getpid());
-	if (rte_eal_init(ARRAY_LEN(args), args) < 0)
-		return -1;
-	vlans_open(state);
-	fake_route(0, "172.20.0.0/16", &local);
-	fake_route(0, "172.21.0.0/16", &unresolved);
-	return acl_open(&lists, &settings, NULL) || acl_open(&filters, &settings, NULL);
-}
-
-static int close_tables(void **state)
-{
-	acl_close(lists);
-	acl_close(filters);
-	return fake_close(state);
+	return lists_open(state, 0);
 }
 
 static void reset(const struct datapath_variant *variant)
@@ -62,25 +25,8 @@ static void clear(struct acl_table *table)
 	assert_int_equal(acl_apply(table, &(struct acl_set){.n_lists = 0}, NULL), 0);
 }
 
-// One list with these rules, used on an interface.
-static void use_rules(struct acl_table *table, unsigned iface, enum acl_direction direction,
-	const char *const text[])
-{
-	struct acl_rule rule[MAX_RULES];
-	struct acl_source source = {"list", rule, 0, false};
-	struct acl_use use = {"", "list", direction};
-	struct error error = {""};
-
-	snprintf(use.iface, sizeof(use.iface), "%u", iface);
-	for (; source.n < MAX_RULES && text[source.n]; source.n++)
-		if (acl_rule_parse(&rule[source.n], text[source.n], &error))
-			fail_msg("%s: %s", text[source.n], error.text);
-	if (acl_apply(table, &(struct acl_set){&source, &use, 1, 1}, &error))
-		fail_msg("%s", error.text);
-}
-
 #define USE(table, iface, direction, ...)                                                          \
-	use_rules(table, iface, direction, (const char *[MAX_RULES]){__VA_ARGS__})
+	lists_use(table, iface, direction, false, (const char *[LISTS_MAX_RULES]){__VA_ARGS__})
 
 static void run_one(const struct bytes *frame, unsigned verdict)
 {
@@ -318,5 +264,5 @@ int main(void)
 		cmocka_unit_test(each_packet_is_counted_once),
 	};
 
-	return cmocka_run_group_tests(tests, open_tables, close_tables);
+	return cmocka_run_group_tests(tests, open_tables, lists_close);
 }

@@ -1,76 +1,28 @@
 // Access lists on packets of the whole pipeline: which of them a list stops, by input and output
 // interface, and that none gets around it by being punted.
-#include "datapath/vlans.h"
+#include "datapath/lists.h"
 
-#include "acl/acl.h"
 #include "wire/headers.h"
 
-#include <rte_eal.h>
 #include <stdio.h>
-#include <unistd.h>
 
-enum { TTL_AT = 22, HANDED = 1 << 8, MAX_RULES = 4, FLAGS_AT = 20, OUT = 1, REST = 2 };
-enum { N_IFACES = 64 };
-
-static struct acl_table *table;
-
-// Interfaces are named by their index.
-static const char *iface_name(void *ctx, unsigned iface)
-{
-	static char name[N_IFACES][4];
-
-	snprintf(name[iface], sizeof(name[iface]), "%u", iface);
-	return name[iface];
-}
+enum { TTL_AT = 22, HANDED = 1 << 8, FLAGS_AT = 20, OUT = 1, REST = 2 };
 
 static int open_lists(void **state)
 {
-	static char prefix[64];
-	static char *args[] = {"acl_test", "--no-huge", "-m64", "--no-pci", "--no-telemetry",
-		"--no-shconf", "--log-level=error", prefix};
-	const struct acl_settings settings = {.n_workers = 1,
-		.iface_name = iface_name,
-		.n_ifaces = N_IFACES,
-		.n_ports = 4};
-	const struct fib_hop unresolved = {.kind = FIB_CONNECTED, .iface = PLAIN_OUT};
-	const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
-
-	snprintf(prefix, sizeof(prefix), "--file-prefix=datapath-acl-%d", getpid());
-	if (rte_eal_init(ARRAY_LEN(args), args) < 0)
-		return -1;
-	vlans_open(state);
-	fake_route(0, "172.20.0.0/16", &local);
-	fake_route(0, "172.21.0.0/16", &unresolved);
-	return acl_open(&table, &settings, NULL);
+	return lists_open(state, 0);
 }
 
-static int close_lists(void **state)
-{
-	acl_close(table);
-	return fake_close(state);
-}
-
-// One list with these rules, used on an interface.
 static void use_rules(unsigned iface, enum acl_direction direction, bool denies_rest,
 	const char *const text[])
 {
-	struct acl_rule rule[MAX_RULES];
-	struct acl_source source = {"list", rule, 0, denies_rest};
-	struct acl_use use = {"", "list", direction};
-	struct error error = {""};
-
-	snprintf(use.iface, sizeof(use.iface), "%u", iface);
-	for (; source.n < MAX_RULES && text[source.n]; source.n++)
-		if (acl_rule_parse(&rule[source.n], text[source.n], &error))
-			fail_msg("%s: %s", text[source.n], error.text);
-	if (acl_apply(table, &(struct acl_set){&source, &use, 1, 1}, &error))
-		fail_msg("%s", error.text);
+	lists_use(lists, iface, direction, denies_rest, text);
 }
 
 static void reset(const struct datapath_variant *variant)
 {
 	fake_reset(variant);
-	fake.worker.acls = acl_live(table);
+	fake.worker.acls = acl_live(lists);
 }
 
 // How many packets got a verdict; HANDED: with it, Linux got them.
@@ -81,7 +33,7 @@ static uint64_t n_with(unsigned verdict)
 
 static uint64_t n_counted(unsigned rule)
 {
-	return acl_rule_count(table, "list", rule).packets;
+	return acl_rule_count(lists, "list", rule).packets;
 }
 
 static void run_one(const struct bytes *frame, unsigned verdict)
@@ -98,7 +50,7 @@ static void run_one(const struct bytes *frame, unsigned verdict)
 
 // Frames are UDP from 192.0.2.1 or 2001:db8::1.
 static const struct row {
-	const char *rules[MAX_RULES];
+	const char *rules[LISTS_MAX_RULES];
 	const char *dst;
 	uint16_t use, from; // interfaces
 	unsigned verdict;
@@ -160,7 +112,7 @@ static void without_lists_nothing_is_judged(void **state)
 	struct bytes frame = frame_on(PLAIN_IN, "10.1.2.3");
 
 	reset(fake_variants[1]);
-	assert_int_equal(acl_apply(table, &(struct acl_set){.n_lists = 0}, NULL), 0);
+	assert_int_equal(acl_apply(lists, &(struct acl_set){.n_lists = 0}, NULL), 0);
 	run_one(&frame, VERDICT_FORWARD);
 }
 
@@ -308,10 +260,10 @@ static void linux_does_not_forward_around_the_output_list(void **state)
 	assert_int_equal(acl_rule_parse(&punt, "punt", NULL), 0);
 	assert_int_equal(acl_rule_parse(&deny, "deny", NULL), 0);
 	reset(fake_variants[1]);
-	assert_int_equal(acl_apply(table, &(struct acl_set){sources, uses, 2, 2}, NULL), 0);
+	assert_int_equal(acl_apply(lists, &(struct acl_set){sources, uses, 2, 2}, NULL), 0);
 	run_one(&frame, VERDICT_ACL_DENIED);
 	reset(fake_variants[1]);
-	assert_int_equal(acl_apply(table, &(struct acl_set){&sources[1], &uses[1], 1, 1}, NULL), 0);
+	assert_int_equal(acl_apply(lists, &(struct acl_set){&sources[1], &uses[1], 1, 1}, NULL), 0);
 	settings.flags = IFACE_LINUX4;
 	fake_set(PLAIN_IN, &settings);
 	run_one(&frame, VERDICT_ACL_DENIED);
@@ -419,5 +371,5 @@ int main(void)
 		cmocka_unit_test(packets_of_one_burst_are_judged_each_by_its_list),
 	};
 
-	return cmocka_run_group_tests(tests, open_lists, close_lists);
+	return cmocka_run_group_tests(tests, open_lists, lists_close);
 }
