@@ -67,7 +67,7 @@ def gives_a_device_no_parameter_that_it_cannot_be_given() -> None:
 
 def proves_the_tester_over_each_wire_with_all_frames() -> None:
     wanted = proofs_of(jobs_of(_plan_of("peers")))
-    assert [(one.wire, one.frames) for one in wanted] == [("memif", ("64", "imix")), ("veth", ("64", "imix"))]
+    assert [(one.wire, one.frames) for one in wanted] == [(wire, ("64", "imix")) for wire in ("memif", "vhost", "veth")]
     assert proofs_of(jobs_of(_plan_of("white-paper")))[0].frames == ("66", "128", "256", "512", "1024", "imix")
 
 
