@@ -240,7 +240,7 @@ def makes_later_jobs_shorter_and_reports_it() -> None:
 
 
 def gives_back_what_was_taken_away_where_there_is_time_again() -> None:
-    whole, plan = _plan_of("white-paper"), _plan_of("white-paper", budget_s=480)
+    whole, plan = _plan_of("white-paper"), _plan_of("white-paper", budget_s=600)
     left = {job.key for job in jobs_of(whole)} - {job.key for job in jobs_of(plan)[:20]}
     later = refitted(plan, whole, left, 1e6, Pace())
     assert jobs_of(plan)[:20] == tuple(job for job in jobs_of(later) if job.key not in left)

@@ -15,6 +15,7 @@ WITH_DPDK = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")  # path i
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 BRIDGE = "dl3"
 OWN_BURST = 32  # NETDEV_MAX_BURST
+PATIENCE_S = 120.0  # until a switch on a busy machine has its ports
 LONG_SECONDS = 600.0  # for a million flows
 
 
@@ -36,7 +37,8 @@ class Vswitch:
 
     def vsctl(self, *words: str) -> str:
         """Run ovs-vsctl; returns when the switch has applied the change."""
-        return run(["ovs-vsctl", f"--db=unix:{self.database}", "--timeout=30", *words])
+        patience = f"--timeout={PATIENCE_S:.0f}"
+        return run(["ovs-vsctl", f"--db=unix:{self.database}", patience, *words], LONG_SECONDS)
 
     def ofctl(self, method: str, *words: str) -> str:
         """Run ovs-ofctl."""
