@@ -95,7 +95,7 @@ def is_a_bridge_that_knows_both_ends() -> None:
     with opened("dl3d:mode=bridge,wire=vhost", Traffic(flows=10)) as bed:
         assert bed.dut
         runner = Runner(Site(bed.generator, bed.dut))
-        trial = runner.run(Order(bed.streams, "64", 20_000.0, 0.3, warm_up_s=0.0))
+        trial = runner.run(Order(bed.streams, "64", 5_000.0, 0.3, warm_up_s=0.0))  # no more than a ring holds
         assert (trial.account.lost, trial.account.received) == (0, trial.account.sent)
         (bridge,) = bed.dut.ask(Bridges, "bridges").bridges
         assert (bridge.static_macs, bridge.learnt_macs, bridge.moved, bridge.refused) == (2, 2, 0, 0)

@@ -203,7 +203,6 @@ def the_newest_of_several_peers_counts(host: Host) -> None:
 
 def a_peer_whose_events_are_no_eventfd_is_disconnected(host: Host) -> None:
     """Other files can make whoever closes them wait."""
-    dl3d = host.dl3d
     for request in (SET_VRING_KICK, SET_VRING_CALL, SET_VRING_ERR):
         with VhostDriver(host.folder / "vm1", QUEUES) as guest:
             guest.signal_by_its_memory(request)
@@ -212,7 +211,6 @@ def a_peer_whose_events_are_no_eventfd_is_disconnected(host: Host) -> None:
 
 def a_peer_whose_messages_come_in_parts_is_disconnected(host: Host) -> None:
     """The others would wait for it again and again."""
-    dl3d = host.dl3d
     with VhostDriver(host.folder / "vm1", QUEUES) as guest:
 
         def has_ended() -> bool:

@@ -123,21 +123,19 @@ class Learnt:
         return bridge.learnt_macs == self.wanted
 
 
-def bridge_config(entry: Entry, terms: PairSettings, place: Workplace) -> dict[str, object]:
+def bridge_config(entry: Entry, terms: PairSettings, place: Workplace, socket: Path) -> dict[str, object]:
     """dl3d's file: a bridge without addresses of its own."""
     rings = {"rx_descriptors": terms.descriptors, "tx_descriptors": terms.descriptors}
     settings = Settings(terms.core, terms.burst, descriptors=terms.descriptors, memory_mib=terms.memory_mib)
     bridge = {"name": BRIDGE, "ports": list(PORTS), "max_macs": MAC_SETS[entry.macs].number, "ageing": LONGEST_S}
     ports = [{"name": name, "device": device, **rings} for name, device in zip(PORTS, DEVICES, strict=True)]
-    return {"ports": ports, "bridges": [bridge], **base(settings, place)}
+    return {"ports": ports, "bridges": [bridge], **base(settings, place), "control": {"socket": str(socket)}}
 
 
 def make_bridge_dl3d(folder: str, entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
     """dl3d of one of our builds."""
-    program, whole = built(BUILD / folder / "src" / "dl3d", "make"), bridge_config(entry, terms, place)
-    control = whole["control"]
-    assert isinstance(control, dict)
-    ready = Learnt(Path(control["socket"]), MAC_SETS[entry.macs].number)
+    program, socket = built(BUILD / folder / "src" / "dl3d", "make"), place.folder / f"{place.next_number()}.sock"
+    whole, ready = bridge_config(entry, terms, place, socket), Learnt(socket, MAC_SETS[entry.macs].number)
     job = job_of_macs(entry, terms, (str(program), str(write_file(whole, place))), ready)
     return Contestant(job, march_of_build(folder), lambda: known_only(job, place))
 
@@ -207,7 +205,8 @@ class Configured:
     own: Vswitch
     entry: Entry
     terms: PairSettings
-    begun_at: float = 0.0  # 0: not configured yet
+    begun_at: float = 0.0  # 0: it has no ports yet
+    has_flows: bool = False  # of OpenFlow
     n_flows: int = 0  # the most that its datapath has had
     grown_at: float = 0.0
 
@@ -215,8 +214,12 @@ class Configured:
         """Configure it when it has started; Fault if it cannot be."""
         if not self.begun_at:
             if self.own.control.exists():
-                self.configure()
+                words = bridge_words(self.terms, MAC_SETS[self.entry.macs].number)
+                self.own.vsctl("--no-wait", "--", *words)
                 self.begun_at = time.monotonic()
+            return False
+        if not self.has_flows:
+            self.has_flows = self.has_ports() and self.add_flows()
             return False
         wanted, known, now = MAC_SETS[self.entry.macs].number, self.n_known(), time.monotonic()
         if known < wanted:
@@ -234,14 +237,18 @@ class Configured:
                 f"no comparison of bridges: Open vSwitch knew {known:,} of {wanted:,} addresses after {PATIENCE_S:.0f} s"
             )
 
-    def configure(self) -> None:
-        """Create bridge, ports and flows."""
-        own, file = self.own, self.own.folder / "flows"
-        own.vsctl(*bridge_words(self.terms, MAC_SETS[self.entry.macs].number))
-        if wrong := own.wrong_port(*PORTS):
+    def has_ports(self) -> bool:
+        """Whether it has all ports; Fault if one of them does not work."""
+        if wrong := self.own.wrong_port(*PORTS):
             raise Fault(f"Open vSwitch: {wrong}")
+        return [self.own.vsctl("get", "Interface", name, "ofport").strip() for name in PORTS] == ["1", "2", "3"]
+
+    def add_flows(self) -> bool:
+        """Add its OpenFlow flows."""
+        file = self.own.folder / "flows"
         file.write_text("\n".join(flow_lines(self.entry)) + "\n", encoding="ascii")
-        own.ofctl("add-flows", str(file))
+        self.own.ofctl("add-flows", str(file))
+        return True
 
     def n_known(self) -> int:
         """Addresses learnt, or flows for them."""

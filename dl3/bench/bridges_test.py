@@ -123,7 +123,9 @@ class _Fake(Vswitch):
 
     def vsctl(self, *words: str) -> str:
         self.said.append(words[0])
-        return f'"{self.error}"\n' if words[0] == "get" else ""
+        if words[0] != "get":
+            return ""
+        return f'"{self.error}"\n' if words[3] == "error" else f"{1 + bridges.PORTS.index(words[2])}\n"
 
     def ofctl(self, method: str, *_words: str) -> str:
         self.said.append(method)
@@ -144,10 +146,10 @@ def waits_for_all_addresses_and_flows(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not ready()
     assert not own.said
     own.control.touch()
-    assert [ready() for _ in range(4)] == [False, False, False, True]
-    assert own.said[:5] == ["add-br", "get", "get", "get", "add-flows"]
+    assert [ready() for _ in range(5)] == [False, False, False, False, True]
+    assert [word for word in own.said if word not in ("get", "shown")] == ["--no-wait", "add-flows"]
     monkeypatch.setattr(bridges, "SAME_S", 0.0)
-    few = Configured(_Fake(tmp_path, flows=(3,)), OVS, PairSettings(), begun_at=1.0)
+    few = Configured(_Fake(tmp_path, flows=(3,)), OVS, PairSettings(), begun_at=1.0, has_flows=True)
     assert any(few() for _ in itertools.repeat(None, 10_000))  # it will not have more
 
 
@@ -159,7 +161,7 @@ def has_no_row_where_open_vswitch_does_not_get_to_know_all(
     own = _Fake(tmp_path, known=23)
     own.control.touch()
     ready = Configured(own, Entry("Open vSwitch", mode=mode, macs="few"), PairSettings())
-    assert [ready() for _ in range(3)] == [False, False, False]
+    assert [ready() for _ in range(4)] == [False] * 4
     monkeypatch.setattr(bridges, "PATIENCE_S", -1.0)
     with pytest.raises(NoRow, match="Open vSwitch knew 23 of 24 addresses after"):
         ready()
@@ -169,5 +171,5 @@ def has_no_row_where_open_vswitch_does_not_get_to_know_all(
 def names_the_port_that_does_not_work(tmp_path: Path) -> None:
     own = _Fake(tmp_path, error="could not add it")
     own.control.touch()
-    with pytest.raises(Fault, match="^Open vSwitch: port left does not work: could not add it$"):
-        Configured(own, OVS, PairSettings())()
+    with pytest.raises(Fault, match=r"^Open vSwitch: port left does not work: could not add it$"):
+        Configured(own, OVS, PairSettings(), begun_at=1.0)()

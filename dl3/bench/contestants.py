@@ -8,7 +8,17 @@ from dl3.bench.ceilings import make_dl3gen_over_memif, make_testpmd_over_memif
 from dl3.bench.flows import make_flow_dl3d, make_l3fwd_em
 from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.generators import make_dl3gen, make_testpmd_alone
-from dl3.bench.sides import MAKER, Contestant, Entry, PairSettings, eal, job_of, march_of_build, march_of_distribution, march_of_peer
+from dl3.bench.sides import (
+    MAKER,
+    Contestant,
+    Entry,
+    PairSettings,
+    eal,
+    job_of,
+    march_of_build,
+    march_of_distribution,
+    march_of_peer,
+)
 from dl3.bench.taps import make_tapped_dl3d
 from dl3.bench.twocores import make_memif_dl3d, make_memif_l3fwd, make_vhost_dl3d, make_vhost_testpmd
 from dl3.bench.vrfs import make_worker

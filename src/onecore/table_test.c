@@ -89,8 +89,7 @@ static void puts_addresses_ports_and_checksum_of_a_flow_into_the_frame(void **st
 	assert_int_equal(out[34], 0);
 }
 
-static void puts_mac_addresses_and_ports_into_the_frame_and_exchanges_them_on_the_way_back(
-	void **state)
+static void exchanges_mac_addresses_and_ports_on_the_way_back(void **state)
 {
 	uint8_t file[64 + 2 * TABLE_MACS_BYTES] = {[0] = 0x99, [12] = 0x08, [30] = 0x42};
 	uint8_t out[TABLE_FRAME_BYTES];
@@ -158,8 +157,7 @@ int main(void)
 		cmocka_unit_test(puts_ipv4_destination_and_checksum_into_the_frame),
 		cmocka_unit_test(puts_ipv6_destination_into_the_frame),
 		cmocka_unit_test(puts_addresses_ports_and_checksum_of_a_flow_into_the_frame),
-		cmocka_unit_test(
-			puts_mac_addresses_and_ports_into_the_frame_and_exchanges_them_on_the_way_back),
+		cmocka_unit_test(exchanges_mac_addresses_and_ports_on_the_way_back),
 		cmocka_unit_test(refuses_half_a_pair_of_mac_addresses),
 		cmocka_unit_test(refuses_half_a_flow),
 		cmocka_unit_test(refuses_a_file_that_is_no_table),
