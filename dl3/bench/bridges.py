@@ -169,10 +169,15 @@ def ovs_settings(terms: PairSettings, place: Workplace, number: int) -> dict[str
     }
 
 
-def bridge_words(terms: PairSettings, number: int) -> list[str]:
-    """For ovs-vsctl: a user-space bridge with the three ports."""
+def bridge_words(number: int) -> list[str]:
+    """For ovs-vsctl: a user-space bridge."""
     words = ["add-br", BRIDGE, "--", "set", "bridge", BRIDGE, "datapath_type=netdev", "fail-mode=secure"]
-    words += [f"other_config:mac-table-size={number}", f"other_config:mac-aging-time={LONGEST_S}"]
+    return [*words, f"other_config:mac-table-size={number}", f"other_config:mac-aging-time={LONGEST_S}"]
+
+
+def port_words(terms: PairSettings) -> list[str]:
+    """For ovs-vsctl: its three ports."""
+    words: list[str] = []
     for i, (name, device) in enumerate(zip(PORTS, DEVICES, strict=True)):
         options = (f"options:dpdk-devargs={device.partition(',')[0]}", f"ofport_request={i + 1}")
         rings = (f"options:n_rxq_desc={terms.descriptors}", f"options:n_txq_desc={terms.descriptors}")
@@ -205,21 +210,16 @@ class Configured:
     own: Vswitch
     entry: Entry
     terms: PairSettings
-    begun_at: float = 0.0  # 0: it has no ports yet
+    begun_at: float = 0.0  # 0: it has no bridge yet
     has_flows: bool = False  # of OpenFlow
+    has_ports: bool = False
     n_flows: int = 0  # the most that its datapath has had
     grown_at: float = 0.0
 
     def __call__(self) -> bool:
         """Configure it when it has started; Fault if it cannot be."""
-        if not self.begun_at:
-            if self.own.control.exists():
-                words = bridge_words(self.terms, MAC_SETS[self.entry.macs].number)
-                self.own.vsctl("--no-wait", "--", *words)
-                self.begun_at = time.monotonic()
-            return False
-        if not self.has_flows:
-            self.has_flows = self.has_ports() and self.add_flows()
+        if not self.has_ports:
+            self.go_on()
             return False
         wanted, known, now = MAC_SETS[self.entry.macs].number, self.n_known(), time.monotonic()
         if known < wanted:
@@ -237,18 +237,28 @@ class Configured:
                 f"no comparison of bridges: Open vSwitch knew {known:,} of {wanted:,} addresses after {PATIENCE_S:.0f} s"
             )
 
-    def has_ports(self) -> bool:
-        """Whether it has all ports; Fault if one of them does not work."""
-        if wrong := self.own.wrong_port(*PORTS):
+    def go_on(self) -> None:
+        """Create the bridge, then its flows, then its ports: as soon as it has ports, it is busy with frames."""
+        if not self.begun_at:
+            if self.own.control.exists():
+                self.own.vsctl("--no-wait", *bridge_words(MAC_SETS[self.entry.macs].number))
+                self.begun_at = time.monotonic()
+        elif not self.has_flows:
+            if self.own.openflow.exists():
+                self.add_flows()
+                self.own.vsctl("--no-wait", *port_words(self.terms))
+                self.has_flows = True
+        elif wrong := self.own.wrong_port(*PORTS):
             raise Fault(f"Open vSwitch: {wrong}")
-        return [self.own.vsctl("get", "Interface", name, "ofport").strip() for name in PORTS] == ["1", "2", "3"]
+        else:
+            numbers = [self.own.vsctl("get", "Interface", name, "ofport").strip() for name in PORTS]
+            self.has_ports = numbers == [str(1 + i) for i in range(len(PORTS))]
 
-    def add_flows(self) -> bool:
+    def add_flows(self) -> None:
         """Add its OpenFlow flows."""
         file = self.own.folder / "flows"
         file.write_text("\n".join(flow_lines(self.entry)) + "\n", encoding="ascii")
         self.own.ofctl("add-flows", str(file))
-        return True
 
     def n_known(self) -> int:
         """Addresses learnt, or flows for them."""

@@ -18,6 +18,7 @@ from dl3.bench.bridges import (
     make_bridge_dl3d,
     make_bridge_testpmd,
     ovs_settings,
+    port_words,
 )
 from dl3.bench.macs import MacSet, addresses
 from dl3.bench.norow import NoRow
@@ -105,9 +106,8 @@ def gives_open_vswitch_room_for_all_addresses_and_the_same_devices(place: Workpl
     found = ovs_settings(terms, place, 24)
     assert (found["flow-limit"], found["pmd-cpu-mask"], found["dpdk-socket-mem"]) == ("48", "0x2", "512")
     assert f"-d {place.plugin} --vdev net_null0 --vdev net_null1 --vdev net_null2,no-rx=1" in found["dpdk-extra"]
-    words = bridge_words(terms, 24)
-    assert "other_config:mac-table-size=24" in words
-    assert [word for word in words if word.startswith("options:dpdk-devargs")] == [
+    assert "other_config:mac-table-size=24" in bridge_words(24)
+    assert [word for word in port_words(terms) if word.startswith("options:dpdk-devargs")] == [
         f"options:dpdk-devargs=net_null{i}" for i in range(3)
     ]
 
@@ -122,7 +122,7 @@ class _Fake(Vswitch):
     said: list[str] = field(default_factory=list)
 
     def vsctl(self, *words: str) -> str:
-        self.said.append(words[0])
+        self.said.append(words[0] if words[0] == "get" else " ".join(words[:2]))
         if words[0] != "get":
             return ""
         return f'"{self.error}"\n' if words[3] == "error" else f"{1 + bridges.PORTS.index(words[2])}\n"
@@ -146,10 +146,17 @@ def waits_for_all_addresses_and_flows(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not ready()
     assert not own.said
     own.control.touch()
+    assert [ready() for _ in range(3)] == [False] * 3
+    assert own.said == ["--no-wait add-br"]
+    own.openflow.touch()
     assert [ready() for _ in range(5)] == [False, False, False, False, True]
-    assert [word for word in own.said if word not in ("get", "shown")] == ["--no-wait", "add-flows"]
+    assert [word for word in own.said if word not in ("get", "shown")] == [
+        "--no-wait add-br",
+        "add-flows",
+        "--no-wait --",
+    ]
     monkeypatch.setattr(bridges, "SAME_S", 0.0)
-    few = Configured(_Fake(tmp_path, flows=(3,)), OVS, PairSettings(), begun_at=1.0, has_flows=True)
+    few = Configured(_Fake(tmp_path, flows=(3,)), OVS, PairSettings(), has_ports=True)
     assert any(few() for _ in itertools.repeat(None, 10_000))  # it will not have more
 
 
@@ -159,10 +166,9 @@ def has_no_row_where_open_vswitch_does_not_get_to_know_all(
     mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = _Fake(tmp_path, known=23)
-    own.control.touch()
-    ready = Configured(own, Entry("Open vSwitch", mode=mode, macs="few"), PairSettings())
-    assert [ready() for _ in range(4)] == [False] * 4
-    monkeypatch.setattr(bridges, "PATIENCE_S", -1.0)
+    ready = Configured(own, Entry("Open vSwitch", mode=mode, macs="few"), PairSettings(), 1e9, has_ports=True)
+    assert not ready()
+    monkeypatch.setattr(bridges, "PATIENCE_S", -2e9)
     with pytest.raises(NoRow, match="Open vSwitch knew 23 of 24 addresses after"):
         ready()
 
@@ -170,6 +176,5 @@ def has_no_row_where_open_vswitch_does_not_get_to_know_all(
 @pytest.mark.usefixtures("place")
 def names_the_port_that_does_not_work(tmp_path: Path) -> None:
     own = _Fake(tmp_path, error="could not add it")
-    own.control.touch()
     with pytest.raises(Fault, match=r"^Open vSwitch: port left does not work: could not add it$"):
-        Configured(own, OVS, PairSettings(), begun_at=1.0)()
+        Configured(own, OVS, PairSettings(), 1.0, has_flows=True)()

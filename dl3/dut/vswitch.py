@@ -35,6 +35,11 @@ class Vswitch:
         """The control socket of ovs-vswitchd, which exists as soon as it runs."""
         return self.folder / f"{SWITCH}.ctl"
 
+    @property
+    def openflow(self) -> Path:
+        """The OpenFlow socket of its bridge, which exists as soon as that does."""
+        return self.folder / f"{BRIDGE}.mgmt"
+
     def vsctl(self, *words: str) -> str:
         """Run ovs-vsctl; returns when the switch has applied the change."""
         patience = f"--timeout={PATIENCE_S:.0f}"
@@ -42,7 +47,7 @@ class Vswitch:
 
     def ofctl(self, method: str, *words: str) -> str:
         """Run ovs-ofctl."""
-        return run(["ovs-ofctl", method, f"unix:{self.folder / BRIDGE}.mgmt", *words], LONG_SECONDS)
+        return run(["ovs-ofctl", method, f"unix:{self.openflow}", *words], LONG_SECONDS)
 
     def appctl(self, *words: str) -> str:
         """Run ovs-appctl."""
