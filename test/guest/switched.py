@@ -113,13 +113,16 @@ class Switched(Both):
         wait_until(lambda: self.known(self.sides[0]) == self.known(self.sides[1]), f"both knew the same: {self.done}")
         self.followed()
 
-        def is_verified() -> bool:
-            reply = self.wired.dl3d.call("verify")
-            found.append(reply["listed"])
-            return bool(reply["differences"] == 0)
+        listed: list[str] = []
 
-        found: list[list[str]] = []
-        wait_until(is_verified, f"workers had what Linux has: {found[-1:]}")
+        def is_verified() -> bool:
+            listed[:] = self.wired.dl3d.call("verify")["listed"]
+            return not listed
+
+        try:
+            wait_until(is_verified, "workers had what Linux has")
+        except AssertionError as error:
+            raise AssertionError(f"{listed}; changes: {self.done}") from error
 
 
 def _make(side: Namespace) -> None:
