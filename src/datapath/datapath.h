@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "capture/capture.h"
 #include "fib/fib.h"
+#include "fib/fib_fast.h"
 #include "flow/flow_fast.h"
 #include "mac/mac_fast.h"
 #include "port/port.h"
@@ -94,10 +95,12 @@ struct trace {
 	bool for_linux; // Linux forwards what comes in on this interface
 	bool has_hop;   // the steps since lookup ran
 	bool flow_gives_hop, is_fragmented;
-	uint8_t ttl;             // as received
-	uint8_t dscp;            // to be set, or TRACE_KEEP_DSCP
-	uint16_t iif, vrf;       // interface on which it was received, and its VRF
-	uint16_t mirror;         // interface that gets a copy, or IFACE_NONE
+	uint8_t ttl;       // as received
+	uint8_t dscp;      // to be set, or TRACE_KEEP_DSCP
+	uint16_t iif, vrf; // interface on which it was received, and its VRF
+	uint16_t mirror;   // interface that gets a copy, or IFACE_NONE
+	uint32_t dst4;     // host order
+	struct fib_key6 dst6;
 	uint32_t first_hop, hop; // by the lookup or the flow; then by ECMP
 	uint32_t flow, action;   // FLOW_NONE: it has no flow
 	struct trace_rule rule[TRACE_RULES];

@@ -39,6 +39,10 @@ static void see(struct trace *t, const struct burst *b)
 	t->iif = burst_iif(b, 0);
 	t->vrf = burst_vrf(b, 0);
 	t->ttl = b->ttl[0];
+	if (b->is_ip6)
+		t->dst6 = b->dst6[0];
+	else
+		t->dst4 = b->dst4[0];
 	if (!b->n)
 		return;
 	t->for_linux |= b->linux_mask & 1;
