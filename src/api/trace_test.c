@@ -18,7 +18,8 @@
 	"  - {name: right, device: y, addresses: [198.51.100.1/24]}\n"                             \
 	"neighbours:\n  - 198.51.100.2 lladdr 02:00:00:00:00:03 dev right\n"                       \
 	"routes:\n  - 10.0.0.0/8 via 198.51.100.2 dev right\n"                                     \
-	"acl:\n  lists:\n    edge: [deny tcp, permit udp name dns police.rate 1Mbit/s]\n"          \
+	"acl:\n  lists:\n    edge: [deny tcp, permit udp name dns police.rate 1Mbit/s "            \
+	"police.burst 15kB]\n"                                                                     \
 	"  use:\n    - {interface: left, direction: in, list: edge}\n"
 
 static struct trace trace;
