@@ -93,7 +93,7 @@ def _happens(wired: WiredForwarder, frame: bytes, n_sent: int) -> tuple[Account,
     return account, out
 
 
-def _expect_law(wired: WiredForwarder, frame: bytes) -> dict[str, Any]:
+def _expect_as_told(wired: WiredForwarder, frame: bytes) -> dict[str, Any]:
     """The frame meets what the trace told of it."""
     trace = _asked(wired, frame)
     sent = _sent_by(trace)
@@ -113,7 +113,7 @@ def every_verdict_is_told_beforehand(wired: WiredForwarder) -> None:
     found = set()
     for row in ROWS:
         if row.verdict != REFUSED:
-            trace = _expect_law(wired, row.frame)
+            trace = _expect_as_told(wired, row.frame)
             assert {end["verdict"] for end in trace["ends"]} == {row.verdict}
             found.add(row.verdict)
     assert found == {row.verdict for row in ROWS} - {REFUSED}
@@ -140,7 +140,7 @@ def random_frames_meet_what_was_told(wired: WiredForwarder) -> None:
     dice = random.Random(32)
     whole: Counter[str] = Counter()
     for _ in range(RANDOM_FRAMES):
-        trace = _expect_law(wired, _random_frame(dice))
+        trace = _expect_as_told(wired, _random_frame(dice))
         whole.update(end["verdict"] for end in trace["ends"])
     assert {"forward", "ttl_expired", "acl_denied", "flow_dropped", "mtu_exceeded"} <= set(whole), whole
 

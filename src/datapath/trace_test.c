@@ -1,6 +1,6 @@
-// The law of traces: what a trace tells of a frame, its verdict and its bytes, is what happens when
-// the frame is received next; and a trace changes nothing. Random frames of all kinds meet random
-// rules, flows and settings.
+// What a trace tells of a frame, its verdict and its bytes, is what happens when the frame is received
+// next; and a trace changes nothing. Random frames of all kinds meet random rules, flows and
+// settings.
 #include "datapath/dice.h"
 #include "datapath/flows.h"
 #include "datapath/lists.h"
@@ -287,7 +287,7 @@ static void expect_same_bytes(const struct trace_end *end, const struct rte_mbuf
 }
 
 // Receives the frame, and compares what happens with what was told.
-static void expect_law(uint8_t port, const struct bytes *frame)
+static void expect_as_told(uint8_t port, const struct bytes *frame)
 {
 	static struct stats_worker before;
 	struct bytes arrives = *frame;
@@ -343,7 +343,7 @@ static void a_trace_tells_what_happens_to_random_frames(void **state)
 			const struct bytes frame =
 				random_frame(ways_in[way].iface, ways_in[way].port);
 
-			expect_law(ways_in[way].port, &frame);
+			expect_as_told(ways_in[way].port, &frame);
 			n_ends[0] += trace.account.sent;
 			n_ends[1] += trace.account.punted;
 			n_ends[2] += trace.account.dropped;
@@ -403,7 +403,7 @@ static void a_trace_takes_no_tokens(void **state)
 		assert_int_equal(trace.account.sent, 1);
 		datapath_trace_free(&trace);
 	}
-	expect_law(0, &frame); // takes the only one
+	expect_as_told(0, &frame); // takes the only one
 	trace_frame(0, &frame);
 	assert_true(trace.rule[0].is_red);
 	assert_int_equal(trace.end[0].verdict, VERDICT_POLICE_RED);
@@ -422,7 +422,7 @@ static void a_trace_counts_no_packet_of_a_flow(void **state)
 	assert_int_equal(trace.end[0].port, 2);
 	datapath_trace_free(&trace);
 	flows_expect(&tuple, 0, 0);
-	expect_law(0, &frame);
+	expect_as_told(0, &frame);
 	flows_expect(&tuple, 1, frame.n);
 }
 
@@ -443,7 +443,7 @@ static void a_trace_marks_no_bucket_as_used(void **state)
 	assert_int_not_equal(trace.hop, trace.first_hop);
 	datapath_trace_free(&trace);
 	assert_memory_equal(before, view->used, n * sizeof(*before));
-	expect_law(0, &frame);
+	expect_as_told(0, &frame);
 	for (size_t i = 0; i < n; i++)
 		n_used += before[i] != view->used[i];
 	assert_int_equal(n_used, 1);
@@ -461,7 +461,7 @@ static void a_trace_uses_no_redirect(void **state)
 	fake.tap.redirect_cycles = UINT64_MAX >> 8;
 	fake.tap.redirect_burst = 2;
 	for (unsigned i = 0; i < 4; i++)
-		expect_law(0, &frame);
+		expect_as_told(0, &frame);
 	settings.flags = 0;
 	fake_set(0, &settings);
 }
@@ -538,7 +538,7 @@ static void a_trace_of_a_bridged_frame_learns_nothing(void **state)
 		datapath_trace_free(&trace);
 		mac_poll(table, rte_rdtsc());
 		assert_int_equal(is_known(from), was_known);
-		expect_law(port, &frame);
+		expect_as_told(port, &frame);
 		mac_poll(table, rte_rdtsc());
 		assert_true(is_known(from));
 	}
@@ -569,10 +569,10 @@ static void a_cross_connected_frame_is_traced(void **state)
 	fake_reset(fake_variants[1]);
 	fake.states[0].is_xconnect = true;
 	fake.states[0].xconnect = 3;
-	expect_law(0, &frame);
-	expect_law(0, &runt);
+	expect_as_told(0, &frame);
+	expect_as_told(0, &runt);
 	fake.states[0].mac_update = true;
-	expect_law(0, &frame);
+	expect_as_told(0, &frame);
 	assert_string_equal(datapath_step_name(trace.step[0]), "xconnect");
 }
 
