@@ -24,7 +24,7 @@ ACL = {
             "deny udp to 10.2.7.0/24 name seven",
             "permit to 10.2.8.0/24 mark 10",
             "deny fragment later",
-            "permit to 10.2.9.0/24 mirror c",
+            "permit to 10.2.9.0/24 mirror b",
         ]
     },
     "use": [{"interface": "a", "direction": "in", "list": "edge"}],
@@ -56,7 +56,6 @@ SHORTEST = 18  # that Linux sends and receives, with a tag
 def wired() -> Iterator[WiredForwarder]:
     routes = ROUTES + MORE_ROUTES
     with WiredForwarder(PORTS, routes=routes, neighbours=NEIGHBOURS, acl=ACL, flow={"ipv4": 1000}) as made:
-        made.namespace.ip("link", "set", "dev", "e", "mtu", "1000")
         made.dl3d.call("flows.change", changes=[{"op": "add", **KEY, **flow} for flow in FLOWS])
         yield made
 
@@ -240,4 +239,4 @@ def packets_for_linux_and_vlans_of_vrfs_are_traced() -> None:
         assert (trace["interface"], trace["vlans"]) == ("a.10", ["802.1Q 10"])
         assert (end["do"], end["verdict"], end["class"]) == ("punt", "local", "routing")
         assert trace["frames"] == [frame.hex()]
-        assert wired.account().received == wired.account().punted  # what Linux itself sends aside
+        assert wired.account().received == 0

@@ -138,7 +138,7 @@ def together(words: Iterator[str]) -> Iterator[str]:
 def decisions(trace: Trace, step: str, is_stopped: bool) -> Iterator[str]:
     """What a step found, and the rules that judged the packet there."""
     rules = [of_rule(rule) for rule in trace.rules if rule.step == step]
-    found = DECISIONS.get(step, lambda _: "")(trace)
+    found = DECISIONS[step](trace) if step in DECISIONS else ""
     if found and (step in FOUND_ANYWAY or not (is_stopped or rules)):
         yield found
     yield from rules
@@ -178,11 +178,12 @@ def draw(heading: str, trace: Trace) -> RenderableType:
     """The whole trace."""
     cut = f", of which the device receives {trace.cut_to:,}" if trace.cut_to is not None else ""
     lines = list(sent(trace))
+    dump: list[RenderableType] = ["", Text("\n".join(lines))] if lines else []
     return Group(
         Text(f"{heading}{cut}, received on port {trace.port}"),
         "",
         table("", ("step", "~what it decides"), list(steps(trace))),
         "",
         Text(f"verdict: {verdict(trace)}"),
-        *(["", Text("\n".join(lines))] if lines else []),
+        *dump,
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from scapy.layers.l2 import Ether
+from scapy.packet import Raw
 from scapy.utils import wrpcap
 from typer.testing import CliRunner, Result
 
@@ -187,7 +188,7 @@ def bad_input_gets_one_sentence(monkeypatch: pytest.MonkeyPatch, words: list[str
 
 
 def a_frame_that_was_captured_in_part_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    wrpcap(str(tmp_path / "x.pcap"), [bytes(60)], linktype=1, snaplen=20)
+    wrpcap(str(tmp_path / "x.pcap"), [Raw(bytes(60))], linktype=1, snaplen=20)
     data = bytearray((tmp_path / "x.pcap").read_bytes())
     data[36:40] = (99).to_bytes(4, "little")
     (tmp_path / "x.pcap").write_bytes(data)

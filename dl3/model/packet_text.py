@@ -141,7 +141,7 @@ def made(protocol: int, src: bytes, dst: bytes, ports: tuple[int, int], given: G
 def sum16(data: bytes) -> int:
     """The checksum of the Internet (RFC 1071)."""
     padded = data + bytes(len(data) % 2)
-    total = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
+    total: int = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return total ^ 0xFFFF

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from scapy.packet import Raw
 from scapy.utils import PcapNgWriter, wrpcap
 
 from dl3.model.fault import UsageFault
@@ -58,11 +59,11 @@ def a_simple_packet_has_the_length_of_its_interface() -> None:
 
 
 def files_of_another_program_are_read(tmp_path: Path) -> None:
-    wrpcap(str(tmp_path / "a.pcap"), FRAMES, linktype=1)
+    wrpcap(str(tmp_path / "a.pcap"), [Raw(frame) for frame in FRAMES], linktype=1)
     assert _frames((tmp_path / "a.pcap").read_bytes()) == FRAMES
     with PcapNgWriter(str(tmp_path / "a.pcapng")) as writer:
         for frame in FRAMES:
-            writer.write(frame)
+            writer.write(Raw(frame))
     assert [len(frame) for frame in _frames((tmp_path / "a.pcapng").read_bytes())] == [60, 61, 1]
 
 

@@ -1,6 +1,6 @@
-// What a trace tells of a frame, its verdict and its bytes, is what happens when the frame is received
-// next; and a trace changes nothing. Random frames of all kinds meet random rules, flows and
-// settings.
+// What a trace tells of a frame, its verdict and its bytes, is what happens when the frame is
+// received next; and a trace changes nothing. Random frames of all kinds meet random rules, flows
+// and settings.
 #include "datapath/dice.h"
 #include "datapath/flows.h"
 #include "datapath/lists.h"
