@@ -160,7 +160,7 @@ def trace(
 
     Example: dl3 trace 'udp 10.0.0.1:1000 > 203.0.113.7:53' -i east
 
-    Example: dl3 trace 'vlan 10 tcp [2001:db8::1]:40000 > [2001:db8:1::2]:443 ttl 1'
+    Example: dl3 trace 'vlan 10 tcp [2001:db8::1]:4000 > [2001:db8:1::2]:443'
 
     Example: dl3 trace --pcap east.pcapng -i east
     """
