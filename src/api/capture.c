@@ -118,7 +118,7 @@ static int read_settings(const struct api_ctx *ctx, const json_t *params,
 	out->ring_kib = power_of_two_from(ring_kib);
 	copy_names(ctx, out);
 	out->port = -1;
-	int err = port ? port_find(ctx, port, &out->port, error) : 0;
+	int err = port ? port_named(ctx, port, &out->port, error) : 0;
 	if (!err)
 		err = read_verdicts(verdicts, out, error);
 	return err ? err : read_program(program, out, error);

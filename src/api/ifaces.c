@@ -29,7 +29,7 @@ const char *vrf_word(const struct api_ctx *ctx, unsigned vrf)
 	return ctx->netlink && vrf < FIB_MAX_VRFS ? netlink_vrf_name(ctx->netlink, vrf) : NULL;
 }
 
-int port_find(const struct api_ctx *ctx, const char *name, int *out, struct error *error)
+int port_named(const struct api_ctx *ctx, const char *name, int *out, struct error *error)
 {
 	const struct port_table_settings *ports = config_ports(ctx->config);
 

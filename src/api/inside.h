@@ -54,7 +54,7 @@ const char *iface_word(const struct api_ctx *ctx, unsigned iface);
 const char *port_of_iface(const struct api_ctx *ctx, unsigned iface);
 const char *vrf_word(const struct api_ctx *ctx, unsigned vrf);
 // The number of the port with this name. -EINVAL with `error` set: there is none.
-int port_find(const struct api_ctx *ctx, const char *name, int *out, struct error *error);
+int port_named(const struct api_ctx *ctx, const char *name, int *out, struct error *error);
 // Lookup by name; a NULL name is allowed and leaves `out` unchanged. -EINVAL with `error` set.
 int iface_find(const struct api_ctx *ctx, const char *name, int *out, struct error *error);
 int vrf_find(const struct api_ctx *ctx, const char *name, uint16_t *out, struct error *error);

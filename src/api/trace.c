@@ -215,7 +215,7 @@ json_t *method_trace(void *ctx_, const json_t *params, struct error *error)
 	int port;
 
 	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error) ||
-		port_find(ctx, port_name, &port, error))
+		port_named(ctx, port_name, &port, error))
 		return NULL;
 	const int n = hex_read(text, frame, TRACE_FRAME_MAX);
 

@@ -124,7 +124,7 @@ static const struct worker *find_poller(const struct path *path, unsigned port,
 		const struct port_worker *io = path->worker[i]->io;
 
 		for (unsigned q = 0; q < port_n_queues(io); q++)
-			if (io->queues[q].port == port && io->queues[q].pool) {
+			if (io->queues[q].port == port && !port_is_closed(&io->queues[q])) {
 				*pool = io->queues[q].pool;
 				return path->worker[i];
 			}
