@@ -18,8 +18,7 @@
 	"  - {name: right, device: y, addresses: [198.51.100.1/24]}\n"                             \
 	"neighbours:\n  - 198.51.100.2 lladdr 02:00:00:00:00:03 dev right\n"                       \
 	"routes:\n  - 10.0.0.0/8 via 198.51.100.2 dev right\n"                                     \
-	"acl:\n  lists:\n    edge: [deny tcp, permit udp name dns police.rate 1Mbit/s "            \
-	"police.burst 15kB]\n"                                                                     \
+	"acl:\n  lists:\n    edge: {rules: [], default: deny}\n"                                   \
 	"  use:\n    - {interface: left, direction: in, list: edge}\n"
 
 static struct trace trace;
@@ -49,7 +48,6 @@ static void set_forwarded(void)
 		fib_lookup(ctx.fib, 0, &(struct wire_addr){.bytes = {10, 1, 2, 3}, .family = 4});
 	trace.n_rules = 1;
 	trace.rule[0] = (struct trace_rule){.list = acl_view_list(view, ACL_IN, 0),
-		.rule = 2,
 		.step = 1,
 		.direction = ACL_IN};
 	trace.n_ends = 3;
@@ -75,11 +73,12 @@ static void a_forwarded_packet_has_its_route_rules_and_bytes(void **state)
 				  "\"workers_agree\": true}"},
 			{"next_hop.via", "\"198.51.100.2\""}, {"next_hop.interface", "\"right\""},
 			{"next_hop.mac", "\"02:00:00:00:00:03\""}, {"next_hop.members", "0"},
-			{"rules.0.list", "\"edge\""}, {"rules.0.number", "2"},
-			{"rules.0.name", "\"dns\""}, {"rules.0.do", "\"permit\""},
-			{"rules.0.police", "\"tokens\""}, {"ends.0.do", "\"send\""},
-			{"ends.0.port", "\"right\""}, {"ends.0.verdict", "\"forward\""},
-			{"ends.0.frame", "0"}, {"ends.1.frame", "1"}, {"ends.2.frame", "0"},
+			{"rules.0.list", "\"edge\""}, {"rules.0.number", "0"},
+			{"rules.0.do", "\"deny\""}, {"rules.0.rule", "null"},
+			{"rules.0.police", "null"}, {"rules.0.direction", "\"in\""},
+			{"ends.0.do", "\"send\""}, {"ends.0.port", "\"right\""},
+			{"ends.0.verdict", "\"forward\""}, {"ends.0.frame", "0"},
+			{"ends.1.frame", "1"}, {"ends.2.frame", "0"},
 			{"frames", "[\"dead000f\", \"dead\"]"},
 			{"account", "{\"received\": 1, \"copied\": 2, \"sent\": 3, \"punted\": 0, "
 				    "\"dropped\": 0}"},
