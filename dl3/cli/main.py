@@ -32,6 +32,7 @@ class Commands(LazyGroup):
         "verify": ("dl3.cli.linux:verify", FORWARDER, {}),
         "metrics": ("dl3.cli.metrics:metrics", FORWARDER, {}),
         "capture": ("dl3.cli.capture:capture", FORWARDER, {}),
+        "trace": ("dl3.cli.trace:trace", FORWARDER, {}),
         "call": ("dl3.cli.call:call", FORWARDER, {}),
         "bench": ("dl3.cli.bench:app", MEASURE, {}),
         "report": ("dl3.cli.report:report", MEASURE, {}),

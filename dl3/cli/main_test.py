@@ -23,6 +23,7 @@ METHODS = [
         ["route"],
         ["reload"],
         ["verify"],
+        ["trace"],
         ["call"],
         ["report"],
         ["explain"],

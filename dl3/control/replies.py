@@ -221,6 +221,7 @@ class Member(Reply):
     """A member of a next-hop group."""
 
     via: str | None
+    port: str | None = None
     interface: str | None
     weight: int
 

@@ -150,6 +150,9 @@ struct acl_count acl_rule_red(const struct acl_table *table, const char *list, s
 // Seconds that the latest build of the list took, and the memory of its classifiers.
 double acl_list_seconds(const struct acl_table *table, const char *list);
 
+// What a list of the view that workers use was built from; NULL: it is none of this table.
+const struct acl_source *acl_source_of(const struct acl_table *table, const struct acl_list *list);
+
 // A packet in words.
 struct acl_packet {
 	struct wire_addr src, dst;

@@ -427,3 +427,11 @@ int acl_find(const struct acl_table *table, const char *list, const struct acl_p
 
 	return i < 0 ? i : (int)built_find(table->now.built[i], packet);
 }
+
+const struct acl_source *acl_source_of(const struct acl_table *table, const struct acl_list *list)
+{
+	for (size_t i = 0; i < table->now.set.n_lists; i++)
+		if (&table->now.built[i]->list == list)
+			return &table->now.built[i]->source;
+	return NULL;
+}

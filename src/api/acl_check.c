@@ -40,36 +40,10 @@ static int read_description(const json_t *params, struct description *d, struct 
 	return rpc_params_read(params, rows, ARRAY_LEN(rows), error);
 }
 
-static int hex_digit(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *at = c ? strchr(digits, c | 0x20) : NULL;
-
-	return at && *at ? at - digits : -1;
-}
-
-// Blanks and colons between bytes are ignored. Returns how many, or -EINVAL.
-static int read_hex(const char *text, uint8_t bytes[MAX_FRAME])
-{
-	int n = 0;
-
-	for (; *text; text += 2) {
-		text += strspn(text, " :\n");
-		if (!*text)
-			break;
-		const int high = hex_digit(text[0]), low = hex_digit(text[1]);
-
-		if (high < 0 || low < 0 || n == MAX_FRAME)
-			return -EINVAL;
-		bytes[n++] = high << 4 | low;
-	}
-	return n;
-}
-
 static int read_frame(const struct description *d, struct acl_packet *packet, struct error *error)
 {
 	uint8_t bytes[MAX_FRAME];
-	const int n = read_hex(d->frame, bytes);
+	const int n = hex_read(d->frame, bytes, MAX_FRAME);
 
 	if (n < 0)
 		return error_set(error, n,

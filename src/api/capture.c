@@ -13,21 +13,6 @@
 enum { FIELDS_OF_INSN = 4, RING_KIB = 4096 };
 static const long most_packets = 1ll << 53;
 
-static int find_port(const struct api_ctx *ctx, const char *name, int *out, struct error *error)
-{
-	const struct port_table_settings *ports = config_ports(ctx->config);
-
-	*out = -1;
-	if (!name)
-		return 0;
-	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1))
-		if (!strcmp(ports->ports[i].name, name))
-			*out = i;
-	return *out >= 0 ? 0
-	                 : error_set(error, -EINVAL,
-				   "there is no port '%s': 'dl3 show ports' lists them", name);
-}
-
 static int find_verdict(const char *name, unsigned *out, struct error *error)
 {
 	for (unsigned v = VERDICT_FORWARD + 1; name && v < N_VERDICTS; v++)
@@ -132,7 +117,8 @@ static int read_settings(const struct api_ctx *ctx, const json_t *params,
 	out->limit = limit;
 	out->ring_kib = power_of_two_from(ring_kib);
 	copy_names(ctx, out);
-	int err = find_port(ctx, port, &out->port, error);
+	out->port = -1;
+	int err = port ? port_named(ctx, port, &out->port, error) : 0;
 	if (!err)
 		err = read_verdicts(verdicts, out, error);
 	return err ? err : read_program(program, out, error);

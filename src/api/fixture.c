@@ -54,6 +54,23 @@ struct stats_worker *const *datapath_stats(const struct path *path, unsigned *n_
 	return worker_stats;
 }
 
+int datapath_trace(const struct path *path, unsigned port, const uint8_t *frame, size_t n,
+	struct trace *out, struct error *error)
+{
+	fake.traced_port = port;
+	fake.n_traced = n;
+	memcpy(fake.traced, frame, n);
+	if (!fake.trace)
+		return error_set(error, -ENOMEM, "not enough memory to trace");
+	*out = *fake.trace;
+	return 0;
+}
+
+void datapath_trace_free(struct trace *trace)
+{
+	trace->n_ends = 0;
+}
+
 unsigned port_n_workers(const struct port_table *ports)
 {
 	return 2;
@@ -249,7 +266,7 @@ int fixture_close(void **state)
 json_t *call(const char *method, const char *params)
 {
 	struct rpc_methods methods = {.ctx = &ctx};
-	char line[4096];
+	static char line[1 << 16];
 
 	methods.table = api_table(&methods.n);
 	snprintf(line, sizeof(line),

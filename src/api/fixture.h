@@ -27,6 +27,11 @@ struct fake {
 	uint32_t sample; // last passed to netlink_verify
 	bool is_promiscuous[PORT_MAX];
 	char calls[64]; // one letter for each module opened or closed
+	// The datapath: what datapath_trace tells; NULL: there is no memory. What it was asked.
+	const struct trace *trace;
+	unsigned traced_port;
+	size_t n_traced;
+	uint8_t traced[TRACE_FRAME_MAX];
 };
 extern struct fake fake;
 

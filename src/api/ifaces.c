@@ -29,6 +29,19 @@ const char *vrf_word(const struct api_ctx *ctx, unsigned vrf)
 	return ctx->netlink && vrf < FIB_MAX_VRFS ? netlink_vrf_name(ctx->netlink, vrf) : NULL;
 }
 
+int port_named(const struct api_ctx *ctx, const char *name, int *out, struct error *error)
+{
+	const struct port_table_settings *ports = config_ports(ctx->config);
+
+	for (unsigned i = port_next(ports, 0); i < ports->n_ports; i = port_next(ports, i + 1))
+		if (!strcmp(ports->ports[i].name, name)) {
+			*out = i;
+			return 0;
+		}
+	return error_set(error, -EINVAL, "there is no port '%.60s': 'dl3 show ports' lists them",
+		name);
+}
+
 int iface_find(const struct api_ctx *ctx, const char *name, int *out, struct error *error)
 {
 	if (!name)

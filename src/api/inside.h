@@ -53,9 +53,15 @@ unsigned set_members(json_t *json, const struct api_ctx *ctx, const struct fib_h
 const char *iface_word(const struct api_ctx *ctx, unsigned iface);
 const char *port_of_iface(const struct api_ctx *ctx, unsigned iface);
 const char *vrf_word(const struct api_ctx *ctx, unsigned vrf);
+// The number of the port with this name. -EINVAL with `error` set: there is none.
+int port_named(const struct api_ctx *ctx, const char *name, int *out, struct error *error);
 // Lookup by name; a NULL name is allowed and leaves `out` unchanged. -EINVAL with `error` set.
 int iface_find(const struct api_ctx *ctx, const char *name, int *out, struct error *error);
 int vrf_find(const struct api_ctx *ctx, const char *name, uint16_t *out, struct error *error);
 // VLAN tags of an interface, outer one first: ["802.1ad 10", "802.1Q 20"].
 json_t *tags_json(const struct iface *iface);
 json_t *number_json(uint64_t number);
+// Bytes in hex: blanks and colons between them are ignored. Returns how many; -EINVAL: it is no
+// hex, or there are more than `most`. / As text of two digits each.
+int hex_read(const char *text, uint8_t bytes[], int most);
+json_t *hex_json(const uint8_t bytes[], size_t n);

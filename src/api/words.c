@@ -3,6 +3,10 @@
 
 #include "base/bits.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 enum { MAX_MEMBERS = 64 };
 
 static const char *const kinds[N_FIB_KINDS] = {
@@ -58,6 +62,48 @@ json_t *prefix_json(const struct wire_prefix *prefix)
 	char text[WIRE_PREFIX_TEXT];
 
 	return json_string(wire_prefix_print(prefix, text));
+}
+
+static const char digits[] = "0123456789abcdef";
+
+static int hex_digit(char c)
+{
+	const char *at = c ? strchr(digits, c | 0x20) : NULL;
+
+	return at && *at ? at - digits : -1;
+}
+
+int hex_read(const char *text, uint8_t bytes[], int most)
+{
+	int n = 0;
+
+	for (; *text; text += 2) {
+		text += strspn(text, " :\n");
+		if (!*text)
+			break;
+		const int high = hex_digit(text[0]), low = hex_digit(text[1]);
+
+		if (high < 0 || low < 0 || n == most)
+			return -EINVAL;
+		bytes[n++] = high << 4 | low;
+	}
+	return n;
+}
+
+json_t *hex_json(const uint8_t bytes[], size_t n)
+{
+	char *text = malloc(2 * n + 1);
+	json_t *json;
+
+	if (!text)
+		return json_null();
+	for (size_t i = 0; i < n; i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	json = json_stringn(text, 2 * n);
+	free(text);
+	return json;
 }
 
 json_t *number_json(uint64_t number)

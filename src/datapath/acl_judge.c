@@ -3,7 +3,7 @@
 #include "datapath/acl_judge.h"
 
 #include "datapath/judge.h"
-#include "datapath/steps.h"
+#include "datapath/trace.h"
 #include "wire/headers.h"
 
 // Bytes of the packet itself that are contiguous: trailing bytes and padding are no part of it.
@@ -92,15 +92,28 @@ static enum verdict decide(const struct acl_basis *basis, const struct acl_key *
 	return basis->is_tc && verdict != VERDICT_FORWARD ? VERDICT_TC_DROPPED : verdict;
 }
 
+static void note_rule(const struct acl_basis *basis, const struct acl_list *list,
+	const struct acl_key *key, uint32_t rule, bool is_red)
+{
+	trace_rule(basis->tracer, &(struct trace_rule){.list = list,
+					  .rule = rule,
+					  .direction = basis->direction,
+					  .is_tc = basis->is_tc,
+					  .is_local = key->is_local,
+					  .is_red = is_red});
+}
+
 // The verdict of one packet.
 static enum verdict decide_one(const struct acl_basis *basis, const struct acl_list *list,
 	const struct burst *b, uint8_t i, const struct acl_key *key, uint32_t rule)
 {
 	const enum verdict verdict = decide(basis, key, &list->action[rule], rule, b->length[i]);
+	const bool is_red =
+		unlikely(list->policer != NULL) && acl_police(basis, list, b, &i, &rule, 1);
 
-	if (unlikely(list->policer != NULL) && acl_police(basis, list, b, &i, &rule, 1))
-		return VERDICT_POLICE_RED;
-	return verdict;
+	if (unlikely(basis->tracer != NULL))
+		note_rule(basis, list, key, rule, is_red);
+	return is_red ? VERDICT_POLICE_RED : verdict;
 }
 
 // The packet leaves with this DSCP, or another interface gets a copy of it.
@@ -130,6 +143,8 @@ static void judge_by(const struct acl_basis *basis, const struct acl_list *list,
 	acl_classify(list, b->is_ip6, subjects.key, subjects.rule, subjects.n);
 	if (unlikely(list->policer != NULL))
 		red = acl_police(basis, list, b, subjects.index, subjects.rule, subjects.n);
+	if (unlikely(basis->tracer && subjects.n))
+		note_rule(basis, list, &subjects.key[0], subjects.rule[0], red);
 	for (unsigned k = 0; k < subjects.n; k++) {
 		const uint16_t i = subjects.index[k];
 		const struct acl_action *action = &list->action[subjects.rule[k]];
@@ -334,7 +349,8 @@ void acl_judge_tc(struct worker *w, struct burst *b, enum acl_direction directio
 
 	if (likely(!view || !acl_view_has(view, direction)))
 		return;
-	const struct acl_basis basis = {view, w->filters->count[w->io->id], true, direction};
+	const struct acl_basis basis = {view, w->filters->count[w->io->id], true, direction,
+		acl_tracer(w)};
 
 	judge_tc(w, b, &basis);
 }

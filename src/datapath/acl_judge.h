@@ -16,13 +16,20 @@ struct acl_basis {
 	struct acl_count *count;
 	bool is_tc;
 	enum acl_direction direction;
+	struct worker
+		*tracer; // NULL, but for a traced packet: its rule is noted, and no token taken
 };
 
+static inline struct worker *acl_tracer(struct worker *w)
+{
+	return unlikely(w->trace != NULL) ? w : NULL;
+}
+
 // The lists of `acl:`.
-static inline struct acl_basis acl_basis_of(const struct worker *w, const struct acl_view *view,
+static inline struct acl_basis acl_basis_of(struct worker *w, const struct acl_view *view,
 	enum acl_direction direction)
 {
-	return (struct acl_basis){view, w->acls->count[w->io->id], false, direction};
+	return (struct acl_basis){view, w->acls->count[w->io->id], false, direction, acl_tracer(w)};
 }
 
 // The packets of a burst that one list judges, densely.

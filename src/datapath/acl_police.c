@@ -33,10 +33,16 @@ struct sharers {
 	uint32_t cost[BURST_MAX];
 };
 
-static uint64_t take(struct police *police, uint64_t now, const struct sharers *sharers)
+// A traced packet asks a copy.
+static uint64_t take(const struct acl_basis *basis, struct police *police, uint64_t now,
+	const struct sharers *sharers)
 {
-	const uint64_t passed = police_take(police, now, sharers->cost, sharers->n);
-	uint64_t red = 0;
+	struct police copy;
+	uint64_t passed, red = 0;
+
+	if (unlikely(basis->tracer != NULL))
+		police_copy(police, &copy);
+	passed = police_take(basis->tracer ? &copy : police, now, sharers->cost, sharers->n);
 
 	for (unsigned k = 0; k < sharers->n; k++)
 		red |= (uint64_t) !(passed >> k & 1) << sharers->place[k];
@@ -86,7 +92,7 @@ __attribute__((noinline)) uint64_t acl_police(const struct acl_basis *basis,
 				police_cost(&policer->measure, counted_bytes(basis, b, index[k]));
 			left &= ~(1ull << k);
 		}
-		red |= take(police, now, &sharers);
+		red |= take(basis, police, now, &sharers);
 	}
 	for (uint64_t rest = red; rest; rest &= rest - 1) {
 		const unsigned k = __builtin_ctzll(rest);

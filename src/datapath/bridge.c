@@ -81,7 +81,7 @@ static void learn(struct worker *w, const struct frames *f)
 	const uint32_t tick = mac_tick(f->view, f->now);
 	struct mac_found source[BURST_MAX];
 
-	if (!(f->from->flags & MAC_LEARNS))
+	if (!(f->from->flags & MAC_LEARNS) || w->trace)
 		return;
 	mac_lookup(f->view->slots, f->src, f->n, source);
 	for (uint16_t i = 0; i < f->n; i++) {
@@ -153,22 +153,27 @@ static void send_all(struct worker *w, const struct frames *f, uint16_t to, uint
 		datapath_send_port(w, to, &out);
 }
 
+// Counts a copy that is not made. Returns NULL.
+static __attribute__((noinline)) struct rte_mbuf *lose_copy(struct worker *w, struct rte_mbuf *from,
+	enum verdict verdict)
+{
+	stats_add(&w->stat->verdict[verdict], 1);
+	if (w->capture)
+		worker_capture_drop(w, from, verdict);
+	return NULL;
+}
+
 // A copy that the port can send, in a buffer of the frame's pool; NULL: counted.
-static struct rte_mbuf *copy(struct worker *w, const struct port_state *out,
-	const struct rte_mbuf *from)
+static struct rte_mbuf *copy(struct worker *w, const struct port_state *out, struct rte_mbuf *from)
 {
 	const enum verdict verdict = judge(out, from);
 	struct rte_mbuf *made;
 
-	if (unlikely(verdict != VERDICT_FORWARD)) {
-		stats_add(&w->stat->verdict[verdict], 1);
-		return NULL;
-	}
+	if (unlikely(verdict != VERDICT_FORWARD))
+		return lose_copy(w, from, verdict);
 	made = rte_pktmbuf_copy(from, from->pool, 0, UINT32_MAX);
-	if (unlikely(!made)) {
-		stats_add(&w->stat->verdict[VERDICT_BRIDGE_COPY_FAILED], 1);
-		return NULL;
-	}
+	if (unlikely(!made))
+		return lose_copy(w, from, VERDICT_BRIDGE_COPY_FAILED);
 	if (unlikely(made->nb_segs > 1 && !out->tx_multi_segment)) {
 		worker_drop(w, made, VERDICT_MULTI_SEGMENT);
 		return NULL;
@@ -388,6 +393,7 @@ static void bridge_known(struct worker *w, struct frames *f, struct received *r)
 	struct rte_mbuf *mbuf[BURST_MAX];
 	struct mac_found source[BURST_MAX];
 	const uint32_t tick = mac_tick(f->view, f->now);
+	const bool marks = f->from->flags & MAC_LEARNS && !w->trace;
 	uint64_t ours = 0;
 
 	if (is_judged(w, ACL_IN, f->in))
@@ -403,7 +409,7 @@ static void bridge_known(struct worker *w, struct frames *f, struct received *r)
 		if (!is_ours(w, f, i, &source[i]))
 			continue;
 		ours |= 1ull << i;
-		if (f->from->flags & MAC_LEARNS)
+		if (marks)
 			mac_mark(&source[i], tick);
 	}
 	keep_rest(w, r, ours);

@@ -89,6 +89,7 @@ struct burst {
 };
 
 struct parse;
+struct trace;
 struct worker;
 struct datapath_variant;
 
@@ -173,7 +174,8 @@ struct worker {
 	struct tap_worker *tap;                 // NULL if ports have no TAP interfaces
 	struct poll *poll;                      // the poll being processed
 	struct capture_producer *capture;       // NULL: no capture runs; read once per loop
-	bool poisons; // debugging: each burst is poisoned before it is used again
+	struct trace *trace; // not NULL: the control thread traces a packet; see trace.h
+	bool poisons;        // debugging: each burst is poisoned before it is used again
 	uint16_t n_dropped;
 	struct rte_mbuf
 		*dropped[PIPELINE_DEPTH * BURST_MAX] LINE_ALIGNED; // includes injected frames
@@ -194,9 +196,9 @@ struct worker {
 	struct poll_flows poll_flows[PIPELINE_DEPTH]; // not touched without flows
 } LINE_ALIGNED;
 
-// capture.c, only while a capture runs (w->capture): captures frames that were received; a packet
-// that is dropped. / Passes frames to a device, as port_tx, and captures those that it accepted; a
-// packet to Linux, as tap_punt.
+// capture.c, only while a capture runs (w->capture), or for a traced packet: captures frames that
+// were received; a packet that is dropped. / Passes frames to a device, as port_tx, and captures
+// those that it accepted; a packet to Linux, as tap_punt.
 void worker_capture_received(struct worker *w, uint16_t port, struct rte_mbuf *const mbuf[],
 	uint16_t n);
 void worker_capture_drop(struct worker *w, struct rte_mbuf *mbuf, enum verdict verdict);

@@ -1,6 +1,7 @@
 // What workers capture: frames as they are received and sent, and packets as they are dropped or
-// punted, with the bytes that they have at that moment. Only while a capture runs. Worker.
-#include "datapath/burst.h"
+// punted, with the bytes that they have at that moment. Only while a capture runs, or for a traced
+// packet, which goes nowhere else. Worker; control thread.
+#include "datapath/trace.h"
 
 static void publish(struct worker *w, const struct capture_draft *draft,
 	const struct capture_event *event, unsigned n)
@@ -31,6 +32,10 @@ __attribute__((cold, noinline)) void worker_capture_received(struct worker *w, u
 __attribute__((cold, noinline)) void worker_capture_drop(struct worker *w, struct rte_mbuf *mbuf,
 	enum verdict verdict)
 {
+	if (w->trace) {
+		trace_drop(w, mbuf, verdict);
+		return;
+	}
 	const bool is_received = w->capture->in_port != CAPTURE_PORT_UNKNOWN;
 	const struct capture_event event = {CAPTURE_DROP, verdict,
 		is_received ? w->capture->in_port : mbuf->port};
@@ -45,6 +50,8 @@ __attribute__((cold, noinline)) uint16_t worker_capture_tx(struct worker *w, uin
 	const struct capture_event event = {CAPTURE_OUT, VERDICT_FORWARD, port};
 	struct capture_draft draft;
 
+	if (w->trace)
+		return trace_send(w, port, mbuf, n);
 	if (!capture_wants(w->capture, &event))
 		return port_tx(&w->io->out[port], mbuf, n);
 	capture_copy(w->capture, &draft, mbuf, n);
@@ -61,6 +68,8 @@ __attribute__((cold, noinline)) bool worker_capture_punt(struct worker *w, struc
 				   full = {CAPTURE_DROP, VERDICT_PUNT_RING_FULL, in_port};
 	struct capture_draft draft = {0};
 
+	if (w->trace)
+		return trace_punt(w, mbuf, in_port, verdict);
 	if (capture_wants(w->capture, &event) || capture_wants(w->capture, &full))
 		capture_copy(w->capture, &draft, &mbuf, 1);
 	const bool is_punted =

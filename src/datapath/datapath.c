@@ -2,7 +2,7 @@
 #include "datapath/datapath.h"
 
 #include "base/pages.h"
-#include "datapath/steps.h"
+#include "datapath/trace.h"
 #include "datapath/variant.h"
 #include "rcu/rcu.h"
 
@@ -114,4 +114,39 @@ struct stats_worker *const *datapath_stats(const struct path *path, unsigned *n_
 {
 	*n_workers = path->n_workers;
 	return path->stat;
+}
+
+// A worker that polls a port, and the pool into which it receives.
+static const struct worker *find_poller(const struct path *path, unsigned port,
+	const struct rte_mempool **pool)
+{
+	for (unsigned i = 0; i < path->n_workers; i++) {
+		const struct port_worker *io = path->worker[i]->io;
+
+		for (unsigned q = 0; q < port_n_queues(io); q++)
+			if (io->queues[q].port == port && !port_is_closed(&io->queues[q])) {
+				*pool = io->queues[q].pool;
+				return path->worker[i];
+			}
+	}
+	return NULL;
+}
+
+int datapath_trace(const struct path *path, unsigned port, const uint8_t *frame, size_t n,
+	struct trace *out, struct error *error)
+{
+	const struct rte_mempool *pool;
+	const struct worker *like = find_poller(path, port, &pool);
+
+	if (!like)
+		return error_set(error, -ENODEV,
+			"no worker receives on this port now; 'dl3 show ports' tells its state");
+	const uint16_t room = rte_pktmbuf_data_room_size((struct rte_mempool *)(uintptr_t)pool);
+
+	return trace_run(&(struct trace_input){.like = like,
+				 .port = port,
+				 .room = room,
+				 .frame = frame,
+				 .n = n},
+		out, error);
 }

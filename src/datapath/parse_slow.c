@@ -2,6 +2,7 @@
 // tags, further MAC addresses, interfaces that Linux forwards for. Worker.
 #include "datapath/acl_judge.h"
 #include "datapath/parse.h"
+#include "datapath/trace.h"
 
 #include "wire/check.h"
 #include "wire/headers.h"
@@ -319,6 +320,8 @@ static __attribute__((noinline)) void stop_judged(const struct parse *p, const s
 	if (p->w->flows && verdict != VERDICT_LINUX) // no flow of ours if Linux bridges it
 		datapath_match_linuxs(p->w, &one);
 	datapath_lookup(p->w, &one);
+	if (unlikely(p->w->trace != NULL))
+		trace_packet(p->w->trace, &one);
 	acl_stop_linuxs(p->w, &one, verdict);
 }
 

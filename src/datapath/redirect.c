@@ -15,10 +15,10 @@ static bool may_punt(struct worker *w, uint64_t now)
 		return false;
 	if (has_limit && rte_ring_full(w->tap->punt[CLASS_REDIRECT]))
 		return false;
-	w->redirects_due = MAX_OF(w->redirects_due, now);
-	if (w->redirects_due - now > (burst - 1) * cycles)
+	const uint64_t due = MAX_OF(w->redirects_due, now);
+	if (due - now > (burst - 1) * cycles)
 		return false;
-	w->redirects_due += cycles;
+	__atomic_store_n(&w->redirects_due, due + cycles, __ATOMIC_RELAXED); // trace.c reads it
 	return true;
 }
 

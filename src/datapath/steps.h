@@ -111,6 +111,9 @@ void datapath_bridge(struct worker *w, struct received *r);
 // Whether a frame is as long as a slot of its device, with an IP length beyond it.
 bool datapath_is_cut(const struct port_state *from, const struct rte_mbuf *m);
 
+// worker.c: processes frames of one queue, once, as the main loop does; r->mbuf has space for
+// BURST_MAX. For traced packets.
+void worker_process(struct worker *w, struct received *r);
 // worker.c: the main loop of one worker, which runs these steps. `arg` is a struct worker. Returns
 // 0 after its `stop` flag is set and every packet that it held has been sent or dropped.
 int worker_run(void *arg);

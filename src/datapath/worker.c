@@ -232,6 +232,11 @@ static __attribute__((noinline)) void process_burst_timed(struct worker *w, stru
 		stats_add(&w->stat->step_cycles[i], w->step_cycles[i]);
 }
 
+void worker_process(struct worker *w, struct received *r)
+{
+	process_burst_timed(w, r, rte_rdtsc());
+}
+
 static uint16_t poll_queue(struct worker *w, unsigned queue)
 {
 	bool is_timed = w->stat->bursts >= w->timed_from;

@@ -54,7 +54,7 @@ enum fib_hop_kind {
 	                  // FIB_GROUP_BUCKETS], which is not a group
 	FIB_HOP_STOP,     // drop or punt them
 };
-enum { FIB_GROUP_BUCKETS = 1024 };
+enum { FIB_GROUP_BUCKETS = 1024, FIB_MAX_GROUPS = 4096 };
 
 // A next hop as workers read it: 16 bytes, read and replaced as one aligned 16-byte word. The last
 // 4 bytes, its limits, may also be read alone; a worker that does so may write a header after the

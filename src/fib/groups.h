@@ -4,7 +4,7 @@
 
 #include "fib/hops.h"
 
-enum { GROUPS_MAX = 4096, GROUP_MAX_MEMBERS = 64 };
+enum { GROUPS_MAX = FIB_MAX_GROUPS, GROUP_MAX_MEMBERS = 64 };
 enum { GROUPS_EPOCH_MS = 100, GROUPS_FIRST_EPOCH = 1 };
 
 struct group {

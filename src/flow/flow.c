@@ -160,6 +160,7 @@ static void show_to_workers(struct flow_table *table)
 	view->n_lines4 = table->index[0].n_lines;
 	view->n_lines6 = table->index[1].n_lines;
 	view->first6 = table->index[1].first;
+	view->end = table->end;
 	view->tick_shift = tick_shift_of(table->settings.hz);
 	view->records6 = table->records6;
 	view->shadow = table->shadow;

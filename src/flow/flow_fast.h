@@ -114,6 +114,7 @@ struct flow_view {
 	flow_begin6_fn *begin6, *continue6, *end6;
 	const struct flow_action *actions;          // by number; each is written before it is used
 	struct flow_count *count[FLOW_MAX_WORKERS]; // by worker, then by flow number
+	uint32_t end;                               // above all flow numbers
 	struct flow_secret secret;
 } LINE_ALIGNED;
 

@@ -47,3 +47,11 @@ static inline uint32_t police_cost(const struct police_measure *measure, uint32_
 // time on all workers; one that is behind gets fewer tokens, never more. A loop that no other
 // thread can hold up: it is repeated only if another one has taken tokens. Worker.
 uint64_t police_take(struct police *police, uint64_t now, const uint32_t cost[], unsigned n);
+
+// A bucket of its own with the same rate and tokens. Control thread, which alone changes terms.
+static inline void police_copy(const struct police *from, struct police *to)
+{
+	to->word = __atomic_load_n(&from->word, __ATOMIC_RELAXED);
+	to->terms[0] = from->terms[0];
+	to->terms[1] = from->terms[1];
+}
