@@ -89,7 +89,8 @@ def _random(dice: random.Random, ether: Packet) -> Open:
     family = dice.choice((4, 6))
     ip = _ip(family, **({"id": dice.choice((7, 65530))} if family == 4 else {"fl": dice.getrandbits(20)}))
     size = dice.randrange(500, 1400)
-    payload = dice.choice((1, size - 1, size, size + 1, 3 * size, 20000, 64000))
+    # Linux takes options for payload as it decides whether there is more than one segment.
+    payload = dice.choice((1, size - 100, size + 1, 3 * size, 20000, 64000))
     options = dice.choice(([], [("Timestamp", (1, 2))], [("NOP", None), ("NOP", None), ("Timestamp", (9, 9))]))
     flags = dice.choice(("A", "PA", "FPA", "A", "CA", "CPA", "FA"))
     tcp = TCP(sport=5000, dport=80, seq=dice.choice((1, 0xFFFFFF00)), ack=2, flags=flags, options=options)
