@@ -156,7 +156,7 @@ def frames_leave_as_linux_would_segment_them(crossed: WiredForwarder, tmp_path: 
             assert found == wanted, made.header
             n += 1
             copied += len(wanted) - 1
-            wait_until(lambda: guest.rings[1].used == n, "dl3d had returned the buffer")
+            wait_until(lambda: guest.rings[1].is_idle, "dl3d had returned the buffer")
         account = crossed.settle(n)
         assert (account.received, account.copied, account.sent) == (n, copied, n + copied)
         assert copied > ROUNDS
@@ -308,7 +308,7 @@ def what_a_guest_says_wrongly_is_named_and_hurts_nobody(tmp_path: Path) -> None:
             for made in _hostile(ether, random.Random(4)):
                 ring.offer_long(made.frame, made.header)
                 n += 1
-                wait_until(lambda: ring.used == n, "dl3d had returned the buffer")
+                wait_until(lambda: ring.is_idle, "dl3d had returned the buffer")
                 receiver.rings[0].take()
             wait_until(lambda: _account(dl3d).is_closed, "the account balanced")
             account = _account(dl3d)

@@ -31,8 +31,9 @@ SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE, SET_VRING_KICK, SET_VRING_CALL, S
 SET_PROTOCOL_FEATURES, SET_VRING_ENABLE = 16, 18
 VERSION, NEEDS_REPLY = 1, 8
 MULTIQUEUE, PROTOCOL, VERSION_1 = 1 << 22, 1 << 30, 1 << 32
-CHECKSUM, TSO4, TSO6 = 1 << 0, 1 << 11, 1 << 12  # the driver may leave these to the device,
-GUEST_CHECKSUM, GUEST_TSO4, GUEST_TSO6, MERGEABLE = 1 << 1, 1 << 7, 1 << 8, 1 << 15  # and the device these to the driver
+# What the driver may leave to the device, and the device to the driver.
+CHECKSUM, TSO4, TSO6 = 1 << 0, 1 << 11, 1 << 12
+GUEST_CHECKSUM, GUEST_TSO4, GUEST_TSO6, MERGEABLE = 1 << 1, 1 << 7, 1 << 8, 1 << 15
 LEAVES, TAKES = CHECKSUM | TSO4 | TSO6, GUEST_CHECKSUM | GUEST_TSO4 | GUEST_TSO6 | MERGEABLE
 PROTOCOL_MULTIQUEUE, PROTOCOL_ACK = 1 << 0, 1 << 3
 
@@ -87,6 +88,11 @@ class Vring:
         """How many buffers the device has returned, modulo 65536."""
         return self.words[(self._at + USED_AT) // 2 + 1]
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the device has returned all buffers."""
+        return self._available == self.used
+
     def _returned(self) -> Iterator[bytes]:
         while self._seen != self.used:
             slot, length = struct.unpack_from("=II", self._memory, self._at + USED_AT + 4 + self._seen % SLOTS * 8)
@@ -109,8 +115,8 @@ class Vring:
         return frames
 
     def offer_long(self, frame: bytes, header: Header) -> None:
-        """Hand a frame of any length and its header to the device, which must have returned all others."""
-        assert self._available == self.used
+        """Hand a frame of any length and its header to the device. The ring must be idle."""
+        assert self.is_idle
         at = self._buffer(0)
         self._memory[at : at + HEADER + len(frame)] = header.packed() + frame
         self._give(self._available % SLOTS, HEADER + len(frame), 0, at)
