@@ -178,6 +178,7 @@ ELSEWHERE = {
     "police_red": "src/datapath/acl_police_test.c",
     **dict.fromkeys(("flow_dropped", "flow_punted", "flow_missing", "flow_unresolved"), "src/datapath/flow_test.c"),
     "mirror_failed": "src/datapath/mirror_test.c",
+    **dict.fromkeys(("offload_bad", "segment_failed"), "src/datapath/offload_test.c"),
     "fragment_failed": "src/datapath/fragment_test.c",
     **dict.fromkeys(("bridge_source", "bridge_reserved", "bridge_no_port", "bridge_same_port"), BRIDGE),
     **dict.fromkeys(("bridge_isolated", "bridge_mtu", "bridge_copy_failed"), BRIDGE),

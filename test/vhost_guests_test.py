@@ -22,7 +22,7 @@ pytestmark = pytest.mark.long  # guests without KVM boot slowly beside other wor
 
 PATIENCE_S = 1200.0  # only ends what hangs
 QUEUES = 4
-BYTES = 4_000_000
+BYTES = 2_000_000
 NAMES = ("vm1", "vm2")
 
 UP = """
@@ -33,7 +33,6 @@ ip link set eth0 up
 ip address add 10.0.{me}.2/24 dev eth0
 ip neighbour replace 10.0.{me}.1 lladdr {mac} dev eth0 nud permanent
 ip route add default via 10.0.{me}.1
-ethtool -k eth0 | grep -E '^(tx-checksumming|tcp-segmentation-offload):'
 """
 # The checksum of what is sent, and of what arrives.
 SEND = """python3 - <<'END'
@@ -52,17 +51,29 @@ while True:
 print("sent:", hashlib.sha256(data).hexdigest() if answer == b"done" else answer)
 END
 """
+# What the sender leaves to dl3d: nothing, checksums, segmentation too.
+LEAVE = """ethtool -K eth0 tx {tx} tso {tso} || exit 8
+ethtool -k eth0 | grep -E '^(tx-checksumming|tcp-segmentation-offload):'
+"""
+LEFT = (("off", "off"), ("on", "off"), ("on", "on"))
 RECEIVE = """python3 - <<'END'
 import hashlib, socket
 with socket.create_server(("10.0.2.2", 5001)) as server:
-    peer, _ = server.accept()
-    found = hashlib.sha256()
-    while piece := peer.recv(65536):
-        found.update(piece)
-    peer.sendall(b"done")
-print("received:", found.hexdigest(), flush=True)
+    for _ in range({n}):
+        peer, _ = server.accept()
+        found = hashlib.sha256()
+        while piece := peer.recv(65536):
+            found.update(piece)
+        rows = [line.split() for line in open("/proc/net/snmp") if line.startswith("Tcp:")]
+        print("bad:", dict(zip(*rows))["InCsumErrors"])
+        print("received:", found.hexdigest(), flush=True)
+        peer.sendall(b"done")
 END
 """
+# What the receiver takes.
+TAKES = pytest.mark.parametrize(
+    "card", ["", ",guest_csum=off,guest_tso4=off,guest_tso6=off"], ids=["takes_all", "takes_none"]
+)
 PING = "until ping -c 1 -W 1 10.0.2.2 >/dev/null; do :; done\n"
 CHANGE = """for n in 1 2 4 1; do
 ethtool -L eth0 combined $n || exit 9
@@ -89,13 +100,13 @@ def _memory(kind: str) -> list[str]:
 
 
 @contextmanager
-def _guest(folder: Path, name: str, script: str, memory: str) -> Iterator[GuestRun]:
+def _guest(folder: Path, name: str, script: str, memory: str, options: str = "") -> Iterator[GuestRun]:
     file, log = folder / f"{name}.sh", folder / f"{name}.log"
     # The guest sees this machine's files, but a /tmp of its own.
     file = GUEST / f"{folder.name}-{name}.sh"
     file.write_text(script)
     # Without KVM, QEMU 7.2 crashes when vhost-user starts on a card with MSI-X.
-    card = f"virtio-net-pci,netdev=n0,mac={guest_mac(NAMES.index(name))},mq=on,vectors=0"
+    card = f"virtio-net-pci,netdev=n0,mac={guest_mac(NAMES.index(name))},mq=on,vectors=0{options}"
     command = [
         *guest_command(file, _memory(memory)),
         *("-chardev", f"socket,id=c0,path={folder}/{name}.sock,server=on,wait=off"),
@@ -137,37 +148,53 @@ def _mac(dl3d: Forwarder, me: int) -> str:
     return UP.format(me=me, mac=_port(dl3d, f"vm{me}").mac)
 
 
+def _features(dl3d: Forwarder, name: str) -> tuple[str, ...]:
+    vhost = _port(dl3d, name).vhost
+    assert vhost
+    return vhost.features
+
+
+def _sends() -> Iterator[str]:
+    for tx, tso in LEFT:
+        yield LEAVE.format(tx=tx, tso=tso) + SEND.format(bytes=BYTES)
+
+
 def _left(guest: GuestRun) -> bool:
     return "guest: left with" in guest.text() or guest.process.poll() is not None
 
 
-def two_guests_exchange_packets_and_a_file(tmp_path: Path) -> None:
-    """Ping, TCP and changes of the number of queues; guests are told of no offload, so all frames are finished."""
+@TAKES
+def two_guests_exchange_packets_and_files(tmp_path: Path, card: str) -> None:
+    """Ping, TCP with and without offloads at both ends, and changes of the number of queues."""
     subprocess.run([TOP / "tools" / "make-guest"], check=True)
     with ExitStack() as ends:
         dl3d = ends.enter_context(_forwarder(tmp_path))
         dl3d.wait_ready()
         scripts = {
-            "vm1": _mac(dl3d, 1) + PING + SEND.format(bytes=BYTES) + CHANGE,
-            "vm2": _mac(dl3d, 2) + RECEIVE + "exec /tmp/bin/busybox sleep 100000\n",
+            "vm1": _mac(dl3d, 1) + PING + "".join(_sends()) + CHANGE,
+            "vm2": _mac(dl3d, 2) + RECEIVE.format(n=len(LEFT)) + "exec /tmp/bin/busybox sleep 100000\n",
         }
         kind = "memory-backend-memfd,share=on"
-        guests = {name: ends.enter_context(_guest(tmp_path, name, scripts[name], kind)) for name in NAMES}
+        options = {"vm1": "", "vm2": card}
+        guests = {
+            name: ends.enter_context(_guest(tmp_path, name, scripts[name], kind, options[name])) for name in NAMES
+        }
         wait_until(lambda: _left(guests["vm1"]), "the first guest had done its work", PATIENCE_S)
         texts = {name: guest.text() for name, guest in guests.items()}
         account = Account.of(dl3d.call("drops"))
         assert "guest: left with 0" in texts["vm1"], texts
-        sent = re.search(r"^sent: (\w{64})$", texts["vm1"], re.MULTILINE)
-        received = re.search(r"^received: (\w{64})$", texts["vm2"], re.MULTILINE)
-        assert sent, texts
-        assert received, texts
-        assert sent[1] == received[1]
-        for text in texts.values():
-            assert "tx-checksumming: off" in text
-            assert "tcp-segmentation-offload: off" in text
+        sent = re.findall(r"^sent: (\w{64})$", texts["vm1"], re.MULTILINE)
+        received = re.findall(r"^received: (\w{64})$", texts["vm2"], re.MULTILINE)
+        assert len(sent) == len(LEFT), texts
+        assert sent == received, texts
+        assert set(re.findall(r"^bad: (\d+)$", texts["vm2"], re.MULTILINE)) == {"0"}, texts
+        for word, at in (("tx-checksumming", 0), ("tcp-segmentation-offload", 1)):
+            assert re.findall(rf"^{word}: (\w+)", texts["vm1"], re.MULTILINE) == [left[at] for left in LEFT], texts
+        assert ("guest_tso4" in _features(dl3d, "vm2")) == (not card)
+        assert account.drops.get("offload_bad", 0) == 0
         for n in (1, 2, 4, 1):
             assert f"queues {n}: 5 packets transmitted, 5 received" in texts["vm1"], texts["vm1"]
-        assert account.received > BYTES / 1500
+        assert account.received > len(LEFT) * BYTES / 65536
         wait_until(lambda: Account.of(dl3d.call("drops")).is_closed, "the account balanced")
 
 

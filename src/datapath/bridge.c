@@ -19,7 +19,8 @@ struct frames {
 	const struct mac_view *view;
 	const struct mac_port *from;
 	uint16_t in, n;
-	uint64_t now; // TSC
+	bool has_offloads; // an open frame (offload.h)
+	uint64_t now;      // TSC
 	struct rte_mbuf **mbuf;
 	uint64_t dst[BURST_MAX], src[BURST_MAX]; // keys
 	struct mac_found to[BURST_MAX];
@@ -110,7 +111,7 @@ static __attribute__((noinline)) bool is_long(const struct rte_mbuf *m, uint16_t
 			break;
 		most += WIRE_VLAN_BYTES;
 	}
-	return m->pkt_len > most;
+	return offload_frame_bytes(m) > most;
 }
 
 // Why the port cannot send a frame; VERDICT_FORWARD: it can.
@@ -120,7 +121,7 @@ static inline enum verdict judge(const struct port_state *out, const struct rte_
 
 	if (unlikely(m->pkt_len > mtu + (uint32_t)WIRE_ETHER_BYTES && is_long(m, mtu)))
 		return VERDICT_BRIDGE_MTU;
-	if (unlikely(m->nb_segs > 1 && !out->tx_multi_segment))
+	if (unlikely(!datapath_has_room(out, m)))
 		return VERDICT_MULTI_SEGMENT;
 	return VERDICT_FORWARD;
 }
@@ -136,7 +137,7 @@ static void send_all(struct worker *w, const struct frames *f, uint16_t to, uint
 {
 	const struct port_state *state = &w->states[to];
 	struct rte_mbuf *group[BURST_MAX];
-	struct outgoing out = {.mbuf = group};
+	struct outgoing out = {.mbuf = group, .has_offloads = f->has_offloads};
 
 	for (; mask; mask &= mask - 1) {
 		struct rte_mbuf *m = f->mbuf[__builtin_ctzll(mask)];
@@ -174,7 +175,7 @@ static struct rte_mbuf *copy(struct worker *w, const struct port_state *out, str
 	made = rte_pktmbuf_copy(from, from->pool, 0, UINT32_MAX);
 	if (unlikely(!made))
 		return lose_copy(w, from, VERDICT_BRIDGE_COPY_FAILED);
-	if (unlikely(made->nb_segs > 1 && !out->tx_multi_segment)) {
+	if (unlikely(!datapath_has_room(out, made))) {
 		worker_drop(w, made, VERDICT_MULTI_SEGMENT);
 		return NULL;
 	}
@@ -184,7 +185,7 @@ static struct rte_mbuf *copy(struct worker *w, const struct port_state *out, str
 static void send_copies(struct worker *w, const struct frames *f, uint16_t to, uint64_t mask)
 {
 	struct rte_mbuf *made[BURST_MAX];
-	struct outgoing out = {.mbuf = made};
+	struct outgoing out = {.mbuf = made, .has_offloads = f->has_offloads};
 
 	stats_add(&w->stat->port[to].copied_packets, __builtin_popcountll(mask));
 	for (; mask; mask &= mask - 1) {
@@ -429,6 +430,7 @@ void datapath_bridge(struct worker *w, struct received *r)
 	f.in = r->from->port;
 	f.from = &view->port[f.in];
 	f.n = 0;
+	f.has_offloads = r->has_offloads;
 	f.now = rte_rdtsc();
 	f.mbuf = r->mbuf;
 	if (unlikely(!f.from->domain && w->tap))

@@ -6,6 +6,7 @@
 #include "base/bits.h"
 #include "base/idle.h"
 #include "capture/capture_fast.h"
+#include "datapath/offload.h"
 #include "fib/fib_fast.h"
 #include "flow/flow_fast.h"
 #include "mac/mac_fast.h"
@@ -35,6 +36,7 @@ enum burst_has {
 	BURST_MARKS = 1 << 11,      // a bit in mark_mask
 	BURST_MIRRORS = 1 << 12,    // a bit in mirror_mask
 	BURST_UNKNOWN = 1 << 13,    // no bit in flow_mask: a flow may be learnt
+	BURST_OFFLOADS = 1 << 14,   // an open frame (offload.h)
 };
 
 // Structure of arrays: element i of each array, and bit i of each mask, belong to packet i. If all
@@ -98,6 +100,7 @@ struct received {
 	const struct port_queue *from;
 	struct rte_mbuf **mbuf;
 	uint16_t n;
+	bool has_offloads; // an open frame (offload.h)
 };
 
 // The flow lookups of one poll. Their keys are those of the packets of its bursts, except that
@@ -206,10 +209,13 @@ uint16_t worker_capture_tx(struct worker *w, uint8_t port, struct rte_mbuf *mbuf
 bool worker_capture_punt(struct worker *w, struct rte_mbuf *mbuf, uint16_t in_port,
 	enum verdict verdict);
 
-// Passes a packet to Linux, or returns false: see tap_punt.
+// Passes a packet to Linux, or returns false: the caller frees it, see tap_punt. Linux gets
+// finished frames.
 static inline bool worker_punt(struct worker *w, struct rte_mbuf *mbuf, uint16_t in_port,
 	enum verdict verdict)
 {
+	if (unlikely(offload_is_open(mbuf)))
+		return offload_punt(w, mbuf, in_port, verdict);
 	if (unlikely(w->capture != NULL))
 		return worker_capture_punt(w, mbuf, in_port, verdict);
 	return tap_punt(w->tap, w->stat, mbuf, verdict | (unsigned)in_port << TAP_PORT_SHIFT);

@@ -54,6 +54,7 @@ struct fake {
 	unsigned n_idle, n_made;
 	unsigned n_buffers; // that the pool of all mbufs still has; FAKE_FRAMES after a reset
 	unsigned n_taken, n_returned; // buffers that the worker got from it, and those it freed
+	unsigned n_split;             // of those that it got: only the beginning of a frame
 	uint64_t loops_least;         // the worker runs at least this many loops
 };
 extern struct fake fake;

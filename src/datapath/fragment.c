@@ -19,6 +19,8 @@ bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max
 	const struct wire_ip4 *ip = (const void *)(b->frame[i] + WIRE_ETHER_BYTES);
 	struct wire_fragments plan;
 
+	if (offload_is_long(b->mbuf[i]))
+		return false;
 	return wire_fragment_plan(&plan, ip, frame_max - WIRE_ETHER_BYTES) &&
 	       plan.n <= FRAGMENTS_MAX && frame_max <= room_of(b->mbuf[i]->pool);
 }
@@ -93,6 +95,8 @@ static void fragment(struct worker *w, const struct burst *b, uint16_t i, struct
 		worker_drop(w, b->mbuf[i], VERDICT_FRAGMENT_FAILED);
 		return;
 	}
+	if (offload_is_open(b->mbuf[i]))
+		offload_finish(b->mbuf[i]);
 	for (unsigned k = 0; k < plan.n; k++)
 		write_fragment(b, i, &plan, k, made[k]);
 	stats_add(&w->stat->port[burst_port(b, i)].copied_packets, plan.n - 1);

@@ -14,7 +14,7 @@ static struct rte_mbuf *copy(struct worker *w, struct rte_mbuf *from, uint16_t t
 			worker_capture_drop(w, from, VERDICT_MIRROR_FAILED);
 		return NULL;
 	}
-	if (unlikely(made->nb_segs > 1 && !w->states[to].tx_multi_segment)) {
+	if (unlikely(!datapath_has_room(&w->states[to], made))) {
 		worker_drop(w, made, VERDICT_MULTI_SEGMENT);
 		return NULL;
 	}
@@ -41,7 +41,7 @@ static bool can_send(struct worker *w, const struct burst *b, uint16_t to, uint6
 static void mirror_to(struct worker *w, const struct burst *b, uint16_t to, uint64_t mask)
 {
 	struct rte_mbuf *made[BURST_MAX];
-	struct outgoing out = {.mbuf = made};
+	struct outgoing out = {.mbuf = made, .has_offloads = b->has & BURST_OFFLOADS};
 
 	if (!can_send(w, b, to, mask))
 		return;

@@ -99,7 +99,8 @@ static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 	b->n = 0;
 	b->has = BURST_PACKETS | (flags.may_redirect ? BURST_REDIRECTS : 0) |
 	         (flags.has_discovery ? BURST_DISCOVERY : 0) |
-	         (flags.is_strict || flags.is_loose ? BURST_RPF : 0);
+	         (flags.is_strict || flags.is_loose ? BURST_RPF : 0) |
+	         (p->has_offloads ? BURST_OFFLOADS : 0);
 	b->in_port = p->in_port;
 	b->is_ip6 = is_ip6;
 	b->has_one_iif = b->has_one_vrf = true;
@@ -166,6 +167,7 @@ void datapath_parse(struct worker *w, const struct fib_view *view, const struct 
 		.rx_bytes = &w->stat->port[r->from->port].rx_bytes,
 		.mbuf = r->mbuf,
 		.n = r->n,
+		.has_offloads = r->has_offloads,
 	};
 
 	if (w->tap)

@@ -26,6 +26,7 @@ struct parse {
 	              // frame shifted likewise
 	struct rte_mbuf *const *mbuf;
 	uint16_t n;
+	bool has_offloads; // an open frame (offload.h)
 };
 
 // Parse all n frames, with the same result as wire_check. The scalar function handles all kinds;

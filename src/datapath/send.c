@@ -31,6 +31,10 @@ void datapath_send_port(struct worker *w, uint8_t port, const struct outgoing *o
 		drop_all(w, out->mbuf, out->n, VERDICT_PORT_DOWN);
 		return;
 	}
+	if (unlikely(out->has_offloads)) {
+		offload_send(w, port, out);
+		return;
+	}
 	uint16_t sent = datapath_transmit(w, port, out);
 	drop_all(w, out->mbuf + sent, out->n - sent, VERDICT_TX_REFUSED);
 }
@@ -41,7 +45,7 @@ static __attribute__((noinline)) void drop_segmented(struct worker *w, struct bu
 	uint64_t kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		if (b->mbuf[i]->nb_segs > 1 && !w->states[burst_port(b, i)].tx_multi_segment)
+		if (!datapath_has_room(&w->states[burst_port(b, i)], b->mbuf[i]))
 			burst_drop(w, b, i, VERDICT_MULTI_SEGMENT);
 		else
 			kept |= 1ull << i;
@@ -57,7 +61,7 @@ static void send_mixed(struct worker *w, struct burst *b)
 
 	while (left) {
 		uint8_t to = b->port[__builtin_ctzll(left)];
-		struct outgoing out = {.mbuf = group};
+		struct outgoing out = {.mbuf = group, .has_offloads = b->has & BURST_OFFLOADS};
 
 		for (uint64_t rest = left; rest; rest &= rest - 1) {
 			unsigned i = __builtin_ctzll(rest);
@@ -92,7 +96,10 @@ void datapath_send(struct worker *w, struct burst *b)
 		drop_segmented(w, b);
 	if (b->has_one_port && b->n)
 		datapath_send_port(w, b->port[0],
-			&(struct outgoing){.mbuf = b->mbuf, .n = b->n, .bytes = sum_lengths(b)});
+			&(struct outgoing){.mbuf = b->mbuf,
+				.n = b->n,
+				.bytes = sum_lengths(b),
+				.has_offloads = b->has & BURST_OFFLOADS});
 	else
 		send_mixed(w, b);
 	burst_clear(b);

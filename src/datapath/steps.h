@@ -48,7 +48,8 @@ void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fi
 bool datapath_ecmp(struct burst *b);
 // The hop of packet i, or the member that ECMP selects for it.
 uint32_t datapath_ecmp_hop(const struct burst *b, uint16_t i);
-// Whether a packet longer than frame_max may be fragmented by this worker; false: it is punted.
+// Whether a packet longer than frame_max may be fragmented by this worker; false: it is punted, as
+// are long ones of guests that are to be cut first.
 // Part of check.
 bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max);
 
@@ -97,12 +98,19 @@ struct outgoing {
 	struct rte_mbuf **mbuf;
 	uint16_t n;
 	uint64_t bytes;
+	bool has_offloads; // an open frame (offload.h)
 };
+// Whether a port can send a frame as far as its buffers are concerned. What a frame is cut into has
+// buffers of its own.
+static inline bool datapath_has_room(const struct port_state *out, const struct rte_mbuf *m)
+{
+	return likely(m->nb_segs == 1) || out->tx_multi_segment || offload_is_long(m);
+}
 // Passes frames to the port's device and counts those that it accepted. Returns their number. The
 // caller still owns the others.
 uint16_t datapath_transmit(struct worker *w, uint8_t port, const struct outgoing *out);
-// Transmits on one port; frames that it refuses are dropped and counted. Shared by datapath_send
-// and the cross-connect.
+// Transmits on one port; frames that it refuses are dropped and counted, and open ones finished or
+// left to its peer. Shared by all that send.
 void datapath_send_port(struct worker *w, uint8_t port, const struct outgoing *out);
 // The whole pipeline of a port in xconnect mode.
 void datapath_xconnect(struct worker *w, const struct received *r);

@@ -59,19 +59,23 @@ static inline uint64_t run_phase(struct worker *w, enum phase phase, bool is_tim
 	return t;
 }
 
-static inline uint16_t receive(struct worker *w, const struct port_queue *from,
-	struct rte_mbuf *mbuf[])
+// Returns how many frames of those that the queue had go on, and writes that into r, too.
+static inline uint16_t receive(struct worker *w, struct received *r)
 {
-	uint16_t n = port_rx(from, mbuf, w->io->burst);
+	const struct port_queue *from = r->from;
 
-	if (!n)
+	r->n = port_rx(from, r->mbuf, w->io->burst);
+	r->has_offloads = false;
+	if (!r->n)
 		return 0;
-	stats_add(&w->stat->port[from->port].rx_packets, n);
-	stats_add(&w->stat->queue[from - w->io->queues].rx_packets, n);
+	stats_add(&w->stat->port[from->port].rx_packets, r->n);
+	stats_add(&w->stat->queue[from - w->io->queues].rx_packets, r->n);
 	stats_add(&w->stat->bursts, 1);
+	if (unlikely(w->states[from->port].has_offloads))
+		offload_receive(w, r);
 	if (unlikely(w->capture != NULL))
-		worker_capture_received(w, from->port, mbuf, n);
-	return n;
+		worker_capture_received(w, from->port, r->mbuf, r->n);
+	return r->n;
 }
 
 // Consecutive polls of one queue whose lookups are pipelined. The frames of the first poll have
@@ -113,8 +117,7 @@ static inline uint16_t receive_next(struct worker *w, struct batch *batch, unsig
 {
 	struct received *r = &batch->newest;
 
-	r->n = receive(w, r->from, r->mbuf);
-	if (!r->n)
+	if (!receive(w, r))
 		batch->n = number;
 	batch->t = end_phase(w, PHASE_RX, batch->is_timed, batch->t);
 	return r->n;
@@ -246,8 +249,7 @@ static uint16_t poll_queue(struct worker *w, unsigned queue)
 
 	if (unlikely(port_is_closed(r.from)))
 		return 0;
-	r.n = receive(w, r.from, mbuf);
-	if (!r.n)
+	if (!receive(w, &r))
 		return 0;
 	if (unlikely(is_timed))
 		process_burst_timed(w, &r, before_rx);

@@ -64,7 +64,7 @@ static __attribute__((noinline)) void keep_sendable(struct worker *w, const stru
 
 		if (m->data_len < WIRE_ETHER_BYTES) {
 			worker_drop(w, m, VERDICT_RUNT);
-		} else if (m->nb_segs > 1 && !out->tx_multi_segment) {
+		} else if (!datapath_has_room(out, m)) {
 			worker_drop(w, m, VERDICT_MULTI_SEGMENT);
 		} else if (datapath_is_cut(from, m)) {
 			worker_drop(w, m, VERDICT_FRAME_CUT);
@@ -108,7 +108,10 @@ void datapath_xconnect(struct worker *w, const struct received *r)
 				*out = &w->states[port_state->xconnect];
 	const struct lengths lengths = add_lengths(r->mbuf, r->n);
 	const uint32_t bytes = lengths.sum;
-	struct outgoing frames = {.mbuf = r->mbuf, .n = r->n, .bytes = bytes};
+	struct outgoing frames = {.mbuf = r->mbuf,
+		.n = r->n,
+		.bytes = bytes,
+		.has_offloads = r->has_offloads};
 
 	stats_add(&w->stat->port[r->from->port].rx_bytes, bytes);
 	// No first segment is longer than its packet.

@@ -150,10 +150,29 @@ static void read_packet_slots(const char *device, struct kind *out)
 	out->buffer_bytes = MIN_OF(out->slot_bytes + PACKET_HEADER_TAKEN, LARGEST_BUFFER);
 }
 
+static bool has_answer(const char *device, const char *key, const char *wanted)
+{
+	char answer[8];
+
+	return kind_argument(device, key, answer, sizeof(answer)) && strcmp(answer, wanted) == 0;
+}
+
+// With the flags of former versions, invalid offloads of a frame cannot be told from none.
+static void read_vhost(const char *device, struct kind *out)
+{
+	char answer[8];
+
+	out->is_vhost = true;
+	out->has_offloads =
+		has_answer(device, "tso", "1") && !has_answer(device, "legacy-ol-flags", "1");
+	out->serves = !kind_argument(device, "client", answer, sizeof(answer)) ||
+	              strcmp(answer, "0") == 0;
+}
+
 static void read_virtual(const char *device, struct kind *out)
 {
 	const struct row *row = rows;
-	char answer[8], path[2 * KIND_PATH_MAX];
+	char path[2 * KIND_PATH_MAX];
 
 	while (row < rows + ARRAY_LEN(rows) &&
 		strncmp(device, row->prefix, strlen(row->prefix)) != 0)
@@ -178,19 +197,14 @@ static void read_virtual(const char *device, struct kind *out)
 		out->is_zero_copy = memif_hands_out(device);
 		out->slot_bytes = out->is_zero_copy ? 0 : count_memif_slot_bytes(device);
 	}
-	out->is_vhost = strcmp(row->prefix, "net_vhost") == 0;
-	if (out->is_vhost)
-		out->serves = !kind_argument(device, "client", answer, sizeof(answer)) ||
-		              strcmp(answer, "0") == 0;
+	if (strcmp(row->prefix, "net_vhost") == 0)
+		read_vhost(device, out);
 	if (strcmp(row->prefix, "net_af_packet") == 0)
 		read_packet_slots(device, out);
 	if (strstr(row->prefix, "virtio_user"))
-		out->serves = kind_argument(device, "server", answer, sizeof(answer)) &&
-		              strcmp(answer, "1") == 0;
+		out->serves = has_answer(device, "server", "1");
 	// memif's sockets are abstract, not in the file system, unless configured otherwise.
-	if (strcmp(row->prefix, "net_memif") == 0 &&
-		!(kind_argument(device, "socket-abstract", answer, sizeof(answer)) &&
-			strcmp(answer, "no") == 0))
+	if (strcmp(row->prefix, "net_memif") == 0 && !has_answer(device, "socket-abstract", "no"))
 		out->socket[0] = 0;
 }
 

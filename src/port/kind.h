@@ -32,6 +32,7 @@ struct kind {
 	bool socket_is_long;          // its path is longer than `socket` holds, and was cut
 	bool serves;                  // creates that socket
 	bool is_vhost;                // the device end of vhost-user: net_vhost
+	bool has_offloads;            // and its peer may leave checksums and segmentation to it
 	uint16_t n_rx;                // receive queues given by the text; 0: the device decides
 	uint16_t n_rx_most;           // maximum useful number; 0: the device decides
 	enum kind_tx tx;

@@ -110,6 +110,27 @@ static void knows_whose_refusal_means_a_full_ring_and_how_much_it_holds(void **s
 	}
 }
 
+static void guests_leave_frames_open_where_the_device_is_told_so(void **state)
+{
+	static const struct {
+		const char *device;
+		bool has_offloads;
+	} devices[] = {
+		{"net_vhost0,iface=/run/v.sock", false},
+		{"net_vhost0,iface=/run/v.sock,tso=0", false},
+		{"net_vhost0,iface=/run/v.sock,client=1,tso=1", true},
+		{"net_vhost0,iface=/run/v.sock,tso=1,legacy-ol-flags=1", false},
+		{"net_virtio_user0,path=/run/v.sock,tso=1", false},
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(devices); i++) {
+		struct kind kind;
+
+		kind_read(devices[i].device, &kind);
+		assert_int_equal(kind.has_offloads, devices[i].has_offloads);
+	}
+}
+
 static void takes_whole_keys_only(void **state)
 {
 	char value[16];
@@ -137,6 +158,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_each_kind_of_device),
 		cmocka_unit_test(knows_whose_refusal_means_a_full_ring_and_how_much_it_holds),
+		cmocka_unit_test(guests_leave_frames_open_where_the_device_is_told_so),
 		cmocka_unit_test(takes_whole_keys_only),
 		cmocka_unit_test(survives_a_name_that_is_too_long),
 	};

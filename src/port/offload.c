@@ -11,6 +11,9 @@ void offload_choose(struct offload *offload, const struct offload_facts *facts)
 
 	memset(offload, 0, sizeof(*offload));
 	offload->rx = facts->rx_offers & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
+	if (facts->has_guest)
+		offload->rx |= facts->rx_offers &
+		               (RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM);
 	if (scatters)
 		offload->rx |= facts->rx_offers & RTE_ETH_RX_OFFLOAD_SCATTER;
 	if (facts->may_chain || scatters)

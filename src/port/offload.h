@@ -10,6 +10,7 @@ struct offload_facts {
 	uint32_t data_room; // of one mbuf, without headroom
 	bool one_pool;      // all mbufs of the process come from one pool
 	bool may_chain;     // some port may receive frames in several mbufs
+	bool has_guest;     // its peer may leave checksums and segmentation to us
 };
 
 struct offload {
@@ -19,7 +20,8 @@ struct offload {
 
 // IPv4 checksums are verified by the device if it can; scatter only if a frame does not fit one
 // mbuf; multi-segment transmit if the device supports it and such frames are possible, otherwise
-// fast free. VLAN tags stay in the frame.
+// fast free. VLAN tags stay in the frame. The driver tells of checksums that a guest leaves open,
+// rather than finishing them itself.
 void offload_choose(struct offload *offload, const struct offload_facts *facts);
 
 // The header fields that a device hashes to choose a receive queue.

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #define CKSUM RTE_ETH_RX_OFFLOAD_IPV4_CKSUM
+#define L4_CKSUM (RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM)
 #define SCATTER RTE_ETH_RX_OFFLOAD_SCATTER
 #define SEGS RTE_ETH_TX_OFFLOAD_MULTI_SEGS
 #define FAST RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE
@@ -18,7 +19,7 @@
 struct row {
 	const char *name;
 	struct offload_facts
-		facts; // rx, tx, tx of a queue, longest frame, data room, one pool, chains
+		facts; // rx, tx, tx of a queue, longest frame, data room, one pool, chains, guest
 	uint64_t rx, tx;
 };
 
@@ -35,6 +36,10 @@ static const struct row rows[] = {
 	{"does_not_free_fast_with_two_pools", {0, SEGS | FAST, 0, 1514, 2048, false, false}, 0, 0},
 	{"sends_chains_rather_than_freeing_fast", {0, SEGS | FAST, 0, 1514, 2048, true, true}, 0,
 		SEGS},
+	{"leaves_open_checksums_of_no_guest_to_the_device",
+		{L4_CKSUM, 0, 0, 1514, 2048, true, false, false}, 0, 0},
+	{"is_told_of_open_checksums_of_guests",
+		{L4_CKSUM | CKSUM, 0, 0, 1514, 2048, true, false, true}, L4_CKSUM | CKSUM, 0},
 	{"takes_what_only_queues_offer", {0, 0, FAST, 1514, 2048, true, false}, 0, FAST},
 };
 

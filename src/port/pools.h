@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 enum { POOLS_HEADROOM = 128, POOLS_MIN_DATA_ROOM = 2048, POOLS_PORT_MIB = 2, POOLS_BASE_MIB = 24 };
+// A burst of guests' frames of 64 KiB, and the segments of one.
+enum { POOLS_OFFLOAD_MBUFS = 64 * 33 + 256 };
 
 struct pools_node {
 	int numa;
@@ -26,7 +28,8 @@ struct pools_plan {
 // A port's descriptors after adjustment to the device; same index as in settings.
 struct pools_rings {
 	uint16_t n_rx_descriptors, n_tx_descriptors;
-	uint32_t n_extra; // mbufs that the device itself keeps (net_pcap's infinite_rx)
+	uint32_t n_extra; // mbufs that the device itself keeps (net_pcap's infinite_rx), or that
+	                  // its longest frames take
 };
 
 // Sizes the pools so that receiving still finds mbufs when all rings are full and all workers hold

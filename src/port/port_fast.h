@@ -81,7 +81,12 @@ struct port_state {
 	uint16_t cut_bytes;    // the device cuts longer frames to this length; 0: it cuts none. No
 	                       // frame within the port's MTU has it
 	uint16_t mtu;          // atomic, relaxed
+	bool has_offloads;     // its peer may leave checksums and segmentation to us
+	uint8_t takes;         // enum port_takes: what it finishes itself; atomic, relaxed
 } LINE_ALIGNED;
+
+// What the peer of a port wants to be left to it.
+enum port_takes { PORT_TAKES_CHECKSUM = 1, PORT_TAKES_TSO4 = 2, PORT_TAKES_TSO6 = 4 };
 
 // Whether a frame has the length to which the device cuts longer ones. The slot does not include
 // the tag that Linux takes out and the driver puts back.
@@ -114,6 +119,11 @@ static inline bool port_is_bridged(const struct port_state *state)
 static inline uint16_t port_mtu(const struct port_state *state)
 {
 	return __atomic_load_n(&state->mtu, __ATOMIC_RELAXED);
+}
+
+static inline uint8_t port_takes(const struct port_state *state)
+{
+	return __atomic_load_n(&state->takes, __ATOMIC_RELAXED);
 }
 
 static inline bool port_is_up(const struct port_state *state)

@@ -156,8 +156,8 @@ void workers_add(struct port_table *ports, unsigned port);
 // Frees the places of its queues, after a grace period since they were closed.
 void workers_remove(struct port_table *ports, unsigned port);
 // vhost_steer.call with the port_table: sends on transmit queues that the port's peer receives
-// from. Thread of DPDK's vhost-user library.
-void workers_steer(void *ports, unsigned port, uint64_t live);
+// from, and leaves to it what it takes. Thread of DPDK's vhost-user library.
+void workers_steer(void *ports, unsigned port, uint64_t live, uint8_t takes);
 // Closes the queues of a port.
 void workers_close(struct port_table *ports, unsigned port);
 // Opens them on its device, after a grace period since they were closed.

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "port/peer_memory.h"
 #include "port/vhost_guard.h"
+#include "port/vhost_open.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,10 +27,14 @@ enum { VRINGS = 2 * PORT_MAX_QUEUES, SOCKET_MAX = 108, MAX_REGIONS = 8 };
 enum { RESET_OWNER = 4, SET_MEM_TABLE = 5 }; // messages of vhost-user
 static const uint64_t REMARK_AFTER_NS = 3000000000;
 
-// Frames with unfinished checksums, or longer than the MTU: dl3 forwards frames as they are.
-static const uint64_t REFUSED = 1ull << VIRTIO_NET_F_CSUM | 1ull << VIRTIO_NET_F_GSO |
-                                1ull << VIRTIO_NET_F_HOST_TSO4 | 1ull << VIRTIO_NET_F_HOST_TSO6 |
-                                1ull << VIRTIO_NET_F_HOST_ECN | 1ull << VIRTIO_NET_F_HOST_UFO;
+// Segmentation of UDP, and of TCP with CWR: nobody here does it. / Frames with open checksums, or
+// of several segments: without offloads, dl3 forwards frames as they are.
+static const uint64_t REFUSED = 1ull << VIRTIO_NET_F_GSO | 1ull << VIRTIO_NET_F_HOST_ECN |
+                                1ull << VIRTIO_NET_F_HOST_UFO | 1ull << VIRTIO_NET_F_GUEST_ECN |
+                                1ull << VIRTIO_NET_F_GUEST_UFO;
+static const uint64_t OFFLOADS = 1ull << VIRTIO_NET_F_CSUM | 1ull << VIRTIO_NET_F_HOST_TSO4 |
+                                 1ull << VIRTIO_NET_F_HOST_TSO6 | 1ull << VIRTIO_NET_F_GUEST_CSUM |
+                                 1ull << VIRTIO_NET_F_GUEST_TSO4 | 1ull << VIRTIO_NET_F_GUEST_TSO6;
 
 // Page faults of postcopy, inflight memory, and memory in slots: the messages for these end a
 // connection (vhost_guard.c).
@@ -38,12 +43,13 @@ static const uint64_t REFUSED_PROTOCOL = 1ull << 8 | 1ull << 12 | 1ull << 15;
 struct vhost {
 	struct vhost *next;
 	char path[SOCKET_MAX];
-	bool serves;
+	bool serves, has_offloads;
 	unsigned n_queues;
 	struct vhost_steer steer;
 	int vid;                  // the library's number of the connection; -1: none
 	int connection;           // of vhost_guard_begin
 	bool is_driven;           // its driver has set up its rings
+	uint8_t takes;            // enum port_takes, while it is driven
 	uint64_t receives, sends; // queues that the peer's driver has enabled, by number
 	unsigned n_enabled;       // the highest one of these plus one, also above n_queues
 	unsigned n_connections;
@@ -74,15 +80,17 @@ uint16_t vhost_choose_queue(unsigned worker, unsigned n, uint64_t live)
 	return __builtin_ctzll(live);
 }
 
-struct vhost *vhost_make(const char *path, bool serves, unsigned n_queues,
+struct vhost *vhost_make(const struct kind *kind, unsigned n_queues,
 	const struct vhost_steer *steer)
 {
 	struct vhost *vhost = peer_memory_guard() ? calloc(1, sizeof(*vhost)) : NULL;
 
 	if (!vhost)
 		return NULL;
-	snprintf(vhost->path, sizeof(vhost->path), "%s", path);
-	vhost->serves = serves;
+	vhost_open_find();
+	snprintf(vhost->path, sizeof(vhost->path), "%s", kind->socket);
+	vhost->serves = kind->serves;
+	vhost->has_offloads = kind->has_offloads;
 	vhost->n_queues = n_queues;
 	vhost->steer = *steer;
 	vhost->vid = vhost->connection = -1;
@@ -109,16 +117,21 @@ void vhost_free(struct vhost *vhost)
 }
 
 // Call with the lock held.
-static struct vhost *find(int vid)
+static struct vhost *find_path(const char *path)
 {
-	char path[SOCKET_MAX] = "";
 	struct vhost *vhost = all;
 
-	if (rte_vhost_get_ifname(vid, path, sizeof(path)))
-		return NULL;
 	while (vhost && strcmp(vhost->path, path) != 0)
 		vhost = vhost->next;
 	return vhost;
+}
+
+// Call with the lock held.
+static struct vhost *find(int vid)
+{
+	char path[SOCKET_MAX] = "";
+
+	return rte_vhost_get_ifname(vid, path, sizeof(path)) ? NULL : find_path(path);
 }
 
 static void steer(const struct vhost *vhost)
@@ -126,7 +139,8 @@ static void steer(const struct vhost *vhost)
 	uint64_t all_ours = vhost->n_queues < 64 ? (1ull << vhost->n_queues) - 1 : UINT64_MAX;
 
 	if (vhost->steer.call)
-		vhost->steer.call(vhost->steer.arg, vhost->steer.port, vhost->receives & all_ours);
+		vhost->steer.call(vhost->steer.arg, vhost->steer.port, vhost->receives & all_ours,
+			vhost->takes);
 }
 
 static struct vhost *find_now(int vid)
@@ -151,6 +165,7 @@ static void let_go(struct vhost *vhost)
 			theirs->vring_state_changed(vid, i, 0);
 	pthread_mutex_lock(&lock);
 	vhost->is_driven = false;
+	vhost->takes = 0;
 	vhost->receives = vhost->sends = 0;
 	vhost->n_enabled = 0;
 	steer(vhost);
@@ -271,6 +286,25 @@ static void on_disconnection(int vid)
 		end_peer(vhost);
 }
 
+static uint64_t features_of(const struct vhost *vhost)
+{
+	uint64_t features = 0;
+
+	if (vhost->vid >= 0)
+		rte_vhost_get_negotiated_features(vhost->vid, &features);
+	return features;
+}
+
+// Segments come with open checksums.
+static uint8_t takes_of(uint64_t features)
+{
+	if (!(features >> VIRTIO_NET_F_GUEST_CSUM & 1))
+		return 0;
+	return PORT_TAKES_CHECKSUM |
+	       (features >> VIRTIO_NET_F_GUEST_TSO4 & 1 ? PORT_TAKES_TSO4 : 0) |
+	       (features >> VIRTIO_NET_F_GUEST_TSO6 & 1 ? PORT_TAKES_TSO6 : 0);
+}
+
 static int on_driver(int vid)
 {
 	struct vhost *vhost = find_now(vid);
@@ -280,8 +314,11 @@ static int on_driver(int vid)
 	int err = theirs->new_device(vid);
 
 	pthread_mutex_lock(&lock);
-	if (vhost)
+	if (vhost) {
 		vhost->is_driven = !err;
+		vhost->takes = err ? 0 : takes_of(features_of(vhost));
+		steer(vhost);
+	}
 	pthread_mutex_unlock(&lock);
 	return err;
 }
@@ -340,7 +377,12 @@ int rte_vhost_driver_callback_register(const char *path,
 			"rte_vhost_driver_callback_register");
 	uint64_t protocol;
 
-	if (rte_vhost_driver_disable_features(path, REFUSED) ||
+	pthread_mutex_lock(&lock);
+	const struct vhost *vhost = find_path(path);
+	const uint64_t refused = REFUSED | (vhost && vhost->has_offloads ? 0 : OFFLOADS);
+
+	pthread_mutex_unlock(&lock);
+	if (rte_vhost_driver_disable_features(path, refused) ||
 		rte_vhost_driver_get_protocol_features(path, &protocol) ||
 		rte_vhost_driver_set_protocol_features(path, protocol & ~REFUSED_PROTOCOL))
 		return -1;
@@ -362,15 +404,6 @@ static enum port_vhost_state state_of(const struct vhost *vhost)
 	return vhost->is_driven  ? PORT_VHOST_CONNECTED
 	       : vhost->vid >= 0 ? PORT_VHOST_STARTING
 	                         : PORT_VHOST_WAITING;
-}
-
-static uint64_t features_of(const struct vhost *vhost)
-{
-	uint64_t features = 0;
-
-	if (vhost->vid >= 0)
-		rte_vhost_get_negotiated_features(vhost->vid, &features);
-	return features;
 }
 
 // Call with the lock held. A peer that cannot share its memory has negotiated, and goes no further.

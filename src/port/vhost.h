@@ -2,6 +2,7 @@
 // queues its driver has enabled.
 #pragma once
 
+#include "port/kind.h"
 #include "port/port.h"
 
 #include <stdbool.h>
@@ -9,18 +10,18 @@
 
 struct vhost;
 
-// Whom to tell which transmit queues the peer's driver receives from: bit N of `live` is queue N.
-// Called on the thread of DPDK's vhost-user library, or by vhost_make's caller; never twice at
-// once.
+// Whom to tell which transmit queues the peer's driver receives from: bit N of `live` is queue N;
+// and what it takes (enum port_takes). Called on the thread of DPDK's vhost-user library, or by
+// vhost_make's caller; never twice at once.
 struct vhost_steer {
-	void (*call)(void *arg, unsigned port, uint64_t live);
+	void (*call)(void *arg, unsigned port, uint64_t live, uint8_t takes);
 	void *arg;
 	unsigned port;
 };
 
-// For a device that listens on or connects to the socket `path`; before it is configured. NULL: no
-// memory, or no descriptor. / After it was closed; NULL is allowed. Control thread.
-struct vhost *vhost_make(const char *path, bool serves, unsigned n_queues,
+// For a device, before it is configured. NULL: no memory, or no descriptor. / After it was closed;
+// NULL is allowed. Control thread.
+struct vhost *vhost_make(const struct kind *kind, unsigned n_queues,
 	const struct vhost_steer *steer);
 void vhost_free(struct vhost *vhost);
 

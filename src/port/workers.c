@@ -22,11 +22,12 @@ static void fill_output(struct port_table *ports, struct port_worker *worker, un
 		worker->out[port].queue = worker->id % ports->plan.ports[port].n_tx;
 }
 
-void workers_steer(void *ports_, unsigned port, uint64_t live)
+void workers_steer(void *ports_, unsigned port, uint64_t live, uint8_t takes)
 {
 	struct port_table *ports = ports_;
 	unsigned n = ports->plan.ports[port].n_tx;
 
+	__atomic_store_n(&ports->states[port].takes, takes, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < ports->plan.n_workers; i++)
 		__atomic_store_n(&ports->workers[i].out[port].queue, vhost_choose_queue(i, n, live),
 			__ATOMIC_RELAXED);

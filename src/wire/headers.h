@@ -124,7 +124,8 @@ enum {
 	WIRE_TCP_RST = 4,
 	WIRE_TCP_PSH = 8,
 	WIRE_TCP_ACK = 16,
-	WIRE_TCP_URG = 32
+	WIRE_TCP_URG = 32,
+	WIRE_TCP_CWR = 128
 };
 
 // ICMP and ICMPv6; id and sequence are those of echo messages.

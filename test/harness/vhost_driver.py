@@ -4,6 +4,7 @@ Source: QEMU's docs/interop/vhost-user.rst; Virtual I/O Device 1.1, 2.6 (split v
 """
 
 import array
+import dataclasses
 import fcntl
 import mmap
 import os
@@ -12,6 +13,8 @@ import socket
 import struct
 import termios
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -28,7 +31,32 @@ SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE, SET_VRING_KICK, SET_VRING_CALL, S
 SET_PROTOCOL_FEATURES, SET_VRING_ENABLE = 16, 18
 VERSION, NEEDS_REPLY = 1, 8
 MULTIQUEUE, PROTOCOL, VERSION_1 = 1 << 22, 1 << 30, 1 << 32
+# What the driver may leave to the device, and the device to the driver.
+CHECKSUM, TSO4, TSO6 = 1 << 0, 1 << 11, 1 << 12
+GUEST_CHECKSUM, GUEST_TSO4, GUEST_TSO6, MERGEABLE = 1 << 1, 1 << 7, 1 << 8, 1 << 15
+LEAVES, TAKES = CHECKSUM | TSO4 | TSO6, GUEST_CHECKSUM | GUEST_TSO4 | GUEST_TSO6 | MERGEABLE
 PROTOCOL_MULTIQUEUE, PROTOCOL_ACK = 1 << 0, 1 << 3
+
+
+@dataclass(frozen=True)
+class Header:
+    """What precedes a frame: struct virtio_net_hdr_v1, little-endian."""
+
+    flags: int = 0
+    gso_type: int = 0
+    hdr_len: int = 0
+    gso_size: int = 0
+    csum_start: int = 0
+    csum_offset: int = 0
+    buffers: int = 0
+
+    def packed(self) -> bytes:
+        """Its bytes."""
+        return struct.pack("<BBHHHHH", *dataclasses.astuple(self))
+
+
+NEEDS_CHECKSUM = 1
+GSO_TCP4, GSO_UDP, GSO_TCP6, GSO_UDP_L4, GSO_ECN = 1, 3, 4, 5, 0x80
 
 
 class Vring:
@@ -46,9 +74,9 @@ class Vring:
     def _buffer(self, slot: int) -> int:
         return self._at + BUFFERS_AT + slot * BUFFER
 
-    def _give(self, slot: int, length: int, flags: int) -> None:
-        """Make a buffer available to the device: the index is written last."""
-        descriptor = struct.pack("=QIHH", GUEST + self._buffer(slot), length, flags, 0)
+    def _give(self, slot: int, length: int, flags: int, at: int | None = None) -> None:
+        """Make the buffer of a slot, or what begins `at`, available to the device: the index is written last."""
+        descriptor = struct.pack("=QIHH", GUEST + (self._buffer(slot) if at is None else at), length, flags, 0)
         self._memory[self._at + slot * 16 : self._at + slot * 16 + 16] = descriptor
         available = (self._at + AVAIL_AT) // 2
         self.words[available + 2 + self._available % SLOTS] = slot
@@ -60,15 +88,38 @@ class Vring:
         """How many buffers the device has returned, modulo 65536."""
         return self.words[(self._at + USED_AT) // 2 + 1]
 
-    def take(self) -> list[bytes]:
-        """What has arrived since the last time, without its headers."""
-        frames = []
+    @property
+    def is_idle(self) -> bool:
+        """Whether the device has returned all buffers."""
+        return self._available == self.used
+
+    def _returned(self) -> Iterator[bytes]:
         while self._seen != self.used:
             slot, length = struct.unpack_from("=II", self._memory, self._at + USED_AT + 4 + self._seen % SLOTS * 8)
-            frames.append(self._memory[self._buffer(slot) + HEADER : self._buffer(slot) + length])
+            yield self._memory[self._buffer(slot) : self._buffer(slot) + length]
             self._give(slot, BUFFER, WRITE)
             self._seen = (self._seen + 1) % 65536
+
+    def take(self) -> list[bytes]:
+        """What has arrived since the last time, without its headers."""
+        return [piece[HEADER:] for piece in self._returned()]
+
+    def take_whole(self) -> list[tuple[Header, bytes]]:
+        """The same with their headers, and put together from as many buffers as these say."""
+        pieces = list(self._returned())
+        frames = []
+        while pieces:
+            header = Header(*struct.unpack_from("<BBHHHHH", pieces[0]))
+            frames.append((header, b"".join(pieces[: header.buffers])[HEADER:]))
+            del pieces[: header.buffers]
         return frames
+
+    def offer_long(self, frame: bytes, header: Header) -> None:
+        """Hand a frame of any length and its header to the device. The ring must be idle."""
+        assert self.is_idle
+        at = self._buffer(0)
+        self._memory[at : at + HEADER + len(frame)] = header.packed() + frame
+        self._give(self._available % SLOTS, HEADER + len(frame), 0, at)
 
     def offer(self, frame: bytes) -> bool:
         """Hand a frame to the device, if the ring has space."""
@@ -87,9 +138,12 @@ class Vring:
 
 
 class VhostDriver:
-    """A driver with `queues` pairs of rings, connected to the socket at which dl3d listens; all are enabled."""
+    """A driver with `queues` pairs of rings, connected to the socket at which dl3d listens; all are enabled.
 
-    def __init__(self, path: Path, queues: int) -> None:
+    `features`: further ones that it negotiates; those that are not offered are left out.
+    """
+
+    def __init__(self, path: Path, queues: int, features: int = 0) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(60)
         self._socket.connect(str(path))
@@ -97,7 +151,8 @@ class VhostDriver:
         os.ftruncate(self._file, 2 * queues * RING)
         self._memory = mmap.mmap(self._file, 2 * queues * RING)
         self.rings = [Vring(self._memory, number) for number in range(2 * queues)]
-        self._negotiate()
+        self.offered = 0
+        self._negotiate(features)
         for ring in self.rings:
             self._set_up(ring)
 
@@ -120,13 +175,14 @@ class VhostDriver:
         reply = self._socket.recv(20, socket.MSG_WAITALL)
         return int(struct.unpack("=IIIQ", reply)[3])
 
-    def _negotiate(self) -> None:
+    def _negotiate(self, features: int) -> None:
         wanted = MULTIQUEUE | PROTOCOL | VERSION_1
         self._tell(GET_FEATURES, b"")
-        assert self._answer() & wanted == wanted
+        self.offered = self._answer()
+        assert self.offered & wanted == wanted
         self._tell(SET_OWNER, b"")
         self._tell(SET_PROTOCOL_FEATURES, struct.pack("=Q", PROTOCOL_MULTIQUEUE | PROTOCOL_ACK))
-        self._tell(SET_FEATURES, struct.pack("=Q", wanted))
+        self._tell(SET_FEATURES, struct.pack("=Q", wanted | features & self.offered))
         region = struct.pack("=IIQQQQ", 1, 0, GUEST, len(self._memory), USER, 0)
         self._tell(SET_MEM_TABLE, region, file=self._file)
 
