@@ -232,7 +232,7 @@ def _random_packet(both: Both, dice: random.Random, host: int | None) -> Packet:
 def _random_frame(both: Both, dice: random.Random, link: int) -> bytes:
     if link == ROUTED:
         return bytes(Ether(src=OUTSIDE, dst=router_mac(ROUTED)) / _random_packet(both, dice, None))
-    host = dice.choice([one for one, at in both.behind.items() if at == link] or [STRANGER])
+    host = dice.choice([one for one, at in both.behind.items() if at == link and one != STRANGER] or [STRANGER])
     to_bridge = dice.random() < 0.8
     frame = Ether(src=_mac_of(host), dst=BRIDGE_MAC if to_bridge else _mac_of(dice.choice(HOSTS)))
     if dice.random() < 0.05:
@@ -250,6 +250,8 @@ def _send_random_packets(both: Both, n_bursts: int) -> None:
             if both.behind.get(host) != link:
                 both.introduce(host, link)
         both.send(link, [_random_frame(both, dice, link) for _ in range(dice.randrange(1, 10))])
+        if link in BRIDGED:  # what comes out shows that the kernel has those before, also the ones that it dropped
+            both.introduce(STRANGER, link)
     since = both.account().since(before)
     assert since.sent > since.injected + n_bursts  # workers did a part of it
 
