@@ -182,6 +182,7 @@ ELSEWHERE = {
     "fragment_failed": "src/datapath/fragment_test.c",
     **dict.fromkeys(("bridge_source", "bridge_reserved", "bridge_no_port", "bridge_same_port"), BRIDGE),
     **dict.fromkeys(("bridge_isolated", "bridge_mtu", "bridge_copy_failed"), BRIDGE),
+    "bridge_unknown": "src/datapath/bridge_out_test.c",
     **dict.fromkeys(("storm_broadcast", "storm_multicast", "storm_unknown"), BRIDGE),
     "redirect": "src/datapath/punt_test.c",
     "no_headroom": "src/datapath/encap_test.c",

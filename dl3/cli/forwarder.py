@@ -62,7 +62,9 @@ def by_linux(said: Opinion) -> str:
 def next_hops(decision: Decision) -> list[tuple[str, object]]:
     """Where the packet may go: one next hop, or those of a group."""
     if not decision.members:
-        return [("via", decision.via), ("interface", decision.interface or decision.port)]
+        interface = decision.interface or decision.port
+        behind = [("port", decision.port)] if decision.port and decision.port != interface else []
+        return [("via", decision.via), ("interface", interface), *behind]
     return [("one of", f"via {m.via} dev {m.interface} weight {m.weight}") for m in decision.members]
 
 

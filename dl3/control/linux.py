@@ -41,7 +41,7 @@ class Taps(Reply):
 
 
 class Interface(Reply):
-    """A port or a VLAN on a port, as mirrored from the kernel."""
+    """A port, a VLAN on a port or a bridge, as mirrored from the kernel."""
 
     interface: int
     name: str | None

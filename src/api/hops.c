@@ -25,6 +25,9 @@ static json_t *hop_json(const struct api_ctx *ctx, unsigned id, const struct fib
 	json_t *json = json_pack("{s:i, s:I}", "id", (int)id, "routes", (json_int_t)info->n_routes);
 
 	set_hop(json, ctx, &info->hop);
+	if (has_mac && hop_is_on_bridge(ctx, &info->hop))
+		json_object_set_new(json, "port",
+			rpc_text_json(port_behind_bridge(ctx, &info->hop, &info->mac)));
 	*n_listed += 1 + set_members(json, ctx, &info->hop);
 	json_object_set_new(json, "mac", has_mac ? mac_json(&info->mac) : json_null());
 	json_object_set_new(json, "mtu", info->mtu ? number_json(info->mtu) : json_null());

@@ -1,5 +1,5 @@
 // Interfaces and VRFs by name. Control thread.
-#include "api/inside.h"
+#include "api/bridges.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,25 @@ const char *port_of_iface(const struct api_ctx *ctx, unsigned iface)
 {
 	const struct iface *reported = iface < IFACE_MAX ? fib_iface(ctx->fib, iface) : NULL;
 
+	if (reported && reported->is_bridge)
+		return NULL;
 	return port_word(ctx, reported ? reported->port : iface);
+}
+
+bool hop_is_on_bridge(const struct api_ctx *ctx, const struct fib_hop *hop)
+{
+	const struct iface *iface = hop->iface < IFACE_MAX ? fib_iface(ctx->fib, hop->iface) : NULL;
+
+	return iface && iface->is_bridge && (hop->kind == FIB_VIA || hop->kind == FIB_PEER);
+}
+
+const char *port_behind_bridge(const struct api_ctx *ctx, const struct fib_hop *hop,
+	const struct wire_mac *mac)
+{
+	uint16_t port;
+
+	return mac_port_of(ctx->bridges->table, hop->iface, mac, &port) ? port_word(ctx, port)
+	                                                                : NULL;
 }
 
 const char *vrf_word(const struct api_ctx *ctx, unsigned vrf)

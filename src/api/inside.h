@@ -49,9 +49,14 @@ void set_hop(json_t *json, const struct api_ctx *ctx, const struct fib_hop *hop)
 // Sets the members of a group and returns how many; other hops have none.
 unsigned set_members(json_t *json, const struct api_ctx *ctx, const struct fib_hop *hop);
 // Interfaces and VRFs by their Linux names; if Linux is not the control plane, an interface is a
-// port, and the only VRF is "main". NULL: unknown, or IFACE_NONE.
+// port, and the only VRF is "main". NULL: unknown, or IFACE_NONE; a bridge is no port.
 const char *iface_word(const struct api_ctx *ctx, unsigned iface);
 const char *port_of_iface(const struct api_ctx *ctx, unsigned iface);
+// Whether packets to a hop leave by the port of a bridge, and by which one: NULL: workers find
+// none.
+bool hop_is_on_bridge(const struct api_ctx *ctx, const struct fib_hop *hop);
+const char *port_behind_bridge(const struct api_ctx *ctx, const struct fib_hop *hop,
+	const struct wire_mac *mac);
 const char *vrf_word(const struct api_ctx *ctx, unsigned vrf);
 // The number of the port with this name. -EINVAL with `error` set: there is none.
 int port_named(const struct api_ctx *ctx, const char *name, int *out, struct error *error);

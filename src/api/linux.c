@@ -87,9 +87,8 @@ const char *mirror_word(const struct netlink *netlink)
 static json_t *iface_json(const struct api_ctx *ctx, unsigned id, const struct iface *iface)
 {
 	json_t *json = json_pack("{s:i, s:o, s:o, s:o, s:i, s:o}", "interface", (int)id, "name",
-		rpc_text_json(iface_word(ctx, id)), "port",
-		rpc_text_json(port_word(ctx, iface->port)), "vrf",
-		rpc_text_json(vrf_word(ctx, iface->vrf)), "mtu", (int)iface->mtu, "mac",
+		rpc_text_json(iface_word(ctx, id)), "port", rpc_text_json(port_of_iface(ctx, id)),
+		"vrf", rpc_text_json(vrf_word(ctx, iface->vrf)), "mtu", (int)iface->mtu, "mac",
 		mac_json(&iface->mac));
 
 	json_object_set_new(json, "vlans", tags_json(iface));

@@ -117,13 +117,13 @@ void ports_close_removed(struct api_ctx *ctx, const struct config *next_config)
 	}
 }
 
-// The port of a next hop, also if its interface was deleted; PORT_MAX: none.
+// The port of a next hop, also if its interface was deleted; PORT_MAX: none, or those of a bridge.
 static unsigned port_of_hop(const struct api_ctx *ctx, const struct fib_hop *hop)
 {
 	const struct iface *iface = hop->iface < IFACE_MAX ? fib_iface(ctx->fib, hop->iface) : NULL;
 
 	if (iface)
-		return iface->port;
+		return iface->is_bridge ? (unsigned)PORT_MAX : iface->port;
 	return hop->iface < PORT_MAX ? hop->iface : (unsigned)PORT_MAX;
 }
 
@@ -144,7 +144,7 @@ void ports_find_kept(const struct api_ctx *ctx, struct config_numbers *out)
 	for (unsigned i = 0; i < IFACE_MAX; i++) {
 		const struct iface *iface = fib_iface(ctx->fib, i);
 
-		if (iface && iface->port < PORT_MAX)
+		if (iface && !iface->is_bridge && iface->port < PORT_MAX)
 			out->is_kept[iface->port] = true;
 	}
 	flows_find_kept(ctx, out);

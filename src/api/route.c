@@ -66,6 +66,9 @@ static json_t *decision_json(const struct api_ctx *ctx, uint16_t vrf, const stru
 	struct fib_answer answer;
 
 	rib_lookup(ctx->fib, vrf, addr, &answer);
+	const bool is_bridged =
+		answer.verdict == VERDICT_FORWARD && hop_is_on_bridge(ctx, &answer.hop);
+	const char *port = is_bridged ? port_behind_bridge(ctx, &answer.hop, &answer.mac) : NULL;
 	bool agree = fib_lookup(ctx->fib, vrf, addr) == answer.hop_id;
 	json_t *json = json_pack("{s:o, s:o, s:b}", "address", addr_json(addr), "vrf",
 		rpc_text_json(vrf_word(ctx, vrf)), "found", answer.found);
@@ -75,9 +78,13 @@ static json_t *decision_json(const struct api_ctx *ctx, uint16_t vrf, const stru
 		answer.found ? rpc_text_json(kind_word(answer.route.hop.kind)) : json_null());
 	if (answer.found)
 		set_hop(json, ctx, &answer.hop);
+	if (is_bridged)
+		json_object_set_new(json, "port", rpc_text_json(port));
 	set_members(json, ctx, &answer.hop);
 	json_object_set_new(json, "nexthop", number_json(answer.hop_id));
 	set_rewrite(json, ctx, &answer);
+	if (is_bridged && !port)
+		answer.verdict = VERDICT_BRIDGE_UNKNOWN;
 	json_object_set_new(json, "verdict", rpc_text_json(verdict_name(answer.verdict)));
 	json_object_set_new(json, "class",
 		rpc_text_json(ctx->taps ? class_word(verdict_class(answer.verdict)) : NULL));

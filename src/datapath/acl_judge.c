@@ -199,6 +199,7 @@ static bool linux_forwards(enum verdict verdict)
 	case VERDICT_LINUX:
 	case VERDICT_OWN_SOURCE:
 	case VERDICT_NEIGHBOUR_UNRESOLVED:
+	case VERDICT_BRIDGE_UNKNOWN:
 	case VERDICT_MTU_EXCEEDED:
 	case VERDICT_FLOW_PUNTED:
 	case VERDICT_ACL_PUNTED:

@@ -353,17 +353,23 @@ static void set_tags(const struct frames *f, uint64_t mask)
 	}
 }
 
-// Whether workers do with frame i what Linux would: its sender is known where it came in, unless
-// the port does not learn, its receiver behind a port that can send it. All else is Linux's: so it
-// learns and floods, and no frame is forwarded by both.
-static bool is_ours(const struct worker *w, const struct frames *f, uint16_t i,
-	const struct mac_found *source)
+// Whether Linux need not see frame i for its sender's sake: that is known where it came in, unless
+// the port does not learn.
+static bool is_settled(const struct frames *f, uint16_t i, const struct mac_found *source)
+{
+	const bool is_known = source->slot && source->port == f->in;
+
+	return !is_no_source(f->src[i]) && (is_known || !(f->from->flags & MAC_LEARNS));
+}
+
+// Whether workers do with frame i of a settled sender what Linux would: its receiver is known
+// behind a port that can send it. All else is Linux's: so it learns and floods, and no frame is
+// forwarded by both.
+static bool is_ours(const struct worker *w, const struct frames *f, uint16_t i)
 {
 	const struct port_state *in = &w->states[f->in], *out;
-	const bool is_settled = source->slot && source->port == f->in;
 
-	if (!f->to[i].slot || is_no_source(f->src[i]) ||
-		(!is_settled && f->from->flags & MAC_LEARNS))
+	if (!f->to[i].slot)
 		return false;
 	if (f->from->vlans && !lets_out(w, f, i))
 		return false;
@@ -373,29 +379,43 @@ static bool is_ours(const struct worker *w, const struct frames *f, uint16_t i,
 	       !is_judged(w, ACL_OUT, f->to[i].port);
 }
 
-// Leaves those frames in r that are not in `mask`, in order.
-static void keep_rest(struct worker *w, struct received *r, uint64_t mask)
+// Leaves those frames in r that are neither in `ours` nor in `routed`, in order, and those in
+// `routed` behind them.
+static void keep_rest(struct worker *w, const struct frames *f, struct received *r, uint64_t ours,
+	uint64_t routed)
 {
-	const uint16_t n = r->n;
+	uint16_t n = 0;
 	uint64_t bytes = 0;
 
-	r->n = 0;
-	for (uint16_t i = 0; i < n; i++)
-		if (mask >> i & 1)
-			bytes += r->mbuf[i]->pkt_len;
-		else
-			r->mbuf[r->n++] = r->mbuf[i];
-	stats_add(&w->stat->port[r->from->port].rx_bytes, bytes);
+	for (uint16_t i = 0; i < f->n; i++)
+		if (ours >> i & 1)
+			bytes += f->mbuf[i]->pkt_len;
+		else if (!(routed >> i & 1))
+			r->mbuf[n++] = f->mbuf[i];
+	r->n = n;
+	for (; routed; routed &= routed - 1)
+		r->mbuf[n++] = f->mbuf[__builtin_ctzll(routed)];
+	stats_add(&w->stat->port[f->in].rx_bytes, bytes);
+}
+
+// Frames to the bridge itself, which are the last n of r.
+static void take_own(const struct frames *f, const struct received *r, uint16_t n,
+	struct received_on_bridge *own)
+{
+	own->frames = (struct received){r->from, r->mbuf + r->n, n, r->has_offloads};
+	own->iface = f->from->iface;
+	own->own = f->from->own;
 }
 
 // A port of a bridge of Linux.
-static void bridge_known(struct worker *w, struct frames *f, struct received *r)
+static void bridge_known(struct worker *w, struct frames *f, struct received *r,
+	struct received_on_bridge *own)
 {
 	struct rte_mbuf *mbuf[BURST_MAX];
 	struct mac_found source[BURST_MAX];
 	const uint32_t tick = mac_tick(f->view, f->now);
 	const bool marks = f->from->flags & MAC_LEARNS && !w->trace;
-	uint64_t ours = 0;
+	uint64_t ours = 0, routed = 0;
 
 	if (is_judged(w, ACL_IN, f->in))
 		return;
@@ -407,13 +427,19 @@ static void bridge_known(struct worker *w, struct frames *f, struct received *r)
 	mac_lookup(f->view->slots, f->dst, f->n, f->to);
 	mac_lookup(f->view->slots, f->src, f->n, source);
 	for (uint16_t i = 0; i < f->n; i++) {
-		if (!is_ours(w, f, i, &source[i]))
+		if (!is_settled(f, i, &source[i]))
 			continue;
-		ours |= 1ull << i;
+		if (f->dst[i] == f->from->own)
+			routed |= 1ull << i;
+		else if (is_ours(w, f, i))
+			ours |= 1ull << i;
+		else
+			continue;
 		if (marks)
 			mac_mark(&source[i], tick);
 	}
-	keep_rest(w, r, ours);
+	keep_rest(w, f, r, ours, routed);
+	take_own(f, r, __builtin_popcountll(routed), own);
 	if (f->from->vlans)
 		set_tags(f, ours);
 	send_known(w, f, ours);
@@ -421,7 +447,7 @@ static void bridge_known(struct worker *w, struct frames *f, struct received *r)
 
 // A port that has just left its bridge has no domain, though it may still be taken for one: what
 // comes in by it is Linux's, if that had the bridge.
-void datapath_bridge(struct worker *w, struct received *r)
+void datapath_bridge(struct worker *w, struct received *r, struct received_on_bridge *own)
 {
 	const struct mac_view *view = mac_live_view(w->macs);
 	struct frames f;
@@ -433,10 +459,11 @@ void datapath_bridge(struct worker *w, struct received *r)
 	f.has_offloads = r->has_offloads;
 	f.now = rte_rdtsc();
 	f.mbuf = r->mbuf;
+	own->frames.n = 0;
 	if (unlikely(!f.from->domain && w->tap))
 		return;
 	if (f.from->flags & MAC_OF_LINUX) {
-		bridge_known(w, &f, r);
+		bridge_known(w, &f, r, own);
 		return;
 	}
 	read_addresses(w, &f, r->n);

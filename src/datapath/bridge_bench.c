@@ -122,7 +122,7 @@ static struct mac_table *make_table(const struct mac_settings *settings)
 		.max = n_hosts,
 		.member = members,
 		.n_members = N_PORTS};
-	struct mac_pending *pending = NULL;
+	struct mac_pending *pending;
 	struct mac_table *table;
 
 	if (mac_open(&table, settings, NULL) || mac_prepare(table, &bridge, 1, &pending, NULL))

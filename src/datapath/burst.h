@@ -37,6 +37,7 @@ enum burst_has {
 	BURST_MIRRORS = 1 << 12,    // a bit in mirror_mask
 	BURST_UNKNOWN = 1 << 13,    // no bit in flow_mask: a flow may be learnt
 	BURST_OFFLOADS = 1 << 14,   // an open frame (offload.h)
+	BURST_BRIDGES = 1 << 15,    // some were routed to a bridge
 };
 
 // Structure of arrays: element i of each array, and bit i of each mask, belong to packet i. If all
@@ -63,6 +64,8 @@ struct burst {
 	uint64_t fragment_mask; // IPv4: longer than the egress MTU, and to be fragmented; set by
 	                        // check
 	uint64_t template_mask; // the next hop was FIB_HOP_TEMPLATE; set by check
+	uint64_t bridge_mask;   // the next hop was FIB_HOP_BRIDGE; set by check with BURST_BRIDGES,
+	                        // and valid in the step after it
 	uint64_t flow_mask;     // a flow was found; set by match
 	uint64_t flow_hop_mask; // the flow gave the next hop; set by match
 	uint64_t mark_mask;     // dscp[i] is to be written
@@ -101,6 +104,14 @@ struct received {
 	struct rte_mbuf **mbuf;
 	uint16_t n;
 	bool has_offloads; // an open frame (offload.h)
+};
+
+// Those of them that are to be routed as if they had come in on their bridge: frames to its own
+// address.
+struct received_on_bridge {
+	struct received frames;
+	uint16_t iface; // the bridge's
+	uint64_t own;   // its address, as a key
 };
 
 // The flow lookups of one poll. Their keys are those of the packets of its bursts, except that

@@ -58,7 +58,8 @@ static enum verdict decide(const struct worker *w, struct burst *b, uint16_t i, 
 static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t limits[],
 	struct burst *b)
 {
-	uint64_t kept = 0, with_template = 0;
+	uint64_t kept = 0, with_template = 0, to_bridge = 0;
+	unsigned n_kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
 		const enum verdict verdict = decide(w, b, i, limits[i]);
@@ -67,12 +68,16 @@ static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t
 			burst_drop(w, b, i, verdict);
 			continue;
 		}
-		kept |= 1ull << i;
 		if (limits_kind(limits[i]) == FIB_HOP_TEMPLATE)
 			with_template |= 1ull << i;
+		else if (limits_kind(limits[i]) == FIB_HOP_BRIDGE)
+			to_bridge |= 1ull << n_kept;
+		kept |= 1ull << i;
+		n_kept++;
 	}
 	b->template_mask = with_template;
-	b->has |= with_template ? BURST_TEMPLATES : 0;
+	b->bridge_mask = to_bridge; // where they will be
+	b->has |= (with_template ? BURST_TEMPLATES : 0) | (to_bridge ? BURST_BRIDGES : 0);
 	burst_keep(b, kept);
 }
 

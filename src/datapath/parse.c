@@ -89,7 +89,7 @@ static void drop_all(struct parse *p)
 	stats_add(p->rx_bytes, bytes);
 }
 
-// A burst without packets, whose values and flags are those of the port.
+// A burst without packets, whose values and flags are those of the input interface.
 static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 {
 	const struct burst_flags flags = burst_flags(p, p->iface, is_ip6);
@@ -117,7 +117,7 @@ static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 	b->template_mask = 0;
 	b->flow_mask = b->flow_hop_mask = 0;
 	b->mark_mask = b->mirror_mask = 0;
-	b->iif[0] = p->in_port;
+	b->iif[0] = p->in_iface;
 	b->vrf[0] = p->iface.vrf;
 }
 
@@ -156,6 +156,20 @@ static inline void end(const struct parse *p, struct burst *b)
 		keep_own_sources(p, b);
 }
 
+static inline __attribute__((always_inline)) void parse_all(struct parse *p)
+{
+	struct poll *poll = p->w->poll;
+
+	begin(p, &poll->ip4, false);
+	begin(p, &poll->ip6, true);
+	if (unlikely(p->iface.flags & IFACE_DOWN))
+		drop_all(p);
+	else
+		p->w->variant->parse(p);
+	end(p, &poll->ip4);
+	end(p, &poll->ip6);
+}
+
 void datapath_parse(struct worker *w, const struct fib_view *view, const struct received *r)
 {
 	struct parse p = {
@@ -163,6 +177,7 @@ void datapath_parse(struct worker *w, const struct fib_view *view, const struct 
 		.view = view,
 		.port_state = &w->states[r->from->port],
 		.in_port = r->from->port,
+		.in_iface = r->from->port,
 		.mac = load64(w->states[r->from->port].mac) << 16,
 		.rx_bytes = &w->stat->port[r->from->port].rx_bytes,
 		.mbuf = r->mbuf,
@@ -172,12 +187,26 @@ void datapath_parse(struct worker *w, const struct fib_view *view, const struct 
 
 	if (w->tap)
 		p.iface = iface_in_load(&view->ifaces, p.in_port);
-	begin(&p, &w->poll->ip4, false);
-	begin(&p, &w->poll->ip6, true);
-	if (unlikely(p.iface.flags & IFACE_DOWN))
-		drop_all(&p);
-	else
-		w->variant->parse(&p);
-	end(&p, &w->poll->ip4);
-	end(&p, &w->poll->ip6);
+	parse_all(&p);
+}
+
+void datapath_parse_bridge(struct worker *w, const struct fib_view *view,
+	const struct received_on_bridge *r)
+{
+	const uint16_t port = r->frames.from->port;
+	struct parse p = {
+		.w = w,
+		.view = view,
+		.port_state = &w->states[port],
+		.in_port = port,
+		.in_iface = r->iface,
+		.iface = iface_in_load(&view->ifaces, r->iface),
+		.mac = r->own << 16,
+		.rx_bytes = &w->stat->port[port].rx_bytes,
+		.mbuf = r->frames.mbuf,
+		.n = r->frames.n,
+		.has_offloads = r->frames.has_offloads,
+	};
+
+	parse_all(&p);
 }

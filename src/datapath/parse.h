@@ -19,11 +19,11 @@ struct parse {
 	struct worker *w;
 	const struct fib_view *view;
 	const struct port_state *port_state;
-	uint16_t in_port;
-	struct iface_in iface; // the port's; all 0 without TAP interfaces
+	uint16_t in_port, in_iface; // in_iface: the port, or its bridge
+	struct iface_in iface;      // of in_iface; all 0 without TAP interfaces
 	uint64_t *rx_bytes;
-	uint64_t mac; // the port's MAC, shifted left by 16, to compare with the first 8 bytes of a
-	              // frame shifted likewise
+	uint64_t mac; // that interface's MAC, shifted left by 16, to compare with the first 8 bytes
+	              // of a frame shifted likewise
 	struct rte_mbuf *const *mbuf;
 	uint16_t n;
 	bool has_offloads; // an open frame (offload.h)

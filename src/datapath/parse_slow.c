@@ -74,7 +74,7 @@ static void find_vlan(const struct parse *p, struct arrival *a)
 	if (!load64(tags.bytes))
 		return;
 	uint16_t id =
-		p->iface.n_tags ? iface_tagged(&p->view->ifaces, p->in_port, &tags) : IFACE_NONE;
+		p->iface.n_tags ? iface_tagged(&p->view->ifaces, p->in_iface, &tags) : IFACE_NONE;
 	if (id == IFACE_NONE) {
 		a->frame = a->start;
 		return;
@@ -86,9 +86,9 @@ static void find_vlan(const struct parse *p, struct arrival *a)
 
 static bool is_our_mac(const struct parse *p, const struct arrival *a)
 {
-	bool is_vlan = a->id != p->in_port;
+	bool is_vlan = a->id != p->in_iface;
 
-	if (!is_vlan && memcmp(a->start, p->port_state->mac, sizeof(p->port_state->mac)) == 0)
+	if (!is_vlan && load64(a->start) << 16 == p->mac)
 		return true;
 	return (is_vlan || a->iface.n_macs) && iface_has_mac(&p->view->ifaces, a->id, a->start);
 }
@@ -247,7 +247,7 @@ static void take_any(struct parse *p, const struct arrival *a)
 		take4(b, a->mbuf, a->frame, length);
 	else
 		take6(b, a->mbuf, a->frame, length);
-	if (a->id != p->in_port)
+	if (a->id != p->in_iface)
 		take_vlan(p, b, a);
 }
 
@@ -328,7 +328,7 @@ static __attribute__((noinline)) void stop_judged(const struct parse *p, const s
 __attribute__((noinline)) void parse_slow(struct parse *p, struct rte_mbuf *m)
 {
 	uint8_t *start = rte_pktmbuf_mtod(m, uint8_t *);
-	struct arrival a = {m, start, start, p->in_port, p->iface, WIRE_OK};
+	struct arrival a = {m, start, start, p->in_iface, p->iface, WIRE_OK};
 
 	if (m->data_len >= WIRE_ETHER_BYTES)
 		find_vlan(p, &a);

@@ -28,13 +28,13 @@ static bool returns(const struct burst *b, uint16_t i)
 	return fib_oif_load(b->view, b->hop[i]) == burst_iif(b, i);
 }
 
-// Whether some packet leaves through its input port.
+// Whether some packet leaves through its input port, or may leave through its bridge.
 static bool some_return(const struct burst *b)
 {
-	bool found = false;
+	bool found = b->has & BURST_BRIDGES;
 
 	if (b->has_one_port)
-		return b->port[0] == b->in_port;
+		return found || b->port[0] == b->in_port;
 	for (uint16_t i = 0; i < b->n; i++)
 		found |= b->port[i] == b->in_port;
 	return found;

@@ -12,6 +12,9 @@ void datapath_inject_rest(struct worker *w);
 // Sorts received frames into the bursts of w->poll, by family; all others get their verdict.
 // `view`: of the main VRF.
 void datapath_parse(struct worker *w, const struct fib_view *view, const struct received *r);
+// The same of frames to a bridge, of at least one.
+void datapath_parse_bridge(struct worker *w, const struct fib_view *view,
+	const struct received_on_bridge *r);
 
 // The lookups of a poll in three parts, for workers that do other work while memory is prefetched:
 // match and lookup. IPv4 lookups in tables that have no parts, and all of IPv6, are done at the
@@ -70,6 +73,7 @@ bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max
 	STEP(source, PHASE_AFTER, IP4, BURST_OWN_SOURCES, NULL)                                    \
 	STEP(rpf, PHASE_AFTER, BOTH, BURST_RPF, NULL)                                              \
 	STEP(check, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                        \
+	STEP(bridge_out, PHASE_AFTER, BOTH, BURST_BRIDGES, NULL)                                   \
 	STEP(acl_out, PHASE_AFTER, BOTH, BURST_PACKETS, has_acls)                                  \
 	STEP(redirect, PHASE_AFTER, BOTH, BURST_REDIRECTS, has_taps)                               \
 	STEP(learn, PHASE_AFTER, BOTH, BURST_UNKNOWN, can_learn)                                   \
@@ -114,8 +118,9 @@ uint16_t datapath_transmit(struct worker *w, uint8_t port, const struct outgoing
 void datapath_send_port(struct worker *w, uint8_t port, const struct outgoing *out);
 // The whole pipeline of a port in xconnect mode.
 void datapath_xconnect(struct worker *w, const struct received *r);
-// The same of a port in a bridge. If it is one of Linux, r->n frames remain, which are Linux's.
-void datapath_bridge(struct worker *w, struct received *r);
+// The same of a port in a bridge. If it is one of Linux, r->n frames remain, which are Linux's, and
+// own->frames are to be routed; they are in r->mbuf, too.
+void datapath_bridge(struct worker *w, struct received *r, struct received_on_bridge *own);
 // Whether a frame is as long as a slot of its device, with an IP length beyond it.
 bool datapath_is_cut(const struct port_state *from, const struct rte_mbuf *m);
 

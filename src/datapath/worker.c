@@ -158,14 +158,20 @@ static __attribute__((noinline)) void route_batch(struct worker *w, struct recei
 
 // `is_timed` is a constant, so the compiler generates two copies, and the untimed one has no timing
 // code.
+static inline __attribute__((always_inline)) uint64_t route_parsed(struct worker *w, bool is_timed,
+	uint64_t t)
+{
+	t = end_phase(w, PHASE_PARSE, is_timed, t);
+	t = run_phase(w, PHASE_BEFORE, is_timed, t);
+	t = run_phase(w, PHASE_LOOKUP, is_timed, t);
+	return run_phase(w, PHASE_AFTER, is_timed, t);
+}
+
 static inline __attribute__((always_inline)) void route(struct worker *w, const struct received *r,
 	bool is_timed, uint64_t t)
 {
 	datapath_parse(w, fib_live_view(w->live), r);
-	t = end_phase(w, PHASE_PARSE, is_timed, t);
-	t = run_phase(w, PHASE_BEFORE, is_timed, t);
-	t = run_phase(w, PHASE_LOOKUP, is_timed, t);
-	run_phase(w, PHASE_AFTER, is_timed, t);
+	route_parsed(w, is_timed, t);
 }
 
 static inline void xconnect(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
@@ -181,12 +187,23 @@ static __attribute__((noinline)) void route_rest(struct worker *w, const struct 
 	route(w, r, is_timed, t);
 }
 
+// Frames to a bridge of Linux itself.
+static __attribute__((noinline)) uint64_t route_own(struct worker *w,
+	const struct received_on_bridge *own, bool is_timed, uint64_t t)
+{
+	datapath_parse_bridge(w, fib_live_view(w->live), own);
+	return route_parsed(w, is_timed, t);
+}
+
 static inline void bridge(struct worker *w, struct received *r, bool is_timed, uint64_t t)
 {
 	const uint16_t n = r->n;
+	struct received_on_bridge own;
 
-	datapath_bridge(w, r);
+	datapath_bridge(w, r, &own);
 	t = end_phase(w, PHASE_BRIDGE, is_timed, t);
+	if (own.frames.n)
+		t = route_own(w, &own, is_timed, t);
 	if (r->n)
 		route_rest(w, r, is_timed, t);
 	r->n = n;

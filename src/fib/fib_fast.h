@@ -53,6 +53,8 @@ enum fib_hop_kind {
 	FIB_HOP_GROUP,    // they go to hop bucket[fib_entry_group + hash of the flow %
 	                  // FIB_GROUP_BUCKETS], which is not a group
 	FIB_HOP_STOP,     // drop or punt them
+	FIB_HOP_BRIDGE,   // forward them with its MACs, by the port of the bridge fib_oif_load
+	                  // behind which the destination is
 };
 enum { FIB_GROUP_BUCKETS = 1024, FIB_MAX_GROUPS = 4096 };
 
@@ -69,7 +71,7 @@ struct fib_hop_entry {
 		                    // neighbour: fib_frame_max4_load
 		uint16_t verdict;   // FIB_HOP_STOP: why
 	};
-	uint8_t port; // of hops that forward
+	uint8_t port; // of hops that forward, except to a bridge
 	uint8_t kind; // enum fib_hop_kind
 } __attribute__((aligned(16)));
 

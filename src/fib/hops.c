@@ -351,7 +351,9 @@ static void write_way_out(struct hops *hops, uint32_t id, struct fib_hop_entry *
 		return;
 	}
 	if (is_set && is_resolved(hop, iface) && iface_current(hops->ifaces, hop->key.iface)) {
-		entry->kind = hop->template ? FIB_HOP_TEMPLATE : FIB_HOP_PLAIN;
+		entry->kind = iface->is_bridge ? FIB_HOP_BRIDGE
+		              : hop->template  ? FIB_HOP_TEMPLATE
+		                               : FIB_HOP_PLAIN;
 		entry->frame_max = hops_mtu(hops, id, hop->key.via.family) + ETHERNET_BYTES;
 	}
 }

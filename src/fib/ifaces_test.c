@@ -188,6 +188,30 @@ static void members_of_a_group_may_have_tags(void **state)
 	fib_destroy(fib);
 }
 
+static void sends_to_a_bridge_without_a_port_of_its_own(void **state)
+{
+	struct fib *fib = fib_with_ports(1);
+	const struct iface bridge = {.is_bridge = true, .mac = other, .mtu = 1400};
+	struct fib_answer answer;
+
+	assert_int_equal(fib_iface_set(fib, 9, &bridge), -EINVAL); // the index of a port
+	set(fib, 300, bridge);
+	route_via(fib, "20.0.0.0/8", "10.0.0.2", 300);
+	expect_unresolved(fib, "20.1.1.1");
+	set_neighbour(fib, 300, "10.0.0.2");
+	const struct fib_hop_entry now = entry(fib, "20.1.1.1", &answer);
+	assert_int_equal(now.kind, FIB_HOP_BRIDGE);
+	assert_int_equal(now.frame_max, 1414);
+	assert_memory_equal(now.macs, third.bytes, 6);
+	assert_memory_equal(now.macs + 6, other.bytes, 6);
+	assert_int_equal(answer.verdict, VERDICT_FORWARD);
+	assert_int_equal(fib_oif_load(&fib->view, answer.hop_id), 300);
+	assert_int_equal(fib->view.plain->port[answer.hop_id], FIB_NOT_PLAIN);
+	set(fib, 300, vlan(0, 5, 0));
+	assert_int_equal(entry(fib, "20.1.1.1", &answer).kind, FIB_HOP_TEMPLATE);
+	fib_destroy(fib);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +219,7 @@ int main(void)
 		cmocka_unit_test(sends_out_of_a_vlan_with_its_tags_address_and_mtu),
 		cmocka_unit_test(sends_nothing_out_of_a_deleted_iface),
 		cmocka_unit_test(members_of_a_group_may_have_tags),
+		cmocka_unit_test(sends_to_a_bridge_without_a_port_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

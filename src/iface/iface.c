@@ -113,12 +113,14 @@ static bool tags_are_sound(const struct iface *iface)
 	return true;
 }
 
-// A port's index is its own; a VLAN needs another index and unique tags.
+// A port's index is its own; a VLAN needs another index and unique tags, a bridge one of no port.
 static bool place_is_sound(const struct iface_table *table, uint16_t iface,
 	const struct iface *settings)
 {
 	if (settings->port >= IFACE_MAX_PORTS || settings->n_tags > IFACE_MAX_TAGS)
 		return false;
+	if (settings->is_bridge)
+		return iface >= IFACE_MAX_PORTS && !settings->n_tags && !settings->port;
 	if (!settings->n_tags)
 		return iface == settings->port;
 	if (iface == settings->port || !tags_are_sound(settings))
@@ -140,7 +142,8 @@ bool iface_moves(const struct iface_table *table, uint16_t iface, const struct i
 	const struct iface_entry *entry = &table->entry[iface];
 	const struct slot_key old = key_of(&entry->latest), key = key_of(settings);
 
-	return entry->was_set && (old.tags != key.tags || old.port != key.port);
+	return entry->was_set && (old.tags != key.tags || old.port != key.port ||
+					 entry->latest.is_bridge != settings->is_bridge);
 }
 
 void iface_set(struct iface_table *table, uint16_t iface, const struct iface *settings)
@@ -208,6 +211,13 @@ static void write_macs(struct iface_table *table, uint16_t iface)
 	}
 }
 
+static enum iface_kind kind_of(const struct iface *iface)
+{
+	if (iface->is_bridge)
+		return IFACE_BRIDGE;
+	return iface->n_tags ? IFACE_VLAN : IFACE_PORT;
+}
+
 // The tags are last, so that what they lead to is already there.
 static void show(struct iface_table *table, uint16_t iface)
 {
@@ -219,7 +229,7 @@ static void show(struct iface_table *table, uint16_t iface)
 		.n_macs = latest->n_macs + !!latest->n_tags,
 		.n_tags = latest->n_tags ? latest->n_tags : table->in[iface].n_tags,
 		.rpf4 = latest->rpf4,
-		.kind = latest->n_tags ? IFACE_VLAN : IFACE_PORT};
+		.kind = kind_of(latest)};
 
 	write_macs(table, iface);
 	write_in(table, iface, &in);

@@ -1,6 +1,6 @@
-// Interfaces: ports and VLANs on them, identified by an index, which is not a Linux ifindex. The
-// control thread writes; workers read through iface_fast.h under RCU. What follows from a change,
-// for routes and next hops, is the caller's: fib_iface_set.
+// Interfaces: ports, VLANs on them and bridges, identified by an index, which is not a Linux
+// ifindex. The control thread writes; workers read through iface_fast.h under RCU. What follows
+// from a change, for routes and next hops, is the caller's: fib_iface_set.
 #pragma once
 
 #include "iface/iface_fast.h"
@@ -10,7 +10,7 @@
 
 enum {
 	IFACE_MAX_PORTS = 256, // their indices fit into a byte
-	IFACE_MAX = 65534,     // ports and VLANs; the index of a port is its port index
+	IFACE_MAX = 65534,     // ports, VLANs, bridges; the index of a port is its port index
 	IFACE_MAX_VRFS = 4096, // VRF ids have 12 bits
 	IFACE_MAX_TAGS = 2,    // VLAN tags of an interface
 	IFACE_MACS = 8,        // additional MAC addresses of an interface
@@ -29,7 +29,8 @@ struct iface {
 	struct wire_mac peer; // destination MAC of routes to "the peer" of the interface
 	bool has_peer;
 	uint8_t rpf4;                         // enum iface_rpf, of received IPv4 packets
-	uint8_t n_tags;                       // 0: the port itself
+	uint8_t n_tags;                       // 0: the port itself, or a bridge
+	bool is_bridge;                       // it has no port of its own: `port` is 0
 	uint8_t n_macs;                       // number of additional addresses (macvlan, VRRP)
 	uint16_t port;                        // index
 	uint16_t vrf;                         // table for lookups of received packets
@@ -60,10 +61,10 @@ void iface_table_close(struct iface_table *table);
 size_t iface_table_bytes(const struct iface_table *table);
 
 // Whether an interface may get these settings: an untagged one has its port's index, a tagged one
-// another; port, tags, VRF, MTU and number of MAC addresses are in range; no other interface of the
-// port has these tags.
+// another, a bridge one beyond those of ports; port, tags, VRF, MTU and number of MAC addresses are
+// in range; no other interface of the port has these tags.
 bool iface_is_sound(const struct iface_table *table, uint16_t iface, const struct iface *settings);
-// Whether port or tags differ from the latest settings.
+// Whether the kind, port or tags differ from the latest settings.
 bool iface_moves(const struct iface_table *table, uint16_t iface, const struct iface *settings);
 // Changes settings, which must be sound; an interface that moves must have been deleted before, and
 // published. Workers see the change after iface_publish.

@@ -111,6 +111,26 @@ static void keeps_the_latest_settings_of_a_deleted_iface(void **state)
 	drop(table);
 }
 
+static void a_bridge_has_an_index_of_no_port(void **state)
+{
+	struct iface_table *table = with_ports(1);
+	struct iface bridge = {.is_bridge = true, .mac = own, .mtu = 1500, .vrf = 3};
+
+	assert_false(iface_is_sound(table, 0, &bridge));
+	assert_false(iface_is_sound(table, IFACE_MAX_PORTS - 1, &bridge));
+	set(table, IFACE_MAX_PORTS, bridge);
+	const struct iface_in in = iface_in_load(&table->view, IFACE_MAX_PORTS);
+	assert_int_equal(in.kind, IFACE_BRIDGE);
+	assert_int_equal(in.vrf, 3);
+	assert_int_equal(in.flags | in.n_macs | in.n_tags, 0);
+	bridge.n_tags = 1;
+	assert_false(iface_is_sound(table, IFACE_MAX_PORTS, &bridge));
+	bridge.n_tags = 0;
+	bridge.is_bridge = false;
+	assert_true(iface_moves(table, IFACE_MAX_PORTS, &bridge));
+	drop(table);
+}
+
 static void takes_frames_of_a_port_that_was_never_told_of(void **state)
 {
 	struct iface_table *table = make();
@@ -345,6 +365,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_the_latest_settings_of_a_deleted_iface),
+		cmocka_unit_test(a_bridge_has_an_index_of_no_port),
 		cmocka_unit_test(takes_frames_of_a_port_that_was_never_told_of),
 		cmocka_unit_test(finds_a_vlan_by_its_port_and_tags),
 		cmocka_unit_test(tells_workers_how_many_tags_to_look_for),

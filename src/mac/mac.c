@@ -3,6 +3,7 @@
 
 #include "base/pages.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -118,6 +119,14 @@ static uint16_t choose_domain(const struct mac_table *table, const struct mac_pe
 	return domain;
 }
 
+static uint64_t key_of(uint16_t domain, const struct wire_mac *mac)
+{
+	uint8_t bytes[8] = {0};
+
+	memcpy(bytes, mac->bytes, sizeof(mac->bytes));
+	return mac_key(domain, bytes);
+}
+
 static void set_bit(uint64_t set[], unsigned i)
 {
 	set[i / 64] |= 1ull << i % 64;
@@ -148,6 +157,10 @@ static void fill_port(const struct mac_table *table, struct mac_pending *pending
 	*port = (struct mac_port){.domain = domain, .flags = member->flags};
 	if (bridge->vlan_tag)
 		port->vlans = vlans_add(pending, bridge, domain, member);
+	if (bridge->is_routed) {
+		port->iface = bridge->iface;
+		port->own = key_of(domain, &bridge->mac);
+	}
 	pending->member[member->port] = *member;
 	pending->member[member->port].vlans = port->vlans;
 	for (unsigned i = 0; i < MAC_STORMS; i++)
@@ -156,13 +169,15 @@ static void fill_port(const struct mac_table *table, struct mac_pending *pending
 	fill_sets(port, bridge, member);
 }
 
-static uint64_t key_of(uint16_t domain, const struct wire_mac *mac)
+static void add_iface(struct mac_view *view, uint16_t iface, uint16_t domain)
 {
-	uint8_t bytes[8] = {0};
+	unsigned at = iface % MAC_IFACES;
 
-	memcpy(bytes, mac->bytes, sizeof(mac->bytes));
-	return mac_key(domain, bytes);
+	while (view->iface[at].domain)
+		at = (at + 1) % MAC_IFACES;
+	view->iface[at] = (struct mac_iface){iface, domain};
 }
+static_assert((int)MAC_BRIDGES < (int)MAC_IFACES, "a search ends at a free place");
 
 static bool add_fixed(struct mac_pending *pending, uint16_t domain, const struct mac_fixed *fixed)
 {
@@ -193,6 +208,8 @@ static bool add_bridge(const struct mac_table *table, struct mac_pending *pendin
 	to->usage.n_static = from->n_fixed;
 	to->usage.n_learnt = 0; // counted by mac_commit
 	memcpy(to->usage.storm_pps, from->storm_pps, sizeof(to->usage.storm_pps));
+	if (from->is_routed)
+		add_iface(pending->view, from->iface, domain);
 	for (unsigned i = 0; i < from->n_members; i++)
 		fill_port(table, pending, from, domain, &from->member[i]);
 	for (uint32_t i = 0; i < from->n_fixed; i++)
@@ -410,6 +427,18 @@ unsigned mac_page(const struct mac_table *table, const struct mac_choice *choice
 	}
 	*place = at < n_places ? at : 0;
 	return n_out;
+}
+
+bool mac_port_of(const struct mac_table *table, uint16_t iface, const struct wire_mac *mac,
+	uint16_t *port)
+{
+	const uint16_t domain = mac_iface_domain(table->now->view, iface);
+	const struct mac_slot *slot =
+		domain ? macs_find(table_slots(table), key_of(domain, mac)) : NULL;
+
+	if (slot)
+		*port = slot->port;
+	return slot;
 }
 
 bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage *out)

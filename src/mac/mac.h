@@ -47,6 +47,9 @@ struct mac_bridge {
 	unsigned n_members;
 	struct mac_fixed *fixed; // unicast, different, behind members; at most `max`
 	uint32_t n_fixed;
+	bool is_routed;      // frames to its own address are: they come in on its interface
+	uint16_t iface;      // which no other bridge has
+	struct wire_mac mac; // its own address
 };
 
 // One address, for display.
@@ -127,6 +130,10 @@ struct mac_usage {
 	uint64_t n_refused; // reports of addresses that were not learnt because of a limit
 	uint64_t n_evicted; // forgotten to make room for those of other ports
 };
+// The port behind which a neighbour on the interface of a bridge is, as workers find it. False:
+// they find none.
+bool mac_port_of(const struct mac_table *table, uint16_t iface, const struct wire_mac *mac,
+	uint16_t *port);
 // The bridge of a domain, from 1 to MAC_BRIDGES. False: there is none.
 bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage *out);
 // 0: there is none of this name.

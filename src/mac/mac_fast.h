@@ -12,9 +12,10 @@ enum {
 	MAC_SLOTS = 4,   // of a bucket, which is a cache line
 	MAC_PORTS = 256, // ports are interfaces; those of static bridges have ids below
 	MAC_WORKERS = 128,
-	MAC_RING = 1024, // reports of a worker that wait for the control thread
-	MAC_MARKS = 256, // reports that a worker remembers
-	MAC_VIDS = 4096, // VLANs, of which 0 and 4095 are none
+	MAC_RING = 1024,  // reports of a worker that wait for the control thread
+	MAC_MARKS = 256,  // reports that a worker remembers
+	MAC_VIDS = 4096,  // VLANs, of which 0 and 4095 are none
+	MAC_IFACES = 256, // places for bridges that workers route on; a power of two
 };
 
 // STATIC: configured, stays where it is. HELD: learnt, and moved too often; stays for a while.
@@ -75,17 +76,38 @@ struct mac_port {
 	uint16_t domain;                   // of the bridge; 0: in no bridge
 	uint8_t flags;                     // enum mac_port_flag
 	const struct mac_vlans *vlans;     // NULL: the bridge does not filter by VLAN
+	uint16_t iface;                    // its bridge's; only with `own`
+	uint64_t own;                      // key of its bridge's address: such frames are routed;
+	                                   // 0: they are not
 	uint64_t storm_cycles[MAC_STORMS]; // between frames; 0: no limit
 	uint64_t groups[MAC_PORTS / 64], unknown[MAC_PORTS / 64];
 } LINE_ALIGNED;
+
+// A bridge that workers route on. Its place is the first free one from iface % MAC_IFACES on.
+struct mac_iface {
+	uint16_t iface;
+	uint16_t domain; // where its neighbours are; 0: the place is free
+};
 
 // Replaced as a whole (RCU).
 struct mac_view {
 	struct mac_slots *slots;
 	unsigned tick_shift; // a tick is 1 << tick_shift cycles of the TSC: 0.5 to 1 s
 	uint64_t storm_burst_cycles;
+	struct mac_iface iface[MAC_IFACES];
 	struct mac_port port[MAC_PORTS];
 };
+
+// The domain in which the neighbours on the interface of a bridge are; 0: workers do not route on
+// it. Worker and control thread.
+static inline uint16_t mac_iface_domain(const struct mac_view *view, uint16_t iface)
+{
+	unsigned at = iface % MAC_IFACES;
+
+	while (view->iface[at].domain && view->iface[at].iface != iface)
+		at = (at + 1) % MAC_IFACES;
+	return view->iface[at].domain;
+}
 
 // An address that is unknown, or known behind another port.
 struct mac_told {

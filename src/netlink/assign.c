@@ -52,7 +52,7 @@ static bool same_macs(const struct iface *a, const struct iface *b)
 
 static bool same_tags(const struct iface *a, const struct iface *b)
 {
-	bool same = a->port == b->port && a->n_tags == b->n_tags;
+	bool same = a->port == b->port && a->n_tags == b->n_tags && a->is_bridge == b->is_bridge;
 
 	for (unsigned i = 0; same && i < a->n_tags; i++)
 		same = a->tag[i].tpid == b->tag[i].tpid && a->tag[i].vid == b->tag[i].vid;
@@ -105,7 +105,7 @@ static uint16_t take_id(struct ifaces *ifaces, const struct interface *one)
 
 static void give_id(struct ifaces *ifaces, struct interface *one, const struct iface_verdict *found)
 {
-	if (found->iface.n_tags) {
+	if (found->iface.n_tags || found->iface.is_bridge) {
 		one->id = take_id(ifaces, one);
 	} else {
 		one->id = found->iface.port;

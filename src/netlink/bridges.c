@@ -89,6 +89,12 @@ static const char *check_bridge(const struct ifaces *ifaces, const struct interf
 	return bridge->iface.flags & IFF_UP ? NULL : "the bridge is set down";
 }
 
+// Whether workers route on the bridge: those of its neighbours that are behind ports they serve.
+static bool routes(const struct interface *bridge)
+{
+	return bridge->id != IFACE_NONE && !bridge->iface.bridge.filters_vlans;
+}
+
 // Why workers do not serve the port; NULL: they do, if they serve the bridge.
 static const char *check_port(const struct interface *one, const struct interface *bridge)
 {
@@ -168,6 +174,11 @@ static struct served *get(struct bridges *bridges, const struct interface *bridg
 	served->is.ageing_s = MAX_OF(bridge->iface.bridge.ageing_cs / 100, 1u);
 	served->wants = was ? was->wants : MAC_DEFAULT_MAX;
 	served->is.max = served->wants;
+	served->is.is_routed = routes(bridge);
+	if (served->is.is_routed) {
+		served->is.iface = bridge->id;
+		served->is.mac = bridge->iface.mac;
+	}
 	return served;
 }
 static_assert((int)EVENT_NAME_MAX == (int)MAC_NAME_MAX, "names are copied");
@@ -418,10 +429,11 @@ bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
 	snprintf(reported.where, sizeof(reported.where), "%s in %s", one->iface.name,
 		bridge->iface.name);
 	if (bridges->now.of_port[port]) {
-		snprintf(reported.what, sizeof(reported.what), "flooding and routing by a bridge");
+		snprintf(reported.what, sizeof(reported.what), "flooding by a bridge");
 		snprintf(reported.effect, sizeof(reported.effect),
-			"workers forward frames between addresses that the bridge knows, unless an "
-			"access list of a port has to judge them; all others are punted to Linux%s",
+			"workers forward frames between addresses that the bridge knows, and route "
+			"those to and from the bridge itself, unless an access list of a port has "
+			"to judge them; all others are punted to Linux%s",
 			fdb_is_over(&bridges->fdb, bridge->ifindex)
 				? ": the bridge knows more than workers, who know 1000000"
 				: "");

@@ -151,7 +151,7 @@ static void workers_serve_the_ports_of_a_plain_bridge(void **state)
 	assert_int_equal(usage.ageing_s, 300);
 	assert_true(fake.port[0].promiscuous);
 	assert_int_equal(fake_unsupported(&fake, "port of a bridge left to Linux", where), 0);
-	assert_int_equal(fake_unsupported(&fake, "flooding and routing by a bridge", where), 2);
+	assert_int_equal(fake_unsupported(&fake, "flooding by a bridge", where), 2);
 	const struct event_link alone = fake_tap(0);
 	put(&alone);
 	assert_false(fake.is_bridged[0]);
@@ -610,6 +610,117 @@ static void the_table_neither_ages_nor_flushes_what_is_linuxs(void **state)
 	assert_int_equal(port_of(1), 0);
 }
 
+// With forwarding enabled, as an interface that routes.
+static void put_router(const struct event_link *bridge)
+{
+	fake_router(&fake, bridge);
+	fake_flush(&fake);
+}
+
+static const struct mac_view *view_now(void)
+{
+	return mac_live_view(mac_live(fake_macs));
+}
+
+// What Linux gets of its packets.
+static uint16_t flags_of(int ifindex)
+{
+	return fake_fib_iface(&fake, ifindex)->flags & ~(IFACE_REDIRECTS4 | IFACE_REDIRECTS6);
+}
+
+// Frames on port 0 to this address are routed.
+static void expect_routed(const struct event_link *bridge)
+{
+	const struct mac_port *port = &view_now()->port[0];
+	uint8_t bytes[8] = {0};
+
+	memcpy(bytes, bridge->mac.bytes, sizeof(bridge->mac.bytes));
+	assert_int_not_equal(port->domain, 0);
+	assert_true(port->own == mac_key(port->domain, bytes));
+	assert_ptr_equal(fib_iface(fake.fib, port->iface), fake_fib_iface(&fake, bridge->ifindex));
+	assert_int_equal(mac_iface_domain(view_now(), port->iface), port->domain);
+}
+
+static void a_bridge_is_an_interface_of_workers(void **state)
+{
+	struct event_link bridge = bridge_link(BRIDGE);
+	const struct iface *iface = fake_fib_iface(&fake, BRIDGE);
+	struct wire_addr addr = fake_addr("10.9.0.2");
+	const struct fib_hop connected = {.kind = FIB_CONNECTED};
+	struct fib_change change = {.op = FIB_ADD, .route.hop = connected};
+	struct fib_answer answer;
+	uint16_t port;
+
+	assert_true(iface->is_bridge);
+	assert_int_equal(flags_of(BRIDGE), IFACE_LINUX4 | IFACE_LINUX6); // forwarding is off
+	bridge.mac = fake_mac(77);
+	bridge.mtu = 1400;
+	put_router(&bridge);
+	iface = fake_fib_iface(&fake, BRIDGE);
+	assert_int_equal(flags_of(BRIDGE), 0);
+	assert_int_equal(iface->mtu, 1400);
+	expect_routed(&bridge);
+	fake_neighbour(&fake, BRIDGE, "10.9.0.2", (struct fake_seen){5, 2});
+	change.route.hop.iface = view_now()->port[0].iface;
+	assert_int_equal(wire_prefix_parse("10.9.0.0/16", &change.route.prefix), 0);
+	assert_int_equal(fib_change(fake.fib, &change, 1, NULL, NULL), 0);
+	fake_flush(&fake);
+	rib_lookup(fake.fib, 0, &addr, &answer);
+	assert_int_equal(answer.verdict, VERDICT_FORWARD);
+	assert_false(mac_port_of(fake_macs, answer.hop.iface, &answer.mac, &port));
+	learn(RIGHT, 5);
+	assert_true(mac_port_of(fake_macs, answer.hop.iface, &answer.mac, &port));
+	assert_int_equal(port, 1);
+	learn(LEFT, 5);
+	assert_true(mac_port_of(fake_macs, answer.hop.iface, &answer.mac, &port));
+	assert_int_equal(port, 0);
+}
+
+static void a_bridge_in_a_vrf_is_routed_in_it(void **state)
+{
+	const struct event_link vrf = fake_vrf(60, "red", 100);
+	struct event_link bridge = bridge_link(BRIDGE);
+
+	put(&vrf);
+	bridge.master = 60;
+	put_router(&bridge);
+	assert_int_not_equal(fake_fib_iface(&fake, BRIDGE)->vrf, 0);
+	assert_int_equal(flags_of(BRIDGE), 0);
+	expect_routed(&bridge);
+	expect_served(true, true);
+}
+
+static void a_bridge_without_ports_of_workers_is_linuxs(void **state)
+{
+	struct event_link bridge = bridge_link(OTHER);
+
+	put_router(&bridge);
+	assert_null(fake_fib_iface(&fake, OTHER));
+	join(VETH, OTHER);
+	assert_null(fake_fib_iface(&fake, OTHER));
+	join(LEFT, OTHER);
+	assert_non_null(fake_fib_iface(&fake, OTHER));
+	expect_routed(&bridge);
+	fake_iface_gone(&fake, OTHER);
+	fake_flush(&fake);
+	assert_int_equal(view_now()->port[0].domain, 0);
+}
+
+static void what_is_on_a_bridge_stays_with_linux(void **state)
+{
+	const struct event_link vlan = fake_vlan(61, BRIDGE, 10);
+	struct event_link ipvlan = fake_device(62, "ipvl0", "ipvlan");
+	struct event_link bridge = bridge_link(BRIDGE);
+
+	put_router(&bridge);
+	put_router(&vlan);
+	assert_null(fake_fib_iface(&fake, 61));
+	assert_int_equal(flags_of(BRIDGE), 0);
+	ipvlan.lower = BRIDGE;
+	put(&ipvlan);
+	assert_true(fake_fib_iface(&fake, BRIDGE)->flags & IFACE_LINUX);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -633,6 +744,10 @@ int main(void)
 		TEST(linux_is_told_of_the_hosts_that_workers_see),
 		TEST(a_bridge_with_stp_is_told_more_often),
 		TEST(the_table_neither_ages_nor_flushes_what_is_linuxs),
+		TEST(a_bridge_is_an_interface_of_workers),
+		TEST(a_bridge_in_a_vrf_is_routed_in_it),
+		TEST(a_bridge_without_ports_of_workers_is_linuxs),
+		TEST(what_is_on_a_bridge_stays_with_linux),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

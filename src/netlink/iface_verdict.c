@@ -45,7 +45,9 @@ const struct iface_reason_row iface_reason[N_IFACE_REASONS] = {
 	[REASON_MTU] = {0, "MTU that the port does not support",
 		"packets longer than the port's MTU are punted to Linux; the port drops the frames "
 		"that Linux sends"},
-	[REASON_NO_ID] = {0, "VLAN interface beyond the 65534 interfaces that workers support",
+	[REASON_NO_ID] = {0,
+		"VLAN interface or bridge beyond the 65534 interfaces that workers "
+		"support",
 		"its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_TAGS] = {0, "VLAN interface with more than 2 tags",
 		"its frames, and all packets routed via it, are punted to Linux"},
@@ -222,13 +224,28 @@ static uint32_t check_filters_above(const struct interface *below)
 	       (below->tc_above & EVENT_EGRESS ? BIT(REASON_EGRESS) : 0);
 }
 
+static bool has_taps(const struct ifaces *ifaces, const struct interface *bridge)
+{
+	for (unsigned port = 0; port < ifaces->mirror->settings.n_ports; port++) {
+		const struct interface *tap = taps_find(ifaces, port);
+
+		if (tap && tap->iface.master == bridge->ifindex)
+			return true;
+	}
+	return false;
+}
+
 // Follows the lower devices to the TAP interface: port, tags, and the reasons inherited from the
-// interfaces below. Returns false if there is no TAP interface.
+// interfaces below. A bridge is below none, but has ports. Returns false if there is no TAP
+// interface.
 static bool check_below(const struct ifaces *ifaces, const struct interface *one,
 	struct iface_verdict *out)
 {
 	const struct interface *at = one;
 
+	out->iface.is_bridge = is_kind(one, "bridge");
+	if (out->iface.is_bridge)
+		return has_taps(ifaces, one);
 	for (unsigned depth = 0; is_kind(at, "vlan") && depth < VLAN_DEPTH; depth++) {
 		add_tag(out, &at->iface);
 		at = interfaces_find(&ifaces->all, at->iface.lower);
@@ -250,6 +267,8 @@ static uint16_t check_mtu(const struct ifaces *ifaces, const struct interface *o
 	const struct mirror_port *asked = &ifaces->taps.asked[out->iface.port];
 	uint32_t mtu = MIN_OF(one->iface.mtu, MTU_MAX);
 
+	if (out->iface.is_bridge) // its ports have their own
+		return (uint16_t)MAX_OF(mtu, MTU_MIN);
 	if (has->mtu && asked->mtu != has->mtu && mtu > has->mtu)
 		out->reasons |= BIT(REASON_MTU);
 	if (has->mtu)

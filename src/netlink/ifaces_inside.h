@@ -247,8 +247,8 @@ uint16_t vrfs_of_interface(const struct ifaces *ifaces, const struct interface *
 // The VRF device among its masters; NULL: none.
 const struct interface *vrfs_master(const struct ifaces *ifaces, const struct interface *one);
 
-// Fib interface ids: a port's id is its index; VLANs get ids from n_ports (PORT_MAX) up. A released
-// id is quarantined until no neighbour or route refers to it.
+// Fib interface ids: a port's id is its index; VLANs and bridges get ids from n_ports (PORT_MAX)
+// up. A released id is quarantined until no neighbour or route refers to it.
 struct iface_ids {
 	unsigned n_ports, next; // next: where the search starts; the least recently used id is
 	                        // taken first
@@ -344,7 +344,7 @@ struct iface_reason_row {
 extern const struct iface_reason_row iface_reason[N_IFACE_REASONS];
 
 struct iface_verdict {
-	bool is_ours; // a port's TAP interface, or a VLAN on one
+	bool is_ours; // a port's TAP interface, a VLAN on one, or a bridge with one
 	struct iface iface;
 	uint32_t reasons;
 };

@@ -12,7 +12,7 @@ enum {
 	STATS_MAX_WORKERS = 128,
 	STATS_MAX_PORTS = 256,
 	STATS_MAX_QUEUES = 256,
-	STATS_MAX_STEPS = 24,
+	STATS_MAX_STEPS = 28,
 	STATS_MAX_HOPS = 1 << 20,
 	STATS_FEW_HOPS = 1 << 15, // counters of the others may be in huge pages
 	STATS_GAPS = 16           // lengths of long gaps; 20 us << 15 is more than half a second

@@ -58,6 +58,7 @@ PLACES: dict[str, tuple[str, str, str]] = {
     "own_source": ("IPv4 source is an address of the device", "源地址是被测设备自身的 IPv4 地址", "streams"),
     "rpf_failed": ("source address fails the reverse path filter", "源地址未通过反向路径过滤", "streams"),
     "linux": ("left to Linux, because workers do not support it", "工作线程不支持，交给 Linux 处理", "unsupported"),
+    "bridge_unknown": ("next hop's MAC address not behind a port of the bridge", "网桥的端口后没有下一跳的 MAC 地址", "neighbour"),
     "neighbour_unresolved": ("next hop's MAC address not resolved", "下一跳的 MAC 地址未解析", "neighbour"),
     "flow_unresolved": ("next hop of its flow not reachable", "其流的下一跳不可达", "neighbour"),
     "ttl_expired": ("TTL or hop limit expired", "TTL 或跳数限制超时", "ttl"),

@@ -1,0 +1,104 @@
+// Finds the port by which packets leave that are routed to the interface of a bridge: the one
+// behind which the bridge has the MAC address of their next hop, now. What has none, or cannot
+// leave there, is Linux's, which floods it, or has the port. Called only for bursts with such
+// packets, right after check. Worker.
+#include "datapath/hop_limits.h"
+#include "datapath/steps.h"
+
+#include "wire/headers.h"
+
+// The packets of a burst whose bridge workers route on.
+struct sought {
+	uint64_t key[BURST_MAX];
+	uint8_t index[BURST_MAX]; // in the burst
+	unsigned n;
+	struct mac_found found[BURST_MAX];
+};
+
+static void seek(const struct burst *b, const struct mac_view *view, struct sought *out)
+{
+	out->n = 0;
+	for (uint64_t rest = b->bridge_mask; rest; rest &= rest - 1) {
+		const uint16_t i = __builtin_ctzll(rest);
+		const uint16_t domain = mac_iface_domain(view, fib_oif_load(b->view, b->hop[i]));
+		const struct fib_hop_entry entry = fib_hop_load(&b->view->hops[b->hop[i]]);
+
+		if (!domain)
+			continue;
+		out->key[out->n] = mac_key(domain, entry.macs);
+		out->index[out->n++] = i;
+	}
+	mac_lookup(view->slots, out->key, out->n, out->found);
+}
+
+static bool is_judged(const struct worker *w, uint16_t port)
+{
+	const struct acl_view *view = w->acls ? acl_live_view(w->acls) : NULL;
+
+	return view && acl_view_list(view, ACL_OUT, port);
+}
+
+// Whether the port, if it is still in the bridge, can send packet i, or its fragments, as Linux
+// would.
+static bool can_send(const struct worker *w, const struct burst *b, uint16_t i, uint16_t port)
+{
+	const struct port_state *out = &w->states[port];
+	const uint32_t longest =
+		b->fragment_mask >> i & 1 ? fib_frame_max4_load(b->view, b->hop[i]) : b->length[i];
+
+	return port_is_bridged(out) && port_is_up(out) &&
+	       longest <= port_mtu(out) + (uint32_t)WIRE_ETHER_BYTES && !is_judged(w, port);
+}
+
+// Returns those of the packets that have a port, which is written.
+static uint64_t choose_ports(const struct worker *w, struct burst *b, const struct sought *sought)
+{
+	uint64_t chosen = 0;
+
+	for (unsigned k = 0; k < sought->n; k++) {
+		const struct mac_found *found = &sought->found[k];
+		const uint16_t i = sought->index[k];
+
+		if (!found->slot || !can_send(w, b, i, found->port))
+			continue;
+		b->port[i] = found->port;
+		chosen |= 1ull << i;
+	}
+	return chosen;
+}
+
+// Linux would route what a flow sends to a next hop by its own routes.
+static void leave_to_linux(struct worker *w, const struct burst *b, uint64_t mask)
+{
+	for (; mask; mask &= mask - 1) {
+		const uint16_t i = __builtin_ctzll(mask);
+		const bool is_flows = b->flow_hop_mask >> i & 1;
+
+		burst_drop(w, b, i, is_flows ? VERDICT_FLOW_UNRESOLVED : VERDICT_BRIDGE_UNKNOWN);
+	}
+}
+
+static bool have_one_port(const struct burst *b)
+{
+	uint8_t differ = 0;
+
+	for (uint16_t i = 0; i < b->n; i++)
+		differ |= b->port[i] ^ b->port[0];
+	return !differ;
+}
+
+void datapath_bridge_out(struct worker *w, struct burst *b)
+{
+	struct sought sought = {.n = 0};
+	uint64_t lost = b->bridge_mask;
+
+	if (likely(w->macs != NULL))
+		seek(b, mac_live_view(w->macs), &sought);
+	b->has_one_port = false;
+	lost &= ~choose_ports(w, b, &sought);
+	if (unlikely(lost)) {
+		leave_to_linux(w, b, lost);
+		burst_keep(b, ~lost);
+	}
+	b->has_one_port = have_one_port(b);
+}
