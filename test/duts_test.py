@@ -16,6 +16,7 @@ from harness.wire import wait_until
 from harness.wired import BUILD
 
 from dl3.bench.compare import Contest, both_open, turn
+from dl3.control.bridge_replies import Bridges
 from dl3.control.replies import Reply
 from dl3.dut import beds, testpmd
 from dl3.dut.bed import Bed
@@ -37,12 +38,15 @@ L3FWD = pytest.param("l3fwd", marks=pytest.mark.long)  # has to be built
 LAB_KINDS = (
     "dl3d",
     "dl3d:mode=xconnect",
+    "dl3d:mode=bridge,wire=vhost",
     pytest.param("dl3d:wire=veth", marks=pytest.mark.long),  # resets take it, too
     L3FWD,
     "testpmd",
     pytest.param("testpmd:mode=mac", marks=pytest.mark.long),
     pytest.param("testpmd:mode=macswap,wire=veth", marks=pytest.mark.long),
+    pytest.param("testpmd:wire=vhost", marks=pytest.mark.long),
     OVS,
+    pytest.param("ovs:mode=bridge", marks=pytest.mark.long),
     "linux",
 )
 
@@ -84,6 +88,26 @@ def forwards_ipv6_too(text: str) -> None:
 
 
 WHITE_PAPER = Traffic(flows=20_000, addresses="white-paper")
+
+
+def is_a_bridge_that_knows_both_ends() -> None:
+    """Frames of both directions leave by the port of their address; none is flooded, and none is dropped."""
+    with opened("dl3d:mode=bridge,wire=vhost", Traffic(flows=10)) as bed:
+        assert bed.dut
+        runner = Runner(Site(bed.generator, bed.dut))
+        trial = runner.run(Order(bed.streams, "64", 5_000.0, 0.3, warm_up_s=0.0))  # no more than a ring holds
+        assert (trial.account.lost, trial.account.received) == (0, trial.account.sent)
+        (bridge,) = bed.dut.ask(Bridges, "bridges").bridges
+        assert (bridge.static_macs, bridge.learnt_macs, bridge.moved, bridge.refused) == (2, 2, 0, 0)
+        assert [port.learnt_macs for port in bridge.ports] == [1, 1]
+    assert bed.wire == "vhost"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("text", ["dl3d:wire=vhost", "ovs"])
+def cannot_be_killed_at_the_ports_of_guests(text: str) -> None:
+    with opened(text) as bed, pytest.raises(Fault, match="at vhost links cannot be reset, because"):
+        bed.reset_process()
 
 
 def tells_which_frames_had_a_flow() -> None:
@@ -189,6 +213,11 @@ BAD = [
     ("linux", {"memory_mib": 1024}, "'linux' cannot be given memory_mib = 1024; leave it at 256"),
     ("ovs", {"burst": 16}, "'ovs' cannot be given burst = 16"),
     ("dl3d", {"descriptors": 1000}, "a ring has a power of two"),
+    ("dl3d:wire=vhost", {"descriptors": 1000}, "a ring has a power of two"),
+    ("l3fwd:wire=vhost", {}, "option wire is 'vhost'; expected one of memif, veth"),
+    ("ovs:mode=switch", {}, "option mode is 'switch'; expected one of route, bridge"),
+    ("dl3d:mode=bridge,lookup=flow", {}, "'lookup: flow' is not possible with 'mode: bridge'"),
+    ("dl3d:mode=bridge", {"routes": "10k"}, "routes '10k' have no effect with 'mode: bridge': leave one of them out"),
     ("dl3d", {"page_kib": 64}, "there are pages of 4, 2048 and 1048576 KiB"),
     ("dl3d", {"cores": 999, "dut_cores": ()}, "999 cores are needed besides dl3gen's"),
     ("dl3d", {"dut_cores": (999,)}, "core 999 does not exist"),

@@ -298,6 +298,14 @@ def what_workers_do_not_do_is_named_and_left_to_linux(both: Both) -> None:
     both.send("a", [_frame(HOSTS[1], HOSTS[0], 2)])
 
 
+def workers_have_the_addresses_that_linux_has(both: Both) -> None:
+    both.introduce(HOSTS[0], "a")
+    both.introduce(HOSTS[1], "b")
+    reply = both.wired.dl3d.call("verify")
+    assert (reply["differences"], reply["listed"]) == (0, [])
+    assert reply["macs"] >= 2
+
+
 def linux_keeps_the_addresses_when_dl3d_is_killed(both: Both) -> None:
     dl3d = both.wired.dl3d
     for side in both.sides:  # longer than a start takes

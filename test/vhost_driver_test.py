@@ -1,9 +1,13 @@
 """Guests at vhost-user ports that are led step by step: queues that change under load, memory that vanishes."""
 
 import contextlib
+import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 import yaml
 from harness.answers import CORES
 from harness.vhost import NAMES, guest_mac
@@ -44,14 +48,42 @@ def _text(folder: Path) -> str:
     return yaml.safe_dump(whole, sort_keys=False)
 
 
+@dataclass(frozen=True)
+class Host:
+    """dl3d, and where the sockets of its ports are."""
+
+    dl3d: Forwarder
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Host]:
+    """One for all tests: whatever a guest does, the next one finds its port as it was."""
+    with tempfile.TemporaryDirectory(prefix="vhost-") as name:
+        folder = Path(name)
+        with Forwarder(DL3D, _text(folder)) as dl3d:
+            dl3d.wait_ready()
+            yield Host(dl3d, folder)
+            assert dl3d.stop() == 0, dl3d.stderr
+
+
+@pytest.fixture
+def host(running: Host) -> Iterator[Host]:
+    """Its guests have left when a test ends."""
+    yield running
+    wait_until(lambda: not any(_port(running.dl3d, name)[1] for name in NAMES), "the guests had left")
+
+
 class _Guests:
     """A guest sends on all its queues, the other one counts the frames in each of its rings.
 
     A frame in a ring that was disabled before is an error.
     """
 
-    def __init__(self, sender: VhostDriver, receiver: VhostDriver, mac: str) -> None:
+    def __init__(self, dl3d: Forwarder, sender: VhostDriver, receiver: VhostDriver) -> None:
         self.sender, self.receiver, self.enabled = sender, receiver, set(range(QUEUES))
+        self._dl3d, self._before = dl3d, _account(dl3d)
+        mac = _port(dl3d, "vm1")[0]
         head = Ether(src=guest_mac(0), dst=mac) / IP(src="10.0.1.2", dst="10.0.2.2")
         self._frame = bytes(head / UDP(sport=9, dport=9) / bytes(20))
         self.offered = self.refused = 0
@@ -99,18 +131,21 @@ class _Guests:
         wait_until(are_there, "the frames had arrived")
         return set(self.counts - before)
 
-    def settle(self, dl3d: Forwarder) -> int:
+    def settle(self) -> int:
         """Wait until nothing is under way; how many frames were refused until now."""
 
         def is_settled() -> bool:
-            account = _account(dl3d)
+            account = self._account()
             return account.is_closed and (self.offered, self.poll()) == (account.received, account.sent)
 
         wait_until(is_settled, "all frames had arrived or were refused")
-        drops = _account(dl3d).drops
+        drops = self._account().drops
         assert set(drops) <= {"tx_refused"}, drops
         self.refused = drops.get("tx_refused", 0)
         return self.refused
+
+    def _account(self) -> Account:
+        return _account(self._dl3d).since(self._before)
 
 
 def _port(dl3d: Forwarder, name: str) -> tuple[str, bool]:
@@ -122,87 +157,74 @@ def _account(dl3d: Forwarder) -> Account:
     return Account.of(dl3d.call("drops"))
 
 
-def no_frame_goes_to_a_queue_that_the_guest_has_disabled(tmp_path: Path) -> None:
+def no_frame_goes_to_a_queue_that_the_guest_has_disabled(host: Host) -> None:
     """What it has not enabled is never written to, and what dl3d counts as sent has arrived."""
-    with Forwarder(DL3D, _text(tmp_path)) as dl3d:
-        dl3d.wait_ready()
-        with VhostDriver(tmp_path / "vm1", QUEUES) as sender, VhostDriver(tmp_path / "vm2", QUEUES) as guest:
-            wait_until(lambda: _port(dl3d, "vm2")[1], "the port was up")
-            guests = _Guests(sender, guest, _port(dl3d, "vm1")[0])
-            for state in STATES:
-                guests.change(state)
-                refused = guests.settle(dl3d)
-                assert guests.exchange(FRAMES) <= state
-                assert guests.settle(dl3d) == refused
-            wait_until(lambda: guests.exchange(FRAMES) == {0, 1}, "each worker used its own queue")
-            guests.change(set())
-            wait_until(lambda: not _port(dl3d, "vm2")[1], "the port was down")
-        assert dl3d.stop() == 0, dl3d.stderr
+    dl3d = host.dl3d
+    with VhostDriver(host.folder / "vm1", QUEUES) as sender, VhostDriver(host.folder / "vm2", QUEUES) as guest:
+        wait_until(lambda: _port(dl3d, "vm2")[1], "the port was up")
+        guests = _Guests(dl3d, sender, guest)
+        for state in STATES:
+            guests.change(state)
+            refused = guests.settle()
+            assert guests.exchange(FRAMES) <= state
+            assert guests.settle() == refused
+        wait_until(lambda: guests.exchange(FRAMES) == {0, 1}, "each worker used its own queue")
+        guests.change(set())
+        wait_until(lambda: not _port(dl3d, "vm2")[1], "the port was down")
 
 
-def a_peer_that_takes_its_memory_away_is_disconnected(tmp_path: Path) -> None:
-    with Forwarder(DL3D, _text(tmp_path)) as dl3d:
-        dl3d.wait_ready()
-        with VhostDriver(tmp_path / "vm1", QUEUES) as guest:
-            wait_until(lambda: _port(dl3d, "vm1")[1], "the port was up")
-            guest.take_memory_away()
-            wait_until(lambda: guest.has_ended, "it was disconnected")
-        words = "port vm1: its peer has taken away memory that it had shared, and was disconnected"
-        wait_until(lambda: words in dl3d.stderr, "it was named")
-        wait_until(lambda: not _port(dl3d, "vm1")[1], "the port was down")
-        with VhostDriver(tmp_path / "vm1", QUEUES):
-            wait_until(lambda: _port(dl3d, "vm1")[1], "the port was up again")
-        assert dl3d.stop() == 0, dl3d.stderr
+def a_peer_that_takes_its_memory_away_is_disconnected(host: Host) -> None:
+    dl3d = host.dl3d
+    with VhostDriver(host.folder / "vm1", QUEUES) as guest:
+        wait_until(lambda: _port(dl3d, "vm1")[1], "the port was up")
+        guest.take_memory_away()
+        wait_until(lambda: guest.has_ended, "it was disconnected")
+    words = "port vm1: its peer has taken away memory that it had shared, and was disconnected"
+    wait_until(lambda: words in dl3d.stderr, "it was named")
+    wait_until(lambda: not _port(dl3d, "vm1")[1], "the port was down")
+    with VhostDriver(host.folder / "vm1", QUEUES):
+        wait_until(lambda: _port(dl3d, "vm1")[1], "the port was up again")
 
 
-def the_newest_of_several_peers_counts(tmp_path: Path) -> None:
-    with Forwarder(DL3D, _text(tmp_path)) as dl3d:
-        dl3d.wait_ready()
-        with VhostDriver(tmp_path / "vm1", QUEUES) as former:
-            wait_until(lambda: _port(dl3d, "vm1")[1], "the port was up")
-            with VhostDriver(tmp_path / "vm1", QUEUES) as newer:
-                wait_until(lambda: former.has_ended, "the former one was disconnected")
-                assert former.rings[1].offer(bytes(60))
-                assert newer.rings[1].offer(bytes(60))
-                wait_until(lambda: newer.rings[1].used == 1, "its frame was taken")
-                wait_until(lambda: _account(dl3d).is_closed, "the account balanced")
-                assert _account(dl3d).received == 1
-                assert former.rings[1].used == 0
-        assert dl3d.stop() == 0, dl3d.stderr
+def the_newest_of_several_peers_counts(host: Host) -> None:
+    dl3d = host.dl3d
+    with VhostDriver(host.folder / "vm1", QUEUES) as former:
+        wait_until(lambda: _port(dl3d, "vm1")[1], "the port was up")
+        before = _account(dl3d)
+        with VhostDriver(host.folder / "vm1", QUEUES) as newer:
+            wait_until(lambda: former.has_ended, "the former one was disconnected")
+            assert former.rings[1].offer(bytes(60))
+            assert newer.rings[1].offer(bytes(60))
+            wait_until(lambda: newer.rings[1].used == 1, "its frame was taken")
+            wait_until(lambda: _account(dl3d).is_closed, "the account balanced")
+            assert _account(dl3d).since(before).received == 1
+            assert former.rings[1].used == 0
 
 
-def a_peer_whose_events_are_no_eventfd_is_disconnected(tmp_path: Path) -> None:
+def a_peer_whose_events_are_no_eventfd_is_disconnected(host: Host) -> None:
     """Other files can make whoever closes them wait."""
-    with Forwarder(DL3D, _text(tmp_path)) as dl3d:
-        dl3d.wait_ready()
-        for request in (SET_VRING_KICK, SET_VRING_CALL, SET_VRING_ERR):
-            with VhostDriver(tmp_path / "vm1", QUEUES) as guest:
-                guest.signal_by_its_memory(request)
-                wait_until(lambda: guest.has_ended, "it was disconnected")
-        assert dl3d.stop() == 0, dl3d.stderr
+    for request in (SET_VRING_KICK, SET_VRING_CALL, SET_VRING_ERR):
+        with VhostDriver(host.folder / "vm1", QUEUES) as guest:
+            guest.signal_by_its_memory(request)
+            wait_until(lambda: guest.has_ended, "it was disconnected")
 
 
-def a_peer_whose_messages_come_in_parts_is_disconnected(tmp_path: Path) -> None:
+def a_peer_whose_messages_come_in_parts_is_disconnected(host: Host) -> None:
     """The others would wait for it again and again."""
-    with Forwarder(DL3D, _text(tmp_path)) as dl3d:
-        dl3d.wait_ready()
-        with VhostDriver(tmp_path / "vm1", QUEUES) as guest:
+    with VhostDriver(host.folder / "vm1", QUEUES) as guest:
 
-            def has_ended() -> bool:
-                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                    guest.set_features_late()
-                return guest.has_ended
+        def has_ended() -> bool:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                guest.set_features_late()
+            return guest.has_ended
 
-            wait_until(has_ended, "it was disconnected")
-        assert dl3d.stop() == 0, dl3d.stderr
+        wait_until(has_ended, "it was disconnected")
 
 
-def a_guest_with_more_queues_than_its_port_is_named(tmp_path: Path) -> None:
+def a_guest_with_more_queues_than_its_port_is_named(host: Host) -> None:
     """dl3d says so after three seconds."""
-    with Forwarder(DL3D, _text(tmp_path)) as dl3d:
-        dl3d.wait_ready()
-        with VhostDriver(tmp_path / "vm1", QUEUES + 1):
-            words = "port vm1: the guest has enabled more queues than the port has"
-            wait_until(lambda: words in dl3d.stderr, "it was named")
-            assert _port(dl3d, "vm1")[1]
-        assert dl3d.stop() == 0, dl3d.stderr
+    dl3d = host.dl3d
+    with VhostDriver(host.folder / "vm1", QUEUES + 1):
+        words = "port vm1: the guest has enabled more queues than the port has"
+        wait_until(lambda: words in dl3d.stderr, "it was named")
+        assert _port(dl3d, "vm1")[1]

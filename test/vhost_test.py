@@ -24,11 +24,23 @@ NOT_OFFERED = {"checksum", "tso4", "tso6", "ufo"}
 LOST_WITH_A_PEER = {"port_down", "tx_refused"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def bed() -> Iterator[VhostBed]:
+    """One for all tests after which both guests are connected, and no other port is there."""
     with VhostBed() as made:
         made.wait_connected()
         yield made
+        assert made.dl3d.stop() == 0, made.dl3d.stderr
+
+
+@contextlib.contextmanager
+def _added(bed: VhostBed, vhost: dict[str, object]) -> Iterator[None]:
+    """A third port, which is removed."""
+    bed.dl3d.call("ports.add", name="new", vhost=vhost)
+    try:
+        yield
+    finally:
+        bed.dl3d.call("ports.remove", name="new")
 
 
 def _check_forwards(bed: VhostBed) -> None:
@@ -125,7 +137,6 @@ def guests_keep_running_while_the_forwarder_is_killed(bed: VhostBed, is_long: bo
         assert _features(bed) == features
     bed.wait_balanced()
     wait_until(lambda: _free_buffers(bed) > buffers - 2 * SLOTS, "the buffers were back")
-    assert bed.dl3d.stop() == 0, bed.dl3d.stderr
 
 
 def a_socket_that_a_killed_forwarder_left_is_replaced() -> None:
@@ -167,7 +178,6 @@ def a_port_is_added_and_removed_while_the_other_runs(bed: VhostBed) -> None:
         _check_forwards(bed)
     bed.wait_balanced()
     wait_until(lambda: _n_files(bed) <= files, "no descriptor was left behind")
-    assert bed.dl3d.stop() == 0, bed.dl3d.stderr
 
 
 def _refuse(bed: VhostBed, words: str, vhost: dict[str, object]) -> None:
@@ -199,18 +209,18 @@ def a_peer_that_sets_up_no_queue_is_named(bed: VhostBed) -> None:
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as silent:
         silent.bind(str(path))
         silent.listen()
-        bed.dl3d.call("ports.add", name="new", vhost={"socket": str(path)})
-        silent.accept()
-        wait_until(
-            lambda: "port new: its peer is connected, but has set up no queue" in bed.dl3d.stderr, "it was named"
-        )
-        port = bed.port("new")
-        assert not port.link_up
-        assert port.vhost
-        assert port.vhost.state == "starting"
-        assert port.vhost.remark
-        assert port.vhost.remark in _shown(bed, "new")
-        _check_forwards(bed)
+        with _added(bed, {"socket": str(path)}):
+            peer, _ = silent.accept()
+            with peer:
+                words = "port new: its peer is connected, but has set up no queue"
+                wait_until(lambda: words in bed.dl3d.stderr, "it was named")
+                port = bed.port("new")
+                assert not port.link_up
+                assert port.vhost
+                assert port.vhost.state == "starting"
+                assert port.vhost.remark
+                assert port.vhost.remark in _shown(bed, "new")
+                _check_forwards(bed)
 
 
 def a_peer_that_shares_no_memory_is_named(bed: VhostBed) -> None:
@@ -219,16 +229,16 @@ def a_peer_that_shares_no_memory_is_named(bed: VhostBed) -> None:
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as private:
         private.bind(str(path))
         private.listen()
-        bed.dl3d.call("ports.add", name="new", vhost={"socket": str(path)})
-        peer, _ = private.accept()
-        with peer:
-            peer.sendall(SET_OWNER + SET_FEATURES)
-            words = "port new: guest memory is not shared; give QEMU's memory backend share=on"
-            wait_until(lambda: words in bed.dl3d.stderr, "it was named")
-            vhost = bed.port("new").vhost
-            assert vhost
-            assert (vhost.state, vhost.features) == ("starting", ("virtio1",))
-        _check_forwards(bed)
+        with _added(bed, {"socket": str(path)}):
+            peer, _ = private.accept()
+            with peer:
+                peer.sendall(SET_OWNER + SET_FEATURES)
+                words = "port new: guest memory is not shared; give QEMU's memory backend share=on"
+                wait_until(lambda: words in bed.dl3d.stderr, "it was named")
+                vhost = bed.port("new").vhost
+                assert vhost
+                assert (vhost.state, vhost.features) == ("starting", ("virtio1",))
+            _check_forwards(bed)
 
 
 def a_file_with_a_socket_in_use_does_not_start(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict
 from dl3.bench.base import Base, run
 from dl3.bench.contest import PORTABLE, Row, check_equal, rows_named, take_start
 from dl3.bench.contestants import make_dl3d
+from dl3.bench.norow import NoRow
 from dl3.bench.sides import Contestant, Entry, PairSettings
-from dl3.bench.twocores import NoRow, make_memif_dl3d
+from dl3.bench.twocores import make_memif_dl3d
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
 from dl3.model.fault import Fault, UsageFault

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from dl3.bench.against import LEAST_RATIO, NAMES, Outcome, Verdict, entries_named, renamed, take_pairs, write
+from dl3.bench.norow import NoRow
 from dl3.bench.onecore import Job
 from dl3.bench.sides import Contestant
-from dl3.bench.twocores import NoRow
 from dl3.bench.workplace import Workplace
 from dl3.model.comparison import Pair
 from dl3.model.fault import Fault, UsageFault

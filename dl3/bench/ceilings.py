@@ -12,9 +12,9 @@ from statistics import median
 import yaml
 
 from dl3.bench.generators import DOING, FLOWS, FLOWS_OF_TESTPMD, FRAME_BYTES, begin, stream
+from dl3.bench.norow import NoRow
 from dl3.bench.onecore import Job
-from dl3.bench.sides import Contestant, Entry, PairSettings, march_of_build
-from dl3.bench.twocores import NoRow
+from dl3.bench.sides import Contestant, Entry, PairSettings, march_of_build, march_of_distribution
 from dl3.bench.workplace import BUILD, Workplace, built
 from dl3.control.client import Client
 from dl3.host.cores import usable
@@ -24,8 +24,6 @@ from dl3.lab.pair import links_are_up
 from dl3.lab.process import Process
 from dl3.model.fault import Fault
 from dl3.model.sample import Sample
-from dl3.record.facts import last_march
-from dl3.record.machine import output_of
 
 PORTABLE = "peers/portable"
 PAGES = 1024  # of 2 MiB, for both programs
@@ -183,5 +181,5 @@ def make_dl3gen_over_memif(entry: Entry, terms: PairSettings, _place: Workplace)
 
 def make_testpmd_over_memif(entry: Entry, terms: PairSettings, _place: Workplace) -> Contestant:
     """The distribution's testpmd in mode 'flows' or 'flowgen'."""
-    march = last_march(output_of("pkg-config", "--cflags", "libdpdk"))
+    march = march_of_distribution()
     return contestant_of(entry, terms, march, lambda start: start_testpmd(start, entry.mode))

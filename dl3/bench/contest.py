@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dl3.bench.acls import ROW_OF_RULES
+from dl3.bench.bridges import ROW_OF_IO, ROW_OF_NORMAL, ROW_OF_STATIC
 from dl3.bench.ceilings import ROW_OF_CEILING, ROW_OF_FLOWGEN_CEILING
 from dl3.bench.contestants import contestant
 from dl3.bench.flows import ROW_OF_EXACT_MATCH, ROW_OF_WHITE_PAPER
 from dl3.bench.generators import ROW_OF_FLOWGEN, ROW_OF_FLOWS, ROW_OF_MOST_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
+from dl3.bench.norow import NoRow
 from dl3.bench.sides import Contestant, Entry, PairSettings, Running
 from dl3.bench.space import space_for
 from dl3.bench.taps import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
-from dl3.bench.twocores import ROW_OF_MEMIF, NoRow
+from dl3.bench.twocores import ROW_OF_MEMIF, ROW_OF_VHOST
 from dl3.bench.vrfs import ROW_OF_VRFS
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
@@ -44,7 +46,8 @@ class Row:
 PORTABLE = "dl3d as built for testpmd"
 PORTABLE_GENERATOR = "dl3gen as built for testpmd"
 FLOWS, EXACT_MATCH, RULES = "dl3d with flows", "l3fwd exact match", "dl3d with access lists"
-MOST_STARTS = 2  # with 33,554,432 flows
+BRIDGE, OVS = "dl3d with a bridge", "Open vSwitch"
+MOST_STARTS = 2  # with 33,554,432 flows, or 1,000,000 MAC addresses
 
 ROWS = (
     Row("ipv4-1-route", Entry("dl3d", "one", 1), Entry("l3fwd", "one")),
@@ -71,6 +74,23 @@ ROWS = (
     ),
     Row("acl-1k", Entry(RULES, rules=1000), Entry("l3fwd access lists", rules=1000), note=ROW_OF_RULES),
     Row("acl-10k", Entry(RULES, rules=10_000), Entry("l3fwd access lists", rules=10_000), note=ROW_OF_RULES),
+    Row("bridge-4k-macs", Entry(BRIDGE, macs="4k"), Entry(OVS, mode="normal", macs="4k"), note=ROW_OF_NORMAL),
+    Row("bridge-4k-macs-static", Entry(BRIDGE, macs="4k"), Entry(OVS, mode="static", macs="4k"), note=ROW_OF_STATIC),
+    Row("bridge-4k-macs-io", Entry(BRIDGE, macs="4k"), Entry("testpmd io both ways", macs="4k"), note=ROW_OF_IO),
+    Row(
+        "bridge-1m-macs",
+        Entry(BRIDGE, macs="1m"),
+        Entry(OVS, mode="normal", macs="1m"),
+        note=ROW_OF_NORMAL,
+        most_starts=MOST_STARTS,
+    ),
+    Row(
+        "bridge-1m-macs-static",
+        Entry(BRIDGE, macs="1m"),
+        Entry(OVS, mode="static", macs="1m"),
+        note=ROW_OF_STATIC,
+        most_starts=MOST_STARTS,
+    ),
     Row("xconnect", Entry(PORTABLE, mode="xconnect"), Entry("testpmd io")),
     Row("xconnect-mac", Entry(PORTABLE, mode="xconnect-mac"), Entry("testpmd macswap")),
     Row("self-1m-over-1", Entry("dl3d", "1m", 256), Entry("dl3d", "one", 1)),
@@ -125,6 +145,7 @@ ROWS = (
         note=ROW_OF_FLOWGEN_CEILING,
     ),
     Row("memif-2-core", Entry("dl3d over memif"), Entry("l3fwd over memif"), note=ROW_OF_MEMIF),
+    Row("vhost-io", Entry("dl3d over vhost"), Entry("testpmd over vhost"), note=ROW_OF_VHOST),
 )
 
 # Not part of the standard list: the cost of rte_graph, for the architecture decision records, and the most flows with

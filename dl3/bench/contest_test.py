@@ -12,9 +12,10 @@ from dl3.bench.contest import ROWS, Effort, Row, check_equal, rows_named, run_ro
 from dl3.bench.contestants import MAKERS
 from dl3.bench.flows import FLOW_SETS
 from dl3.bench.generators import DOING, FLOWS
+from dl3.bench.macs import MAC_SETS
+from dl3.bench.norow import NoRow
 from dl3.bench.onecore import Job
 from dl3.bench.sides import Contestant, Entry, PairSettings
-from dl3.bench.twocores import NoRow
 from dl3.bench.workplace import Workplace
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.sample import Sample
@@ -106,6 +107,16 @@ def compares_the_same_flows_and_rules() -> None:
     assert all(FLOW_SETS[e.flows] for row in ROWS for e in (row.ours, row.peer) if e.flows)
 
 
+def compares_bridges_that_know_the_same_addresses() -> None:
+    rows = [row for row in ROWS if row.name.startswith("bridge-")]
+    assert {row.ours.macs for row in rows} == set(MAC_SETS)
+    for row in rows:
+        assert row.ours.macs == row.peer.macs
+        assert row.name.startswith(f"bridge-{row.ours.macs}-macs")
+        assert ("NORMAL" in row.note) is (row.peer.mode == "normal")
+        assert row.most_starts == 2 or MAC_SETS[row.ours.macs].number < 10_000
+
+
 def has_the_rows_that_the_product_promises() -> None:
     assert {row.name for row in ROWS} >= {
         *("ipv4-1-route", "ipv4-1-route-alike", "ipv4-1m-routes", "ipv4-1m-routes-alike"),
@@ -114,6 +125,7 @@ def has_the_rows_that_the_product_promises() -> None:
         *("xconnect", "xconnect-mac", "self-1m-over-1", "ipv4-1m-routes-half-load"),
         *("memif-2-core", "generator-multi-flow", "generator-memif", "sink"),
         *("generator-flowgen", "generator-16m-flows", "generator-memif-flowgen"),
+        *("bridge-4k-macs", "bridge-4k-macs-static", "bridge-1m-macs", "bridge-1m-macs-static", "vhost-io"),
         *("mirror-ipv4-1-route", "mirror-ipv4-1m-routes", "mirror-zero-loss", "vlans-16-vrfs"),
     }
     assert {side.program for row in ROWS for side in (row.ours, row.peer)} <= set(MAKERS)

@@ -3,18 +3,27 @@
 from collections.abc import Callable
 
 from dl3.bench.acls import make_acl_dl3d, make_l3fwd_acl
+from dl3.bench.bridges import make_bridge_dl3d, make_bridge_ovs, make_bridge_testpmd
 from dl3.bench.ceilings import make_dl3gen_over_memif, make_testpmd_over_memif
 from dl3.bench.flows import make_flow_dl3d, make_l3fwd_em
 from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.generators import make_dl3gen, make_testpmd_alone
-from dl3.bench.sides import MAKER, Contestant, Entry, PairSettings, eal, job_of, march_of_build, march_of_peer
+from dl3.bench.sides import (
+    MAKER,
+    Contestant,
+    Entry,
+    PairSettings,
+    eal,
+    job_of,
+    march_of_build,
+    march_of_distribution,
+    march_of_peer,
+)
 from dl3.bench.taps import make_tapped_dl3d
-from dl3.bench.twocores import make_memif_dl3d, make_memif_l3fwd
+from dl3.bench.twocores import make_memif_dl3d, make_memif_l3fwd, make_vhost_dl3d, make_vhost_testpmd
 from dl3.bench.vrfs import make_worker
 from dl3.bench.workplace import BUILD, PEERS, TABLES, Workplace, built
 from dl3.lab.tables import TableFiles
-from dl3.record.facts import last_march
-from dl3.record.machine import output_of
 
 
 def make_dl3d(folder: str, entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
@@ -57,7 +66,7 @@ def make_testpmd(mode: str, entry: Entry, terms: PairSettings, place: Workplace)
         *("--nb-cores=1", f"--forward-mode={mode}", f"--burst={terms.burst}", "--no-lsc-interrupt", "--auto-start"),
         *(f"--rxd={terms.descriptors}", f"--txd={terms.descriptors}"),
     )
-    return Contestant(job_of(entry, terms, command), last_march(output_of("pkg-config", "--cflags", "libdpdk")))
+    return Contestant(job_of(entry, terms, command), march_of_distribution())
 
 
 Maker = Callable[[Entry, PairSettings, Workplace], Contestant]
@@ -83,6 +92,11 @@ MAKERS: dict[str, Maker] = {
     "testpmd over memif": make_testpmd_over_memif,
     "dl3d over memif": lambda entry, terms, _: make_memif_dl3d(".", entry, terms),
     "l3fwd over memif": lambda entry, terms, _: make_memif_l3fwd(entry, terms),
+    "dl3d over vhost": lambda entry, terms, _: make_vhost_dl3d("peers/portable", entry, terms),
+    "testpmd over vhost": lambda entry, terms, _: make_vhost_testpmd(entry, terms),
+    "dl3d with a bridge": lambda *side: make_bridge_dl3d("peers/portable", *side),
+    "testpmd io both ways": make_bridge_testpmd,
+    "Open vSwitch": make_bridge_ovs,
 }
 
 

@@ -45,16 +45,20 @@ def neighbours(n_hops: int, bits: int) -> list[str]:
     return [f"{next_hop(i, bits)} lladdr {next_hop_mac(i)} dev {PORT_OUT}" for i in range(n_hops)]
 
 
-def config(settings: Settings, files: TableFiles, place: Workplace) -> dict[str, object]:
-    """The whole configuration."""
-    made: dict[str, object] = {
-        "ports": ports(settings, files.bits),
+def base(settings: Settings, place: Workplace) -> dict[str, object]:
+    """All but ports and what is behind them."""
+    return {
         "workers": [{"core": settings.core}],
         "burst": settings.burst,
         "memory": {"hugepages": "require", "mib": settings.memory_mib},
         "eal": {"plugins": [str(place.plugin)]},
         "control": {"socket": str(place.folder / f"{place.next_number()}.sock")},
     }
+
+
+def config(settings: Settings, files: TableFiles, place: Workplace) -> dict[str, object]:
+    """The whole configuration."""
+    made = {"ports": ports(settings, files.bits), **base(settings, place)}
     if settings.mode == "route":
         made["route_files"] = [str(files.dl3d_routes(settings.n_hops, PORT_OUT))]
         made["neighbours"] = neighbours(settings.n_hops, files.bits)

@@ -8,13 +8,11 @@ from typing import Any
 import yaml
 
 from dl3.bench.onecore import FIRST_MAC
-from dl3.bench.sides import Contestant, Entry, PairSettings, eal, job_of, march_of_build
+from dl3.bench.sides import Contestant, Entry, PairSettings, eal, job_of, march_of_build, march_of_distribution
 from dl3.bench.workplace import BUILD, Workplace, built
 from dl3.control.client import Client
 from dl3.control.replies import Reply
 from dl3.model.fault import Fault
-from dl3.record.facts import last_march
-from dl3.record.machine import output_of
 
 FLOWS = 1_000_000
 MOST_FLOWS = 16_777_216
@@ -106,4 +104,4 @@ def make_testpmd_alone(entry: Entry, terms: PairSettings, place: Workplace) -> C
         *(f"--rxd={terms.descriptors}", f"--txd={terms.descriptors}"),
     )
     job = replace(job_of(entry, terms, command), is_stamped=is_sink, is_sink=is_sink)
-    return Contestant(job, last_march(output_of("pkg-config", "--cflags", "libdpdk")))
+    return Contestant(job, march_of_distribution())

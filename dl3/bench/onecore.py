@@ -34,6 +34,7 @@ class Job:
     max_burst: int | None = None  # frames per poll; None: as many as the program asks for
     ring: int | None = None  # descriptors: frames arrive at the highest lossless rate of such a ring; None: always
     source_port: int = 0
+    back_port: int | None = None  # receives the way back of a table with MAC addresses
     mac: str = FIRST_MAC
     is_stamped: bool = False  # frames that dl3gen's sink recognises as its own
     is_sink: bool = False  # sends nothing; its rate is the receive rate
@@ -49,6 +50,8 @@ def environment(job: Job, stats: Path) -> dict[str, str]:
         "ONECORE_MAC": job.mac,
         "RUNTIME_DIRECTORY": str(stats.parent),  # where EAL creates its runtime folder and leaves it behind
     }
+    if job.back_port is not None:
+        added["ONECORE_BACK"] = str(job.back_port)
     if job.max_burst is not None:
         added["ONECORE_BURST"] = str(job.max_burst)
     if job.ring is not None:

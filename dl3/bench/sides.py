@@ -13,7 +13,7 @@ from dl3.lab.tables import TableFiles
 from dl3.model.fault import Fault
 from dl3.model.sample import Sample
 from dl3.record.facts import last_march
-from dl3.record.machine import text_of
+from dl3.record.machine import output_of, text_of
 
 MAKER = "tools/build-peers"
 ZERO_LOSS_RING = 16384  # same as the lab's links: on a core shared by the hypervisor, a ring must absorb a pause
@@ -42,6 +42,7 @@ class Entry:
     is_zero_loss: bool = False  # frames arrive at a fixed rate, the highest one without loss
     flows: str = ""  # a key of FLOW_SETS: the flows that arrive, all of which the program has
     rules: int = 0  # of its access list
+    macs: str = ""  # a key of MAC_SETS: the addresses between which frames go
 
 
 class Running(Protocol):
@@ -80,6 +81,11 @@ def march_of_build(folder: str) -> str:
     if not found:
         raise Fault(f"{BUILD / folder} does not say how dl3d was compiled: run 'make' and {MAKER}")
     return last_march(found[1])
+
+
+def march_of_distribution() -> str:
+    """The -march of the distribution's DPDK, of its testpmd, and of its Open vSwitch."""
+    return last_march(output_of("pkg-config", "--cflags", "libdpdk"))
 
 
 def march_of_peer(name: str) -> str:

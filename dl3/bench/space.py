@@ -6,8 +6,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from dl3.bench.flows import FLOW_SETS, FlowFiles, FlowSet, memory_of_l3fwd
+from dl3.bench.macs import MAC_SETS
+from dl3.bench.norow import NoRow
 from dl3.bench.sides import Entry, PairSettings
-from dl3.bench.twocores import NoRow
 from dl3.host.hugepages import reserved
 from dl3.model.fault import Fault
 
@@ -39,7 +40,10 @@ def in_huge_pages(entries: Iterable[Entry], terms: PairSettings) -> int:
 
 
 def beside_huge_pages(entry: Entry) -> int:
-    """MiB of a program with flows that are not EAL's."""
+    """MiB of a program with flows or MAC addresses that are not EAL's."""
+    if entry.macs:
+        macs = MAC_SETS[entry.macs]
+        return macs.table_mib + (macs.ovs_mib if entry.program == "Open vSwitch" else macs.dl3d_mib)
     if not entry.flows:
         return 0
     flow_set: FlowSet = FLOW_SETS[entry.flows]
@@ -68,7 +72,7 @@ def disk_mib(entries: Iterable[Entry]) -> tuple[int, int]:
 @contextmanager
 def space_for(name: str, entries: tuple[Entry, Entry], terms: PairSettings) -> Iterator[None]:
     """Reserve the row's huge pages; NoRow if there is not enough memory or disk space for the row."""
-    if not any(entry.flows for entry in entries):
+    if not any(entry.flows or entry.macs for entry in entries):
         yield
         return
     more = in_huge_pages(entries, terms)

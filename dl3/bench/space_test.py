@@ -8,9 +8,9 @@ import pytest
 
 from dl3.bench import flows, space
 from dl3.bench.flows import FLOW_SETS
+from dl3.bench.norow import NoRow
 from dl3.bench.sides import Entry, PairSettings
 from dl3.bench.space import available_mib, space_for
-from dl3.bench.twocores import NoRow
 from dl3.model.fault import Fault
 
 TERMS = PairSettings(memory_mib=1024)

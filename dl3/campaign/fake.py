@@ -10,7 +10,7 @@ LITTLE = Ability.model_validate(
     {"honours": SENT.union(("dut", "generator_cores", "cores", "dut_cores")), "choices": {"wire": ("veth",)}, **LAB}
 )
 WIRED = Ability.model_validate(
-    {"honours": ALL, "choices": {"mode": ("route", "xconnect"), "wire": ("memif", "veth")}, **LAB}
+    {"honours": ALL, "choices": {"mode": ("route", "xconnect", "bridge"), "wire": ("memif", "veth", "vhost")}, **LAB}
 )
 WITH_TABLE = WIRED.model_copy(update={"choices": {**WIRED.choices, "lookup": ("route", "flow")}})
 CHAPTERS = {"thesis": {4: 8}, "white-paper": {1: 8, 2: 7, 3: 4}}  # number of cases per chapter, by source
@@ -22,7 +22,7 @@ VOCABULARY = Vocabulary(
     kinds={
         "dl3d": WITH_TABLE,
         "l3fwd": WIRED,
-        "testpmd": WIRED.model_copy(update={"choices": {"mode": ("io", "mac"), "wire": ("memif", "veth")}}),
+        "testpmd": WIRED.model_copy(update={"choices": {"mode": ("io", "mac"), "wire": ("memif", "veth", "vhost")}}),
         "ovs": Ability(honours=ALL, choices={}),
         "linux": LITTLE,
         "external": Ability(honours=frozenset(), choices={"generator": (), "streams": ()}),

@@ -7,7 +7,7 @@ from dl3.model.noun import Noun
 
 WIRES: Mapping[str, str] = {"linux": "veth", "ovs": "vhost", "external": "ports of the file"}  # by kind of device
 OTHER_WIRE = "memif"
-LOOPED = ("memif", "veth")
+LOOPED = ("memif", "veth", "vhost")
 MOST_S = 0.5  # maximum duration of a self-test trial
 
 

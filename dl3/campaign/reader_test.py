@@ -196,7 +196,7 @@ ROWS: list[tuple[str, str]] = [
     (HEAD.replace("dl3d", "{name: dl3d, without: x}") + CASE, "line 3: the parameter 'x' is unknown: expected one of"),
     (
         HEAD.replace("dl3d", "{name: dl3d, options: {mode: fast}}") + CASE,
-        "line 3: 'mode' of the kind 'dl3d': found 'fast', expected one of route, xconnect",
+        "line 3: 'mode' of the kind 'dl3d': found 'fast', expected one of route, xconnect, bridge",
     ),
     (
         HEAD.replace("dl3d", "\n  - name: linux\n    options:\n      wire: [rope]") + CASE,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
-from dl3.cli.printing import table
+from dl3.cli.printing import counted, table
 from dl3.cli.show import Interval, Json, Socket, Watch, look, look_command
 from dl3.control.bridge_replies import Bridge, BridgePort, Bridges, Macs, Storm
 from dl3.control.client import DEFAULT_SOCKET, Client
@@ -21,6 +21,8 @@ def attributes(port: BridgePort) -> str | None:
     """What differs from the defaults."""
     words = [f"{name} off" for name in ("learning", "flood") if not getattr(port, name)]
     words += [name for name in ("isolated", "hairpin") if getattr(port, name)]
+    if port.vlans is not None:
+        words += [f"PVID {port.pvid}" if port.pvid else "no PVID", counted(port.vlans, "VLAN")]
     return ", ".join(words) or None
 
 
@@ -54,10 +56,17 @@ def bridges(reply: Bridges) -> RenderableType:
 def draw_macs(reply: Macs) -> RenderableType:
     """A page of addresses."""
     rows = [
-        (one.mac, one.bridge, one.port, one.kind, None if one.idle_s is None else f"{one.idle_s} s")
+        (
+            one.mac,
+            one.bridge,
+            None if one.vlan is None else str(one.vlan),
+            one.port,
+            one.kind,
+            None if one.idle_s is None else f"{one.idle_s} s",
+        )
         for one in reply.macs
     ]
-    page = table("", ("MAC", "bridge", "port", "kind", ">idle"), rows)
+    page = table("", ("MAC", "bridge", ">VLAN", "port", "kind", ">idle"), rows)
     return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
 
 

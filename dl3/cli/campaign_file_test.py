@@ -32,7 +32,7 @@ cases:
     tests: throughput
     CASE
 """
-WIRED = "'mode' of the kind 'dl3d': found 'fast', expected one of route, xconnect"
+WIRED = "'mode' of the kind 'dl3d': found 'fast', expected one of route, xconnect, bridge"
 GIVEN = "cannot be given it: leave it out, or write 'without: "
 
 

@@ -118,7 +118,7 @@ def verify(
     socket: Socket = DEFAULT_SOCKET,
     as_json: Json = False,
 ) -> None:
-    """Compare the tables of Linux with those of the workers. Exits with status 0 (equal), 1 (different) or 2 (not compared).
+    """Compare the tables of Linux and workers, bridges included. Exits with status 0 (equal), 1 (different) or 2 (not compared).
 
     Example: dl3 verify --sample 1000
     """
@@ -141,4 +141,5 @@ def say(reply: Verification) -> None:
     if reply.differences > len(reply.listed):
         out.print(f"and {reply.differences - len(reply.listed):,} more", highlight=False)
     found = counted(reply.differences, "difference") if reply.differences else "no difference"
-    out.print(f"compared {counted(reply.compared, 'route')}: {found}", highlight=False)
+    macs = f" and {reply.macs:,} MAC addresses of bridges" if reply.macs else ""
+    out.print(f"compared {counted(reply.compared, 'route')}{macs}: {found}", highlight=False)

@@ -156,10 +156,11 @@ def verify_leaves_with_0_when_all_is_the_same(tmp_path: Path) -> None:
 
 
 def verify_lists_differences_and_leaves_with_1(tmp_path: Path) -> None:
-    result = {"compared": 1000000, "differences": 3, "listed": ["10.0.0.0/8: workers have no route"]}
+    result = {"compared": 1000000, "macs": 40, "differences": 3, "listed": ["10.0.0.0/8: workers have no route"]}
     done, asked = ask(tmp_path, result, "verify")
     assert (done.exit_code, asked["params"]) == (1, {"limit": 100})
-    for line in ("10.0.0.0/8: workers have no route", "and 2 more", "compared 1,000,000 routes: 3 differences"):
+    total = "compared 1,000,000 routes and 40 MAC addresses of bridges: 3 differences"
+    for line in ("10.0.0.0/8: workers have no route", "and 2 more", total):
         assert line in done.stdout
     done, _ = ask(tmp_path, result, "verify", "--json")
     assert (done.exit_code, json.loads(done.stdout)) == (1, result)

@@ -118,7 +118,8 @@ def peers(
     memory: Annotated[int, typer.Option(min=64, metavar="MIB", help="EAL memory of each program.")] = 1024,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare dl3d with l3fwd and testpmd alternately on one core, with equal memory, burst, descriptors and -march.
+    """Compare dl3d with l3fwd, testpmd and Open vSwitch alternately on one core, with equal memory, burst, descriptors
+    and -march.
 
     Example: dl3 bench peers --rows ipv4-1-route,ipv4-1m-routes
     """

@@ -22,6 +22,8 @@ class BridgePort(Reply):
     hairpin: bool
     max_macs: int | None  # None: no limit of its own
     learnt_macs: int
+    pvid: int | None = None  # None: there is none, or the bridge does not filter by VLAN
+    vlans: int | None = None  # how many it has; None: the bridge does not filter by VLAN
 
 
 class Bridge(Reply):
@@ -32,6 +34,7 @@ class Bridge(Reply):
     max_macs: int | None  # None, here and below: Linux decides
     static_macs: int
     learnt_macs: int
+    filters_vlans: bool = False
     added: int
     moved: int
     aged: int | None
@@ -53,6 +56,7 @@ class Mac(Reply):
 
     mac: str
     bridge: str | None
+    vlan: int | None = None  # None: the bridge does not filter by VLAN
     port: str | None
     kind: str  # static, learnt, held, or linux
     idle_s: int | None  # since its latest frame; None: static, or of Linux, and workers have seen none

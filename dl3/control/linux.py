@@ -111,5 +111,6 @@ class Verification(Reply):
     """Method 'verify': the first of all differences found."""
 
     compared: int
+    macs: int = 0  # MAC addresses of bridges
     differences: int
     listed: tuple[str, ...]

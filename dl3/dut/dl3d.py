@@ -1,4 +1,4 @@
-"""dl3d of this build, routing with a configuration of its own, or cross-connecting."""
+"""dl3d of this build: it routes with a configuration of its own, cross-connects, or is a bridge."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,6 +52,8 @@ class Dl3d:
         devices = endpoint.links.devices("server")
         rings = {"queues": 1, "rx_descriptors": endpoint.descriptors, "tx_descriptors": endpoint.descriptors}
         ports = [{"name": NAMES[i], "device": devices[i], "mac": DUT_MACS[i], **rings} for i in range(2)]
+        if self.mode == "bridge":
+            return [{key: value for key, value in port.items() if key != "mac"} for port in ports]
         if self.mode == "xconnect":
             return [port | {"mode": "xconnect", "to": NAMES[1 - i]} for i, port in enumerate(ports)]
         return [port | {"addresses": [DUT_ADDRESSES[i], DUT_ADDRESSES_6[i]]} for i, port in enumerate(ports)]
@@ -74,6 +76,13 @@ class Dl3d:
             "neighbours": lines,
         }
 
+    def bridge(self) -> dict[str, object]:
+        """Both links in one bridge. Frames are sent to the addresses that a router would have at the link where they
+        enter, so these are behind the other link; those of dl3gen are learnt.
+        """
+        macs = [{"mac": mac, "port": NAMES[1 - i]} for i, mac in enumerate(DUT_MACS)]
+        return {"bridges": [{"name": "br0", "ports": list(NAMES), "macs": macs}]}
+
     def file(self, endpoint: Endpoint) -> dict[str, Any]:
         """dl3d's configuration."""
         pages = {"hugepages": "never" if endpoint.page_kib == 4 else "require", "mib": endpoint.memory_mib}
@@ -83,6 +92,7 @@ class Dl3d:
             "burst": endpoint.burst,
             **({} if self.idle == OWN_DEFAULT else {"idle": self.idle}),
             **(self.tables() if self.mode == "route" else {}),
+            **(self.bridge() if self.mode == "bridge" else {}),
             **(self.flows.keys() if self.flows else {}),
             "memory": pages,
             **({"eal": {"args": ["-n", str(endpoint.channels)]}} if endpoint.channels else {}),
@@ -130,6 +140,10 @@ def route_file(name: str, folder: Path) -> tuple[Path, ...]:
 
 def make(setup: Setup, options: Mapping[str, str], build: Path) -> Dl3d:
     """A dl3d for these options and this routing table."""
+    if options["mode"] != "route" and setup.routes != "one":
+        raise UsageFault(
+            f"{setup.dut.name}: routes '{setup.routes}' have no effect with 'mode: {options['mode']}': leave one of them out"
+        )
     files = route_file(setup.routes, build / "tables")
     return Dl3d(built(build / "src" / "dl3d"), route_files=files, mode=options["mode"], idle=options["idle"])
 
@@ -146,7 +160,7 @@ def for_traffic(dut: Dl3d, options: Mapping[str, str], traffic: Traffic, build: 
         more = white_paper_routes() if traffic.addresses == "white-paper" else ()
         return replace(dut, routes=(*dut.routes, *more))
     if dut.mode != "route":
-        raise UsageFault("dl3d: the option 'lookup: flow' is not possible with 'mode: xconnect'")
+        raise UsageFault(f"dl3d: the option 'lookup: flow' is not possible with 'mode: {dut.mode}'")
     return replace(dut, flows=table_for(traffic, build / "tables"))
 
 
@@ -158,9 +172,9 @@ KIND = WiredKind(
     honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "routes", "burst", "descriptors")),
     forwards_white_paper=True,
     choices={
-        "mode": ("route", "xconnect"),
+        "mode": ("route", "xconnect", "bridge"),
         "lookup": ("route", "flow"),
         "idle": (OWN_DEFAULT, "poll", "sleep"),
-        "wire": ("memif", "veth"),
+        "wire": ("memif", "veth", "vhost"),
     },
 )

@@ -7,6 +7,7 @@ from typing import Any
 from dl3.dut.dl3d import Dl3d
 from dl3.lab.endpoint import Endpoint
 from dl3.lab.links import Flows, Links, generator_file, streams
+from dl3.lab.vhost import Vhost
 
 
 def names_each_side_as_the_others_next_hop(tmp_path: Path) -> None:
@@ -23,6 +24,26 @@ def names_each_side_as_the_others_next_hop(tmp_path: Path) -> None:
         "2001:2:0:2::/64 via 2001:db8:2::2 dev right",
         "203.0.113.0/24 dev left",
     ]
+
+
+def is_a_bridge_whose_ports_have_no_address(tmp_path: Path) -> None:
+    endpoint = Endpoint(Vhost(tmp_path, 256), cores=(1,), burst=32, memory_mib=256)
+    file = Dl3d(Path("dl3d"), mode="bridge").file(endpoint)
+    left, right = (tmp_path / name for name in ("left", "right"))
+    assert [port["device"] for port in file["ports"]] == [
+        f"net_vhost0,iface={left},queues=1",
+        f"net_vhost1,iface={right},queues=1",
+    ]
+    assert not {"mac", "addresses", "mode"} & {key for port in file["ports"] for key in port}
+    sent = generator_file(endpoint.links, (0,), 32, streams(Flows(is_both_ways=True)))["streams"]
+    assert file["bridges"] == [
+        {
+            "name": "br0",
+            "ports": ["left", "right"],
+            "macs": [{"mac": stream["dst_mac"], "port": stream["to"]} for stream in sent],
+        }
+    ]
+    assert "routes" not in file
 
 
 def names_dpdk_once(tmp_path: Path) -> None:

@@ -1,17 +1,16 @@
 """Open vSwitch with DPDK: private instances of ovsdb-server and ovs-vswitchd, in their own folder and namespace.
 
 Its ports are vhost-user: over memif it would send on a second queue, which has no peer. Its flows act like a router:
-they rewrite the MAC addresses and decrement the TTL.
+they rewrite the MAC addresses and decrement the TTL. In mode 'bridge' it is a switch: action NORMAL.
 """
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dl3.control.client import Client
-from dl3.dut import dpdk
+from dl3.dut.vswitch import BRIDGE, OWN_BURST, SWITCH, WITH_DPDK, Vswitch, needs
 from dl3.dut.wired import WiredKind
 from dl3.lab.command import run
 from dl3.lab.endpoint import Device, Endpoint
@@ -22,15 +21,11 @@ from dl3.lab.single import START_SECONDS, start_process
 from dl3.model.campaign import Setup
 from dl3.model.fault import Fault
 
-SERVER, SWITCH = "ovsdb-server", "ovs-vswitchd"
-WITH_DPDK = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")  # path in Debian
-SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
-BRIDGE = "dl3"
-OWN_BURST = 32  # NETDEV_MAX_BURST
 
-
-def flows() -> list[str]:
-    """One flow per direction and family; everything else is dropped."""
+def flows(mode: str) -> list[str]:
+    """A switch has one flow; a router one per direction and family, and everything else is dropped."""
+    if mode == "bridge":
+        return ["actions=NORMAL"]
     made = []
     for out, (net4, net6) in enumerate(zip(NETWORKS, NETWORKS_6, strict=True)):
         rewrite = f"mod_dl_src:{DUT_MACS[out]},mod_dl_dst:{GENERATOR_MACS[out]},dec_ttl,output:{out + 1}"
@@ -61,52 +56,31 @@ class Switch:
 
     endpoint: Endpoint
     namespace: Namespace
+    mode: str
     processes: list[Process] = field(default_factory=list)
     name: str = "ovs"
     client: Client | None = None
 
     @property
-    def folder(self) -> Path:
-        """Folder of its database, sockets and logs."""
-        return self.endpoint.links.folder
+    def own(self) -> Vswitch:
+        """Its programs and commands."""
+        return Vswitch(self.endpoint.links.folder)
 
-    @property
-    def database(self) -> Path:
-        """The socket of ovsdb-server."""
-        return self.folder / "db.sock"
-
-    def vsctl(self, *words: str) -> str:
-        """Run ovs-vsctl; returns when the switch has applied the change."""
-        return run(["ovs-vsctl", f"--db=unix:{self.database}", "--timeout=30", *words])
-
-    def ofctl(self, method: str, *words: str) -> str:
-        """Run ovs-ofctl."""
-        return run(["ovs-ofctl", method, f"unix:{self.folder / BRIDGE}.mgmt", *words])
-
-    def start_server(self) -> None:
-        """Create an empty database and start its server."""
-        file = self.folder / "conf.db"
-        run(["ovsdb-tool", "create", str(file), str(SCHEMA)])
-        command = (SERVER, str(file), f"--remote=punix:{self.database}", f"--unixctl={self.folder / SERVER}.ctl")
-        server = start_process(SERVER, command, self.folder)
-        self.processes.append(server)
-        server.wait_until(self.database.exists, "was ready", START_SECONDS)
-        words = (f"other_config:{key}={value}" for key, value in settings(self.endpoint).items())
-        self.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *words)
-
-    def start_switch(self) -> None:
-        """Start ovs-vswitchd and create its bridge, ports and flows."""
-        folder = self.folder
-        command = (str(WITH_DPDK), f"unix:{self.database}", f"--unixctl={folder / SWITCH}.ctl")
-        switch = start_process(SWITCH, self.namespace.command("env", f"OVS_RUNDIR={folder}", *command), folder)
+    def start(self) -> None:
+        """Start it and create its bridge, ports and flows."""
+        own = self.own
+        self.processes.append(own.start_server(settings(self.endpoint)))
+        switch = start_process(SWITCH, self.namespace.command(*own.command), own.folder)
         self.processes.insert(0, switch)
-        switch.wait_until(lambda: (folder / f"{SWITCH}.ctl").exists(), "was ready", START_SECONDS)
-        self.vsctl(*self.bridge())
-        for name in NAMES:
-            if error := self.vsctl("get", "Interface", name, "error").strip().strip('[]"'):
-                raise Fault(f"ovs: port {name} does not work: {error}; its last output: {switch.last_words()}")
-        for flow in flows():
-            self.ofctl("add-flow", flow)
+        switch.wait_until(own.control.exists, "was ready", START_SECONDS)
+        own.vsctl(*self.bridge())
+        if wrong := own.wrong_port(*NAMES):
+            raise Fault(f"ovs: {wrong}; its last output: {switch.last_words()}")
+        for flow in flows(self.mode):
+            own.ofctl("add-flow", flow)
+        if self.mode == "bridge":  # frames are sent to the addresses of a router at the link where they enter
+            for mac, port in zip(DUT_MACS, reversed(NAMES), strict=True):
+                own.appctl("fdb/add", BRIDGE, port, "0", mac)
         switch.wait_until(self.endpoint.links.is_listening, "had its ports", START_SECONDS)
 
     def bridge(self) -> list[str]:
@@ -124,21 +98,22 @@ class Switch:
     def reset_port(self) -> None:
         """Set the port down and up with OpenFlow."""
         for state in ("down", "up"):
-            self.ofctl("mod-port", NAMES[0], state)
+            self.own.ofctl("mod-port", NAMES[0], state)
 
 
 @dataclass(frozen=True)
 class Ovs:
     """The switch with its flows."""
 
+    mode: str
+
     @contextmanager
     def started(self, endpoint: Endpoint) -> Iterator[Device]:
         """The bridge has an interface in Linux, so it runs in a namespace."""
         with Lab() as lab:
-            switch = Switch(endpoint, lab.namespace("ovs", silent=True))
+            switch = Switch(endpoint, lab.namespace("ovs", silent=True), self.mode)
             try:
-                switch.start_server()
-                switch.start_switch()
+                switch.start()
                 yield switch
             finally:
                 end_all(switch.processes)
@@ -150,22 +125,15 @@ class Ovs:
             "configuration": {
                 "other_config": settings(endpoint),
                 "ports": "dpdkvhostuser",
-                "flows": flows(),
+                "flows": flows(self.mode),
                 "burst": OWN_BURST,
             },
         }
 
 
-def make(_setup: Setup, _options: Mapping[str, str], _build: Path) -> Ovs:
-    """There are no options."""
-    return Ovs()
-
-
-def needs() -> str:
-    """See dl3.dut.kind.Kind.missing."""
-    if WITH_DPDK.exists() and shutil.which("ovs-vsctl") and shutil.which(SERVER):
-        return ""
-    return f"Open vSwitch with DPDK is not installed: {dpdk.INSTALL} (package openvswitch-switch-dpdk)"
+def make(_setup: Setup, options: Mapping[str, str], _build: Path) -> Ovs:
+    """A router or a switch."""
+    return Ovs(options["mode"])
 
 
 KIND = WiredKind(
@@ -173,6 +141,6 @@ KIND = WiredKind(
     make=make,
     needs=needs,
     honours=frozenset(("cores", "dut_cores", "memory_mib", "channels", "descriptors")),
-    choices={"wire": ("vhost",)},
+    choices={"mode": ("route", "bridge"), "wire": ("vhost",)},
     resets_over=frozenset(("vhost",)),
 )

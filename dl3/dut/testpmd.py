@@ -79,5 +79,5 @@ KIND = WiredKind(
     needs=needs,
     honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "burst", "descriptors")),
     forwards_white_paper=True,
-    choices={"mode": MODES, "wire": ("memif", "veth")},
+    choices={"mode": MODES, "wire": ("memif", "veth", "vhost")},
 )

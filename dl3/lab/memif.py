@@ -10,7 +10,7 @@ from pathlib import Path
 from dl3.host.hugepages import reserved
 from dl3.host.interrupts import Held
 from dl3.host.root import need_root
-from dl3.lab.endpoint import Endpoint
+from dl3.lab.endpoint import Endpoint, Wire
 from dl3.lab.links import Flows, Links
 from dl3.lab.pair import TOP, Pair, Tester, distance_ns, pair
 from dl3.lab.single import Dut, started
@@ -46,10 +46,13 @@ class MemifSettings:
         """dl3gen's settings."""
         return Tester((self.generator_core,), self.generator_burst, self.flows, self.generator_idle, self.build)
 
+    def links(self, folder: Path) -> Wire:
+        """The links, whose files are in the folder."""
+        return Links(folder, self.ring_bits, self.is_zero_copy)
+
     def endpoint(self, folder: Path) -> Endpoint:
         """The device's settings."""
-        links = Links(folder, self.ring_bits, self.is_zero_copy)
-        return Endpoint(links, self.dut_cores, self.burst, self.dut_mib, descriptors=1 << self.ring_bits)
+        return Endpoint(self.links(folder), self.dut_cores, self.burst, self.dut_mib, descriptors=1 << self.ring_bits)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Two vhost-user links: the device creates the sockets, dl3gen connects with virtio_user; for devices without memif."""
+"""Two vhost-user links: the device creates the sockets, dl3gen connects with virtio_user."""
 
 import tempfile
 from collections.abc import Iterator
@@ -19,15 +19,20 @@ class Vhost:
     slots: int
     name: str = "vhost"
 
-    def devices(self, role: Role) -> tuple[str, str]:
-        """dl3gen's devices; for the device under test only the paths of the sockets."""
-        first, second = (str(self.folder / name) for name in NAMES)
-        if role == "server":
-            return first, second
-        return self._device(0, first), self._device(1, second)
+    def socket(self, number: int) -> Path:
+        """Socket of a link."""
+        return self.folder / NAMES[number]
 
-    def _device(self, number: int, path: str) -> str:
-        return f"net_virtio_user{number},path={path},queues=1,queue_size={self.slots},mac={GENERATOR_MACS[number]}"
+    def device(self, number: int, role: Role) -> str:
+        """One end of a link, in the form of EAL's --vdev."""
+        if role == "server":
+            return f"net_vhost{number},iface={self.socket(number)},queues=1"
+        where = f"path={self.socket(number)},queues=1,queue_size={self.slots}"
+        return f"net_virtio_user{number},{where},mac={GENERATOR_MACS[number]}"
+
+    def devices(self, role: Role) -> tuple[str, str]:
+        """Both ends of one program."""
+        return self.device(0, role), self.device(1, role)
 
     def enter(self, _role: Role, *command: str) -> list[str]:
         """No change: the sockets can be reached from any namespace."""
@@ -35,7 +40,7 @@ class Vhost:
 
     def is_listening(self) -> bool:
         """Whether the device listens on both sockets."""
-        return all(Path(path).exists() for path in self.devices("server"))
+        return all(self.socket(i).exists() for i in range(2))
 
     def buffers(self) -> dict[str, int]:
         """As many descriptors as the rings have."""

@@ -143,15 +143,33 @@ static json_t *limit_json(uint32_t limit)
 	return limit ? number_json(limit) : json_null();
 }
 
+// Null: the bridge does not filter by VLAN, or, of a PVID, there is none.
+static json_t *pvid_json(const struct mac_vlans *vlans)
+{
+	return vlans ? limit_json(vlans->pvid) : json_null();
+}
+
+static json_t *count_json(const struct mac_vlans *vlans)
+{
+	unsigned n = 0;
+
+	if (!vlans)
+		return json_null();
+	for (unsigned i = 0; i < MAC_VIDS / 64; i++)
+		n += __builtin_popcountll(vlans->has[i]);
+	return number_json(n);
+}
+
 static json_t *member_json(const struct api_ctx *ctx, unsigned port,
 	const struct mac_member *member, uint32_t n_learnt)
 {
-	return json_pack("{s:s, s:b, s:b, s:b, s:b, s:b, s:o, s:I}", "port", port_word(ctx, port),
-		"link_up", port_is_up(&port_states(ctx->ports)[port]), "learning",
-		(member->flags & MAC_LEARNS) != 0, "flood", (member->flags & MAC_FLOODS) != 0,
-		"isolated", (member->flags & MAC_ISOLATED) != 0, "hairpin",
-		(member->flags & MAC_HAIRPIN) != 0, "max_macs", limit_json(member->max),
-		"learnt_macs", (json_int_t)n_learnt);
+	return json_pack("{s:s, s:b, s:b, s:b, s:b, s:b, s:o, s:I, s:o, s:o}", "port",
+		port_word(ctx, port), "link_up", port_is_up(&port_states(ctx->ports)[port]),
+		"learning", (member->flags & MAC_LEARNS) != 0, "flood",
+		(member->flags & MAC_FLOODS) != 0, "isolated", (member->flags & MAC_ISOLATED) != 0,
+		"hairpin", (member->flags & MAC_HAIRPIN) != 0, "max_macs", limit_json(member->max),
+		"learnt_macs", (json_int_t)n_learnt, "pvid", pvid_json(member->vlans), "vlans",
+		count_json(member->vlans));
 }
 
 static json_t *members_json(const struct api_ctx *ctx, uint16_t domain)
@@ -179,6 +197,7 @@ static json_t *bridge_json(const struct api_ctx *ctx, uint16_t domain, const str
 		(json_int_t)u->ageing_s, "max_macs", unless_linux_json(u, u->max), "static_macs",
 		(json_int_t)u->n_static, "learnt_macs", (json_int_t)u->n_learnt);
 
+	json_object_set_new(json, "filters_vlans", json_boolean(u->filters_vlans));
 	json_object_set_new(json, "added", number_json(u->n_added));
 	json_object_set_new(json, "moved", number_json(u->n_moved));
 	json_object_set_new(json, "aged", unless_linux_json(u, u->n_aged));
@@ -240,9 +259,9 @@ static json_t *info_json(const struct api_ctx *ctx, const struct mac_info *info)
 	                   : info->is_held  ? "held"
 	                                    : "learnt";
 
-	return json_pack("{s:o, s:s?, s:s?, s:s, s:o}", "mac", mac_json(&info->mac), "bridge",
-		bridge_word(ctx->bridges, info->domain), "port", port_word(ctx, info->port), "kind",
-		kind, "idle_s",
+	return json_pack("{s:o, s:s?, s:o, s:s?, s:s, s:o}", "mac", mac_json(&info->mac), "bridge",
+		bridge_word(ctx->bridges, info->domain), "vlan", limit_json(info->vlan), "port",
+		port_word(ctx, info->port), "kind", kind, "idle_s",
 		info->is_static || info->is_unseen ? json_null() : number_json(info->idle_s));
 }
 

@@ -154,6 +154,7 @@ int netlink_verify(struct netlink *netlink, struct netlink_verification *how, st
 		return error_set(error, -EAGAIN, "the mirror is still dumping; ask again");
 	fake.sample = how->sample;
 	how->compared = how->sample ? how->sample : 1000000;
+	how->macs = 30;
 	for (unsigned i = 0; i < fake.n_differences; i++) {
 		snprintf(text, sizeof(text), "10.0.0.%u/32 differs", i);
 		if (!how->cb(how->arg, text))

@@ -224,6 +224,6 @@ json_t *method_verify(void *ctx_, const json_t *params, struct error *error)
 		json_decref(listing.list);
 		return NULL;
 	}
-	return json_pack("{s:I, s:i, s:o}", "compared", (json_int_t)how.compared, "differences",
-		found, "listed", listing.list);
+	return json_pack("{s:I, s:I, s:i, s:o}", "compared", (json_int_t)how.compared, "macs",
+		(json_int_t)how.macs, "differences", found, "listed", listing.list);
 }

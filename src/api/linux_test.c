@@ -204,6 +204,7 @@ static void addresses_of_its_bridges_are_linuxs_to_flush(void **state)
 static void verify_lists_differences_up_to_its_limit(void **state)
 {
 	check("verify", "{}", "compared", "1000000");
+	check("verify", "{}", "macs", "30");
 	check("verify", "{}", "differences", "0");
 	fake.n_differences = 5;
 	check("verify", "{\"sample\": 50, \"limit\": 2}", "listed",

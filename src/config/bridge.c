@@ -122,7 +122,7 @@ static int read_member(struct reader *reader, const struct node *node, unsigned 
 	if (err)
 		return err;
 	bridge->member[bridge->n_members++] =
-		(struct mac_member){port, flags_of(&member), member.max_macs};
+		(struct mac_member){port, flags_of(&member), member.max_macs, NULL};
 	return 0;
 }
 
@@ -179,7 +179,7 @@ static int read_fixed(struct reader *reader, const struct node *node, unsigned i
 		return rows_mistake(reader, node->line,
 			"%s: more addresses than max_macs, %u; raise it, or remove some",
 			reader->where, bridge->max);
-	bridge->fixed[bridge->n_fixed++] = (struct mac_fixed){fixed.mac, port};
+	bridge->fixed[bridge->n_fixed++] = (struct mac_fixed){fixed.mac, port, 0};
 	return 0;
 }
 

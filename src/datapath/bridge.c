@@ -4,6 +4,7 @@
 #include "datapath/steps.h"
 
 #include "acl/acl_fast.h"
+#include "datapath/bridge_vlans.h"
 #include "wire/headers.h"
 
 #include <rte_cycles.h>
@@ -22,6 +23,7 @@ struct frames {
 	struct rte_mbuf **mbuf;
 	uint64_t dst[BURST_MAX], src[BURST_MAX]; // keys
 	struct mac_found to[BURST_MAX];
+	uint16_t vid[BURST_MAX]; // 0: none; only if the bridge filters by VLAN
 };
 
 static bool is_group(uint64_t key)
@@ -318,6 +320,38 @@ static void read_all(struct frames *f, uint16_t n)
 	}
 }
 
+// Looks addresses up in the VLAN of each frame. Those of frames that have none remain the bridge's,
+// which has none of its own.
+static void read_vlans(struct frames *f)
+{
+	for (uint16_t i = 0; i < f->n; i++) {
+		f->vid[i] = bridge_vlans_in(f->from->vlans, f->mbuf[i]);
+		if (!f->vid[i])
+			continue;
+		const uint64_t domain = f->from->vlans->domain + f->vid[i];
+
+		f->dst[i] = (f->dst[i] & ADDRESS) | domain << 48;
+		f->src[i] = (f->src[i] & ADDRESS) | domain << 48;
+	}
+}
+
+static bool lets_out(const struct worker *w, const struct frames *f, uint16_t i)
+{
+	const uint16_t to = f->to[i].port;
+
+	return bridge_vlans_out(f->from->vlans, f->view->port[to].vlans, f->vid[i], f->mbuf[i],
+		port_mtu(&w->states[to]));
+}
+
+static void set_tags(const struct frames *f, uint64_t mask)
+{
+	for (; mask; mask &= mask - 1) {
+		const unsigned i = __builtin_ctzll(mask);
+
+		bridge_vlans_tag(f->view->port[f->to[i].port].vlans, f->vid[i], f->mbuf[i]);
+	}
+}
+
 // Whether workers do with frame i what Linux would: its sender is known where it came in, unless
 // the port does not learn, its receiver behind a port that can send it. All else is Linux's: so it
 // learns and floods, and no frame is forwarded by both.
@@ -329,6 +363,8 @@ static bool is_ours(const struct worker *w, const struct frames *f, uint16_t i,
 
 	if (!f->to[i].slot || is_no_source(f->src[i]) ||
 		(!is_settled && f->from->flags & MAC_LEARNS))
+		return false;
+	if (f->from->vlans && !lets_out(w, f, i))
 		return false;
 	out = &w->states[f->to[i].port];
 	return port_is_up(out) && judge(out, f->mbuf[i]) == VERDICT_FORWARD &&
@@ -365,6 +401,8 @@ static void bridge_known(struct worker *w, struct frames *f, struct received *r)
 	memcpy(mbuf, r->mbuf, r->n * sizeof(mbuf[0]));
 	f->mbuf = mbuf;
 	read_all(f, r->n);
+	if (f->from->vlans)
+		read_vlans(f);
 	mac_lookup(f->view->slots, f->dst, f->n, f->to);
 	mac_lookup(f->view->slots, f->src, f->n, source);
 	for (uint16_t i = 0; i < f->n; i++) {
@@ -375,6 +413,8 @@ static void bridge_known(struct worker *w, struct frames *f, struct received *r)
 			mac_mark(&source[i], tick);
 	}
 	keep_rest(w, r, ours);
+	if (f->from->vlans)
+		set_tags(f, ours);
 	send_known(w, f, ours);
 }
 

@@ -115,14 +115,14 @@ static void open_devices(void)
 
 static struct mac_table *make_table(const struct mac_settings *settings)
 {
-	struct mac_member members[N_PORTS] = {{IN, MAC_LEARNS | MAC_FLOODS, 0},
-		{OUT, MAC_LEARNS | MAC_FLOODS, 0}};
+	struct mac_member members[N_PORTS] = {{IN, MAC_LEARNS | MAC_FLOODS, 0, NULL},
+		{OUT, MAC_LEARNS | MAC_FLOODS, 0, NULL}};
 	const struct mac_bridge bridge = {.name = "br0",
 		.ageing_s = 300,
 		.max = n_hosts,
 		.member = members,
 		.n_members = N_PORTS};
-	struct mac_pending *pending;
+	struct mac_pending *pending = NULL;
 	struct mac_table *table;
 
 	if (mac_open(&table, settings, NULL) || mac_prepare(table, &bridge, 1, &pending, NULL))

@@ -68,7 +68,7 @@ static void reset(void)
 		.max = 100,
 		.n_members = FAKE_PORTS};
 	for (unsigned i = 0; i < FAKE_PORTS; i++) {
-		members[i] = (struct mac_member){i, MAC_LEARNS | MAC_FLOODS, 0};
+		members[i] = (struct mac_member){i, MAC_LEARNS | MAC_FLOODS, 0, NULL};
 		fake.states[i].is_bridged = true;
 		fake.states[i].mtu = MTU;
 	}
@@ -516,7 +516,7 @@ static void reset_linuxs(void)
 // As Linux tells it.
 static void tell(uint8_t port, unsigned host)
 {
-	assert_true(mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port}, rte_rdtsc()));
+	assert_true(mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port, 0}, rte_rdtsc()));
 }
 
 static unsigned count_punted(const struct bytes *made)
@@ -553,7 +553,7 @@ static void workers_forward_between_addresses_that_linux_knows(void **state)
 	tell(3, 2); // it moves
 	receive(IN, &made);
 	expect_at(1 << 3, &made);
-	mac_unfollow(table, 1, &(struct wire_mac){{2, 0, 0, 0, 0, 2}});
+	mac_unfollow(table, 1, &(struct mac_fixed){.mac = {{2, 0, 0, 0, 0, 2}}});
 	expect_linuxs(&made);
 	assert_int_equal(count_copied(), 0);
 }

@@ -9,6 +9,7 @@ struct bridge {
 	struct mac_usage usage; // without its name
 	char name[MAC_NAME_MAX];
 	uint32_t linux_id;
+	uint16_t vlan_domain; // of its VLAN 0; 0: it does not filter by VLAN
 };
 
 // How often an address has moved since `since`; more than MAC_MOVES: held until `until`.
@@ -25,6 +26,10 @@ struct mac_pending {
 	uint32_t max;          // that the slots were made for
 	struct bridge bridge[MAC_BRIDGES];
 	struct mac_member member[MAC_PORTS]; // of ports that are in a bridge
+	struct mac_vlans *vlans;             // of those whose bridges filter by VLAN
+	unsigned n_vlans;
+	uint16_t of_vlans[MAC_BRIDGES_BY_VLAN +
+			  1]; // the bridge's domain by its vlan_domain / MAC_VIDS
 };
 
 struct mac_table {
@@ -61,10 +66,25 @@ static inline struct mac_slots *table_slots(const struct mac_table *table)
 {
 	return table->now->view->slots;
 }
+// The domain of the bridge of a key: a VLAN has one of its own.
+static inline uint16_t table_domain(const struct mac_table *table, uint64_t key)
+{
+	const uint16_t domain = key >> 48;
+
+	return domain < MAC_VIDS ? domain : table->now->of_vlans[domain / MAC_VIDS];
+}
 static inline struct bridge *table_bridge(const struct mac_table *table, uint64_t key)
 {
-	return &table->now->bridge[(key >> 48) - 1];
+	return &table->now->bridge[table_domain(table, key) - 1];
 }
+
+// vlans.c: bridges that filter by VLAN. Domains from MAC_VIDS on are those of VLANs, MAC_VIDS of
+// them for each such bridge. Makes space for the VLANs of all their ports; false: no memory. /
+// Gives the bridge its domains, which it keeps as long as it filters. / The VLANs of a member.
+bool vlans_alloc(struct mac_pending *pending, const struct mac_bridge bridges[], unsigned n);
+void vlans_choose(const struct mac_table *table, struct mac_pending *pending, uint16_t domain);
+const struct mac_vlans *vlans_add(struct mac_pending *pending, const struct mac_bridge *bridge,
+	uint16_t domain, const struct mac_member *member);
 
 // Of keys, by lookup.c and slots.c.
 static inline uint64_t fold(uint64_t a, uint64_t b)

@@ -11,13 +11,13 @@ static struct mac_info held_info;
 static uint16_t held_other;
 
 static struct mac_member members[PORTS] = {
-	{0, MAC_LEARNS | MAC_FLOODS, 0},
-	{1, MAC_LEARNS | MAC_FLOODS, 0},
-	{2, MAC_LEARNS, 10},
-	{3, MAC_FLOODS | MAC_ISOLATED, 0},
-	{4, MAC_LEARNS | MAC_FLOODS | MAC_ISOLATED | MAC_HAIRPIN, 0},
+	{0, MAC_LEARNS | MAC_FLOODS, 0, NULL},
+	{1, MAC_LEARNS | MAC_FLOODS, 0, NULL},
+	{2, MAC_LEARNS, 10, NULL},
+	{3, MAC_FLOODS | MAC_ISOLATED, 0, NULL},
+	{4, MAC_LEARNS | MAC_FLOODS | MAC_ISOLATED | MAC_HAIRPIN, 0, NULL},
 };
-static struct mac_fixed fixed[] = {{{{2, 0, 0, 0, 0xff, 1}}, 1}};
+static struct mac_fixed fixed[] = {{{{2, 0, 0, 0, 0xff, 1}}, 1, 0}};
 
 static struct mac_bridge bridge_of(const char *name)
 {
@@ -423,8 +423,8 @@ static void addresses_of_linux_are_moved_and_forgotten_by_linux_only(void **stat
 	commit(&bridge, 1);
 	assert_int_equal(port_of(2), -1);
 	assert_int_equal(usage().n_learnt, 3);
-	mac_unfollow(table, 1, &(struct wire_mac){{2, 0, 0, 0, 0, 0}});
-	mac_unfollow(table, 1, &(struct wire_mac){{2, 9, 9, 9, 9, 9}}); // never known
+	mac_unfollow(table, 1, &(struct mac_fixed){.mac = {{2, 0, 0, 0, 0, 0}}});
+	mac_unfollow(table, 1, &(struct mac_fixed){.mac = {{2, 9, 9, 9, 9, 9}}}); // never known
 	assert_int_equal(port_of(0), -1);
 	assert_int_equal(usage().n_learnt, 2);
 }

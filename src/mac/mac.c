@@ -15,6 +15,7 @@ static void free_pending(struct mac_pending *pending)
 		return;
 	macs_free(pending->view->slots);
 	free(pending->view);
+	free(pending->vlans);
 	free(pending);
 }
 
@@ -144,8 +145,11 @@ static void fill_port(const struct mac_table *table, struct mac_pending *pending
 {
 	struct mac_port *port = &pending->view->port[member->port];
 
-	pending->member[member->port] = *member;
 	*port = (struct mac_port){.domain = domain, .flags = member->flags};
+	if (bridge->vlan_tag)
+		port->vlans = vlans_add(pending, bridge, domain, member);
+	pending->member[member->port] = *member;
+	pending->member[member->port].vlans = port->vlans;
 	for (unsigned i = 0; i < MAC_STORMS; i++)
 		if (bridge->storm_pps[i])
 			port->storm_cycles[i] = table->settings.hz / bridge->storm_pps[i];
@@ -181,6 +185,8 @@ static bool add_bridge(const struct mac_table *table, struct mac_pending *pendin
 	to->is_used = true;
 	memcpy(to->name, from->name, sizeof(to->name));
 	to->linux_id = from->linux_id;
+	if (from->vlan_tag)
+		vlans_choose(table, pending, domain);
 	to->ageing_ticks = (cycles >> pending->view->tick_shift) + 1;
 	to->usage.ageing_s = from->ageing_s;
 	to->usage.max = from->max;
@@ -216,7 +222,7 @@ int mac_prepare(struct mac_table *table, const struct mac_bridge bridges[], unsi
 	for (unsigned i = 0; i < n; i++)
 		max += bridges[i].max;
 	struct mac_pending *pending = alloc_pending(table, MIN_OF(max, (uint64_t)MAC_MAX));
-	if (pending && !add_all(table, pending, bridges, n)) {
+	if (pending && !(vlans_alloc(pending, bridges, n) && add_all(table, pending, bridges, n))) {
 		free_pending(pending);
 		pending = NULL;
 	}
@@ -239,14 +245,16 @@ void mac_drop(struct mac_pending *pending)
 static bool is_kept(const struct mac_table *table, const struct mac_pending *next,
 	const struct mac_slot *slot)
 {
-	const struct bridge *was = table_bridge(table, slot->key);
-	const struct bridge *is = &next->bridge[(slot->key >> 48) - 1];
+	const uint16_t domain = table_domain(table, slot->key);
+	const struct bridge *was = &table->now->bridge[domain - 1];
+	const struct bridge *is = &next->bridge[domain - 1];
 	const struct mac_port *port = &next->view->port[slot->port];
 	const struct mac_usage *usage = &is->usage;
 	const uint32_t max = next->member[slot->port].max;
 
 	return is->is_used && !strcmp(was->name, is->name) && was->linux_id == is->linux_id &&
-	       port->domain == slot->key >> 48 && usage->n_static + usage->n_learnt < usage->max &&
+	       was->vlan_domain == is->vlan_domain && port->domain == domain &&
+	       usage->n_static + usage->n_learnt < usage->max &&
 	       (!max || table->n_learnt[slot->port] < max) &&
 	       !macs_find(next->view->slots, slot->key);
 }
@@ -268,7 +276,7 @@ static void copy_learnt(struct mac_table *table, struct mac_pending *next)
 		if (!slot.key || slot.flags & MAC_STATIC || !is_kept(table, next, &slot) ||
 			!macs_add(next->view->slots, &slot))
 			continue;
-		next->bridge[(slot.key >> 48) - 1].usage.n_learnt++;
+		next->bridge[table_domain(table, slot.key) - 1].usage.n_learnt++;
 		table->n_learnt[slot.port]++;
 	}
 }
@@ -300,9 +308,16 @@ void mac_refuse(struct mac_table *table, uint16_t domain)
 	table->now->bridge[domain - 1].usage.n_refused++;
 }
 
-void mac_unfollow(struct mac_table *table, uint16_t domain, const struct wire_mac *mac)
+static uint64_t key_at(const struct mac_table *table, uint16_t domain, const struct mac_fixed *at)
 {
-	struct mac_slot *slot = macs_find(table_slots(table), key_of(domain, mac));
+	const uint16_t first = table->now->bridge[domain - 1].vlan_domain;
+
+	return key_of(at->vlan ? first + at->vlan : domain, &at->mac);
+}
+
+void mac_unfollow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at)
+{
+	struct mac_slot *slot = macs_find(table_slots(table), key_at(table, domain, at));
 
 	if (slot)
 		table_forget(table, slot);
@@ -311,7 +326,7 @@ void mac_unfollow(struct mac_table *table, uint16_t domain, const struct wire_ma
 // What Linux tells is not a frame: until workers see one, it counts as seen long ago.
 bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at, uint64_t now)
 {
-	const uint64_t key = key_of(domain, &at->mac);
+	const uint64_t key = key_at(table, domain, at);
 	struct bridge *bridge = table_bridge(table, key);
 	struct mac_slot *known = macs_find(table_slots(table), key);
 	const struct mac_slot value = {.key = key,
@@ -336,9 +351,10 @@ bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed
 	return true;
 }
 
-static bool is_of(const struct mac_slot *slot, const struct mac_choice *choice)
+static bool is_of(const struct mac_table *table, const struct mac_slot *slot,
+	const struct mac_choice *choice)
 {
-	return slot->key && (!choice->domain || slot->key >> 48 == choice->domain) &&
+	return slot->key && (!choice->domain || table_domain(table, slot->key) == choice->domain) &&
 	       (choice->port == MAC_PORTS || slot->port == choice->port);
 }
 
@@ -350,7 +366,7 @@ uint32_t mac_flush(struct mac_table *table, const struct mac_choice *choice)
 	for (uint32_t i = 0, n = macs_n_places(slots); i < n; i++) {
 		struct mac_slot *slot = macs_at(slots, i);
 
-		if (!is_of(slot, choice) || slot->flags & (MAC_STATIC | MAC_LINUX))
+		if (!is_of(table, slot, choice) || slot->flags & (MAC_STATIC | MAC_LINUX))
 			continue;
 		table_forget(table, slot);
 		n_forgotten++;
@@ -365,8 +381,11 @@ void table_describe(const struct mac_table *table, const struct mac_slot *slot, 
 	const unsigned shift = table->now->view->tick_shift;
 	const int32_t ticks = (uint32_t)(now >> shift) - slot->seen; // a worker may be ahead
 
-	*out = (struct mac_info){.domain = slot->key >> 48,
+	const uint16_t domain = table_domain(table, slot->key);
+
+	*out = (struct mac_info){.domain = domain,
 		.port = slot->port,
+		.vlan = slot->key >> 48 == domain ? 0 : (slot->key >> 48) % MAC_VIDS,
 		.is_static = slot->flags & MAC_STATIC,
 		.is_held = slot->flags & MAC_HELD,
 		.is_linux = slot->flags & MAC_LINUX,
@@ -386,7 +405,7 @@ unsigned mac_page(const struct mac_table *table, const struct mac_choice *choice
 	for (; at < end && n_out < n; at++) {
 		const struct mac_slot slot = macs_get(macs_at(slots, at));
 
-		if (is_of(&slot, choice))
+		if (is_of(table, &slot, choice))
 			table_describe(table, &slot, now, &out[n_out++]);
 	}
 	*place = at < n_places ? at : 0;
@@ -402,6 +421,7 @@ bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage 
 	*out = bridge->usage;
 	out->name = bridge->name;
 	out->is_linux = bridge->linux_id;
+	out->filters_vlans = bridge->vlan_domain;
 	return true;
 }
 

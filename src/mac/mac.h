@@ -14,7 +14,8 @@ enum {
 	MAC_DEFAULT_MAX = 8192,
 	MAC_DEFAULT_AGEING_S = 300,
 	MAC_BRIDGES = 64,
-	MAC_NAME_MAX = 16, // including the final 0
+	MAC_BRIDGES_BY_VLAN = 15, // of them filter by VLAN
+	MAC_NAME_MAX = 16,        // including the final 0
 	MAC_MOVES = 5, // more of them within MAC_MOVES_S, and the address is held for MAC_HOLD_S
 	MAC_MOVES_S = 3,
 	MAC_HOLD_S = 30,
@@ -25,11 +26,14 @@ struct mac_member {
 	uint16_t port;
 	uint8_t flags; // enum mac_port_flag
 	uint32_t max;  // learnt addresses; 0: no limit of its own
+	// Of a bridge that filters by VLAN, else NULL; its `domain` and `tag` are not read.
+	const struct mac_vlans *vlans;
 };
 
 struct mac_fixed {
 	struct wire_mac mac;
 	uint16_t port;
+	uint16_t vlan; // 1 to 4094; 0: the bridge does not filter by VLAN
 };
 
 // A bridge as configured. It keeps what it has learnt as long as it keeps its name and `linux_id`.
@@ -38,7 +42,8 @@ struct mac_bridge {
 	uint32_t linux_id;              // the interface of a bridge of Linux; 0: not Linux's
 	uint32_t ageing_s, max;         // from 1 on
 	uint32_t storm_pps[MAC_STORMS]; // of each port; 0: no limit
-	struct mac_member *member;      // ports that are in no other bridge; not written
+	uint16_t vlan_tag; // it filters by VLAN, with tags of this EtherType; 0: it does not
+	struct mac_member *member; // ports that are in no other bridge; not written
 	unsigned n_members;
 	struct mac_fixed *fixed; // unicast, different, behind members; at most `max`
 	uint32_t n_fixed;
@@ -48,6 +53,7 @@ struct mac_bridge {
 struct mac_info {
 	struct wire_mac mac;
 	uint16_t domain, port;
+	uint16_t vlan; // 0: the bridge does not filter by VLAN
 	bool is_static, is_held, is_linux;
 	bool is_unseen;  // Linux has told of it, and workers have seen no frame from there
 	uint32_t idle_s; // since its latest frame
@@ -70,9 +76,11 @@ int mac_open(struct mac_table **out, const struct mac_settings *settings, struct
 void mac_close(struct mac_table *table);
 const struct mac_live *mac_live(const struct mac_table *table);
 
-// Prepares a change to these bridges, of which the table keeps no pointer. -errno with `error` set:
+// Prepares a change to these bridges, of which the table keeps no pointer, and of which at most
+// MAC_BRIDGES_BY_VLAN filter by VLAN. -errno with `error` set:
 // there is not enough memory. / Applies it: workers use it when the function returns, and nothing
-// of what was before. Learnt addresses remain if their bridge and port do. Cannot fail. `now`: TSC.
+// of what was before. Learnt addresses remain if their bridge and port do, and the bridge filters
+// by VLAN as before. Cannot fail. `now`: TSC.
 // / Drops it instead.
 struct mac_pending;
 int mac_prepare(struct mac_table *table, const struct mac_bridge bridges[], unsigned n,
@@ -90,11 +98,11 @@ bool mac_poll(struct mac_table *table, uint64_t now);
 // and the bridge has `max` addresses, or there is no space. / Linux has it no more, or not behind
 // such a port.
 bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at, uint64_t now);
-void mac_unfollow(struct mac_table *table, uint16_t domain, const struct wire_mac *mac);
+void mac_unfollow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at);
 // Counts an address of Linux's that workers will not know, because of a limit.
 void mac_refuse(struct mac_table *table, uint16_t domain);
 
-// Which addresses: of a domain (0: of all) and a port (MAC_PORTS: of all).
+// Which addresses: of a bridge's domain (0: of all) and a port (MAC_PORTS: of all).
 struct mac_choice {
 	uint16_t domain, port;
 };
@@ -112,7 +120,7 @@ enum { MAC_PAGE_PLACES = 1 << 16 };
 // A bridge in use and what happened in it since it was added.
 struct mac_usage {
 	const char *name; // valid until the next commit
-	bool is_linux;
+	bool is_linux, filters_vlans;
 	uint32_t ageing_s, max, n_static, n_learnt;
 	uint32_t storm_pps[MAC_STORMS];
 	uint64_t n_added, n_moved, n_aged, n_held; // n_held: times that an address was held
@@ -123,6 +131,7 @@ struct mac_usage {
 bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage *out);
 // 0: there is none of this name.
 uint16_t mac_domain(const struct mac_table *table, const char *name);
-// A port of a bridge, and how many addresses were learnt behind it. False: it is in no bridge.
+// A port of a bridge, and how many addresses were learnt behind it; its VLANs are valid until the
+// next commit. False: it is in no bridge.
 bool mac_member(const struct mac_table *table, uint16_t port, struct mac_member *out,
 	uint16_t *domain, uint32_t *n_learnt);

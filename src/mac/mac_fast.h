@@ -14,6 +14,7 @@ enum {
 	MAC_WORKERS = 128,
 	MAC_RING = 1024, // reports of a worker that wait for the control thread
 	MAC_MARKS = 256, // reports that a worker remembers
+	MAC_VIDS = 4096, // VLANs, of which 0 and 4095 are none
 };
 
 // STATIC: configured, stays where it is. HELD: learnt, and moved too often; stays for a while.
@@ -54,11 +55,26 @@ struct mac_slots {
 	uint64_t secret[4];
 } LINE_ALIGNED;
 
+// The VLANs of a port whose bridge filters by them. The sets have a bit for each VLAN.
+struct mac_vlans {
+	uint16_t domain;             // of VLAN 0: those of the other VLANs of the bridge follow
+	uint16_t tag;                // EtherType of the bridge's tags, host order
+	uint16_t pvid;               // the VLAN of frames that have none; 0: these are not let in
+	uint64_t has[MAC_VIDS / 64]; // frames are let in and out
+	uint64_t untagged[MAC_VIDS / 64]; // these leave without a tag
+};
+
+static inline bool mac_vlans_has(const uint64_t set[], uint16_t vid)
+{
+	return set[vid / 64] >> vid % 64 & 1;
+}
+
 // A port of a bridge. The sets have a bit for each port that gets a copy of a frame from this one:
 // of frames to groups, and to unknown addresses.
 struct mac_port {
-	uint16_t domain;                   // 0: in no bridge
+	uint16_t domain;                   // of the bridge; 0: in no bridge
 	uint8_t flags;                     // enum mac_port_flag
+	const struct mac_vlans *vlans;     // NULL: the bridge does not filter by VLAN
 	uint64_t storm_cycles[MAC_STORMS]; // between frames; 0: no limit
 	uint64_t groups[MAC_PORTS / 64], unknown[MAC_PORTS / 64];
 } LINE_ALIGNED;

@@ -5,6 +5,7 @@
 #include "netlink/bridges_inside.h"
 
 #include "base/log.h"
+#include "wire/headers.h"
 
 #include <errno.h>
 #include <linux/if_bridge.h>
@@ -69,8 +70,9 @@ static bool some_port_answers(const struct ifaces *ifaces, const struct interfac
 // Why workers serve no port of the bridge; NULL: they may.
 static const char *check_bridge(const struct ifaces *ifaces, const struct interface *bridge)
 {
-	if (bridge->iface.bridge.filters_vlans)
-		return "the bridge filters by VLAN";
+	if (bridge->iface.bridge.is_odd)
+		return "the bridge has an option that workers do not follow (mst_enabled or a "
+		       "newer one)";
 	if (bridge->iface.bridge.max_macs) // Linux does not count hosts of which it is told
 		return "the bridge limits the addresses that it learns (fdb_max_learned)";
 	if (ifaces->foreign.bridge_filters & FILTERS_TABLES)
@@ -88,7 +90,7 @@ static const char *check_bridge(const struct ifaces *ifaces, const struct interf
 }
 
 // Why workers do not serve the port; NULL: they do, if they serve the bridge.
-static const char *check_port(const struct interface *one)
+static const char *check_port(const struct interface *one, const struct interface *bridge)
 {
 	const struct event_bridge_port *port = &one->iface.port;
 
@@ -97,8 +99,10 @@ static const char *check_port(const struct interface *one)
 	if (port->is_odd)
 		return "it has an attribute that workers do not follow (locked, mab, vlan_tunnel, "
 		       "backup_port or a newer one)";
-	if (one->has_port_vlans) // a refresh would add an entry for each
-		return "it has more than one VLAN (bridge vlan)";
+	// A refresh would add an entry for each.
+	if (!bridge->iface.bridge.filters_vlans && one->vlans && one->vlans->n > 1)
+		return "it has more than one VLAN (bridge vlan), by which the bridge does not "
+		       "filter";
 	if (one->above.has_vlans)
 		return "there is a VLAN interface on it";
 	if (one->tc || one->tc_above || one->side[ACL_IN].n || one->side[ACL_OUT].n)
@@ -115,13 +119,30 @@ static const char *check(const struct ifaces *ifaces, const struct interface *on
 {
 	const char *why = check_bridge(ifaces, bridge);
 
-	return why ? why : check_port(one);
+	return why ? why : check_port(one, bridge);
 }
 
 static uint8_t flags_of(const struct event_bridge_port *port)
 {
 	return MAC_OF_LINUX | (port->learns ? MAC_LEARNS : 0) | (port->floods ? MAC_FLOODS : 0) |
 	       (port->is_isolated ? MAC_ISOLATED : 0) | (port->is_hairpin ? MAC_HAIRPIN : 0);
+}
+
+uint16_t bridges_vlan_tag(const struct event_bridge *bridge)
+{
+	if (!bridge->filters_vlans)
+		return 0;
+	return bridge->vlan_protocol ? bridge->vlan_protocol : WIRE_ETHERTYPE_VLAN;
+}
+
+static bool is_one_too_many(const struct served_set *next, const struct interface *bridge)
+{
+	unsigned n_by_vlan = 0;
+
+	for (unsigned i = 0; i < next->n; i++)
+		n_by_vlan += next->bridge[i].is.vlan_tag != 0;
+	return next->n == MAC_BRIDGES ||
+	       (bridge->iface.bridge.filters_vlans && n_by_vlan == MAC_BRIDGES_BY_VLAN);
 }
 
 // NULL: there are too many.
@@ -133,12 +154,13 @@ static struct served *get(struct bridges *bridges, const struct interface *bridg
 
 	while (i < next->n && next->bridge[i].ifindex != bridge->ifindex)
 		i++;
-	if (i == MAC_BRIDGES)
+	if (i == next->n && is_one_too_many(next, bridge))
 		return NULL;
 	struct served *served = &next->bridge[i];
 	if (i < next->n)
 		return served;
 	next->n++;
+	served->is.vlan_tag = bridges_vlan_tag(&bridge->iface.bridge);
 	served->ifindex = bridge->ifindex;
 	memcpy(served->is.name, bridge->iface.name, sizeof(served->is.name));
 	served->runs_stp = bridge->iface.bridge.stp;
@@ -150,6 +172,19 @@ static struct served *get(struct bridges *bridges, const struct interface *bridg
 }
 static_assert((int)EVENT_NAME_MAX == (int)MAC_NAME_MAX, "names are copied");
 
+static void add_member(struct served *served, unsigned port, const struct interface *one)
+{
+	static const struct mac_vlans none;
+	const unsigned i = served->is.n_members++;
+
+	served->member[i] =
+		(struct mac_member){.port = (uint16_t)port, .flags = flags_of(&one->iface.port)};
+	if (!served->is.vlan_tag)
+		return;
+	served->vlans[i] = one->vlans ? one->vlans->version : 0;
+	served->member[i].vlans = one->vlans ? &one->vlans->workers : &none;
+}
+
 static void choose_port(struct bridges *bridges, unsigned port)
 {
 	const struct ifaces *ifaces = bridges->mirror->ifaces;
@@ -159,8 +194,7 @@ static void choose_port(struct bridges *bridges, unsigned port)
 
 	if (!served)
 		return;
-	served->member[served->is.n_members++] =
-		(struct mac_member){(uint16_t)port, flags_of(&one->iface.port), 0};
+	add_member(served, port, one);
 	bridges->next.of_port[port] = served - bridges->next.bridge + 1;
 }
 
@@ -342,6 +376,33 @@ bool bridges_flush(struct bridges *bridges)
 	return fdb_flush(bridges) || bridges->is_stale;
 }
 
+// What of a served port is different by VLAN. `reported` says where.
+static bool tell_of_vlans(const struct interface *one, const struct interface *bridge,
+	struct netlink_unsupported *reported,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	const struct event_bridge *is = &bridge->iface.bridge;
+	bool goes_on = true;
+
+	if (is->filters_vlans && one->vlans && one->vlans->n_odd) {
+		reported->n = one->vlans->n_odd;
+		snprintf(reported->what, sizeof(reported->what), "VLANs of a port left to Linux");
+		snprintf(reported->effect, sizeof(reported->effect),
+			"frames of these VLANs are punted to Linux: they are not in state "
+			"forwarding, or have an attribute that workers do not follow");
+		goes_on = cb(arg, reported);
+	}
+	if (is->filters_vlans && is->counts_vlans && goes_on) {
+		reported->n = 1;
+		snprintf(reported->what, sizeof(reported->what), "counters of VLANs");
+		snprintf(reported->effect, sizeof(reported->effect),
+			"Linux counts only the frames that it forwards itself "
+			"(vlan_stats_enabled)");
+		goes_on = cb(arg, reported);
+	}
+	return goes_on;
+}
+
 bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg, bool *told)
 {
@@ -364,12 +425,14 @@ bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
 			fdb_is_over(&bridges->fdb, bridge->ifindex)
 				? ": the bridge knows more than workers, who know 1000000"
 				: "");
-		return cb(arg, &reported);
+		return cb(arg, &reported) && tell_of_vlans(one, bridge, &reported, cb, arg);
 	}
 	why = check(ifaces, one, bridge);
 	snprintf(reported.what, sizeof(reported.what), "port of a bridge left to Linux");
 	snprintf(reported.effect, sizeof(reported.effect),
 		"all its frames are punted to Linux, which forwards them: %s",
-		why ? why : "there are more than 64 bridges, or there is not enough memory");
+		why ? why
+		    : "there are more than 64 bridges, or more than 15 that filter by VLAN, or "
+		      "there is not enough memory");
 	return cb(arg, &reported);
 }

@@ -12,6 +12,7 @@ struct served {
 	struct mac_bridge is;
 	uint32_t wants; // addresses for which it should have space, from is.max on
 	struct mac_member member[PORT_MAX];
+	uint32_t vlans[PORT_MAX]; // the version of each member's VLANs; 0: it has none
 };
 
 struct served_set {
@@ -29,7 +30,7 @@ static inline struct served *served_find(const struct served_set *set, int ifind
 	return NULL;
 }
 
-// The MAC addresses of all bridges, by bridge and address.
+// The MAC addresses of all bridges, by bridge, VLAN and address.
 struct fdb {
 	struct hash_table table, bridges;
 	uint64_t secret[2]; // of the hash
@@ -55,6 +56,8 @@ struct bridges {
 	uint32_t place;    // where it is in the MAC table; 0: it has ended
 };
 
+// The EtherType of the tags of a bridge that filters by VLAN; 0: it does not.
+uint16_t bridges_vlan_tag(const struct event_bridge *bridge);
 // Chooses the ports that workers serve, and gives them to workers.
 void bridges_choose(struct bridges *bridges);
 // Some time after there was not enough memory, has it tried again. Call about ten times a second.

@@ -225,7 +225,8 @@ static void what_workers_do_not_do_is_left_to_linux_and_named(void **state)
 		{{.is_known = false}, {.ageing_cs = 30000}, true, "attributes"},
 		{PORT(BR_STATE_FORWARDING, .answers = true), {.ageing_cs = 30000}, false,
 			"neigh_suppress"},
-		{PORT(BR_STATE_FORWARDING), {.filters_vlans = true}, false, "VLAN"},
+		{PORT(BR_STATE_FORWARDING), {.ageing_cs = 30000, .is_odd = true}, false,
+			"mst_enabled"},
 		{PORT(BR_STATE_FORWARDING), {.ageing_cs = 30000, .max_macs = 100}, false,
 			"fdb_max_learned"},
 	};
@@ -285,13 +286,11 @@ static void filters_on_the_path_keep_a_bridge_in_linux(void **state)
 	expect_left_to_linux("ebtables");
 }
 
-// Most kernels have it on, and nothing that it would call.
-// Linux enters what it is told of a host for each of them. An event of the interface itself does
-// not tell of them.
+// Linux enters what it is told of a host for each of them, unless it filters by them.
 static void a_port_with_more_than_one_vlan_is_left_to_linux(void **state)
 {
-	struct event event = {.kind = EVENT_BRIDGE_PORT,
-		.port = {LEFT, BRIDGE, PORT(BR_STATE_FORWARDING, .floods = true), true}};
+	struct event event = {.kind = EVENT_VLANS, .vlans = {.ifindex = LEFT, .has = {6}}};
+	struct event_link bridge = bridge_link(BRIDGE);
 
 	mirror_event(fake.mirror, &event);
 	fake_flush(&fake);
@@ -299,12 +298,20 @@ static void a_port_with_more_than_one_vlan_is_left_to_linux(void **state)
 	expect_named("more than one VLAN", 1);
 	join(LEFT, BRIDGE);
 	expect_served(false, true);
-	event.port.has_vlans = false;
+	bridge.bridge.filters_vlans = true;
+	put(&bridge);
+	expect_served(true, true);
+	bridge.bridge.filters_vlans = false;
+	put(&bridge);
+	expect_served(false, true);
+	event.vlans.has[0] = 4;
+	event.is_delete = true;
 	mirror_event(fake.mirror, &event);
 	fake_flush(&fake);
 	expect_served(true, true);
 }
 
+// Most kernels have it on, and nothing that it would call.
 static void br_netfilter_alone_keeps_nothing_in_linux(void **state)
 {
 	struct event_foreign chain = {.hook = NF_INET_FORWARD, .name = "c"};

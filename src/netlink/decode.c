@@ -51,6 +51,8 @@ static struct meaning route_meaning(uint16_t type)
 		[RTM_DELNETCONF] = {&read_netconf, true},
 		[RTM_NEWNEXTHOP] = {&read_nexthop, false},
 		[RTM_DELNEXTHOP] = {&read_nexthop, true},
+		[RTM_NEWVLAN] = {&read_vlans, false},
+		[RTM_DELVLAN] = {&read_vlans, true},
 	};
 	static const struct meaning none;
 

@@ -168,11 +168,29 @@ static bool take_call(void *out, const struct piece *value)
 	return true;
 }
 
+// A spanning tree for groups of VLANs (BR_BOOLOPT_MST_ENABLE), and options of newer kernels; all
+// others concern groups only, or addresses of the bridge itself.
+enum { OPTIONS_HARMLESS = 1 << 0 | 1 << 1 | 1 << 3 | 1 << 4 };
+
+static bool take_options(void *out, const struct piece *value)
+{
+	struct br_boolopt_multi options;
+
+	if (value->n < sizeof(options))
+		return false;
+	memcpy(&options, value->bytes, sizeof(options));
+	((struct event_link *)out)->bridge.is_odd = options.optval & ~(uint32_t)OPTIONS_HARMLESS;
+	return true;
+}
+
 enum { BR_FDB_MAX_LEARNED = 49 }; // IFLA_BR_FDB_MAX_LEARNED, missing in headers before Linux 6.7
 static const struct want want_bridge[] = {
 	[IFLA_BR_AGEING_TIME] = {WANT_U32, .at = AT(link, bridge.ageing_cs)},
 	[IFLA_BR_STP_STATE] = {WANT_U32, .at = AT(link, bridge.stp)},
 	[IFLA_BR_VLAN_FILTERING] = {WANT_BOOL, .at = AT(link, bridge.filters_vlans)},
+	[IFLA_BR_VLAN_STATS_ENABLED] = {WANT_BOOL, .at = AT(link, bridge.counts_vlans)},
+	[IFLA_BR_VLAN_PROTOCOL] = {WANT_U16_BE, .at = AT(link, bridge.vlan_protocol)},
+	[IFLA_BR_MULTI_BOOLOPT] = {WANT_TAKE, .take = take_options},
 	[BR_FDB_MAX_LEARNED] = {WANT_U32, .at = AT(link, bridge.max_macs)},
 	[IFLA_BR_NF_CALL_IPTABLES] = {WANT_TAKE, .take = take_call},
 	[IFLA_BR_NF_CALL_IP6TABLES] = {WANT_TAKE, .take = take_call},
@@ -201,23 +219,9 @@ static bool take_protinfo(void *out, const struct piece *value)
 	return take_port(&((struct event_port *)out)->port, value);
 }
 
-// One attribute for each VLAN, two for a range of them.
-static bool take_vlans(void *out, const struct piece *value)
-{
-	struct piece rest = *value;
-	const struct nlattr *attr;
-	unsigned n = 0;
-
-	while ((attr = attrs_next(&rest)))
-		n += attrs_type(attr) == IFLA_BRIDGE_VLAN_INFO;
-	((struct event_port *)out)->has_vlans = n > 1;
-	return rest.n == 0;
-}
-
 static const struct want want_port[] = {
 	[IFLA_MASTER] = {WANT_U32, .at = AT(port, master)},
 	[IFLA_PROTINFO] = {WANT_TAKE, .take = take_protinfo},
-	[IFLA_AF_SPEC] = {WANT_TAKE, .take = take_vlans},
 };
 static const struct wants wants_port = WANTS(want_port);
 

@@ -123,31 +123,82 @@ static void reads_changes_of_the_ports_of_bridges(void **state)
 	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_IGNORED);
 }
 
-static void tells_ports_with_more_than_one_vlan(void **state)
+// What Linux tells of VLANs 5 (PVID) and 10 to 12, which are untagged or blocked.
+struct vlan_message {
+	struct nlmsghdr head;
+	struct br_vlan_msg bridge;
+	struct nlattr first, info;
+	struct bridge_vlan_info one;
+	struct nlattr state;
+	uint8_t is[4];
+	struct nlattr second, other_info;
+	struct bridge_vlan_info other;
+	struct nlattr range;
+	uint16_t last[2];
+};
+
+static struct vlan_message vlan_message(void)
 {
-	struct {
-		struct nlmsghdr head;
-		struct ifinfomsg link;
-		struct nlattr protinfo, learning;
-		uint8_t learns[4];
-		struct nlattr spec, first;
-		struct bridge_vlan_info one;
-		struct nlattr second;
-		struct bridge_vlan_info other;
-	} message = {{sizeof(message), RTM_NEWLINK, 0, 0, 0},
-		{.ifi_family = AF_BRIDGE, .ifi_index = 3},
-		{NLA_HDRLEN + 8, IFLA_PROTINFO | NLA_F_NESTED}, {NLA_HDRLEN + 1, 8}, {1},
-		{NLA_HDRLEN + 16, IFLA_AF_SPEC}, {NLA_HDRLEN + 4, IFLA_BRIDGE_VLAN_INFO},
-		{BRIDGE_VLAN_INFO_RANGE_BEGIN, 2}, {NLA_HDRLEN + 4, IFLA_BRIDGE_VLAN_INFO},
-		{BRIDGE_VLAN_INFO_RANGE_END, 4094}};
+	return (struct vlan_message){{sizeof(struct vlan_message), RTM_NEWVLAN, 0, 0, 0},
+		{.family = AF_BRIDGE, .ifindex = 3},
+		{NLA_HDRLEN + 16, BRIDGE_VLANDB_ENTRY | NLA_F_NESTED},
+		{NLA_HDRLEN + 4, BRIDGE_VLANDB_ENTRY_INFO}, {BRIDGE_VLAN_INFO_PVID, 5},
+		{NLA_HDRLEN + 1, BRIDGE_VLANDB_ENTRY_STATE}, {BR_STATE_FORWARDING},
+		{NLA_HDRLEN + 16, BRIDGE_VLANDB_ENTRY | NLA_F_NESTED},
+		{NLA_HDRLEN + 4, BRIDGE_VLANDB_ENTRY_INFO}, {BRIDGE_VLAN_INFO_UNTAGGED, 10},
+		{NLA_HDRLEN + 2, BRIDGE_VLANDB_ENTRY_RANGE}, {12}};
+}
+
+static void reads_vlans_of_a_port(void **state)
+{
+	struct vlan_message message = vlan_message();
 	struct event event;
 
 	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
-	assert_true(event.port.port.learns && event.port.has_vlans);
-	message.second.nla_type = IFLA_BRIDGE_FLAGS; // only the default VLAN
+	assert_int_equal(event.kind, EVENT_VLANS);
+	assert_int_equal(event.vlans.ifindex, 3);
+	assert_int_equal(event.vlans.pvid, 5);
+	assert_int_equal(event.vlans.has[0], 1 << 5 | 7 << 10);
+	assert_int_equal(event.vlans.untagged[0], 7 << 10);
+	assert_int_equal(event.vlans.odd[0], 0);
+	message.is[0] = BR_STATE_BLOCKING;
 	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
-	assert_false(event.port.has_vlans);
-	message.second.nla_len = 9; // beyond the end
+	assert_int_equal(event.vlans.odd[0], 1 << 5);
+	message.state.nla_type = BRIDGE_VLANDB_ENTRY_STATS; // does not matter
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_int_equal(event.vlans.odd[0], 0);
+	message.state.nla_type = 60; // of a newer kernel
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_int_equal(event.vlans.odd[0], 1 << 5);
+	message.head.nlmsg_type = RTM_DELVLAN;
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_true(event.is_delete);
+	message.first.nla_type = message.second.nla_type = BRIDGE_VLANDB_GLOBAL_OPTIONS;
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_IGNORED);
+}
+
+static void refuses_vlans_that_there_cannot_be(void **state)
+{
+	static const struct {
+		uint16_t first, last;
+	} row[] = {{0, 0}, {0, 5}, {4095, 0}, {10, 9}, {4000, 4095}, {1, 65535}};
+	struct vlan_message message;
+	struct event event;
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		message = vlan_message();
+		message.other.vid = row[i].first;
+		message.last[0] = row[i].last;
+		assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_MALFORMED);
+	}
+	message = vlan_message();
+	message.last[0] = 4094;
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_int_equal(event.vlans.has[EVENT_VIDS / 64 - 1], ~0ull >> 1);
+	message.range.nla_len = 9; // beyond the end
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_MALFORMED);
+	message = vlan_message();
+	message.bridge.ifindex = 0;
 	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_MALFORMED);
 }
 
@@ -468,7 +519,8 @@ int main(void)
 		cmocka_unit_test(reads_ifaces),
 		cmocka_unit_test(reads_bridges_and_their_ports),
 		cmocka_unit_test(reads_changes_of_the_ports_of_bridges),
-		cmocka_unit_test(tells_ports_with_more_than_one_vlan),
+		cmocka_unit_test(reads_vlans_of_a_port),
+		cmocka_unit_test(refuses_vlans_that_there_cannot_be),
 		cmocka_unit_test(takes_an_unknown_attribute_of_a_port_for_odd),
 		cmocka_unit_test(reads_the_addresses_of_bridges),
 		cmocka_unit_test(reads_addresses),

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/fib_rules.h>
 #include <linux/if_addr.h>
+#include <linux/if_bridge.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/netconf.h>
@@ -34,6 +35,8 @@ const struct section sections[] = {
 		0},
 	{"ports of bridges", PROTO_ROUTE, AF_BRIDGE, RTM_GETLINK, sizeof(struct ifinfomsg),
 		EVENT_BRIDGE_PORT, SECTION_MAY_LACK},
+	{"VLANs of bridges", PROTO_ROUTE, AF_BRIDGE, RTM_GETVLAN, sizeof(struct br_vlan_msg),
+		EVENT_VLANS, SECTION_MAY_LACK},
 	{"addresses", PROTO_ROUTE, AF_UNSPEC, RTM_GETADDR, sizeof(struct ifaddrmsg), EVENT_ADDRESS,
 		0},
 	{"IPv4 settings", PROTO_ROUTE, AF_INET, RTM_GETNETCONF, sizeof(struct netconfmsg),
@@ -78,12 +81,11 @@ const struct section sections[] = {
 static_assert(sizeof(sections) / sizeof(sections[0]) <= 32, "a bit each");
 const unsigned n_sections = sizeof(sections) / sizeof(sections[0]) - 1;
 
-// Interface statistics are large and not used here. Only a bridge tells of VLANs.
-static size_t add_iface_filter(uint8_t *out, enum event_kind kind)
+// Interface statistics are large and not used here.
+static size_t add_iface_filter(uint8_t *out)
 {
 	struct nlattr attr = {NLA_HDRLEN + sizeof(uint32_t), IFLA_EXT_MASK};
-	uint32_t mask = kind == EVENT_BRIDGE_PORT ? RTEXT_FILTER_BRVLAN_COMPRESSED
-	                                          : RTEXT_FILTER_SKIP_STATS;
+	uint32_t mask = RTEXT_FILTER_SKIP_STATS;
 
 	memcpy(out, &attr, sizeof(attr));
 	memcpy(out + NLA_HDRLEN, &mask, sizeof(mask));
@@ -105,8 +107,8 @@ size_t section_request(const struct section *section, uint32_t sequence,
 		out[NLMSG_HDRLEN] = section->family;
 	if (section->flags & SECTION_LOCAL)
 		out[NLMSG_HDRLEN + offsetof(struct rtmsg, rtm_table)] = RT_TABLE_LOCAL;
-	if (section->kind == EVENT_LINK || section->kind == EVENT_BRIDGE_PORT)
-		head.nlmsg_len += add_iface_filter(out + head.nlmsg_len, section->kind);
+	if (section->kind == EVENT_LINK)
+		head.nlmsg_len += add_iface_filter(out + head.nlmsg_len);
 	memcpy(out, &head, sizeof(head));
 	return head.nlmsg_len;
 }

@@ -35,6 +35,7 @@ enum event_kind {
 	EVENT_CHAIN,          // nftables base chain
 	EVENT_MROUTE,         // multicast route
 	EVENT_BRIDGE_PORT,    // attributes of a port of a bridge
+	EVENT_VLANS,          // VLANs of a port of a bridge
 	EVENT_FDB,            // a MAC address of a bridge
 	EVENT_DONE,           // end of a dump; error: of a dump or a request
 	EVENT_ERROR,
@@ -53,6 +54,9 @@ struct event_bridge {
 	uint32_t stp;       // 0: it runs no spanning tree
 	uint32_t max_macs;  // that it learns; 0: no limit
 	bool filters_vlans;
+	bool counts_vlans;      // Linux has counters for each
+	uint16_t vlan_protocol; // EtherType of its tags, host order; 0: not reported
+	bool is_odd; // it has a spanning tree for groups of VLANs, or an option that we do not know
 	bool calls_hooks; // its packets pass hooks of IP (nf_call_iptables and others)
 };
 
@@ -88,7 +92,17 @@ struct event_link {
 struct event_port {
 	int ifindex, master;
 	struct event_bridge_port port;
-	bool has_vlans; // more than one is configured, whether the bridge filters by them or not
+};
+
+// Some VLANs of a port of a bridge, or of a bridge itself, whether it filters by them or not. A bit
+// for each.
+enum { EVENT_VIDS = 4096 };
+struct event_vlans {
+	int ifindex;
+	uint16_t pvid;                      // one of `has`; 0: none of them is the PVID
+	uint64_t has[EVENT_VIDS / 64];      // those that are told of
+	uint64_t untagged[EVENT_VIDS / 64]; // of these
+	uint64_t odd[EVENT_VIDS / 64]; // of these: they do not forward, or do what workers do not
 };
 
 struct event_fdb {
@@ -239,6 +253,7 @@ struct event {
 		struct event_foreign foreign;
 		struct event_filter filter;
 		struct event_port port;
+		struct event_vlans vlans;
 		struct event_fdb fdb;
 	};
 };

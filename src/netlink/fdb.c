@@ -1,5 +1,6 @@
-// The MAC addresses of Linux's bridges: those behind ports that workers serve are in the MAC table.
-// Linux learns, moves and forgets them; it is told which hosts workers have seen. Control thread.
+// The MAC addresses of Linux's bridges, by VLAN: those behind ports that workers serve are in the
+// MAC table. Linux learns, moves and forgets them; it is told which hosts workers have seen.
+// Control thread.
 #include "netlink/bridges_inside.h"
 
 #include "base/clock.h"
@@ -67,6 +68,7 @@ static uint32_t hash_of(const struct fdb *fdb, const struct event_fdb *at)
 	uint64_t key[2] = {0, fdb->secret[1]};
 
 	memcpy(key, at->mac.bytes, sizeof(at->mac.bytes));
+	key[0] |= (uint64_t)at->vlan << 48;
 	key[0] ^= fdb->secret[0];
 	return hash_table_hash((const uint8_t *)key, (uint32_t)at->bridge);
 }
@@ -75,7 +77,8 @@ static struct fdb_entry *find(const struct fdb *fdb, const struct event_fdb *at)
 {
 	struct fdb_entry *one = hash_table_find(&fdb->table, hash_of(fdb, at));
 
-	while (one && !(one->is.bridge == at->bridge && wire_mac_equal(&one->is.mac, &at->mac)))
+	while (one && !(one->is.bridge == at->bridge && one->is.vlan == at->vlan &&
+			      wire_mac_equal(&one->is.mac, &at->mac)))
 		one = hash_table_find_next(&one->node);
 	return one;
 }
@@ -202,13 +205,14 @@ static void forget(struct bridges *bridges, struct fdb_entry *one)
 	release_bridge(fdb, of);
 }
 
-// A bridge that does not look at VLANs does not use entries of VLANs.
+// Those of VLANs are stored even while the bridge does not filter by them: Linux does not repeat
+// them when it begins to.
 void fdb_event(struct bridges *bridges, const struct event *event)
 {
 	const struct event_fdb *at = &event->fdb;
-	struct fdb_entry *one = at->vlan ? NULL : find(&bridges->fdb, at);
+	struct fdb_entry *one = find(&bridges->fdb, at);
 
-	if (!one && !event->is_delete && at->is_plain && !at->vlan)
+	if (!one && !event->is_delete && at->is_plain)
 		one = add(bridges, at);
 	if (!one)
 		return;
@@ -248,15 +252,16 @@ static void publish(struct bridges *bridges, const struct fdb_entry *one)
 	struct mac_table *macs = bridges->mirror->settings.macs;
 	struct served *served = served_find(&bridges->now, one->is.bridge);
 	const int port = taps_port(bridges->mirror->ifaces, one->is.ifindex);
-	const struct mac_fixed at = {one->is.mac, (uint16_t)MAX_OF(port, 0)};
+	const struct mac_fixed at = {one->is.mac, (uint16_t)MAX_OF(port, 0), one->is.vlan};
 
-	if (!served)
+	// A bridge uses either the entries of VLANs or the others.
+	if (!served || !served->is.vlan_tag != !at.vlan)
 		return;
 	if (!one->is_gone && port >= 0 &&
 		bridges->now.of_port[port] == served - bridges->now.bridge + 1)
 		follow(bridges, served, &at);
 	else
-		mac_unfollow(macs, domain_of(bridges, served), &at.mac);
+		mac_unfollow(macs, domain_of(bridges, served), &at);
 }
 
 static void settle(struct bridges *bridges, struct fdb_entry *one)
@@ -355,8 +360,8 @@ static void refresh_page(struct bridges *bridges, uint64_t recent_s)
 
 	for (unsigned i = 0; i < n; i++)
 		if (info[i].is_linux && !info[i].is_unseen && info[i].idle_s <= recent_s)
-			seen[n_seen++] =
-				(struct mirror_seen){settings->tap[info[i].port], info[i].mac};
+			seen[n_seen++] = (struct mirror_seen){settings->tap[info[i].port],
+				info[i].mac, info[i].vlan};
 	if (n_seen)
 		settings->ops.macs_seen(settings->ops.ops, seen, n_seen);
 }

@@ -209,7 +209,6 @@ static void port_event(struct ifaces *ifaces, const struct event *event)
 	if (!one || !one->is_known || one->iface.master != event->port.master)
 		return;
 	one->iface.port = event->port.port;
-	one->has_port_vlans = event->port.has_vlans;
 	ifaces->is_dirty = true;
 }
 
@@ -238,6 +237,9 @@ void ifaces_event(struct ifaces *ifaces, const struct event *event)
 		break;
 	case EVENT_BRIDGE_PORT:
 		port_event(ifaces, event);
+		break;
+	case EVENT_VLANS:
+		port_vlans_event(ifaces, event);
 		break;
 	case EVENT_FILTER:
 	case EVENT_ACTION:
@@ -320,6 +322,8 @@ void ifaces_dump_ends(struct ifaces *ifaces, uint32_t partial)
 	}
 	if (!event_kinds_have(partial, EVENT_ADDRESS))
 		addresses_sweep(ifaces);
+	if (!event_kinds_have(partial, EVENT_VLANS))
+		port_vlans_sweep(ifaces);
 	foreign_sweep(ifaces, partial);
 	filters_doubt(ifaces);
 }
@@ -349,8 +353,10 @@ int ifaces_ifindex(const struct mirror *mirror, uint16_t iface)
 void ifaces_info(const struct ifaces *ifaces, struct netlink_info *out)
 {
 	out->ifaces = 0;
-	for (const struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
+	for (const struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
 		out->ifaces += one->is_known;
+		out->control_bytes += one->vlans ? sizeof(*one->vlans) : 0;
+	}
 	out->control_bytes += sizeof(*ifaces) + ifaces->all.by_index.n * sizeof(struct interface);
 }
 
@@ -361,6 +367,12 @@ enum { FIRST_BUCKETS = 64 };
 // The kernel assigns indices sequentially: an index is its own hash.
 static_assert(offsetof(struct interface, node) == 0, "the table returns nodes as entries");
 
+static void free_interface(void *one)
+{
+	free(((struct interface *)one)->vlans);
+	free(one);
+}
+
 int interfaces_open(struct interfaces *all)
 {
 	return hash_table_init(&all->by_index, FIRST_BUCKETS);
@@ -368,7 +380,7 @@ int interfaces_open(struct interfaces *all)
 
 void interfaces_close(struct interfaces *all)
 {
-	hash_table_free(&all->by_index, free);
+	hash_table_free(&all->by_index, free_interface);
 }
 
 struct interface *interfaces_find(const struct interfaces *all, int ifindex)
@@ -399,7 +411,7 @@ void interfaces_remove(struct interfaces *all, int ifindex)
 	if (!gone)
 		return;
 	hash_table_remove(&all->by_index, &gone->node);
-	free(gone);
+	free_interface(gone);
 }
 
 struct interface *interfaces_next(const struct interfaces *all, const struct interface *after)

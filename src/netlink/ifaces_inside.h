@@ -61,13 +61,23 @@ struct filter_side {
 	char named[EVENT_NAME_MAX]; // the interface's name in that list
 };
 
+// The VLANs of a port of a bridge, or of a bridge.
+struct port_vlans {
+	uint64_t told[EVENT_VIDS / 64]; // those told of since dump `dump` began
+	uint32_t dump;
+	uint32_t version; // no other version of any port has the same number
+	unsigned n, n_odd;
+	struct event_vlans has; // as Linux has them
+	struct mac_vlans workers;
+};
+
 struct interface {
 	struct hash_node node; // first: see hash_table.h
 	int ifindex;
 	uint32_t seen; // the last dump that contained it
 	bool is_known; // the interface itself was reported, not only its settings
 	struct event_link iface;
-	bool has_port_vlans;           // more than one, as the port of a bridge
+	struct port_vlans *vlans;      // NULL: there never were any
 	struct interface_conf conf[2]; // IPv4, IPv6
 	struct interface_above above;
 	uint32_t n_addresses4;
@@ -286,9 +296,14 @@ struct ifaces {
 	struct taps taps;
 	uint32_t dump;   // dump counter: entries not seen in the latest dump are swept
 	uint32_t judged; // counts the rounds in which interfaces were judged
+	uint32_t n_vlan_changes;
 	uint16_t polled; // the fib interface whose sysctls were read last
 	bool is_dirty;   // an input of the verdict has changed
 };
+
+// port_vlans.c: EVENT_VLANS. / Removes what the latest dump did not contain.
+void port_vlans_event(struct ifaces *ifaces, const struct event *event);
+void port_vlans_sweep(struct ifaces *ifaces);
 
 // There was no memory for an object of this kind: another dump will cure that.
 void ifaces_lost(const struct ifaces *ifaces, enum event_kind kind);

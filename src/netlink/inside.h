@@ -122,3 +122,5 @@ bool compare_hop(struct netlink *netlink, struct comparison *comparison);
 // Returns the number of next hops for which workers and Linux disagree, each reported through `how`
 // (NULL: not reported), or -errno. Includes entries that are changing at this moment: check again.
 int verify_neighbours(struct netlink *netlink, const struct netlink_verification *how);
+// The same for the bridges that workers serve: VLANs and MAC addresses.
+int verify_macs(struct netlink *netlink, const struct netlink_verification *how);

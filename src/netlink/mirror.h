@@ -20,6 +20,7 @@ enum mirror_filters { FILTERS_CALLS = 1, FILTERS_TABLES = 2 };
 struct mirror_seen {
 	int ifindex; // of the TAP interface
 	struct wire_mac mac;
+	uint16_t vlan; // 0: the bridge does not filter by VLAN
 };
 
 // Actions outside the mirror; passed in, so that tests can record them.

@@ -153,14 +153,15 @@ const char *netlink_protocol_name(unsigned protocol);
 const char *netlink_type_name(unsigned type);
 
 // Compares the kernel's tables with what workers read: all routes (sample 0) or `sample` random
-// ones, and the MAC addresses of all neighbours that workers send to. Each difference is passed to
-// `cb` as one line of text. Blocks the control thread, about 1 s per million routes; pending
-// messages are processed before each attempt. Returns the total number of differences, or -errno
-// with `error` set (-EBUSY: a dump is running, or the tables changed during each of three
-// attempts).
+// ones, the MAC addresses of all neighbours that workers send to, and the VLANs and MAC addresses
+// of the bridges that they serve. Each difference is passed to `cb` as one line of text. Blocks the
+// control thread, about 1 s per million routes; pending messages are processed before each attempt.
+// Returns the total number of differences, or -errno with `error` set (-EBUSY: a dump is running,
+// or the tables changed during each of three attempts).
 struct netlink_verification {
 	uint32_t sample;
 	uint64_t compared;                             // out: number of routes
+	uint64_t macs;                                 // out: MAC addresses of bridges
 	bool (*cb)(void *arg, const char *difference); // its result is ignored
 	void *arg;
 };

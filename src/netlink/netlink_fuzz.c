@@ -29,6 +29,17 @@ static bool filter_is_sane(const struct event_filter *filter)
 	return true;
 }
 
+static bool vlans_are_sane(const struct event_vlans *vlans)
+{
+	uint64_t others = 0;
+
+	for (unsigned i = 0; i < EVENT_VIDS / 64; i++)
+		others |= (vlans->untagged[i] | vlans->odd[i]) & ~vlans->has[i];
+	return !others && !(vlans->has[0] & 1) && !(vlans->has[63] >> 63) &&
+	       vlans->pvid < EVENT_VIDS &&
+	       (!vlans->pvid || vlans->has[vlans->pvid / 64] >> vlans->pvid % 64 & 1);
+}
+
 static bool is_sane(const struct event *event)
 {
 	switch (event->kind) {
@@ -38,6 +49,8 @@ static bool is_sane(const struct event *event)
 		       ends(event->iface.slave_kind, EVENT_KIND_MAX);
 	case EVENT_BRIDGE_PORT:
 		return event->port.ifindex > 0 && event->port.port.is_known && !event->is_delete;
+	case EVENT_VLANS:
+		return event->vlans.ifindex > 0 && vlans_are_sane(&event->vlans);
 	case EVENT_FDB:
 		return event->fdb.ifindex > 0 && event->fdb.bridge > 0 &&
 		       !(event->fdb.is_plain && event->fdb.mac.bytes[0] & 1);

@@ -1,5 +1,5 @@
 // Compares a fresh dump of the kernel's tables with what workers read: routes here, neighbours in
-// verify_neighbours.c. Control thread; blocks while it runs.
+// verify_neighbours.c, bridges in verify_macs.c. Control thread; blocks while it runs.
 //
 // The expected result is computed from the dump alone, not from the mirror's state: for each prefix
 // the routes of the lowest metric, of these the first that is neither dead nor expired. A route for
@@ -351,19 +351,31 @@ static int look_afresh(struct look *look)
 }
 
 // Transient differences do not count.
-static int look_at_neighbours(struct look *look)
+static int look_at(struct look *look,
+	int (*verify)(struct netlink *netlink, const struct netlink_verification *how))
 {
-	int found = verify_neighbours(look->netlink, NULL);
+	int found = verify(look->netlink, NULL);
 
 	for (unsigned i = 1; i < TRIES && (found > 0 || found == -EINTR); i++) {
 		settle(look->netlink);
-		found = verify_neighbours(look->netlink, NULL);
+		found = verify(look->netlink, NULL);
 	}
 	if (found > 0)
-		found = verify_neighbours(look->netlink, look->how);
+		found = verify(look->netlink, look->how);
 	if (found > 0)
 		look->differences += (uint64_t)found;
 	return found == -EINTR ? 1 : found < 0 ? found : 0;
+}
+
+static uint64_t count_macs(const struct mac_table *macs)
+{
+	struct mac_usage usage;
+	uint64_t n = 0;
+
+	for (uint16_t domain = 1; macs && domain <= MAC_BRIDGES; domain++)
+		if (mac_usage(macs, domain, &usage))
+			n += usage.n_learnt;
+	return n;
 }
 
 int netlink_verify(struct netlink *netlink, struct netlink_verification *how, struct error *error)
@@ -372,10 +384,13 @@ int netlink_verify(struct netlink *netlink, struct netlink_verification *how, st
 	int err = 1;
 
 	how->compared = 0;
+	how->macs = count_macs(netlink->mirror->settings.macs);
 	for (unsigned i = 0; i < TRIES && err == 1; i++)
 		err = settle(netlink) ? look_afresh(&look) : 1;
 	if (!err)
-		err = look_at_neighbours(&look);
+		err = look_at(&look, verify_neighbours);
+	if (!err)
+		err = look_at(&look, verify_macs);
 	free(look.wanted);
 	free(look.words);
 	if (err == 1)

@@ -1,12 +1,14 @@
 // A plugin for any DPDK program (EAL option -d) that measures the program's own cost per packet on
 // one core, without a NIC or a second core. The public Rx callback turns the mbufs "received" by a
-// net_null port into real 64-byte frames, with destinations (or addresses and ports) from a table,
-// and with the flags that a NIC would set. Frames sent by the program on a net_null port are
-// counted and freed by it. The callback runs on the program's workers; a separate thread waits for
-// the port, then writes counters ten times a second.
+// net_null port into real 64-byte frames, with destinations (or addresses and ports, or MAC
+// addresses) from a table, and with the flags that a NIC would set. Frames sent by the program on a
+// net_null port are counted and freed by it. The callback runs on the program's workers; a separate
+// thread waits for the port, then writes counters ten times a second.
 //
 //    ONECORE_TABLE   the table of destinations (see table.h); required
 //    ONECORE_SOURCE  number of the receiving port (0)
+//    ONECORE_BACK    number of another receiving port, with the same frames on their way back; for
+//                    tables of MAC addresses (none)
 //    ONECORE_MAC     destination MAC address of the frames (from the table)
 //    ONECORE_BURST   maximum number of frames per poll (as requested by the program)
 //    ONECORE_RING    descriptors: frames arrive at a rate, those that find the ring full are lost,
@@ -44,6 +46,7 @@ enum {
 
 // State of one receive queue; written by the worker that polls it.
 struct feed {
+	const struct table *table;
 	uint32_t next;      // index of the next frame's record
 	uint16_t max_burst; // frames per poll
 	uint64_t received;  // frames returned; read by the statistics thread
@@ -51,8 +54,8 @@ struct feed {
 	struct arrivals arrivals;
 } __rte_cache_aligned;
 
-static struct table table;
-static struct feed feeds[MAX_QUEUES];
+static struct table table, table_back;
+static struct feed feeds[MAX_QUEUES], feeds_back[MAX_QUEUES];
 static struct stamped stamped;
 static bool is_stamped;
 static uint32_t ring;                                     // 0: frames are always available
@@ -61,6 +64,7 @@ static clockid_t worker_clock = CLOCK_PROCESS_CPUTIME_ID; // with a ring: clock 
 static bool has_worker_clock;
 static uint16_t frame_bytes = TABLE_FRAME_BYTES;
 static uint16_t source_port;
+static long back_port; // -1: none
 static const char *stats_path;
 
 static long number_from(const char *name, long absent)
@@ -114,11 +118,11 @@ static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], 
 		give_back(packets + most, n - most);
 		n = most;
 	}
-	table_prefetch(&table, feed->next + n, n); // for the next poll
+	table_prefetch(feed->table, feed->next + n, n); // for the next poll
 	for (uint16_t i = 0; i < n; i++) {
 		if (i + PREFETCH_AHEAD < n)
 			rte_prefetch0(rte_pktmbuf_mtod(packets[i + PREFETCH_AHEAD], void *));
-		table_write(&table, feed->next + i, rte_pktmbuf_mtod(packets[i], uint8_t *));
+		table_write(feed->table, feed->next + i, rte_pktmbuf_mtod(packets[i], uint8_t *));
 		mark(packets[i], port);
 	}
 	feed->next += n;
@@ -154,16 +158,21 @@ static uint16_t queues_ready(uint16_t port)
 	return RTE_MIN(device.nb_rx_queues, MAX_QUEUES);
 }
 
-static void install(uint16_t port, uint16_t n_queues, uint16_t max_burst)
+// Waits until the port is ready; then its queues receive the frames of `from`.
+static void install(uint16_t port, const struct table *from, struct feed feed[])
 {
 	rte_rx_callback_fn make = is_stamped ? fill_stamped : fill;
+	uint16_t n_queues;
 
+	while (!(n_queues = queues_ready(port)))
+		usleep(WAIT_FOR_PORT_US);
 	for (uint16_t q = 0; q < n_queues; q++) {
-		arrivals_begin(&feeds[q].arrivals, ring, rte_get_tsc_hz(), rte_rdtsc());
-		feeds[q].max_burst = max_burst;
-		feeds[q].stream = number_from("ONECORE_STAMP", 0) + q;
-		feeds[q].next = q * (table.mask / n_queues);
-		if (!rte_eth_add_rx_callback(port, q, make, &feeds[q]))
+		arrivals_begin(&feed[q].arrivals, ring, rte_get_tsc_hz(), rte_rdtsc());
+		feed[q].table = from;
+		feed[q].max_burst = number_from("ONECORE_BURST", UINT16_MAX);
+		feed[q].stream = number_from("ONECORE_STAMP", 0) + q;
+		feed[q].next = q * (from->mask / n_queues);
+		if (!rte_eth_add_rx_callback(port, q, make, &feed[q]))
 			fprintf(stderr, "onecore: no Rx callback on port %u, queue %u\n", port, q);
 	}
 }
@@ -173,7 +182,8 @@ static uint64_t count_received(void)
 	uint64_t n = 0;
 
 	for (int q = 0; q < MAX_QUEUES; q++)
-		n += __atomic_load_n(&feeds[q].received, __ATOMIC_RELAXED);
+		n += __atomic_load_n(&feeds[q].received, __ATOMIC_RELAXED) +
+		     __atomic_load_n(&feeds_back[q].received, __ATOMIC_RELAXED);
 	return n;
 }
 
@@ -215,11 +225,9 @@ static void write_stats(int file)
 
 static void *watch(void *arg)
 {
-	uint16_t n_queues, max_burst = number_from("ONECORE_BURST", UINT16_MAX);
-
-	while (!(n_queues = queues_ready(source_port)))
-		usleep(WAIT_FOR_PORT_US);
-	install(source_port, n_queues, max_burst);
+	install(source_port, &table, feeds);
+	if (back_port >= 0)
+		install(back_port, &table_back, feeds_back);
 	if (!stats_path)
 		return NULL;
 	int file = open(stats_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
@@ -248,6 +256,19 @@ static int load(const char *path)
 	return error;
 }
 
+static int prepare_way_back(const char *path)
+{
+	back_port = number_from("ONECORE_BACK", -1);
+	if (back_port >= 0 && !table.has_macs) {
+		fprintf(stderr,
+			"onecore: a way back requires a table of MAC addresses; %s has none\n",
+			path);
+		return -EINVAL;
+	}
+	table_turn(&table, &table_back);
+	return 0;
+}
+
 static int prepare_stamps(const char *path)
 {
 	if (!getenv("ONECORE_STAMP"))
@@ -272,7 +293,7 @@ __attribute__((constructor)) static void start(void)
 		fprintf(stderr, "onecore: ONECORE_TABLE is not set; the ports remain unchanged\n");
 		return;
 	}
-	if (load(path) || prepare_stamps(path))
+	if (load(path) || prepare_stamps(path) || prepare_way_back(path))
 		return;
 	source_port = number_from("ONECORE_SOURCE", 0);
 	ring = RTE_MAX(0, RTE_MIN(number_from("ONECORE_RING", 0), MOST_DESCRIPTORS));

@@ -5,7 +5,7 @@
 
 int stamped_prepare(struct stamped *stamped, struct table *table)
 {
-	if (table->is_ip6 || table->has_flows)
+	if (table->is_ip6 || table->has_flows || table->has_macs)
 		return -EINVAL;
 	struct wire_ip4 *ip = (struct wire_ip4 *)(table->frame + WIRE_ETHER_BYTES);
 	struct wire_udp *udp = (struct wire_udp *)(table->frame + STAMPED_UDP_AT);

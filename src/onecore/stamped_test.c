@@ -93,13 +93,14 @@ static void writes_the_stamp_that_it_was_given(void **state)
 	assert_memory_equal(frame + TABLE_DESTINATION4_AT, records[3], 4);
 }
 
-static void refuses_a_table_of_ipv6_or_of_flows(void **state)
+static void refuses_a_table_without_ipv4_destinations(void **state)
 {
 	struct stamped stamped;
-	struct table six = {.is_ip6 = true}, flows = {.has_flows = true};
+	struct table six = {.is_ip6 = true}, flows = {.has_flows = true}, macs = {.has_macs = true};
 
 	assert_int_equal(stamped_prepare(&stamped, &six), -EINVAL);
 	assert_int_equal(stamped_prepare(&stamped, &flows), -EINVAL);
+	assert_int_equal(stamped_prepare(&stamped, &macs), -EINVAL);
 }
 
 int main(void)
@@ -107,7 +108,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_frames_whose_checksums_are_right),
 		cmocka_unit_test(writes_the_stamp_that_it_was_given),
-		cmocka_unit_test(refuses_a_table_of_ipv6_or_of_flows),
+		cmocka_unit_test(refuses_a_table_without_ipv4_destinations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,25 @@ static int read_all(int file, uint8_t *bytes, size_t n)
 	return 0;
 }
 
+// Sets what the frame tells: which records follow.
+static void know_records(struct table *table, uint16_t ethertype)
+{
+	static const uint8_t none[6];
+
+	table->is_ip6 = ethertype == 0x86dd;
+	table->has_macs = !table->is_ip6 && !memcmp(table->frame + TABLE_SOURCE_MAC_AT, none, 6);
+	table->has_flows = !table->is_ip6 && !table->has_macs &&
+	                   !memcmp(table->frame + TABLE_SOURCE4_AT, none, 4);
+	table->record_bytes = table->is_ip6      ? TABLE_RECORD6_BYTES
+	                      : table->has_macs  ? TABLE_MACS_BYTES
+	                      : table->has_flows ? TABLE_FLOW_BYTES
+	                                         : TABLE_RECORD4_BYTES;
+	table->mac_at[0] = 0;
+	table->mac_at[1] = TABLE_SOURCE_MAC_AT;
+	table->port_at[0] = TABLE_PORTS_AT;
+	table->port_at[1] = TABLE_PORTS_AT + 2;
+}
+
 // Parses the contents of a file as a table. Returns false if invalid.
 static bool adopt(struct table *table, const uint8_t *bytes, size_t n)
 {
@@ -30,13 +49,7 @@ static bool adopt(struct table *table, const uint8_t *bytes, size_t n)
 	if (ethertype != 0x0800 && ethertype != 0x86dd)
 		return false;
 
-	static const uint8_t no_source[4];
-
-	table->is_ip6 = ethertype == 0x86dd;
-	table->has_flows = !table->is_ip6 && !memcmp(bytes + TABLE_SOURCE4_AT, no_source, 4);
-	table->record_bytes = table->is_ip6      ? TABLE_RECORD6_BYTES
-	                      : table->has_flows ? TABLE_FLOW_BYTES
-	                                         : TABLE_RECORD4_BYTES;
+	know_records(table, ethertype);
 	size_t n_records = (n - TABLE_FRAME_BYTES) / table->record_bytes;
 	if (n != TABLE_FRAME_BYTES + n_records * table->record_bytes || n_records == 0 ||
 		n_records > 1u << 31)
@@ -79,4 +92,13 @@ int table_load(struct table *table, const char *path, const uint8_t *mac)
 	if (!error && mac)
 		memcpy(table->frame, mac, 6);
 	return error;
+}
+
+void table_turn(const struct table *table, struct table *back)
+{
+	*back = *table;
+	for (int i = 0; i < 2; i++) {
+		back->mac_at[i] = table->mac_at[1 - i];
+		back->port_at[i] = table->port_at[1 - i];
+	}
 }

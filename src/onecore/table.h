@@ -1,5 +1,6 @@
-// The frames that the source port "receives": one 64-byte frame and a table of destinations, or of
-// addresses and ports, to be inserted. Filled before any worker reads it, constant afterwards.
+// The frames that the source port "receives": one 64-byte frame and a table of destinations, of
+// addresses and ports, or of MAC addresses, to be inserted. Filled before any worker reads it,
+// constant afterwards.
 #pragma once
 
 #include <stdbool.h>
@@ -14,9 +15,14 @@ enum {
 	// {be32 source, destination, be16 source port, destination port, be16 header checksum, u16
 	// 0}: of IPv4, if the source address of the frame is 0.0.0.0
 	TABLE_FLOW_BYTES = 16,
-	TABLE_CHECKSUM4_AT = 24, // offset in the frame: Ethernet 14 + 10
+	// {6-byte destination MAC address, source MAC address, be16 source port, destination port}:
+	// of IPv4, if the source MAC address of the frame is 0
+	TABLE_MACS_BYTES = 16,
+	TABLE_SOURCE_MAC_AT = 6, // offset in the frame
+	TABLE_CHECKSUM4_AT = 24, // Ethernet 14 + 10
 	TABLE_SOURCE4_AT = 26,   // followed by destination and ports
 	TABLE_DESTINATION4_AT = 30,
+	TABLE_PORTS_AT = 34,
 	TABLE_DESTINATION6_AT = 38,
 };
 
@@ -25,13 +31,19 @@ struct table {
 	const uint8_t *records;
 	uint32_t mask; // number of records - 1; the number is a power of two
 	uint32_t record_bytes;
-	bool is_ip6, has_flows; // at most one
+	bool is_ip6, has_flows, has_macs; // at most one
+	// With MAC addresses: where the first and the second one of a record, and of its ports, go.
+	uint8_t mac_at[2], port_at[2];
 };
 
 // Reads the file `path` (a frame, followed by records) into memory that stays allocated until the
 // process ends; a `mac` of 6 bytes, if not NULL, becomes the frame's destination. 0, or -errno:
 // -EINVAL if the file is not a valid table.
 int table_load(struct table *table, const char *path, const uint8_t *mac);
+
+// The way back of a table with MAC addresses: the same frames, with the addresses and ports of
+// sender and receiver exchanged. `back` uses the records of `table`.
+void table_turn(const struct table *table, struct table *back);
 
 // Prefetches the records of `n` frames from `index` on. A miss would cost the measured program up
 // to a dozen cycles per frame if the next cache level is far away.
@@ -56,6 +68,11 @@ static inline void table_write(const struct table *table, uint32_t index, uint8_
 	} else if (table->has_flows) {
 		memcpy(out + TABLE_SOURCE4_AT, record, 12);
 		memcpy(out + TABLE_CHECKSUM4_AT, record + 12, 2);
+	} else if (table->has_macs) {
+		memcpy(out + table->mac_at[0], record, 6);
+		memcpy(out + table->mac_at[1], record + 6, 6);
+		memcpy(out + table->port_at[0], record + 12, 2);
+		memcpy(out + table->port_at[1], record + 14, 2);
 	} else {
 		memcpy(out + TABLE_DESTINATION4_AT, record, 4);
 		memcpy(out + TABLE_CHECKSUM4_AT, record + 4, 2);

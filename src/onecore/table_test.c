@@ -71,8 +71,8 @@ static void puts_ipv6_destination_into_the_frame(void **state)
 
 static void puts_addresses_ports_and_checksum_of_a_flow_into_the_frame(void **state)
 {
-	uint8_t file[64 + 2 * TABLE_FLOW_BYTES] = {[12] = 0x08}, out[TABLE_FRAME_BYTES];
-	uint8_t *second = file + 64 + TABLE_FLOW_BYTES;
+	uint8_t file[64 + 2 * TABLE_FLOW_BYTES] = {[6] = 2, [12] = 0x08};
+	uint8_t out[TABLE_FRAME_BYTES], *second = file + 64 + TABLE_FLOW_BYTES;
 	struct table table;
 
 	for (int i = 0; i < 14; i++)
@@ -89,9 +89,38 @@ static void puts_addresses_ports_and_checksum_of_a_flow_into_the_frame(void **st
 	assert_int_equal(out[34], 0);
 }
 
-static void refuses_half_a_flow(void **state)
+static void exchanges_mac_addresses_and_ports_on_the_way_back(void **state)
+{
+	uint8_t file[64 + 2 * TABLE_MACS_BYTES] = {[0] = 0x99, [12] = 0x08, [30] = 0x42};
+	uint8_t out[TABLE_FRAME_BYTES];
+	struct table table, back;
+
+	memcpy(file + 64 + TABLE_MACS_BYTES, "ABCDEFabcdef1234", TABLE_MACS_BYTES);
+	write_bytes(file, sizeof(file));
+	assert_int_equal(table_load(&table, path, NULL), 0);
+	table_turn(&table, &back);
+	table_write(&table, 3, out); // wraps around to record 1
+	assert_memory_equal(out, "ABCDEFabcdef\x08", 13);
+	assert_memory_equal(out + 34, "1234", 4);
+	assert_int_equal(out[30], 0x42);
+	table_write(&back, 3, out);
+	assert_memory_equal(out, "abcdefABCDEF\x08", 13);
+	assert_memory_equal(out + 34, "3412", 4);
+	assert_int_equal(out[30], 0x42);
+}
+
+static void refuses_half_a_pair_of_mac_addresses(void **state)
 {
 	const uint8_t file[64 + 24] = {[12] = 0x08};
+	struct table table;
+
+	write_bytes(file, sizeof(file));
+	assert_int_equal(table_load(&table, path, NULL), -EINVAL);
+}
+
+static void refuses_half_a_flow(void **state)
+{
+	const uint8_t file[64 + 24] = {[6] = 2, [12] = 0x08};
 	struct table table;
 
 	write_bytes(file, sizeof(file));
@@ -128,6 +157,8 @@ int main(void)
 		cmocka_unit_test(puts_ipv4_destination_and_checksum_into_the_frame),
 		cmocka_unit_test(puts_ipv6_destination_into_the_frame),
 		cmocka_unit_test(puts_addresses_ports_and_checksum_of_a_flow_into_the_frame),
+		cmocka_unit_test(exchanges_mac_addresses_and_ports_on_the_way_back),
+		cmocka_unit_test(refuses_half_a_pair_of_mac_addresses),
 		cmocka_unit_test(refuses_half_a_flow),
 		cmocka_unit_test(refuses_a_file_that_is_no_table),
 		cmocka_unit_test(names_the_error_of_a_file_that_cannot_be_read),

@@ -1,0 +1,113 @@
+"""Sides of rows that have bridges and vhost-user ports, for real: frames arrive, and what the row names forwards them."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from harness.wire import wait_until
+from harness.wired import BUILD
+
+from dl3.bench import bridges
+from dl3.bench.bridges import KnownOnly, make_bridge_dl3d, make_bridge_ovs, make_bridge_testpmd
+from dl3.bench.macs import MAC_SETS
+from dl3.bench.onecore import Runner
+from dl3.bench.sides import Contestant, Entry, PairSettings
+from dl3.bench.space import pages_of
+from dl3.bench.twocores import VHOST, LinkRunner, links_started
+from dl3.bench.workplace import Workplace, workplace
+from dl3.control.bridge_replies import Bridges
+from dl3.control.client import Client
+from dl3.control.replies import Drops
+from dl3.dut.dl3d import Dl3d
+from dl3.dut.testpmd import Testpmd
+from dl3.dut.vswitch import Vswitch
+from dl3.host.cores import usable
+from dl3.host.hugepages import reserved
+from dl3.lab.single import Dut
+
+pytestmark = pytest.mark.alone  # huge pages, and one core per program
+
+TERMS = PairSettings(core=usable()[-1], memory_mib=512)
+NUMBER = MAC_SETS["4k"].number
+MANY = 4 * NUMBER
+
+
+@pytest.fixture
+def place() -> Iterator[Workplace]:
+    with workplace() as made, reserved(pages_of(TERMS)):
+        yield made
+
+
+@contextmanager
+def _begun(side: Contestant, place: Workplace) -> Iterator[Runner]:
+    """The program of a side, once it knows all addresses and has forwarded many frames since."""
+    with side.started(place) as running:
+        assert isinstance(running, KnownOnly)
+        runner = running.runner
+        before = runner.wait_for(0, 60.0)
+        runner.wait_for(before.sent + MANY, 60.0)
+        yield runner
+
+
+def dl3d_learns_all_addresses_and_floods_no_frame(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridges, "march_of_build", lambda _: "any")
+    side = make_bridge_dl3d(".", Entry("dl3d with a bridge", macs="4k"), TERMS, place)
+    with _begun(side, place) as runner:
+        client = Client(next(place.folder.glob("*.sock")))
+        (bridge,) = client.ask(Bridges, "bridges").bridges
+        assert [port.learnt_macs for port in bridge.ports] == [NUMBER // 2, NUMBER // 2, 0]
+        assert (bridge.moved, bridge.refused, bridge.evicted) == (0, 0, 0)
+        before, sent = client.ask(Drops, "drops"), runner.wait_for(0, 60.0).sent
+        runner.wait_for(sent + MANY, 60.0)
+        after = client.ask(Drops, "drops")
+        assert after.sent > before.sent
+        assert (after.copied, after.dropped) == (before.copied, before.dropped)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["normal", "static"])
+def open_vswitch_forwards_by_port_of_the_address(mode: str, place: Workplace) -> None:
+    side = make_bridge_ovs(Entry("Open vSwitch", mode=mode, macs="4k"), TERMS, place)
+    with _begun(side, place) as runner:
+        ready = runner.job.begin
+        assert isinstance(ready, bridges.Configured)
+        assert ready.n_known() == NUMBER
+        wait_until(lambda: _has_all_flows(ready.own), "its datapath had a flow for each address, to one port")
+
+
+def _has_all_flows(own: Vswitch) -> bool:
+    """Flows from a time when an address was not known yet are replaced within a second."""
+    lines = own.appctl("dpctl/dump-flows").splitlines()
+    outputs = Counter(line.rpartition("actions:")[2] for line in lines if "eth_type(0x0800)" in line)
+    del outputs["drop"]
+    return len(outputs) == 2 and set(outputs.values()) == {NUMBER // 2}
+
+
+@pytest.mark.long
+def testpmd_hands_on_frames_both_ways(place: Workplace) -> None:
+    side = make_bridge_testpmd(Entry("testpmd io both ways", macs="4k"), TERMS, place)
+    with _begun(side, place) as runner:
+        assert runner.read()
+
+
+DUTS = (Dl3d(BUILD / "src" / "dl3d", mode="xconnect"), Testpmd("io"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("dut", DUTS, ids=lambda dut: dut.name)
+def frames_come_back_from_the_ports_of_guests(dut: Dut) -> None:
+    with links_started(VHOST, dut, TERMS) as running:
+        run = running.run(0.2)
+        (stream,) = run.results.streams
+        assert 0 < stream.received <= run.taken <= run.offered
+        assert stream.corrupted == stream.duplicated == 0
+        _check_devices(running, dut.name)
+
+
+def _check_devices(running: LinkRunner, name: str) -> None:
+    """Both had vhost-user ports."""
+    links = running.lab.endpoint.links
+    assert (links.name, running.lab.device.name) == ("vhost", name)
+    assert all(Path(links.folder / port).is_socket() for port in ("left", "right"))
