@@ -105,6 +105,7 @@ DECISIONS: Mapping[str, Callable[[Trace], str]] = {
     "source": lambda _: "the source is no address of the router",
     "rpf": lambda _: "the route to the source allows this interface",
     "check": of_hop,
+    "bridge_out": lambda _: "the bridge knows the port of the next hop",
     "acl_out": lambda _: "the output interface has no list",
     "redirect": lambda _: "no redirect is sent for it",
     "mirror": lambda trace: f"a copy goes to {trace.mirror}",

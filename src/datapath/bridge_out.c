@@ -43,10 +43,10 @@ static bool is_judged(const struct worker *w, uint16_t port)
 static bool can_send(const struct worker *w, const struct burst *b, uint16_t i, uint16_t port)
 {
 	const struct port_state *out = &w->states[port];
-	const uint32_t longest =
-		b->fragment_mask >> i & 1 ? fib_frame_max4_load(b->view, b->hop[i]) : b->length[i];
+	const uint32_t longest = b->fragment_mask >> i & 1 ? fib_frame_max4_load(b->view, b->hop[i])
+	                                                   : datapath_sent_length(b, i);
 
-	return port_is_bridged(out) && port_is_up(out) &&
+	return port_is_bridged(out) && port_is_up(out) && datapath_has_room(out, b->mbuf[i]) &&
 	       longest <= port_mtu(out) + (uint32_t)WIRE_ETHER_BYTES && !is_judged(w, port);
 }
 

@@ -2,6 +2,7 @@
 // its neighbours leave by the port behind which Linux has them.
 #include "datapath/fake.h"
 
+#include "datapath/trace.h"
 #include "mac/mac.h"
 #include "wire/headers.h"
 
@@ -9,7 +10,15 @@
 #include <stdio.h>
 
 enum { BRIDGED = 0x80, MORE = 100 };
-enum { BRIDGE = 300, OTHER = 556, N_MEMBERS = 3, OUTSIDE = 3, NOBODY = 99, MTU = 1500 };
+enum {
+	BRIDGE = 300,
+	OTHER = 556,
+	N_MEMBERS = 3,
+	OUTSIDE = 3,
+	NOBODY = 99,
+	MTU = 1500,
+	LONG = 1054
+};
 _Static_assert(BRIDGE % MAC_IFACES == OTHER % MAC_IFACES, "they compete for a place");
 
 static struct mac_table *table;
@@ -90,7 +99,7 @@ static void tell(uint8_t port, unsigned host)
 	const uint16_t domain = mac_domain(table, "br0");
 
 	assert_true(
-		mac_follow(table, domain, &(struct mac_fixed){mac_of(host), port}, rte_rdtsc()));
+		mac_follow(table, domain, &(struct mac_fixed){mac_of(host), port, 0}, rte_rdtsc()));
 }
 
 static void forget(unsigned host)
@@ -129,8 +138,8 @@ static void reset(const struct datapath_variant *variant)
 		settings.flags = i < N_MEMBERS ? IFACE_LINUX : 0;
 		fake_set(i, &settings);
 		if (i < N_MEMBERS)
-			members[i] =
-				(struct mac_member){i, MAC_LEARNS | MAC_FLOODS | MAC_OF_LINUX, 0};
+			members[i] = (struct mac_member){.port = i,
+				.flags = MAC_LEARNS | MAC_FLOODS | MAC_OF_LINUX};
 	}
 	fake_set(BRIDGE, &bridge_iface);
 	commit();
@@ -495,6 +504,92 @@ static void mixed_bursts_are_divided(void **state)
 	}
 }
 
+// A TCP packet of a guest, to be cut into segments of 300 bytes.
+static void receive_long(uint8_t port, struct bytes made)
+{
+	made.at[14 + 3] = (uint8_t)(LONG - 14);
+	made.at[14 + 2] = (LONG - 14) >> 8;
+	made.at[14 + 6] = made.at[14 + 7] = 0; // no fragment
+	made.at[14 + 9] = WIRE_PROTO_TCP;
+	for (unsigned i = 34; i < LONG; i++)
+		made.at[i] = i;
+	made.at[34 + 12] = WIRE_TCP_BYTES / 4 << 4;
+	made.at[34 + 13] = 0x10; // ACK
+	made.n = LONG;
+	frame_mend(&made);
+	struct rte_mbuf *m = fake_receive(port, &made);
+
+	m->ol_flags = RTE_MBUF_F_RX_LRO | RTE_MBUF_F_RX_L4_CKSUM_NONE;
+	m->tso_segsz = 300;
+}
+
+// From a guest in the bridge, and to a port of it: shorter than the MTU of the port are its parts.
+static void what_guests_leave_open_is_finished(void **state)
+{
+	static const char *const dst[] = {"10.3.1.1", "10.50.0.2"};
+	static const uint8_t port[] = {OUTSIDE, 1};
+
+	for (unsigned i = 0; i < ARRAY_LEN(dst); i++) {
+		reset(fake_variants[1]);
+		tell(0, 1);
+		tell(1, 2);
+		fake.states[0].has_offloads = true;
+		fake.states[OUTSIDE].takes = fake.states[1].takes = 0;
+		fake.states[1].mtu = LONG / 2;
+		receive_long(0, frame_from(1, dst[i]));
+		fake_run();
+		assert_int_equal(fake.device[port[i]].n_sent, 4);
+		for (unsigned k = 0; k < 4; k++)
+			assert_false(offload_is_open(fake.device[port[i]].sent[k]));
+		fake.states[0].has_offloads = false;
+	}
+	fake.states[1].mtu = 200;
+	fake.states[0].has_offloads = true;
+	receive_long(0, frame_from(1, dst[1]));
+	fake_run();
+	assert_int_equal(fake.device[1].n_sent, 4);
+	assert_true(fake.stat.handed[VERDICT_BRIDGE_UNKNOWN] > 0);
+	fake.states[0].has_offloads = false;
+	for (enum punt_class class = 0; class < N_CLASSES; class ++)
+		while (fake_punted(class))
+			;
+}
+
+static void trace(uint8_t port, const struct bytes *made, struct trace *out)
+{
+	const struct trace_input input = {.like = &fake.worker,
+		.port = port,
+		.room = FAKE_ROOM,
+		.frame = made->at,
+		.n = made->n};
+
+	assert_int_equal(trace_run(&input, out, NULL), 0);
+}
+
+static void a_trace_shows_both_ways(void **state)
+{
+	const struct bytes to_bridge = frame_from(1, "10.50.0.2"),
+			   made = frame_to(OUTSIDE, "10.50.0.4");
+	struct trace seen;
+
+	reset(fake_variants[1]);
+	tell(0, 1);
+	tell(1, 2);
+	trace(0, &to_bridge, &seen);
+	assert_int_equal(seen.bridge, TRACE_NOT_BRIDGED);
+	assert_int_equal(seen.iif, BRIDGE);
+	assert_int_equal(seen.n_ends, 1);
+	assert_int_equal(seen.end[0].kind, TRACE_SENT);
+	assert_int_equal(seen.end[0].port, 1);
+	datapath_trace_free(&seen);
+	trace(OUTSIDE, &made, &seen);
+	assert_int_equal(seen.n_ends, 1);
+	assert_int_equal(seen.end[0].kind, TRACE_PUNTED);
+	assert_int_equal(seen.end[0].verdict, VERDICT_BRIDGE_UNKNOWN);
+	assert_string_equal(datapath_step_name(seen.end[0].step), "bridge_out");
+	datapath_trace_free(&seen);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -508,6 +603,8 @@ int main(void)
 		cmocka_unit_test(settings_are_those_of_the_bridge),
 		cmocka_unit_test(a_bridge_may_be_in_a_vrf),
 		cmocka_unit_test(mixed_bursts_are_divided),
+		cmocka_unit_test(what_guests_leave_open_is_finished),
+		cmocka_unit_test(a_trace_shows_both_ways),
 	};
 
 	return cmocka_run_group_tests(tests, open_bridge, close_bridge);

@@ -28,21 +28,13 @@ static bool keep_long(struct burst *b, uint16_t i, uint16_t most)
 	return true;
 }
 
-// Of a packet that is to be cut, the length of the longest frame.
-static uint16_t sent_length(const struct burst *b, uint16_t i)
-{
-	if (!(b->has & BURST_OFFLOADS) || !offload_is_long(b->mbuf[i]))
-		return b->length[i];
-	return MIN_OF(offload_frame_bytes(b->mbuf[i]) - burst_tag_bytes(b, i), UINT16_MAX);
-}
-
 // The verdict of packet i. Linux would forward by its routes what a flow sends to a next hop: so if
 // packets cannot be sent there, they are dropped; but those that only Linux may send there, as
 // filters of the interface must see them, are left to it.
 static enum verdict decide(const struct worker *w, struct burst *b, uint16_t i, uint32_t limits)
 {
 	const uint16_t most = longest(b, i, limits);
-	const enum verdict verdict = judge(limits, most, sent_length(b, i), b->ttl[i]);
+	const enum verdict verdict = judge(limits, most, datapath_sent_length(b, i), b->ttl[i]);
 
 	if (b->linux_mask >> i & 1)
 		return decide_for_linux(w->tap, verdict);

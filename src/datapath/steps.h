@@ -55,6 +55,14 @@ uint32_t datapath_ecmp_hop(const struct burst *b, uint16_t i);
 // are long ones of guests that are to be cut first.
 // Part of check.
 bool datapath_may_fragment(const struct burst *b, uint16_t i, uint16_t frame_max);
+// The length of packet i, or of the longest frame into which it is to be cut. Part of check and
+// bridge_out.
+static inline uint16_t datapath_sent_length(const struct burst *b, uint16_t i)
+{
+	if (!(b->has & BURST_OFFLOADS) || !offload_is_long(b->mbuf[i]))
+		return b->length[i];
+	return MIN_OF(offload_frame_bytes(b->mbuf[i]) - burst_tag_bytes(b, i), UINT16_MAX);
+}
 
 // The step table, in order: name, phase, families, what a burst must have for the step to run (one
 // of these bits of enum burst_has), and what must be configured (NULL: nothing). The step NAME is

@@ -89,7 +89,8 @@ static const char *check_bridge(const struct ifaces *ifaces, const struct interf
 	return bridge->iface.flags & IFF_UP ? NULL : "the bridge is set down";
 }
 
-// Whether workers route on the bridge: those of its neighbours that are behind ports they serve.
+// Whether workers route on the bridge: those of its neighbours that are behind ports they serve. In
+// one that filters by VLAN, its own interface has a VLAN, too.
 static bool routes(const struct interface *bridge)
 {
 	return bridge->id != IFACE_NONE && !bridge->iface.bridge.filters_vlans;
@@ -429,11 +430,13 @@ bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
 	snprintf(reported.where, sizeof(reported.where), "%s in %s", one->iface.name,
 		bridge->iface.name);
 	if (bridges->now.of_port[port]) {
-		snprintf(reported.what, sizeof(reported.what), "flooding by a bridge");
+		snprintf(reported.what, sizeof(reported.what), "flooding%s by a bridge",
+			routes(bridge) ? "" : " and routing");
 		snprintf(reported.effect, sizeof(reported.effect),
-			"workers forward frames between addresses that the bridge knows, and route "
-			"those to and from the bridge itself, unless an access list of a port has "
-			"to judge them; all others are punted to Linux%s",
+			"workers forward frames between addresses that the bridge knows%s, unless "
+			"an access list of a port has to judge them; all others are punted to "
+			"Linux%s",
+			routes(bridge) ? ", and route those to and from the bridge itself" : "",
 			fdb_is_over(&bridges->fdb, bridge->ifindex)
 				? ": the bridge knows more than workers, who know 1000000"
 				: "");

@@ -282,6 +282,36 @@ static void linux_is_told_in_which_vlan_a_host_was_seen(void **state)
 	assert_int_equal(fake.seen.vlan, 5);
 }
 
+// The own interface of such a bridge has a VLAN as its ports have, which workers do not look at.
+static void workers_do_not_route_on_it(void **state)
+{
+	struct event_link bridge = bridge_link(BRIDGE, true);
+	const struct mac_port *port;
+	char where[64];
+
+	bridge.mac = fake_mac(77);
+	fake_router(&fake, &bridge);
+	fake_flush(&fake);
+	assert_non_null(fake_fib_iface(&fake, BRIDGE));
+	port = &mac_live_view(mac_live(fake_macs))->port[0];
+	assert_true(port->own == 0);
+	assert_int_equal(fake_unsupported(&fake, "flooding and routing by a bridge", where), 2);
+	bridge.bridge.filters_vlans = false;
+	fake_router(&fake, &bridge);
+	fake_flush(&fake);
+	const struct mac_view *view = mac_live_view(mac_live(fake_macs));
+	port = &view->port[0];
+	const uint16_t iface = port->iface;
+	assert_true(port->own != 0);
+	assert_int_equal(mac_iface_domain(view, iface), port->domain);
+	bridge.bridge.filters_vlans = true;
+	fake_router(&fake, &bridge);
+	fake_flush(&fake);
+	view = mac_live_view(mac_live(fake_macs));
+	assert_true(view->port[0].own == 0);
+	assert_int_equal(mac_iface_domain(view, iface), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -295,6 +325,7 @@ int main(void)
 		TEST(a_dump_removes_vlans_that_it_does_not_contain),
 		TEST(without_memory_vlans_are_lost_until_a_dump),
 		TEST(linux_is_told_in_which_vlan_a_host_was_seen),
+		TEST(workers_do_not_route_on_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
