@@ -7,7 +7,9 @@
 #include "wire/headers.h"
 
 #include <rte_cycles.h>
+#include <rte_eal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum { BRIDGED = 0x80, MORE = 100 };
 enum {
@@ -73,12 +75,22 @@ static void add_routes(uint16_t vrf)
 	fake_route(vrf, "10.60.0.0/16", &via);
 }
 
+// Traces take their buffers from a pool of their own.
+static int open_eal(void)
+{
+	static char prefix[64];
+	static char *args[] = {"bridge_out_test", "--no-huge", "-m64", "--no-pci", "--no-telemetry",
+		"--no-shconf", "--log-level=error", prefix};
+
+	snprintf(prefix, sizeof(prefix), "--file-prefix=datapath-bridge-out-%d", getpid());
+	return rte_eal_init(ARRAY_LEN(args), args) < 0;
+}
+
 static int open_bridge(void **state)
 {
-	int err = fake_open(state);
+	int err = open_eal() || fake_open(state);
 	struct mac_settings settings = {.hz = rte_get_tsc_hz(), .n_workers = 1, .rcu = fake.rcu};
 
-	settings.hz = settings.hz ? settings.hz : 1000000000; // no EAL
 	bridge_iface = (struct iface){.is_bridge = true, .mtu = MTU, .mac = own};
 	fake_set(BRIDGE, &bridge_iface);
 	for (unsigned host = 1; host < 10; host++)
