@@ -45,9 +45,7 @@ const struct iface_reason_row iface_reason[N_IFACE_REASONS] = {
 	[REASON_MTU] = {0, "MTU that the port does not support",
 		"packets longer than the port's MTU are punted to Linux; the port drops the frames "
 		"that Linux sends"},
-	[REASON_NO_ID] = {0,
-		"VLAN interface or bridge beyond the 65534 interfaces that workers "
-		"support",
+	[REASON_NO_ID] = {0, "VLAN or bridge beyond the 65534 interfaces that workers support",
 		"its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_TAGS] = {0, "VLAN interface with more than 2 tags",
 		"its frames, and all packets routed via it, are punted to Linux"},

@@ -275,7 +275,7 @@ static void lets_vrf_devices_share_a_table(void **state)
 static unsigned n_beyond(void)
 {
 	return fake_unsupported(&fake,
-		"VLAN interface beyond the 65534 interfaces that workers support", NULL);
+		"VLAN or bridge beyond the 65534 interfaces that workers support", NULL);
 }
 
 // The first VLANs are on a port, the others on these.
