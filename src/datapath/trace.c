@@ -224,8 +224,6 @@ static void find_bridged(const struct shadow *s, const struct trace_input *input
 	}
 	memcpy(mac, input->frame, 6);
 	const uint64_t key = mac_key(view->port[input->port].domain, mac);
-	if (key == view->port[input->port].own)
-		return;
 	mac_lookup(view->slots, &key, 1, &found);
 	const bool is_known = !(mac[0] & 1) && found.slot;
 	out->bridge = is_known ? TRACE_KNOWN : TRACE_FLOODED;
