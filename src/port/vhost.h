@@ -18,10 +18,17 @@ struct vhost_steer {
 	unsigned port;
 };
 
-// For a device that listens on or connects to the socket `path`; before it is configured. NULL: no
-// memory, or no descriptor. / After it was closed; NULL is allowed. Control thread.
-struct vhost *vhost_make(const char *path, bool serves, unsigned n_queues,
-	const struct vhost_steer *steer);
+struct vhost_device {
+	const char *path; // of its socket; copied
+	bool serves;      // listens on it; otherwise connects to it
+	bool may_merge;   // a guest may put a frame into several buffers: needed for long ones
+	unsigned n_queues;
+	struct vhost_steer steer;
+};
+
+// For a device, before it is configured. NULL: no memory, or no descriptor. / After it was closed;
+// NULL is allowed. Control thread.
+struct vhost *vhost_make(const struct vhost_device *device);
 void vhost_free(struct vhost *vhost);
 
 // Whether the peer's driver receives from at least one transmit queue. Control thread.
