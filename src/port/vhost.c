@@ -370,7 +370,7 @@ static const struct rte_vhost_device_ops followed = {
 static void be_quiet(void)
 {
 	if (rte_log_get_global_level() > RTE_LOG_WARNING)
-		return; // by the user's wish
+		return; // the user wants to know more
 	rte_log_set_level_pattern("lib.vhost.data", RTE_LOG_CRIT);
 	rte_log_set_level_pattern("lib.vhost.config", RTE_LOG_ERR);
 }
