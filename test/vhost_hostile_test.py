@@ -10,8 +10,8 @@ import pytest
 import yaml
 from harness.answers import CORES
 from harness.vhost import guest_mac
-from harness.vhost_driver import MULTIQUEUE, SET_FEATURES, SET_VRING_NUM, SLOTS, USUAL, VhostDriver
-from harness.vhost_hostile import RESET_OWNER, SET_LOG_BASE, HostileDriver
+from harness.vhost_driver import MULTIQUEUE, SET_FEATURES, SET_VRING_KICK, SET_VRING_NUM, SLOTS, USUAL, VhostDriver
+from harness.vhost_hostile import GET_VRING_BASE, RESET_OWNER, SET_LOG_BASE, HostileDriver
 from harness.wire import wait_until
 from harness.wired import DL3D, Account
 from scapy.layers.inet import IP, UDP
@@ -24,10 +24,14 @@ NAMES = ("vm1", "vm2", "bad", "jumbo")
 HOSTILE = {"bad": 2, "jumbo": 3}  # at these places
 STEPS, ROUNDS = 40, 500
 REFUSED = {
-    "it has sent RESET_OWNER, which is obsolete": (RESET_OWNER, b""),
-    "it has sent a message that no network device needs": (SET_LOG_BASE, bytes(16)),
-    "it has changed a ring that is in use": (SET_VRING_NUM, struct.pack("=II", 0, SLOTS)),
-    "it has changed its features while it had rings": (SET_FEATURES, struct.pack("=Q", USUAL ^ MULTIQUEUE)),
+    "it has sent RESET_OWNER, which is obsolete": ((RESET_OWNER, b""),),
+    "it has sent a message that no network device needs": ((SET_LOG_BASE, bytes(16)),),
+    "it has changed a ring that is in use": ((SET_VRING_NUM, struct.pack("=II", 0, SLOTS)),),
+    "it has changed its features while it had rings": ((SET_FEATURES, struct.pack("=Q", USUAL ^ MULTIQUEUE)),),
+    "it has started a ring before it was set up": (
+        (GET_VRING_BASE, bytes(8)),
+        (SET_VRING_KICK, bytes([0, 1, *bytes(6)])),
+    ),
 }
 MTUS = {"jumbo": 9000}
 
@@ -155,11 +159,12 @@ def a_refused_message_is_named(dl3d: Forwarder, tmp_path: Path) -> None:
         assert vhost
         return words in (vhost.remark or "")
 
-    for words, (request, payload) in REFUSED.items():
+    for words, messages in REFUSED.items():
         with VhostDriver(tmp_path / "bad", 2) as guest:
             wait_until(lambda: _is_up(dl3d, "bad"), "the port was up")
             assert not shows("disconnected")
-            guest.tell(request, payload)
+            for request, payload in messages:
+                guest.tell(request, payload)
             wait_until(lambda: guest.has_ended, "it was disconnected")
         wait_until(partial(shows, words), "it was named")
     first = next(iter(REFUSED))

@@ -57,10 +57,7 @@ class HostileDriver(VhostDriver):
         """Write to the rings and send messages until the device ends the connection, at most `steps` times."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             for _ in range(steps):
-                if self._rng.random() < 0.7:
-                    self._scribble()
-                else:
-                    self._speak()
+                self._rng.choices((self._scribble, self._speak, self._restart), (14, 5, 1))[0]()
                 with contextlib.suppress(BlockingIOError):
                     while self._socket.recv(4096):
                         pass
@@ -131,6 +128,27 @@ class HostileDriver(VhostDriver):
         self._rng.choice((*rare, *often, *often, *often, *chains, *chains))(self._rng.randrange(2 * QUEUES))
 
     # Messages
+
+    def _restart(self) -> None:
+        """Stop a ring and set it up again, mostly with all that it needs."""
+        ring = self._rng.choice(self.rings)
+        number = struct.pack("=II", ring.number, 0)
+        rows = (
+            (SET_VRING_NUM, struct.pack("=II", ring.number, SLOTS)),
+            (SET_VRING_BASE, number),
+            (SET_VRING_ADDR, ring.addresses()),
+            (SET_VRING_CALL, number),
+            (SET_VRING_KICK, number),
+        )
+        self.tell(GET_VRING_BASE, number)
+        for request, payload in rows:
+            if self._rng.random() < 0.9:
+                event = os.eventfd(0, os.EFD_NONBLOCK) if request in EVENTS else -1
+                try:
+                    self.tell(request, payload, file=event)
+                finally:
+                    if event >= 0:
+                        os.close(event)
 
     def _speak(self) -> None:
         """Send a message, of which mostly nothing or one part is wrong."""
