@@ -20,7 +20,7 @@ FRAMES = 500
 SET_OWNER = struct.pack("=III", 3, 1, 0)
 SET_FEATURES = struct.pack("=IIIQ", 2, 1, 8, 1 << 32)
 MODES = pytest.mark.parametrize("mode", ["client", "server"])
-LEFT = {"checksum", "tso4", "tso6", "ufo"}
+LEFT = {"checksum", "tso4", "tso6", "ufo", "indirect", "packed"}
 LOST_WITH_A_PEER = {"port_down", "tx_refused"}
 
 

@@ -109,8 +109,7 @@ void device_adjust_rings(struct port_table *ports, unsigned port)
 	kind_read(settings->device, &kind);
 	if (kind.is_zero_copy)
 		rings->n_rx_descriptors = rings->n_tx_descriptors = kind.ring_slots;
-	rings->n_extra = facts_count_looped_frames(settings->device) +
-	                 (kind.has_offloads ? POOLS_OFFLOAD_MBUFS : 0);
+	rings->n_extra = facts_count_looped_frames(settings->device);
 	if (ports->devices[port].is_found)
 		rte_eth_dev_adjust_nb_rx_tx_desc(ports->devices[port].id, &rings->n_rx_descriptors,
 			&rings->n_tx_descriptors);
@@ -127,7 +126,6 @@ static void choose_offloads(const struct port_table *ports, unsigned port, struc
 		.tx_queue_offers = device->info.tx_queue_offload_capa,
 		.frame_max = device->mtu + FRAME_HEADER,
 		.data_room = node->data_room - POOLS_HEADROOM,
-		.has_guest = device->kind.has_offloads,
 		.one_pool = ports->pools.n_nodes == 1 && !ports->settings->may_grow,
 	};
 
@@ -332,14 +330,19 @@ static int configure_queues(struct port_table *ports, unsigned port, const struc
 // A net_vhost serves peers as soon as it is configured.
 static int follow_vhost(struct port_table *ports, unsigned port, struct error *error)
 {
-	const struct vhost_steer steer = {workers_steer, ports, port};
 	struct port_device *device = &ports->devices[port];
 	const struct kind *kind = &device->kind;
+	const struct vhost_device made = {.path = kind->socket,
+		.serves = kind->serves,
+		.has_offloads = kind->has_offloads,
+		.may_merge = device->mtu > PORT_DEFAULT_MTU || kind->has_offloads,
+		.n_queues = ports->plan.ports[port].n_rx,
+		.steer = {workers_steer, ports, port}};
 
 	if (!kind->is_vhost || device->vhost)
 		return 0;
 	workers_steer(ports, port, 0, 0);
-	device->vhost = vhost_make(kind, ports->plan.ports[port].n_rx, &steer);
+	device->vhost = vhost_make(&made);
 	if (!device->vhost)
 		return error_set(error, -ENOMEM,
 			"ports[%u]: not enough memory or file descriptors for its vhost state",
@@ -370,7 +373,6 @@ int device_set_up(struct port_table *ports, unsigned port, struct error *error)
 	read_back_rings(ports, port);
 	__atomic_store_n(&ports->states[port].tx_multi_segment, offload.tx_multi_segment,
 		__ATOMIC_RELAXED);
-	ports->states[port].has_offloads = device->kind.has_offloads;
 	listen_for_end(device);
 	device->is_set_up = true;
 	return 0;
