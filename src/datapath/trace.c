@@ -204,7 +204,8 @@ static struct rte_mbuf *fill(struct shadow *s, const struct trace_input *input, 
 	return first;
 }
 
-// Where the destination of a bridged frame is.
+// Where the destination of a bridged frame is. A bridge of Linux may filter by VLAN, but it sends
+// only what is known.
 static void find_bridged(const struct shadow *s, const struct trace_input *input, struct trace *out)
 {
 	const struct mac_view *view = s->macs.view;
@@ -214,6 +215,13 @@ static void find_bridged(const struct shadow *s, const struct trace_input *input
 	if (!view || !port_is_bridged(&s->worker.states[input->port]) ||
 		input->n < WIRE_ETHER_BYTES)
 		return;
+	if (view->port[input->port].flags & MAC_OF_LINUX) { // what it leaves is parsed
+		if (out->n_steps == 1 && out->n_ends) {
+			out->bridge = TRACE_KNOWN;
+			out->bridge_port = out->end[0].port;
+		}
+		return;
+	}
 	memcpy(mac, input->frame, 6);
 	const uint64_t key = mac_key(view->port[input->port].domain, mac);
 	mac_lookup(view->slots, &key, 1, &found);

@@ -502,7 +502,7 @@ static void open_bridge(void)
 		.max = 100,
 		.n_members = FAKE_PORTS};
 	for (unsigned i = 0; i < FAKE_PORTS; i++) {
-		members[i] = (struct mac_member){i, MAC_LEARNS | MAC_FLOODS, 0};
+		members[i] = (struct mac_member){.port = i, .flags = MAC_LEARNS | MAC_FLOODS};
 		fake.states[i].is_bridged = true;
 		fake.states[i].mtu = i == 3 ? SMALL_MTU : 1500;
 	}

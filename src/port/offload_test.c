@@ -24,23 +24,25 @@ struct row {
 };
 
 static const struct row rows[] = {
-	{"uses_nothing_where_nothing_is_offered", {0, 0, 0, 1514, 2048, true, false}, 0, 0},
-	{"lets_the_device_check_ipv4_checksums", {CKSUM, 0, 0, 1514, 2048, true, false}, CKSUM, 0},
+	{"uses_nothing_where_nothing_is_offered", {0, 0, 0, 1514, 2048, true, false, false}, 0, 0},
+	{"lets_the_device_check_ipv4_checksums", {CKSUM, 0, 0, 1514, 2048, true, false, false},
+		CKSUM, 0},
 	{"leaves_vlan_tags_in_the_frame",
-		{RTE_ETH_RX_OFFLOAD_VLAN_STRIP, 0, 0, 1514, 2048, true, false}, 0, 0},
-	{"does_not_scatter_what_fits", {SCATTER, 0, 0, 1514, 2048, true, false}, 0, 0},
-	{"scatters_what_does_not_fit", {SCATTER, SEGS | FAST, 0, 9014, 2048, true, false}, SCATTER,
-		SEGS},
-	{"frees_fast_with_one_pool_and_no_chains", {0, SEGS | FAST, 0, 1514, 2048, true, false}, 0,
-		FAST},
-	{"does_not_free_fast_with_two_pools", {0, SEGS | FAST, 0, 1514, 2048, false, false}, 0, 0},
-	{"sends_chains_rather_than_freeing_fast", {0, SEGS | FAST, 0, 1514, 2048, true, true}, 0,
-		SEGS},
+		{RTE_ETH_RX_OFFLOAD_VLAN_STRIP, 0, 0, 1514, 2048, true, false, false}, 0, 0},
+	{"does_not_scatter_what_fits", {SCATTER, 0, 0, 1514, 2048, true, false, false}, 0, 0},
+	{"scatters_what_does_not_fit", {SCATTER, SEGS | FAST, 0, 9014, 2048, true, false, false},
+		SCATTER, SEGS},
+	{"frees_fast_with_one_pool_and_no_chains",
+		{0, SEGS | FAST, 0, 1514, 2048, true, false, false}, 0, FAST},
+	{"does_not_free_fast_with_two_pools", {0, SEGS | FAST, 0, 1514, 2048, false, false, false},
+		0, 0},
+	{"sends_chains_rather_than_freeing_fast",
+		{0, SEGS | FAST, 0, 1514, 2048, true, true, false}, 0, SEGS},
 	{"leaves_open_checksums_of_no_guest_to_the_device",
 		{L4_CKSUM, 0, 0, 1514, 2048, true, false, false}, 0, 0},
 	{"is_told_of_open_checksums_of_guests",
 		{L4_CKSUM | CKSUM, 0, 0, 1514, 2048, true, false, true}, L4_CKSUM | CKSUM, 0},
-	{"takes_what_only_queues_offer", {0, 0, FAST, 1514, 2048, true, false}, 0, FAST},
+	{"takes_what_only_queues_offer", {0, 0, FAST, 1514, 2048, true, false, false}, 0, FAST},
 };
 
 static void check_row(void **state)

@@ -111,8 +111,9 @@ class Vring:
         frames = []
         while pieces:
             header = Header(*struct.unpack_from("<BBHHHHH", pieces[0]))
-            frames.append((header, b"".join(pieces[: header.buffers])[HEADER:]))
-            del pieces[: header.buffers]
+            n = max(header.buffers, 1)  # without mergeable buffers it says nothing
+            frames.append((header, b"".join(pieces[:n])[HEADER:]))
+            del pieces[:n]
         return frames
 
     def offer_long(self, frame: bytes, header: Header) -> None:
