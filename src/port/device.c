@@ -109,7 +109,8 @@ void device_adjust_rings(struct port_table *ports, unsigned port)
 	kind_read(settings->device, &kind);
 	if (kind.is_zero_copy)
 		rings->n_rx_descriptors = rings->n_tx_descriptors = kind.ring_slots;
-	rings->n_extra = facts_count_looped_frames(settings->device);
+	rings->n_extra = facts_count_looped_frames(settings->device) +
+	                 (kind.has_offloads ? POOLS_OFFLOAD_MBUFS : 0);
 	if (ports->devices[port].is_found)
 		rte_eth_dev_adjust_nb_rx_tx_desc(ports->devices[port].id, &rings->n_rx_descriptors,
 			&rings->n_tx_descriptors);
@@ -126,6 +127,7 @@ static void choose_offloads(const struct port_table *ports, unsigned port, struc
 		.tx_queue_offers = device->info.tx_queue_offload_capa,
 		.frame_max = device->mtu + FRAME_HEADER,
 		.data_room = node->data_room - POOLS_HEADROOM,
+		.has_guest = device->kind.has_offloads,
 		.one_pool = ports->pools.n_nodes == 1 && !ports->settings->may_grow,
 	};
 
@@ -373,6 +375,7 @@ int device_set_up(struct port_table *ports, unsigned port, struct error *error)
 	read_back_rings(ports, port);
 	__atomic_store_n(&ports->states[port].tx_multi_segment, offload.tx_multi_segment,
 		__ATOMIC_RELAXED);
+	ports->states[port].has_offloads = device->kind.has_offloads;
 	listen_for_end(device);
 	device->is_set_up = true;
 	return 0;
