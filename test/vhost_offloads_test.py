@@ -49,11 +49,11 @@ class Open:
     header: Header
 
 
-def _ip(family: int, **fields: int) -> Packet:
+def _ip(family: int) -> Packet:
     src, dst = ADDRESSES[family]
     if family == 6:
-        return IPv6(src=src, dst=dst, hlim=64, **fields)
-    return IP(src=src, dst=dst, ttl=64, flags="DF", **fields)
+        return IPv6(src=src, dst=dst, hlim=64)
+    return IP(src=src, dst=dst, ttl=64, flags="DF")
 
 
 def _open(packet: Packet, size: int = 0) -> Open:
@@ -87,7 +87,11 @@ def _pseudo6(whole: Packet, proto: int, length: int) -> int:
 def _random(dice: random.Random, ether: Packet) -> Open:
     """A TCP packet of up to 64 KiB, with flags and options of any kind."""
     family = dice.choice((4, 6))
-    ip = _ip(family, **({"id": dice.choice((7, 65530))} if family == 4 else {"fl": dice.getrandbits(20)}))
+    ip = _ip(family)
+    if family == 4:
+        ip.id = dice.choice((7, 65530))
+    else:
+        ip.fl = dice.getrandbits(20)
     size = dice.randrange(500, 1400)
     # Linux takes options for payload as it decides whether there is more than one segment.
     payload = dice.choice((1, size - 100, size + 1, 3 * size, 20000, 64000))
@@ -105,7 +109,7 @@ class _Linux:
 
     def __init__(self, wired: WiredForwarder) -> None:
         near, far = (wired.lab.namespace(f"linux{i}", silent=True) for i in range(2))
-        ends = [End(near, "near", "02:00:00:00:09:01"), End(far, "far", "02:00:00:00:09:02")]
+        ends = (End(near, "near", "02:00:00:00:09:01"), End(far, "far", "02:00:00:00:09:02"))
         wired.lab.cable(*ends)
         self._wire = Wire(ends[1])
         with near.entered():

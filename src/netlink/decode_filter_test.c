@@ -522,15 +522,14 @@ static bool u32_matches(const struct tc_u32_key key[], unsigned n, const struct 
 
 static struct event u32_filter(struct tc_u32_key key[], unsigned n, uint8_t family)
 {
-	struct {
-		struct tc_u32_sel head;
-		struct tc_u32_key key[4];
-	} selector = {.head = {.flags = TC_U32_TERMINAL, .nkeys = n}};
+	const struct tc_u32_sel head = {.flags = TC_U32_TERMINAL, .nkeys = n};
+	uint8_t selector[sizeof(head) + 4 * sizeof(*key)];
 	struct writer writer;
 
-	memcpy(selector.key, key, n * sizeof(*key));
+	memcpy(selector, &head, sizeof(head));
+	memcpy(selector + sizeof(head), key, n * sizeof(*key));
 	begin(&writer, "u32", family == 4 ? ETH_P_IP : ETH_P_IPV6);
-	put(&writer, TCA_U32_SEL, &selector, sizeof(selector.head) + n * sizeof(*key));
+	put(&writer, TCA_U32_SEL, selector, sizeof(head) + n * sizeof(*key));
 	put_drop(&writer, TCA_U32_ACT);
 	return end(&writer);
 }

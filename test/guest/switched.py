@@ -5,6 +5,7 @@ import random
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -162,6 +163,10 @@ def _macs(switched: Switched, host: bytes) -> set[tuple[int | None, str]]:
     return {(row["vlan"], row["port"]) for row in rows if row["mac"] == host.hex(":")}
 
 
+def _is_known(switched: Switched, host: bytes, port: str) -> bool:
+    return _macs(switched, host) == {(10, port)}
+
+
 def _updated_s(switched: Switched, host: bytes) -> dict[int, int]:
     """Seconds since Linux last heard of a host, by VLAN."""
     entries = json.loads(_bridge(switched.sides[0], "-j", "-s", "fdb", "show", "br", "br0"))
@@ -175,7 +180,7 @@ def linux_is_told_of_a_host_in_its_vlan_only(switched: Switched) -> None:
     for host, port in zip(HOSTS, "ab", strict=False):
         switched.number += 1
         switched.send(port, [_frame(BROADCAST, host, _tag(10), switched.number)])
-        wait_until(lambda host=host, port=port: _macs(switched, host) == {(10, port)}, "workers knew it in its VLAN")
+        wait_until(partial(_is_known, switched, host, port), "workers knew it in its VLAN")
     wait_until(lambda: _updated_s(switched, HOSTS[0]).get(10, 0) >= 2, "Linux had not heard of it for 2 s")
     before = switched.wired.account()
     switched.send("a", [_frame(HOSTS[1], HOSTS[0], _tag(10, priority=11), number) for number in range(1, 31)])
@@ -240,6 +245,10 @@ def _change_bridge(switched: Switched, dice: random.Random) -> None:
         _set_filtering(switched, filters=True)
 
 
+def _forwards(side: Namespace, port: str) -> bool:
+    return side.ip("-d", "link", "show", port).count("state forwarding") == 1
+
+
 def _move(switched: Switched, dice: random.Random) -> None:
     """Hosts to other ports, or a port out of the bridge and back."""
     if dice.random() < 0.7:
@@ -250,7 +259,7 @@ def _move(switched: Switched, dice: random.Random) -> None:
     for words in (("nomaster",), ("master", "br0")):
         switched.on_both("ip", "link", "set", "dev", port, *words)
     for side in switched.sides:
-        wait_until(lambda side=side: side.ip("-d", "link", "show", port).count("state forwarding") == 1, "it forwarded")
+        wait_until(partial(_forwards, side, port), "it forwarded")
 
 
 KINDS: list[Callable[[Switched, random.Random], None]] = [_change_vlan, _change_state, _change_bridge, _move]
