@@ -107,7 +107,7 @@ def guests_that_are_killed_come_back(mode: str, is_long: bool) -> None:
         bed.wait_connected()
         _check_forwards(bed)
         features, files = _features(bed), _n_files(bed)
-        for _ in range(50 if is_long else 3):
+        for _ in range(100 if is_long else 3):
             _lose_the_guests(bed)
             _check_forwards(bed)
             assert _features(bed) == features
@@ -131,7 +131,7 @@ def _lose_the_forwarder(bed: VhostBed) -> None:
 
 def guests_keep_running_while_the_forwarder_is_killed(bed: VhostBed, is_long: bool) -> None:
     features, buffers = _features(bed), _free_buffers(bed)
-    for _ in range(50 if is_long else 3):
+    for _ in range(100 if is_long else 3):
         _lose_the_forwarder(bed)
         _check_forwards(bed)
         assert _features(bed) == features
