@@ -325,11 +325,30 @@ def what_a_guest_says_wrongly_is_named_and_hurts_nobody(tmp_path: Path) -> None:
         assert dl3d.stop() == 0, dl3d.stderr
 
 
+def a_frame_longer_than_any_packet_reaches_no_guest(tmp_path: Path) -> None:
+    """It would not end within what follows a guest's memory. Ports that are tied together compare no lengths."""
+    text = yaml.safe_load(_text(tmp_path))
+    for port, to in zip(text["ports"], ("vm2", "vm1"), strict=True):
+        del port["addresses"]
+        port |= {"mode": "xconnect", "to": to}
+    del text["neighbours"]
+    with Forwarder(DL3D, yaml.safe_dump(text)) as dl3d:
+        dl3d.wait_ready()
+        with VhostDriver(tmp_path / "vm1", 1, LEAVES) as sender, VhostDriver(tmp_path / "vm2", 1, TAKES) as receiver:
+            _wait_up(dl3d)
+            pair = _Pair(dl3d, sender, receiver)
+            longest = _ether(dl3d) / Raw(bytes(65535))
+            assert pair.exchange(Open(bytes(longest), Header()), 1)[0][1] == bytes(longest)
+            assert pair.exchange(Open(bytes(longest / Raw(bytes(100000))), Header()), 0) == []
+            assert _account(dl3d).drops == {"tx_refused": 1}
+        assert dl3d.stop() == 0, dl3d.stderr
+
+
 def offloads_can_be_turned_off(tmp_path: Path) -> None:
     with Forwarder(DL3D, _text(tmp_path, offloads="off")) as dl3d:
         dl3d.wait_ready()
         with VhostDriver(tmp_path / "vm1", 1, LEAVES | TAKES) as guest:
-            assert guest.offered & (LEAVES | TAKES) == MERGEABLE
+            assert not guest.offered & (LEAVES | TAKES), hex(guest.offered)
         assert dl3d.stop() == 0, dl3d.stderr
 
 

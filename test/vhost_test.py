@@ -20,7 +20,7 @@ FRAMES = 500
 SET_OWNER = struct.pack("=III", 3, 1, 0)
 SET_FEATURES = struct.pack("=IIIQ", 2, 1, 8, 1 << 32)
 MODES = pytest.mark.parametrize("mode", ["client", "server"])
-LEFT = {"checksum", "tso4", "tso6", "ufo"}
+LEFT = {"checksum", "tso4", "tso6", "ufo", "indirect", "packed"}
 LOST_WITH_A_PEER = {"port_down", "tx_refused"}
 
 
@@ -107,7 +107,7 @@ def guests_that_are_killed_come_back(mode: str, is_long: bool) -> None:
         bed.wait_connected()
         _check_forwards(bed)
         features, files = _features(bed), _n_files(bed)
-        for _ in range(50 if is_long else 3):
+        for _ in range(100 if is_long else 3):
             _lose_the_guests(bed)
             _check_forwards(bed)
             assert _features(bed) == features
@@ -131,7 +131,7 @@ def _lose_the_forwarder(bed: VhostBed) -> None:
 
 def guests_keep_running_while_the_forwarder_is_killed(bed: VhostBed, is_long: bool) -> None:
     features, buffers = _features(bed), _free_buffers(bed)
-    for _ in range(50 if is_long else 3):
+    for _ in range(100 if is_long else 3):
         _lose_the_forwarder(bed)
         _check_forwards(bed)
         assert _features(bed) == features

@@ -332,14 +332,19 @@ static int configure_queues(struct port_table *ports, unsigned port, const struc
 // A net_vhost serves peers as soon as it is configured.
 static int follow_vhost(struct port_table *ports, unsigned port, struct error *error)
 {
-	const struct vhost_steer steer = {workers_steer, ports, port};
 	struct port_device *device = &ports->devices[port];
 	const struct kind *kind = &device->kind;
+	const struct vhost_device made = {.path = kind->socket,
+		.serves = kind->serves,
+		.has_offloads = kind->has_offloads,
+		.may_merge = device->mtu > PORT_DEFAULT_MTU || kind->has_offloads,
+		.n_queues = ports->plan.ports[port].n_rx,
+		.steer = {workers_steer, ports, port}};
 
 	if (!kind->is_vhost || device->vhost)
 		return 0;
 	workers_steer(ports, port, 0, 0);
-	device->vhost = vhost_make(kind, ports->plan.ports[port].n_rx, &steer);
+	device->vhost = vhost_make(&made);
 	if (!device->vhost)
 		return error_set(error, -ENOMEM,
 			"ports[%u]: not enough memory or file descriptors for its vhost state",

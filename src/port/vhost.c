@@ -7,64 +7,44 @@
 #include "port/vhost.h"
 
 #include "base/bits.h"
-#include "base/clock.h"
-#include "base/log.h"
 #include "port/peer_memory.h"
+#include "port/vhost_bounds.h"
 #include "port/vhost_guard.h"
 #include "port/vhost_open.h"
+#include "port/vhost_peer.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/vhost_types.h>
 #include <linux/virtio_net.h>
-#include <pthread.h>
+#include <linux/virtio_ring.h>
+#include <rte_log.h>
 #include <rte_vhost.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// A vring of an even number is one that the guest receives from.
-enum { VRINGS = 2 * PORT_MAX_QUEUES, SOCKET_MAX = 108, MAX_REGIONS = 8 };
-enum { RESET_OWNER = 4, SET_MEM_TABLE = 5 }; // messages of vhost-user
-static const uint64_t REMARK_AFTER_NS = 3000000000;
-
-// Segmentation of UDP, and of TCP with CWR: nobody here does it. / Frames with open checksums, or
-// of several segments: without offloads, dl3 forwards frames as they are.
+// Segmentation of UDP, and of TCP with CWR: nobody here does it. And what the library does not
+// follow safely (docs/internals/vhost.md): the log of dirty pages, tables of descriptors elsewhere,
+// addresses of an IOMMU, and packed rings.
 static const uint64_t REFUSED = 1ull << VIRTIO_NET_F_GSO | 1ull << VIRTIO_NET_F_HOST_ECN |
                                 1ull << VIRTIO_NET_F_HOST_UFO | 1ull << VIRTIO_NET_F_GUEST_ECN |
-                                1ull << VIRTIO_NET_F_GUEST_UFO;
+                                1ull << VIRTIO_NET_F_GUEST_UFO | 1ull << VHOST_F_LOG_ALL |
+                                1ull << VIRTIO_RING_F_INDIRECT_DESC |
+                                1ull << VIRTIO_F_IOMMU_PLATFORM | 1ull << VIRTIO_F_RING_PACKED;
+
+// Frames with open checksums, or of several segments: without offloads, dl3 forwards frames as they
+// are.
 static const uint64_t OFFLOADS = 1ull << VIRTIO_NET_F_CSUM | 1ull << VIRTIO_NET_F_HOST_TSO4 |
                                  1ull << VIRTIO_NET_F_HOST_TSO6 | 1ull << VIRTIO_NET_F_GUEST_CSUM |
                                  1ull << VIRTIO_NET_F_GUEST_TSO4 | 1ull << VIRTIO_NET_F_GUEST_TSO6;
 
-// Page faults of postcopy, inflight memory, and memory in slots: the messages for these end a
-// connection (vhost_guard.c).
-static const uint64_t REFUSED_PROTOCOL = 1ull << 8 | 1ull << 12 | 1ull << 15;
+// The log's memory, requests of ours with files, sessions of cryptography, page faults of postcopy,
+// inflight memory, and memory in slots: the messages for these end a connection (vhost_guard.c).
+static const uint64_t REFUSED_PROTOCOL = 1ull << 1 | 1ull << 5 | 1ull << 7 | 1ull << 8 |
+                                         1ull << 10 | 1ull << 11 | 1ull << 12 | 1ull << 15;
 
-struct vhost {
-	struct vhost *next;
-	char path[SOCKET_MAX];
-	bool serves, has_offloads;
-	unsigned n_queues;
-	struct vhost_steer steer;
-	int vid;                  // the library's number of the connection; -1: none
-	int connection;           // of vhost_guard_begin
-	bool is_driven;           // its driver has set up its rings
-	uint8_t takes;            // enum port_takes, while it is driven
-	uint64_t receives, sends; // queues that the peer's driver has enabled, by number
-	unsigned n_enabled;       // the highest one of these plus one, also above n_queues
-	unsigned n_connections;
-	struct {
-		uintptr_t begin, end;
-	} regions[MAX_REGIONS];     // of the peer's memory
-	unsigned n_regions, n_lost; // peer_memory_n_lost before they were mapped
-	bool has_lost;              // regions that are no longer here
-	uint16_t slots[VRINGS];
-	enum port_vhost_state state; // as last seen by vhost_poll
-	uint64_t since_ns;           // when it had changed, or the remark
-	const char *said;            // the last remark that was logged
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of all below
+pthread_mutex_t vhost_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vhost *all;
 static const struct rte_vhost_device_ops *theirs; // the same for all devices
 
@@ -80,24 +60,58 @@ uint16_t vhost_choose_queue(unsigned worker, unsigned n, uint64_t live)
 	return __builtin_ctzll(live);
 }
 
-struct vhost *vhost_make(const struct kind *kind, unsigned n_queues,
-	const struct vhost_steer *steer)
+// Before the library has a message: workers leave the rings while it maps memory, so that they need
+// not wait for that.
+static void pause_rings(struct vhost *vhost, bool is_paused)
 {
-	struct vhost *vhost = peer_memory_guard() ? calloc(1, sizeof(*vhost)) : NULL;
+	for (unsigned i = 0; i < VRINGS; i++)
+		if ((i % 2 ? vhost->sends : vhost->receives) >> i / 2 & 1)
+			theirs->vring_state_changed(vhost->vid, i, !is_paused);
+}
+
+static const char *before_all(int socket, const struct vhost_message *message, const char *why)
+{
+	vhost_bounds_end_mapping();
+	pthread_mutex_lock(&vhost_lock);
+	struct vhost *vhost = all;
+
+	while (vhost && (vhost->vid < 0 || vhost->socket != socket))
+		vhost = vhost->next;
+	if (vhost && !why)
+		why = vhost_rules_check(&vhost->rules, message);
+	if (vhost && why) {
+		vhost->refusal = why;
+		vhost->is_refused = true;
+		vhost->n_refusals++;
+	}
+	pthread_mutex_unlock(&vhost_lock);
+	if (vhost && !why && message->request == VHOST_MSG_SET_MEM_TABLE) {
+		pause_rings(vhost, true);
+		vhost_bounds_begin_mapping();
+	}
+	return why;
+}
+
+struct vhost *vhost_make(const struct vhost_device *device)
+{
+	bool can = peer_memory_guard() && vhost_bounds_begin();
+	struct vhost *vhost = can ? calloc(1, sizeof(*vhost)) : NULL;
 
 	if (!vhost)
 		return NULL;
 	vhost_open_find();
-	snprintf(vhost->path, sizeof(vhost->path), "%s", kind->socket);
-	vhost->serves = kind->serves;
-	vhost->has_offloads = kind->has_offloads;
-	vhost->n_queues = n_queues;
-	vhost->steer = *steer;
-	vhost->vid = vhost->connection = -1;
-	pthread_mutex_lock(&lock);
+	vhost_guard_follow(before_all);
+	snprintf(vhost->path, sizeof(vhost->path), "%s", device->path);
+	vhost->serves = device->serves;
+	vhost->has_offloads = device->has_offloads;
+	vhost->may_merge = device->may_merge;
+	vhost->n_queues = device->n_queues;
+	vhost->steer = device->steer;
+	vhost->vid = vhost->connection = vhost->socket = -1;
+	pthread_mutex_lock(&vhost_lock);
 	vhost->next = all;
 	all = vhost;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vhost_lock);
 	return vhost;
 }
 
@@ -105,18 +119,18 @@ void vhost_free(struct vhost *vhost)
 {
 	if (!vhost)
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vhost_lock);
 	for (struct vhost **at = &all; *at; at = &(*at)->next)
 		if (*at == vhost) {
 			*at = vhost->next;
 			break;
 		}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vhost_lock);
 	vhost_guard_end(vhost->connection); // the library does not say that it has closed its own
 	free(vhost);
 }
 
-// Call with the lock held.
+// Call these with the lock held.
 static struct vhost *find_path(const char *path)
 {
 	struct vhost *vhost = all;
@@ -126,7 +140,6 @@ static struct vhost *find_path(const char *path)
 	return vhost;
 }
 
-// Call with the lock held.
 static struct vhost *find(int vid)
 {
 	char path[SOCKET_MAX] = "";
@@ -145,10 +158,10 @@ static void steer(const struct vhost *vhost)
 
 static struct vhost *find_now(int vid)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vhost_lock);
 	struct vhost *vhost = find(vid);
 
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vhost_lock);
 	return vhost;
 }
 
@@ -163,25 +176,25 @@ static void let_go(struct vhost *vhost)
 	for (unsigned i = 0; i < VRINGS; i++)
 		if ((i % 2 ? vhost->sends : vhost->receives) >> i / 2 & 1)
 			theirs->vring_state_changed(vid, i, 0);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vhost_lock);
 	vhost->is_driven = false;
 	vhost->takes = 0;
 	vhost->receives = vhost->sends = 0;
 	vhost->n_enabled = 0;
 	steer(vhost);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vhost_lock);
 }
 
 static void end_peer(struct vhost *vhost)
 {
 	let_go(vhost);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vhost_lock);
 	vhost_guard_end(vhost->connection);
-	vhost->vid = vhost->connection = -1;
+	vhost->vid = vhost->connection = vhost->socket = -1;
 	vhost->n_regions = 0;
 	vhost->has_lost = false;
 	memset(vhost->slots, 0, sizeof(vhost->slots));
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vhost_lock);
 }
 
 static void note_regions(struct vhost *vhost)
@@ -191,7 +204,7 @@ static void note_regions(struct vhost *vhost)
 	vhost->n_regions = 0;
 	if (rte_vhost_get_mem_table(vhost->vid, &memory))
 		return;
-	vhost->n_regions = MIN_OF(memory->nregions, (uint32_t)MAX_REGIONS);
+	vhost->n_regions = MIN_OF(memory->nregions, (uint32_t)VHOST_REGIONS);
 	for (unsigned i = 0; i < vhost->n_regions; i++) {
 		vhost->regions[i].begin = (uintptr_t)memory->regions[i].mmap_addr;
 		vhost->regions[i].end = vhost->regions[i].begin + memory->regions[i].mmap_size;
@@ -207,8 +220,7 @@ static void note_slots(struct vhost *vhost)
 		vhost->slots[i] = rte_vhost_get_vhost_vring(vhost->vid, i, &vring) ? 0 : vring.size;
 }
 
-// Call with the lock held.
-static bool has_lost_memory(const struct vhost *vhost)
+bool vhost_has_lost_memory(const struct vhost *vhost)
 {
 	for (unsigned i = 0; i < vhost->n_regions; i++)
 		if (peer_memory_is_lost(vhost->regions[i].begin, vhost->regions[i].end,
@@ -224,17 +236,17 @@ static enum rte_vhost_msg_result before_message(int vid, void *message)
 	uint32_t request;
 
 	memcpy(&request, message, sizeof(request)); // it begins with its number
-	if (request != SET_MEM_TABLE && request != RESET_OWNER)
+	if (request != VHOST_MSG_SET_MEM_TABLE)
 		return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vhost_lock);
 	struct vhost *vhost = find(vid);
 
 	if (vhost && vhost->vid == vid) {
-		vhost->has_lost = has_lost_memory(vhost);
+		vhost->has_lost = vhost_has_lost_memory(vhost);
 		vhost->n_regions = 0;
 		vhost->n_lost = peer_memory_n_lost();
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vhost_lock);
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
 
@@ -242,18 +254,28 @@ static enum rte_vhost_msg_result before_message(int vid, void *message)
 // vrings, since the next message may free them.
 static enum rte_vhost_msg_result on_message(int vid, void *message)
 {
-	uint32_t request;
+	uint32_t words[3]; // request, flags, bytes of the payload
+	bool is_memory, has_failed = vhost_bounds_end_mapping();
 
-	memcpy(&request, message, sizeof(request));
-	pthread_mutex_lock(&lock);
+	memcpy(words, message, sizeof(words));
+	is_memory = words[0] == VHOST_MSG_SET_MEM_TABLE;
+	struct vhost_message noted = {words[0], words[2], (const uint8_t *)message + sizeof(words),
+		NULL, 0};
+
+	pthread_mutex_lock(&vhost_lock);
 	struct vhost *vhost = find(vid);
+	bool is_ours = vhost && vhost->vid == vid;
 
-	if (vhost && vhost->vid == vid) {
-		if (request == SET_MEM_TABLE)
+	if (is_ours) {
+		vhost_rules_note(&vhost->rules, &noted);
+		if (is_memory)
 			note_regions(vhost); // at other times there may be none
+		vhost->has_lost |= is_memory && has_failed;
 		note_slots(vhost);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vhost_lock);
+	if (is_ours && is_memory)
+		pause_rings(vhost, false);
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
 
@@ -262,18 +284,24 @@ static int on_connection(int vid)
 	static const struct rte_vhost_user_extern_ops listening = {.pre_msg_handle = before_message,
 		.post_msg_handle = on_message};
 	struct vhost *vhost = find_now(vid);
-	int connection = vhost ? vhost_guard_begin() : -1;
+	int socket = -1, connection = vhost ? vhost_guard_begin(&socket) : -1;
+	uint64_t features = 0, protocol = 0;
 
 	if (vhost && vhost->vid >= 0)
 		end_peer(vhost);
 	rte_vhost_extern_callback_register(vid, &listening, NULL);
-	pthread_mutex_lock(&lock);
+	if (vhost && (rte_vhost_driver_get_features(vhost->path, &features) ||
+			     rte_vhost_driver_get_protocol_features(vhost->path, &protocol)))
+		return -1;
+	pthread_mutex_lock(&vhost_lock);
 	if (vhost) {
+		vhost_rules_begin(&vhost->rules, features, protocol);
 		vhost->vid = vid;
 		vhost->connection = connection;
+		vhost->socket = socket;
 		vhost->n_connections++;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vhost_lock);
 	return 0;
 }
 
@@ -284,15 +312,6 @@ static void on_disconnection(int vid)
 
 	if (vhost && vhost->vid == vid)
 		end_peer(vhost);
-}
-
-static uint64_t features_of(const struct vhost *vhost)
-{
-	uint64_t features = 0;
-
-	if (vhost->vid >= 0)
-		rte_vhost_get_negotiated_features(vhost->vid, &features);
-	return features;
 }
 
 // Segments come with open checksums.
@@ -311,15 +330,17 @@ static int on_driver(int vid)
 
 	if (vhost && vhost->vid != vid)
 		return -1;
+	vhost_bounds_set_merged(vid, !vhost || vhost->rules.features >> VIRTIO_NET_F_MRG_RXBUF & 1);
 	int err = theirs->new_device(vid);
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vhost_lock);
 	if (vhost) {
 		vhost->is_driven = !err;
-		vhost->takes = err ? 0 : takes_of(features_of(vhost));
+		vhost->is_refused &= err != 0;
+		vhost->takes = err ? 0 : takes_of(vhost_features_of(vhost));
 		steer(vhost);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vhost_lock);
 	return err;
 }
 
@@ -347,7 +368,7 @@ static int on_vring(int vid, uint16_t vring, int enable)
 		return 0;
 	int err = theirs->vring_state_changed(vid, vring, enable);
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vhost_lock);
 	if (vhost && enable && queue >= vhost->n_enabled)
 		vhost->n_enabled = queue + 1;
 	else if (vhost && !enable && queue + 1 == vhost->n_enabled)
@@ -356,7 +377,7 @@ static int on_vring(int vid, uint16_t vring, int enable)
 		set_bit(vring % 2 ? &vhost->sends : &vhost->receives, queue, enable);
 		steer(vhost);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vhost_lock);
 	return err;
 }
 
@@ -368,6 +389,15 @@ static const struct rte_vhost_device_ops followed = {
 	.destroy_connection = on_disconnection,
 };
 
+// What a peer can make it say at any rate, some of it on workers; we say it less often.
+static void be_quiet(void)
+{
+	if (rte_log_get_global_level() > RTE_LOG_WARNING)
+		return; // the user wants to know more
+	rte_log_set_level_pattern("lib.vhost.data", RTE_LOG_CRIT);
+	rte_log_set_level_pattern("lib.vhost.config", RTE_LOG_ERR);
+}
+
 // Called by the driver between the registration of its socket and the first connection.
 int rte_vhost_driver_callback_register(const char *path,
 	const struct rte_vhost_device_ops *const ops)
@@ -377,102 +407,19 @@ int rte_vhost_driver_callback_register(const char *path,
 			"rte_vhost_driver_callback_register");
 	uint64_t protocol;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vhost_lock);
 	const struct vhost *vhost = find_path(path);
-	const uint64_t refused = REFUSED | (vhost && vhost->has_offloads ? 0 : OFFLOADS);
+	const bool has_offloads = vhost && vhost->has_offloads;
+	const bool may_merge = !vhost || vhost->may_merge;
+	const uint64_t refused = REFUSED | (has_offloads ? 0 : OFFLOADS) |
+	                         (may_merge ? 0 : 1ull << VIRTIO_NET_F_MRG_RXBUF);
 
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vhost_lock);
+	be_quiet();
 	if (rte_vhost_driver_disable_features(path, refused) ||
 		rte_vhost_driver_get_protocol_features(path, &protocol) ||
 		rte_vhost_driver_set_protocol_features(path, protocol & ~REFUSED_PROTOCOL))
 		return -1;
 	theirs = ops;
 	return next(path, &followed);
-}
-
-bool vhost_is_live(const struct vhost *vhost)
-{
-	pthread_mutex_lock(&lock);
-	bool is_live = vhost->is_driven && vhost->receives;
-
-	pthread_mutex_unlock(&lock);
-	return is_live;
-}
-
-static enum port_vhost_state state_of(const struct vhost *vhost)
-{
-	return vhost->is_driven  ? PORT_VHOST_CONNECTED
-	       : vhost->vid >= 0 ? PORT_VHOST_STARTING
-	                         : PORT_VHOST_WAITING;
-}
-
-// Call with the lock held. A peer that cannot share its memory has negotiated, and goes no further.
-static const char *remark_of(const struct vhost *vhost)
-{
-	switch (state_of(vhost)) {
-	case PORT_VHOST_WAITING:
-		return NULL;
-	case PORT_VHOST_STARTING:
-		return features_of(vhost) && !vhost->slots[0]
-		               ? "guest memory is not shared; give QEMU's memory backend share=on"
-		               : "its peer is connected, but has set up no queue; start the "
-		                 "virtio-net driver there";
-	case PORT_VHOST_CONNECTED:
-		if (vhost->n_enabled > vhost->n_queues)
-			return "the guest has enabled more queues than the port has, and sends "
-			       "frames on them that are lost; give both the same number";
-		return vhost->receives ? NULL : "the guest has enabled none of its queues";
-	}
-	return NULL;
-}
-
-void vhost_read(const struct vhost *vhost, struct port_vhost *out)
-{
-	const unsigned n = MIN_OF(vhost->n_queues, (unsigned)PORT_MAX_QUEUES);
-
-	pthread_mutex_lock(&lock);
-	const char *remark = vhost->said ? remark_of(vhost) : NULL;
-
-	*out = (struct port_vhost){.is_server = vhost->serves,
-		.state = state_of(vhost),
-		.n_connections = vhost->n_connections,
-		.features = features_of(vhost),
-		.n_queues = n,
-		.remark = remark};
-	snprintf(out->socket, sizeof(out->socket), "%s", vhost->path);
-	for (unsigned i = 0; i < n; i++) {
-		out->queues[i].receives = vhost->sends >> i & 1;
-		out->queues[i].sends = vhost->receives >> i & 1;
-		out->queues[i].tx_slots = vhost->slots[2 * i];
-		out->queues[i].rx_slots = vhost->slots[2 * i + 1];
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-void vhost_poll(struct vhost *vhost, const char *name)
-{
-	const uint64_t now_ns = clock_now_ns();
-	const char *says = NULL;
-
-	pthread_mutex_lock(&lock);
-	const char *remark = remark_of(vhost);
-	enum port_vhost_state state = state_of(vhost);
-
-	if (state != vhost->state || !remark) {
-		vhost->state = state;
-		vhost->since_ns = now_ns;
-		vhost->said = NULL;
-	} else if (remark != vhost->said && now_ns - vhost->since_ns > REMARK_AFTER_NS) {
-		says = vhost->said = remark;
-	}
-	if (has_lost_memory(vhost)) {
-		vhost_guard_cut(vhost->connection);
-		vhost->n_regions = 0;
-		vhost->has_lost = false;
-		says = "its peer has taken away memory that it had shared, and was disconnected; "
-		       "start it again";
-	}
-	pthread_mutex_unlock(&lock);
-	if (says)
-		log_warn("port %s: %s", name, says);
 }

@@ -2,7 +2,6 @@
 // queues its driver has enabled.
 #pragma once
 
-#include "port/kind.h"
 #include "port/port.h"
 
 #include <stdbool.h>
@@ -19,10 +18,18 @@ struct vhost_steer {
 	unsigned port;
 };
 
+struct vhost_device {
+	const char *path;  // of its socket; copied
+	bool serves;       // listens on it; otherwise connects to it
+	bool has_offloads; // either side may leave checksums and segmentation to the other
+	bool may_merge;    // a guest may put a frame into several buffers: needed for long ones
+	unsigned n_queues;
+	struct vhost_steer steer;
+};
+
 // For a device, before it is configured. NULL: no memory, or no descriptor. / After it was closed;
 // NULL is allowed. Control thread.
-struct vhost *vhost_make(const struct kind *kind, unsigned n_queues,
-	const struct vhost_steer *steer);
+struct vhost *vhost_make(const struct vhost_device *device);
 void vhost_free(struct vhost *vhost);
 
 // Whether the peer's driver receives from at least one transmit queue. Control thread.

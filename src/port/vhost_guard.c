@@ -5,6 +5,7 @@
 // - Messages for inflight memory and postcopy are followed even if they were not offered: the
 //   first kind writes outside of its memory, the second stops whoever reads memory that the peer
 //   does not provide. The log of dirty pages is taken to begin where it does not.
+// - What else a message says is not compared with the state of the rings (vhost_rules.c).
 // So in both programs some functions of libc are overridden (meson.build; recvmsg and sendmsg are
 // in memif.c).
 #include "port/vhost_guard.h"
@@ -25,26 +26,18 @@
 // A peer sends a message at once, with its payload. So long do the others wait for it in all, and
 // each time that it is not so counts as a wait of at least LATE_MS. Less than a second.
 static const struct timeval PATIENCE = {.tv_usec = 300000};
-enum { LATE_MS = 10, PAYLOAD_MAX = 4096 };
+enum { LATE_MS = 10, HEADER_BYTES = 12, PAYLOAD_MAX = 512, FILES_MAX = 16 };
 
 // Numbers of the messages that a front-end of a network device sends (vhost-user protocol), other
-// than those for an IOMMU, inflight memory, postcopy and memory in slots; and some of them.
-static const uint64_t SERVED = 0x18000bffffe;
-enum {
-	MEM_TABLE = 5,
-	LOG_BASE = 6,
-	LOG_FD = 7,
-	VRING_KICK = 12,
-	VRING_CALL = 13,
-	VRING_ERR = 14,
-	REQUEST_FD = 21,
-	HEADER_BYTES = 12
-};
-static const uint64_t WITH_EVENT =
-	1ull << LOG_FD | 1ull << VRING_KICK | 1ull << VRING_CALL | 1ull << VRING_ERR;
-static const uint64_t WITH_FILE = 1ull << MEM_TABLE | 1ull << LOG_BASE | 1ull << REQUEST_FD;
+// than those for the log of dirty pages, requests of ours, an IOMMU, inflight memory, postcopy and
+// memory in slots.
+static const uint64_t SERVED = 0x180009fff3e;
+static const uint64_t WITH_EVENT = 1ull << VHOST_MSG_SET_VRING_KICK |
+                                   1ull << VHOST_MSG_SET_VRING_CALL |
+                                   1ull << VHOST_MSG_SET_VRING_ERR;
 
 static __thread int newest = -1, served = -1;
+static vhost_guard_call *follower;
 
 int accept(int socket, __SOCKADDR_ARG address, socklen_t *restrict bytes)
 {
@@ -75,8 +68,14 @@ int eventfd_write(int file, eventfd_t value)
 	return write(file, &value, sizeof(value)) == sizeof(value) ? 0 : -1;
 }
 
-int vhost_guard_begin(void)
+void vhost_guard_follow(vhost_guard_call *call)
 {
+	follower = call;
+}
+
+int vhost_guard_begin(int *socket)
+{
+	*socket = newest;
 	if (newest < 0)
 		return -1;
 	setsockopt(newest, SOL_SOCKET, SO_RCVTIMEO, &PATIENCE, sizeof(PATIENCE));
@@ -128,21 +127,19 @@ static bool is_eventfd(int file)
 
 // The library closes former files while it holds locks, and files may wait for their peer in that.
 // The flags of an eventfd belong to the peer, too.
-static bool tame_files(uint32_t request, struct msghdr *packet)
+static bool tame_files(const struct vhost_message *message)
 {
-	int *files;
+	for (unsigned i = 0; i < message->n_files; i++) {
+		int file = message->files[i];
 
-	for (struct cmsghdr *head = CMSG_FIRSTHDR(packet); head; head = CMSG_NXTHDR(packet, head))
-		for (unsigned i = files_of(head, &files); i > 0; i--) {
-			int file = files[i - 1];
-
-			if (WITH_FILE >> request & 1)
-				continue;
-			if (!(WITH_EVENT >> request & 1) || !is_eventfd(file))
-				return false;
-			if (request == VRING_CALL && fcntl(file, F_SETFL, O_RDWR | O_NONBLOCK))
-				return false;
-		}
+		if (message->request == VHOST_MSG_SET_MEM_TABLE)
+			continue;
+		if (!(WITH_EVENT >> message->request & 1) || !is_eventfd(file))
+			return false;
+		if (message->request == VHOST_MSG_SET_VRING_CALL &&
+			fcntl(file, F_SETFL, O_RDWR | O_NONBLOCK))
+			return false;
+	}
 	return true;
 }
 
@@ -169,27 +166,50 @@ static bool has_payload(int socket, uint32_t bytes)
 	       !setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof(left));
 }
 
-// The library reads the payload after this; it takes the log to begin at this offset of a mapping
-// that begins there already.
-static bool log_is_whole(int socket)
+static unsigned list_files(struct msghdr *packet, int *list)
 {
-	struct {
-		uint64_t bytes, offset;
-	} log;
+	unsigned n = 0;
+	int *files;
 
-	return recv(socket, &log, sizeof(log), MSG_PEEK | MSG_DONTWAIT) == sizeof(log) &&
-	       !log.offset;
+	for (struct cmsghdr *head = CMSG_FIRSTHDR(packet); head; head = CMSG_NXTHDR(packet, head))
+		for (unsigned i = 0, all = files_of(head, &files); i < all && n < FILES_MAX; i++)
+			list[n++] = files[i];
+	return n;
 }
 
-static bool is_served(int socket, struct msghdr *packet)
+// A connection that has ended may still have messages, for a device whose peer is another one.
+static bool has_hung_up(int socket)
 {
+	struct pollfd end = {.fd = socket};
+
+	return poll(&end, 1, 0) > 0 && end.revents & POLLHUP;
+}
+
+// The library reads the payload after this, and nobody can change it until then.
+static const char *refusal_of(int socket, struct msghdr *packet)
+{
+	uint8_t payload[PAYLOAD_MAX];
+	int files[FILES_MAX];
 	uint32_t words[3]; // request, flags, bytes of the payload
+	const char *why = NULL;
 
 	memcpy(words, packet->msg_iov[0].iov_base, sizeof(words));
+	struct vhost_message message = {words[0], words[2], payload, files,
+		list_files(packet, files)};
+
+	if (has_hung_up(socket))
+		return "it has gone";
 	if (words[0] >= 64 || !(SERVED >> words[0] & 1))
-		return false;
-	return tame_files(words[0], packet) && has_payload(socket, words[2]) &&
-	       (words[0] != LOG_BASE || log_is_whole(socket));
+		why = "its peer was disconnected: it has sent a message that no network device "
+		      "needs; do not use an IOMMU, inflight memory or migration there";
+	else if (!tame_files(&message))
+		why = "its peer was disconnected: a file for the events of a ring is no eventfd; "
+		      "use a driver that keeps to vhost-user";
+	else if (!has_payload(socket, words[2]) ||
+		 (words[2] && recv(socket, payload, words[2], MSG_PEEK | MSG_DONTWAIT) != words[2]))
+		why = "its peer was disconnected: it has sent a message without its end; use a "
+		      "driver that sends messages whole";
+	return follower ? follower(socket, &message, why) : why;
 }
 
 // Nobody else reads so few bytes with files.
@@ -199,7 +219,7 @@ ssize_t vhost_guard_received(int socket, struct msghdr *packet, ssize_t n)
 		!packet->msg_control)
 		return n;
 	served = socket;
-	if (n != HEADER_BYTES || is_served(socket, packet))
+	if (n != HEADER_BYTES || !refusal_of(socket, packet))
 		return n;
 	close_files(packet);
 	return 0;

@@ -33,9 +33,8 @@ static void workers_send_on_queues_that_the_peer_receives_from(void **state)
 
 static void a_device_waits_for_its_peer(void **state)
 {
-	const struct vhost_steer steer = {NULL, NULL, 0};
-	const struct kind kind = {.socket = "/run/a.sock", .is_vhost = true, .serves = true};
-	struct vhost *vhost = vhost_make(&kind, 2, &steer);
+	const struct vhost_device made = {.path = "/run/a.sock", .serves = true, .n_queues = 2};
+	struct vhost *vhost = vhost_make(&made);
 	struct port_vhost read;
 
 	assert_non_null(vhost);

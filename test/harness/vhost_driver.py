@@ -31,6 +31,7 @@ SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE, SET_VRING_KICK, SET_VRING_CALL, S
 SET_PROTOCOL_FEATURES, SET_VRING_ENABLE = 16, 18
 VERSION, NEEDS_REPLY = 1, 8
 MULTIQUEUE, PROTOCOL, VERSION_1 = 1 << 22, 1 << 30, 1 << 32
+USUAL = MULTIQUEUE | PROTOCOL | VERSION_1
 # What the driver may leave to the device, and the device to the driver.
 CHECKSUM, TSO4, TSO6 = 1 << 0, 1 << 11, 1 << 12
 GUEST_CHECKSUM, GUEST_TSO4, GUEST_TSO6, MERGEABLE = 1 << 1, 1 << 7, 1 << 8, 1 << 15
@@ -141,19 +142,19 @@ class Vring:
 class VhostDriver:
     """A driver with `queues` pairs of rings, connected to the socket at which dl3d listens; all are enabled.
 
-    `features`: further ones that it negotiates; those that are not offered are left out.
+    `features`: further ones that it negotiates; those that are not offered are left out. It shares `more` bytes than its
+    rings need.
     """
 
-    def __init__(self, path: Path, queues: int, features: int = 0) -> None:
+    def __init__(self, path: Path, queues: int, features: int = 0, more: int = 0) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(60)
         self._socket.connect(str(path))
         self._file = os.memfd_create("guest")
-        os.ftruncate(self._file, 2 * queues * RING)
-        self._memory = mmap.mmap(self._file, 2 * queues * RING)
+        os.ftruncate(self._file, 2 * queues * RING + more)
+        self._memory = mmap.mmap(self._file, 2 * queues * RING + more)
         self.rings = [Vring(self._memory, number) for number in range(2 * queues)]
-        self.offered = 0
-        self._negotiate(features)
+        self._negotiate(USUAL | features)
         for ring in self.rings:
             self._set_up(ring)
 
@@ -167,7 +168,8 @@ class VhostDriver:
         self._memory.close()
         os.close(self._file)
 
-    def _tell(self, request: int, payload: bytes, flags: int = VERSION, file: int = -1) -> None:
+    def tell(self, request: int, payload: bytes, flags: int = VERSION, file: int = -1) -> None:
+        """Send a message, with a file or none."""
         message = struct.pack("=III", request, flags, len(payload)) + payload
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))] if file >= 0 else []
         self._socket.sendmsg([message], rights)
@@ -176,35 +178,35 @@ class VhostDriver:
         reply = self._socket.recv(20, socket.MSG_WAITALL)
         return int(struct.unpack("=IIIQ", reply)[3])
 
-    def _negotiate(self, features: int) -> None:
-        wanted = MULTIQUEUE | PROTOCOL | VERSION_1
-        self._tell(GET_FEATURES, b"")
+    def _negotiate(self, wanted: int) -> None:
+        self.tell(GET_FEATURES, b"")
         self.offered = self._answer()
-        assert self.offered & wanted == wanted
-        self._tell(SET_OWNER, b"")
-        self._tell(SET_PROTOCOL_FEATURES, struct.pack("=Q", PROTOCOL_MULTIQUEUE | PROTOCOL_ACK))
-        self._tell(SET_FEATURES, struct.pack("=Q", wanted | features & self.offered))
+        self.features = wanted & self.offered
+        assert self.features & USUAL == USUAL
+        self.tell(SET_OWNER, b"")
+        self.tell(SET_PROTOCOL_FEATURES, struct.pack("=Q", PROTOCOL_MULTIQUEUE | PROTOCOL_ACK))
+        self.tell(SET_FEATURES, struct.pack("=Q", self.features))
         region = struct.pack("=IIQQQQ", 1, 0, GUEST, len(self._memory), USER, 0)
-        self._tell(SET_MEM_TABLE, region, file=self._file)
+        self.tell(SET_MEM_TABLE, region, file=self._file)
 
     def _set_up(self, ring: Vring) -> None:
-        self._tell(SET_VRING_NUM, struct.pack("=II", ring.number, SLOTS))
-        self._tell(SET_VRING_BASE, struct.pack("=II", ring.number, 0))
-        self._tell(SET_VRING_ADDR, ring.addresses())
+        self.tell(SET_VRING_NUM, struct.pack("=II", ring.number, SLOTS))
+        self.tell(SET_VRING_BASE, struct.pack("=II", ring.number, 0))
+        self.tell(SET_VRING_ADDR, ring.addresses())
         for request in (SET_VRING_CALL, SET_VRING_KICK):
             event = os.eventfd(0, os.EFD_NONBLOCK)
-            self._tell(request, struct.pack("=Q", ring.number), file=event)
+            self.tell(request, struct.pack("=Q", ring.number), file=event)
             os.close(event)
         self.enable(ring.number, True)
 
     def enable(self, number: int, is_enabled: bool) -> None:
         """Enable or disable a ring; returns once the device has acknowledged it."""
-        self._tell(SET_VRING_ENABLE, struct.pack("=II", number, is_enabled), VERSION | NEEDS_REPLY)
+        self.tell(SET_VRING_ENABLE, struct.pack("=II", number, is_enabled), VERSION | NEEDS_REPLY)
         assert self._answer() == 0
 
     def signal_by_its_memory(self, request: int) -> None:
         """Give the first ring a file for its events that is no eventfd."""
-        self._tell(request, struct.pack("=Q", 0), file=self._file)
+        self.tell(request, struct.pack("=Q", 0), file=self._file)
 
     def set_features_late(self) -> None:
         """Send a message whose end follows once the device has read its beginning."""
