@@ -125,7 +125,7 @@ def _forwarder(folder: Path) -> Forwarder:
         {
             "name": name,
             "addresses": [f"10.0.{i + 1}.1/24"],
-            "vhost": {"socket": f"{folder}/{name}.sock", "queues": QUEUES},
+            "vhost": {"socket": f"{folder}/{name}.sock", "queues": QUEUES, "offloads": "on"},
         }
         for i, name in enumerate(NAMES)
     ]

@@ -173,7 +173,7 @@ def _text(folder: Path, **vhost: str) -> str:
         {
             "name": name,
             "addresses": [f"10.0.{i + 1}.1/24", f"2001:db8:{i + 1}::1/64"],
-            "vhost": {"socket": str(folder / name), "mode": "server"} | vhost,
+            "vhost": {"socket": str(folder / name), "mode": "server", "offloads": "on"} | vhost,
         }
         for i, name in enumerate(NAMES)
     ]

@@ -10,7 +10,7 @@ enum { SOCKET_BYTES = 108, PREFIX_BYTES = 32 };
 
 struct keys {
 	char socket[SOCKET_BYTES];
-	uint8_t is_server, is_without_offloads;
+	uint8_t is_server, has_offloads;
 	uint16_t n_queues, mtu;
 };
 
@@ -21,7 +21,7 @@ static const struct row rows[] = {
 	{"socket", ROW_TEXT, FIELD(socket), .max = SOCKET_BYTES - 1},
 	{"mode", ROW_WORD, FIELD(is_server), .words = "client|server"},
 	{"queues", ROW_NUMBER, FIELD(n_queues), .min = 1, .max = PORT_MAX_QUEUES},
-	{"offloads", ROW_WORD, FIELD(is_without_offloads), .words = "on|off"},
+	{"offloads", ROW_WORD, FIELD(has_offloads), .words = "off|on"},
 	{"mtu", ROW_NUMBER, FIELD(mtu), .min = 68, .max = 9600},
 };
 const struct key_table vhost_keys = {"ports.vhost", rows, ARRAY_LEN(rows)};
@@ -45,7 +45,7 @@ int vhost_read_keys(struct reader *reader, const struct node *node, void *base)
 			"brackets",
 			reader->where, keys.socket);
 	snprintf(port->device, sizeof(port->device), ",iface=%s,queues=%u,client=%d%s", keys.socket,
-		keys.n_queues, !keys.is_server, keys.is_without_offloads ? "" : ",tso=1");
+		keys.n_queues, !keys.is_server, keys.has_offloads ? ",tso=1" : "");
 	if (keys.mtu)
 		port->mtu = keys.mtu;
 	return 0;
