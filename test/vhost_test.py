@@ -62,8 +62,8 @@ def guests_reach_each_other_and_send_finished_frames(mode: str) -> None:
         _check_forwards(bed)
         account = bed.wait_balanced()
         assert (account.received, account.sent, account.drops) == (FRAMES, FRAMES, {})
-        assert set(_features(bed)) >= {"mergeable", "virtio1"}
-        assert not set(_features(bed)) & LEFT
+        assert "virtio1" in _features(bed)
+        assert not set(_features(bed)) & {"mergeable", *LEFT}
         vhost = bed.port("vm2").vhost
         assert vhost
         assert (vhost.mode, vhost.remark) == (mode, None)

@@ -35,7 +35,7 @@ static const char EXAMPLE[] =
 	"  #     socket: /run/vm1.sock # 1 to 107 bytes\n"
 	"  #     mode: client          # QEMU creates the socket; or server: dl3d does\n"
 	"  #     queues: 1             # 1 to 64\n"
-	"  #     offloads: off         # the guest finishes its frames; on: checksums and TSO are ours\n"
+	"  #     offloads: off         # on: checksums and TSO are left to dl3d\n"
 	"  #     mtu: 1500             # as above\n"
 	"\n"
 	"# workers:                      # default: cores near the ports\n"
