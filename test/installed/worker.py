@@ -12,7 +12,8 @@ ANY_THREAD = 0x40000000  # __WALL
 def worker_of(pid: int) -> int:
     """Its first worker thread."""
     tasks = sorted(Path(f"/proc/{pid}/task").iterdir(), key=lambda task: int(task.name))
-    return next(int(task.name) for task in tasks if (task / "comm").read_text().startswith("rte-worker"))
+    names = ("rte-worker", "dpdk-worker")  # of DPDK before and since 23.11
+    return next(int(task.name) for task in tasks if (task / "comm").read_text().startswith(names))
 
 
 def main() -> None:
