@@ -214,7 +214,6 @@ BAD = [
     ("ovs", {"burst": 16}, "'ovs' cannot be given burst = 16"),
     ("dl3d", {"descriptors": 1000}, "a ring has a power of two"),
     ("dl3d:wire=vhost", {"descriptors": 1000}, "a ring has a power of two"),
-    ("l3fwd:wire=vhost", {}, "option wire is 'vhost'; expected one of memif, veth"),
     ("ovs:mode=switch", {}, "option mode is 'switch'; expected one of route, bridge"),
     ("dl3d:mode=bridge,lookup=flow", {}, "'lookup: flow' is not possible with 'mode: bridge'"),
     ("dl3d:mode=bridge", {"routes": "10k"}, "routes '10k' have no effect with 'mode: bridge': leave one of them out"),

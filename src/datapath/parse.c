@@ -194,6 +194,7 @@ void datapath_parse_bridge(struct worker *w, const struct fib_view *view,
 	const struct received_on_bridge *r)
 {
 	const uint16_t port = r->frames.from->port;
+	struct rte_mbuf *mbuf[BURST_MAX]; // variants read up to 16 from the first one of a step
 	struct parse p = {
 		.w = w,
 		.view = view,
@@ -203,10 +204,11 @@ void datapath_parse_bridge(struct worker *w, const struct fib_view *view,
 		.iface = iface_in_load(&view->ifaces, r->iface),
 		.mac = r->own << 16,
 		.rx_bytes = &w->stat->port[port].rx_bytes,
-		.mbuf = r->frames.mbuf,
+		.mbuf = mbuf,
 		.n = r->frames.n,
 		.has_offloads = r->frames.has_offloads,
 	};
 
+	memcpy(mbuf, r->frames.mbuf, r->frames.n * sizeof(*mbuf));
 	parse_all(&p);
 }
