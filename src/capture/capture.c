@@ -152,12 +152,9 @@ bool capture_is_starting(const struct capture *capture)
 	return find_starting(capture) != NULL;
 }
 
-bool capture_runs(const struct capture *capture)
+bool capture_runs(const struct capture *capture, unsigned slot)
 {
-	for (unsigned i = 0; capture && i < CAPTURE_SLOTS; i++)
-		if (capture->slot[i].session)
-			return true;
-	return false;
+	return capture && capture->slot[slot].session;
 }
 
 static void publish(struct capture *capture, const struct slot *slot,

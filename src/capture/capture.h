@@ -75,8 +75,8 @@ int capture_start(struct capture *capture, const struct capture_settings *settin
 	struct error *error);
 // Whether a capture has been started and not attached.
 bool capture_is_starting(const struct capture *capture);
-// Whether there are any, until they have ended and others can start. NULL is allowed.
-bool capture_runs(const struct capture *capture);
+// Whether there is one in a slot, until it has ended and another one can start. NULL is allowed.
+bool capture_runs(const struct capture *capture, unsigned slot);
 // Begins to write the capture that is starting to the socket `fd`, which it owns and which does not
 // block; -1: gives the capture up. The reader ends it by closing its side, or only its sending side
 // if it wants the rest.

@@ -329,7 +329,7 @@ static void rings_that_take_most_memory_are_refused(void **state)
 	settings.ring_kib = CAPTURE_RING_KIB_MOST;
 	assert_int_equal(capture_start(capture, &settings, &error), -ENOMEM);
 	assert_non_null(strstr(error.text, "more than half of the"));
-	assert_false(capture_runs(capture));
+	assert_false(capture_runs(capture, CAPTURE_READ));
 }
 
 static void it_ends_with_its_reader(void **state)
