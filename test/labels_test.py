@@ -84,6 +84,7 @@ def labels_are_shown(wired: WiredForwarder) -> None:
     text = _dl3(wired, "show", "labels")
     for words in ("400/500/600", "looked up in main", "pipe", "label 400, via 10.0.2.2 dev b label 401"):
         assert words in text, text
+    assert wired.dl3d.call("status")["labels"] == 6
     assert "More: --after 300" in _dl3(wired, "show", "labels", "--limit", "3")
     assert "100/200" in _dl3(wired, "show", "route", "10.60.1.2")
     assert "10.0.2.2 label 100 ttl 9" in _dl3(wired, "show", "routes")
@@ -91,7 +92,8 @@ def labels_are_shown(wired: WiredForwarder) -> None:
 
 def frames_with_labels_are_traced(wired: WiredForwarder) -> None:
     popped = _dl3(wired, "trace", "--hex", _under(_labels((302, 33)), PLAIN).hex(), "-i", "a")
-    assert "unlabel" in popped and "verdict: sent by port b" in popped, popped
+    assert "unlabel" in popped, popped
+    assert "verdict: sent by port b" in popped
     assert "verdict: sent by port b" in _dl3(wired, "trace", "--hex", _under(_labels((300, 9)), FAR).hex(), "-i", "a")
     unknown = _dl3(wired, "trace", "--hex", _under(_labels((999, 9)), FAR).hex(), "-i", "a")
     assert "verdict: dropped as mpls_unknown" in unknown, unknown

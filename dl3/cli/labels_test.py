@@ -45,5 +45,7 @@ def a_page_says_how_to_get_the_next() -> None:
         out.print(draw_labels(Labels(n=2, labels=(_label(**HOP, labels=[200]),), next=100)))
         out.print(draw_labels(Labels(n=0, labels=(), next=None)))
     text = printed.get()
-    assert "200" in text and "uniform" in text and "More: --after 100" in text
+    assert "200" in text
+    assert "uniform" in text
+    assert "More: --after 100" in text
     assert "There are no MPLS labels." in text

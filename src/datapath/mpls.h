@@ -3,8 +3,8 @@
 
 #include "datapath/burst.h"
 
-// Packets that begin with a label stack. The order of packets is kept, but they are dealt with
-// before those of the bursts to which they are added.
+// Packets that begin with a label stack. The order is kept among those that are looked up, and
+// among those that go to a next hop by their labels, as all packets of a flow do.
 struct labelled {
 	uint16_t n;                       // at most BURST_MAX, the packets of the bursts included
 	struct rte_mbuf *mbuf[BURST_MAX]; // as received: punted as it is
@@ -17,8 +17,8 @@ struct labelled {
 
 // Looks up the labels, which must be on (fib_labels_load): sends what leads to a next hop, with
 // other labels or none, stops what cannot be forwarded, and adds packets of IP to be looked up to
-// the bursts of w->poll, which have been begun for frames of this port: they arrived on `iif`, are
-// in the VRF of their label, and go through all steps from PHASE_BEFORE on; unlabel and untag
-// remove what precedes them. `view`: of the main VRF.
+// the end of the bursts of w->poll, which have been begun for frames of this port: they arrived on
+// `iif`, are in the VRF of their label, and go through all steps from PHASE_BEFORE on; unlabel and
+// untag remove what precedes them. `view`: of the main VRF.
 void datapath_mpls(struct worker *w, const struct fib_view *view, uint16_t in_port,
 	const struct labelled *in);
