@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dl3.cli.printing import out, print_json, table
-from dl3.cli.show import pushed
+from dl3.cli.pushed import pushed
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.replies import Decision, Member, Opinion, Reloaded
 from dl3.model.fault import Fault

@@ -6,7 +6,8 @@ import typer
 from rich.console import Group, RenderableType
 
 from dl3.cli.printing import table
-from dl3.cli.show import Interval, Json, Limit, Socket, Watch, look, pushed
+from dl3.cli.pushed import pushed
+from dl3.cli.show import Interval, Json, Limit, Socket, Watch, look
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.label_replies import Label, Labels
 from dl3.control.replies import Member

@@ -4,7 +4,7 @@ import pytest
 
 from dl3.cli.labels import draw_labels, way
 from dl3.cli.printing import out
-from dl3.cli.show import pushed
+from dl3.cli.pushed import pushed
 from dl3.control.label_replies import Label, Labels
 
 HOP = {"via": "10.0.0.1", "port": "p1", "interface": "p1"}

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -11,18 +11,17 @@ from rich.console import Group, RenderableType
 
 from dl3.cli.lazy import LazyGroup
 from dl3.cli.printing import out, print_json, table
+from dl3.cli.pushed import with_labels
 from dl3.cli.vhost import draw_vhost
 from dl3.cli.watching import watch
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.replies import (
     Drops,
     Neighbours,
-    NextHop,
     NextHops,
     Port,
     Ports,
     Reply,
-    Route,
     Routes,
     Status,
     Worker,
@@ -167,19 +166,6 @@ def draw_steps(reply: Workers) -> RenderableType | None:
     rows = [(worker, *(cycles.get(step) for step in steps), sum(cycles.values())) for worker, cycles in timed]
     names = (">worker", *(f">{step}" for step in steps), ">all")
     return table("TSC cycles per packet, by step, in every 64th burst (includes timing overhead)", names, rows)
-
-
-def pushed(labels: Sequence[int], ttl: int | None = None) -> str | None:
-    """'100/200 ttl 9': MPLS labels in front of a packet, the outermost one first, as in a route."""
-    if not labels:
-        return None
-    return "/".join(str(label) for label in labels) + (f" ttl {ttl}" if ttl else "")
-
-
-def with_labels(hop: Route | NextHop) -> str | None:
-    """The address of a next hop, and the labels that its packets get."""
-    labels = pushed(hop.labels, hop.label_ttl)
-    return f"{hop.via or ''} label {labels}".lstrip() if labels else hop.via
 
 
 def draw_routes(reply: Routes) -> RenderableType:
