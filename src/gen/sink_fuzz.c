@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 enum { MAX_FRAMES = 80, MAX_SEGMENTS = 3, N_STREAMS = 4, PORT = 1, RUN = 7 };
 
 static struct gen_stream streams[N_STREAMS];
-static struct sink sink = {.run = RUN};
+static struct sink sink = {.run = RUN, .expects = true};
 
 // An mbuf of exactly its size, so that overreads are detected.
 static struct rte_mbuf *new_mbuf(const uint8_t *bytes, unsigned n)
@@ -77,6 +77,15 @@ static void create_streams(void)
 		streams[i].n_flows = flows[i];
 		streams[i].to = i == 3 ? PORT + 1 : PORT;
 		streams[i].is_receive_only = i == 1;
+		if (i == 2) {
+			streams[i].expect =
+				(struct gen_expect){.n_ports = 1, .n_dscps = 1, .port = {PORT}};
+			streams[i].expect.encap = (struct gen_expect_encap){.is_checked = true,
+				.type = GEN_MPLS_UDP,
+				.n_labels = 3,
+				.n_ids = 1000,
+				.has_checksum = true};
+		}
 		if (sink_stream_create(&sink.by_id[i], &streams[i], NULL))
 			abort();
 		sink.by_id[i]->timeline = &line;
