@@ -25,7 +25,11 @@ FIELDS = {
     "src_port": 49152,
     "dst_port": 9,
 }
-ENCAP_FIELDS = ("id", "inner_src_mac", "inner_dst_mac")  # of `encap`, after those; "id": the last label, the VNI or the key
+ENCAP_FIELDS = (
+    "id",
+    "inner_src_mac",
+    "inner_dst_mac",
+)  # of `encap`, after those; "id": the last label, the VNI or the key
 FIRST_6 = {"src_ip": "2001:2:0:1::1", "dst_ip": "2001:2:0:2::1"}
 
 U8 = npt.NDArray[np.uint8]
@@ -115,7 +119,9 @@ class Digit:
 def digits(stream: Stream) -> list[Digit]:
     """The fields with several values, in the order of the guide."""
     encap = {**stream.get("encap", {}), "id": encap_id(stream)}
-    fields = [(name, stream.get(name)) for name in FIELDS] + [(f"encap.{name}", encap.get(name)) for name in ENCAP_FIELDS]
+    fields = [(name, stream.get(name)) for name in FIELDS] + [
+        (f"encap.{name}", encap.get(name)) for name in ENCAP_FIELDS
+    ]
     given = [(name, value) for name, value in fields if isinstance(value, Mapping)]
     found = [Digit(name, value["count"], value.get("random", False)) for name, value in given]
     return [digit for digit in found if digit.count > 1]
