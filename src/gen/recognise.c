@@ -101,23 +101,30 @@ static bool may_be_labels(const uint8_t *frame, const struct recognise_place *p)
 	return !p->is_tcp && load16(frame + p->layer4 + 2) == htobe16(ENCAP_MPLS_PORT);
 }
 
+// The first look: the packet is the outermost one.
+static inline bool find_stamped(const struct rte_mbuf *m, const uint8_t *frame,
+	struct recognise_place *p)
+{
+	return find_place(m, frame, p) && is_stamped(frame, p) && !may_be_labels(frame, p);
+}
+
+// The second look.
+static bool find_wrapped(const struct rte_mbuf *m, const uint8_t *frame, struct recognise_place *p,
+	struct encap_found *encap)
+{
+	if (encap_find(frame, m->data_len, encap) && find_inner(m, frame, encap, p) &&
+		is_stamped(frame, p))
+		return true;
+	encap->type = GEN_PLAIN;
+	return find_place(m, frame, p);
+}
+
 bool recognise_find(const struct rte_mbuf *m, struct recognise_place *p, struct encap_found *encap)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	struct recognise_place inner;
-	bool is_found = find_place(m, frame, p);
 
-	if (is_found && is_stamped(frame, p) && !may_be_labels(frame, p)) {
-		encap->type = GEN_PLAIN;
-		return true;
-	}
-	if (encap_find(frame, m->data_len, encap) && find_inner(m, frame, encap, &inner) &&
-		is_stamped(frame, &inner)) {
-		*p = inner;
-		return true;
-	}
 	encap->type = GEN_PLAIN;
-	return is_found;
+	return find_stamped(m, frame, p) || find_wrapped(m, frame, p, encap);
 }
 
 // The stream of a frame if it ends here. Otherwise the frame is counted accordingly.
@@ -287,21 +294,31 @@ static inline __attribute__((always_inline)) void decide(const struct recognise 
 		stats_add(&s->counters.corrupted, 1);
 }
 
-// The slow path, for all frames that are not plain, or not stamped as plain ones are.
-static __attribute__((noinline)) void decide_slow(const struct recognise *r,
+static __attribute__((noinline)) void decide_wrapped(const struct recognise *r,
 	const struct rte_mbuf *m, struct whole *out)
 {
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	struct recognise_place place;
 	struct encap_found encap;
 
-	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-
-	if (recognise_find(m, &place, &encap))
+	if (find_wrapped(m, frame, &place, &encap))
 		decide(r, m, &place, encap.type ? &encap : NULL, out);
 	else if (post_received(r->sink->post[r->port], frame, m->data_len))
 		stats_add(&r->counters->neighbours, 1);
 	else
 		stats_add(&r->counters->foreign, 1);
+}
+
+// The slow path, for all frames that are not plain, or not stamped as plain ones are.
+static __attribute__((noinline)) void decide_slow(const struct recognise *r,
+	const struct rte_mbuf *m, struct whole *out)
+{
+	struct recognise_place place;
+
+	if (likely(find_stamped(m, rte_pktmbuf_mtod(m, const uint8_t *), &place)))
+		decide(r, m, &place, NULL, out);
+	else
+		decide_wrapped(r, m, out);
 }
 
 void recognise_one(const struct recognise *r, uint16_t i, struct whole *out)
