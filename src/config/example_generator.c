@@ -50,7 +50,7 @@ static const char EXAMPLE[] =
 	"    # expect: {encap: none}   # or a map as below: what frames must arrive in\n"
 	"    protocol: udp             # or tcp\n"
 	"    # All of the above is then inside, but for the MAC addresses. Also mpls, gre, gretap, "
-        "vxlan.\n"
+	"vxlan.\n"
 	"    # encap: {type: mpls-udp, labels: [100, {first: 16, count: 64}], src_ip: 192.0.2.1, "
 	"dst_ip: 192.0.2.2}\n"
 	"    # vlan: {id: 5, priority: 3} # or the id alone; default: no tag\n"

@@ -664,12 +664,12 @@ static void answers_each_wrong_encapsulation_with_one_sentence(void **state)
 			"another"},
 		{ENCAP("\"type\": \"vxlan\", \"vni\": 1, \"src_port\": \"hash\", " OUTER),
 			"streams[0]: encap.src_port \"hash\": expected a number from 0 to 65535, "
-	                "or "
+			"or "
 			"flow: 49152 and above, by a hash of the inner addresses and ports"},
 		{ENCAP("\"type\": \"vxlan\", \"vni\": 1, \"inner_src_mac\": "
 		       "\"01:00:00:00:00:01\", " OUTER),
 			"streams[0]: encap.inner_src_mac \"01:00:00:00:00:01\": a multicast "
-	                "address "
+			"address "
 			"cannot be a source; expected a unicast MAC address"},
 		{ENCAP("\"type\": \"gre\", \"src_ip\": \"192.0.2.1\""),
 			"streams[0]: encap.dst_ip: missing; expected an address like 192.0.2.1 or "
@@ -699,7 +699,7 @@ static void answers_each_wrong_encapsulation_with_one_sentence(void **state)
 			"headers, the encapsulation, the stamp and the FCS"},
 		{ONE("\"expect\": {\"encap\": \"plain\"}"),
 			"streams[0]: expect.encap \"plain\": expected none, or a map such as "
-	                "{type: "
+			"{type: "
 			"mpls, labels: [16]}"},
 		{ONE("\"expect\": {\"encap\": \"none\", \"dscps\": [3]}"),
 			"streams[0]: expect.secret: missing; expected a number"},
@@ -720,7 +720,7 @@ static void takes_each_encapsulation(void **state)
 	const struct gen_stream *s =
 		take(ENCAP("\"type\": \"mpls-udp\", \"labels\": [3, 1048575, {\"first\": 16, "
 			   "\"count\": 100, \"random\": true}], \"checksum\": false, \"ttl\": "
-	                   "9, " OUTER))
+			   "9, " OUTER))
 			->stream;
 
 	assert_int_equal(s->encap.type, GEN_MPLS_UDP);
@@ -737,7 +737,7 @@ static void takes_each_encapsulation(void **state)
 	assert_int_equal(s->sizes[0].bytes, 64 + 20 + 8 + 12);
 	s = take(ENCAP("\"type\": \"vxlan\", \"vni\": 16777215, \"src_port\": 7, "
 		       "\"inner_dst_mac\": {\"first\": \"02:00:00:00:00:09\", \"count\": "
-	               "3}, " OUTER))
+		       "3}, " OUTER))
 	            ->stream;
 	assert_int_equal(s->encap.id, 16777215);
 	assert_int_equal(s->encap.dst_port, 4789);
