@@ -308,8 +308,10 @@ void publish_reclaim(struct qos *qos)
 	for (size_t i = 0; i < qos->n_places; i++)
 		index_reuse(qos->index, qos->place[i]);
 	qos->n_indexed -= qos->n_places;
-	for (size_t i = 0; i < qos->n_left; i++)
+	for (size_t i = 0; i < qos->n_left; i++) {
 		qos->taken[qos->left[i] / 64] &= ~(1ull << qos->left[i] % 64);
+		qos->next_free = MIN_OF(qos->next_free, qos->left[i] / 64);
+	}
 	for (size_t i = 0; i < qos->n_left_slots; i++)
 		qos->slot_in_use[qos->left_slot[i]] = false;
 	qos->n_places = qos->n_left = qos->n_left_slots = 0;

@@ -41,6 +41,7 @@ static bool is_staged(const struct qos *qos, const struct subscriber *one)
 static void free_index(struct qos *qos, uint32_t index)
 {
 	qos->taken[index / 64] &= ~(1ull << index % 64);
+	qos->next_free = MIN_OF(qos->next_free, index / 64);
 }
 
 static bool is_taken(const struct qos *qos, uint32_t index)
