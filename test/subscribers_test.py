@@ -104,7 +104,8 @@ def a_change_is_in_force_at_once_and_adds_no_tokens(wired: WiredForwarder) -> No
 def a_mistake_in_a_batch_changes_nothing(wired: WiredForwarder, changes: list[Any], sentence: str) -> None:
     with pytest.raises(Fault, match=sentence) as caught:
         wired.dl3d.call("subscribers.change", changes=changes)
-    assert "\n" not in str(caught.value) and str(caught.value).endswith("nothing was changed")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).endswith("nothing was changed")
     assert wired.dl3d.call("subscribers.find", name="bob")["number"] == 2
     assert wired.dl3d.call("subscribers")["subscribers"] == 2
 
@@ -149,10 +150,12 @@ def a_file_is_loaded_whole_or_not_at_all(wired: WiredForwarder) -> None:
 def the_command_changes_and_shows(wired: WiredForwarder) -> None:
     assert _dl3(wired, "subscriber", "add", "eve", "up", "fast", "address", "10.2.3.0/24").returncode == 0
     shown = _dl3(wired, "show", "subscriber", "eve").stdout
-    assert "10.2.3.0/24" in shown and "fast" in shown
+    assert "10.2.3.0/24" in shown
+    assert "fast" in shown
     refused = _dl3(wired, "subscriber", "add", "eve")
     assert refused.returncode == 2
-    assert len(refused.stderr.splitlines()) == 1 and "exists already" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert "exists already" in refused.stderr
     assert _dl3(wired, "subscriber", "remove", "eve").returncode == 0
     assert "eve" not in _dl3(wired, "subscriber", "list").stdout
     assert "slow rate 8kbit/s burst 4000B" in _dl3(wired, "show", "subscribers").stdout

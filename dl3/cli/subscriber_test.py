@@ -76,7 +76,8 @@ def a_page_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     reply = {"subscribers": [ALICE], "next": 17}
     done, asked = _asked(monkeypatch, reply, "subscriber", "list", "--limit", "1")
     assert asked == [("subscribers.list", {"after": 0, "limit": 1})]
-    assert "alice" in done.stdout and "1,234" in done.stdout
+    assert "alice" in done.stdout
+    assert "1,234" in done.stdout
     assert done.stdout.endswith("More: --after 17\n")
     done, _ = _asked(monkeypatch, {"subscribers": [], "next": None}, "subscriber", "list")
     assert done.stdout == "There are no subscribers.\n"
@@ -96,4 +97,5 @@ def the_table_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     use = {"profile": "gold rate 1Mbit/s burst 15180B", "users": 3}
     done, asked = _asked(monkeypatch, {**usage, "profile_list": [use]}, "show", "subscribers")
     assert asked == [("subscribers", {})]
-    assert "/32, /64, /56" in done.stdout and "gold rate 1Mbit/s burst 15180B" in done.stdout
+    assert "/32, /64, /56" in done.stdout
+    assert "gold rate 1Mbit/s burst 15180B" in done.stdout

@@ -130,7 +130,7 @@ struct qos *subscribers_of(const struct api_ctx *ctx, struct error *error)
 	if (!ctx->qos)
 		error_set(error, -ENOENT,
 			"there are no subscribers: the configuration file has no key \"qos\"; add "
-		        "it "
+			"it "
 			"and restart");
 	return ctx->qos;
 }

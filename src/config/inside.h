@@ -82,7 +82,7 @@ struct config_qos {
 	struct qos_line_of_file {
 		char *text;
 		int line;
-	} *line;
+	} * line;
 	char file[CONFIG_PATH_MAX]; // "": none
 };
 

@@ -18,8 +18,8 @@ static int no_memory(const struct reader *reader)
 		reader->file);
 }
 
-// Keeps "VERB TEXT".
-static int add_line(struct reader *reader, const struct node *node, const char *verb)
+// Keeps "OP TEXT".
+static int add_line(struct reader *reader, const struct node *node, const char *op)
 {
 	struct config_qos *qos = &((struct config *)reader->ctx)->qos;
 	char found[ROWS_FOUND_MAX], *text;
@@ -28,7 +28,7 @@ static int add_line(struct reader *reader, const struct node *node, const char *
 		return rows_mistake(reader, node->line, "%s: found %s, expected text",
 			reader->where, rows_found(node, found));
 	if (vector_reserve(&qos->line, &qos->capacity, qos->n + 1, sizeof(*qos->line)) ||
-		asprintf(&text, "%s %s", verb, node->text) < 0)
+		asprintf(&text, "%s %s", op, node->text) < 0)
 		return no_memory(reader);
 	qos->line[qos->n++] = (struct qos_line_of_file){text, node->line};
 	return 0;

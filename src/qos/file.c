@@ -5,14 +5,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-// The verbs that a line may have; all others are names of subscribers.
-static bool has_verb(const char *line)
+// The ops that a line may have; all others are names of subscribers.
+static bool has_op(const char *line)
 {
-	static const char *const verbs[] = {"profile", "no-profile", "remove"};
+	static const char *const ops[] = {"profile", "no-profile", "remove"};
 	const size_t n = strcspn(line, " \t");
 
-	for (unsigned i = 0; i < ARRAY_LEN(verbs); i++)
-		if (strlen(verbs[i]) == n && !strncmp(line, verbs[i], n))
+	for (unsigned i = 0; i < ARRAY_LEN(ops); i++)
+		if (strlen(ops[i]) == n && !strncmp(line, ops[i], n))
 			return true;
 	return false;
 }
@@ -25,7 +25,7 @@ static int stage_line(struct qos *qos, char *line, bool is_of_file, struct error
 	line += strspn(line, " \t");
 	if (!*line)
 		return 0;
-	if (has_verb(line))
+	if (has_op(line))
 		return qos_stage(qos, line, is_of_file, error);
 	if (snprintf(put, sizeof(put), "put %s", line) >= (int)sizeof(put))
 		return error_set(error, -EINVAL, "a line of %zu bytes; expected at most %d",

@@ -129,9 +129,9 @@ static int replace(struct qos *qos, struct subscriber *old, struct subscriber *o
 	return err ? err : put_in(qos, one, error);
 }
 
-enum verb { ADD, PUT, SET, REMOVE };
+enum op { ADD, PUT, SET, REMOVE };
 
-static int stage_subscriber(struct qos *qos, enum verb verb, char **rest, bool is_of_file,
+static int stage_subscriber(struct qos *qos, enum op op, char **rest, bool is_of_file,
 	struct error *error)
 {
 	const char *name = strtok_r(NULL, " \t", rest);
@@ -140,21 +140,21 @@ static int stage_subscriber(struct qos *qos, enum verb verb, char **rest, bool i
 
 	if (err)
 		return err;
-	if (verb == ADD && old)
+	if (op == ADD && old)
 		return error_set(error, -EEXIST,
 			"subscriber '%s': exists already; use \"set\", or \"put\" to replace it",
 			name);
-	if (verb >= SET && !old)
+	if (op >= SET && !old)
 		return error_set(error, -ENOENT, "there is no subscriber '%s'", name);
-	if (verb == REMOVE)
+	if (op == REMOVE)
 		return strtok_r(NULL, " \t", rest)
 		               ? error_set(error, -EINVAL,
 					 "remove: expected nothing after the name '%s'", name)
 		               : take_out(qos, old, error);
-	err = subscriber_read(qos, &one, name, rest, verb == SET ? old : NULL, error);
+	err = subscriber_read(qos, &one, name, rest, op == SET ? old : NULL, error);
 	if (err)
 		return err;
-	one->is_of_file = verb == SET ? old->is_of_file : is_of_file;
+	one->is_of_file = op == SET ? old->is_of_file : is_of_file;
 	err = replace(qos, old, one, error);
 	if (err)
 		subscriber_free(one);
@@ -270,25 +270,24 @@ static int check_text(const char *text, struct error *error)
 
 int qos_stage(struct qos *qos, const char *text, bool is_of_file, struct error *error)
 {
-	static const char *const verbs[] = {"add", "put", "set", "remove"};
+	static const char *const ops[] = {"add", "put", "set", "remove"};
 	char copy[QOS_LINE_MAX], *rest;
 	int err = check_text(text, error);
 
 	if (err)
 		return err;
 	strcpy(copy, text);
-	const char *verb = strtok_r(copy, " \t", &rest);
+	const char *op = strtok_r(copy, " \t", &rest);
 
-	if (verb && !strcmp(verb, "profile"))
+	if (op && !strcmp(op, "profile"))
 		return stage_profile(qos, &rest, is_of_file, error);
-	if (verb && !strcmp(verb, "no-profile"))
+	if (op && !strcmp(op, "no-profile"))
 		return unstage_profile(qos, &rest, error);
-	for (unsigned i = 0; verb && i < ARRAY_LEN(verbs); i++)
-		if (!strcmp(verb, verbs[i]))
+	for (unsigned i = 0; op && i < ARRAY_LEN(ops); i++)
+		if (!strcmp(op, ops[i]))
 			return stage_subscriber(qos, i, &rest, is_of_file, error);
 	return error_set(error, -EINVAL,
-		"\"%.40s\": expected profile, no-profile, add, put, set or remove",
-		verb ? verb : "");
+		"\"%.40s\": expected profile, no-profile, add, put, set or remove", op ? op : "");
 }
 
 int qos_stage_file_begin(struct qos *qos, struct error *error)
