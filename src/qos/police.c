@@ -5,6 +5,7 @@
 
 enum { CHAINS = 128, END = 255, LEAST_FRAME = 64, ETHER_AND_FCS = 18, PREAMBLE_AND_GAP = 20 };
 
+// Prefetches go to the L2, which tracks more of them than the L1.
 static uint64_t find_length(const struct qos_index *index, uint32_t kind, unsigned length,
 	const uint64_t addr[], uint64_t mask, uint32_t subscriber[])
 {
@@ -12,7 +13,7 @@ static uint64_t find_length(const struct qos_index *index, uint32_t kind, unsign
 	uint64_t found = 0;
 
 	for (uint64_t rest = mask; rest; rest &= rest - 1)
-		rte_prefetch0(index_first(index, addr[__builtin_ctzll(rest)] & bits, kind));
+		rte_prefetch1(index_first(index, addr[__builtin_ctzll(rest)] & bits, kind));
 	for (uint64_t rest = mask; rest; rest &= rest - 1) {
 		const unsigned i = __builtin_ctzll(rest);
 		const uint32_t value = index_find(index, addr[i] & bits, kind);
@@ -49,8 +50,8 @@ void qos_prefetch(const struct qos_live *live, unsigned worker, enum qos_directi
 	for (; mask; mask &= mask - 1) {
 		const uint32_t which = subscriber[__builtin_ctzll(mask)];
 
-		rte_prefetch0(&live->view.buckets[direction].commit[which]);
-		rte_prefetch0(&live->count[worker][direction][which]);
+		rte_prefetch1(&live->view.buckets[direction].commit[which]);
+		rte_prefetch1(&live->count[worker][direction][which]);
 	}
 }
 
@@ -178,8 +179,10 @@ void qos_police(const struct qos_basis *basis, const struct qos_packets *packets
 		const struct police *commit = &view->buckets[basis->direction].commit[subscriber];
 		const struct qos_terms *terms =
 			&view->terms[__atomic_load_n(&commit->owners, __ATOMIC_ACQUIRE)];
-		struct sharers sharers = {.n = 0};
+		struct sharers sharers;
 
+		sharers.n = 0;
+		sharers.yellow = sharers.red = 0;
 		for (uint8_t i = first; i != END; i = chains.next[i]) {
 			if (packets->subscriber[i] != subscriber)
 				continue;
