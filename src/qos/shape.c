@@ -139,22 +139,35 @@ int shape_terms_of(const struct shape_config *config, const struct shape_setting
 	return 0;
 }
 
-// A debt, or tokens, in ticks << SHAPE_FRACTION, at another rate.
-static unsigned __int128 scaled(unsigned __int128 ticks, uint64_t from, uint64_t to, bool up)
-{
-	return (ticks * to + (up ? from - 1 : 0)) / from;
-}
-
-// The same bytes at the new rate; rounded against the subscriber.
-static uint64_t due_at_rate(uint64_t due, const struct shape_node *node,
+// The same debt, or tokens, in bytes at the new rate; rounded against the subscriber. `fraction`:
+// of a tick, in units of 1 >> SHAPE_FRACTION. Returns the new fraction.
+static uint32_t change_rate(uint64_t *due, uint32_t fraction, const struct shape_node *node,
 	const struct shape_terms *terms, uint64_t now)
 {
+	const unsigned __int128 one = 1u << SHAPE_FRACTION;
 	const uint64_t from = node->per_byte, to = terms->per_byte;
 
-	if (due > now)
-		return from == to ? due : now + (uint64_t)scaled(due - now + 1, from, to, true);
-	const uint64_t tokens = (uint64_t)scaled(MIN_OF(now - due, node->burst), from, to, false);
-	return now - MIN_OF(tokens, MIN_OF(terms->burst, now));
+	if (*due >= now) {
+		const unsigned __int128 debt = (*due - now) * one + fraction;
+		const unsigned __int128 scaled = (debt * to + from - 1) / from;
+
+		*due = now + (uint64_t)(scaled >> SHAPE_FRACTION);
+		return (uint32_t)(scaled & (one - 1));
+	}
+	*due = MAX_OF(*due, oldest_of(node, now));
+	const unsigned __int128 tokens = ((now - *due) * one - fraction) * to / from;
+	const unsigned __int128 most = MIN_OF(terms->burst, now) * one, left = MIN_OF(tokens, most);
+	*due = now - (uint64_t)((left + one - 1) >> SHAPE_FRACTION);
+	return (uint32_t)(-left & (one - 1));
+}
+
+static void change_rates(struct shape_node *node, const struct shape_terms *terms, uint64_t now)
+{
+	const unsigned less = SHAPE_FRACTION - SHAPE_STRICT_FRACTION;
+	const uint32_t strict = (uint32_t)node->strict_fraction << less;
+
+	node->fraction = change_rate(&node->due, node->fraction, node, terms, now);
+	node->strict_fraction = change_rate(&node->strict_due, strict, node, terms, now) >> less;
 }
 
 static bool is_level(const struct shape *s, enum shape_level level, uint32_t number)
@@ -198,8 +211,7 @@ int shape_set(struct shape *s, enum shape_level level, uint32_t number,
 		node->turn = SHAPE_TURN;
 		node->state = NODE_IDLE;
 	} else {
-		node->due = due_at_rate(node->due, node, terms, now);
-		node->strict_due = due_at_rate(node->strict_due, node, terms, now);
+		change_rates(node, terms, now);
 	}
 	node->per_byte = terms->per_byte;
 	node->burst = terms->burst;
