@@ -24,7 +24,6 @@ static bool map_tables(struct shape *s, uint64_t now)
 	s->stats = pages_alloc((size_t)n * SHAPE_CLASSES * sizeof(*s->stats));
 	if (!s->node || !s->backlogs || !s->cells || !s->stats)
 		return false;
-	pages_keep_small(s->stats, (size_t)n * SHAPE_CLASSES * sizeof(*s->stats));
 	return !wheel_init(&s->wheel, &s->node[0].wheel, sizeof(*s->node), n_nodes,
 		now >> s->slot_shift);
 }

@@ -140,6 +140,8 @@ void tree_wake(struct shape *s, uint32_t id, uint64_t now);
 void tree_rest(struct shape *s, uint32_t id);
 // Moves nodes that are due from the wheel to their rings.
 void tree_expire(struct shape *s, uint64_t now);
+// `aggregate` is in the ring of its port.
+void tree_look_ahead(const struct shape *s, uint32_t aggregate);
 // The child whose turn it is. 0: the first one's turn has ended.
 uint32_t tree_turn(struct shape *s, uint32_t parent, uint64_t now);
 // The child has sent, and remains ready.

@@ -63,6 +63,8 @@ unsigned shape_dequeue(struct shape *s, const struct shape_round *round,
 		if (!node[port].children || node[port].due > now)
 			break;
 		const uint32_t aggregate = tree_turn(s, port, now);
+		if (aggregate)
+			tree_look_ahead(s, aggregate);
 		const uint32_t id = aggregate ? tree_turn(s, aggregate, now) : 0;
 		if (!id)
 			continue;

@@ -148,6 +148,20 @@ static uint32_t queue_of(const struct shape *s, uint32_t id)
 	return class->is_fair ? (class->fresh ? class->fresh : class->old) : class->map;
 }
 
+// Aggregates send in turns: fetches what those after the next one will need.
+void tree_look_ahead(const struct shape *s, uint32_t aggregate)
+{
+	const struct shape_node *node = s->node;
+	const uint32_t first = node[aggregate].ring.next, second = node[first].ring.next,
+		       third = node[second].ring.next, fourth = node[third].ring.next;
+	const uint32_t near = node[first].children, middle = node[second].children;
+
+	__builtin_prefetch(&node[fourth], 1);
+	__builtin_prefetch(&node[node[third].children], 1);
+	prefetch_class(s, middle);
+	__builtin_prefetch(&s->cells[queue_of(s, near)], 1);
+}
+
 void tree_expire(struct shape *s, uint64_t now)
 {
 	uint32_t due[SHAPE_BURST + WHEEL_CELL];
