@@ -27,6 +27,7 @@ class Commands(LazyGroup):
         "route": ("dl3.cli.forwarder:route", FORWARDER, ALIAS),
         "flow": ("dl3.cli.flow:app", FORWARDER, {}),
         "acl": ("dl3.cli.acl:app", FORWARDER, {}),
+        "subscriber": ("dl3.cli.subscriber:app", FORWARDER, {}),
         "port": ("dl3.cli.ports:app", FORWARDER, {}),
         "reload": ("dl3.cli.forwarder:reload", FORWARDER, {}),
         "verify": ("dl3.cli.linux:verify", FORWARDER, {}),

@@ -39,6 +39,7 @@ METHODS = [
         ["show", "drops"],
         ["show", "routes"],
         ["show", "nexthops"],
+        ["show", "labels"],
         ["show", "streams"],
         ["show", "route"],
         ["show", "taps"],
@@ -61,6 +62,8 @@ NEXT_HOP = {
     "verdict": "forward",
     "routes": 7,
     "packets": 11,
+    "labels": [],
+    "label_ttl": None,
 }
 
 

@@ -38,8 +38,16 @@ struct neighbour {
 	struct spot spot;
 };
 
+// An MPLS label; its hop of kind FIB_GROUP refers to members, as those of routes do.
+struct label_entry {
+	struct fib_label label;
+	struct spot spot;
+};
+
 // All routes of a configuration, ready for fib_change, in file order.
 struct route_list {
+	struct label_entry *label;
+	size_t n_labels, label_capacity;
 	struct fib_change *change;
 	struct spot *spot;
 	size_t n, capacity;        // of both
@@ -75,6 +83,17 @@ struct config_bridges {
 	struct mac_bridge *bridge; // MAC_BRIDGES of them, with members and addresses of their own
 };
 
+// The key `qos`: changes as text, with "profile" or "put" before them.
+struct config_qos {
+	bool is_on;
+	size_t n, capacity;
+	struct qos_line_of_file {
+		char *text;
+		int line;
+	} * line;
+	char file[CONFIG_PATH_MAX]; // "": none
+};
+
 struct config {
 	const struct program *program;
 	char *path;
@@ -86,6 +105,7 @@ struct config {
 	struct tap_settings taps; // is_on: Linux is the control plane
 	struct config_flow flow;
 	struct acl_set acl;
+	struct config_qos qos;
 	struct config_bridges bridges;
 	struct own_address *own;
 	unsigned n_own;
@@ -131,6 +151,11 @@ const struct key_table *linux_tables(unsigned i); // for tests: NULL after the l
 int acl_read(struct reader *reader, const struct node *node, struct config *config);
 enum { N_ACL_TABLES = 3 };
 const struct key_table *acl_tables(unsigned i); // for tests: NULL after the last one
+// Reads the key `qos`. / Frees what was read, / copies it: 0, or -ENOMEM.
+int qos_read(struct reader *reader, const struct node *node, struct config *config);
+void qos_free(struct config_qos *qos);
+int qos_copy(struct config_qos *to, const struct config_qos *from);
+extern const struct key_table qos_keys;
 // Reads the key `bridges`. / Frees what was read, / copies it: 0, or -ENOMEM, and it must be freed,
 // too. / Ports get other numbers.
 int bridges_read(struct reader *reader, const struct node *node, struct config *config);
@@ -192,6 +217,8 @@ struct route_member {
 // Errors have no file and line yet.
 struct route_line {
 	struct fib_route route;
+	bool is_label; // of an MPLS label, and not of a prefix: `label`, with the hop of `route`
+	struct fib_label label;
 	unsigned n_members; // 0 for ADDRESS MASK PORT lines and for blackholes
 	struct route_member member[CONFIG_MAX_MEMBERS];
 };

@@ -7,18 +7,47 @@
 
 _Static_assert(FIB_TEMPLATE_MAX <= RTE_PKTMBUF_HEADROOM, "space for any header before a fragment");
 
-// False: not enough headroom.
-static bool write_header(struct burst *b, uint16_t i, const struct fib_template *template)
+enum { LABEL = 4, LABEL_TTL = 3 };
+
+uint8_t *datapath_write_header(struct rte_mbuf *m, const struct fib_template *template, uint8_t ttl)
 {
 	const uint16_t more = template->length - template->replaced;
-	uint8_t *start = (uint8_t *)rte_pktmbuf_prepend(b->mbuf[i], more);
+	uint8_t *start = (uint8_t *)rte_pktmbuf_prepend(m, more);
+
+	if (unlikely(!start))
+		return NULL;
+	rte_memcpy(start, template->bytes, template->length);
+	if (template->n_labels && !template->label_ttl) {
+		uint8_t *label = start + template->length - LABEL * template->n_labels;
+
+		for (unsigned i = 0; i < template->n_labels; i++)
+			label[LABEL * i + LABEL_TTL] = ttl;
+	}
+	return start;
+}
+
+// The TTL of a packet has been decremented already; ttl[] has not. False: not enough headroom.
+static bool write_header(struct burst *b, uint16_t i, const struct fib_template *template)
+{
+	uint8_t *start = datapath_write_header(b->mbuf[i], template, b->ttl[i] - 1);
 
 	if (unlikely(!start))
 		return false;
-	rte_memcpy(start, template->bytes, template->length);
 	b->frame[i] = start;
-	b->length[i] += more;
+	b->length[i] += template->length - template->replaced;
 	return true;
+}
+
+// The 802.1p priority of all tags; a header without tags has none.
+static void write_priority(uint8_t *header, uint8_t priority)
+{
+	enum { TPID_AT = 12, TCI_AT = 14, TAG_BYTES = 4, SHIFT = 5, OTHERS = 0x1f };
+	static const uint8_t tpids[][2] = {{0x81, 0x00}, {0x88, 0xa8}};
+
+	while (!memcmp(header + TPID_AT, tpids[0], 2) || !memcmp(header + TPID_AT, tpids[1], 2)) {
+		header[TCI_AT] = priority << SHIFT | (header[TCI_AT] & OTHERS);
+		header += TAG_BYTES;
+	}
 }
 
 void datapath_encap(struct worker *w, struct burst *b)
@@ -28,8 +57,11 @@ void datapath_encap(struct worker *w, struct burst *b)
 	for (uint64_t rest = b->template_mask & kept; rest; rest &= rest - 1) {
 		const uint16_t i = __builtin_ctzll(rest);
 
-		if (likely(write_header(b, i, fib_template_load(b->view, b->hop[i]))))
+		if (likely(write_header(b, i, fib_template_load(b->view, b->hop[i])))) {
+			if (unlikely(b->priority_mask >> i & 1))
+				write_priority(b->frame[i], b->priority[i]);
 			continue;
+		}
 		burst_drop(w, b, i, VERDICT_NO_HEADROOM);
 		kept &= ~(1ull << i);
 	}

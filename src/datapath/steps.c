@@ -26,6 +26,11 @@ static bool has_acls(const struct worker *w)
 	return w->acls;
 }
 
+static bool has_subscribers(const struct worker *w)
+{
+	return w->qos;
+}
+
 #define PHASE_ROW(name, phase) {#name, phase, BOTH, BURST_PACKETS, NULL, NULL},
 #define STEP_ROW(name, phase, families, has, is_enabled)                                           \
 	{#name, phase, families, has, is_enabled, datapath_##name},
@@ -35,7 +40,7 @@ static const struct step {
 	const char *name; // in counters, verdicts and documents
 	enum phase phase;
 	uint8_t families;
-	uint16_t has;                              // enum burst_has
+	uint32_t has;                              // enum burst_has
 	bool (*is_enabled)(const struct worker *); // NULL: always
 	void (*run)(struct worker *w, struct burst *b);
 } steps[] = {DATAPATH_STEPS(PHASE_ROW, STEP_ROW)};

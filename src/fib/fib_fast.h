@@ -83,11 +83,14 @@ enum { FIB_LAYER3_IP4 = 1, FIB_LAYER3_IP6 = 2 };
 // where it is. If `replaced` is 14, the header takes its place, too. Immutable: a hop gets another
 // one instead, and this one is valid until the worker reports a quiescent state. fib/template.h
 // says how one is made.
-enum { FIB_TEMPLATE_MAX = 128, FIB_TEMPLATE_SMALL = 61 };
+enum { FIB_TEMPLATE_MAX = 128, FIB_TEMPLATE_SMALL = 59 };
 struct fib_template {
 	uint8_t length;    // bytes of the header
 	uint8_t replaced;  // bytes of a plain frame that it replaces: 12, or 14
 	uint8_t mtu_bytes; // how many count against the MTU of the interface (not for workers)
+	// MPLS labels at its end, the last one with the bottom of stack bit. Without a label_ttl,
+	// each gets the TTL of the packet that is sent.
+	uint8_t n_labels, label_ttl;
 	uint8_t bytes[FIB_TEMPLATE_MAX]; // only `length` of them are readable
 } LINE_ALIGNED;
 
@@ -118,6 +121,20 @@ static inline uint32_t fib_entry_group(const struct fib_hop_entry *entry)
 	memcpy(&first, entry->macs, sizeof(first));
 	return first;
 }
+
+// What is done with a received MPLS label: an entry of 32 bits. FIB_LABEL_NONE is 0.
+enum fib_label_op {
+	FIB_LABEL_NONE,    // unknown
+	FIB_LABEL_FORWARD, // it is popped, and the rest goes to hop FIB_LABEL_VALUE, or a group
+	FIB_LABEL_LOOKUP,  // it is popped, and the packet looked up in VRF FIB_LABEL_VALUE
+	FIB_LABEL_LINUX,   // left to Linux
+};
+enum {
+	FIB_LABEL_VALUE = (1 << 20) - 1, // bits of the hop or the VRF
+	FIB_LABEL_OP = 20,               // the first bit of the operation, of two
+	FIB_LABEL_PIPE = 1 << 22,        // struct fib_label says what these mean
+	FIB_LABEL_LOOPS = 1 << 23,
+};
 
 // The interfaces to which the members of a group lead, each once, in any order; unused elements are
 // FIB_NO_OIF. If there are more, the last element is FIB_MANY_OIFS. Read and written as one aligned
@@ -245,6 +262,7 @@ struct fib_view {
 	struct iface_view ifaces;
 	const struct fib_sources *sources;
 	const uint8_t *layer3_hash; // FIB_LAYER3_*; atomic, relaxed
+	const uint32_t *labels;     // of the main one: see fib_labels_load
 } LINE_ALIGNED;
 
 // The hop of a bucket of a resilient group, which is marked as used now: one store per bucket and
@@ -302,6 +320,25 @@ static inline const struct fib_template *fib_template_load(const struct fib_view
 
 	memcpy(&template, entry.macs, sizeof(template));
 	return template;
+}
+
+// The entries of all MPLS labels; NULL: none is known, so MPLS is off. Valid as long as the view.
+// Worker.
+static inline const uint32_t *fib_labels_load(const struct fib_view *view)
+{
+	return __atomic_load_n(&view->labels, __ATOMIC_ACQUIRE);
+}
+
+// The entry of a label: read it once, its hop is valid until the worker reports a quiescent state.
+// Worker.
+static inline uint32_t fib_label_load(const uint32_t *labels, uint32_t label)
+{
+	return __atomic_load_n(&labels[label], __ATOMIC_ACQUIRE);
+}
+
+static inline enum fib_label_op fib_label_op(uint32_t entry)
+{
+	return entry >> FIB_LABEL_OP & 3;
 }
 
 // Whether lookups wait for memory so long that other work should be done between a prefetch and the
