@@ -6,6 +6,7 @@
 #include "wire/innermost.h"
 
 #include <errno.h>
+#include <rte_atomic.h>
 
 enum { SLOT_SHIFT = 24, PREFETCH = 4 };
 
@@ -254,7 +255,7 @@ void handover_open(struct worker *w)
 	if (!w->handover_out)
 		return;
 	set_open(w->handover_out, true);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	rte_atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 void handover_close(struct worker *w)
@@ -320,7 +321,7 @@ static bool is_empty(const struct handover_in *in)
 
 bool handover_is_over(const struct handover_in *in)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	rte_atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i < in->n; i++)
 		if (__atomic_load_n(&in->ring[i]->is_open, __ATOMIC_SEQ_CST))
 			return false;
