@@ -284,7 +284,8 @@ uint16_t handover_take(struct worker *w, struct received *r)
 {
 	struct handover_ring *ring = r->ring;
 	struct port_queue *from = &w->handover_in->from;
-	const uint64_t n = MIN_OF(put_of(ring) - ring->taken, (uint64_t)w->io->burst);
+	const uint64_t waiting = put_of(ring) - ring->taken; // once: it may grow meanwhile
+	const uint64_t n = MIN_OF(waiting, (uint64_t)w->io->burst);
 	const bool is_first = ring->taken == ring->done;
 
 	r->n = 0;
