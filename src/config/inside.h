@@ -66,7 +66,7 @@ struct program {
 	const char *socket; // default socket
 	const char *file;   // default configuration file; NULL: none
 	const char *help;
-	const struct key_table *top, *port;
+	const struct key_table *top, *port, *worker;
 	void (*print_example)(FILE *out);
 	uint16_t n_queues; // receive queues per port; 0: as configured
 	bool has_taps;     // supports --hold
@@ -202,7 +202,8 @@ struct wire_addr broadcast_of(const struct wire_prefix *prefix);
 
 // The top level and port tables of each program's file; all tables of a program for tests, NULL
 // after the last one.
-extern const struct key_table forwarder_top, generator_top, forwarder_port, generator_port;
+extern const struct key_table forwarder_top, generator_top, forwarder_port, generator_port,
+	forwarder_worker, generator_worker;
 const struct key_table *settings_table(const struct program *program, unsigned i);
 
 // One next hop of a line.

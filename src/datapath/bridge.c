@@ -402,7 +402,7 @@ static void keep_rest(struct worker *w, const struct frames *f, struct received 
 static void take_own(const struct frames *f, const struct received *r, uint16_t n,
 	struct received_on_bridge *own)
 {
-	own->frames = (struct received){r->from, r->mbuf + r->n, n, r->has_offloads};
+	own->frames = (struct received){r->from, r->mbuf + r->n, n, r->has_offloads, r->ring};
 	own->iface = f->from->iface;
 	own->own = f->from->own;
 }

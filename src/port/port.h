@@ -66,6 +66,9 @@ struct port_worker_settings {
 		char port[PORT_NAME_MAX];
 		uint16_t queue;
 	} queues[PORT_MAX_QUEUES];
+	bool receives_nothing;        // an empty list
+	unsigned n_hands_to;          // 0: it processes itself what it receives
+	int hands_to[PORT_MAX_HANDS]; // cores of other workers
 	int line;
 };
 
