@@ -153,6 +153,7 @@ void mirror_poll(struct mirror *mirror)
 {
 	ifaces_poll(mirror->ifaces);
 	routes_poll(mirror->routes);
+	bridges_look_again(mirror->bridges);
 	fib_groups_poll(mirror->settings.fib, clock_now_ns());
 }
 
