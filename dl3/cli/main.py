@@ -31,6 +31,7 @@ class Commands(LazyGroup):
         "reload": ("dl3.cli.forwarder:reload", FORWARDER, {}),
         "verify": ("dl3.cli.linux:verify", FORWARDER, {}),
         "metrics": ("dl3.cli.metrics:metrics", FORWARDER, {}),
+        "export": ("dl3.cli.export:app", FORWARDER, {}),
         "capture": ("dl3.cli.capture:capture", FORWARDER, {}),
         "trace": ("dl3.cli.trace:trace", FORWARDER, {}),
         "call": ("dl3.cli.call:call", FORWARDER, {}),
