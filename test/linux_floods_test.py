@@ -204,7 +204,7 @@ def in_an_operators_namespace_the_table_is_the_operators() -> None:
             taps.run("sh", "-c", effect.split("install it: ")[1])
             wait_until(lambda: not missing(), "it was found")
             wait_until(lambda: _flooded(both, "a", BROADCAST).copied == 2 * MANY, "workers flooded")
-            taps.run("nft", "delete element bridge dl3d multicast { \"d\" }")
+            taps.run("nft", 'delete element bridge dl3d multicast { "d" }')
             wait_until(lambda: bool(missing()), "it was missed")
             taps.run("sh", "-c", missing()[0].split("install it: ")[1])
             wait_until(lambda: not missing(), "it was whole again")

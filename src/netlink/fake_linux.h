@@ -65,6 +65,8 @@ int fake_teardown(void **state);
 // Ports with MTU 1500 and the MAC addresses of their TAP interfaces; no kernel event delivered yet.
 void fake_open(struct fake_linux *fake, unsigned n_ports);
 void fake_close(struct fake_linux *fake);
+// fake_bridges.c: sets those that concern bridges.
+void fake_bridge_ops(struct mirror_ops *ops);
 void fake_flush(struct fake_linux *fake); // until no work is left
 
 // The default rules of every namespace, and forwarding enabled for "all".

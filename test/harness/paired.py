@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from dl3.lab.namespace import End, Namespace
 from harness.wire import Wire, wait_until
 from harness.wired import Account, Port, WiredForwarder
-
-from dl3.lab.namespace import End, Namespace
 
 NAMES = ("a", "b", "c", "d")
 BROADCAST = bytes([255] * 6)
