@@ -4,6 +4,8 @@
 #include "acl/acl_fast.h"
 #include "datapath/steps.h"
 
+#include "wire/headers.h"
+
 static const uint64_t ADDRESS = (1ull << 48) - 1;
 
 // The frames of one poll that have whole headers; bit i of a mask belongs to frame i.
@@ -53,8 +55,23 @@ static inline bool frames_judged(const struct worker *w, enum acl_direction dire
 	return view && acl_view_list(view, direction, port);
 }
 
-// bridge_send.c. Masks may be 0. Why the port cannot send a frame; VERDICT_FORWARD: it can.
-enum verdict frames_judge(const struct port_state *out, const struct rte_mbuf *m);
+// bridge_send.c. Whether a frame is longer than the port's MTU and what may be around a packet: the
+// header and up to two tags.
+bool frames_is_long(const struct rte_mbuf *m, uint16_t mtu);
+
+// Why the port cannot send a frame; VERDICT_FORWARD: it can.
+static inline enum verdict frames_judge(const struct port_state *out, const struct rte_mbuf *m)
+{
+	const uint16_t mtu = port_mtu(out);
+
+	if (unlikely(m->pkt_len > mtu + (uint32_t)WIRE_ETHER_BYTES && frames_is_long(m, mtu)))
+		return VERDICT_BRIDGE_MTU;
+	if (unlikely(!datapath_has_room(out, m)))
+		return VERDICT_MULTI_SEGMENT;
+	return VERDICT_FORWARD;
+}
+
+// bridge_send.c. Masks may be 0. Drops the frames, counted.
 void frames_drop(struct worker *w, const struct frames *f, uint64_t mask, enum verdict verdict);
 // Returns those of `mask` that storm control lets pass; the others are dropped.
 uint64_t frames_pass_storm_control(struct worker *w, const struct frames *f, uint64_t mask,

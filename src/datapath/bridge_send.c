@@ -6,9 +6,7 @@
 
 enum { MOST_TAGS = 2 }; // that may make a frame longer than the MTU
 
-// Whether a frame is longer than the port's MTU and what may be around a packet: the header and up
-// to two tags.
-static __attribute__((noinline)) bool is_long(const struct rte_mbuf *m, uint16_t mtu)
+bool frames_is_long(const struct rte_mbuf *m, uint16_t mtu)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	uint32_t most = mtu + WIRE_ETHER_BYTES;
@@ -21,17 +19,6 @@ static __attribute__((noinline)) bool is_long(const struct rte_mbuf *m, uint16_t
 		most += WIRE_VLAN_BYTES;
 	}
 	return offload_frame_bytes(m) > most;
-}
-
-enum verdict frames_judge(const struct port_state *out, const struct rte_mbuf *m)
-{
-	const uint16_t mtu = port_mtu(out);
-
-	if (unlikely(m->pkt_len > mtu + (uint32_t)WIRE_ETHER_BYTES && is_long(m, mtu)))
-		return VERDICT_BRIDGE_MTU;
-	if (unlikely(!datapath_has_room(out, m)))
-		return VERDICT_MULTI_SEGMENT;
-	return VERDICT_FORWARD;
 }
 
 void frames_drop(struct worker *w, const struct frames *f, uint64_t mask, enum verdict verdict)
