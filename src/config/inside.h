@@ -162,6 +162,8 @@ int bridges_read(struct reader *reader, const struct node *node, struct config *
 void bridges_free(struct config_bridges *bridges);
 int bridges_copy(struct config_bridges *to, const struct config_bridges *from);
 void bridges_renumber(struct config_bridges *bridges, const int to[]);
+// Limits of storm control: broadcast, multicast, unknown.
+int bridge_read_storm(struct reader *reader, const struct node *node, uint32_t pps[MAC_STORMS]);
 enum { N_BRIDGE_TABLES = 4 };
 const struct key_table *bridge_tables(unsigned i); // for tests: NULL after the last one
 // Reads the key `flow`.

@@ -34,6 +34,7 @@ static const struct example rows[] = {
 	{"mtu: 1500", "peer: 02:00:00:00:00:01", NULL},
 	{"mtu: 1500", "martians: pass", NULL},
 	{"mtu: 1500", "rpf6: strict", NULL},
+	{"mtu: 1500", "storm: {unknown: 5}", NULL},
 	{"mtu: 1500", "addresses: [192.0.2.1/24]", NULL},
 	{"[30]", "[30, 300]", NULL},
 	{"[30]", "[60]", NULL},
