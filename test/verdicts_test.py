@@ -187,6 +187,7 @@ ELSEWHERE = {
     "bridge_unknown": "src/datapath/bridge_out_test.c",
     **dict.fromkeys(("storm_broadcast", "storm_multicast", "storm_unknown"), BRIDGE),
     "redirect": "src/datapath/punt_test.c",
+    "worker_ring_full": "src/datapath/handover_test.c",
     "no_headroom": "src/datapath/encap_test.c",
     "punt_ring_full": "src/datapath/punt_test.c",
     "punt_over_limit": "src/tap/move_test.c",
