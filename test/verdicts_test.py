@@ -163,6 +163,7 @@ SEND = [
     Row("drops_what_the_device_refuses", on(0, ip4("10.5.0.1", payload=1200)), "tx_refused"),
 ]
 ROWS = [*GOOD, *PARSE, *LOOKUP, *CHECK, *SEND]
+MPLS = "src/datapath/mpls_test.c"
 BRIDGE = "src/datapath/bridge_test.c"
 # Verdicts that need a device of their own, each with the test that causes it.
 ELSEWHERE = {
@@ -171,6 +172,7 @@ ELSEWHERE = {
     "port_disabled": "src/datapath/punt_test.c",
     "linux": "src/datapath/punt_test.c",
     "not_synced": "test/linux_ready_test.py",
+    **dict.fromkeys(("mpls_unknown", "mpls_reserved", "mpls_ttl", "mpls_deep", "mpls_payload"), MPLS),
     "own_source": "src/datapath/source_test.c",
     "rpf_failed": "src/datapath/rpf_test.c",
     **dict.fromkeys(("acl_denied", "acl_rejected", "acl_punted", "acl_unparsable"), "src/datapath/acl_test.c"),

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from dl3.cli.printing import out, print_json, table
+from dl3.cli.pushed import pushed
 from dl3.control.client import DEFAULT_SOCKET, Client
-from dl3.control.replies import Decision, Opinion, Reloaded
+from dl3.control.replies import Decision, Member, Opinion, Reloaded
 from dl3.model.fault import Fault
 
 DEFAULT_FILE = "/etc/dl3/dl3d.yaml"  # of dl3d itself
@@ -64,8 +65,15 @@ def next_hops(decision: Decision) -> list[tuple[str, object]]:
     if not decision.members:
         interface = decision.interface or decision.port
         behind = [("port", decision.port)] if decision.port and decision.port != interface else []
-        return [("via", decision.via), ("interface", interface), *behind]
-    return [("one of", f"via {m.via} dev {m.interface} weight {m.weight}") for m in decision.members]
+        labels = [("labels", pushed(decision.labels, decision.label_ttl))] if decision.labels else []
+        return [("via", decision.via), ("interface", interface), *behind, *labels]
+    return [("one of", member_words(m)) for m in decision.members]
+
+
+def member_words(member: Member) -> str:
+    """One next hop of several."""
+    labels = pushed(member.labels, member.label_ttl)
+    return f"via {member.via} dev {member.interface}{f' label {labels}' if labels else ''} weight {member.weight}"
 
 
 def agreement(decision: Decision) -> list[tuple[str, object]]:

@@ -39,6 +39,7 @@ METHODS = [
         ["show", "drops"],
         ["show", "routes"],
         ["show", "nexthops"],
+        ["show", "labels"],
         ["show", "streams"],
         ["show", "route"],
         ["show", "taps"],

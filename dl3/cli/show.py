@@ -11,10 +11,22 @@ from rich.console import Group, RenderableType
 
 from dl3.cli.lazy import LazyGroup
 from dl3.cli.printing import out, print_json, table
+from dl3.cli.pushed import with_labels
 from dl3.cli.vhost import draw_vhost
 from dl3.cli.watching import watch
 from dl3.control.client import DEFAULT_SOCKET, Client
-from dl3.control.replies import Drops, Neighbours, NextHops, Port, Ports, Reply, Routes, Status, Worker, Workers
+from dl3.control.replies import (
+    Drops,
+    Neighbours,
+    NextHops,
+    Port,
+    Ports,
+    Reply,
+    Routes,
+    Status,
+    Worker,
+    Workers,
+)
 from dl3.model.fault import UsageFault
 
 UNCOUNTED = "not counted by this device"
@@ -28,6 +40,7 @@ class Shown(LazyGroup):
         **{name: (f"dl3.cli.show:{name}", FORWARDING, {}) for name in ("status", "ports", "workers", "drops")},
         **{name: (f"dl3.cli.show:{name}", FORWARDING, {}) for name in ("routes", "nexthops", "neighbours")},
         "route": ("dl3.cli.forwarder:route", FORWARDING, {}),
+        "labels": ("dl3.cli.labels:labels", FORWARDING, {}),
         "flows": ("dl3.cli.flow_usage:flows", FORWARDING, {}),
         **{name: (f"dl3.cli.bridge:{name}", FORWARDING, {}) for name in ("bridges", "macs")},
         **{name: (f"dl3.cli.linux:{name}", LINUX, {}) for name in ("taps", "classes", "mirror", "unsupported")},
@@ -157,7 +170,7 @@ def draw_steps(reply: Workers) -> RenderableType | None:
 
 def draw_routes(reply: Routes) -> RenderableType:
     """A page of routes."""
-    rows = [(r.prefix, r.kind, r.via, r.interface or r.port, r.protocol, r.metric) for r in reply.routes]
+    rows = [(r.prefix, r.kind, with_labels(r), r.interface or r.port, r.protocol, r.metric) for r in reply.routes]
     page = table("", ("prefix", "kind", "via", "interface", "protocol", ">metric"), rows)
     return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
 
@@ -165,7 +178,7 @@ def draw_routes(reply: Routes) -> RenderableType:
 def draw_nexthops(reply: NextHops) -> RenderableType:
     """A page of next hops."""
     rows = [
-        (h.id, h.kind, h.via, h.interface or h.port, h.mac, h.mtu, h.verdict, h.routes, h.packets)
+        (h.id, h.kind, with_labels(h), h.interface or h.port, h.mac, h.mtu, h.verdict, h.routes, h.packets)
         for h in reply.nexthops
     ]
     page = table("", (">id", "kind", "via", "interface", "MAC", ">MTU", "packets are", ">routes", ">packets"), rows)

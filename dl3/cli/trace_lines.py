@@ -112,7 +112,8 @@ DECISIONS: Mapping[str, Callable[[Trace], str]] = {
     "mark": lambda trace: f"DSCP becomes {trace.dscp}",
     "rewrite": of_rewrite,
     "trim": lambda _: "bytes after the packet cut off",
-    "untag": lambda _: "received VLAN tags removed",
+    "unlabel": lambda _: "TTL and type of the packet below its MPLS labels, which are removed",
+    "untag": lambda _: "received VLAN tags or labels removed",
     "fragment": lambda _: "fragmented",
     "encap": of_encap,
 }

@@ -166,6 +166,8 @@ class Route(Reply):
     interface: str | None = None  # the VLAN's name in Linux, otherwise the port's
     protocol: str | None = None  # as printed by ip(8); None: Linux is not the control plane
     metric: int | None = None
+    labels: tuple[int, ...] = ()  # MPLS labels in front of its packets, the outermost one first
+    label_ttl: int | None = None  # None: that of the packet
 
 
 class Routes(Reply):
@@ -188,6 +190,8 @@ class NextHop(Reply):
     verdict: str
     routes: int
     packets: int
+    labels: tuple[int, ...] = ()
+    label_ttl: int | None = None
 
 
 class NextHops(Reply):
@@ -224,6 +228,8 @@ class Member(Reply):
     port: str | None = None
     interface: str | None
     weight: int
+    labels: tuple[int, ...] = ()
+    label_ttl: int | None = None
 
 
 class Opinion(Reply):
@@ -252,6 +258,8 @@ class Decision(Reply):
     port: str | None = None
     interface: str | None = None
     members: tuple[Member, ...] = ()
+    labels: tuple[int, ...] = ()
+    label_ttl: int | None = None
     nexthop: int | None = None
     mac: str | None
     source_mac: str | None = None

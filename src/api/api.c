@@ -60,9 +60,11 @@ static void set_table(json_t *status, const struct api_ctx *ctx)
 			(json_int_t)usage.n_routes6));
 	json_object_set_new(status, "nexthops", number_json(usage.n_hops));
 	json_object_set_new(status, "neighbours", number_json(usage.n_neighbours));
+	json_object_set_new(status, "labels", number_json(usage.n_labels));
 	json_t *table = json_pack("{s:I, s:I, s:I}", "worker_bytes4",
 		(json_int_t)usage.worker_bytes4, "worker_bytes6", (json_int_t)usage.worker_bytes6,
 		"worker_bytes_nexthops", (json_int_t)usage.worker_bytes_hops);
+	json_object_set_new(table, "worker_bytes_labels", number_json(usage.worker_bytes_labels));
 	json_object_set_new(table, "control_bytes", number_json(usage.control_bytes));
 	json_object_set_new(table, "pending_frees", number_json(usage.pending_frees));
 	if (ctx->flows) {

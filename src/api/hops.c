@@ -81,7 +81,8 @@ static json_t *read_hop_page(const struct api_ctx *ctx, const json_t *params, bo
 	json_t *list = json_array(), *next = json_null();
 	long n = 0, n_listed = 0, last = after;
 	for (long id = after + 1; id <= usage.max_hop_id; id++) {
-		if (!fib_hop_info(ctx->fib, id, &info) || (only_neighbours && !info.is_neighbour) ||
+		if (!fib_hop_info(ctx->fib, id, &info) ||
+			(only_neighbours && (!info.is_neighbour || info.hop.n_labels)) ||
 			(vrf && !is_in(ctx, &info, table)))
 			continue;
 		if (n++ == limit || n_listed >= PAGE_MAX_LISTED) {

@@ -44,7 +44,7 @@ const char *mirror_word(const struct netlink *netlink);
 json_t *mac_json(const struct wire_mac *mac);
 json_t *addr_json(const struct wire_addr *addr); // null for family 0
 json_t *prefix_json(const struct wire_prefix *prefix);
-// Sets kind, via, port and interface.
+// Sets kind, via, port and interface; labels and label_ttl if packets get labels.
 void set_hop(json_t *json, const struct api_ctx *ctx, const struct fib_hop *hop);
 // Sets the members of a group and returns how many; other hops have none.
 unsigned set_members(json_t *json, const struct api_ctx *ctx, const struct fib_hop *hop);

@@ -46,13 +46,14 @@ static void set_rewrite(json_t *json, const struct api_ctx *ctx, const struct fi
 	bool has_mac = answer->verdict == VERDICT_FORWARD && answer->hop.kind != FIB_GROUP;
 	const struct iface *iface =
 		answer->hop.iface < IFACE_MAX ? fib_iface(ctx->fib, answer->hop.iface) : NULL;
+	const unsigned label_bytes = 4 * answer->hop.n_labels;
 
 	json_object_set_new(json, "mac", has_mac ? mac_json(&answer->mac) : json_null());
 	json_object_set_new(json, "source_mac",
 		has_mac && iface ? mac_json(&iface->mac) : json_null());
 	json_object_set_new(json, "vlans", iface ? tags_json(iface) : json_array());
 	json_object_set_new(json, "mtu",
-		iface ? number_json(iface_mtu(iface, family)) : json_null());
+		iface ? number_json(iface_mtu(iface, family) - label_bytes) : json_null());
 }
 
 static const char *text_of(const struct fib_answer *answer)

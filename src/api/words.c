@@ -111,12 +111,26 @@ json_t *number_json(uint64_t number)
 	return json_integer(number);
 }
 
+// Those that are pushed, the outermost one first.
+static void set_labels(json_t *json, const struct fib_hop *hop)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < hop->n_labels; i++)
+		json_array_append_new(list, json_integer(hop->label[i]));
+	json_object_set_new(json, "labels", list);
+	if (hop->label_ttl)
+		json_object_set_new(json, "label_ttl", json_integer(hop->label_ttl));
+}
+
 void set_hop(json_t *json, const struct api_ctx *ctx, const struct fib_hop *hop)
 {
 	json_object_set_new(json, "kind", rpc_text_json(kind_word(hop->kind)));
 	json_object_set_new(json, "via", hop->kind == FIB_VIA ? addr_json(&hop->via) : json_null());
 	json_object_set_new(json, "port", rpc_text_json(port_of_iface(ctx, hop->iface)));
 	json_object_set_new(json, "interface", rpc_text_json(iface_word(ctx, hop->iface)));
+	if (hop->n_labels)
+		set_labels(json, hop);
 }
 
 unsigned set_members(json_t *json, const struct api_ctx *ctx, const struct fib_hop *hop)

@@ -259,6 +259,9 @@ int config_parse_route(const struct config *config, struct fib *fib, const char 
 	char via[WIRE_ADDR_TEXT];
 	int err = route_read(&config->ports, text, strlen(text), &line, error);
 
+	if (!err && line.is_label)
+		return error_set(error, -EINVAL,
+			"an MPLS label cannot be changed while running; write it into the file");
 	if (err > 0)
 		return error_set(error, -EINVAL,
 			"empty route; expected \"PREFIX via ADDRESS dev PORT\"");

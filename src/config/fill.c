@@ -1,6 +1,8 @@
 // Fills a forwarding table from a configuration. Control thread.
 #include "config/inside.h"
 
+#include "fib/fib_fast.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,6 +205,66 @@ static int fill_routes(const struct config *config, struct fib *fib, struct erro
 		routes->spot[bad].line, inner.text);
 }
 
+// The first entry of the label, in `found` if there is one in the table.
+static const struct label_entry *first_of(const struct route_list *routes, const struct fib *fib,
+	uint32_t label)
+{
+	struct fib_label found;
+
+	if (!fib_label_next(fib, label, &found) || found.label != label)
+		return NULL;
+	for (size_t i = 0; i < routes->n_labels; i++)
+		if (routes->label[i].label.label == label)
+			return &routes->label[i];
+	return NULL;
+}
+
+static int fill_label(const struct route_list *routes, const struct label_entry *entry,
+	struct fib *fib, struct error *error)
+{
+	const struct label_entry *first = first_of(routes, fib, entry->label.label);
+	struct fib_label label = entry->label;
+	const struct fib_member *members;
+	int err = 0;
+
+	if (first)
+		return error_set(error, -EEXIST, "duplicate label %u (first in %s:%u); remove one",
+			label.label, routes->file[first->spot.file], first->spot.line);
+	if (label.hop.kind == FIB_GROUP) {
+		const unsigned n = routes_members(routes, &label.hop, &members);
+
+		err = fib_group(fib, members, n, &label.hop, error);
+	}
+	return err ? err : fib_label_set(fib, &label, error);
+}
+
+// With labels, those of explicit null are known, too (RFC 3032, 2.1).
+static int fill_explicit_null(struct fib *fib, struct error *error)
+{
+	enum { EXPLICIT_NULL4 = 0, EXPLICIT_NULL6 = 2 };
+	struct fib_label null = {.label = EXPLICIT_NULL4, .op = FIB_LABEL_LOOKUP};
+	int err = fib_label_set(fib, &null, error);
+
+	null.label = EXPLICIT_NULL6;
+	return err ? err : fib_label_set(fib, &null, error);
+}
+
+static int fill_labels(const struct config *config, struct fib *fib, struct error *error)
+{
+	const struct route_list *routes = &config->routes;
+	struct error inner;
+
+	for (size_t i = 0; i < routes->n_labels; i++) {
+		const struct label_entry *entry = &routes->label[i];
+		int err = fill_label(routes, entry, fib, &inner);
+
+		if (err)
+			return error_set(error, err, "%s:%u: %s", routes->file[entry->spot.file],
+				entry->spot.line, inner.text);
+	}
+	return routes->n_labels ? fill_explicit_null(fib, error) : 0;
+}
+
 int config_fill(const struct config *config, const struct wire_mac macs[], struct fib *fib,
 	struct error *error)
 {
@@ -214,7 +276,9 @@ int config_fill(const struct config *config, const struct wire_mac macs[], struc
 		err = fill_addresses(config, fib, error);
 	if (!err)
 		err = fill_neighbours(config, fib, error);
-	return err ? err : fill_routes(config, fib, error);
+	if (!err)
+		err = fill_routes(config, fib, error);
+	return err ? err : fill_labels(config, fib, error);
 }
 
 // Link-local addresses may be those of several ports.

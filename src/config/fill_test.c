@@ -3,6 +3,7 @@
 #include "config/fake_file.h"
 
 #include "base/bits.h"
+#include "fib/fib_fast.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -146,6 +147,8 @@ static void names_both_lines_of_a_prefix_that_stands_twice(void **state)
 		{"  - 2001:db8::/64 dev right\n",
 			"f.yaml:5: route to 2001:db8::/64, which is already connected by the "
 			"port's address in f.yaml:2; remove one"},
+		{"  - mpls 100 pop\n  - mpls 101 pop\n  - mpls 100 dev right label 16\n",
+			"f.yaml:7: duplicate label 100 (first in f.yaml:5); remove one"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(clashes); i++) {
@@ -157,6 +160,37 @@ static void names_both_lines_of_a_prefix_that_stands_twice(void **state)
 		assert_int_not_equal(fill(text, &fib, &error), 0);
 		assert_string_equal(error.text, clashes[i].sentence);
 	}
+}
+
+static void labels_lead_where_their_lines_say(void **state)
+{
+	struct fib_label label, found;
+	struct fib_member members[4];
+	struct error error = {""};
+	struct fib *fib = NULL;
+	unsigned n = 0;
+
+	if (fill(ADDRESSED
+		    "routes:\n  - mpls 100 via 192.0.2.2 dev left label 200/201\n"
+		    "  - mpls 101 pipe pop\n"
+		    "  - mpls 102 nexthop dev right label 300 nexthop via 192.0.2.2 dev left\n",
+		    &fib, &error))
+		fail_msg("refused: %s", error.text);
+	for (uint32_t from = 0; fib_label_next(fib, from, &label); from = label.label + 1, n++) {
+		if (label.label == 100)
+			assert_true(label.op == FIB_LABEL_FORWARD && label.hop.n_labels == 2 &&
+				    label.hop.label[1] == 201);
+		else if (label.label == 102)
+			assert_int_equal(fib_group_members(fib, &label.hop, members, 4), 2);
+		else
+			assert_true(label.op == FIB_LABEL_LOOKUP &&
+				    label.is_pipe == (label.label == 101) && !label.loops);
+	}
+	assert_int_equal(n, 5); // with explicit null
+	fib_destroy(fib);
+	assert_int_equal(fill(ADDRESSED, &fib, &error), 0);
+	assert_false(fib_label_next(fib, 0, &found));
+	fib_destroy(fib);
 }
 
 static void spreads_a_route_over_several_next_hops(void **state)
@@ -259,6 +293,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gives_each_address_its_route),
 		cmocka_unit_test(never_forwards_to_link_local_addresses),
+		cmocka_unit_test(labels_lead_where_their_lines_say),
 		cmocka_unit_test(spreads_a_route_over_several_next_hops),
 		cmocka_unit_test(names_both_lines_of_a_prefix_that_stands_twice),
 		cmocka_unit_test(reads_route_files_with_their_lines),

@@ -38,8 +38,16 @@ struct neighbour {
 	struct spot spot;
 };
 
+// An MPLS label; its hop of kind FIB_GROUP refers to members, as those of routes do.
+struct label_entry {
+	struct fib_label label;
+	struct spot spot;
+};
+
 // All routes of a configuration, ready for fib_change, in file order.
 struct route_list {
+	struct label_entry *label;
+	size_t n_labels, label_capacity;
 	struct fib_change *change;
 	struct spot *spot;
 	size_t n, capacity;        // of both
@@ -192,6 +200,8 @@ struct route_member {
 // Errors have no file and line yet.
 struct route_line {
 	struct fib_route route;
+	bool is_label; // of an MPLS label, and not of a prefix: `label`, with the hop of `route`
+	struct fib_label label;
 	unsigned n_members; // 0 for ADDRESS MASK PORT lines and for blackholes
 	struct route_member member[CONFIG_MAX_MEMBERS];
 };

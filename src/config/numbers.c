@@ -90,6 +90,8 @@ static void move_routes(struct route_list *routes, const int to[])
 {
 	for (size_t i = 0; i < routes->n; i++)
 		move_hop(&routes->change[i].route.hop, to);
+	for (size_t i = 0; i < routes->n_labels; i++)
+		move_hop(&routes->label[i].label.hop, to);
 	for (size_t i = 0; i < routes->n_members; i++)
 		move_hop(&routes->member[i].hop, to);
 	for (size_t i = 0; i < routes->n_slots; i++) // only listed from now on

@@ -1,6 +1,9 @@
 // Parses a route or neighbour from its text form. Control thread.
 #include "config/words.h"
 
+#include "base/bits.h"
+#include "fib/fib_fast.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -8,6 +11,8 @@
 static const char ROUTE_FORMS[] =
 	"\"PREFIX via ADDRESS dev PORT\", \"PREFIX dev PORT\", \"ADDRESS MASK PORT\" or "
 	"\"blackhole PREFIX\"";
+static const char LABEL_FORMS[] = "\"mpls LABEL via ADDRESS dev PORT\", with \"label LABELS\" or "
+				  "without, or \"mpls LABEL pop\"";
 
 // Reads one next hop given as pairs, starting at word `first`; returns the index of the next word.
 static int read_member(struct line *line, unsigned first, struct route_line *out)
@@ -28,11 +33,18 @@ static int read_member(struct line *line, unsigned first, struct route_line *out
 	if (out->route.prefix.addr.family == 6 && pairs.via.family == 4)
 		return error_set(line->error, -EINVAL,
 			"an IPv6 prefix via an IPv4 address; expected an IPv6 address");
-	member->hop = (struct fib_hop){
-		.via = pairs.via,
-		.iface = pairs.port,
-		.kind = pairs.has_via ? FIB_VIA : FIB_CONNECTED,
-	};
+	if (pairs.has_ttl && !pairs.has_labels)
+		return error_set(line->error, -EINVAL,
+			"\"ttl\" without \"label LABELS\"; expected the labels that get it");
+	if (pairs.has_labels && !pairs.has_via && !line->ports->ports[pairs.port].has_peer)
+		return error_set(line->error, -EINVAL,
+			"\"label\" without \"via ADDRESS\", and the port has no peer; expected one "
+			"of the two");
+	member->hop = pairs.pushed;
+	member->hop.via = pairs.via;
+	member->hop.iface = pairs.port;
+	member->hop.label_ttl = pairs.ttl;
+	member->hop.kind = pairs.has_via ? FIB_VIA : pairs.has_labels ? FIB_PEER : FIB_CONNECTED;
 	member->mac = pairs.mac;
 	member->has_mac = pairs.has_mac;
 	member->weight = pairs.weight;
@@ -78,21 +90,30 @@ static int settle_members(const struct line *line, struct route_line *out)
 	return 0;
 }
 
-// PREFIX nexthop [via ADDRESS] dev PORT [weight NUMBER] [lladdr MAC] nexthop ...
-static int read_group(struct line *line, struct route_line *out)
+// The next hops from word `first` on, a "nexthop". 0, or -EINVAL.
+static int read_members(struct line *line, int first, struct route_line *out)
 {
-	struct wire_prefix *prefix = &out->route.prefix;
-	int next = line_read_prefix(line, line->word[0], prefix);
+	int next = first;
 
-	next = next ? next : 1;
 	while (next > 0 && (unsigned)next < line->n) {
 		if (out->n_members == CONFIG_MAX_MEMBERS)
 			return error_set(line->error, -EINVAL,
 				"more than %d next hops; remove some", CONFIG_MAX_MEMBERS);
 		next = read_member(line, next + 1, out);
 	}
-	if (next < 0)
-		return next;
+	return MIN_OF(next, 0);
+}
+
+// PREFIX nexthop [via ADDRESS] dev PORT [weight NUMBER] [lladdr MAC] nexthop ...
+static int read_group(struct line *line, struct route_line *out)
+{
+	struct wire_prefix *prefix = &out->route.prefix;
+	int err = line_read_prefix(line, line->word[0], prefix);
+
+	if (!err)
+		err = read_members(line, 1, out);
+	if (err)
+		return err;
 	if (word_is(line->word[0], "default") && out->member[0].hop.via.family)
 		prefix->addr.family = out->member[0].hop.via.family;
 	for (unsigned i = 0; i < out->n_members; i++)
@@ -186,7 +207,57 @@ static int read_drop(struct line *line, unsigned place, struct route_line *out)
 static bool is_key(struct word word)
 {
 	return word_is(word, "dev") || word_is(word, "via") || word_is(word, "lladdr") ||
-	       word_is(word, "nexthop");
+	       word_is(word, "nexthop") || word_is(word, "label");
+}
+
+// The next hop, or several, from word `first` on.
+static int read_label_hops(struct line *line, unsigned first, struct route_line *out)
+{
+	const bool is_group = word_is(line->word[first], "nexthop");
+	int next = is_group ? read_members(line, first, out) : read_member(line, first, out);
+
+	if (next < 0)
+		return next;
+	if (!is_group && ((unsigned)next < line->n || out->member[0].has_weight))
+		return error_set(line->error, -EINVAL,
+			"several next hops, or a weight; expected \"nexthop\" before each next "
+			"hop");
+	int err = settle_members(line, out);
+	for (unsigned i = 0; i < out->n_members && !err; i++)
+		if (out->member[i].hop.label_ttl)
+			err = error_set(line->error, -EINVAL,
+				"\"ttl\" of a received label; its TTL is that of the labels that "
+				"take its place");
+	out->route.hop = out->n_members == 1
+	                         ? out->member[0].hop
+	                         : (struct fib_hop){.iface = IFACE_NONE, .kind = FIB_GROUP};
+	return err;
+}
+
+// mpls LABEL [pipe] pop, or mpls LABEL [pipe] [via ADDRESS] dev PORT [label LABELS] ...
+static int read_label(struct line *line, struct route_line *out)
+{
+	unsigned at = 2;
+
+	if (line->n < 3)
+		return error_set(line->error, -EINVAL, "invalid label: expected %s", LABEL_FORMS);
+	int err = line_read_label(line, line->word[1], &out->label.label);
+	if (err)
+		return err;
+	out->is_label = true;
+	out->label.is_pipe = word_is(line->word[at], "pipe");
+	at += out->label.is_pipe;
+	if (at < line->n && word_is(line->word[at], "pop")) {
+		out->label.op = FIB_LABEL_LOOKUP;
+		return at + 1 == line->n ? 0
+		                         : error_set(line->error, -EINVAL,
+						   "unknown word \"%.*s\" after \"pop\"; remove it",
+						   SHOW(line->word[at + 1]));
+	}
+	if (at == line->n)
+		return error_set(line->error, -EINVAL, "invalid label: expected %s", LABEL_FORMS);
+	out->label.op = FIB_LABEL_FORWARD;
+	return read_label_hops(line, at, out);
 }
 
 int route_read(const struct port_table_settings *ports, const char *text, size_t n,
@@ -201,7 +272,11 @@ int route_read(const struct port_table_settings *ports, const char *text, size_t
 	if (!line.n)
 		return 1;
 	memset(&out->route, 0, sizeof(out->route));
+	memset(&out->label, 0, sizeof(out->label));
+	out->is_label = false;
 	out->n_members = 0;
+	if (word_is(line.word[0], "mpls"))
+		return read_label(&line, out);
 	if (drop_kind(line.word[0]) >= 0)
 		return read_drop(&line, 0, out);
 	if (line.n > 1 && drop_kind(line.word[1]) >= 0)
@@ -233,7 +308,7 @@ int neighbour_read(const struct port_table_settings *ports, const char *text, si
 	if (err < 0)
 		return err;
 	if (!pairs.has_mac || !pairs.has_port || pairs.has_via || pairs.has_weight ||
-		(unsigned)err < line.n)
+		pairs.has_labels || pairs.has_ttl || (unsigned)err < line.n)
 		return error_set(error, -EINVAL,
 			"invalid neighbour: expected \"ADDRESS lladdr MAC dev PORT\"");
 	out->mac = pairs.mac;

@@ -161,7 +161,8 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{"10.0.0.0/8 via 192.0.2.1", "missing \"dev PORT\"; expected the egress port"},
 		{"10.0.0.0/8 via", "missing value after \"via\""},
 		{"10.0.0.0/8 metric 5 dev left", "unknown word \"metric\": expected via, dev, "
-						 "lladdr, or nexthop and weight"},
+						 "lladdr, label, ttl, or nexthop and "
+						 "weight"},
 		{"10.0.0.0/8 dev left dev right", "duplicate \"dev\"; expected it once"},
 		{"10.0.0.0/8 dev left lladdr 02:00:00:00:00:01",
 			"\"lladdr\" without \"via ADDRESS\"; expected the address of the "
@@ -207,6 +208,97 @@ static void answers_each_mistake_with_one_sentence(void **state)
 	};
 
 	assert_int_equal(n_wrong(rows, ARRAY_LEN(rows)), 0);
+}
+
+// What is pushed, and what a received label does.
+static void describe_labels(const char *line, char *out, size_t n)
+{
+	static const char *const ops[] = {"", "forward", "pop", "linux"};
+	struct route_line route;
+	struct error error;
+	size_t used = 0;
+	int err = route_read(&ports, line, strlen(line), &route, &error);
+
+	if (err) {
+		snprintf(out, n, "%s", err > 0 ? "nothing" : error.text);
+		return;
+	}
+	out[0] = 0;
+	if (route.is_label)
+		used = snprintf(out, n, "%u %s%s", route.label.label, ops[route.label.op],
+			route.label.is_pipe ? " pipe" : "");
+	for (unsigned i = 0; i < route.n_members; i++) {
+		const struct fib_hop *hop = &route.member[i].hop;
+
+		used += snprintf(out + used, n - used, " to %u%s", hop->iface,
+			hop->kind == FIB_PEER ? " peer" : "");
+		for (unsigned k = 0; k < hop->n_labels; k++)
+			used += snprintf(out + used, n - used, "%c%u", k ? '/' : ' ',
+				hop->label[k]);
+		if (hop->label_ttl)
+			used += snprintf(out + used, n - used, " ttl %u", hop->label_ttl);
+	}
+}
+
+#define LABEL_FORMS                                                                                \
+	"\"mpls LABEL via ADDRESS dev PORT\", with \"label LABELS\" or without, or \"mpls LABEL "  \
+	"pop\""
+#define PUSHABLE "a number from 16 to 1048575, or 0 or 2 (explicit null)"
+
+static void reads_labels_and_answers_their_mistakes(void **state)
+{
+	static const struct example rows[] = {
+		{"10.0.0.0/8 via 192.0.2.1 dev left label 100", " to 0 100"},
+		{"10.0.0.0/8 via 192.0.2.1 dev left label 16/1048575/0", " to 0 16/1048575/0"},
+		{"::/0 via fe80::1 dev left label 2 ttl 9", " to 0 2 ttl 9"},
+		{"10.0.0.0/8 dev right label 100", " to 1 peer 100"},
+		{"10.0.0.0/8 nexthop via 192.0.2.1 dev left label 100 weight 2 nexthop dev right",
+			" to 0 100 to 1 peer"},
+		{"mpls 16 pop", "16 pop"},
+		{"mpls 1048575 pipe pop", "1048575 pop pipe"},
+		{"mpls 100 via 192.0.2.1 dev left", "100 forward to 0"},
+		{"mpls 100 pipe via 192.0.2.1 dev left", "100 forward pipe to 0"},
+		{"mpls 100 dev right label 200/201", "100 forward to 1 peer 200/201"},
+		{"mpls 100 nexthop via 192.0.2.1 dev left label 1000 nexthop dev right",
+			"100 forward to 0 1000 to 1 peer"},
+		{"mpls 3 pop", "label 3 is reserved (RFC 3032, 2.1): expected a number from 16 to "
+			       "1048575"},
+		{"mpls 1048576 pop",
+			"invalid label \"1048576\": expected a number from 16 to 1048575"},
+		{"mpls 016 pop", "invalid label \"016\": expected a number from 16 to 1048575"},
+		{"mpls 16", "invalid label: expected " LABEL_FORMS},
+		{"mpls 16 pipe", "invalid label: expected " LABEL_FORMS},
+		{"mpls 16 pop left", "unknown word \"left\" after \"pop\"; remove it"},
+		{"mpls 16 dev left", "next hop 1 has no \"via ADDRESS\", and its port has no peer; "
+				     "expected one of the two"},
+		{"mpls 16 via 192.0.2.1 dev left label 17 ttl 9",
+			"\"ttl\" of a received label; its TTL is that of the labels that take its "
+			"place"},
+		{"10.0.0.0/8 via 192.0.2.1 dev left label 1",
+			"label 1 is reserved (RFC 3032, 2.1) and cannot be pushed: "
+	                "expected " PUSHABLE},
+		{"10.0.0.0/8 via 192.0.2.1 dev left label 16/x",
+			"invalid label \"x\": expected " PUSHABLE},
+		{"10.0.0.0/8 via 192.0.2.1 dev left label 16/",
+			"invalid label \"\": expected " PUSHABLE},
+		{"10.0.0.0/8 via 192.0.2.1 dev left label 1048576",
+			"invalid label \"1048576\": expected " PUSHABLE},
+		{"10.0.0.0/8 via 192.0.2.1 dev left label 16/17/18/19",
+			"more than 3 labels in \"16/17/18/19\"; remove some"},
+		{"10.0.0.0/8 via 192.0.2.1 dev left ttl 9",
+			"\"ttl\" without \"label LABELS\"; expected the labels that get it"},
+		{"10.0.0.0/8 via 192.0.2.1 dev left label 16 ttl 256",
+			"invalid ttl \"256\": expected a number from 1 to 255"},
+		{"10.0.0.0/8 dev left label 16",
+			"\"label\" without \"via ADDRESS\", and the port has no peer; expected one "
+			"of the two"},
+	};
+	char said[ERROR_MAX];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		describe_labels(rows[i].line, said, sizeof(said));
+		assert_string_equal(said, rows[i].expected);
+	}
 }
 
 static void reads_a_neighbour_in_any_order(void **state)
@@ -281,6 +373,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_every_form_of_a_route),
 		cmocka_unit_test(answers_each_mistake_with_one_sentence),
+		cmocka_unit_test(reads_labels_and_answers_their_mistakes),
 		cmocka_unit_test(reads_a_neighbour_in_any_order),
 		cmocka_unit_test(refuses_half_a_neighbour),
 		cmocka_unit_test(reads_no_byte_beyond_the_line),

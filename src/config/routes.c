@@ -90,6 +90,21 @@ static int check_members(struct config *config, struct spot spot, const struct r
 	return 0;
 }
 
+// Takes over what was read of a label.
+static int add_label(struct route_list *routes, struct spot spot, const struct route_line *line)
+{
+	struct label_entry entry = {.label = line->label, .spot = spot};
+
+	if (vector_reserve(&routes->label, &routes->label_capacity, routes->n_labels + 1,
+		    sizeof(*routes->label)))
+		return -ENOMEM;
+	entry.label.hop = line->route.hop;
+	if (entry.label.hop.kind == FIB_GROUP && add_group(routes, line, &entry.label.hop))
+		return -ENOMEM;
+	routes->label[routes->n_labels++] = entry;
+	return 0;
+}
+
 int routes_add(struct config *config, struct spot spot, const char *text, size_t n,
 	struct error *error)
 {
@@ -106,6 +121,8 @@ int routes_add(struct config *config, struct spot spot, const char *text, size_t
 	err = check_members(config, spot, &line, error);
 	if (err)
 		return err;
+	if (line.is_label)
+		return add_label(routes, spot, &line) ? no_memory(error) : 0;
 	if (reserve(routes))
 		return no_memory(error);
 	if (line.route.hop.kind == FIB_GROUP && add_group(routes, &line, &line.route.hop))
@@ -211,5 +228,6 @@ void routes_free(struct route_list *routes)
 	free(routes->spot);
 	free(routes->slot);
 	free(routes->member);
+	free(routes->label);
 	memset(routes, 0, sizeof(*routes));
 }

@@ -9,6 +9,17 @@ enum { N_PORTS = 3 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
+static void check_hop(const struct fib_hop *hop)
+{
+	if (hop->iface >= N_PORTS && hop->iface != IFACE_NONE)
+		abort();
+	if (hop->n_labels > FIB_MAX_PUSHED)
+		abort();
+	for (unsigned i = 0; i < hop->n_labels; i++)
+		if (hop->label[i] > FIB_MAX_LABEL)
+			abort();
+}
+
 static void check(const struct fib_route *route)
 {
 	struct wire_prefix masked = route->prefix;
@@ -18,8 +29,14 @@ static void check(const struct fib_route *route)
 		abort();
 	if (route->prefix.len > (route->prefix.addr.family == 4 ? 32 : 128))
 		abort();
-	if (route->hop.iface >= N_PORTS && route->hop.iface != IFACE_NONE)
+	check_hop(&route->hop);
+}
+
+static void check_label(const struct fib_label *label)
+{
+	if (label->label < FIB_FREE_LABEL || label->label > FIB_MAX_LABEL)
 		abort();
+	check_hop(&label->hop);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -40,6 +57,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		abort();
 	for (size_t i = 0; i < config.routes.n; i++)
 		check(&config.routes.change[i].route);
+	for (size_t i = 0; i < config.routes.n_labels; i++)
+		check_label(&config.routes.label[i].label);
+	for (size_t i = 0; i < config.routes.n_members; i++)
+		check_hop(&config.routes.member[i].hop);
 	neighbour_read(&config.ports, (const char *)data, n, &neighbour, &error);
 	routes_free(&config.routes);
 	return 0;

@@ -211,15 +211,86 @@ int line_read_host(struct line *line, struct word word, struct wire_addr *out)
 	return 0;
 }
 
-static int read_weight(struct line *line, struct word word, uint8_t *out)
+// A weight, or a TTL.
+static int read_byte(struct line *line, struct word key, struct word word, uint8_t *out)
 {
 	unsigned value, n = read_small(word.text, word.text + word.n, &value);
 
 	if (!n || n != word.n || !value || value > 255)
 		return error_set(line->error, -EINVAL,
-			"invalid weight \"%.*s\": expected a number from 1 to 255", SHOW(word));
+			"invalid %.*s \"%.*s\": expected a number from 1 to 255", SHOW(key),
+			SHOW(word));
 	*out = value;
 	return 0;
+}
+
+// A number of up to seven digits without leading zeros, 0 to FIB_MAX_LABEL.
+static bool is_label(struct word word, uint32_t *out)
+{
+	enum { MOST_DIGITS = 7 };
+
+	*out = 0;
+	for (unsigned i = 0; i < word.n && i < MOST_DIGITS; i++) {
+		if (word.text[i] < '0' || word.text[i] > '9')
+			return false;
+		*out = *out * 10 + (word.text[i] - '0');
+	}
+	return word.n && word.n <= MOST_DIGITS && *out <= FIB_MAX_LABEL &&
+	       (word.n == 1 || word.text[0] != '0');
+}
+
+int line_read_label(struct line *line, struct word word, uint32_t *out)
+{
+	if (!is_label(word, out))
+		return error_set(line->error, -EINVAL,
+			"invalid label \"%.*s\": expected a number from %u to %u", SHOW(word),
+			FIB_FREE_LABEL, FIB_MAX_LABEL);
+	if (*out < FIB_FREE_LABEL)
+		return error_set(line->error, -EINVAL,
+			"label %u is reserved (RFC 3032, 2.1): expected a number from %u to %u",
+			*out, FIB_FREE_LABEL, FIB_MAX_LABEL);
+	return 0;
+}
+
+// Of the reserved ones only explicit null, of IPv4 and of IPv6, may be pushed.
+static int read_pushed(struct line *line, struct word word, struct fib_hop *out)
+{
+	enum { EXPLICIT_NULL4 = 0, EXPLICIT_NULL6 = 2 };
+	uint32_t label;
+
+	if (!is_label(word, &label))
+		return error_set(line->error, -EINVAL,
+			"invalid label \"%.*s\": expected a number from %u to %u, or 0 or 2 "
+			"(explicit null)",
+			SHOW(word), FIB_FREE_LABEL, FIB_MAX_LABEL);
+	if (label < FIB_FREE_LABEL && label != EXPLICIT_NULL4 && label != EXPLICIT_NULL6)
+		return error_set(line->error, -EINVAL,
+			"label %u is reserved (RFC 3032, 2.1) and cannot be pushed: expected a "
+			"number from %u to %u, or 0 or 2 (explicit null)",
+			label, FIB_FREE_LABEL, FIB_MAX_LABEL);
+	out->label[out->n_labels++] = label;
+	return 0;
+}
+
+int line_read_labels(struct line *line, struct word word, struct fib_hop *out)
+{
+	struct word rest = word;
+	int err = 0;
+
+	while (!err) {
+		const char *slash = memchr(rest.text, '/', rest.n);
+		const unsigned n = slash ? slash - rest.text : rest.n;
+
+		if (out->n_labels == FIB_MAX_PUSHED)
+			return error_set(line->error, -EINVAL,
+				"more than %d labels in \"%.*s\"; remove some", FIB_MAX_PUSHED,
+				SHOW(word));
+		err = read_pushed(line, (struct word){rest.text, n}, out);
+		if (!slash)
+			break;
+		rest = (struct word){slash + 1, rest.n - n - 1};
+	}
+	return err;
 }
 
 static int read_pair(struct line *line, struct word key, struct word value, struct pairs *out)
@@ -228,11 +299,15 @@ static int read_pair(struct line *line, struct word key, struct word value, stru
 	            : word_is(key, "dev")    ? &out->has_port
 	            : word_is(key, "lladdr") ? &out->has_mac
 	            : word_is(key, "weight") ? &out->has_weight
+	            : word_is(key, "label")  ? &out->has_labels
+	            : word_is(key, "ttl")    ? &out->has_ttl
 	                                     : NULL;
 
 	if (!has)
 		return error_set(line->error, -EINVAL,
-			"unknown word \"%.*s\": expected via, dev, lladdr, or nexthop and weight",
+			"unknown word \"%.*s\": expected via, dev, lladdr, label, ttl, or nexthop "
+		        "and "
+			"weight",
 			SHOW(key));
 	if (*has)
 		return error_set(line->error, -EINVAL, "duplicate \"%.*s\"; expected it once",
@@ -244,8 +319,11 @@ static int read_pair(struct line *line, struct word key, struct word value, stru
 		return line_read_host(line, value, &out->via);
 	if (has == &out->has_port)
 		return line_read_port(line, value, &out->port);
-	return has == &out->has_mac ? read_mac(line, value, &out->mac)
-	                            : read_weight(line, value, &out->weight);
+	if (has == &out->has_labels)
+		return line_read_labels(line, value, &out->pushed);
+	if (has == &out->has_mac)
+		return read_mac(line, value, &out->mac);
+	return read_byte(line, key, value, has == &out->has_ttl ? &out->ttl : &out->weight);
 }
 
 int line_read_pairs(struct line *line, unsigned first, struct pairs *out)

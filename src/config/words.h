@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// The longest line is a group of next hops: a prefix, then nine words for each member.
-enum { LINE_MAX_WORDS = 1 + 9 * CONFIG_MAX_MEMBERS };
+// The longest line is a group of next hops: "mpls LABEL pipe", then thirteen words for each member.
+enum { LINE_MAX_WORDS = 3 + 13 * CONFIG_MAX_MEMBERS };
 
 struct word {
 	const char *text;
@@ -44,12 +44,19 @@ int line_check_host_bits(struct line *line, struct word word, const struct wire_
 int line_read_port(struct line *line, struct word word, uint8_t *out);
 int line_read_host(struct line *line, struct word word, struct wire_addr *out);
 
-// Keyword pairs: "via ADDRESS", "dev PORT", "lladdr MAC", "weight NUMBER", each at most once.
+// An MPLS label that is received: not a reserved one. / Those that are pushed, as 100/200, into the
+// hop.
+int line_read_label(struct line *line, struct word word, uint32_t *out);
+int line_read_labels(struct line *line, struct word word, struct fib_hop *out);
+
+// Keyword pairs: "via ADDRESS", "dev PORT", "lladdr MAC", "weight NUMBER", "label LABELS", "ttl
+// NUMBER", each at most once.
 struct pairs {
 	struct wire_addr via;
 	struct wire_mac mac;
-	uint8_t port, weight;
-	bool has_via, has_mac, has_port, has_weight;
+	struct fib_hop pushed; // only its labels
+	uint8_t port, weight, ttl;
+	bool has_via, has_mac, has_port, has_weight, has_labels, has_ttl;
 };
 // Reads pairs from word `first` up to the end of the line or a word "nexthop"; returns the index of
 // the next word.

@@ -25,7 +25,7 @@ enum burst_has {
 	BURST_PACKETS = 1 << 0,     // any packet; without, all others are clear, too
 	BURST_SEGMENTS = 1 << 1,    // an mbuf with several segments
 	BURST_TRAILERS = 1 << 2,    // bytes after length[i]
-	BURST_TAGS = 1 << 3,        // VLAN tags that a packet arrived with
+	BURST_TAGS = 1 << 3,        // VLAN tags or labels that a packet arrived with
 	BURST_OWN_SOURCES = 1 << 4, // a bit in own_source_mask
 	BURST_REDIRECTS = 1 << 5,   // a bit in redirect_mask
 	BURST_DISCOVERY = 1 << 6,   // a bit in discovery_mask
@@ -38,6 +38,7 @@ enum burst_has {
 	BURST_UNKNOWN = 1 << 13,    // no bit in flow_mask: a flow may be learnt
 	BURST_OFFLOADS = 1 << 14,   // an open frame (offload.h)
 	BURST_BRIDGES = 1 << 15,    // some were routed to a bridge
+	BURST_LABELS = 1 << 16,     // MPLS labels that a packet arrived with
 };
 
 // Structure of arrays: element i of each array, and bit i of each mask, belong to packet i. If all
@@ -45,8 +46,8 @@ enum burst_has {
 // packets. Written by parse: all but hop (by lookup), has_one_hop, port and has_one_port (by
 // check).
 struct burst {
+	uint32_t has; // enum burst_has
 	uint16_t n;
-	uint16_t has;     // enum burst_has
 	uint16_t in_port; // index of the input port of all packets
 	bool is_ip6;
 	bool has_one_iif, has_one_vrf;
@@ -73,7 +74,9 @@ struct burst {
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	// Start of the Ethernet header. For a tagged packet: where the header would start without
 	// the tags, so that the EtherType is at offset 12 and the packet at 14; the MAC addresses
-	// are not there until rewrite writes them. After encap: the first byte to be sent.
+	// are not there until rewrite writes them. Likewise for one with labels, or in a tunnel,
+	// whose EtherType and TTL are those of ttl[] only after unlabel. After encap: the first
+	// byte to be sent.
 	uint8_t *frame[BURST_MAX] LINE_ALIGNED;
 	union {
 		uint32_t dst4[BURST_MAX]; // host order
@@ -82,7 +85,7 @@ struct burst {
 	uint16_t length[BURST_MAX] LINE_ALIGNED; // bytes from frame[i] on, without FCS and
 	                                         // trailer; at most 65535
 	uint32_t hop[BURST_MAX] LINE_ALIGNED;
-	uint8_t ttl[BURST_MAX] LINE_ALIGNED;  // or hop limit
+	uint8_t ttl[BURST_MAX] LINE_ALIGNED;  // or hop limit, before it is decremented
 	uint8_t port[BURST_MAX] LINE_ALIGNED; // output port
 	uint16_t iif[BURST_MAX] LINE_ALIGNED; // input interface: a port or a VLAN
 	uint16_t vrf[BURST_MAX] LINE_ALIGNED; // the table in which the packet is looked up
@@ -153,7 +156,7 @@ enum phase {
 // A row of the step table (steps.h) that is enabled.
 struct enabled_step {
 	void (*run)(struct worker *w, struct burst *b);
-	uint16_t has; // runs on bursts that have one of these (enum burst_has)
+	uint32_t has; // runs on bursts that have one of these (enum burst_has)
 	uint16_t id;  // index in the table
 };
 
@@ -325,7 +328,8 @@ static inline void burst_clear(struct burst *b)
 // dropped, punted or sent the others.
 void burst_keep(struct burst *b, uint64_t mask);
 
-// Length of the VLAN tags that the packet arrived with. Valid until the untag step.
+// Length of the VLAN tags, or of labels and tunnel headers, that the packet arrived with. Valid
+// until the untag step.
 static inline uint16_t burst_tag_bytes(const struct burst *b, uint16_t i)
 {
 	return b->frame[i] - rte_pktmbuf_mtod(b->mbuf[i], uint8_t *);

@@ -7,13 +7,6 @@
 
 #include <string.h>
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) *
-	       0x9e3779b97f4a7c15ull; // 2^64 / golden ratio; the high half is well mixed
-	return hash ^ hash >> 32;
-}
-
 static bool has_ports(uint8_t protocol)
 {
 	return protocol == WIRE_PROTO_TCP || protocol == WIRE_PROTO_UDP ||
@@ -32,7 +25,7 @@ static uint64_t hash_flow4(const uint8_t *frame, uint16_t length)
 	memcpy(&addresses, ip->src, sizeof(addresses));
 	if (!is_fragment && has_ports(ip->protocol) && length >= ports_at + sizeof(uint32_t))
 		ports |= (uint64_t)load32(frame + ports_at) << 8;
-	return mix(mix(0, addresses), ports);
+	return datapath_ecmp_mix(datapath_ecmp_mix(0, addresses), ports);
 }
 
 static uint64_t hash_flow6(const uint8_t *frame, uint16_t length)
@@ -46,8 +39,8 @@ static uint64_t hash_flow6(const uint8_t *frame, uint16_t length)
 	if (has_ports(ip->next_header) && length >= ports_at + sizeof(uint32_t))
 		ports |= (uint64_t)load32(frame + ports_at) << 8;
 	for (unsigned i = 0; i < ARRAY_LEN(addresses); i++)
-		hash = mix(hash, addresses[i]);
-	return mix(hash, ports);
+		hash = datapath_ecmp_mix(hash, addresses[i]);
+	return datapath_ecmp_mix(hash, ports);
 }
 
 // Layer 3, Linux's policy 0 (fib_multipath_hash in net/ipv4/route.c, rt6_multipath_hash in
@@ -80,7 +73,7 @@ static uint64_t hash_hosts4(const uint8_t *frame, uint16_t length)
 		length >= quoted_at + WIRE_IP4_BYTES && is_error4(frame[icmp_at]))
 		ip = (const void *)(frame + quoted_at);
 	const uint32_t src = load32(ip->src), dst = load32(ip->dst);
-	return mix(mix(0, MIN_OF(src, dst)), MAX_OF(src, dst));
+	return datapath_ecmp_mix(datapath_ecmp_mix(0, MIN_OF(src, dst)), MAX_OF(src, dst));
 }
 
 static uint64_t hash_hosts6(const uint8_t *frame, uint16_t length)
@@ -96,9 +89,12 @@ static uint64_t hash_hosts6(const uint8_t *frame, uint16_t length)
 	const uint64_t dst[2] = {load64(ip->dst), load64(ip->dst + 8)};
 	const bool is_ordered = src[0] != dst[0] ? src[0] < dst[0] : src[1] < dst[1];
 	const uint64_t *lower = is_ordered ? src : dst, *upper = is_ordered ? dst : src;
-	const uint64_t hash = mix(mix(mix(mix(0, lower[0]), lower[1]), upper[0]), upper[1]);
+	const uint64_t hash = datapath_ecmp_mix(
+		datapath_ecmp_mix(datapath_ecmp_mix(datapath_ecmp_mix(0, lower[0]), lower[1]),
+			upper[0]),
+		upper[1]);
 	const uint32_t label = ip->version_class_flow_be & htobe32(WIRE_IP6_FLOW_LABEL);
-	return mix(hash, label | (uint64_t)ip->next_header << 32);
+	return datapath_ecmp_mix(hash, label | (uint64_t)ip->next_header << 32);
 }
 
 static uint64_t hash_flow(const struct burst *b, unsigned i)
@@ -147,6 +143,12 @@ static inline bool uses_layer3(const struct burst *b)
 	const uint8_t layer3 = __atomic_load_n(b->view->layer3_hash, __ATOMIC_RELAXED);
 
 	return layer3 & (b->is_ip6 ? FIB_LAYER3_IP6 : FIB_LAYER3_IP4);
+}
+
+uint32_t datapath_ecmp_member(const struct fib_view *view, const struct fib_hop_entry *group,
+	uint64_t hash)
+{
+	return select_member(view, group, hash);
 }
 
 uint32_t datapath_ecmp_hop(const struct burst *b, uint16_t i)

@@ -7,17 +7,34 @@
 
 _Static_assert(FIB_TEMPLATE_MAX <= RTE_PKTMBUF_HEADROOM, "space for any header before a fragment");
 
-// False: not enough headroom.
-static bool write_header(struct burst *b, uint16_t i, const struct fib_template *template)
+enum { LABEL = 4, LABEL_TTL = 3 };
+
+uint8_t *datapath_write_header(struct rte_mbuf *m, const struct fib_template *template, uint8_t ttl)
 {
 	const uint16_t more = template->length - template->replaced;
-	uint8_t *start = (uint8_t *)rte_pktmbuf_prepend(b->mbuf[i], more);
+	uint8_t *start = (uint8_t *)rte_pktmbuf_prepend(m, more);
+
+	if (unlikely(!start))
+		return NULL;
+	rte_memcpy(start, template->bytes, template->length);
+	if (template->n_labels && !template->label_ttl) {
+		uint8_t *label = start + template->length - LABEL * template->n_labels;
+
+		for (unsigned i = 0; i < template->n_labels; i++)
+			label[LABEL * i + LABEL_TTL] = ttl;
+	}
+	return start;
+}
+
+// The TTL of a packet has been decremented already; ttl[] has not. False: not enough headroom.
+static bool write_header(struct burst *b, uint16_t i, const struct fib_template *template)
+{
+	uint8_t *start = datapath_write_header(b->mbuf[i], template, b->ttl[i] - 1);
 
 	if (unlikely(!start))
 		return false;
-	rte_memcpy(start, template->bytes, template->length);
 	b->frame[i] = start;
-	b->length[i] += more;
+	b->length[i] += template->length - template->replaced;
 	return true;
 }
 

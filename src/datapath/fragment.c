@@ -50,7 +50,7 @@ static void write_fragment(const struct burst *b, uint16_t i, const struct wire_
 // Sends what was gathered; `out` keeps what its packets may have.
 static void flush(struct worker *w, struct burst *out)
 {
-	const uint16_t has = out->has;
+	const uint32_t has = out->has;
 
 	if (out->template_mask)
 		datapath_encap(w, out);
@@ -70,6 +70,7 @@ static void add(struct worker *w, struct burst *out, struct rte_mbuf *mbuf, cons
 	out->frame[to] = rte_pktmbuf_mtod(mbuf, uint8_t *);
 	out->length[to] = MIN_OF(mbuf->pkt_len, UINT16_MAX);
 	out->hop[to] = b->hop[i];
+	out->ttl[to] = b->ttl[i];
 	out->port[to] = burst_port(b, i);
 	out->template_mask |= (b->template_mask >> i & 1) << to;
 	if (out->n == BURST_MAX)

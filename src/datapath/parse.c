@@ -3,6 +3,7 @@
 // parse_slow. The two agree: whatever wire_check accepts is forwarded, whichever of them handles
 // it. Worker.
 #include "datapath/parse.h"
+#include "datapath/mpls.h"
 #include "datapath/variant.h"
 
 static inline bool is_source4_sound(uint32_t src)
@@ -159,13 +160,18 @@ static inline void end(const struct parse *p, struct burst *b)
 static inline __attribute__((always_inline)) void parse_all(struct parse *p)
 {
 	struct poll *poll = p->w->poll;
+	struct labelled labelled;
 
+	labelled.n = 0;
+	p->labelled = &labelled;
 	begin(p, &poll->ip4, false);
 	begin(p, &poll->ip6, true);
 	if (unlikely(p->iface.flags & IFACE_DOWN))
 		drop_all(p);
 	else
 		p->w->variant->parse(p);
+	if (unlikely(labelled.n))
+		datapath_mpls(p->w, p->view, p->in_port, &labelled);
 	end(p, &poll->ip4);
 	end(p, &poll->ip6);
 }

@@ -3,6 +3,7 @@
 
 #include "datapath/steps.h"
 #include "fib/fib.h"
+#include "wire/check.h"
 
 #include <rte_byteorder.h>
 
@@ -26,7 +27,8 @@ struct parse {
 	              // of a frame shifted likewise
 	struct rte_mbuf *const *mbuf;
 	uint16_t n;
-	bool has_offloads; // an open frame (offload.h)
+	bool has_offloads;         // an open frame (offload.h)
+	struct labelled *labelled; // frames with MPLS labels, which are dealt with after all others
 };
 
 // Parse all n frames, with the same result as wire_check. The scalar function handles all kinds;
@@ -36,8 +38,25 @@ void parse_avx512(struct parse *p);
 
 // Parses one frame of any kind.
 void parse_one(struct parse *p, struct rte_mbuf *m);
+// The verdict of a fault; VERDICT_FORWARD: there is none.
+enum verdict parse_verdict(enum wire_fault fault);
+// Bytes of an IP packet by its own header.
+uint32_t parse_reported_bytes(const uint8_t *packet, bool is_ip6);
 // Slow path: parses one frame that is not plain.
 void parse_slow(struct parse *p, struct rte_mbuf *m);
+
+// Stores the same value for all packets, those still to come included.
+static inline void spread(uint16_t values[], bool *has_one)
+{
+	for (unsigned i = 1; *has_one && i < BURST_MAX; i++)
+		values[i] = values[0];
+	*has_one = false;
+}
+
+static inline void set_bit(uint64_t *mask, unsigned i, bool is_set)
+{
+	*mask = (*mask & ~(1ull << i)) | (uint64_t)is_set << i;
+}
 
 static inline uint16_t take(struct burst *b, struct rte_mbuf *m, uint8_t *frame, uint32_t length)
 {

@@ -1,6 +1,7 @@
 // Slow path of parse, for frames that the fast path does not recognise: malformed frames, VLAN
 // tags, further MAC addresses, interfaces that Linux forwards for. Worker.
 #include "datapath/acl_judge.h"
+#include "datapath/mpls.h"
 #include "datapath/parse.h"
 #include "datapath/trace.h"
 
@@ -25,6 +26,11 @@ static const uint8_t verdict_of_fault[N_WIRE_FAULTS] = {
 	[WIRE_MARTIAN_SOURCE] = VERDICT_MARTIAN_SOURCE,
 	[WIRE_LINK_LOCAL_SOURCE] = VERDICT_LINK_LOCAL_SOURCE,
 };
+
+enum verdict parse_verdict(enum wire_fault fault)
+{
+	return verdict_of_fault[fault];
+}
 
 // A frame and the interface that it arrived on.
 struct arrival {
@@ -177,28 +183,20 @@ static enum verdict decide(const struct parse *p, struct arrival *a)
 	return has_class && verdict != VERDICT_VLAN_UNKNOWN ? verdict : VERDICT_LINUX;
 }
 
+uint32_t parse_reported_bytes(const uint8_t *packet, bool is_ip6)
+{
+	const struct wire_ip4 *ip4 = (const void *)packet;
+	const struct wire_ip6 *ip6 = (const void *)packet;
+
+	if (is_ip6)
+		return WIRE_IP6_BYTES + be16toh(ip6->payload_length_be);
+	return be16toh(ip4->total_length_be);
+}
+
 // Length from the Ethernet header to the end of the packet, by the packet's own header.
 static uint32_t reported_length(const uint8_t *frame)
 {
-	const struct wire_ip4 *ip4 = (const void *)(frame + WIRE_ETHER_BYTES);
-	const struct wire_ip6 *ip6 = (const void *)(frame + WIRE_ETHER_BYTES);
-
-	if (frame[12] == 0x08)
-		return WIRE_ETHER_BYTES + be16toh(ip4->total_length_be);
-	return WIRE_ETHER_BYTES + WIRE_IP6_BYTES + be16toh(ip6->payload_length_be);
-}
-
-// Stores the same value for all packets, those still to come included.
-static void spread(uint16_t values[], bool *has_one)
-{
-	for (unsigned i = 1; *has_one && i < BURST_MAX; i++)
-		values[i] = values[0];
-	*has_one = false;
-}
-
-static void set_bit(uint64_t *mask, unsigned i, bool is_set)
-{
-	*mask = (*mask & ~(1ull << i)) | (uint64_t)is_set << i;
+	return WIRE_ETHER_BYTES + parse_reported_bytes(frame + WIRE_ETHER_BYTES, frame[12] != 0x08);
 }
 
 // The latest packet came in on a VLAN. Packets of the port itself have the values that are set
@@ -249,6 +247,30 @@ static void take_any(struct parse *p, const struct arrival *a)
 		take6(b, a->mbuf, a->frame, length);
 	if (a->id != p->in_iface)
 		take_vlan(p, b, a);
+}
+
+// Whether workers deal with a frame of another EtherType, as it has MPLS labels: those for which
+// Linux is not asked first. Its tc filters see frames with their labels.
+static bool takes_labels(const struct parse *p, const struct arrival *a)
+{
+	const struct acl_view *filters = p->w->filters ? acl_live_view(p->w->filters) : NULL;
+
+	if (load16_be(a->frame + 12) != WIRE_ETHERTYPE_MPLS || !fib_labels_load(p->view))
+		return false;
+	if (p->w->tap && (a->iface.flags & (IFACE_MPLS | IFACE_LINUX)) != IFACE_MPLS)
+		return false;
+	return !filters || !acl_view_list(filters, ACL_IN, a->id);
+}
+
+static void take_labels(struct parse *p, const struct arrival *a)
+{
+	struct labelled *to = p->labelled;
+	const uint16_t i = to->n++;
+
+	to->mbuf[i] = a->mbuf;
+	to->stack[i] = a->frame + WIRE_ETHER_BYTES;
+	to->bytes[i] = a->mbuf->pkt_len - tag_bytes(a) - WIRE_ETHER_BYTES;
+	to->iif[i] = a->id;
 }
 
 // How access lists and flows judge a packet that Linux gets from here.
@@ -335,6 +357,10 @@ __attribute__((noinline)) void parse_slow(struct parse *p, struct rte_mbuf *m)
 	enum verdict verdict = decide(p, &a);
 	if (verdict == VERDICT_FORWARD) {
 		take_any(p, &a);
+		return;
+	}
+	if (verdict == VERDICT_ETHERTYPE_UNKNOWN && takes_labels(p, &a)) {
+		take_labels(p, &a);
 		return;
 	}
 	const enum judging judging = judging_of(p->w, &a, verdict);

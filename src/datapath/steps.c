@@ -35,7 +35,7 @@ static const struct step {
 	const char *name; // in counters, verdicts and documents
 	enum phase phase;
 	uint8_t families;
-	uint16_t has;                              // enum burst_has
+	uint32_t has;                              // enum burst_has
 	bool (*is_enabled)(const struct worker *); // NULL: always
 	void (*run)(struct worker *w, struct burst *b);
 } steps[] = {DATAPATH_STEPS(PHASE_ROW, STEP_ROW)};

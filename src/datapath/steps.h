@@ -51,6 +51,23 @@ void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fi
 bool datapath_ecmp(struct burst *b);
 // The hop of packet i, or the member that ECMP selects for it.
 uint32_t datapath_ecmp_hop(const struct burst *b, uint16_t i);
+// The member of a group for a flow with this hash.
+uint32_t datapath_ecmp_member(const struct fib_view *view, const struct fib_hop_entry *group,
+	uint64_t hash);
+// Adds a word to the hash of a flow, which begins with 0.
+static inline uint64_t datapath_ecmp_mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) *
+	       0x9e3779b97f4a7c15ull; // 2^64 / golden ratio; the high half is well mixed
+	return hash ^ hash >> 32;
+}
+// Writes the header of a hop in front of a packet, whose first byte would be the one of a plain
+// frame; its labels get this TTL unless they have their own. Returns the first byte; NULL: there is
+// not enough headroom. Part of encap.
+uint8_t *datapath_write_header(struct rte_mbuf *m, const struct fib_template *template,
+	uint8_t ttl);
+// Shortens a frame to its first `length` bytes, at least one. Part of trim.
+void datapath_cut(struct rte_mbuf *m, uint32_t length);
 // Whether a packet longer than frame_max may be fragmented by this worker; false: it is punted, as
 // are long ones of guests that are to be cut first.
 // Part of check.
@@ -86,6 +103,7 @@ static inline uint16_t datapath_sent_length(const struct burst *b, uint16_t i)
 	STEP(redirect, PHASE_AFTER, BOTH, BURST_REDIRECTS, has_taps)                               \
 	STEP(learn, PHASE_AFTER, BOTH, BURST_UNKNOWN, can_learn)                                   \
 	STEP(mirror, PHASE_AFTER, BOTH, BURST_MIRRORS, NULL)                                       \
+	STEP(unlabel, PHASE_AFTER, BOTH, BURST_LABELS, NULL)                                       \
 	STEP(mark, PHASE_AFTER, BOTH, BURST_MARKS, NULL)                                           \
 	STEP(rewrite, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                      \
 	STEP(trim, PHASE_AFTER, BOTH, BURST_TRAILERS, NULL)                                        \

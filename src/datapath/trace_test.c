@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 enum { ROUNDS = 24, FRAMES = 60, FEW_HOPS = 256, SMALL_MTU = 600 };
+enum { FIRST_LABEL = 100, N_LABELS = 5 }; // the last one is not known
 // So slow that no token becomes due during the test.
 static const uint64_t hz = 1000000000000000ull;
 
@@ -75,8 +76,33 @@ static void set_group(const char *prefix, bool is_resilient)
 	fake_route(0, prefix, &group);
 }
 
+// Labels from FIRST_LABEL on: swapped, popped to a neighbour, popped and looked up; routes push
+// some.
+static void set_labels(void)
+{
+	struct fib_label label = {.label = FIRST_LABEL, .op = FIB_LABEL_FORWARD};
+	struct fib_hop hop = {.kind = FIB_VIA, .iface = 1, .n_labels = 2, .label = {1000, 1001}};
+
+	wire_addr_parse("10.1.0.2", &hop.via);
+	label.hop = hop;
+	assert_int_equal(fib_label_set(fake.fib, &label, NULL), 0);
+	label.label++;
+	label.hop.n_labels = 0;
+	label.is_pipe = true;
+	assert_int_equal(fib_label_set(fake.fib, &label, NULL), 0);
+	label = (struct fib_label){.label = FIRST_LABEL + 2, .op = FIB_LABEL_LOOKUP};
+	assert_int_equal(fib_label_set(fake.fib, &label, NULL), 0);
+	label = (struct fib_label){.label = FIRST_LABEL + 3,
+		.op = FIB_LABEL_LOOKUP,
+		.vrf = RED,
+		.loops = true};
+	assert_int_equal(fib_label_set(fake.fib, &label, NULL), 0);
+	fake_route(0, "172.21.0.0/16", &hop);
+}
+
 static void set_routes(void)
 {
+	set_labels();
 	set_group("10.60.0.0/16", false);
 	set_group("10.61.0.0/16", true);
 	set_group("2001:db8:60::/48", false);
@@ -121,7 +147,7 @@ static void set_random_iface(uint16_t iface)
 		IFACE_REDIRECTS4 | IFACE_REDIRECTS6, IFACE_DISCOVERY6};
 	struct iface settings = *fib_iface(fake.fib, iface);
 
-	settings.flags = flags[dice(ARRAY_LEN(flags))];
+	settings.flags = flags[dice(ARRAY_LEN(flags))] | (dice(4) ? IFACE_MPLS : 0);
 	settings.rpf4 = dice(3);
 	settings.mtu = dice(2) ? 1500 : SMALL_MTU;
 	fake_set(iface, &settings);
@@ -207,6 +233,22 @@ static void twist(struct bytes *frame, bool is_ip4)
 	}
 }
 
+static void push_labels(struct bytes *frame)
+{
+	const unsigned n = 1 + dice(3);
+
+	memmove(frame->at + WIRE_ETHER_BYTES + 4 * n, frame->at + WIRE_ETHER_BYTES,
+		frame->n - WIRE_ETHER_BYTES);
+	memcpy(frame->at + 12, (uint8_t[]){0x88, 0x47}, 2);
+	for (unsigned i = 0; i < n; i++) {
+		const uint32_t word_be = htobe32((FIRST_LABEL + dice(N_LABELS)) << 12 |
+						 (i + 1 == n) << 8 | (dice(6) ? 64 : dice(4)));
+
+		memcpy(frame->at + WIRE_ETHER_BYTES + 4 * i, &word_be, sizeof(word_be));
+	}
+	frame->n += 4 * n;
+}
+
 static struct bytes random_frame(uint16_t iface, uint8_t port)
 {
 	static const uint8_t protos[] = {WIRE_PROTO_UDP, WIRE_PROTO_UDP, WIRE_PROTO_TCP, 47};
@@ -231,6 +273,8 @@ static struct bytes random_frame(uint16_t iface, uint8_t port)
 	}
 	if (dice(2))
 		twist(&frame, !is_ip6);
+	if (frame.n >= WIRE_ETHER_BYTES && dice(5) == 0)
+		push_labels(&frame);
 	if (frame.n >= WIRE_ETHER_BYTES)
 		frame_tag_for(&frame, iface);
 	if (frame.n >= WIRE_ETHER_BYTES && dice(20) == 0)

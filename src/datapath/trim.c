@@ -3,8 +3,8 @@
 // received. Worker.
 #include "datapath/steps.h"
 
-// Shortens a frame to its first `length` bytes; buffers with none of them are freed.
-static void cut(struct rte_mbuf *m, uint32_t length)
+// Buffers with none of the bytes are freed.
+void datapath_cut(struct rte_mbuf *m, uint32_t length)
 {
 	struct rte_mbuf *last = m;
 	uint32_t left = length;
@@ -25,6 +25,6 @@ void datapath_trim(struct worker *w, struct burst *b)
 		uint32_t length = b->length[i] + burst_tag_bytes(b, i);
 
 		if (length < b->mbuf[i]->pkt_len && b->length[i] < UINT16_MAX)
-			cut(b->mbuf[i], length);
+			datapath_cut(b->mbuf[i], length);
 	}
 }

@@ -36,9 +36,9 @@ static void blame(struct batch *batch, size_t index, int error)
 	batch->fault = (struct fault){index, error};
 }
 
-static bool hop_is_sound(const struct hops *hops, const struct fib_hop *hop)
+bool change_hop_is_sound(const struct hops *hops, const struct fib_hop *hop)
 {
-	if (hop->kind >= N_FIB_KINDS)
+	if (hop->kind >= N_FIB_KINDS || hop->n_labels > FIB_MAX_PUSHED)
 		return false;
 	if (hop->kind == FIB_VIA && hop->via.family != 4 && hop->via.family != 6)
 		return false;
@@ -58,7 +58,7 @@ static bool change_is_sound(const struct fib *fib, const struct fib_change *chan
 	wire_prefix_mask(&masked);
 	if (!wire_addr_equal(&masked.addr, &change->route.prefix.addr))
 		return false;
-	return change->op == FIB_DELETE || hop_is_sound(&fib->hops, &change->route.hop);
+	return change->op == FIB_DELETE || change_hop_is_sound(&fib->hops, &change->route.hop);
 }
 
 static int take_in(struct batch *batch)

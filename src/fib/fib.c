@@ -146,6 +146,7 @@ void fib_destroy(struct fib *fib)
 	groups_close(&fib->groups);
 	held_close(&fib->held);
 	hops_close(&fib->hops);
+	labels_close(&fib->labels);
 	iface_table_close(&fib->ifaces);
 	pages_free(fib->vrf_view, FIB_MAX_VRFS * sizeof(*fib->vrf_view));
 	pages_free(fib, sizeof(*fib));
@@ -225,6 +226,7 @@ bool fib_hop_info(const struct fib *fib, uint32_t id, struct fib_hop_info *out)
 {
 	const struct hop *hop = &fib->hops.hop[id];
 	const struct fib_hop_entry *entry = &fib->hops.entry[id];
+	const bool is_neighbour = fib->hops.hop[hop->plain ? hop->plain : id].is_neighbour;
 
 	if (!id || id > fib->hops.max_id || hop->key.kind >= N_FIB_KINDS)
 		return false;
@@ -232,10 +234,10 @@ bool fib_hop_info(const struct fib *fib, uint32_t id, struct fib_hop_info *out)
 		.verdict = fib_entry_verdict(entry),
 		.mtu = hops_mtu(&fib->hops, id, hop->key.via.family),
 		.n_routes = hop->n_routes,
-		.is_neighbour = hop->is_neighbour,
+		.is_neighbour = is_neighbour,
 		.is_held = hop->held != 0,
 		.counted_before = hop->counted_before};
-	if (hop->is_neighbour)
+	if (is_neighbour)
 		out->mac = hop->mac;
 	else if (out->verdict == VERDICT_FORWARD && hop->key.kind == FIB_PEER)
 		out->mac = iface_latest(&fib->ifaces, hop->key.iface)->peer;
@@ -278,6 +280,8 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.n_routes6 = n_routes(fib, RIB6),
 		.n_hops = fib->hops.n_used,
 		.n_held = fib->held.n,
+		.n_labels = fib->labels.n,
+		.worker_bytes_labels = labels_bytes(&fib->labels),
 		.n_neighbours = fib->n_neighbours,
 		.max_hop_id = fib->hops.max_id,
 		.worker_bytes4 = blocks_bytes(&four->page) + blocks_bytes(&four->leaf) +

@@ -21,6 +21,9 @@ enum {
 	FIB_MAX_VRFS = IFACE_MAX_VRFS, // number of tables including main (0)
 	FIB_MAX_HOPS = (1 << 20) - 1,  // hop ids are 1 to 1,048,575; 0: no route
 	FIB_MAX_HELD = FIB_MAX_HOPS,   // numbers of held next hops are 1 to FIB_MAX_HELD
+	FIB_MAX_PUSHED = 3,            // MPLS labels in front of a packet
+	FIB_MAX_LABEL = (1 << 20) - 1,
+	FIB_FREE_LABEL = 16, // those below are reserved (RFC 3032, 2.1)
 };
 
 enum fib_kind {
@@ -45,6 +48,11 @@ struct fib_hop {
 	struct wire_addr via; // family 0 unless FIB_VIA; may differ from the route's (RFC 5549)
 	uint8_t kind;         // enum fib_kind
 	uint16_t iface;       // IFACE_NONE if this kind has no interface
+	// MPLS, only VIA and PEER: the labels pushed in front of packets, the outermost one first,
+	// and the TTL in all of them; 0: that of the packet.
+	uint8_t n_labels, label_ttl;
+	uint16_t unused; // 0: there is no padding
+	uint32_t label[FIB_MAX_PUSHED];
 };
 
 struct fib_route {
@@ -191,6 +199,25 @@ bool fib_held_hop(const struct fib *fib, uint32_t held, struct fib_hop *out);
 // -ENOSPC with `error` set: `to` may only be destroyed. Control thread.
 int fib_copy_held(struct fib *to, const struct fib *from, struct error *error);
 
+// What workers do with a received MPLS label.
+struct fib_label {
+	uint32_t label; // 0 to FIB_MAX_LABEL
+	uint8_t op;     // enum fib_label_op (fib_fast.h), not FIB_LABEL_NONE
+	// TTL as in RFC 3443 where the last label is popped: the packet's own one is left (pipe),
+	// or it is that of the label (uniform).
+	bool is_pipe;
+	bool loops;         // LOOKUP: the TTL is decremented once more, as Linux does through `lo`
+	uint16_t vrf;       // LOOKUP
+	struct fib_hop hop; // FORWARD: its labels take the place of this one
+};
+// Adds or replaces a label. -EINVAL (label, operation, hop, VRF), -ENOSPC: no hop or no memory is
+// left; `error` set, and nothing is changed. Control thread.
+int fib_label_set(struct fib *fib, const struct fib_label *label, struct error *error);
+// -ENOENT: there is no such label. Control thread.
+int fib_label_delete(struct fib *fib, uint32_t label);
+// The first label from `from` on; false: there is none. Control thread.
+bool fib_label_next(const struct fib *fib, uint32_t from, struct fib_label *out);
+
 // Result of rib_lookup.
 struct fib_answer {
 	bool found;             // a matching route exists
@@ -221,7 +248,7 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 struct fib_hop_info {
 	struct fib_hop hop;
 	struct wire_mac mac; // destination MAC: the neighbour's, or for FIB_PEER the peer's
-	bool is_neighbour;   // set by fib_neighbour_set
+	bool is_neighbour;   // set by fib_neighbour_set; one with labels: the hop without them was
 	bool is_held;        // by fib_hold
 	uint8_t verdict; // VERDICT_FORWARD (members of a group have their own) or why its packets
 	                 // are dropped
@@ -245,9 +272,11 @@ void fib_set_counter_baseline(struct fib *fib, const struct fib_count *count);
 
 struct fib_usage {
 	uint32_t n_routes4, n_routes6, n_hops, n_neighbours;
-	uint32_t n_held; // different hops that are held
+	uint32_t n_held;   // different hops that are held
+	uint32_t n_labels; // that are received
 	uint32_t max_hop_id;
 	size_t worker_bytes4, worker_bytes6, worker_bytes_hops; // memory that workers may read
+	size_t worker_bytes_labels;
 	size_t control_bytes; // memory that only the control thread reads
 	size_t pending_frees; // blocks waiting for the end of a grace period
 };

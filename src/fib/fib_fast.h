@@ -53,6 +53,7 @@ enum fib_hop_kind {
 	FIB_HOP_GROUP,    // they go to hop bucket[fib_entry_group + hash of the flow %
 	                  // FIB_GROUP_BUCKETS], which is not a group
 	FIB_HOP_STOP,     // drop or punt them
+	FIB_HOP_TUNNEL,   // forward them in packets of its template, by the port of that
 	FIB_HOP_BRIDGE,   // forward them with its MACs, by the port of the bridge fib_oif_load
 	                  // behind which the destination is
 };
@@ -101,12 +102,15 @@ enum fib_tunnel_flag {
 // A tunnel's has the outer header without lengths, id, checksums and what else is in `tunnel`; they
 // are 0. If its remote end is reached by several next hops, it has a template for each: the bytes
 // are FIB_WAYS pointers, one of which a flow uses.
-enum { FIB_TEMPLATE_MAX = 128, FIB_TEMPLATE_SMALL = 44, FIB_WAYS = 16 };
+enum { FIB_TEMPLATE_MAX = 128, FIB_TEMPLATE_SMALL = 40, FIB_WAYS = 16 };
 struct fib_template {
 	uint8_t length;      // bytes of the header
 	uint8_t replaced;    // bytes of a plain frame that it replaces: 12, or 14
 	uint8_t mtu_bytes;   // how many count against the MTU of the interface (not for workers)
-	uint8_t port;        // output port; this and the rest only of a tunnel
+	uint8_t port;        // output port; of a tunnel, as is what follows the labels
+	// MPLS labels at its end, the last one with the bottom of stack bit. Without a label_ttl,
+	// each gets the TTL of the packet that is sent.
+	uint8_t n_labels, label_ttl;
 	uint16_t tunnel;     // enum fib_tunnel_flag; 0: it is no tunnel's
 	uint16_t iface;      // of the tunnel
 	uint16_t under;      // interface by which the outer packets leave
@@ -116,7 +120,7 @@ struct fib_template {
 	uint8_t inner_at;    // where the header of GRE or UDP begins, if there is one
 	uint8_t n_ways;      // FIB_WAYS: pointers; 0: a header
 	uint32_t sum;        // IPv4: of the words of the outer header that encap does not write
-	uint8_t bytes[FIB_TEMPLATE_MAX] __attribute__((aligned(4))); // only `length` of them are readable
+	uint8_t bytes[FIB_TEMPLATE_MAX] __attribute__((aligned(8))); // only `length` are readable
 } LINE_ALIGNED;
 
 // Summary table of the first hops, with which check can process a whole burst at once: the port of
@@ -146,6 +150,20 @@ static inline uint32_t fib_entry_group(const struct fib_hop_entry *entry)
 	memcpy(&first, entry->macs, sizeof(first));
 	return first;
 }
+
+// What is done with a received MPLS label: an entry of 32 bits. FIB_LABEL_NONE is 0.
+enum fib_label_op {
+	FIB_LABEL_NONE,    // unknown
+	FIB_LABEL_FORWARD, // it is popped, and the rest goes to hop FIB_LABEL_VALUE, or a group
+	FIB_LABEL_LOOKUP,  // it is popped, and the packet looked up in VRF FIB_LABEL_VALUE
+	FIB_LABEL_LINUX,   // left to Linux
+};
+enum {
+	FIB_LABEL_VALUE = (1 << 20) - 1, // bits of the hop or the VRF
+	FIB_LABEL_OP = 20,               // the first bit of the operation, of two
+	FIB_LABEL_PIPE = 1 << 22,        // struct fib_label says what these mean
+	FIB_LABEL_LOOPS = 1 << 23,
+};
 
 // The interfaces to which the members of a group lead, each once, in any order; unused elements are
 // FIB_NO_OIF. If there are more, the last element is FIB_MANY_OIFS. Read and written as one aligned
@@ -272,8 +290,9 @@ struct fib_view {
 		const struct fib_key6 dst[], uint32_t hop[], unsigned n);
 	struct iface_view ifaces;
 	const struct fib_sources *sources;
-	const struct fib_ends *const *ends; // see fib_ends_load
+	struct fib_ends *const *ends; // see fib_ends_load
 	const uint8_t *layer3_hash; // FIB_LAYER3_*; atomic, relaxed
+	const uint32_t *labels;     // of the main one: see fib_labels_load
 } LINE_ALIGNED;
 
 // The hop of a bucket of a resilient group, which is marked as used now: one store per bucket and
@@ -332,6 +351,25 @@ static inline const struct fib_template *fib_template_load(const struct fib_view
 
 	memcpy(&template, entry.macs, sizeof(template));
 	return template;
+}
+
+// The entries of all MPLS labels; NULL: none is known, so MPLS is off. Valid as long as the view.
+// Worker.
+static inline const uint32_t *fib_labels_load(const struct fib_view *view)
+{
+	return __atomic_load_n(&view->labels, __ATOMIC_ACQUIRE);
+}
+
+// The entry of a label: read it once, its hop is valid until the worker reports a quiescent state.
+// Worker.
+static inline uint32_t fib_label_load(const uint32_t *labels, uint32_t label)
+{
+	return __atomic_load_n(&labels[label], __ATOMIC_ACQUIRE);
+}
+
+static inline enum fib_label_op fib_label_op(uint32_t entry)
+{
+	return entry >> FIB_LABEL_OP & 3;
 }
 
 // Whether lookups wait for memory so long that other work should be done between a prefetch and the
@@ -431,19 +469,12 @@ struct fib_end {
 	uint32_t next;  // with the same hash: its number + 1; 0: none
 };
 
-// A UDP port (FOU): what comes to it is as if it were sent without UDP.
+// What comes to one of these UDP ports (FOU) is as if it were sent without UDP.
 enum { FIB_MAX_UDP_ENDS = 16 };
-struct fib_udp_end {
-	uint16_t port;
-	uint8_t family;      // of the outer packets: 4, 6; 0: both
-	uint8_t protocol;    // of what is in it: 4, 41; 0: 4 or 41, as its first four bits say
-	bool takes_no_sums;  // IPv6: also without a checksum (RFC 6935)
-};
-
 struct fib_ends {
 	uint32_t n_ends, n_udp;
 	uint32_t mask; // of hashes
-	struct fib_udp_end udp[FIB_MAX_UDP_ENDS];
+	uint16_t udp[FIB_MAX_UDP_ENDS];
 	const uint32_t *first; // by hash: number + 1; 0: none
 	struct fib_end end[];
 };
@@ -456,8 +487,7 @@ static inline const struct fib_ends *fib_ends_load(const struct fib_view *view)
 
 // NULL: there is none. Worker.
 const struct fib_end *fib_end_find(const struct fib_ends *ends, const struct fib_end_key *key);
-const struct fib_udp_end *fib_udp_end_find(const struct fib_ends *ends, uint16_t port,
-	bool is_ip6);
+bool fib_udp_end_has(const struct fib_ends *ends, uint16_t port);
 
 // The tables in use. `view` is read once per burst or pipelined batch, before the lookups; what it
 // points to remains valid until the worker reports a quiescent state (rcu/rcu_fast.h). Never NULL

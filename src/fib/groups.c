@@ -199,6 +199,7 @@ static int check_members(const struct fib_member *members, unsigned n, struct er
 			GROUP_MAX_MEMBERS);
 	for (unsigned i = 0; i < n; i++)
 		if (!members[i].weight || !is_box(&members[i].hop) ||
+			members[i].hop.n_labels > FIB_MAX_PUSHED ||
 			members[i].hop.iface >= IFACE_MAX)
 			return error_set(error, -EINVAL,
 				"next hop %u of %u needs a neighbour, a port, and a weight of 1 to "

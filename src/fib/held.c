@@ -35,7 +35,7 @@ void held_reuse(struct held *held, uint32_t number)
 
 static bool can_be_held(const struct fib_hop *hop)
 {
-	if (hop->iface >= IFACE_MAX)
+	if (hop->iface >= IFACE_MAX || hop->n_labels > FIB_MAX_PUSHED)
 		return false;
 	if (hop->kind == FIB_VIA)
 		return hop->via.family == 4 || hop->via.family == 6;

@@ -140,8 +140,21 @@ void hops_close(struct hops *hops)
 	blocks_close(&hops->templates);
 }
 
+// To a neighbour, resolved or not.
+static bool leads_out(const struct fib_hop *key)
+{
+	return key->kind == FIB_VIA || key->kind == FIB_PEER;
+}
+
 void hops_normalise(struct fib_hop *hop)
 {
+	if (!leads_out(hop))
+		hop->n_labels = 0;
+	if (!hop->n_labels)
+		hop->label_ttl = 0;
+	for (unsigned i = hop->n_labels; i < FIB_MAX_PUSHED; i++)
+		hop->label[i] = 0;
+	hop->unused = 0;
 	if (hop->kind == FIB_GROUP)
 		return;
 	if (hop->kind != FIB_VIA)
@@ -150,12 +163,17 @@ void hops_normalise(struct fib_hop *hop)
 		memset(hop->via.bytes + 4, 0, sizeof(hop->via.bytes) - 4);
 }
 
-static_assert(sizeof(struct fib_hop) == 20, "compared as bytes: no padding");
+static_assert(sizeof(struct fib_hop) == 36, "compared as bytes: no padding");
 
 static uint32_t hash_of(const struct fib_hop *hop)
 {
-	return hash_table_hash(hop->via.bytes,
+	const uint32_t hash = hash_table_hash(hop->via.bytes,
 		hop->via.family | (uint32_t)hop->kind << 8 | (uint32_t)hop->iface << 16);
+
+	if (!hop->n_labels)
+		return hash;
+	return hash ^ (hop->label[0] + hop->label[1] * 3 + hop->label[2] * 5 + hop->label_ttl) *
+	                      0x9e3779b1u; // 2^32 / golden ratio
 }
 
 uint32_t hops_find(const struct hops *hops, const struct fib_hop *key)
@@ -212,24 +230,76 @@ static void remove_from_iface(struct hops *hops, uint32_t id)
 		hops->hop[hop->next].prev = hop->prev;
 }
 
+static void add_to_plain(struct hops *hops, uint32_t id, uint32_t plain)
+{
+	struct hop *hop = &hops->hop[id];
+	uint32_t *first = &hops->hop[plain].labelled;
+
+	hop->plain = plain;
+	hop->next_labelled = *first;
+	if (*first)
+		hops->hop[*first].prev_labelled = id;
+	*first = id;
+	hops->hop[plain].n_holders++;
+}
+
+static void remove_from_plain(struct hops *hops, uint32_t id)
+{
+	const struct hop *hop = &hops->hop[id];
+
+	if (hop->prev_labelled)
+		hops->hop[hop->prev_labelled].next_labelled = hop->next_labelled;
+	else
+		hops->hop[hop->plain].labelled = hop->next_labelled;
+	if (hop->next_labelled)
+		hops->hop[hop->next_labelled].prev_labelled = hop->prev_labelled;
+	hops_release(hops, hop->plain);
+}
+
+// Returns the id of a new hop without references; 0: no id is left. `plain`: see struct hop.
+static uint32_t create(struct hops *hops, const struct fib_hop *key, uint32_t plain)
+{
+	const uint32_t id = take_id(hops);
+
+	if (!id)
+		return 0;
+	hops->hop[id] = (struct hop){.key = *key};
+	hash_table_insert(&hops->table, &hops->hop[id].node, hash_of(key));
+	if (hops->count.counted)
+		hops->hop[id].counted_before = hops->count.counted(hops->count.ctx, id);
+	hops->n_used++;
+	if (has_link(key))
+		add_to_iface(hops, id);
+	if (plain)
+		add_to_plain(hops, id, plain);
+	hops_rewrite(hops, id);
+	return id;
+}
+
+static uint32_t create_labelled(struct hops *hops, const struct fib_hop *key)
+{
+	const struct fib_hop plain = {.via = key->via, .kind = key->kind, .iface = key->iface};
+	uint32_t under = hops_find(hops, &plain);
+	const bool is_new = !under;
+
+	if (is_new)
+		under = create(hops, &plain, 0);
+	const uint32_t id = under ? create(hops, key, under) : 0;
+	if (under && !id && is_new) {
+		hops->hop[under].n_holders++;
+		hops_release(hops, under);
+	}
+	return id;
+}
+
 uint32_t hops_acquire(struct hops *hops, const struct fib_hop *hop)
 {
 	uint32_t id = hops_find(hops, hop);
 
-	if (!id) {
-		id = take_id(hops);
-		if (!id)
-			return 0;
-		hops->hop[id] = (struct hop){.key = *hop};
-		hash_table_insert(&hops->table, &hops->hop[id].node, hash_of(hop));
-		if (hops->count.counted)
-			hops->hop[id].counted_before = hops->count.counted(hops->count.ctx, id);
-		hops->n_used++;
-		if (has_link(hop))
-			add_to_iface(hops, id);
-		hops_rewrite(hops, id);
-	}
-	hops->hop[id].n_holders++;
+	if (!id)
+		id = hop->n_labels ? create_labelled(hops, hop) : create(hops, hop, 0);
+	if (id)
+		hops->hop[id].n_holders++;
 	return id;
 }
 
@@ -254,6 +324,8 @@ void hops_sweep(struct hops *hops)
 		hops->n_used--;
 		if (has_link(&hops->hop[id].key))
 			remove_from_iface(hops, id);
+		if (hops->hop[id].plain)
+			remove_from_plain(hops, id);
 		if (hops->hop[id].key.kind == FIB_GROUP)
 			groups_retire(hops->groups, groups_number(&hops->hop[id].key));
 		hops->hop[id].key.kind = N_FIB_KINDS;
@@ -278,15 +350,11 @@ void hops_reuse(struct hops *hops, uint32_t id)
 	give_id(hops, id);
 }
 
-// To a neighbour, resolved or not.
-static bool leads_out(const struct fib_hop *key)
+static bool is_resolved(const struct hops *hops, const struct hop *hop, const struct iface *iface)
 {
-	return key->kind == FIB_VIA || key->kind == FIB_PEER;
-}
+	const struct hop *plain = hop->plain ? &hops->hop[hop->plain] : hop;
 
-static bool is_resolved(const struct hop *hop, const struct iface *iface)
-{
-	return hop->key.kind == FIB_PEER ? iface->has_peer : hop->is_neighbour;
+	return hop->key.kind == FIB_PEER ? iface->has_peer : plain->is_neighbour;
 }
 
 static void write_group(const struct groups *groups, struct fib_hop_entry *entry, uint32_t number)
@@ -313,7 +381,7 @@ uint16_t hops_mtu(const struct hops *hops, uint32_t id, uint8_t family)
 // hop keeps what it had.
 static bool set_header(struct hops *hops, struct hop *hop, const struct fib_template *built)
 {
-	if (!hop->template && !is_resolved(hop, iface_latest(hops->ifaces, hop->key.iface)))
+	if (!hop->template && !is_resolved(hops, hop, iface_latest(hops->ifaces, hop->key.iface)))
 		return true;
 	if (template_is_plain(built)) {
 		hop->template = NULL;
@@ -337,6 +405,8 @@ static void write_way_out(struct hops *hops, uint32_t id, struct fib_hop_entry *
 	const struct iface *iface = iface_latest(hops->ifaces, hop->key.iface);
 	struct fib_template built;
 
+	if (hop->plain)
+		hop->mac = hops->hop[hop->plain].mac;
 	template_build(&built, hop, iface);
 	const bool is_set = set_header(hops, hop, &built);
 	if (hop->template)
@@ -346,11 +416,12 @@ static void write_way_out(struct hops *hops, uint32_t id, struct fib_hop_entry *
 	entry->port = iface->port;
 	__atomic_store_n(&hops->frame_max4[id], hops_mtu(hops, id, 4) + ETHERNET_BYTES,
 		__ATOMIC_RELAXED);
-	if (iface->flags & IFACE_OUT_LINUX) {
+	if (iface->flags & IFACE_OUT_LINUX || (iface->is_bridge && hop->key.n_labels)) {
 		entry->verdict = VERDICT_LINUX;
 		return;
 	}
-	if (is_set && is_resolved(hop, iface) && iface_current(hops->ifaces, hop->key.iface)) {
+	if (is_set && is_resolved(hops, hop, iface) &&
+		iface_current(hops->ifaces, hop->key.iface)) {
 		entry->kind = iface->is_bridge ? FIB_HOP_BRIDGE
 		              : hop->template  ? FIB_HOP_TEMPLATE
 		                               : FIB_HOP_PLAIN;
@@ -371,7 +442,7 @@ static bool leads_to_iface(const struct fib_hop *key)
 	return leads_out(key) || key->kind == FIB_CONNECTED;
 }
 
-void hops_rewrite(struct hops *hops, uint32_t id)
+static void rewrite_one(struct hops *hops, uint32_t id)
 {
 	const struct fib_hop *key = &hops->hop[id].key;
 	const struct fib_template *old = hops->hop[id].template;
@@ -388,9 +459,16 @@ void hops_rewrite(struct hops *hops, uint32_t id)
 		free_template(hops, old);
 }
 
+void hops_rewrite(struct hops *hops, uint32_t id)
+{
+	rewrite_one(hops, id);
+	for (uint32_t at = hops->hop[id].labelled; at; at = hops->hop[at].next_labelled)
+		rewrite_one(hops, at);
+}
+
 void hops_rewrite_iface(struct hops *hops, uint16_t iface)
 {
 	for (uint32_t id = hops->on_iface[iface]; id; id = hops->hop[id].next)
-		hops_rewrite(hops, id);
+		rewrite_one(hops, id);
 	widen_plain(hops);
 }

@@ -14,7 +14,7 @@ enum { HOP_WIDE = 1 << 15 };
 struct hop {
 	struct hash_node node; // by key
 	struct fib_hop key;
-	struct wire_mac mac;  // of the neighbour `via`
+	struct wire_mac mac;  // of the neighbour `via`; with labels: that of `plain`
 	uint8_t is_neighbour; // its MAC was set by fib_neighbour_set
 	uint8_t is_idle;      // in the list to be swept
 	uint32_t next, prev;  // ids on the same interface, in no order; 0: none
@@ -23,6 +23,10 @@ struct hop {
 	uint32_t held;      // its number, if it is held (held.c)
 	uint64_t counted_before;
 	const struct fib_template *template; // the latest one; NULL: plain, or never resolved
+	// Of a hop with labels: the same one without, whose MAC address it has. / Of that one:
+	// those with labels, linked by the last two. 0: none.
+	uint32_t plain;
+	uint32_t labelled, next_labelled, prev_labelled;
 };
 
 struct rcu_defer;
@@ -58,14 +62,15 @@ void *hops_alloc_by_id(size_t bytes);
 void hops_free_by_id(void *array, size_t bytes);
 int hops_open(struct hops *hops);
 void hops_close(struct hops *hops);
-// Clears the fields that this kind of hop does not use, so that equal hops are equal bytes.
+// Clears the fields that this kind of hop does not use, so that equal hops are equal bytes. It has
+// at most FIB_MAX_PUSHED labels.
 void hops_normalise(struct fib_hop *hop);
 // The verdict of packets without a route (hop id 0).
 void hops_set_no_route(struct hops *hops, uint8_t verdict);
 // Returns the id of a hop, 0: there is none.
 uint32_t hops_find(const struct hops *hops, const struct fib_hop *hop);
 // Returns the id of a hop, created (normalised) if necessary, with one more reference; 0: no id is
-// left.
+// left. A hop with labels has a reference to the one without.
 uint32_t hops_acquire(struct hops *hops, const struct fib_hop *hop);
 void hops_release(struct hops *hops, uint32_t id);
 // Removes hops without references; their ids are returned by hops_reuse after a grace period.
@@ -74,7 +79,7 @@ void hops_reuse(struct hops *hops, uint32_t id);
 // The MTU for packets of a family (as iface_mtu) to a neighbour; 0: the hop leads to none, or not
 // yet to an interface.
 uint16_t hops_mtu(const struct hops *hops, uint32_t id, uint8_t family);
-// Rewrites what workers read of a hop.
+// Rewrites what workers read of a hop, and of those that are the same but for labels.
 void hops_rewrite(struct hops *hops, uint32_t id);
 // Same, of all hops on an interface. If its port changes or if its header gets or loses what is
 // more than MACs, its hops must have been unresolved for a grace period (struct fib_hop_entry).

@@ -5,6 +5,7 @@
 #include "fib/groups.h"
 #include "fib/held.h"
 #include "fib/hops.h"
+#include "fib/labels.h"
 #include "fib/lookup.h"
 #include "fib/publish.h"
 #include "fib/rib.h"
@@ -35,6 +36,7 @@ struct fib {
 	struct hops hops;
 	struct groups groups;
 	struct held held;
+	struct labels labels;
 	struct publish4 publish4;
 	struct publish6 publish6;
 	struct rcu_defer defer;
@@ -51,6 +53,8 @@ struct fib {
 
 // --- change.c: shared by changes of routes and of neighbours
 
+// Whether a route or a label may have this hop.
+bool change_hop_is_sound(const struct hops *hops, const struct fib_hop *hop);
 // Acquires a reference to a hop and returns its id, usable in leaves; 0: none is left, even after a
 // grace period.
 uint32_t change_acquire_hop(struct fib *fib, const struct fib_hop *hop);

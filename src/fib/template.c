@@ -6,6 +6,7 @@
 #include "rcu/rcu.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@ enum {
 	MAX_LINES_EACH = sizeof(struct fib_template) / CACHE_LINE_BYTES,
 	MAX_LINES = MAX_LINES_EACH * (FIB_MAX_HOPS + 1 + RCU_DEFER_MAX), // in use, and to be freed
 	TAG = 4,
+	LABEL = 4, // label 20 bits, traffic class 3, bottom of stack 1, TTL 8 (RFC 3032, 2.1)
+	BOTTOM = 1 << 8,
 };
 static_assert(sizeof(struct fib_template) % CACHE_LINE_BYTES == 0, "whole lines");
 static_assert(offsetof(struct fib_template, bytes) + FIB_TEMPLATE_SMALL == CACHE_LINE_BYTES,
@@ -33,6 +36,27 @@ static void append_tags(struct fib_template *built, const struct iface *iface)
 	append(built, tags.bytes, TAG * iface->n_tags);
 }
 
+// Linux writes traffic class 0 (mpls_xmit in net/mpls/mpls_iptunnel.c, mpls_forward in
+// net/mpls/af_mpls.c).
+static void append_labels(struct fib_template *built, const struct fib_hop *hop)
+{
+	static const uint8_t type[] = {0x88, 0x47};
+
+	if (!hop->n_labels)
+		return;
+	append(built, type, sizeof(type));
+	for (unsigned i = 0; i < hop->n_labels; i++) {
+		const uint32_t bottom = i + 1u == hop->n_labels ? BOTTOM : 0;
+		const uint32_t word_be = htobe32(hop->label[i] << 12 | bottom | hop->label_ttl);
+
+		append(built, &word_be, LABEL);
+	}
+	built->replaced = TEMPLATE_MACS + sizeof(type);
+	built->mtu_bytes += LABEL * hop->n_labels;
+	built->n_labels = hop->n_labels;
+	built->label_ttl = hop->label_ttl;
+}
+
 void template_build(struct fib_template *built, const struct hop *hop, const struct iface *iface)
 {
 	const struct wire_mac *to = hop->key.kind == FIB_PEER ? &iface->peer : &hop->mac;
@@ -41,6 +65,7 @@ void template_build(struct fib_template *built, const struct hop *hop, const str
 	append(built, to->bytes, sizeof(to->bytes));
 	append(built, iface->mac.bytes, sizeof(iface->mac.bytes));
 	append_tags(built, iface);
+	append_labels(built, &hop->key);
 }
 
 bool template_is_plain(const struct fib_template *built)

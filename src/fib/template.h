@@ -3,7 +3,7 @@
 // front of packets. A published template is never changed: hops_rewrite replaces it as a whole, and
 // the old one is freed after a grace period. Control thread.
 //
-// Another header, as for a label, is one function like append_tags in template.c, called by
+// Another header, as for a tunnel, is one function like append_labels in template.c, called by
 // template_build in the order of the bytes on the wire; what it consists of is a field of struct
 // iface or of struct fib_hop. Workers, their steps and the pool of templates stay as they are.
 // docs/internals/changing.md names the files.
@@ -23,6 +23,7 @@ enum { TEMPLATE_MACS = 12 };
 //   their EtherType is not among them: it is left in place behind the header.
 // - replaced: the bytes of a plain frame that give way to it: the MAC addresses (12); or 14 if the
 //   header names the type of what follows itself, as that of MPLS does.
+// - n_labels, label_ttl: those of the hop; the labels are the last bytes.
 // - mtu_bytes: those that count against the MTU of the interface, less than 68 (the least MTU): 0
 //   for VLAN tags, 4 for a label. The longest packet to the hop is shorter by as many, and so are
 //   fragments (hops_mtu).

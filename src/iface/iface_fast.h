@@ -20,6 +20,7 @@ enum iface_flag {
 	IFACE_REDIRECTS6 = 32,
 	IFACE_DISCOVERY6 = 64, // proxy NDP: all neighbour discovery is punted
 	IFACE_OUT_LINUX = 128, // packets to its neighbours are punted: only Linux may send there
+	IFACE_MPLS = 256,      // frames with MPLS labels are taken (net.mpls.conf.IF.input)
 };
 
 // Reverse path filter (RFC 3704; the values are those of rp_filter in Linux): the route to the

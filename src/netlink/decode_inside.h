@@ -95,5 +95,12 @@ static inline uint8_t read_family(int family)
 {
 	return family == AF_INET ? 4 : family == AF_INET6 ? 6 : 0;
 }
-// Multicast routes use the route message format.
+// Multicast routes use the route message format, / and those of MPLS labels.
 enum decode_result read_mroute(const struct nlmsghdr *message, struct event *out);
+enum decode_result read_label(const struct nlmsghdr *message, struct event *out);
+// RTA_VIA: a gateway of the other address family, preceded by its family.
+bool read_via(struct wire_addr *out, const struct piece *value);
+// Takes the labels of RTA_ENCAP into a struct event_hop, as if its type were MPLS. / Gives them up
+// if it is not, once all attributes are read.
+bool labels_take_encap(void *hop, const struct piece *value);
+void labels_settle(struct event_hop *hop);

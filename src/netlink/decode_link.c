@@ -397,6 +397,7 @@ static const struct want want_netconf[] = {
 	[NETCONFA_MC_FORWARDING] = {WANT_U32, .at = AT(netconf, mc_forwarding)},
 	[NETCONFA_PROXY_NEIGH] = {WANT_U32, .at = AT(netconf, proxy_neigh)},
 	[NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN] = {WANT_U32, .at = AT(netconf, ignore_linkdown)},
+	[NETCONFA_INPUT] = {WANT_U32, .at = AT(netconf, input)},
 };
 static const struct wants wants_netconf = WANTS(want_netconf);
 
@@ -405,7 +406,9 @@ static enum decode_result netconf_read(const struct nlmsghdr *message, struct ev
 	const struct netconfmsg *head = NLMSG_DATA(message);
 	struct event_netconf *netconf = &out->netconf;
 
-	*netconf = (struct event_netconf){0, read_family(head->ncm_family), -1, -1, -1, -1, -1};
+	*netconf = (struct event_netconf){0, read_family(head->ncm_family), -1, -1, -1, -1, -1, -1};
+	if (head->ncm_family == AF_MPLS)
+		netconf->family = EVENT_MPLS;
 	if (!netconf->family)
 		return DECODE_IGNORED;
 	if (read_attrs(message, sizeof(*head), &wants_netconf, netconf) != DECODE_EVENT ||

@@ -6,15 +6,13 @@
 
 #include <assert.h>
 #include <linux/fib_rules.h>
-#include <linux/lwtunnel.h>
 #include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
 
 #define AT(noun, field) offsetof(struct event_##noun, field)
 
-// RTA_VIA: a gateway of the other address family, preceded by its family.
-static bool take_via(struct wire_addr *out, const struct piece *value)
+bool read_via(struct wire_addr *out, const struct piece *value)
 {
 	const struct rtvia *via = value->bytes;
 	size_t bytes = value->n - sizeof(via->rtvia_family);
@@ -31,13 +29,14 @@ static bool take_via(struct wire_addr *out, const struct piece *value)
 
 static bool take_hop_via(void *out, const struct piece *value)
 {
-	return take_via(&((struct event_hop *)out)->via, value);
+	return read_via(&((struct event_hop *)out)->via, value);
 }
 
 static const struct want want_hop[] = {
 	[RTA_GATEWAY] = {WANT_ADDR, .at = AT(hop, via)},
 	[RTA_VIA] = {WANT_TAKE, .take = take_hop_via},
-	[RTA_ENCAP_TYPE] = {WANT_THERE, .at = AT(hop, has_encap)},
+	[RTA_ENCAP] = {WANT_TAKE, .take = labels_take_encap},
+	[RTA_ENCAP_TYPE] = {WANT_U16, .at = AT(hop, encap_type)},
 	[RTA_NEWDST] = {WANT_THERE, .at = AT(hop, has_encap)},
 };
 static const struct wants wants_hop = WANTS(want_hop);
@@ -68,6 +67,7 @@ static bool take_multipath(void *out, const struct piece *value)
 		if (one->rtnh_len < sizeof(*one) || one->rtnh_len > rest.n ||
 			!attrs_take(&wants_hop, &attrs, &hop))
 			return false;
+		labels_settle(&hop);
 		if (route->n_hops < EVENT_MAX_HOPS)
 			route->hop[route->n_hops++] = hop;
 		else
@@ -80,11 +80,16 @@ static bool take_multipath(void *out, const struct piece *value)
 
 static bool take_route_via(void *out, const struct piece *value)
 {
-	return take_via(&((struct route_draft *)out)->single.via, value);
+	return read_via(&((struct route_draft *)out)->single.via, value);
 }
 
 static const struct want want_metrics[] = {[RTAX_MTU] = {WANT_U32, .at = DRAFT(mtu)}};
 static const struct wants wants_metrics = WANTS(want_metrics);
+
+static bool take_route_encap(void *out, const struct piece *value)
+{
+	return labels_take_encap(&((struct route_draft *)out)->single, value);
+}
 
 static bool take_metrics(void *out, const struct piece *value)
 {
@@ -118,7 +123,8 @@ static const struct want want_route[] = {
 	[RTA_MULTIPATH] = {WANT_TAKE, .take = take_multipath},
 	[RTA_CACHEINFO] = {WANT_TAKE, .take = take_cacheinfo},
 	[RTA_TABLE] = {WANT_U32, .at = DRAFT(table)},
-	[RTA_ENCAP_TYPE] = {WANT_THERE, .at = DRAFT(single.has_encap)},
+	[RTA_ENCAP] = {WANT_TAKE, .take = take_route_encap},
+	[RTA_ENCAP_TYPE] = {WANT_U16, .at = DRAFT(single.encap_type)},
 	[RTA_NH_ID] = {WANT_U32, .at = DRAFT(nh_id)},
 };
 static const struct wants wants_route = WANTS(want_route);
@@ -145,6 +151,7 @@ static void take_draft(struct event_route *route, const struct route_draft *draf
 	route->src = draft->src;
 	if (!route->n_hops && (draft->single.ifindex || draft->single.via.family)) {
 		route->hop[0] = draft->single;
+		labels_settle(&route->hop[0]);
 		route->hop[0].flags = route->flags & RTNH_COMPARE_MASK;
 		route->n_hops = 1;
 	}
@@ -175,6 +182,8 @@ static enum decode_result route_read(const struct nlmsghdr *message, struct even
 
 	if (head->rtm_family == RTNL_FAMILY_IPMR || head->rtm_family == RTNL_FAMILY_IP6MR)
 		return read_mroute(message, out);
+	if (head->rtm_family == AF_MPLS)
+		return read_label(message, out);
 	// Cloned routes (cache entries, exceptions) are lookup results, not routes.
 	if (!family || head->rtm_flags & RTM_F_CLONED)
 		return DECODE_IGNORED;
@@ -235,6 +244,11 @@ static const struct want want_resilient[] = {
 };
 static const struct wants wants_resilient = WANTS(want_resilient);
 
+static bool take_nexthop_encap(void *out, const struct piece *value)
+{
+	return labels_take_encap(&((struct event_nexthop *)out)->hop, value);
+}
+
 static const struct want want_nexthop[] = {
 	[NHA_ID] = {WANT_U32, .at = AT(nexthop, id)},
 	[NHA_GROUP] = {WANT_TAKE, .take = take_group},
@@ -242,7 +256,8 @@ static const struct want want_nexthop[] = {
 	[NHA_BLACKHOLE] = {WANT_THERE, .at = AT(nexthop, is_blackhole)},
 	[NHA_OIF] = {WANT_U32, .at = AT(nexthop, hop.ifindex)},
 	[NHA_GATEWAY] = {WANT_ADDR, .at = AT(nexthop, hop.via)},
-	[NHA_ENCAP_TYPE] = {WANT_THERE, .at = AT(nexthop, hop.has_encap)},
+	[NHA_ENCAP] = {WANT_TAKE, .take = take_nexthop_encap},
+	[NHA_ENCAP_TYPE] = {WANT_U16, .at = AT(nexthop, hop.encap_type)},
 	[NHA_FDB] = {WANT_THERE, .at = AT(nexthop, is_fdb)},
 	[NHA_RES_GROUP] = {WANT_INSIDE, .inside = &wants_resilient},
 };
@@ -260,6 +275,7 @@ static enum decode_result nexthop_read(const struct nlmsghdr *message, struct ev
 	if (read_attrs(message, sizeof(*head), &wants_nexthop, nexthop) != DECODE_EVENT ||
 		!nexthop->id)
 		return DECODE_MALFORMED;
+	labels_settle(&nexthop->hop);
 	return DECODE_EVENT;
 }
 const struct reader read_nexthop = {sizeof(struct nhmsg), EVENT_NEXTHOP,

@@ -69,6 +69,55 @@ static void assert_prefix(const struct wire_prefix *prefix, const char *wanted)
 	assert_string_equal(wire_prefix_print(prefix, text), wanted);
 }
 
+static void reads_labels(void **state)
+{
+	struct event event = decoded(decode_route, "label_swap");
+	const struct event_hop *hop = event.label.hop;
+
+	assert_int_equal(event.kind, EVENT_LABEL);
+	assert_false(event.is_delete);
+	assert_int_equal(event.label.label, 100);
+	assert_int_equal(event.label.propagates, 0);
+	assert_int_equal(event.label.n_hops, 1);
+	assert_addr(&hop->via, "10.0.0.2");
+	assert_int_equal(hop->ifindex, 5);
+	assert_int_equal(hop->n_labels, 2);
+	assert_true(hop->label[0] == 200 && hop->label[1] == 201);
+	assert_true(decoded(decode_route, "label_delete").is_delete);
+	event = decoded(decode_route, "label_deep");
+	assert_int_equal(event.label.label, 1048575);
+	assert_int_equal(event.label.propagates, -1);
+	assert_true(hop->has_encap && !hop->n_labels);
+	assert_true(decoded(decode_route, "label_mac").label.hop[0].has_encap);
+	event = decoded(decode_route, "label_multipath");
+	assert_int_equal(event.label.n_hops, 2);
+	assert_int_equal(hop[0].label[0], 300);
+	assert_int_equal(hop[1].n_labels, 0);
+	assert_int_equal(hop[1].weight, 3);
+	assert_addr(&hop[1].via, "2001:db8::2");
+	event = decoded(decode_route, "netconf_mpls");
+	assert_int_equal(event.netconf.family, EVENT_MPLS);
+	assert_int_equal(event.netconf.input, 1);
+}
+
+static void reads_routes_that_push_labels(void **state)
+{
+	struct event event = decoded(decode_route, "route4_mpls");
+	const struct event_hop *hop = event.route.hop;
+
+	assert_false(hop->has_encap);
+	assert_int_equal(hop->n_labels, 2);
+	assert_true(hop->label[0] == 401 && hop->label[1] == 402);
+	assert_int_equal(hop->label_ttl, 17);
+	event = decoded(decode_route, "route4_mpls_multipath");
+	assert_int_equal(hop[0].n_labels, 2);
+	assert_false(hop[1].n_labels || hop[1].has_encap);
+	event = decoded(decode_route, "nexthop_mpls");
+	assert_int_equal(event.nexthop.hop.n_labels, 1);
+	assert_int_equal(event.nexthop.hop.label_ttl, -1);
+	assert_false(event.nexthop.hop.has_encap);
+}
+
 static void reads_ifaces(void **state)
 {
 	struct event event = decoded(decode_route, "link");
@@ -516,6 +565,8 @@ static void ends_and_errors_tell_their_reason(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_labels),
+		cmocka_unit_test(reads_routes_that_push_labels),
 		cmocka_unit_test(reads_ifaces),
 		cmocka_unit_test(reads_bridges_and_their_ports),
 		cmocka_unit_test(reads_changes_of_the_ports_of_bridges),

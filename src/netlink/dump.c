@@ -43,6 +43,8 @@ const struct section sections[] = {
 		EVENT_NETCONF, 0},
 	{"IPv6 settings", PROTO_ROUTE, AF_INET6, RTM_GETNETCONF, sizeof(struct netconfmsg),
 		EVENT_NETCONF, SECTION_MAY_LACK},
+	{"MPLS settings", PROTO_ROUTE, AF_MPLS, RTM_GETNETCONF, sizeof(struct netconfmsg),
+		EVENT_NETCONF, SECTION_MAY_LACK | SECTION_MPLS},
 	{"IPv4 rules", PROTO_ROUTE, AF_INET, RTM_GETRULE, sizeof(struct fib_rule_hdr), EVENT_RULE,
 		SECTION_MAY_LACK},
 	{"IPv6 rules", PROTO_ROUTE, AF_INET6, RTM_GETRULE, sizeof(struct fib_rule_hdr), EVENT_RULE,
@@ -64,6 +66,8 @@ const struct section sections[] = {
 		EVENT_FDB, SECTION_FRAGILE | SECTION_MAY_LACK},
 	{"next hops", PROTO_ROUTE, AF_UNSPEC, RTM_GETNEXTHOP, sizeof(struct nhmsg), EVENT_NEXTHOP,
 		0},
+	{"MPLS labels", PROTO_ROUTE, AF_MPLS, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_LABEL,
+		SECTION_FRAGILE | SECTION_MAY_LACK | SECTION_MPLS},
 	{"IPv4 multicast routes", PROTO_ROUTE, RTNL_FAMILY_IPMR, RTM_GETROUTE, sizeof(struct rtmsg),
 		EVENT_MROUTE, SECTION_MAY_LACK},
 	{"IPv6 multicast routes", PROTO_ROUTE, RTNL_FAMILY_IP6MR, RTM_GETROUTE,
@@ -243,6 +247,13 @@ static void add_side(const struct listen *listen, uint8_t *request)
 		sizeof(listen->filters_parent));
 }
 
+// Each namespace has these settings when the kernel has MPLS.
+static bool is_there(const struct section *section)
+{
+	return !(section->flags & SECTION_MPLS) ||
+	       !access("/proc/sys/net/mpls/platform_labels", F_OK);
+}
+
 void dump_ask(struct listen *listen)
 {
 	const struct section *section = &sections[listen->section];
@@ -255,7 +266,7 @@ void dump_ask(struct listen *listen)
 		add_side(listen, request);
 	listen->is_disturbed = listen->is_interrupted = listen->is_unsound = false;
 	listen->stage = STAGE_ANSWER;
-	if (fd < 0)
+	if (fd < 0 || !is_there(section))
 		next_section(listen);
 	else if (sendto(fd, request, n, 0, (struct sockaddr *)&kernel, sizeof(kernel)) !=
 		 (ssize_t)n)

@@ -16,6 +16,7 @@ enum {
 	EVENT_KIND_MAX = 16, // of an interface: "vlan", "vrf", "tun", "macvlan"
 	EVENT_MAX_GROUP = 64,
 	EVENT_FOREIGN_MAX = 128,
+	EVENT_MAX_LABELS = 3, // MPLS labels in front of a packet
 };
 
 enum event_kind {
@@ -37,6 +38,7 @@ enum event_kind {
 	EVENT_BRIDGE_PORT,    // attributes of a port of a bridge
 	EVENT_VLANS,          // VLANs of a port of a bridge
 	EVENT_FDB,            // a MAC address of a bridge
+	EVENT_LABEL,          // a route of an MPLS label
 	EVENT_DONE,           // end of a dump; error: of a dump or a request
 	EVENT_ERROR,
 	N_EVENT_KINDS
@@ -137,7 +139,22 @@ struct event_hop {
 	uint16_t weight; // 1 to 256 (kernel: rtnh_hops + 1); up to 65535 with 16-bit next-hop
 	                 // groups
 	uint8_t flags;   // RTNH_F_DEAD, RTNH_F_LINKDOWN, RTNH_F_ONLINK...
-	bool has_encap;  // MPLS, SRv6...: not supported by workers
+	bool has_encap;  // SRv6, more than EVENT_MAX_LABELS labels...: not supported by workers
+	// MPLS labels that are pushed, the outermost first, and their TTL: 0: that of the packet,
+	// -1: as set for all (net.mpls.ip_ttl_propagate).
+	uint8_t n_labels;
+	int16_t label_ttl;
+	uint16_t encap_type; // LWTUNNEL_ENCAP_*
+	uint32_t label[EVENT_MAX_LABELS];
+};
+
+// A route of a received MPLS label: it is popped, and its hops push others.
+struct event_label {
+	uint32_t label;
+	int propagates;     // its TTL to the packet: 0, 1; -1: as set for all
+	uint16_t n_hops;    // at most EVENT_MAX_HOPS
+	bool too_many_hops; // the excess is dropped
+	struct event_hop hop[EVENT_MAX_HOPS];
 };
 
 // What the kernel notifies about routes, in the order of the changes (observed on 6.18):
@@ -206,9 +223,11 @@ struct event_nexthop {
 // Settings of one interface (or "all": -1, "default": -2); -1: not reported.
 struct event_netconf {
 	int ifindex;
-	uint8_t family; // 4, 6
+	uint8_t family; // 4, 6, EVENT_MPLS
 	int forwarding, rp_filter, ignore_linkdown, proxy_neigh, mc_forwarding;
+	int input; // EVENT_MPLS: frames with labels are taken
 };
+enum { EVENT_MPLS = 28 }; // AF_MPLS
 
 struct event_rule {
 	uint8_t family;
@@ -255,6 +274,7 @@ struct event {
 		struct event_port port;
 		struct event_vlans vlans;
 		struct event_fdb fdb;
+		struct event_label label;
 	};
 };
 

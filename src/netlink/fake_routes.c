@@ -94,6 +94,10 @@ void routes_vrf_changed(struct routes *routes, uint32_t table)
 		.vrf = ifaces_vrf_of_table(ctx, table)});
 }
 
+void routes_label_ttl_changed(struct routes *routes, uint8_t ttl)
+{
+}
+
 void routes_unsupported(struct routes *routes,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {

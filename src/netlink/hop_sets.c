@@ -50,6 +50,7 @@ static uint32_t hash_of(const struct hop_set_request *request)
 
 		hash = mix(hash, hop->via.bytes, sizeof(hop->via.bytes));
 		hash = mix(hash, &hop->ifindex, sizeof(hop->ifindex));
+		hash = mix(hash, hop->label, hop->n_labels * sizeof(hop->label[0]));
 	}
 	return (uint32_t)(hash ^ hash >> 29);
 }
@@ -59,7 +60,9 @@ static bool same_hops(const struct hop_set_hop *a, const struct hop_set_hop *b, 
 	for (unsigned i = 0; i < n; i++)
 		if (!wire_addr_equal(&a[i].via, &b[i].via) || a[i].ifindex != b[i].ifindex ||
 			a[i].weight != b[i].weight || a[i].has_encap != b[i].has_encap ||
-			a[i].is_onlink != b[i].is_onlink)
+			a[i].is_onlink != b[i].is_onlink || a[i].n_labels != b[i].n_labels ||
+			a[i].label_ttl != b[i].label_ttl ||
+			memcmp(a[i].label, b[i].label, sizeof(a[i].label)) != 0)
 			return false;
 	return true;
 }
@@ -268,8 +271,11 @@ int nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
 	nexthop->has_too_many_members = reported->too_many_members;
 	nexthop->hop = (struct hop_set_hop){.via = reported->hop.via,
 		.has_encap = reported->hop.has_encap,
+		.n_labels = reported->hop.n_labels,
+		.label_ttl = reported->hop.label_ttl,
 		.ifindex = reported->hop.ifindex,
 		.weight = 1};
+	memcpy(nexthop->hop.label, reported->hop.label, sizeof(nexthop->hop.label));
 	if (!reported->n_members || !take_members(nexthops, nexthop, reported))
 		return 0;
 	nexthop->has_too_many_members = true;

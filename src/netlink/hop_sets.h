@@ -11,6 +11,9 @@
 struct hop_set_hop {
 	struct wire_addr via; // family 0: on link
 	bool has_encap;
+	uint8_t n_labels; // MPLS, as in struct event_hop
+	int16_t label_ttl;
+	uint32_t label[EVENT_MAX_LABELS];
 	bool is_onlink;
 	bool is_dead; // not part of the key
 	int ifindex;

@@ -307,6 +307,7 @@ void decide(const struct ifaces *ifaces, const struct interface *one, struct ifa
 	out->iface.n_macs = (uint8_t)MIN_OF(one->above.n_macs, IFACE_MACS);
 	memcpy(out->iface.macs, one->above.macs, out->iface.n_macs * sizeof(struct wire_mac));
 	out->iface.flags |= one->iface.flags & IFF_UP ? 0 : IFACE_DOWN;
+	out->iface.flags |= one->takes_labels ? IFACE_MPLS : 0;
 	out->iface.flags |= ifaces->foreign.iface_flags | (one->sysctls & SYSCTL_REDIRECTS);
 	if (out->iface.vrf)
 		out->iface.flags |= ifaces->foreign.vrf_flags;

@@ -83,6 +83,7 @@ bool ifaces_tell(struct ifaces *ifaces, struct interface *one)
 		neighbours_iface_changed(ifaces->mirror->neighbours, one->ifindex);
 	one->reported = now;
 	routes_iface_changed(ifaces->mirror->routes, one->ifindex);
+	mpls_ifaces_changed(ifaces->mirror->mpls);
 	return true;
 }
 
@@ -101,6 +102,7 @@ void ifaces_forget(struct ifaces *ifaces, struct interface *one)
 		return;
 	neighbours_iface_gone(ifaces->mirror->neighbours, ifindex);
 	routes_iface_gone(ifaces->mirror->routes, ifindex);
+	mpls_ifaces_changed(ifaces->mirror->mpls);
 }
 
 // Whether Linux removes all IPv6 routes of an interface that stays up.
@@ -177,6 +179,21 @@ static void take_conf(struct interface_conf *conf, const struct event *event, ui
 		conf->proxy_neigh = reported->proxy_neigh;
 }
 
+// Whether frames with MPLS labels are taken.
+static void labels_event(struct ifaces *ifaces, const struct event *event)
+{
+	struct interface *one = event->is_delete
+	                                ? interfaces_find(&ifaces->all, event->netconf.ifindex)
+	                                : interfaces_get(&ifaces->all, event->netconf.ifindex);
+
+	if (!one && !event->is_delete)
+		ifaces_lost(ifaces, EVENT_NETCONF);
+	if (!one)
+		return;
+	one->takes_labels = !event->is_delete && event->netconf.input > 0;
+	ifaces->is_dirty = true;
+}
+
 static void conf_event(struct ifaces *ifaces, const struct event *event)
 {
 	const struct event_netconf *reported = &event->netconf;
@@ -233,7 +250,11 @@ void ifaces_event(struct ifaces *ifaces, const struct event *event)
 		address_event(ifaces, event);
 		break;
 	case EVENT_NETCONF:
-		conf_event(ifaces, event);
+		if (event->netconf.family != EVENT_MPLS)
+			conf_event(ifaces, event);
+		else if (event->netconf.ifindex > 0 &&
+			 (event->netconf.input >= 0 || event->is_delete))
+			labels_event(ifaces, event);
 		break;
 	case EVENT_BRIDGE_PORT:
 		port_event(ifaces, event);

@@ -87,6 +87,7 @@ struct interface {
 	uint8_t sysctls;    // enum interface_sysctl, as last read
 	uint8_t tcx;        // enum event_side; read together with them
 	uint8_t holders;    // enum event_side: qdiscs that are there for filters
+	bool takes_labels;  // frames with MPLS labels (net.mpls.conf.IF.input)
 	bool sysctls_read;  // and need not be read again before the next flush
 	bool sysctls_known; // they have been read at least once
 	unsigned mtu6;      // read with them; 0: unknown

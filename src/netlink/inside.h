@@ -64,6 +64,8 @@ bool sysctl_hides_lost_routes(struct tap_table *taps);
 // several next hops: 0 layer 3, 1 layer 4, 2 layer 3 of the innermost packet, 3
 // fib_multipath_hash_fields. -errno if it cannot be read.
 int sysctl_hash_policy(struct tap_table *taps, uint8_t family);
+// The settings of MPLS; false: this kernel has none.
+bool sysctl_mpls(struct tap_table *taps, struct mirror_mpls *out);
 bool sysctl_disables_ipv6(struct tap_table *taps, const char *interface);
 unsigned sysctl_mtu6(struct tap_table *taps, const char *interface); // 0: IPv6 is not available
 

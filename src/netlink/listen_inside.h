@@ -90,6 +90,7 @@ enum section_flag {
 	SECTION_MAY_LACK = 2, // not supported by every kernel
 	SECTION_ONE = 4,      // not a table: one reply, then an acknowledgement
 	SECTION_LOCAL = 8,    // routes: of table local only
+	SECTION_MPLS = 16,    // not asked without MPLS: other kernels return all routes instead
 };
 
 struct section {

@@ -18,6 +18,8 @@ static int open_parts(struct mirror *mirror, struct error *error)
 		err = routes_open(&mirror->routes, mirror, error);
 	if (!err)
 		err = bridges_open(&mirror->bridges, mirror, error);
+	if (!err)
+		err = mpls_open(&mirror->mpls, mirror, error);
 	return err;
 }
 
@@ -41,6 +43,8 @@ void mirror_close(struct mirror *mirror)
 {
 	if (!mirror)
 		return;
+	if (mirror->mpls)
+		mpls_close(mirror->mpls);
 	bridges_close(mirror->bridges);
 	if (mirror->routes)
 		routes_close(mirror->routes);
@@ -90,6 +94,9 @@ void mirror_event(struct mirror *mirror, const struct event *event)
 	case EVENT_FDB:
 		bridges_event(mirror->bridges, event);
 		break;
+	case EVENT_LABEL:
+		mpls_event(mirror->mpls, event);
+		break;
 	case EVENT_DONE:
 	case EVENT_ERROR:
 		break; // handled by the listener
@@ -104,6 +111,7 @@ void mirror_dump_begins(struct mirror *mirror)
 	neighbours_dump_begins(mirror->neighbours);
 	routes_dump_begins(mirror->routes);
 	bridges_dump_begins(mirror->bridges);
+	mpls_dump_begins(mirror->mpls);
 }
 
 void mirror_dump_lacks(struct mirror *mirror, enum event_kind kind)
@@ -119,6 +127,8 @@ void mirror_dump_ends(struct mirror *mirror, uint32_t partial)
 	routes_dump_ends(mirror->routes, partial);
 	if (!event_kinds_have(partial, EVENT_FDB))
 		bridges_dump_ends(mirror->bridges);
+	if (!event_kinds_have(partial, EVENT_LABEL))
+		mpls_dump_ends(mirror->mpls);
 	mirror->has_all_routes |= !event_kinds_have(partial, EVENT_ROUTE) &&
 	                          !event_kinds_have(partial, EVENT_NEXTHOP);
 }
@@ -128,6 +138,7 @@ bool mirror_flush(struct mirror *mirror)
 	ifaces_flush(mirror->ifaces);
 	bool has_more = bridges_flush(mirror->bridges);
 	neighbours_flush(mirror->neighbours);
+	has_more |= mpls_flush(mirror->mpls);
 	has_more |= routes_flush(mirror->routes) || ifaces_settled(mirror->ifaces);
 	if (mirror->has_all_routes && !has_more && !fib_is_synced(mirror->settings.fib))
 		fib_set_synced(mirror->settings.fib, true);
@@ -153,6 +164,7 @@ void mirror_poll(struct mirror *mirror)
 {
 	ifaces_poll(mirror->ifaces);
 	routes_poll(mirror->routes);
+	mpls_poll(mirror->mpls);
 	fib_groups_poll(mirror->settings.fib, clock_now_ns());
 }
 
@@ -180,6 +192,8 @@ void mirror_unsupported(const struct mirror *mirror,
 		neighbours_unsupported(mirror->neighbours, tell_on, &teller);
 	if (!teller.is_enough)
 		routes_unsupported(mirror->routes, tell_on, &teller);
+	if (!teller.is_enough)
+		mpls_unsupported(mirror->mpls, tell_on, &teller);
 }
 
 void mirror_info(const struct mirror *mirror, struct netlink_info *out)

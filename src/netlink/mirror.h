@@ -23,6 +23,14 @@ struct mirror_seen {
 	uint16_t vlan; // 0: the bridge does not filter by VLAN
 };
 
+// net.mpls: the number of labels that there may be; whether packets get the TTL of their labels and
+// the reverse, else the TTL of labels.
+struct mirror_mpls {
+	uint32_t n_labels;
+	bool propagates_ttl;
+	uint8_t default_ttl;
+};
+
 // Actions outside the mirror; passed in, so that tests can record them.
 struct mirror_ops {
 	int (*port_set_admin)(void *ops, unsigned port, bool up);
@@ -51,6 +59,8 @@ struct mirror_ops {
 	bool (*dump_filters)(void *ops, int ifindex, uint8_t side);
 	// Tells Linux that these hosts were seen. NULL: never.
 	void (*macs_seen)(void *ops, const struct mirror_seen seen[], unsigned n);
+	// The sysctls of MPLS. False: this kernel has none. NULL: the same.
+	bool (*mpls)(void *ops, struct mirror_mpls *out);
 	void *ops;
 };
 

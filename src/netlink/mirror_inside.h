@@ -9,6 +9,7 @@ struct ifaces;
 struct neighbours;
 struct routes;
 struct bridges;
+struct mpls;
 struct mirror {
 	struct mirror_settings settings;
 	struct ifaces *ifaces; // interfaces, VRFs, addresses, settings, rules, foreign objects
@@ -16,6 +17,7 @@ struct mirror {
 		*neighbours;     // including those kept resolved by the kernel (NTF_EXT_MANAGED)
 	struct routes *routes;   // and next hops
 	struct bridges *bridges; // and their MAC addresses
+	struct mpls *mpls;       // received labels
 	bool has_all_routes;     // a dump has contained all of them
 };
 
@@ -72,6 +74,9 @@ uint16_t ifaces_vrf_of_table(const struct mirror *mirror, uint32_t table);
 // Whether Linux looks routes up by rules other than the default ones, or lacks one of these: then
 // its answer for a destination may come from another table.
 bool ifaces_has_own_rules(const struct mirror *mirror, uint8_t family, uint16_t vrf);
+
+// The VRF of a VRF device; IFACES_NO_VRF: it is none, or workers have no such table.
+uint16_t ifaces_vrf_of_device(const struct mirror *mirror, int ifindex);
 
 // For display and for neighbour refresh.
 int ifaces_ifindex(const struct mirror *mirror, uint16_t iface);         // 0: no such interface
@@ -147,6 +152,10 @@ void routes_address_came(struct routes *routes, int ifindex);
 // deleted, as fib_vrf_close leaves it.
 void routes_vrf_changed(struct routes *routes, uint32_t table);
 
+// net.mpls.ip_ttl_propagate and default_ttl: the TTL of labels for which no other is given; 0: that
+// of the packet.
+void routes_label_ttl_changed(struct routes *routes, uint8_t ttl);
+
 // What Linux's answer to a lookup for a destination of a prefix says about the route that workers
 // use for it.
 enum lookup_worth {
@@ -170,6 +179,21 @@ enum lookup_worth routes_lookup_worth(struct routes *routes, uint16_t vrf,
 void routes_unsupported(struct routes *routes,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 void routes_info(const struct routes *routes, struct netlink_info *out); // fills in its fields
+
+// The routes of received MPLS labels. Explicit null, which Linux does not report, is a label if
+// net.mpls.platform_labels has it.
+
+int mpls_open(struct mpls **out, struct mirror *mirror, struct error *error);
+void mpls_close(struct mpls *mpls);
+void mpls_event(struct mpls *mpls, const struct event *event); // EVENT_LABEL
+void mpls_dump_begins(struct mpls *mpls);
+void mpls_dump_ends(struct mpls *mpls);
+// Called by ifaces: the state of some interface or VRF has changed. `mpls` may be NULL.
+void mpls_ifaces_changed(struct mpls *mpls);
+bool mpls_flush(struct mpls *mpls); // as mirror_flush; call after ifaces_flush
+void mpls_poll(struct mpls *mpls);  // as mirror_poll
+void mpls_unsupported(const struct mpls *mpls,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 
 // Bridges of Linux: workers forward frames between addresses that Linux knows behind their ports.
 

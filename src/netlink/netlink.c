@@ -116,6 +116,11 @@ static void macs_seen(void *ops, const struct mirror_seen seen[], unsigned n)
 	macs_refresh(ops, seen, n);
 }
 
+static bool mpls(void *ops, struct mirror_mpls *out)
+{
+	return sysctl_mpls(((struct netlink *)ops)->ctx.taps, out);
+}
+
 // Callbacks of the listener.
 static void handle_event(void *arg, const struct event *event)
 {
@@ -168,7 +173,7 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, set_bridged,
 			bridge_filters, sends_redirects, disables_ipv6, mtu6, tcx,
 			hides_lost_routes, has_old_tables, hash_policy, dump_again, lost,
-			dump_filters, macs_seen, netlink}};
+			dump_filters, macs_seen, mpls, netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		settings.tap[i] = tap_ifindex(netlink->ctx.taps, i);

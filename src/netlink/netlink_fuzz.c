@@ -1,5 +1,6 @@
 // Arbitrary bytes as a netlink datagram of any of the three families: either valid events with
 // bounded counts and terminated strings, or none.
+#include "fib/fib.h"
 #include "netlink/listen_inside.h"
 
 #include <stdlib.h>
@@ -40,6 +41,18 @@ static bool vlans_are_sane(const struct event_vlans *vlans)
 	       (!vlans->pvid || vlans->has[vlans->pvid / 64] >> vlans->pvid % 64 & 1);
 }
 
+static bool labels_are_sane(const struct event_hop hop[], unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (hop[i].n_labels > EVENT_MAX_LABELS)
+			return false;
+		for (unsigned k = 0; k < hop[i].n_labels; k++)
+			if (hop[i].label[k] > FIB_MAX_LABEL)
+				return false;
+	}
+	return true;
+}
+
 static bool is_sane(const struct event *event)
 {
 	switch (event->kind) {
@@ -56,9 +69,15 @@ static bool is_sane(const struct event *event)
 		       !(event->fdb.is_plain && event->fdb.mac.bytes[0] & 1);
 	case EVENT_ROUTE:
 		return event->route.n_hops <= EVENT_MAX_HOPS &&
+		       labels_are_sane(event->route.hop, event->route.n_hops) &&
 		       event->route.prefix.len <= (event->route.prefix.addr.family == 4 ? 32 : 128);
 	case EVENT_NEXTHOP:
-		return event->nexthop.id && event->nexthop.n_members <= EVENT_MAX_GROUP;
+		return event->nexthop.id && event->nexthop.n_members <= EVENT_MAX_GROUP &&
+		       labels_are_sane(&event->nexthop.hop, 1);
+	case EVENT_LABEL:
+		return event->label.label <= FIB_MAX_LABEL &&
+		       event->label.n_hops <= EVENT_MAX_HOPS &&
+		       labels_are_sane(event->label.hop, event->label.n_hops);
 	case EVENT_QDISC:
 	case EVENT_POLICY:
 	case EVENT_POLICY_DEFAULT:

@@ -44,6 +44,15 @@ static bool is_dead(const struct hop_set *hop_set, const struct hop_set_hop *hop
 	return state->is_known && (!state->is_up || (!state->has_carrier && ignores_linkdown));
 }
 
+// The labels that a hop pushes.
+static void take_labels(const struct routes *routes, const struct hop_set_hop *hop,
+	struct fib_hop *out)
+{
+	out->n_labels = hop->n_labels;
+	out->label_ttl = hop->label_ttl < 0 ? routes->label_ttl : hop->label_ttl;
+	memcpy(out->label, hop->label, sizeof(out->label));
+}
+
 static void collect_hop(struct routes *routes, struct hop_set *hop_set,
 	const struct hop_set_hop *hop, struct members *members)
 {
@@ -54,7 +63,7 @@ static void collect_hop(struct routes *routes, struct hop_set *hop_set,
 	const struct iface *iface = state.iface == IFACE_NONE
 	                                    ? NULL
 	                                    : fib_iface(routes->mirror->settings.fib, state.iface);
-	if (hop->has_encap)
+	if (hop->has_encap || (hop->n_labels && !hop->via.family))
 		leave_to_linux(hop_set, HOP_SET_ENCAP, hop->ifindex);
 	else if (!state.is_known)
 		leave_to_linux(hop_set, HOP_SET_UNKNOWN_LINK, hop->ifindex);
@@ -70,6 +79,7 @@ static void collect_hop(struct routes *routes, struct hop_set *hop_set,
 	*out = (struct fib_hop){.via = hop->via,
 		.iface = state.iface,
 		.kind = hop->via.family ? FIB_VIA : FIB_CONNECTED};
+	take_labels(routes, hop, out);
 	members->weight[members->n++] = hop->weight;
 }
 
@@ -237,6 +247,25 @@ const struct hop_set *routes_resolve(struct routes *routes, uint32_t number)
 	if (hop_set->reason == HOP_SET_FULL)
 		routes_defer(routes, number);
 	return hop_set;
+}
+
+static bool pushes_labels(const struct hop_set *hop_set)
+{
+	for (unsigned i = 0; i < hop_set->key.n_hops; i++)
+		if (hop_set->hops[i].n_labels)
+			return true;
+	return hop_set->key.nh_id;
+}
+
+void routes_label_ttl_changed(struct routes *routes, uint8_t ttl)
+{
+	routes->label_ttl = ttl;
+	for (uint32_t i = 1; i < routes->hop_sets.n; i++) {
+		const struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, i);
+
+		if (hop_set && pushes_labels(hop_set))
+			routes_stale(routes, i);
+	}
 }
 
 // The sets with several next hops are resolved again.

@@ -81,10 +81,13 @@ static void fill_request(struct routes *routes, const struct event_route *report
 		const struct event_hop *hop = &reported->hop[i];
 		request->hops[i] = (struct hop_set_hop){.via = hop->via,
 			.has_encap = hop->has_encap,
+			.n_labels = hop->n_labels,
+			.label_ttl = hop->label_ttl,
 			.is_onlink = hop->flags & RTNH_F_ONLINK,
 			.is_dead = is_dead(routes, hop, request->key.family),
 			.ifindex = hop->ifindex,
 			.weight = hop->weight};
+		memcpy(request->hops[i].label, hop->label, sizeof(hop->label));
 	}
 }
 

@@ -123,6 +123,7 @@ struct routes {
 	uint32_t first_deferred, last_deferred;
 	uint32_t batch;         // number of the current flush
 	uint8_t hash_policy[2]; // IPv4, IPv6; see routes_follow_hash_policy
+	uint8_t label_ttl;      // of labels for which no other is given; 0: that of the packet
 	uint64_t n_refused;     // changes rejected by the fib
 	uint64_t n_lost;        // routes dropped here because the store is full
 	uint32_t *broad;        // places with is_broad

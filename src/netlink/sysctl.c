@@ -157,6 +157,20 @@ int sysctl_hash_policy(struct tap_table *taps, uint8_t family)
 	return err ? err : (int)sysctl.value;
 }
 
+bool sysctl_mpls(struct tap_table *taps, struct mirror_mpls *out)
+{
+	struct sysctl labels = {"mpls/platform_labels", 0};
+
+	if (tap_run_in_netns(taps, read_here, &labels, NULL))
+		return false;
+	*out = (struct mirror_mpls){
+		.n_labels = labels.value,
+		.propagates_ttl = value_of(taps, (struct sysctl){"mpls/ip_ttl_propagate", 0}),
+		.default_ttl = value_of(taps, (struct sysctl){"mpls/default_ttl", 0}),
+	};
+	return true;
+}
+
 // Either name is sufficient.
 static int read_old_tables(void *arg)
 {

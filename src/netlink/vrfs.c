@@ -112,6 +112,7 @@ static void open_one(struct ifaces *ifaces, const struct interface *device)
 	add_vrf(vrfs, id, table);
 	note_device(vrfs, id, device);
 	routes_vrf_changed(ifaces->mirror->routes, table);
+	mpls_ifaces_changed(ifaces->mirror->mpls);
 }
 
 // Whether something else has the id of a VRF of this name.
@@ -160,6 +161,7 @@ void vrfs_follow(struct ifaces *ifaces)
 		if (vrfs->table[id] && !vrfs->rests[id] && !vrfs->wanted[id]) {
 			vrfs->rests[id] = true;
 			routes_vrf_changed(ifaces->mirror->routes, vrfs->table[id]);
+			mpls_ifaces_changed(ifaces->mirror->mpls);
 		}
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		if (is_vrf(one) &&
@@ -177,6 +179,13 @@ void vrfs_settled(struct ifaces *ifaces)
 			remove_vrf(vrfs, id);
 			ifaces->is_dirty = true; // there is space for one that was refused
 		}
+}
+
+uint16_t ifaces_vrf_of_device(const struct mirror *mirror, int ifindex)
+{
+	const struct interface *one = interfaces_find(&mirror->ifaces->all, ifindex);
+
+	return one && is_vrf(one) ? vrfs_of_interface(mirror->ifaces, one) : IFACES_NO_VRF;
 }
 
 uint32_t ifaces_table_of_vrf(const struct mirror *mirror, uint16_t vrf)

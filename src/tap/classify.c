@@ -148,6 +148,24 @@ static enum punt_class of_llc(const struct reader *r)
 	return r->is_group ? CLASS_MULTICAST : CLASS_OTHER;
 }
 
+// Skips MPLS labels; what follows the last one has no type but its version. 0: unknown.
+static unsigned type_below_labels(struct reader *r)
+{
+	enum { LABELS_MOST = 8, LABEL = 4, BOTTOM_BYTE = 2 };
+
+	for (unsigned i = 0; i < LABELS_MOST && r->left > LABEL; i++) {
+		const bool is_last = r->at[BOTTOM_BYTE] & 1;
+
+		skip(r, LABEL);
+		if (!is_last)
+			continue;
+		return r->at[0] >> 4 == 4   ? WIRE_ETHERTYPE_IP4
+		       : r->at[0] >> 4 == 6 ? WIRE_ETHERTYPE_IP6
+		                            : 0;
+	}
+	return 0;
+}
+
 enum punt_class tap_classify(const uint8_t *frame, unsigned n)
 {
 	struct reader r = {frame, n, n && frame[0] & 1};
@@ -164,6 +182,8 @@ enum punt_class tap_classify(const uint8_t *frame, unsigned n)
 		}
 	if (type < ETHERTYPE_LEAST)
 		return of_llc(&r);
+	if (type == WIRE_ETHERTYPE_MPLS)
+		type = type_below_labels(&r);
 	switch (type) {
 	case WIRE_ETHERTYPE_ARP:
 		return CLASS_NEIGHBOUR;

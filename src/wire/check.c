@@ -81,6 +81,14 @@ static enum wire_fault check_ip6(const struct view *view, const struct wire_chec
 	return check_ip6_source(ip->src, rules);
 }
 
+enum wire_fault wire_check_packet(const uint8_t *packet, bool is_ip6, size_t contiguous_bytes,
+	size_t packet_bytes, const struct wire_check_rules *rules)
+{
+	const struct view view = {packet, contiguous_bytes, packet_bytes};
+
+	return is_ip6 ? check_ip6(&view, rules) : check_ip4(&view, rules);
+}
+
 enum wire_fault wire_check(const uint8_t *frame, size_t contiguous_bytes, size_t frame_bytes,
 	const struct wire_check_rules *rules)
 {

@@ -33,6 +33,11 @@ struct wire_check_rules {
 	bool pass_martians;       // accept any source address except link-local ones
 };
 
+// Checks an IPv4 or IPv6 packet of `packet_bytes`, of which the first `contiguous_bytes` are
+// readable, and whatever follows it among them. Returns as wire_check does.
+enum wire_fault wire_check_packet(const uint8_t *packet, bool is_ip6, size_t contiguous_bytes,
+	size_t packet_bytes, const struct wire_check_rules *rules);
+
 // Checks a frame without FCS; only the first `contiguous_bytes` of `frame_bytes` are readable at
 // `frame`. Destination addresses, MAC and IP, are left to the caller. Returns the first fault
 // found, or WIRE_OK.

@@ -1,0 +1,320 @@
+// Forwards packets by their MPLS labels (RFC 3031, 3032), as Linux does (mpls_forward in
+// net/mpls/af_mpls.c). They have no IP header that the steps could read, so they are sent from
+// here; what is popped down to IP goes on in the bursts. Worker.
+#include "datapath/mpls.h"
+
+#include "datapath/mpls_ttl.h"
+#include "datapath/parse.h"
+#include "datapath/steps.h"
+
+enum {
+	LABEL = 4,
+	LABEL_SHIFT = 12,
+	BOTTOM = 1 << 8,  // of stack
+	BOTTOM_BYTE = -2, // of the label that ends at an address
+	STACK_MOST = 4,   // labels that are popped one after the other; more are Linux's
+	HASHED_LABELS = 4,
+	FRAMES_AHEAD_LABELS = 8,
+};
+
+// What is left of a packet after its label, or several, were popped.
+struct popped {
+	uint32_t entry; // of the last label
+	uint8_t *rest;  // what follows it
+	uint32_t bytes, contiguous;
+	uint8_t ttl; // of the last label
+	bool is_bottom;
+};
+
+static uint32_t label_word(const uint8_t *at)
+{
+	return rte_be_to_cpu_32(load32(at));
+}
+
+// Pops one label, which is not yet known to be there. Without VERDICT_FORWARD nothing is popped.
+static enum verdict pop(const uint32_t *labels, struct popped *p)
+{
+	if (p->bytes < LABEL)
+		return VERDICT_RUNT;
+	if (p->contiguous < LABEL)
+		return VERDICT_MULTI_SEGMENT;
+	const uint32_t word = label_word(p->rest), label = word >> LABEL_SHIFT;
+
+	p->entry = fib_label_load(labels, label);
+	p->ttl = word;
+	p->is_bottom = word & BOTTOM;
+	p->rest += LABEL;
+	p->bytes -= LABEL;
+	p->contiguous -= LABEL;
+	if (fib_label_op(p->entry) == FIB_LABEL_NONE)
+		return label < FIB_FREE_LABEL ? VERDICT_MPLS_RESERVED : VERDICT_MPLS_UNKNOWN;
+	if (fib_label_op(p->entry) == FIB_LABEL_LINUX)
+		return VERDICT_LINUX;
+	return p->ttl <= 1 ? VERDICT_MPLS_TTL : VERDICT_FORWARD;
+}
+
+// Pops labels until one leads to a next hop, or the last one is popped.
+static enum verdict read_stack(const uint32_t *labels, const struct labelled *in, unsigned i,
+	struct popped *p)
+{
+	const struct rte_mbuf *m = in->mbuf[i];
+	const uint32_t before = in->stack[i] - rte_pktmbuf_mtod(m, uint8_t *);
+
+	p->rest = in->stack[i];
+	p->bytes = in->bytes[i];
+	p->contiguous = MIN_OF(m->data_len - before, p->bytes);
+	for (unsigned depth = 0; depth < STACK_MOST; depth++) {
+		const enum verdict verdict = pop(labels, p);
+
+		if (verdict != VERDICT_FORWARD || p->is_bottom ||
+			fib_label_op(p->entry) == FIB_LABEL_FORWARD)
+			return verdict;
+	}
+	return VERDICT_MPLS_DEEP;
+}
+
+// The payload has no type: the version tells, as in Linux. False: it is neither IPv4 nor IPv6, or
+// its header is not there.
+static bool read_version(const struct popped *p, bool *is_ip6)
+{
+	const uint8_t version = p->contiguous ? p->rest[0] >> 4 : 0;
+
+	*is_ip6 = version == 6;
+	return (version == 4 && p->contiguous >= WIRE_IP4_BYTES) ||
+	       (version == 6 && p->contiguous >= WIRE_IP6_BYTES);
+}
+
+// --- to be looked up
+
+// Packet i of a burst, the last one, arrived with labels on this interface.
+static void arrive(struct burst *b, uint16_t i, uint16_t iif, uint16_t vrf, bool for_linux)
+{
+	if (b->has_one_iif && b->iif[0] != iif)
+		spread(b->iif, &b->has_one_iif);
+	if (!b->has_one_iif)
+		b->iif[i] = iif;
+	if (b->has_one_vrf && b->vrf[0] != vrf)
+		spread(b->vrf, &b->has_one_vrf);
+	if (!b->has_one_vrf)
+		b->vrf[i] = vrf;
+	set_bit(&b->linux_mask, i, for_linux);
+	set_bit(&b->redirect_mask, i, false);
+	set_bit(&b->discovery_mask, i, false);
+	set_bit(&b->strict_mask, i, false);
+	set_bit(&b->loose_mask, i, false);
+	set_bit(&b->own_source_mask, i, false);
+}
+
+// Linux forwards for its interface: it gets all packets of that family.
+static bool is_for_linux(const struct worker *w, const struct fib_view *view, uint16_t iif,
+	bool is_ip6)
+{
+	if (!w->tap)
+		return false;
+	return iface_in_load(&view->ifaces, iif).flags &
+	       (IFACE_LINUX | (is_ip6 ? IFACE_LINUX6 : IFACE_LINUX4));
+}
+
+// The TTL that is decremented later.
+static uint8_t ttl_left(const struct popped *p, bool is_ip6)
+{
+	const uint8_t ttl = p->entry & FIB_LABEL_PIPE ? mpls_inner_ttl(p->rest, is_ip6) : p->ttl;
+
+	return ttl - (p->entry & FIB_LABEL_LOOPS && ttl);
+}
+
+static enum verdict check_packet(const struct worker *w, uint16_t in_port, const struct popped *p,
+	bool is_ip6)
+{
+	const struct wire_check_rules rules = {
+		.verify_ip4_checksum = true,
+		.pass_martians =
+			__atomic_load_n(&w->states[in_port].pass_martians, __ATOMIC_RELAXED),
+	};
+
+	return parse_verdict(wire_check_packet(p->rest, is_ip6, p->contiguous, p->bytes, &rules));
+}
+
+static enum verdict take_packet(struct worker *w, const struct fib_view *view, uint16_t in_port,
+	const struct labelled *in, unsigned i, const struct popped *p)
+{
+	bool is_ip6;
+
+	if (!read_version(p, &is_ip6))
+		return VERDICT_MPLS_PAYLOAD;
+	const enum verdict verdict = check_packet(w, in_port, p, is_ip6);
+	if (verdict != VERDICT_FORWARD)
+		return verdict;
+	struct burst *b = is_ip6 ? &w->poll->ip6 : &w->poll->ip4;
+	uint8_t *frame = p->rest - WIRE_ETHER_BYTES;
+	const uint32_t length = WIRE_ETHER_BYTES + parse_reported_bytes(p->rest, is_ip6);
+
+	if (is_ip6)
+		take6(b, in->mbuf[i], frame, length);
+	else
+		take4(b, in->mbuf[i], frame, length);
+	b->ttl[b->n - 1] = ttl_left(p, is_ip6);
+	arrive(b, b->n - 1, in->iif[i], p->entry & FIB_LABEL_VALUE,
+		is_for_linux(w, view, in->iif[i], is_ip6));
+	b->has |= BURST_TAGS | BURST_LABELS | (in->mbuf[i]->nb_segs > 1 ? BURST_SEGMENTS : 0);
+	if (frame + length < rte_pktmbuf_mtod(in->mbuf[i], uint8_t *) + in->mbuf[i]->pkt_len)
+		b->has |= BURST_TRAILERS;
+	return VERDICT_FORWARD;
+}
+
+// --- to a next hop
+
+// Flows as Linux has them (mpls_multipath_hash): labels, then addresses and protocol of IP.
+static uint64_t hash_of(const struct labelled *in, unsigned i, const struct popped *p)
+{
+	const uint8_t *at = in->stack[i], *end = p->rest + p->contiguous;
+	uint64_t hash = 0;
+	uint32_t word = 0;
+
+	for (unsigned k = 0; k < HASHED_LABELS && at + LABEL <= end && !(word & BOTTOM); k++) {
+		word = label_word(at);
+		hash = datapath_ecmp_mix(hash, word >> LABEL_SHIFT);
+		at += LABEL;
+	}
+	if (!(word & BOTTOM))
+		return hash;
+	if (end - at >= WIRE_IP4_BYTES && at[0] >> 4 == 4)
+		return datapath_ecmp_mix(datapath_ecmp_mix(hash, load64(at + 12)), at[9]);
+	if (end - at < WIRE_IP6_BYTES || at[0] >> 4 != 6)
+		return hash;
+	for (unsigned k = 8; k < WIRE_IP6_BYTES; k += 8)
+		hash = datapath_ecmp_mix(hash, load64(at + k));
+	return datapath_ecmp_mix(hash, at[6]);
+}
+
+// What is about to be sent, and its hop.
+struct onward {
+	uint32_t hop;
+	struct fib_hop_entry entry;
+	const struct fib_template *template; // NULL: plain
+	unsigned n_labels;                   // that are pushed
+};
+
+static enum verdict find_hop(const struct fib_view *view, const struct labelled *in, unsigned i,
+	const struct popped *p, struct onward *to)
+{
+	to->hop = p->entry & FIB_LABEL_VALUE;
+	to->entry = fib_hop_load(&view->hops[to->hop]);
+	if (to->entry.kind == FIB_HOP_GROUP) {
+		to->hop = datapath_ecmp_member(view, &to->entry, hash_of(in, i, p));
+		to->entry = fib_hop_load(&view->hops[to->hop]);
+	}
+	to->template = NULL;
+	if (to->entry.kind == FIB_HOP_STOP)
+		return to->entry.verdict;
+	if (to->entry.kind == FIB_HOP_BRIDGE)
+		return VERDICT_LINUX;
+	if (to->entry.kind == FIB_HOP_TEMPLATE)
+		memcpy(&to->template, to->entry.macs, sizeof(to->template));
+	to->n_labels = to->template ? to->template->n_labels : 0;
+	return p->bytes + WIRE_ETHER_BYTES > to->entry.frame_max ? VERDICT_MTU_EXCEEDED
+	                                                         : VERDICT_FORWARD;
+}
+
+// Penultimate hop popping: the packet leaves as what it is.
+static enum verdict end_stack(const struct popped *p, uint16_t *type)
+{
+	bool is_ip6;
+
+	if (!read_version(p, &is_ip6))
+		return VERDICT_MPLS_PAYLOAD;
+	const uint8_t inner = mpls_inner_ttl(p->rest, is_ip6);
+
+	*type = is_ip6 ? WIRE_ETHERTYPE_IP6 : WIRE_ETHERTYPE_IP4;
+	mpls_set_ttl(p->rest, is_ip6, p->entry & FIB_LABEL_PIPE ? inner - !!inner : p->ttl - 1);
+	return VERDICT_FORWARD;
+}
+
+// Writes all that precedes the rest of the packet. NULL: there is no headroom.
+static uint8_t *write_front(struct rte_mbuf *m, const struct popped *p, const struct onward *to,
+	uint16_t type)
+{
+	uint8_t *frame = p->rest - WIRE_ETHER_BYTES;
+	const uint16_t type_be = rte_cpu_to_be_16(type);
+
+	rte_pktmbuf_adj(m, frame - rte_pktmbuf_mtod(m, uint8_t *));
+	if (p->bytes + WIRE_ETHER_BYTES < m->pkt_len)
+		datapath_cut(m, p->bytes + WIRE_ETHER_BYTES);
+	memcpy(frame + WIRE_ETHER_BYTES - sizeof(type_be), &type_be, sizeof(type_be));
+	if (!to->template)
+		return memcpy(frame, to->entry.macs, sizeof(to->entry.macs));
+	uint8_t *start = datapath_write_header(m, to->template, p->ttl - 1);
+	if (start && to->n_labels && !p->is_bottom)
+		p->rest[BOTTOM_BYTE] &= ~(BOTTOM >> 8);
+	return start;
+}
+
+static enum verdict send_on(struct worker *w, const struct fib_view *view,
+	const struct labelled *in, unsigned i, const struct popped *p, struct burst *out)
+{
+	struct rte_mbuf *m = in->mbuf[i];
+	uint16_t type = WIRE_ETHERTYPE_MPLS;
+	struct onward to;
+	enum verdict verdict = find_hop(view, in, i, p, &to);
+
+	if (verdict == VERDICT_FORWARD && !datapath_has_room(&w->states[to.entry.port], m))
+		verdict = VERDICT_MULTI_SEGMENT;
+	if (verdict == VERDICT_FORWARD && p->is_bottom && !to.n_labels)
+		verdict = end_stack(p, &type);
+	if (verdict != VERDICT_FORWARD)
+		return verdict;
+	uint8_t *frame = write_front(m, p, &to, type);
+	if (unlikely(!frame)) {
+		worker_drop(w, m, VERDICT_NO_HEADROOM);
+		return VERDICT_FORWARD;
+	}
+	stats_add(&w->stat->hop[to.hop], 1);
+	out->mbuf[out->n] = m;
+	out->length[out->n] = MIN_OF(m->pkt_len, UINT16_MAX);
+	out->port[out->n++] = to.entry.port;
+	return VERDICT_FORWARD;
+}
+
+static void fetch_label(const uint32_t *labels, const struct labelled *in, unsigned i)
+{
+	const struct rte_mbuf *m = in->mbuf[i];
+	const uint8_t *end = rte_pktmbuf_mtod(m, const uint8_t *) + m->data_len;
+
+	if (in->stack[i] + LABEL <= end)
+		rte_prefetch0(&labels[label_word(in->stack[i]) >> LABEL_SHIFT]);
+}
+
+// What a burst that is only sent has.
+static void begin(struct burst *out, const struct fib_view *view, uint16_t in_port)
+{
+	out->n = 0;
+	out->has = BURST_PACKETS;
+	out->in_port = in_port;
+	out->has_one_port = false;
+	out->view = view;
+}
+
+void datapath_mpls(struct worker *w, const struct fib_view *view, uint16_t in_port,
+	const struct labelled *in)
+{
+	const uint32_t *labels = fib_labels_load(view);
+	struct burst out;
+
+	begin(&out, view, in_port);
+	for (unsigned i = 0; labels && i < in->n; i++)
+		fetch_label(labels, in, i);
+	for (unsigned i = 0; i < in->n; i++) {
+		struct popped p;
+		enum verdict verdict =
+			labels ? read_stack(labels, in, i, &p) : VERDICT_ETHERTYPE_UNKNOWN;
+
+		if (verdict == VERDICT_FORWARD && fib_label_op(p.entry) == FIB_LABEL_LOOKUP)
+			verdict = take_packet(w, view, in_port, in, i, &p);
+		else if (verdict == VERDICT_FORWARD)
+			verdict = send_on(w, view, in, i, &p, &out);
+		if (verdict != VERDICT_FORWARD)
+			worker_stop(w, in->mbuf[i], in_port, verdict);
+	}
+	if (out.n)
+		datapath_send(w, &out);
+}
