@@ -75,6 +75,9 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 	if (api_open_bridges(h, rte_get_tsc_hz(), error))
 		goto no_bridges;
 	tables.macs = api_mac_live(h);
+	if (api_open_subscribers(h, rte_get_tsc_hz(), error))
+		goto no_subscribers;
+	tables.qos = api_qos_live(h);
 	if (datapath_open(&h->path, h->ports, &tables, h->taps, error))
 		goto no_path;
 	api_swap(h, h->fib);
@@ -92,6 +95,8 @@ static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error
 not_started:
 	datapath_close(h->path);
 no_path:
+	api_close_subscribers(h);
+no_subscribers:
 	api_close_bridges(h);
 no_bridges:
 	capture_close(h->capture);
@@ -152,6 +157,10 @@ static int check(struct api_ctx *h, struct error *error)
 	if (api_build(h->config, NULL, &h->fib, error))
 		return EXIT_OF_MISTAKE;
 	if (api_check_flows(h->config, MAX_OF(settings.n_workers, 1), error)) {
+		fib_destroy(h->fib);
+		return EXIT_OF_MISTAKE;
+	}
+	if (api_check_subscribers(h->config, error)) {
 		fib_destroy(h->fib);
 		return EXIT_OF_MISTAKE;
 	}

@@ -27,7 +27,7 @@ def _run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([DL3, *arguments], capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("what", ["ports", "workers", "drops", "routes", "nexthops", "labels"])
+@pytest.mark.parametrize("what", ["ports", "workers", "drops", "routes", "nexthops"])
 def show_has_output_for_people_and_programs(dl3d: Forwarder, what: str) -> None:
     table = _run("show", what, "--socket", dl3d.socket)
     assert (table.returncode, table.stderr) == (0, "")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.captures import started, wait_for_none
 from harness.frames import TCP, UDP, Ether, Raw, ip4, ip6, on
 from harness.wire import wait_until
 from harness.wired import Account, Port, WiredForwarder, host_mac
@@ -187,6 +188,24 @@ def files_are_traced_frame_by_frame(wired: WiredForwarder, tmp_path: Path) -> No
     assert [trace["frame"] for trace in found] == [frame.hex() for frame in frames]
     assert [trace["ends"][0]["verdict"] for trace in found] == ["forward", "no_route", "forward"]
     assert _dl3(wired, *words, "-c", "2").count("verdict: ") == 2
+
+
+def frames_are_traced_as_they_are_received(wired: WiredForwarder) -> None:
+    """Of those that match, only what came from the wire, whatever becomes of it."""
+    lost, other = on(0, ip4("192.0.2.1")), on(0, ip4("10.2.0.1") / Raw(b"x"))
+    words = ["trace", "--live", "--socket", str(wired.dl3d.socket), "-i", "a", "--json", "-c", "3", "dst", "192.0.2.1"]
+    with started(*words) as process:
+        while process.poll() is None:  # nothing says when it captures
+            _happens(wired, [lost, other], 1)
+        printed, told = process.communicate()
+    wait_for_none(wired.dl3d.socket)
+    assert (process.returncode, told) == (0, "")
+    traces = json.loads(printed)["traces"]
+    assert [(trace["port"], trace["frame"], trace["ends"][0]["verdict"]) for trace in traces] == [
+        ("a", lost.hex(), "no_route")
+    ] * 3
+    refused = CliRunner().invoke(app, ["trace", "--live", "--hex", "00", "--socket", str(wired.dl3d.socket)])
+    assert "leave out --hex, --pcap and --mac" in str(refused.exception)
 
 
 def jumbo_frames_and_hostile_words_are_survived(wired: WiredForwarder) -> None:

@@ -62,6 +62,8 @@ NEXT_HOP = {
     "verdict": "forward",
     "routes": 7,
     "packets": 11,
+    "labels": [],
+    "label_ttl": None,
 }
 
 

@@ -10,6 +10,7 @@ import typer
 
 from dl3.cli.printing import counted, err, out, print_json
 from dl3.cli.trace_lines import draw
+from dl3.cli.trace_live import MOST_FRAME_BYTES, arrivals
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.replies import Decision, Port, Ports
 from dl3.control.trace_replies import Trace
@@ -19,8 +20,8 @@ from dl3.model.flow_text import address_text
 from dl3.model.frame_text import words_of
 from dl3.model.packet_text import frame_of, parse_packet
 from dl3.model.pcap import captured
+from dl3.model.pcapng import Packet as Arrival
 
-MOST_FRAME_BYTES = 9216
 MOST_FILE_BYTES = 64 << 20
 SENDER = bytes.fromhex("0200000000fe")
 
@@ -87,8 +88,12 @@ def frames_of(path: Path, count: int) -> tuple[list[bytes], bool]:
     return frames, next(packets, None) is not None
 
 
-def check_sources(words: list[str] | None, hexed: str | None, file: Path | None, mac: str | None) -> None:
-    """Exactly one of them."""
+def check_sources(words: list[str] | None, hexed: str | None, file: Path | None, mac: str | None, live: bool) -> None:
+    """Exactly one of them; a filter beside --live."""
+    if live and (hexed is not None or file is not None or mac is not None):
+        raise UsageFault("--live traces frames as they are received: leave out --hex, --pcap and --mac")
+    if live:
+        return
     if sum((bool(words), hexed is not None, file is not None)) != 1:
         raise UsageFault("expected one of PACKET, --hex and --pcap; a PACKET is quoted: 'udp 10.0.0.1 > 203.0.113.7'")
     if mac is not None and not words:
@@ -106,17 +111,38 @@ def as_json_of(frame: bytes, trace: Trace) -> dict[str, Any]:
     return {"frame": frame.hex(), **trace.model_dump(by_alias=True)}
 
 
+def show_one(number: int, frame: bytes, trace: Trace, which: str) -> None:
+    """Print one of several."""
+    if number > 1:
+        out.print()
+    out.print(draw(f"{which}{words_of(frame)}, {counted(len(frame), 'byte')}", trace), highlight=False)
+    sys.stdout.flush()
+
+
 def show(client: Client, port: Port, frames: list[bytes], as_json: bool) -> None:
     """Print all."""
     if as_json:
         print_json({"traces": [as_json_of(frame, trace) for frame, trace in traces(client, port, frames)]})
         return
     for number, (frame, trace) in enumerate(traces(client, port, frames), 1):
-        which = f"packet {number}: " if len(frames) > 1 else ""
-        if number > 1:
-            out.print()
-        out.print(draw(f"{which}{words_of(frame)}, {counted(len(frame), 'byte')}", trace), highlight=False)
-        sys.stdout.flush()
+        show_one(number, frame, trace, f"packet {number}: " if len(frames) > 1 else "")
+
+
+def show_live(client: Client, arriving: Iterator[Arrival], as_json: bool) -> None:
+    """Print them as they come; Ctrl-C ends it."""
+    told = []
+    try:
+        for number, arrival in enumerate(arriving, 1):
+            traced = client.ask(Trace, "trace", port=arrival.interface, frame=arrival.frame.hex())
+            if as_json:
+                told.append({"port": arrival.interface, **as_json_of(arrival.frame, traced)})
+            else:
+                show_one(number, arrival.frame, traced, f"{arrival.interface}: ")
+    except KeyboardInterrupt:
+        if not as_json:
+            raise
+    if as_json:
+        print_json({"traces": told})
 
 
 Packet = Annotated[
@@ -136,7 +162,12 @@ OfPort = Annotated[
 ]
 Hexed = Annotated[str | None, typer.Option("--hex", metavar="HEX", help="A frame, from its MAC addresses on.")]
 File = Annotated[Path | None, typer.Option("--pcap", metavar="FILE", help="The frames of a pcap or pcapng file.")]
-Count = Annotated[int, typer.Option("-c", "--count", min=1, max=10000, metavar="N", help="At most N frames of it.")]
+Live = Annotated[
+    bool, typer.Option("--live", help="Frames as they are received; PACKET is then a filter, as of tcpdump, or absent.")
+]
+Count = Annotated[
+    int, typer.Option("-c", "--count", min=1, max=10000, metavar="N", help="At most N frames of --pcap or --live.")
+]
 Mac = Annotated[
     str | None, typer.Option("--mac", metavar="MAC", help="Destination MAC of PACKET; default: that of the port.")
 ]
@@ -149,6 +180,7 @@ def trace(
     port: OfPort = None,
     hexed: Hexed = None,
     file: File = None,
+    live: Live = False,
     count: Count = 100,
     mac: Mac = None,
     socket: Socket = DEFAULT_SOCKET,
@@ -163,9 +195,14 @@ def trace(
     Example: dl3 trace 'vlan 10 tcp [2001:db8::1]:4000 > [2001:db8:1::2]:443'
 
     Example: dl3 trace --pcap east.pcapng -i east
+
+    Example: dl3 trace --live -i east -c 3 udp port 53
     """
-    check_sources(words, hexed, file, mac)
+    check_sources(words, hexed, file, mac, live)
     client, more = Client(socket), False
+    if live:
+        show_live(client, arrivals(socket, port, " ".join(words or ()), count), as_json)
+        return
     if words:
         packet = parse_packet(" ".join(words))
         to_mac = mac_of(mac) if mac is not None else None

@@ -107,6 +107,7 @@ DECISIONS: Mapping[str, Callable[[Trace], str]] = {
     "check": of_hop,
     "bridge_out": lambda _: "the bridge knows the port of the next hop",
     "acl_out": lambda _: "the output interface has no list",
+    "subscriber": lambda _: "the profiles of its subscribers, if it has any, let it pass",
     "redirect": lambda _: "no redirect is sent for it",
     "mirror": lambda trace: f"a copy goes to {trace.mirror}",
     "mark": lambda trace: f"DSCP becomes {trace.dscp}",

@@ -49,10 +49,15 @@ class CaptureStream:
         except OSError:
             return  # dl3d has ended it already
 
-    def wait(self) -> None:
-        """Wait for the next chunk. May be interrupted, unlike its reading. A Fault if the last one does not come."""
-        if not select.select([self._peer], [], [], SILENCE_SECONDS if self._is_ending else None)[0]:
+    def wait(self, at_most_s: float | None = None) -> bool:
+        """Wait for the next chunk; False: it has not come within that time. May be interrupted, unlike its reading. A Fault if
+        the last one does not come.
+        """
+        if select.select([self._peer], [], [], SILENCE_SECONDS if self._is_ending else at_most_s)[0]:
+            return True
+        if self._is_ending:
             raise silent()
+        return False
 
     def read(self) -> Chunk:
         """The next chunk. A Fault if dl3d is gone, or stops in the middle of it."""

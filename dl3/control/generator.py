@@ -80,6 +80,8 @@ class WrongFrame(Reply):
     sequence: int
     flow: int
     found: PortAndDscp
+    encap: str  # what it was encapsulated in, or "none"
+    encap_id: int  # the last label, the VNI or the key
     expected: PortAndDscp
 
 
@@ -90,13 +92,14 @@ class Expected(Reply):
     alternative: int  # with the action of the other secret
     wrong_port: int
     wrong_dscp: int
+    wrong_encap: int  # in another encapsulation than expected
     wrong_tuple: int  # addresses or ports other than those of the frame's flow
     first_wrong: WrongFrame | None = None
 
     @property
     def wrong(self) -> int:
         """Frames that were not as expected."""
-        return self.wrong_port + self.wrong_dscp + self.wrong_tuple
+        return self.wrong_port + self.wrong_dscp + self.wrong_encap + self.wrong_tuple
 
 
 class StreamResult(Reply):

@@ -16,7 +16,7 @@ MOST_FLOWS = 1 << 24
 FRAMES_AT_ONCE = 1 << 20
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # Strides of fields in scattered order, as shares of their counts.
-SHARES = [(5**0.5 - 1) / 2, *(root**0.5 - whole for root, whole in ((2, 1), (3, 1), (7, 2), (11, 3), (13, 3)))]
+SHARES = [(5**0.5 - 1) / 2, *(root**0.5 - int(root**0.5) for root in (2, 3, 7, 11, 13, 17, 19, 23))]
 FIELDS = {
     "src_mac": "02:00:00:00:00:01",
     "dst_mac": "02:00:00:00:00:01",
@@ -25,6 +25,11 @@ FIELDS = {
     "src_port": 49152,
     "dst_port": 9,
 }
+ENCAP_FIELDS = (
+    "id",
+    "inner_src_mac",
+    "inner_dst_mac",
+)  # of `encap`, after those; "id": the last label, the VNI or the key
 FIRST_6 = {"src_ip": "2001:2:0:1::1", "dst_ip": "2001:2:0:2::1"}
 
 U8 = npt.NDArray[np.uint8]
@@ -113,9 +118,29 @@ class Digit:
 
 def digits(stream: Stream) -> list[Digit]:
     """The fields with several values, in the order of the guide."""
-    given = [(name, stream[name]) for name in FIELDS if isinstance(stream.get(name), Mapping)]
+    encap = {**stream.get("encap", {}), "id": encap_id(stream)}
+    fields = [(name, stream.get(name)) for name in FIELDS] + [
+        (f"encap.{name}", encap.get(name)) for name in ENCAP_FIELDS
+    ]
+    given = [(name, value) for name, value in fields if isinstance(value, Mapping)]
     found = [Digit(name, value["count"], value.get("random", False)) for name, value in given]
     return [digit for digit in found if digit.count > 1]
+
+
+def encap_id(stream: Stream) -> Any:
+    """The last label, the VNI or the key of a stream's encapsulation as it is written; 0 if there is none."""
+    encap = stream.get("encap", {})
+    labels = encap.get("labels", [])
+    last = labels[-1:] if isinstance(labels, list) else [labels]
+    return last[0] if last else encap.get("vni", encap.get("key", 0))
+
+
+def encap_ids(stream: Stream, flow: U64) -> U64:
+    """The last label, the VNI or the key of these flows of a stream."""
+    value = encap_id(stream)
+    first = value["first"] if isinstance(value, Mapping) else value
+    made: U64 = int(first) + offsets(stream, flow).get("encap.id", np.zeros(len(flow), np.uint64))
+    return made
 
 
 def n_flows(stream: Stream) -> int:

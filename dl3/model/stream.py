@@ -14,6 +14,7 @@ NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 RATE = re.compile(rf"\s*({NUMBER})\s*([kMGT]?)\s*(pps|%|bit/s(?:\s*l[12])?)?\s*")
 MIXES = ("imix", "classic")  # frame size mixes, as in src/gen/read_size.c
 CAPTURE = "capture"  # used in place of a frame size for streams that replay captures
+OUTER_BYTES = {"mpls": 0, "mpls-udp": 8, "gre": 4, "gretap": 4 + 14, "vxlan": 8 + 8 + 14}  # without labels, key and IP
 MULTIPLES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -54,7 +55,19 @@ class Stream(Noun):
         more = self.model_extra or {}
         is_ip6 = any(":" in first_of(more.get(key)) for key in ("src_ip", "dst_ip"))
         transport = 20 + 10 if more.get("protocol") == "tcp" else 8 + 18
-        return 14 + (4 if "vlan" in more else 0) + (40 if is_ip6 else 20) + transport + 4
+        outer = outer_bytes(more.get("encap"))
+        return 14 + (4 if "vlan" in more else 0) + outer + (40 if is_ip6 else 20) + transport + 4
+
+
+def outer_bytes(encap: object) -> int:
+    """The bytes that an encapsulation adds; those that dl3gen will reject add nothing."""
+    if not isinstance(encap, Mapping):
+        return 0
+    labels = encap.get("labels", [])
+    n_labels = len(labels) if isinstance(labels, list) else 1
+    addresses = [str(encap[key]) for key in ("src_ip", "dst_ip") if key in encap]
+    ip = 0 if not addresses else 40 if any(":" in address for address in addresses) else 20
+    return OUTER_BYTES.get(str(encap.get("type")), 0) + ip + 4 * n_labels + (4 if "key" in encap else 0)
 
 
 def first_of(value: object) -> str:

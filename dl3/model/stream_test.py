@@ -59,6 +59,13 @@ def refuses_rates_that_cannot_be_compared() -> None:
         ({"dst_ip": {"first": "198.19.0.1", "count": 9}}, 64),
         ({"dst_ip": {"first": "2001:db8::1", "count": 9}}, 84),
         ({"src_ip": "2001:db8::1", "protocol": "tcp", "vlan": 1}, 92),
+        ({"encap": {"type": "mpls", "labels": 16}}, 68),
+        ({"encap": {"type": "mpls", "labels": [1, {"first": 2, "count": 3}]}, "vlan": 1}, 76),
+        ({"encap": {"type": "mpls-udp", "labels": [1], "src_ip": "192.0.2.1", "dst_ip": "192.0.2.2"}}, 96),
+        ({"encap": {"type": "gre", "key": 0, "src_ip": "2001:db8::1", "dst_ip": "2001:db8::2"}}, 112),
+        ({"encap": {"type": "gretap", "src_ip": "192.0.2.1", "dst_ip": "192.0.2.2"}}, 102),
+        ({"encap": {"type": "vxlan", "vni": 5, "src_ip": "192.0.2.1", "dst_ip": "192.0.2.2"}, "protocol": "tcp"}, 118),
+        ({"encap": "vxlan"}, 64),
     ],
 )
 def computes_the_smallest_frame(keys: dict[str, Any], bytes_: int) -> None:

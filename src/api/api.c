@@ -106,7 +106,10 @@ json_t *method_status(void *ctx_, const json_t *params, struct error *error)
 	json_object_set_new(status, "started_ms", number_json(ctx->started_ms));
 	json_object_set_new(status, "uptime_s",
 		json_real((clock_now_ns() - ctx->started_ns) / 1e9));
-	json_object_set_new(status, "capturing", json_boolean(capture_runs(ctx->capture)));
+	json_object_set_new(status, "capturing",
+		json_boolean(capture_runs(ctx->capture, CAPTURE_READ)));
+	json_object_set_new(status, "exporting",
+		json_boolean(capture_runs(ctx->capture, CAPTURE_EXPORT)));
 	json_object_set_new(status, "reloads", number_json(ctx->n_reloads));
 	json_object_set_new(status, "ports", number_json(count_ports(ctx)));
 	json_object_set_new(status, "workers", number_json(port_n_workers(ctx->ports)));

@@ -9,6 +9,7 @@
 #include "fib/fib_fast.h"
 #include "netlink/netlink.h"
 #include "port/port.h"
+#include "qos/qos.h"
 #include "rcu/rcu.h"
 #include "rpc/rpc.h"
 #include "tap/tap.h"
@@ -54,6 +55,7 @@ struct api_ctx {
 	struct acl_table *filters; // tc filters of Linux; NULL: Linux is not the control plane
 	struct capture *capture;
 	struct bridges *bridges;
+	struct qos *qos; // NULL: no key `qos`
 	uint64_t acls_refreshed_ns;
 	bool acls_are_stale; // an interface is gone, and its name is still bound
 	uint64_t started_ns, polled_ns;
@@ -112,6 +114,15 @@ void api_close_acls(struct api_ctx *ctx);
 int api_open_bridges(struct api_ctx *ctx, uint64_t hz, struct error *error);
 const struct mac_live *api_mac_live(const struct api_ctx *ctx);
 void api_close_bridges(struct api_ctx *ctx);
+
+// Opens the subscribers of the configuration, if it has the key `qos`, and sets ctx->qos; before
+// datapath_open, with ctx->rcu. `hz`: of the TSC. -errno with `error` set. / For --check: whether
+// the file's could be opened. / What workers need, NULL: nothing. / Closes it, when workers have
+// ended; before ctx->rcu.
+int api_open_subscribers(struct api_ctx *ctx, uint64_t hz, struct error *error);
+int api_check_subscribers(const struct config *config, struct error *error);
+const struct qos_live *api_qos_live(const struct api_ctx *ctx);
+void api_close_subscribers(struct api_ctx *ctx);
 
 // Makes workers use `fib`, and starts counting its next hops. Returns the old table, which is no
 // longer read by any worker, to be passed to fib_destroy.

@@ -139,6 +139,7 @@ static void the_account_adds_up_over_workers(void **state)
 	check("status", "{}", "ready", "true");
 	check("status", "{}", "mirror", "null");
 	check("status", "{}", "capturing", "false");
+	check("status", "{}", "exporting", "false");
 	check("ports", "{}", "ports.1.tx_bytes", "12000");
 	check("ports", "{}", "ports.0.rx_errors", "7");
 	check("ports", "{}", "ports.1.rx_errors", "null");

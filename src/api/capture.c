@@ -32,7 +32,7 @@ static int read_verdicts(const json_t *list, struct capture_settings *out, struc
 	size_t i;
 	json_t *name;
 
-	out->wants_frames = !list;
+	out->wants_received = out->wants_sent = !list;
 	for (unsigned v = 0; v < N_VERDICTS; v++)
 		out->wants[v] = !list;
 	json_array_foreach (list, i, name) {
@@ -100,7 +100,7 @@ static int read_settings(const struct api_ctx *ctx, const json_t *params,
 {
 	const char *port = NULL;
 	const json_t *verdicts = NULL, *program = NULL;
-	long snap = CAPTURE_SNAP_MOST, limit = 0, ring_kib = RING_KIB;
+	long snap = CAPTURE_SNAP_MOST, limit = 0, ring_kib = RING_KIB, sample = 0, sample_drops = 1;
 	const struct rpc_param rows[] = {
 		{"port", RPC_TEXT, false, 0, 0, &port},
 		{"verdicts", RPC_LIST, false, 1, N_VERDICTS, &verdicts},
@@ -109,6 +109,8 @@ static int read_settings(const struct api_ctx *ctx, const json_t *params,
 		{"ring_kib", RPC_NUMBER, false, CAPTURE_RING_KIB_LEAST, CAPTURE_RING_KIB_MOST,
 			&ring_kib},
 		{"program", RPC_LIST, false, 1, CAPTURE_PROGRAM_MOST, &program},
+		{"sample", RPC_NUMBER, false, 1, CAPTURE_SAMPLE_MOST, &sample},
+		{"sample_drops", RPC_NUMBER, false, 1, CAPTURE_SAMPLE_MOST, &sample_drops},
 	};
 
 	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error))
@@ -121,6 +123,12 @@ static int read_settings(const struct api_ctx *ctx, const json_t *params,
 	int err = port ? port_named(ctx, port, &out->port, error) : 0;
 	if (!err)
 		err = read_verdicts(verdicts, out, error);
+	if (sample) {
+		out->is_export = out->wants_received = true;
+		out->wants_sent = false;
+		out->sample[CAPTURE_FRAMES] = sample;
+		out->sample[CAPTURE_LOSSES] = sample_drops;
+	}
 	return err ? err : read_program(program, out, error);
 }
 

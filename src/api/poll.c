@@ -2,6 +2,7 @@
 #include "api/acl.h"
 #include "api/bridges.h"
 #include "api/flows.h"
+#include "api/subscribers.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -33,6 +34,7 @@ static void iface_named(void *ctx, uint16_t iface, const char *name)
 	acls_iface_named(ctx, iface, name);
 	acls_filters_named(ctx, iface, name);
 	flows_iface_named(ctx, iface, name);
+	subscribers_iface_named(ctx, iface, name);
 }
 
 int api_follow(struct api_ctx *ctx, struct error *error)

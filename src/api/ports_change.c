@@ -1,6 +1,7 @@
 // Ports that come and go at run time, by a method or by a reload. Control thread.
 #include "api/acl.h"
 #include "api/flows.h"
+#include "api/subscribers.h"
 
 #include "base/log.h"
 
@@ -239,6 +240,7 @@ json_t *method_ports_add(void *ctx_, const json_t *params, struct error *error)
 		return NULL;
 	}
 	acls_follow_ports(ctx, next);
+	subscribers_follow_ports(ctx, next);
 	flows_follow_ports(ctx);
 	ports_begin_added(ctx, next);
 	use_config(ctx, next);
@@ -265,6 +267,7 @@ json_t *method_ports_remove(void *ctx_, const json_t *params, struct error *erro
 		config_clear_port(ctx->config, port, ctx->fib);
 	ports_close_removed(ctx, next);
 	acls_follow_ports(ctx, next);
+	subscribers_follow_ports(ctx, next);
 	flows_follow_ports(ctx);
 	use_config(ctx, next);
 	return reply;

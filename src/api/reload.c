@@ -2,6 +2,7 @@
 #include "api/acl.h"
 #include "api/bridges.h"
 #include "api/flows.h"
+#include "api/subscribers.h"
 
 #include "base/log.h"
 #include "base/notify.h"
@@ -157,18 +158,25 @@ struct pending {
 static int apply_tables(struct api_ctx *ctx, struct config *next, struct pending *pending,
 	struct error *error)
 {
-	int err = acls_prepare(ctx, next, &pending->lists, error);
+	int err = subscribers_prepare(ctx, next, error);
 
 	if (err)
 		return err;
+	err = acls_prepare(ctx, next, &pending->lists, error);
+	if (err) {
+		subscribers_drop(ctx);
+		return err;
+	}
 	err = bridges_prepare(ctx, next, &pending->bridges, error);
 	if (!err) {
 		err = apply_ports(ctx, next, error);
 		if (err)
 			bridges_drop(pending->bridges);
 	}
-	if (err)
+	if (err) {
 		acls_drop(ctx, pending->lists);
+		subscribers_drop(ctx);
+	}
 	return err;
 }
 
@@ -191,6 +199,7 @@ static int apply(struct api_ctx *ctx, struct config *next, struct error *error)
 	bridges_commit(ctx, next, pending.bridges);
 	ports_close_removed(ctx, next);
 	acls_commit(ctx, next, pending.lists); // before workers poll new ports
+	subscribers_commit(ctx, next);
 	ports_begin_added(ctx, next);
 	config_free(ctx->config);
 	ctx->config = next;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <rte_cycles.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,12 +19,16 @@ enum {
 	LEFT_KIB_PER_MS = 10, // this rate
 };
 
-struct capture {
-	struct capture_live live;
-	struct capture_program program;
+struct slot {
 	struct capture_session *session; // also while it ends; NULL: none
 	bool is_ending;                  // no producer can find it any more
 	uint64_t grace; // token, after the session was published and after it was withdrawn
+};
+
+struct capture {
+	struct capture_live live;
+	struct capture_program program;
+	struct slot slot[CAPTURE_SLOTS];
 };
 
 int capture_open(struct capture **out, const struct capture_program *program, struct error *error)
@@ -49,9 +54,9 @@ struct capture_producer *capture_producer_of(struct capture_session *session, un
 	return &session->producer[worker];
 }
 
-static void free_session(struct capture *capture)
+static void free_session(struct slot *slot)
 {
-	struct capture_session *s = capture->session;
+	struct capture_session *s = slot->session;
 
 	for (unsigned i = 0; s->producer && i < s->n_producers; i++)
 		capture_ring_free(&s->producer[i]);
@@ -59,8 +64,8 @@ static void free_session(struct capture *capture)
 	pcapng_close(&s->out);
 	free(s->settings.program);
 	free(s);
-	capture->session = NULL;
-	capture->is_ending = false;
+	slot->session = NULL;
+	slot->is_ending = false;
 }
 
 static int make_producers(struct capture_session *s)
@@ -74,8 +79,14 @@ static int make_producers(struct capture_session *s)
 		if (err)
 			return err;
 		s->producer[i].session = s;
+		s->producer[i].random = (rte_rdtsc() + i) * 0x9e3779b97f4a7c15u | 1;
 	}
 	return pcapng_open(&s->out, &s->settings, CHUNK_BYTES);
+}
+
+static unsigned slot_of(const struct capture_settings *settings)
+{
+	return settings->is_export ? CAPTURE_EXPORT : CAPTURE_READ;
 }
 
 // Rings that take all memory would end the program, or others.
@@ -85,9 +96,10 @@ static int check_start(const struct capture *capture, const struct capture_setti
 	const uint64_t n = capture->program.n_workers + 1ull;
 	const uint64_t kib = n * settings->ring_kib, available_kib = pages_available() >> 10;
 
-	if (capture->session)
+	if (capture->slot[slot_of(settings)].session)
 		return error_set(error, -EBUSY,
-			"another capture is running: end it first, since there is one at a time");
+			"another %s is running: end it first, since there is one at a time",
+			settings->is_export ? "export" : "capture");
 	if (kib <= available_kib / 2)
 		return 0;
 	return error_set(error, -ENOMEM,
@@ -110,10 +122,10 @@ int capture_start(struct capture *capture, const struct capture_settings *settin
 	s->settings = *settings;
 	s->n_producers = capture->program.n_workers + 1;
 	s->hz = capture->program.hz;
-	capture->session = s;
+	capture->slot[slot_of(settings)].session = s;
 	err = make_producers(s);
 	if (err) {
-		free_session(capture);
+		free_session(&capture->slot[slot_of(settings)]);
 		return error_set(error, err,
 			"not enough memory for %u rings of %" PRIu32 " KiB; use a smaller buffer",
 			capture->program.n_workers + 1, settings->ring_kib);
@@ -121,30 +133,50 @@ int capture_start(struct capture *capture, const struct capture_settings *settin
 	return 0;
 }
 
+static bool is_starting(const struct slot *slot)
+{
+	return slot->session &&
+	       __atomic_load_n(&slot->session->state, __ATOMIC_RELAXED) == CAPTURE_STARTING;
+}
+
+static struct slot *find_starting(const struct capture *capture)
+{
+	for (unsigned i = 0; i < CAPTURE_SLOTS; i++)
+		if (is_starting(&capture->slot[i]))
+			return (struct slot *)&capture->slot[i];
+	return NULL;
+}
+
 bool capture_is_starting(const struct capture *capture)
 {
-	return capture->session &&
-	       __atomic_load_n(&capture->session->state, __ATOMIC_RELAXED) == CAPTURE_STARTING;
+	return find_starting(capture) != NULL;
 }
 
-bool capture_runs(const struct capture *capture)
+bool capture_runs(const struct capture *capture, unsigned slot)
 {
-	return capture && capture->session;
+	return capture && capture->slot[slot].session;
 }
 
-static void publish(struct capture *capture, struct capture_session *session)
+static void publish(struct capture *capture, const struct slot *slot,
+	struct capture_session *session)
 {
 	pthread_mutex_lock(&capture->live.lock);
-	__atomic_store_n(&capture->live.session, session, __ATOMIC_RELEASE);
+	__atomic_store_n(&capture->live.session[slot - capture->slot], session, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&capture->live.lock);
+}
+
+static const char *word_of(const struct capture_session *session)
+{
+	return session->settings.is_export ? "export" : "capture";
 }
 
 void capture_attach(struct capture *capture, int fd)
 {
-	struct capture_session *s = capture->session;
+	struct slot *slot = find_starting(capture);
+	struct capture_session *s = slot->session;
 
 	if (fd < 0) {
-		free_session(capture);
+		free_session(slot);
 		return;
 	}
 	s->fd = fd;
@@ -153,25 +185,26 @@ void capture_attach(struct capture *capture, int fd)
 	if (err) {
 		log_error("cannot create the thread of a capture: %s", strerror(err));
 		close(fd);
-		free_session(capture);
+		free_session(slot);
 		return;
 	}
 	pthread_setname_np(s->thread, "dl3d-capture");
-	log_info("capture: started");
+	log_info("%s: started", word_of(s));
 }
 
-static void finish(struct capture *capture)
+static void finish(struct slot *slot)
 {
-	struct capture_session *s = capture->session;
+	struct capture_session *s = slot->session;
 
 	pthread_join(s->thread, NULL);
-	log_info("capture: ended; captured %" PRIu64 ", missed %" PRIu64, s->captured, s->missed);
-	free_session(capture);
+	log_info("%s: ended; captured %" PRIu64 ", missed %" PRIu64, word_of(s), s->captured,
+		s->missed);
+	free_session(slot);
 }
 
-static bool has_passed(const struct capture *capture)
+static bool has_passed(const struct capture *capture, const struct slot *slot)
 {
-	return rcu_has_passed(capture->program.rcu, capture->grace);
+	return rcu_has_passed(capture->program.rcu, slot->grace);
 }
 
 static void limit_reader(struct capture_session *s, uint64_t ms)
@@ -179,50 +212,62 @@ static void limit_reader(struct capture_session *s, uint64_t ms)
 	__atomic_store_n(&s->give_up_ns, clock_now_ns() + ms * 1000000, __ATOMIC_RELAXED);
 }
 
-void capture_poll(struct capture *capture)
+static void poll_slot(struct capture *capture, struct slot *slot)
 {
-	struct capture_session *s = capture ? capture->session : NULL;
+	struct capture_session *s = slot->session;
 	const uint32_t state = s ? __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) : CAPTURE_STARTING;
 
 	if (state == CAPTURE_TOUCHED) {
 		__atomic_store_n(&s->state, CAPTURE_BEGINNING, __ATOMIC_RELEASE);
-		publish(capture, s);
-		capture->grace = rcu_start_grace(capture->program.rcu);
+		publish(capture, slot, s);
+		slot->grace = rcu_start_grace(capture->program.rcu);
 	}
-	if (state == CAPTURE_BEGINNING && has_passed(capture))
+	if (state == CAPTURE_BEGINNING && has_passed(capture, slot))
 		__atomic_store_n(&s->state, CAPTURE_RUNNING, __ATOMIC_RELEASE);
-	if (state == CAPTURE_ENDING && !capture->is_ending) {
-		publish(capture, NULL);
-		capture->grace = rcu_start_grace(capture->program.rcu);
-		capture->is_ending = true;
+	if (state == CAPTURE_ENDING && !slot->is_ending) {
+		publish(capture, slot, NULL);
+		slot->grace = rcu_start_grace(capture->program.rcu);
+		slot->is_ending = true;
 	}
-	if (state == CAPTURE_ENDING && has_passed(capture)) {
+	if (state == CAPTURE_ENDING && has_passed(capture, slot)) {
 		const uint64_t kib = (uint64_t)s->n_producers * s->settings.ring_kib;
 
 		limit_reader(s, LEFT_MS + kib / LEFT_KIB_PER_MS);
 		__atomic_store_n(&s->state, CAPTURE_QUIET, __ATOMIC_RELEASE);
 	}
 	if (state == CAPTURE_DONE)
-		finish(capture);
+		finish(slot);
+}
+
+void capture_poll(struct capture *capture)
+{
+	for (unsigned i = 0; capture && i < CAPTURE_SLOTS; i++)
+		poll_slot(capture, &capture->slot[i]);
+}
+
+static void close_slot(struct capture *capture, struct slot *slot)
+{
+	uint32_t state = CAPTURE_BEGINNING;
+
+	if (is_starting(slot))
+		free_session(slot);
+	if (!slot->session)
+		return;
+	publish(capture, slot, NULL);
+	limit_reader(slot->session, LAST_MS);
+	while (state < CAPTURE_QUIET &&
+		!__atomic_compare_exchange_n(&slot->session->state, &state, CAPTURE_QUIET, false,
+			__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		;
+	finish(slot);
 }
 
 void capture_close(struct capture *capture)
 {
 	if (!capture)
 		return;
-	if (capture->session && capture_is_starting(capture))
-		free_session(capture);
-	if (capture->session) {
-		uint32_t state = CAPTURE_BEGINNING;
-
-		publish(capture, NULL);
-		limit_reader(capture->session, LAST_MS);
-		while (state < CAPTURE_QUIET &&
-			!__atomic_compare_exchange_n(&capture->session->state, &state,
-				CAPTURE_QUIET, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			;
-		finish(capture);
-	}
+	for (unsigned i = 0; i < CAPTURE_SLOTS; i++)
+		close_slot(capture, &capture->slot[i]);
 	pthread_mutex_destroy(&capture->live.lock);
 	free(capture);
 }

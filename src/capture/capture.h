@@ -1,8 +1,10 @@
-// Captures of frames on running workers, as a stream of pcapng blocks: one at a time, each with a
-// thread that reads the rings of the producers and writes to a socket. Control thread.
+// Captures of frames on running workers, as a stream of pcapng blocks: one that somebody reads and
+// one that exports samples at a time, each with a thread that reads the rings of the producers and
+// writes to a socket. Control thread.
 #pragma once
 
 #include "base/error.h"
+#include "capture/capture_fast.h"
 #include "rcu/rcu.h"
 #include "stats/stats.h"
 
@@ -11,7 +13,8 @@
 #include <stdint.h>
 
 struct capture;
-struct capture_live;
+
+#define CAPTURE_SAMPLE_MOST 1000000000
 
 enum {
 	CAPTURE_SNAP_LEAST = 14,
@@ -23,13 +26,15 @@ enum {
 };
 
 struct capture_settings {
-	int port;                 // -1: all
-	bool wants_frames;        // received and sent ones
-	bool wants[N_VERDICTS];   // dropped and punted ones, by verdict
-	uint32_t snap;            // bytes of each frame, CAPTURE_SNAP_LEAST to CAPTURE_SNAP_MOST
-	uint32_t ring_kib;        // per producer; a power of two within the limits above
-	uint64_t limit;           // ends after so many frames; 0: no limit
-	struct bpf_insn *program; // filter, allocated by malloc; NULL: none
+	int port;       // -1: all
+	bool is_export; // takes the place of exports, not that of captures
+	bool wants_received, wants_sent;
+	bool wants[N_VERDICTS]; // dropped and punted ones, by verdict
+	uint32_t snap;          // bytes of each frame, CAPTURE_SNAP_LEAST to CAPTURE_SNAP_MOST
+	uint32_t ring_kib;      // per producer; a power of two within the limits above
+	uint32_t sample[CAPTURE_SAMPLED]; // one frame of so many, at random; 0 and 1: all
+	uint64_t limit;                   // ends after so many frames; 0: no limit
+	struct bpf_insn *program;         // filter, allocated by malloc; NULL: none
 	unsigned program_length;
 	char port_name[STATS_MAX_PORTS][CAPTURE_NAME_MAX]; // "" if there is no such port
 };
@@ -64,17 +69,17 @@ void capture_close(struct capture *capture);
 struct capture_live *capture_live(struct capture *capture);
 
 // Allocates the rings of a capture, which begins when it is attached. Takes over
-// settings->program in any case. With `error` set: -EBUSY, another one runs; -ENOMEM, also if the
-// rings would take more than half of the memory that is available.
+// settings->program in any case. With `error` set: -EBUSY, another one of its kind runs; -ENOMEM,
+// also if the rings would take more than half of the memory that is available.
 int capture_start(struct capture *capture, const struct capture_settings *settings,
 	struct error *error);
 // Whether a capture has been started and not attached.
 bool capture_is_starting(const struct capture *capture);
-// Whether there is one, until it has ended and another one can start. NULL is allowed.
-bool capture_runs(const struct capture *capture);
-// Begins to write the capture to the socket `fd`, which it owns and which does not block; -1:
-// gives the capture up. The reader ends it by closing its side, or only its sending side if it
-// wants the rest.
+// Whether there is one in a slot, until it has ended and another one can start. NULL is allowed.
+bool capture_runs(const struct capture *capture, unsigned slot);
+// Begins to write the capture that is starting to the socket `fd`, which it owns and which does not
+// block; -1: gives the capture up. The reader ends it by closing its side, or only its sending side
+// if it wants the rest.
 void capture_attach(struct capture *capture, int fd);
 
 // Ends captures whose reader has ended; call it often. Never waits. NULL is allowed.

@@ -44,7 +44,8 @@ static int close_capture(void **state)
 static struct capture_settings settings_of_all(void)
 {
 	struct capture_settings settings = {.port = -1,
-		.wants_frames = true,
+		.wants_received = true,
+		.wants_sent = true,
 		.snap = CAPTURE_SNAP_MOST,
 		.ring_kib = RING_KIB};
 
@@ -79,7 +80,7 @@ static void pass(struct capture_event event, unsigned n, uint8_t seed)
 	struct rte_mbuf *mbuf = make_frame(&frame, n, n, seed);
 
 	assert_non_null(producer);
-	capture_copy(producer, &draft, &mbuf, 1);
+	capture_copy(producer, &draft, CAPTURE_FRAMES, &mbuf, 1);
 	capture_publish(producer, &draft, &event, 1);
 }
 
@@ -177,7 +178,7 @@ static void only_what_is_wanted_is_captured(void **state)
 	struct capture_settings settings = settings_of_all();
 
 	settings.port = 2;
-	settings.wants_frames = false;
+	settings.wants_received = settings.wants_sent = false;
 	settings.wants[VERDICT_LOCAL] = false;
 	start(&settings);
 	pass((struct capture_event){CAPTURE_IN, VERDICT_FORWARD, 2}, 60, 1);
@@ -214,7 +215,7 @@ static void *publish_without_pause(void *unused)
 		mbufs[i] = make_frame(&frame, 14, 14, 1);
 	rcu_reader_online(rcu_readers(rcu), 0);
 	while ((producer = capture_producer(capture_live(capture), 0))) {
-		capture_copy(producer, &draft, mbufs, CAPTURE_BURST);
+		capture_copy(producer, &draft, CAPTURE_FRAMES, mbufs, CAPTURE_BURST);
 		capture_publish(producer, &draft, &in, CAPTURE_BURST);
 		rcu_reader_report(rcu_readers(rcu), 0);
 	}
@@ -271,6 +272,51 @@ static void there_is_one_at_a_time(void **state)
 	wait_for_the_end();
 }
 
+// Passes a frame to all captures, as a worker does. Returns how many there are.
+static unsigned pass_to_all(struct capture_event event)
+{
+	struct capture_draft draft;
+	struct frame frame;
+	struct rte_mbuf *mbuf = make_frame(&frame, 60, 60, 'a');
+	unsigned n = 0;
+
+	for (struct capture_producer *p = capture_producer(capture_live(capture), 0); p;
+		p = p->next, n++)
+		if (capture_wants(p, &event)) {
+			capture_copy(p, &draft, CAPTURE_FRAMES, &mbuf, 1);
+			capture_publish(p, &draft, &event, 1);
+		}
+	return n;
+}
+
+static void an_export_runs_beside_a_capture(void **state)
+{
+	struct capture_settings settings = settings_of_all(), exported = settings_of_all();
+	struct error error = {""};
+
+	exported.is_export = true;
+	exported.wants_sent = false;
+	start(&settings);
+	const int reader_of_capture = reader;
+
+	start(&exported);
+	assert_int_equal(capture_start(capture, &exported, &error), -EBUSY);
+	assert_non_null(strstr(error.text, "another export is running"));
+	while (pass_to_all((struct capture_event){CAPTURE_OUT, VERDICT_FORWARD, 2}) < CAPTURE_SLOTS)
+		capture_poll(capture);
+	pass_to_all((struct capture_event){CAPTURE_IN, VERDICT_FORWARD, 2});
+	end();
+	assert_int_equal(le64toh(join_chunks().captured), 1);
+	close(reader);
+	reader = reader_of_capture;
+	stream.n = 0;
+	while (pass_to_all((struct capture_event){CAPTURE_DROP, VERDICT_NO_ROUTE, 2}) > 1)
+		capture_poll(capture);
+	end();
+	assert_true(le64toh(join_chunks().captured) >= 3);
+	assert_true(has_text("drop:no_route"));
+}
+
 static void rings_that_take_most_memory_are_refused(void **state)
 {
 	struct capture_settings settings = settings_of_all();
@@ -283,7 +329,7 @@ static void rings_that_take_most_memory_are_refused(void **state)
 	settings.ring_kib = CAPTURE_RING_KIB_MOST;
 	assert_int_equal(capture_start(capture, &settings, &error), -ENOMEM);
 	assert_non_null(strstr(error.text, "more than half of the"));
-	assert_false(capture_runs(capture));
+	assert_false(capture_runs(capture, CAPTURE_READ));
 }
 
 static void it_ends_with_its_reader(void **state)
@@ -324,7 +370,7 @@ static void it_ends_after_a_grace_period(void **state)
 	struct rte_mbuf *mbuf = make_frame(&frame, 60, 60, 1);
 	const struct capture_event in = {CAPTURE_IN, VERDICT_FORWARD, 2};
 
-	capture_copy(producer, &draft, &mbuf, 1);
+	capture_copy(producer, &draft, CAPTURE_FRAMES, &mbuf, 1);
 	capture_publish(producer, &draft, &in, 1);
 	rcu_reader_report(rcu_readers(rcu), 0);
 	read_to_the_end();
@@ -371,6 +417,7 @@ int main(void)
 		CAPTURE_TEST(a_capture_ends_at_its_limit_while_frames_come),
 		CAPTURE_TEST(captured_and_missed_are_all),
 		CAPTURE_TEST(there_is_one_at_a_time),
+		CAPTURE_TEST(an_export_runs_beside_a_capture),
 		CAPTURE_TEST(rings_that_take_most_memory_are_refused),
 		CAPTURE_TEST(it_ends_with_its_reader),
 		CAPTURE_TEST(it_ends_after_a_grace_period),

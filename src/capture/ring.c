@@ -94,14 +94,44 @@ static uint64_t write_record(struct capture_producer *producer, uint64_t *at, co
 	return *at + size;
 }
 
-void capture_copy(struct capture_producer *producer, struct capture_draft *draft,
-	struct rte_mbuf *const mbufs[], unsigned n)
+// How many frames to skip before the next sample: 0 to 2 * mean - 2, each as likely.
+static uint32_t draw_skip(struct capture_producer *producer, uint32_t mean)
 {
-	const uint64_t cycles = rte_rdtsc();
+	uint64_t x = producer->random;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	producer->random = x;
+	return (x >> 32) * (2ull * mean - 1) >> 32;
+}
+
+// Those of n frames that are samples.
+static uint64_t choose_samples(struct capture_producer *producer, enum capture_sampled sampled,
+	unsigned n)
+{
+	const uint32_t mean = producer->session->settings.sample[sampled];
+	uint32_t at = producer->skip[sampled];
+	uint64_t chosen = 0;
+
+	if (mean <= 1)
+		return n == CAPTURE_BURST ? UINT64_MAX : (1ull << n) - 1;
+	for (; at < n; at += 1 + draw_skip(producer, mean))
+		chosen |= 1ull << at;
+	producer->skip[sampled] = at - n;
+	return chosen;
+}
+
+void capture_copy(struct capture_producer *producer, struct capture_draft *draft,
+	enum capture_sampled sampled, struct rte_mbuf *const mbufs[], unsigned n)
+{
 	uint64_t head = producer->head;
+	uint64_t chosen = choose_samples(producer, sampled, n);
+	const uint64_t cycles = chosen ? rte_rdtsc() : 0;
 
 	draft->matched = draft->copied = 0;
-	for (unsigned i = 0; i < n; i++) {
+	for (; chosen; chosen &= chosen - 1) {
+		const unsigned i = __builtin_ctzll(chosen);
 		const uint32_t length = MIN_OF(mbufs[i]->pkt_len, (uint32_t)CAPTURE_SNAP_MOST);
 		const uint8_t *frame = bytes_of(producer, mbufs[i], length);
 
@@ -124,8 +154,10 @@ bool capture_wants(const struct capture_producer *producer, const struct capture
 
 	if (settings->port >= 0 && settings->port != event->port)
 		return false;
-	if (event->kind == CAPTURE_IN || event->kind == CAPTURE_OUT)
-		return settings->wants_frames;
+	if (event->kind == CAPTURE_IN)
+		return settings->wants_received;
+	if (event->kind == CAPTURE_OUT)
+		return settings->wants_sent;
 	return settings->wants[event->verdict];
 }
 
@@ -170,20 +202,21 @@ void capture_ring_pop(struct capture_producer *producer, const struct capture_re
 	__atomic_store_n(&producer->tail, producer->tail + record->size, __ATOMIC_RELEASE);
 }
 
-void capture_tap_drop(struct capture_live *live, const struct rte_mbuf *mbuf, enum verdict verdict)
+void capture_tap_drop(struct capture_live *live, unsigned slot, const struct rte_mbuf *mbuf,
+	enum verdict verdict)
 {
 	const struct capture_event event = {CAPTURE_DROP, verdict, mbuf->port};
 	struct rte_mbuf *const only = (struct rte_mbuf *)(uintptr_t)mbuf;
 	struct capture_draft draft;
 
 	pthread_mutex_lock(&live->lock);
-	struct capture_session *session = __atomic_load_n(&live->session, __ATOMIC_ACQUIRE);
+	struct capture_session *session = __atomic_load_n(&live->session[slot], __ATOMIC_ACQUIRE);
 
 	if (session) {
 		struct capture_producer *producer = &session->producer[session->n_producers - 1];
 
 		if (capture_wants(producer, &event)) {
-			capture_copy(producer, &draft, &only, 1);
+			capture_copy(producer, &draft, CAPTURE_LOSSES, &only, 1);
 			capture_publish(producer, &draft, &event, 1);
 		}
 	}

@@ -13,7 +13,7 @@ static const struct capture_event in = {CAPTURE_IN, VERDICT_FORWARD, 3};
 static int open_ring(void **state)
 {
 	session = (struct capture_session){
-		.settings = {.port = -1, .wants_frames = true, .snap = ROOM}};
+		.settings = {.port = -1, .wants_received = true, .wants_sent = true, .snap = ROOM}};
 	producer = (struct capture_producer){.session = &session};
 	return capture_ring_make(&producer, RING_BYTES);
 }
@@ -30,7 +30,7 @@ static unsigned offer(unsigned n, uint8_t seed)
 	struct frame frame;
 	struct rte_mbuf *mbuf = make_frame(&frame, n, n, seed);
 
-	capture_copy(&producer, &draft, &mbuf, 1);
+	capture_copy(&producer, &draft, CAPTURE_FRAMES, &mbuf, 1);
 	return capture_publish(&producer, &draft, &in, 1);
 }
 
@@ -94,19 +94,47 @@ static void only_published_frames_come_out(void **state)
 
 	for (unsigned i = 0; i < CAPTURE_BURST; i++)
 		mbuf[i] = make_frame(&frame[i], 20, 20, i);
-	capture_copy(&producer, &draft, mbuf, CAPTURE_BURST);
+	capture_copy(&producer, &draft, CAPTURE_FRAMES, mbuf, CAPTURE_BURST);
 	assert_null(capture_ring_peek(&producer));
 	assert_int_equal(capture_publish(&producer, &draft, &in, 0), 0);
 	assert_null(capture_ring_peek(&producer));
-	capture_copy(&producer, &draft, mbuf, CAPTURE_BURST);
+	capture_copy(&producer, &draft, CAPTURE_FRAMES, mbuf, CAPTURE_BURST);
 	capture_publish(&producer, &draft, &in, 5);
 	for (unsigned i = 0; i < 5; i++)
 		expect(20, i);
 	assert_null(capture_ring_peek(&producer));
-	capture_copy(&producer, &draft, mbuf, CAPTURE_BURST);
+	capture_copy(&producer, &draft, CAPTURE_FRAMES, mbuf, CAPTURE_BURST);
 	capture_publish(&producer, &draft, &in, CAPTURE_BURST);
 	for (unsigned i = 0; i < CAPTURE_BURST; i++)
 		expect(20, i);
+}
+
+// The mean of the gaps between samples is what was asked for; a sample is any frame of a burst, and
+// frames and losses are sampled apart.
+static void samples_are_one_of_so_many(void **state)
+{
+	enum { MEAN = 100, BURSTS = 100000, N_FRAMES = 60 };
+	struct rte_mbuf *mbuf[N_FRAMES];
+	struct frame frame[N_FRAMES];
+	struct capture_draft draft;
+	unsigned n[N_FRAMES] = {0}, all = 0;
+
+	for (unsigned i = 0; i < N_FRAMES; i++)
+		mbuf[i] = make_frame(&frame[i], 20, 20, i);
+	session.settings.sample[CAPTURE_FRAMES] = MEAN;
+	producer.random = 1;
+	for (unsigned burst = 0; burst < BURSTS; burst++) {
+		capture_copy(&producer, &draft, CAPTURE_FRAMES, mbuf, N_FRAMES);
+		for (uint64_t rest = draft.matched; rest; rest &= rest - 1, all++)
+			n[__builtin_ctzll(rest)]++;
+		capture_copy(&producer, &draft, CAPTURE_LOSSES, mbuf, N_FRAMES);
+		assert_int_equal(draft.matched, (1ull << N_FRAMES) - 1);
+	}
+	assert_in_range(all, BURSTS * N_FRAMES / MEAN * 98 / 100,
+		BURSTS * N_FRAMES / MEAN * 102 / 100);
+	for (unsigned i = 0; i < N_FRAMES; i++)
+		assert_in_range(n[i], all / N_FRAMES * 80 / 100, all / N_FRAMES * 120 / 100);
+	assert_int_equal(capture_publish(&producer, &draft, &in, 0), 0);
 }
 
 // Frames that were not accepted are not missing either.
@@ -119,9 +147,9 @@ static void only_missing_frames_of_the_published_count(void **state)
 
 	for (unsigned i = 0; i < CAPTURE_BURST; i++)
 		mbuf[i] = make_frame(&frame[i], 100, 100, i);
-	capture_copy(&producer, &draft, mbuf, CAPTURE_BURST);
+	capture_copy(&producer, &draft, CAPTURE_FRAMES, mbuf, CAPTURE_BURST);
 	assert_int_equal(capture_publish(&producer, &draft, &in, 2), 0);
-	capture_copy(&producer, &draft, mbuf, CAPTURE_BURST);
+	capture_copy(&producer, &draft, CAPTURE_FRAMES, mbuf, CAPTURE_BURST);
 	unsigned missed = capture_publish(&producer, &draft, &in, CAPTURE_BURST);
 
 	for (const struct capture_record *record; (record = capture_ring_peek(&producer)); n++)
@@ -143,7 +171,7 @@ static void frames_in_two_buffers_are_joined_and_filtered(void **state)
 
 	session.settings.program = program;
 	session.settings.snap = 30; // the filter sees everything
-	capture_copy(&producer, &draft, mbuf, 2);
+	capture_copy(&producer, &draft, CAPTURE_FRAMES, mbuf, 2);
 	assert_int_equal(capture_publish(&producer, &draft, &in, 2), 0);
 	session.settings.snap = 30;
 	expect(100, 1);
@@ -226,6 +254,7 @@ int main(void)
 		RING_TEST(frames_are_cut_to_the_snap_length),
 		RING_TEST(frames_that_do_not_fit_are_counted),
 		RING_TEST(only_published_frames_come_out),
+		RING_TEST(samples_are_one_of_so_many),
 		RING_TEST(only_missing_frames_of_the_published_count),
 		RING_TEST(frames_in_two_buffers_are_joined_and_filtered),
 		RING_TEST(all_that_is_offered_is_read_or_missed),

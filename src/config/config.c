@@ -197,6 +197,7 @@ void config_free(struct config *config)
 	routes_free(&config->routes);
 	acl_set_free(&config->acl);
 	bridges_free(&config->bridges);
+	qos_free(&config->qos);
 	json_decref(config->streams);
 	json_decref(config->stream_lines);
 	free(config->tunnels.tunnel);

@@ -8,6 +8,7 @@
 #include "flow/flow.h"
 #include "mac/mac.h"
 #include "port/port.h"
+#include "qos/qos.h"
 #include "tap/tap.h"
 
 #include <jansson.h>
@@ -59,6 +60,11 @@ struct config_flow {
 	} learn;
 };
 const struct acl_set *config_acl(const struct config *config); // key `acl`
+// Key `qos`: whether there may be subscribers. / Stages those of the file in a batch that has
+// begun, in place of those of an earlier file; reads the file that it names. -errno with `error`
+// set to "FILE:LINE: ...": the batch is to be aborted.
+bool config_has_qos(const struct config *config);
+int config_stage_qos(const struct config *config, struct qos *qos, struct error *error);
 // Whether access lists can do what they say with these ports: a port with `mode: xconnect`, or
 // in a bridge, has no list, / and mirrors lead to ports. -EINVAL with `error` set. Pure.
 int config_check_acl_uses(const struct config *config, const struct acl_set *set,

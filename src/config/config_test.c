@@ -35,7 +35,7 @@ static const struct mistake mistakes[] = {
 	{PORTS "zzz: 3",
 		"f.yaml:4: unknown key \"zzz\"; expected one of ports, workers, burst, "
 		"idle, memory, eal, control, routes, route_files, neighbours, linux, flow, acl, "
-		"bridges"},
+		"qos, bridges"},
 	{"ports:\n  - nmae: a\n",
 		"f.yaml:2: unknown key \"ports[0].nmae\"; did you mean \"name\"?"},
 	{PORTS "memory:\n  hugepage: auto",

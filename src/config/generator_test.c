@@ -76,8 +76,9 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{PORTS "streams: all", "g.yaml:4: streams: found \"all\", expected a list"},
 		{PORTS "streams:\n  - from: left\n    from: right\n",
 			"g.yaml:6: duplicate key \"from\" in one stream; remove one"},
-		{PORTS "streams: [[[[[[a]]]]]]", "g.yaml:4: streams are nested too deeply or have "
-						 "more than 16384 values; remove some"},
+		{PORTS "streams: [[[[[[[[a]]]]]]]]",
+			"g.yaml:4: streams are nested too deeply or have "
+			"more than 16384 values; remove some"},
 	};
 
 	fake_check_mistakes(fake_read_generator, mistakes, ARRAY_LEN(mistakes));
@@ -192,6 +193,19 @@ static void takes_no_streams_from_aliases_of_aliases(void **state)
 	assert_non_null(strstr(error.text, "streams are nested too deeply"));
 }
 
+// The deepest that a stream can be: the range of a label that is expected.
+static void takes_the_deepest_stream(void **state)
+{
+	struct error error = {""};
+	struct config *config = NULL;
+
+	if (fake_read_generator(&config,
+		    PORTS "streams:\n  - expect: {encap: {labels: [1, {first: 2, count: 3}]}}\n",
+		    &error))
+		fail_msg("%s", error.text);
+	config_free(config);
+}
+
 static void takes_no_endless_list_of_sizes(void **state)
 {
 	struct error error;
@@ -250,7 +264,7 @@ static void the_example_shows_every_key_of_a_stream(void **state)
 		if (!strstr(text, key))
 			fail_msg("%s is not in the example", name);
 	}
-	assert_int_equal(n, 27);
+	assert_int_equal(n, 28);
 	config_free(config);
 	free(text);
 }
@@ -264,6 +278,7 @@ int main(void)
 		cmocka_unit_test(turns_streams_into_json),
 		cmocka_unit_test(places_an_error_about_a_stream_at_its_line),
 		cmocka_unit_test(takes_no_streams_from_aliases_of_aliases),
+		cmocka_unit_test(takes_the_deepest_stream),
 		cmocka_unit_test(takes_no_endless_list_of_sizes),
 		cmocka_unit_test(accepts_its_own_example),
 		cmocka_unit_test(the_example_shows_every_key),

@@ -95,6 +95,17 @@ struct config_tunnels {
 	uint16_t end; // numbers from here on were never given
 };
 
+// The key `qos`: changes as text, with "profile" or "put" before them.
+struct config_qos {
+	bool is_on;
+	size_t n, capacity;
+	struct qos_line_of_file {
+		char *text;
+		int line;
+	} * line;
+	char file[CONFIG_PATH_MAX]; // "": none
+};
+
 struct config {
 	const struct program *program;
 	char *path;
@@ -106,6 +117,7 @@ struct config {
 	struct tap_settings taps; // is_on: Linux is the control plane
 	struct config_flow flow;
 	struct acl_set acl;
+	struct config_qos qos;
 	struct config_bridges bridges;
 	struct own_address *own;
 	unsigned n_own;
@@ -152,6 +164,11 @@ const struct key_table *linux_tables(unsigned i); // for tests: NULL after the l
 int acl_read(struct reader *reader, const struct node *node, struct config *config);
 enum { N_ACL_TABLES = 3 };
 const struct key_table *acl_tables(unsigned i); // for tests: NULL after the last one
+// Reads the key `qos`. / Frees what was read, / copies it: 0, or -ENOMEM.
+int qos_read(struct reader *reader, const struct node *node, struct config *config);
+void qos_free(struct config_qos *qos);
+int qos_copy(struct config_qos *to, const struct config_qos *from);
+extern const struct key_table qos_keys;
 // Reads the key `bridges`. / Frees what was read, / copies it: 0, or -ENOMEM, and it must be freed,
 // too. / Ports get other numbers.
 int bridges_read(struct reader *reader, const struct node *node, struct config *config);

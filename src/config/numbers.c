@@ -134,7 +134,8 @@ static struct config *copy(const struct config *now, struct error *error)
 	memcpy(config->own_last_bytes, now->own_last_bytes, sizeof(config->own_last_bytes));
 	config->n_own = now->n_own;
 	int err = acl_set_merge(&config->acl, &now->acl, &none, error);
-	if (!err && bridges_copy(&config->bridges, &now->bridges))
+	if (!err && (bridges_copy(&config->bridges, &now->bridges) ||
+			    qos_copy(&config->qos, &now->qos)))
 		err = error_set(error, -ENOMEM, "not enough memory for the configuration");
 	if (err) {
 		config_free(config);

@@ -49,6 +49,7 @@ static const struct field other_fields[] = {
 	{"linux.keep", FIELD(config, taps.keep)},
 	{"flow.ipv4", FIELD(config, flow.max4)},
 	{"flow.ipv6", FIELD(config, flow.max6)},
+	{"qos", FIELD(config, qos.is_on)},
 };
 
 static const char *differs(const struct field fields[], size_t n, const void *now, const void *next)

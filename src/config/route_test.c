@@ -276,7 +276,7 @@ static void reads_labels_and_answers_their_mistakes(void **state)
 			"place"},
 		{"10.0.0.0/8 via 192.0.2.1 dev left label 1",
 			"label 1 is reserved (RFC 3032, 2.1) and cannot be pushed: "
-	                "expected " PUSHABLE},
+			"expected " PUSHABLE},
 		{"10.0.0.0/8 via 192.0.2.1 dev left label 16/x",
 			"invalid label \"x\": expected " PUSHABLE},
 		{"10.0.0.0/8 via 192.0.2.1 dev left label 16/",

@@ -13,7 +13,7 @@
 // The top level of the file; ports are read before keys that refer to them, whatever the order in
 // the file.
 struct top {
-	const struct node *ports, *workers, *memory, *eal, *control, *taps, *flow, *acl;
+	const struct node *ports, *workers, *memory, *eal, *control, *taps, *flow, *acl, *qos;
 	struct rest_nodes rest;
 	uint16_t burst;
 	uint8_t idle;
@@ -37,6 +37,7 @@ static const struct row forwarder_rows[] = {
 	{"linux", ROW_NODE, FIELD(top, taps)},
 	{"flow", ROW_NODE, FIELD(top, flow)},
 	{"acl", ROW_NODE, FIELD(top, acl)},
+	{"qos", ROW_NODE, FIELD(top, qos)},
 	{"bridges", ROW_NODE, FIELD(top, rest.bridges)},
 };
 const struct key_table forwarder_top = {"", forwarder_rows, ARRAY_LEN(forwarder_rows)};
@@ -216,6 +217,8 @@ static int read_all(struct reader *reader, const struct top *top, struct config 
 		err = flow_read(reader, top->flow, config);
 	if (!err && top->acl)
 		err = acl_read(reader, top->acl, config);
+	if (!err && top->qos)
+		err = qos_read(reader, top->qos, config);
 	return err;
 }
 
@@ -252,7 +255,9 @@ const struct key_table *settings_table(const struct program *program, unsigned i
 		return &flow_learn_keys;
 	if (i == 2)
 		return &vhost_keys;
-	i -= 3;
+	if (i == 3)
+		return &qos_keys;
+	i -= 4;
 	if (acl_tables(i))
 		return acl_tables(i);
 	i -= N_ACL_TABLES;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 5, MAX_VALUES = 16384 }; // more than any list of streams needs
+enum { MAX_DEPTH = 7, MAX_VALUES = 16384 }; // more than any list of streams needs
 
 struct walk {
 	struct reader *reader;

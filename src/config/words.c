@@ -306,7 +306,7 @@ static int read_pair(struct line *line, struct word key, struct word value, stru
 	if (!has)
 		return error_set(line->error, -EINVAL,
 			"unknown word \"%.*s\": expected via, dev, lladdr, label, ttl, or nexthop "
-		        "and "
+			"and "
 			"weight",
 			SHOW(key));
 	if (*has)

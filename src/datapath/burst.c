@@ -38,6 +38,8 @@ static void move(struct burst *b, uint16_t to, uint16_t from)
 		b->mirror[to] = b->mirror[from];
 	if (b->mark_mask)
 		b->dscp[to] = b->dscp[from];
+	if (b->priority_mask)
+		b->priority[to] = b->priority[from];
 }
 
 // Moves the bits of `bits` that are set in `mask` to the lowest positions.
@@ -73,5 +75,6 @@ void burst_keep(struct burst *b, uint64_t mask)
 	b->flow_hop_mask = squeeze(b->flow_hop_mask, kept);
 	b->mark_mask = squeeze(b->mark_mask, kept);
 	b->mirror_mask = squeeze(b->mirror_mask, kept);
+	b->priority_mask = squeeze(b->priority_mask, kept);
 	b->n = n;
 }

@@ -11,6 +11,7 @@
 #include "flow/flow_fast.h"
 #include "mac/mac_fast.h"
 #include "port/port_fast.h"
+#include "qos/qos_fast.h"
 #include "rcu/rcu_fast.h"
 #include "stats/stats.h"
 #include "tap/tap_fast.h"
@@ -71,6 +72,7 @@ struct burst {
 	uint64_t flow_hop_mask; // the flow gave the next hop; set by match
 	uint64_t mark_mask;     // dscp[i] is to be written
 	uint64_t mirror_mask;   // mirror[i] is to get a copy
+	uint64_t priority_mask; // priority[i] is to be written into VLAN tags
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	// Start of the Ethernet header. For a tagged packet: where the header would start without
 	// the tags, so that the EtherType is at offset 12 and the packet at 14; the MAC addresses
@@ -89,11 +91,12 @@ struct burst {
 	uint8_t port[BURST_MAX] LINE_ALIGNED; // output port
 	uint16_t iif[BURST_MAX] LINE_ALIGNED; // input interface: a port or a VLAN
 	uint16_t vrf[BURST_MAX] LINE_ALIGNED; // the table in which the packet is looked up
-	// Only of packets in flow_mask, in mirror_mask and in mark_mask.
+	// Only of packets in flow_mask, in mirror_mask, in mark_mask and in priority_mask.
 	uint32_t flow[BURST_MAX] LINE_ALIGNED; // its number
 	uint32_t action[BURST_MAX] LINE_ALIGNED;
 	uint16_t mirror[BURST_MAX] LINE_ALIGNED; // interface of a port
 	uint8_t dscp[BURST_MAX] LINE_ALIGNED;
+	uint8_t priority[BURST_MAX] LINE_ALIGNED;
 };
 
 struct parse;
@@ -194,6 +197,7 @@ struct worker {
 	const struct acl_live *acls;    // NULL: none
 	const struct acl_live *filters; // tc filters of Linux; NULL: none; only with acls and tap
 	const struct mac_live *macs;    // of bridges; NULL: no port is in one
+	const struct qos_live *qos;     // subscribers; NULL: there are never any
 	const bool *drops_missing;      // packets without a flow; atomic, relaxed
 	const struct capture_live *captures; // NULL: there are none
 	struct stats_worker *stat;

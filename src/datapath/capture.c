@@ -3,21 +3,41 @@
 // packet, which goes nowhere else. Worker; control thread.
 #include "datapath/trace.h"
 
-static void publish(struct worker *w, const struct capture_draft *draft,
+// A draft for each capture that runs, of up to 64 frames, before it is known what happens to them.
+struct drafts {
+	struct capture_draft of[CAPTURE_SLOTS];
+};
+
+// Copies frames for those captures that want one of two events.
+static void copy(const struct worker *w, struct drafts *drafts, const struct capture_event *event,
+	const struct capture_event *other, struct rte_mbuf *const mbuf[], unsigned n)
+{
+	const enum capture_sampled sampled =
+		event->kind <= CAPTURE_OUT ? CAPTURE_FRAMES : CAPTURE_LOSSES;
+	struct capture_draft *draft = drafts->of;
+
+	for (struct capture_producer *p = w->capture; p; p = p->next, draft++)
+		if (capture_wants(p, event) || capture_wants(p, other))
+			capture_copy(p, draft, sampled, mbuf, n);
+}
+
+static void publish(struct worker *w, const struct drafts *drafts,
 	const struct capture_event *event, unsigned n)
 {
-	stats_add(&w->stat->capture_missed, capture_publish(w->capture, draft, event, n));
+	const struct capture_draft *draft = drafts->of;
+
+	for (struct capture_producer *p = w->capture; p; p = p->next, draft++)
+		if (capture_wants(p, event))
+			stats_add(&w->stat->capture_missed, capture_publish(p, draft, event, n));
 }
 
 static void capture(struct worker *w, const struct capture_event *event,
 	struct rte_mbuf *const mbuf[], unsigned n)
 {
-	struct capture_draft draft;
+	struct drafts drafts;
 
-	if (!capture_wants(w->capture, event))
-		return;
-	capture_copy(w->capture, &draft, mbuf, n);
-	publish(w, &draft, event, n);
+	copy(w, &drafts, event, event, mbuf, n);
+	publish(w, &drafts, event, n);
 }
 
 __attribute__((cold, noinline)) void worker_capture_received(struct worker *w, uint16_t port,
@@ -48,15 +68,13 @@ __attribute__((cold, noinline)) uint16_t worker_capture_tx(struct worker *w, uin
 	struct rte_mbuf *mbuf[], uint16_t n)
 {
 	const struct capture_event event = {CAPTURE_OUT, VERDICT_FORWARD, port};
-	struct capture_draft draft;
+	struct drafts drafts;
 
 	if (w->trace)
 		return trace_send(w, port, mbuf, n);
-	if (!capture_wants(w->capture, &event))
-		return port_tx(&w->io->out[port], mbuf, n);
-	capture_copy(w->capture, &draft, mbuf, n);
+	copy(w, &drafts, &event, &event, mbuf, n);
 	uint16_t sent = port_tx(&w->io->out[port], mbuf, n);
-	publish(w, &draft, &event, sent);
+	publish(w, &drafts, &event, sent);
 	return sent;
 }
 
@@ -66,15 +84,14 @@ __attribute__((cold, noinline)) bool worker_capture_punt(struct worker *w, struc
 {
 	const struct capture_event event = {CAPTURE_PUNT, verdict, in_port},
 				   full = {CAPTURE_DROP, VERDICT_PUNT_RING_FULL, in_port};
-	struct capture_draft draft = {0};
+	struct drafts drafts;
 
 	if (w->trace)
 		return trace_punt(w, mbuf, in_port, verdict);
-	if (capture_wants(w->capture, &event) || capture_wants(w->capture, &full))
-		capture_copy(w->capture, &draft, &mbuf, 1);
+	copy(w, &drafts, &event, &full, &mbuf, 1);
 	const bool is_punted =
 		tap_punt(w->tap, w->stat, mbuf, verdict | (unsigned)in_port << TAP_PORT_SHIFT);
 
-	publish(w, &draft, is_punted ? &event : &full, 1);
+	publish(w, &drafts, is_punted ? &event : &full, 1);
 	return is_punted;
 }

@@ -29,7 +29,8 @@ static unsigned n_seen;
 static void begin(unsigned variant)
 {
 	struct capture_settings settings = {.port = -1,
-		.wants_frames = true,
+		.wants_received = true,
+		.wants_sent = true,
 		.snap = CAPTURE_SNAP_MOST,
 		.ring_kib = RING_KIB};
 	struct error error = {""};

@@ -41,6 +41,7 @@ static int add_worker(struct path *path, const struct datapath_tables *tables,
 	w->acls = tables->acls;
 	w->filters = tables->filters;
 	w->macs = tables->macs;
+	w->qos = tables->qos;
 	w->drops_missing = tables->drops_missing;
 	w->captures = tables->captures;
 	w->stat = stat;

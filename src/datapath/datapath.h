@@ -9,6 +9,7 @@
 #include "flow/flow_fast.h"
 #include "mac/mac_fast.h"
 #include "port/port.h"
+#include "qos/qos_fast.h"
 #include "stats/stats.h"
 #include "tap/tap.h"
 
@@ -22,6 +23,7 @@ struct datapath_tables {
 	const struct acl_live *acls;    // NULL: none
 	const struct acl_live *filters; // tc filters of Linux; NULL: none; only with acls and taps
 	const struct mac_live *macs;    // NULL: no port is ever in a bridge
+	const struct qos_live *qos;     // NULL: there are never any subscribers
 	const struct flow_learn *learn; // flows are learnt through it; NULL: none are
 	const struct capture_live *captures; // NULL: none are made
 };

@@ -39,6 +39,18 @@ static bool write_header(struct burst *b, uint16_t i, const struct fib_template 
 	return true;
 }
 
+// The 802.1p priority of all tags; a header without tags has none.
+static void write_priority(uint8_t *header, uint8_t priority)
+{
+	enum { TPID_AT = 12, TCI_AT = 14, TAG_BYTES = 4, SHIFT = 5, OTHERS = 0x1f };
+	static const uint8_t tpids[][2] = {{0x81, 0x00}, {0x88, 0xa8}};
+
+	while (!memcmp(header + TPID_AT, tpids[0], 2) || !memcmp(header + TPID_AT, tpids[1], 2)) {
+		header[TCI_AT] = priority << SHIFT | (header[TCI_AT] & OTHERS);
+		header += TAG_BYTES;
+	}
+}
+
 static void set_ports(struct burst *b)
 {
 	uint8_t differ = 0;
@@ -59,14 +71,16 @@ void datapath_encap(struct worker *w, struct burst *b)
 
 	for (uint64_t rest = b->template_mask & kept; rest; rest &= rest - 1) {
 		const uint16_t i = __builtin_ctzll(rest);
-
 		const struct fib_template *template = fib_template_load(b->view, b->hop[i]);
 		const bool is_tunnel = template->tunnel;
 
 		has_tunnels |= is_tunnel;
 		if (likely(is_tunnel ? tunnel_write(w, b, i, template)
-				     : write_header(b, i, template)))
+				     : write_header(b, i, template))) {
+			if (unlikely(b->priority_mask >> i & 1))
+				write_priority(b->frame[i], b->priority[i]);
 			continue;
+		}
 		burst_drop(w, b, i, VERDICT_NO_HEADROOM);
 		kept &= ~(1ull << i);
 	}

@@ -14,7 +14,6 @@ enum {
 	BOTTOM_BYTE = -2, // of the label that ends at an address
 	STACK_MOST = 4,   // labels that are popped one after the other; more are Linux's
 	HASHED_LABELS = 4,
-	FRAMES_AHEAD_LABELS = 8,
 };
 
 // What is left of a packet after its label, or several, were popped.
@@ -234,10 +233,10 @@ static enum verdict end_stack(const struct popped *p, uint16_t *type)
 static uint8_t *write_front(struct rte_mbuf *m, const struct popped *p, const struct onward *to,
 	uint16_t type)
 {
-	uint8_t *frame = p->rest - WIRE_ETHER_BYTES;
 	const uint16_t type_be = rte_cpu_to_be_16(type);
 
-	rte_pktmbuf_adj(m, frame - rte_pktmbuf_mtod(m, uint8_t *));
+	rte_pktmbuf_adj(m, p->rest - WIRE_ETHER_BYTES - rte_pktmbuf_mtod(m, uint8_t *));
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	if (p->bytes + WIRE_ETHER_BYTES < m->pkt_len)
 		datapath_cut(m, p->bytes + WIRE_ETHER_BYTES);
 	memcpy(frame + WIRE_ETHER_BYTES - sizeof(type_be), &type_be, sizeof(type_be));

@@ -118,7 +118,7 @@ static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 	b->fragment_mask = 0;
 	b->template_mask = 0;
 	b->flow_mask = b->flow_hop_mask = 0;
-	b->mark_mask = b->mirror_mask = 0;
+	b->mark_mask = b->mirror_mask = b->priority_mask = 0;
 	b->iif[0] = p->in_iface;
 	b->vrf[0] = p->iface.vrf;
 }

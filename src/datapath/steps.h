@@ -104,6 +104,7 @@ static inline uint16_t datapath_sent_length(const struct burst *b, uint16_t i)
 	STEP(check, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                        \
 	STEP(bridge_out, PHASE_AFTER, BOTH, BURST_BRIDGES, NULL)                                   \
 	STEP(acl_out, PHASE_AFTER, BOTH, BURST_PACKETS, has_acls)                                  \
+	STEP(subscriber, PHASE_AFTER, BOTH, BURST_PACKETS, has_subscribers)                        \
 	STEP(redirect, PHASE_AFTER, BOTH, BURST_REDIRECTS, has_taps)                               \
 	STEP(learn, PHASE_AFTER, BOTH, BURST_UNKNOWN, can_learn)                                   \
 	STEP(mirror, PHASE_AFTER, BOTH, BURST_MIRRORS, NULL)                                       \

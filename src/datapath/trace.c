@@ -3,7 +3,8 @@
 // away: counters, the marks of buckets in use, the limits of redirects and storm control. Where
 // steps pass frames on, they ask w->capture first, which is set, so that its functions note the
 // frame instead (capture.c, trace_note.c). What tables share between workers is left alone where
-// w->trace is set: policers (acl_police.c) and the age of MAC addresses (bridge.c). Control thread.
+// w->trace is set: policers (acl_police.c, subscriber.c) and the age of MAC addresses
+// (bridge.c). Control thread.
 #include "datapath/trace.h"
 
 #include "acl/acl.h"
@@ -120,6 +121,7 @@ static void set_tables(struct shadow *s, const struct worker *like)
 		s->flows.count[0] = s->scratch;
 		w->flows = &s->flows;
 	}
+	w->qos = like->qos; // its counters and buckets are left alone
 	if (like->acls) {
 		s->acls.view = acl_live_view(like->acls);
 		s->acls.count[0] = s->scratch;

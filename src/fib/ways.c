@@ -49,7 +49,7 @@ static void append_outer6(struct fib_template *t, const struct iface_tunnel *tun
 		.next_header = protocol_of(tunnel),
 		.hop_limit = tunnel->ttl};
 	// RFC 2473, 4.1.1, in a destination options header, padded.
-	uint8_t limit[LIMIT_BYTES] = {protocol_of(tunnel), 0, 4, 1, tunnel->limit, 1, 0, 0};
+	uint8_t limit[LIMIT_BYTES] = {protocol_of(tunnel), 0, 4, 1, tunnel->limit, 1, 1, 0};
 
 	memcpy(ip.src, tunnel->local.bytes, sizeof(ip.src));
 	memcpy(ip.dst, tunnel->remote.bytes, sizeof(ip.dst));

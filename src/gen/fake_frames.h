@@ -16,13 +16,13 @@ struct fake_frame {
 
 // A stream of UDP over IPv4 to port index 1, with 64-byte frames and one flow.
 struct gen_stream fake_stream(uint8_t id);
-// Builds a frame with valid lengths and checksums; stream->recipe determines the headers,
-// frame_bytes includes the FCS.
+// Builds a frame with valid lengths and checksums; stream->recipe and stream->encap determine the
+// headers, frame_bytes includes the FCS.
 void fake_frame_build(struct fake_frame *f, const struct gen_stream *stream,
 	const struct stamp *stamp, unsigned frame_bytes);
 
-// Makes arbitrary bytes that start like an untagged UDP or TCP packet valid by setting lengths and
-// checksums; leaves others unchanged.
+// Makes arbitrary bytes that start like an untagged UDP or TCP packet, or like an encapsulated one,
+// valid by setting lengths and checksums; leaves others unchanged.
 void fake_repair(uint8_t *frame, unsigned n);
 
 static inline uint8_t *fake_frame_bytes(struct fake_frame *f)

@@ -14,6 +14,9 @@ static const double share_of_stride[GEN_N_FIELDS] = {
 	0.6457513110645906, // sqrt(7) - 2
 	0.3166247903553998, // sqrt(11) - 3
 	0.6055512754639891, // sqrt(13) - 3
+	0.1231056256176606, // sqrt(17) - 4
+	0.3588989435406740, // sqrt(19) - 4
+	0.7958315233127191, // sqrt(23) - 4
 };
 
 static uint64_t common_divisor(uint64_t a, uint64_t b)
@@ -36,23 +39,39 @@ static uint32_t last_bits(const uint8_t *bytes, unsigned n)
 	return be32toh(be);
 }
 
-static uint32_t first_value(const struct wire_recipe *recipe, enum gen_field_name field)
+static uint32_t last_of_mac(const struct wire_mac *mac)
 {
-	unsigned addr_bytes = recipe->src.family == 6 ? 16 : 4;
+	return last_bits(mac->bytes, sizeof(mac->bytes));
+}
+
+static uint32_t last_of_addr(const struct wire_addr *addr)
+{
+	return last_bits(addr->bytes, addr->family == 6 ? 16 : 4);
+}
+
+uint32_t fields_first(const struct gen_stream *stream, unsigned field)
+{
+	const struct wire_recipe *recipe = &stream->recipe;
 
 	switch (field) {
 	case GEN_SRC_MAC:
-		return last_bits(recipe->src_mac.bytes, sizeof(recipe->src_mac.bytes));
+		return last_of_mac(&recipe->src_mac);
 	case GEN_DST_MAC:
-		return last_bits(recipe->dst_mac.bytes, sizeof(recipe->dst_mac.bytes));
+		return last_of_mac(&recipe->dst_mac);
 	case GEN_SRC_IP:
-		return last_bits(recipe->src.bytes, addr_bytes);
+		return last_of_addr(&recipe->src);
 	case GEN_DST_IP:
-		return last_bits(recipe->dst.bytes, addr_bytes);
+		return last_of_addr(&recipe->dst);
 	case GEN_SRC_PORT:
 		return recipe->src_port;
-	default:
+	case GEN_DST_PORT:
 		return recipe->dst_port;
+	case GEN_ENCAP_ID:
+		return stream->encap.id;
+	case GEN_INNER_SRC_MAC:
+		return last_of_mac(&stream->encap.inner_src);
+	default:
+		return last_of_mac(&stream->encap.inner_dst);
 	}
 }
 
@@ -115,7 +134,7 @@ void fields_make(struct fields *fields, const struct gen_stream *stream)
 	*fields = (struct fields){.n_flows = stream->n_flows, .round = UINT64_MAX};
 	for (unsigned i = 0; i < GEN_N_FIELDS; i++) {
 		struct fields_digit digit = {.count = stream->fields[i].count,
-			.first = first_value(&stream->recipe, i),
+			.first = fields_first(stream, i),
 			.field = i};
 
 		if (digit.count <= 1)
@@ -141,7 +160,7 @@ void fields_fill_fixed(const struct gen_stream *stream, struct frame_values *val
 {
 	for (unsigned field = 0; field < GEN_N_FIELDS; field++)
 		for (unsigned i = 0; i < FRAME_VALUES; i++)
-			values->field[field][i] = first_value(&stream->recipe, field);
+			values->field[field][i] = fields_first(stream, field);
 }
 
 void fields_seek(struct fields *fields, uint32_t flow)

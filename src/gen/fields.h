@@ -32,6 +32,9 @@ struct fields {
 	uint64_t to_skip; // flows until the scattering odometer makes an additional step
 };
 
+// The first value of a field, to which counting adds: the last 32 bits of an address, a port, an
+// id.
+uint32_t fields_first(const struct gen_stream *stream, unsigned field);
 // Starts at flow 0.
 void fields_make(struct fields *fields, const struct gen_stream *stream);
 // Writes the values of constant fields to all entries of `values`; call once.

@@ -12,7 +12,8 @@
 #include <cmocka.h>
 
 struct row {
-	struct gen_field fields[GEN_N_FIELDS]; // src_mac, dst_mac, src_ip, dst_ip, ports
+	struct gen_field fields[GEN_N_FIELDS]; // src_mac, dst_mac, src_ip, dst_ip, ports, then
+	                                       // those of an encapsulation; count 0: one value
 	uint32_t n_flows;
 };
 
@@ -40,6 +41,11 @@ static const struct row rows[] = {
 	{{FIXED, FIXED, COUNTS(4), RANDOM(6), RANDOM(10), COUNTS(15)}, 3600},
 	{{FIXED, FIXED, RANDOM(4), COUNTS(6), COUNTS(1), FIXED}, 24},
 	{{FIXED, FIXED, COUNTS(4), RANDOM(6), FIXED, FIXED}, 17}, // not all flows
+	{{FIXED, FIXED, FIXED, COUNTS(4), FIXED, FIXED, COUNTS(1000)}, 4000},
+	{{FIXED, FIXED, RANDOM(2), RANDOM(3), FIXED, FIXED, RANDOM(5), RANDOM(7), RANDOM(2)}, 420},
+	{{RANDOM(2), RANDOM(2), RANDOM(3), RANDOM(3), RANDOM(2), RANDOM(2), RANDOM(3), RANDOM(3),
+		 RANDOM(5)},
+		6480},
 	{{FIXED, FIXED, RANDOM(256), RANDOM(256), FIXED, COUNTS(3)}, 196608},
 	{{FIXED, FIXED, RANDOM(1000), COUNTS(1000), FIXED, FIXED}, 1000000},
 	{{FIXED, FIXED, RANDOM(1000), RANDOM(1000), FIXED, FIXED}, 1000000},
@@ -67,8 +73,10 @@ static uint64_t number_of(const struct row *row, const struct frame_values *valu
 	uint64_t number = 0;
 
 	for (unsigned f = 0; f < GEN_N_FIELDS; f++) {
-		assert_true(values->field[f][i] < row->fields[f].count);
-		number = number * row->fields[f].count + values->field[f][i];
+		uint64_t count = MAX_OF(row->fields[f].count, 1u);
+
+		assert_true(values->field[f][i] < count);
+		number = number * count + values->field[f][i];
 	}
 	return number;
 }

@@ -3,6 +3,7 @@
 // creation: control thread.
 #include "gen/frame.h"
 
+#include "gen/mix.h"
 #include "wire/checksum.h"
 #include "wire/headers.h"
 #include "wire/stamp.h"
@@ -31,11 +32,14 @@ struct frame_words {
 	uint64_t first[FRAME_VALUES], second[FRAME_VALUES]; // of the stamp
 };
 
-static void place_parts(struct frame_form *form, const struct wire_recipe *recipe)
+static void place_parts(struct frame_form *form, const struct gen_stream *stream)
 {
+	const struct wire_recipe *recipe = &stream->recipe;
+
 	form->is_ip6 = recipe->src.family == 6;
 	form->is_tcp = recipe->protocol == WIRE_PROTO_TCP;
-	form->ip_at = WIRE_ETHER_BYTES + (recipe->has_vlan ? WIRE_VLAN_BYTES : 0);
+	form->ip_at = WIRE_ETHER_BYTES + (recipe->has_vlan ? WIRE_VLAN_BYTES : 0) +
+	              encap_bytes(&stream->encap);
 	if (form->is_ip6) {
 		form->src_at = form->ip_at + offsetof(struct wire_ip6, src) + LAST_OF_IP6;
 		form->dst_at = form->ip_at + offsetof(struct wire_ip6, dst) + LAST_OF_IP6;
@@ -73,6 +77,10 @@ static void clear_parts(const struct frame_form *form, uint8_t *frame)
 	}
 	if (!form->is_ip6)
 		((struct wire_ip4 *)(frame + form->ip_at))->checksum_be = 0;
+	if (form->encap.has_macs) {
+		memset(frame + form->encap.inner_at + 2, 0, 4);
+		memset(frame + form->encap.inner_at + 8, 0, 4);
+	}
 }
 
 static uint32_t fold(uint64_t sum)
@@ -92,43 +100,79 @@ static void sum_up(const struct frame_form *form, struct frame_size *size)
 	size->ip_sum = form->is_ip6 ? 0 : fold(wire_sum(0, ip, WIRE_IP4_BYTES));
 }
 
-static int make_size(struct frame_form *form, struct frame_size *size, struct wire_recipe *recipe)
+// Of the outer datagram, whose IP header directly precedes it.
+static uint32_t sum_outer(const struct frame_form *form, const struct frame_size *size,
+	uint8_t family)
+{
+	const uint8_t *udp = size->bytes + form->encap.udp_at;
+	uint32_t n = size->n_bytes - form->encap.udp_at;
+	const void *ip4 = udp - WIRE_IP4_BYTES, *ip6 = udp - WIRE_IP6_BYTES;
+	uint64_t pseudo = family == 6 ? wire_sum_pseudo6(ip6, WIRE_PROTO_UDP, n)
+	                              : wire_sum_pseudo4(ip4, WIRE_PROTO_UDP, n);
+
+	return fold(wire_sum(pseudo, udp, n));
+}
+
+// Builds the packet, or the inner frame, and the headers around it.
+static int build_template(const struct frame_form *form, const struct gen_stream *stream,
+	struct frame_size *size)
+{
+	const size_t room = size->n_lines * FRAME_LINE;
+	struct wire_recipe inner = stream->recipe;
+
+	inner.padding_bytes = 0;
+	inner.frame_bytes = size->n_bytes - form->encap.inner_at;
+	if (form->encap.type) {
+		inner.has_vlan = false;
+		inner.src_mac = stream->encap.inner_src;
+		inner.dst_mac = stream->encap.inner_dst;
+	}
+	int err =
+		wire_build(&inner, size->bytes + form->encap.inner_at, room - form->encap.inner_at);
+	if (!err && form->encap.type)
+		encap_write(stream, size->bytes, size->n_bytes);
+	return err;
+}
+
+static int make_size(struct frame_form *form, struct frame_size *size,
+	const struct gen_stream *stream, unsigned frame_bytes)
 {
 	size_t stamp_end = form->l4_at + (form->is_tcp ? WIRE_TCP_BYTES + STAMP_TCP_PAYLOAD_BYTES
 						       : WIRE_UDP_BYTES + STAMP_BYTES);
 
-	if (recipe->frame_bytes < stamp_end)
+	if (frame_bytes < stamp_end)
 		return -EINVAL;
-	size->n_bytes = recipe->frame_bytes;
-	size->n_lines = (recipe->frame_bytes + FRAME_LINE - 1) / FRAME_LINE;
+	size->n_bytes = frame_bytes;
+	size->n_lines = (frame_bytes + FRAME_LINE - 1) / FRAME_LINE;
 	size->bytes = aligned_alloc(FRAME_LINE, size->n_lines * FRAME_LINE);
 	if (!size->bytes)
 		return -ENOMEM;
 	memset(size->bytes, 0, size->n_lines * FRAME_LINE);
-	int err = wire_build(recipe, size->bytes, size->n_lines * FRAME_LINE);
+	int err = build_template(form, stream, size);
 	if (err)
 		return err;
 	clear_parts(form, size->bytes);
 	sum_up(form, size);
+	if (form->encap.has_checksum)
+		size->outer_sum = sum_outer(form, size, stream->encap.src.family);
 	return 0;
 }
 
 int frame_form_make(struct frame_form *form, const struct gen_stream *stream, uint8_t run)
 {
-	struct wire_recipe recipe = stream->recipe;
+	const uint8_t protocol = stream->recipe.protocol;
 	uint16_t magic = STAMP_MAGIC | run;
 
-	*form = (struct frame_form){0};
-	if (recipe.protocol != WIRE_PROTO_UDP && recipe.protocol != WIRE_PROTO_TCP)
+	*form = (struct frame_form){.encap = encap_form(stream)};
+	if (protocol != WIRE_PROTO_UDP && protocol != WIRE_PROTO_TCP)
 		return -EINVAL;
-	place_parts(form, &recipe);
+	place_parts(form, stream);
 	form->head = (uint64_t)magic << 48 | (uint64_t)stream->id << 40;
 	form->has_macs =
 		stream->fields[GEN_SRC_MAC].count > 1 || stream->fields[GEN_DST_MAC].count > 1;
-	recipe.padding_bytes = 0;
 	for (; form->n_sizes < stream->n_sizes; form->n_sizes++) {
-		recipe.frame_bytes = stream->sizes[form->n_sizes].bytes - FCS_BYTES;
-		int err = make_size(form, &form->sizes[form->n_sizes], &recipe);
+		int err = make_size(form, &form->sizes[form->n_sizes], stream,
+			stream->sizes[form->n_sizes].bytes - FCS_BYTES);
 		if (err)
 			return err;
 	}
@@ -278,6 +322,74 @@ static void write_macs(const struct frame_values *v)
 	}
 }
 
+// The ephemeral ports (RFC 6335): 49152 and the upper 14 bits of a hash of addresses and ports.
+static inline uint16_t hash_port(uint64_t addresses, uint32_t ports)
+{
+	uint64_t h = mix(addresses ^ ports * MIX_STEP);
+
+	return 49152 + (h >> 50);
+}
+
+// The varying words of the outer datagram that are not its own: those of the packet.
+static inline uint32_t sum_inner(const struct frame_form *form, const struct frame_words *w,
+	uint16_t tail_be, unsigned i)
+{
+	uint32_t sum = both(w->addresses[i] >> 32) + both(w->addresses[i]) + both(w->ports[i]);
+
+	sum += narrow(halves(w->first[i]) + halves(w->second[i]) + tail_be);
+	return sum + w->l4_sum[i] + (form->is_ip6 ? 0 : w->ip_sum[i]);
+}
+
+static uint32_t write_inner_macs(const struct frame_form *form, const struct frame_values *v,
+	unsigned i)
+{
+	uint8_t *ether = v->to[i] + form->encap.inner_at;
+	uint32_t dst_be = htobe32(v->field[GEN_INNER_DST_MAC][i]);
+	uint32_t src_be = htobe32(v->field[GEN_INNER_SRC_MAC][i]);
+
+	memcpy(ether + 2, &dst_be, sizeof(dst_be));
+	memcpy(ether + 8, &src_be, sizeof(src_be));
+	return both(dst_be) + both(src_be);
+}
+
+static uint32_t write_id(const struct frame_form *form, const struct frame_values *v, unsigned i)
+{
+	uint32_t id = v->field[GEN_ENCAP_ID][i] << form->encap.id_shift;
+	uint32_t word_be = htobe32(id | form->encap.id_rest);
+
+	memcpy(v->to[i] + form->encap.id_at, &word_be, sizeof(word_be));
+	return both(htobe32(id));
+}
+
+// Writes what varies outside of the packets, which are complete.
+static __attribute__((noinline)) void write_encap(const struct frame_form *form,
+	const struct frame_values *v, const struct frame_words *w)
+{
+	const struct encap_form *encap = &form->encap;
+	const uint16_t tail_be = htobe16(v->sent & 0xffff);
+
+	for (unsigned i = 0; i < v->n; i++) {
+		uint8_t *udp = v->to[i] + encap->udp_at;
+		uint32_t sum = encap->id_at ? write_id(form, v, i) : 0;
+
+		sum += encap->has_macs ? write_inner_macs(form, v, i) : 0;
+		if (!encap->udp_at)
+			continue;
+		uint16_t port_be =
+			htobe16(encap->hashes_port ? hash_port(w->addresses[i], w->ports[i])
+						   : encap->src_port);
+
+		memcpy(udp, &port_be, sizeof(port_be));
+		if (!encap->has_checksum)
+			continue;
+		sum += port_be + form->sizes[v->size[i]].outer_sum;
+		uint16_t checksum_be = finish(sum + sum_inner(form, w, tail_be, i));
+
+		checksum_be = checksum_be ? checksum_be : 0xffff;
+		memcpy(udp + ENCAP_UDP_CHECKSUM_AT, &checksum_be, sizeof(checksum_be));
+	}
+}
+
 void frame_build(const struct frame_form *form, const struct frame_values *values)
 {
 	struct frame_words words;
@@ -296,4 +408,6 @@ void frame_build(const struct frame_form *form, const struct frame_values *value
 		write_frames(form, values, &words, false);
 	if (form->has_macs)
 		write_macs(values);
+	if (unlikely(form->encap.type))
+		write_encap(form, values, &words);
 }

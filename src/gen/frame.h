@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/bits.h"
+#include "gen/encap.h"
 #include "gen/stream.h"
 
 #include <stdbool.h>
@@ -19,7 +20,7 @@ enum {
 struct frame_values {
 	unsigned n;                 // frames, at most GEN_MAX_BURST
 	uint8_t *to[GEN_MAX_BURST]; // destinations, written in whole cache lines
-	// enum gen_field_name: the last 32 bits of addresses, ports
+	// enum gen_field_name: the last 32 bits of addresses, ports, ids
 	uint32_t field[GEN_N_FIELDS][FRAME_VALUES] LINE_ALIGNED;
 	uint64_t due[FRAME_VALUES]; // TSC
 	uint64_t sent;              // TSC, same for all frames
@@ -32,8 +33,9 @@ struct frame_size {
 	uint8_t *bytes;   // n_lines * FRAME_LINE
 	uint16_t n_bytes; // without FCS
 	uint16_t n_lines;
-	uint32_t ip_sum; // 16 bits, of words in memory order
-	uint32_t l4_sum; // including the pseudo header
+	uint32_t ip_sum;    // 16 bits, of words in memory order
+	uint32_t l4_sum;    // including the pseudo header
+	uint32_t outer_sum; // of the outer UDP datagram, including the pseudo header
 };
 
 // Common to all frames of a stream. Read-only once created.
@@ -42,6 +44,7 @@ struct frame_form {
 	// Offsets in the frame: the last 32 bits of addresses, the stamp's two words and its tail.
 	uint8_t ip_at, src_at, dst_at, l4_at, checksum_at, first_at, second_at, tail_at;
 	uint64_t head; // of the stamp: magic and stream, above the 40-bit sequence number
+	struct encap_form encap;
 	unsigned n_sizes;
 	struct frame_size sizes[GEN_MAX_SIZES];
 };

@@ -186,8 +186,9 @@ static json_t *wrong_json(const struct gen *gen, const struct per_flow *p)
 
 	if (!__atomic_load_n(&wrong->is_known, __ATOMIC_ACQUIRE))
 		return json_null();
-	return json_pack("{s:I, s:I, s:o, s:o}", "sequence", (json_int_t)wrong->sequence, "flow",
-		(json_int_t)wrong->flow, "found", action_json(gen, wrong->found), "expected",
+	return json_pack("{s:I, s:I, s:o, s:s, s:I, s:o}", "sequence", (json_int_t)wrong->sequence,
+		"flow", (json_int_t)wrong->flow, "found", action_json(gen, wrong->found), "encap",
+		gen_encap_word(wrong->encap), "encap_id", (json_int_t)wrong->encap_id, "expected",
 		action_json(gen, expect_action(expect, expect->secret, wrong->flow)));
 }
 
@@ -199,6 +200,7 @@ static json_t *expect_json(const struct gen *gen, const struct per_flow *p)
 	json_object_set_new(json, "alternative", part_json(&c->alternative));
 	json_object_set_new(json, "wrong_port", part_json(&c->wrong_port));
 	json_object_set_new(json, "wrong_dscp", part_json(&c->wrong_dscp));
+	json_object_set_new(json, "wrong_encap", part_json(&c->wrong_encap));
 	json_object_set_new(json, "wrong_tuple", part_json(&c->wrong_tuple));
 	json_object_set_new(json, "checked", count_json(&c->checked));
 	json_object_set_new(json, "first_wrong", wrong_json(gen, p));

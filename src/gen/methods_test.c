@@ -380,18 +380,21 @@ static void tells_what_it_expected_and_what_it_found(void **state)
 	await_done();
 	struct per_flow *p = ctx.gen->current->received[0]->per_flow;
 	check("results", "{}", "streams.0.expect.first_wrong", "null");
-	p->counters = (struct per_flow_counters){90, 1, 2, 3, 4};
-	p->wrong = (struct per_flow_wrong){70, 2, {0, 63}, true};
+	p->counters = (struct per_flow_counters){90, 1, 2, 3, 5, 4};
+	p->wrong = (struct per_flow_wrong){70, 2, {0, 63}, GEN_VXLAN, 9, true};
 	struct expect_action action = expect_action(&p->stream->expect, 1, 2);
 	json_t *results = call("results", "{}");
 	expect(results, "streams.0.expect.checked", "90");
 	expect(results, "streams.0.expect.alternative", "1");
 	expect(results, "streams.0.expect.wrong_port", "2");
 	expect(results, "streams.0.expect.wrong_dscp", "3");
+	expect(results, "streams.0.expect.wrong_encap", "5");
 	expect(results, "streams.0.expect.wrong_tuple", "4");
 	expect(results, "streams.0.expect.first_wrong.sequence", "70");
 	expect(results, "streams.0.expect.first_wrong.flow", "2");
 	expect(results, "streams.0.expect.first_wrong.found", "{\"dscp\": 63, \"port\": \"left\"}");
+	expect(results, "streams.0.expect.first_wrong.encap", "\"vxlan\"");
+	expect(results, "streams.0.expect.first_wrong.encap_id", "9");
 	expect(results, "streams.0.expect.first_wrong.expected",
 		action.dscp ? "{\"dscp\": 46, \"port\": \"right\"}"
 			    : "{\"dscp\": 0, \"port\": \"right\"}");

@@ -89,17 +89,21 @@ static bool is_in_range(const struct wire_addr *addr, const struct wire_addr *fi
 	return be32toh(number_be) - be32toh(low_be) < count;
 }
 
-// Streams simulate hosts on both ends if their addresses are in that network.
+// Streams simulate hosts on both ends if their addresses are in that network, and the ends of their
+// encapsulation. A stream without an outer packet has none, of family 0.
 static bool is_of_stream(const struct gen_stream *stream, unsigned port,
 	const struct wire_addr *addr)
 {
 	const struct wire_recipe *recipe = &stream->recipe;
 
 	if (stream->from == port && !stream->is_receive_only &&
-		is_in_range(addr, &recipe->src, stream->fields[GEN_SRC_IP].count))
+		(is_in_range(addr, &recipe->src, stream->fields[GEN_SRC_IP].count) ||
+			wire_addr_equal(addr, &stream->encap.src)))
 		return true;
 	return expect_ends_on(stream, port) &&
-	       is_in_range(addr, &recipe->dst, stream->fields[GEN_DST_IP].count);
+	       (is_in_range(addr, &recipe->dst, stream->fields[GEN_DST_IP].count) ||
+		       wire_addr_equal(addr, &stream->encap.dst) ||
+		       wire_addr_equal(addr, &stream->expect.encap.dst));
 }
 
 static bool is_ours(const struct neighbours *n, const struct gen_streams *streams, unsigned i,

@@ -119,38 +119,102 @@ static uint8_t dscp_of(const uint8_t *frame, const struct recognise_place *place
 	return place->is_ip6 ? be16toh(load16(ip)) >> 6 & 0x3f : ip[1] >> 2;
 }
 
-static __attribute__((noinline)) void note_wrong(struct per_flow *p, uint32_t flow, uint64_t number,
-	struct expect_action found)
+// Requires the flow's values. Ranges of the same length correspond, value by value.
+static bool is_id(const struct per_flow *p, uint32_t id)
+{
+	const struct gen_expect_encap *expect = &p->stream->expect.encap;
+	const struct gen_field *fields = p->stream->fields;
+	const uint32_t nth = id - expect->id, n = expect->n_ids;
+	const unsigned field = fields[GEN_ENCAP_ID].count == n ? GEN_ENCAP_ID : GEN_DST_IP;
+
+	if (nth >= n || n == 1 || fields[field].count != n)
+		return nth < n;
+	return nth == p->values.field[field][0] - fields_first(p->stream, field);
+}
+
+static bool is_outer_address(const uint8_t *found, uint8_t family, const struct wire_addr *expected)
+{
+	if (!expected->family)
+		return true;
+	return family == expected->family && !memcmp(found, expected->bytes, family == 6 ? 16 : 4);
+}
+
+static bool are_labels(const struct gen_expect_encap *expect, const uint8_t *frame,
+	const struct encap_found *found)
+{
+	if (!expect->n_labels && expect->type != GEN_GRE)
+		return true;
+	if (found->n_labels != expect->n_labels)
+		return false;
+	for (unsigned i = 0; i + 1 < expect->n_labels; i++)
+		if (be32toh(load32(frame + found->labels + 4 * i)) >> 12 != expect->label[i])
+			return false;
+	return true;
+}
+
+// Requires the flow's values.
+static bool is_encap(const struct per_flow *p, const uint8_t *frame,
+	const struct encap_found *found)
+{
+	const struct gen_expect_encap *expect = &p->stream->expect.encap;
+	const unsigned addr_bytes = found->family == 6 ? 16 : 4;
+	const uint8_t *src = frame + found->layer3 +
+	                     (found->family == 6 ? offsetof(struct wire_ip6, src)
+						 : offsetof(struct wire_ip4, src));
+
+	if (!expect->is_checked)
+		return true;
+	if (found->type != expect->type)
+		return false;
+	if (!found->type)
+		return true;
+	if ((expect->n_ids && !is_id(p, found->id)) || !are_labels(expect, frame, found) ||
+		!is_outer_address(src, found->family, &expect->src) ||
+		!is_outer_address(src + addr_bytes, found->family, &expect->dst))
+		return false;
+	if (!expect->has_checksum && !expect->has_no_checksum)
+		return true;
+	return !load16(frame + found->layer4 + ENCAP_UDP_CHECKSUM_AT) == expect->has_no_checksum;
+}
+
+static __attribute__((noinline)) void note_wrong(struct per_flow *p, uint64_t number,
+	struct expect_action found, const struct encap_found *encap)
 {
 	if (p->wrong.is_known)
 		return;
-	p->wrong.flow = flow;
+	p->wrong.flow = flows_of(&p->flows, number);
 	p->wrong.sequence = number;
 	p->wrong.found = found;
+	p->wrong.encap = encap->type;
+	p->wrong.encap_id = encap->type ? encap->id : 0;
 	// Partner: results, which reads the others only if this is set.
 	__atomic_store_n(&p->wrong.is_known, true, __ATOMIC_RELEASE);
 }
 
-void per_flow_check(struct per_flow *p, const uint8_t *frame, uint64_t number, uint8_t port)
+void per_flow_check(struct per_flow *p, const struct rte_mbuf *m, uint64_t number, uint8_t port)
 {
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	uint32_t flow = flows_of(&p->flows, number);
 	struct per_flow_counters *c = &p->counters;
 	struct recognise_place place;
+	struct encap_found encap;
 
-	if (!p->stream->expect.n_ports || !recognise_layer4(frame, &place))
+	if (!p->stream->expect.n_ports || !recognise_find(m, &place, &encap))
 		return;
 	struct expect_action found = {port, dscp_of(frame, &place)};
 	bool is_flow = is_tuple(p, frame, &place, flow);
+	bool is_right = is_flow && is_encap(p, frame, &encap);
 	enum expect_verdict verdict =
-		is_flow ? expect_judge(&p->stream->expect, flow, found) : EXPECT_RIGHT;
+		is_right ? expect_judge(&p->stream->expect, flow, found) : EXPECT_RIGHT;
 
 	stats_add(&c->checked, 1);
 	stats_add(&c->wrong_tuple, !is_flow);
+	stats_add(&c->wrong_encap, is_flow && !is_right);
 	stats_add(&c->alternative, verdict == EXPECT_OTHER);
 	stats_add(&c->wrong_port, verdict == EXPECT_WRONG_PORT);
 	stats_add(&c->wrong_dscp, verdict == EXPECT_WRONG_DSCP);
-	if (unlikely(!is_flow || verdict == EXPECT_WRONG_PORT || verdict == EXPECT_WRONG_DSCP))
-		note_wrong(p, flow, number, found);
+	if (unlikely(!is_right || verdict == EXPECT_WRONG_PORT || verdict == EXPECT_WRONG_DSCP))
+		note_wrong(p, number, found, &encap);
 }
 
 static bool write_all(const struct per_flow *p, FILE *file, uint64_t *total)

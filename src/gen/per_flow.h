@@ -15,8 +15,10 @@ struct per_flow_counters {
 	uint64_t checked;     // valid frames, including those seen before
 	uint64_t alternative; // with the action of the other secret
 	uint64_t wrong_port, wrong_dscp;
+	uint64_t wrong_encap; // in another encapsulation than expected; port and DSCP are not
+	                      // judged
 	uint64_t wrong_tuple; // their addresses and ports are not those of the flow of their
-	                      // sequence number; port and DSCP are not judged
+	                      // sequence number; nothing else is judged
 };
 
 // The first frame that was not as expected.
@@ -24,7 +26,9 @@ struct per_flow_wrong {
 	uint64_t sequence;
 	uint32_t flow;
 	struct expect_action found;
-	bool is_known; // atomic: stored after everything else
+	uint8_t encap;     // enum gen_encap_type: found
+	uint32_t encap_id; // found: the last label, the VNI, the key
+	bool is_known;     // atomic: stored after everything else
 };
 
 struct per_flow {
@@ -45,7 +49,8 @@ void per_flow_destroy(struct per_flow *per_flow);
 // are not counted. Worker.
 void per_flow_count(struct per_flow *per_flow, const uint64_t number[], unsigned n);
 // Checks a valid frame that arrived on `port` against what the stream expects. Worker.
-void per_flow_check(struct per_flow *per_flow, const uint8_t *frame, uint64_t number, uint8_t port);
+void per_flow_check(struct per_flow *per_flow, const struct rte_mbuf *m, uint64_t number,
+	uint8_t port);
 // Writes the counters of all flows to a new file, which replaces `path`: 32-bit unsigned integers,
 // little endian, from flow 0 on. *total is their sum. 0, or -errno with `error` set. Control
 // thread; the worker may be counting.

@@ -202,11 +202,11 @@ static const struct stream_key keys[] = {
 	{"pcap", read_pcap}, {"stamp", read_stamp}, {"protocol", read_protocol},
 	{"vlan", read_vlan}, {"ttl", read_ttl}, {"src_mac", read_src_mac},
 	{"dst_mac", read_dst_mac}, {"src_ip", read_src_ip}, {"dst_ip", read_dst_ip},
-	{"src_port", read_src_port}, {"dst_port", read_dst_port}, {"flows", read_flows},
-	{"distribution", read_distribution}, {"exponent", read_exponent}, {"seed", read_seed},
-	{"count_flows", read_count_flows}, {"expect", read_expect}, {"size", read_size},
-	{"rate", read_rate}, {"burst", read_burst}, {"catch_up", read_catch_up},
-	{"frames", read_frames}, {"loops", read_loops}, // after frames
+	{"src_port", read_src_port}, {"dst_port", read_dst_port}, {"encap", read_encap},
+	{"flows", read_flows}, {"distribution", read_distribution}, {"exponent", read_exponent},
+	{"seed", read_seed}, {"count_flows", read_count_flows}, {"expect", read_expect},
+	{"size", read_size}, {"rate", read_rate}, {"burst", read_burst},
+	{"catch_up", read_catch_up}, {"frames", read_frames}, {"loops", read_loops}, // after frames
 };
 
 static int read_stream(struct stream_reader *r, const json_t *map)

@@ -17,6 +17,9 @@ struct stream_reader {
 	char inside[32];           // "dst_ip." while reading a map inside the stream
 	unsigned field;            // enum gen_field_name: being read
 	uint32_t weight;           // of the next size
+	struct gen_encap *encap;   // being read
+	struct gen_field *ids;     // of its ids
+	uint32_t most_id;
 	struct error *error;
 };
 
@@ -39,6 +42,8 @@ int read_number(struct stream_reader *r, const json_t *value, uint64_t min, uint
 // Index of a port, from its name; *out is unchanged if the ports are unknown. In read.c.
 int read_port(struct stream_reader *r, const json_t *value, uint8_t *out);
 int read_boolean(struct stream_reader *r, const json_t *value, bool *out);
+// A value or a range of values of enum gen_field_name, other than GEN_ENCAP_ID. In read_fields.c.
+int read_field(struct stream_reader *r, unsigned field, const json_t *value);
 // "" if the value is not a string.
 const char *read_text(const json_t *value);
 
@@ -54,6 +59,9 @@ int read_flows(struct stream_reader *r, const json_t *value); // after all field
 int read_distribution(struct stream_reader *r, const json_t *value);
 int read_exponent(struct stream_reader *r, const json_t *value); // after distribution, like seed
 int read_seed(struct stream_reader *r, const json_t *value);
+// --- read_encap.c: after the ports
+int read_encap(struct stream_reader *r, const json_t *value);
+int read_expect_encap(struct stream_reader *r, const json_t *value);
 // --- read_expect.c: after the flows and `to`
 int read_count_flows(struct stream_reader *r, const json_t *value);
 int read_expect(struct stream_reader *r, const json_t *value);

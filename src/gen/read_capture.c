@@ -14,7 +14,7 @@ static int check_beside(struct stream_reader *r)
 {
 	static const char *const others[] = {"protocol", "vlan", "ttl", "src_ip", "dst_ip",
 		"src_port", "dst_port", "flows", "distribution", "exponent", "seed", "size",
-		"burst", "count_flows", "expect"};
+		"burst", "count_flows", "expect", "encap"};
 
 	for (unsigned i = 0; i < ARRAY_LEN(others); i++)
 		if (json_object_get(r->map, others[i]))

@@ -2,6 +2,7 @@
 #include "gen/read.h"
 
 #include "base/bits.h"
+#include "gen/fields.h"
 #include "wire/headers.h"
 
 #include <endian.h>
@@ -15,6 +16,8 @@ static const char *const wanted[GEN_N_FIELDS] = {
 	[GEN_DST_IP] = "an address like 198.19.0.1 or 2001:2:0:2::1",
 	[GEN_SRC_PORT] = "a number from 0 to 65535",
 	[GEN_DST_PORT] = "a number from 0 to 65535",
+	[GEN_INNER_SRC_MAC] = "a MAC address like 02:00:00:00:00:01",
+	[GEN_INNER_DST_MAC] = "a MAC address like 02:00:00:00:00:01",
 };
 
 static bool is_port(unsigned field)
@@ -22,40 +25,10 @@ static bool is_port(unsigned field)
 	return field == GEN_SRC_PORT || field == GEN_DST_PORT;
 }
 
-static uint8_t *last_4(struct wire_addr *addr)
+static bool parse_first(struct gen_stream *stream, unsigned field, const char *text)
 {
-	return addr->bytes + (addr->family == 6 ? 12 : 0);
-}
+	struct wire_recipe *recipe = &stream->recipe;
 
-static uint32_t number_be(const uint8_t *bytes)
-{
-	uint32_t be;
-
-	memcpy(&be, bytes, sizeof(be));
-	return be32toh(be);
-}
-
-// The number of the first value, to which counting adds.
-static uint32_t first_number(struct wire_recipe *recipe, unsigned field)
-{
-	switch (field) {
-	case GEN_SRC_MAC:
-		return number_be(recipe->src_mac.bytes + 2);
-	case GEN_DST_MAC:
-		return number_be(recipe->dst_mac.bytes + 2);
-	case GEN_SRC_IP:
-		return number_be(last_4(&recipe->src));
-	case GEN_DST_IP:
-		return number_be(last_4(&recipe->dst));
-	case GEN_SRC_PORT:
-		return recipe->src_port;
-	default:
-		return recipe->dst_port;
-	}
-}
-
-static bool parse_first(struct wire_recipe *recipe, unsigned field, const char *text)
-{
 	switch (field) {
 	case GEN_SRC_MAC:
 		return !wire_mac_parse(text, &recipe->src_mac);
@@ -63,8 +36,12 @@ static bool parse_first(struct wire_recipe *recipe, unsigned field, const char *
 		return !wire_mac_parse(text, &recipe->dst_mac);
 	case GEN_SRC_IP:
 		return !wire_addr_parse(text, &recipe->src);
-	default:
+	case GEN_DST_IP:
 		return !wire_addr_parse(text, &recipe->dst);
+	case GEN_INNER_SRC_MAC:
+		return !wire_mac_parse(text, &stream->encap.inner_src);
+	default:
+		return !wire_mac_parse(text, &stream->encap.inner_dst);
 	}
 }
 
@@ -76,7 +53,7 @@ static int read_first(struct stream_reader *r, const json_t *value)
 	if (!value)
 		return read_mistake(r, NULL, "missing; expected {first: VALUE, count: N}");
 	if (!is_port(r->field))
-		return parse_first(recipe, r->field, read_text(value))
+		return parse_first(r->stream, r->field, read_text(value))
 		               ? 0
 		               : read_mistake(r, value, "expected %s", wanted[r->field]);
 	int err = read_number(r, value, 0, 65535, &number);
@@ -88,8 +65,8 @@ static int read_first(struct stream_reader *r, const json_t *value)
 // Counting up must not overflow the field's bits.
 static int read_count(struct stream_reader *r, const json_t *value)
 {
-	uint64_t most = (is_port(r->field) ? 1u << 16 : 1ull << 32) -
-	                first_number(&r->stream->recipe, r->field);
+	uint64_t most =
+		(is_port(r->field) ? 1u << 16 : 1ull << 32) - fields_first(r->stream, r->field);
 	uint64_t count;
 
 	if (!value)
@@ -111,7 +88,7 @@ static int read_random(struct stream_reader *r, const json_t *value)
 	return value ? read_boolean(r, value, &r->stream->fields[r->field].is_random) : 0;
 }
 
-static int read_field(struct stream_reader *r, unsigned field, const json_t *value)
+int read_field(struct stream_reader *r, unsigned field, const json_t *value)
 {
 	static const struct stream_key keys[] = {{"first", read_first}, {"count", read_count},
 		{"random", read_random}};
@@ -166,7 +143,7 @@ static int check_source(struct stream_reader *r)
 	struct gen_stream *s = r->stream;
 	uint8_t first = s->recipe.src.bytes[0];
 	const json_t *value = json_object_get(r->map, "src_ip");
-	uint32_t last = first_number(&s->recipe, GEN_SRC_IP) + s->fields[GEN_SRC_IP].count - 1;
+	uint32_t last = fields_first(s, GEN_SRC_IP) + s->fields[GEN_SRC_IP].count - 1;
 
 	if (s->recipe.src.family == 6 ? first != 0xff : last >> 24 < 224)
 		return 0;

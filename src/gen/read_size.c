@@ -2,6 +2,7 @@
 #include "gen/read.h"
 
 #include "base/bits.h"
+#include "gen/encap.h"
 #include "wire/headers.h"
 #include "wire/stamp.h"
 
@@ -30,7 +31,8 @@ unsigned gen_smallest_bytes(const struct gen_stream *stream)
 	unsigned above = recipe->protocol == WIRE_PROTO_TCP
 	                         ? WIRE_TCP_BYTES + STAMP_TCP_PAYLOAD_BYTES
 	                         : WIRE_UDP_BYTES + STAMP_BYTES;
-	unsigned least = WIRE_ETHER_BYTES + (recipe->has_vlan ? WIRE_VLAN_BYTES : 0) + ip + above;
+	unsigned least = WIRE_ETHER_BYTES + (recipe->has_vlan ? WIRE_VLAN_BYTES : 0) + ip + above +
+	                 encap_bytes(&stream->encap);
 
 	return MAX_OF(least + WIRE_FCS_BYTES, (unsigned)GEN_MIN_SIZE);
 }
@@ -99,11 +101,12 @@ static int check_size(struct stream_reader *r, const json_t *value, unsigned byt
 			which, GEN_MIN_SIZE);
 	if (bytes < least)
 		return read_mistake(r, value,
-			"%sexpected at least %u bytes for the IPv%u and %s headers%s, the stamp "
+			"%sexpected at least %u bytes for the IPv%u and %s headers%s%s, the stamp "
 			"and the FCS",
 			which, least, s->recipe.src.family,
 			s->recipe.protocol == WIRE_PROTO_TCP ? "TCP" : "UDP",
-			s->recipe.has_vlan ? ", the VLAN tag" : "");
+			s->recipe.has_vlan ? ", the VLAN tag" : "",
+			s->encap.type ? ", the encapsulation" : "");
 	if (bytes > most)
 		return read_mistake(r, value,
 			"%sexpected at most %u bytes: 9600 of IP, Ethernet%s and the FCS", which,

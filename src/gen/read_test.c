@@ -90,7 +90,7 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 		{ONE("\"colours\": 64"),
 			"streams[0]: colours: unknown key; expected one of name, id, to, from, "
 			"pcap, stamp, protocol, vlan, ttl, src_mac, dst_mac, src_ip, dst_ip, "
-			"src_port, dst_port, flows, distribution, exponent, seed, "
+			"src_port, dst_port, encap, flows, distribution, exponent, seed, "
 			"count_flows, expect, size, rate, burst, catch_up, frames, loops"},
 		{"[{\"from\": \"left\"}]", "streams[0]: to: missing; expected the receiving port"},
 		{"[{\"from\": \"left\", \"to\": \"right\"}]",
@@ -607,6 +607,175 @@ static void refuses_more_streams_than_there_is_room_for(void **state)
 	json_decref(list);
 }
 
+#define OUTER "\"src_ip\": \"192.0.2.1\", \"dst_ip\": \"192.0.2.2\""
+#define ENCAP(keys) ONE("\"encap\": {" keys "}")
+#define EXPECT_ENCAP(keys) ONE("\"expect\": {\"encap\": {" keys "}}")
+
+static void answers_each_wrong_encapsulation_with_one_sentence(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{ONE("\"encap\": \"mpls\""),
+			"streams[0]: encap \"mpls\": expected a map such as {type: mpls, labels: "
+			"[16]}"},
+		{ENCAP("\"labels\": 1"), "streams[0]: encap.type: missing; expected mpls, "
+					 "mpls-udp, gre, gretap or vxlan"},
+		{ENCAP("\"type\": \"none\""), "streams[0]: encap.type \"none\": expected mpls, "
+					      "mpls-udp, gre, gretap or vxlan"},
+		{ENCAP("\"type\": \"mpls\""), "streams[0]: encap.labels: missing; expected 1 to 4 "
+					      "labels, such as [100, 16]"},
+		{ENCAP("\"type\": \"mpls\", \"labels\": []"),
+			"streams[0]: encap.labels (a list): it has 0 members; expected 1 to 4 "
+			"labels"},
+		{ENCAP("\"type\": \"mpls\", \"labels\": [1, 2, 3, 4, 5]"),
+			"streams[0]: encap.labels (a list): it has 5 members; expected 1 to 4 "
+			"labels"},
+		{ENCAP("\"type\": \"mpls\", \"labels\": [1048576, 1]"),
+			"streams[0]: encap.labels[0] 1048576: expected a whole number from 0 to "
+			"1048575"},
+		{ENCAP("\"type\": \"mpls\", \"labels\": [1, 1048576]"),
+			"streams[0]: encap.labels[1] 1048576: expected a whole number from 0 to "
+			"1048575"},
+		{ENCAP("\"type\": \"mpls\", \"labels\": [{\"first\": 1, \"count\": 2}, 1]"),
+			"streams[0]: encap.labels[0] (a map): expected a whole number from 0 to "
+			"1048575"},
+		{ENCAP("\"type\": \"mpls\", \"labels\": {\"first\": 1048570, \"count\": 7}"),
+			"streams[0]: encap.labels.count 7: expected at most 6, so that the last "
+			"value is at most 1048575; lower first or count"},
+		{ENCAP("\"type\": \"mpls\", \"labels\": [1, {\"count\": 7}]"),
+			"streams[0]: encap.labels[1].first: missing; expected {first: NUMBER, "
+			"count: N}"},
+		{ENCAP("\"type\": \"mpls\", \"labels\": 1, \"vni\": 1"),
+			"streams[0]: encap.vni 1: type mpls has no vni; remove it"},
+		{ENCAP("\"type\": \"mpls\", \"labels\": 1, " OUTER),
+			"streams[0]: encap.src_ip \"192.0.2.1\": type mpls has no src_ip; remove "
+			"it"},
+		{ENCAP("\"type\": \"mpls-udp\", \"labels\": 1, \"dst_port\": 6635, " OUTER),
+			"streams[0]: encap.dst_port 6635: type mpls-udp has no dst_port; remove "
+			"it"},
+		{ENCAP("\"type\": \"vxlan\", " OUTER),
+			"streams[0]: encap.vni: missing; expected a number from 0 to 16777215"},
+		{ENCAP("\"type\": \"vxlan\", \"vni\": 16777216, " OUTER),
+			"streams[0]: encap.vni 16777216: expected a whole number from 0 to "
+			"16777215"},
+		{ENCAP("\"type\": \"vxlan\", \"vni\": 1, \"labels\": 1, " OUTER),
+			"streams[0]: encap.labels 1: type vxlan has no labels; remove it"},
+		{ENCAP("\"type\": \"vxlan\", \"vni\": 1, \"dst_port\": 6635, " OUTER),
+			"streams[0]: encap.dst_port 6635: is the port of MPLS over UDP; choose "
+			"another"},
+		{ENCAP("\"type\": \"vxlan\", \"vni\": 1, \"src_port\": \"hash\", " OUTER),
+			"streams[0]: encap.src_port \"hash\": expected a number from 0 to 65535, "
+			"or "
+			"flow: 49152 and above, by a hash of the inner addresses and ports"},
+		{ENCAP("\"type\": \"vxlan\", \"vni\": 1, \"inner_src_mac\": "
+		       "\"01:00:00:00:00:01\", " OUTER),
+			"streams[0]: encap.inner_src_mac \"01:00:00:00:00:01\": a multicast "
+			"address "
+			"cannot be a source; expected a unicast MAC address"},
+		{ENCAP("\"type\": \"gre\", \"src_ip\": \"192.0.2.1\""),
+			"streams[0]: encap.dst_ip: missing; expected an address like 192.0.2.1 or "
+			"2001:db8::1"},
+		{ENCAP("\"type\": \"gre\", \"src_ip\": \"192.0.2.1\", \"dst_ip\": \"::1\""),
+			"streams[0]: encap.dst_ip \"::1\": IPv6, but src_ip beside it is IPv4; "
+			"expected the same family"},
+		{ENCAP("\"type\": \"gre\", \"src_ip\": \"ff02::1\""),
+			"streams[0]: encap.src_ip \"ff02::1\": a multicast or reserved address "
+			"cannot be a source; expected the address of a host"},
+		{ENCAP("\"type\": \"gre\", \"key\": 4294967296, " OUTER),
+			"streams[0]: encap.key 4294967296: expected a whole number from 0 to "
+			"4294967295"},
+		{ENCAP("\"type\": \"gre\", \"checksum\": true, " OUTER),
+			"streams[0]: encap.checksum true: type gre has no checksum; remove it"},
+		{ENCAP("\"type\": \"gre\", \"inner_dst_mac\": \"02:00:00:00:00:01\", " OUTER),
+			"streams[0]: encap.inner_dst_mac \"02:00:00:00:00:01\": type gre has no "
+			"inner_dst_mac; remove it"},
+		{ENCAP("\"type\": \"gre\", \"ttl\": 0, " OUTER),
+			"streams[0]: encap.ttl 0: expected a whole number from 1 to 255"},
+		{ENCAP("\"type\": \"gre\", \"size\": 64, " OUTER),
+			"streams[0]: encap.size: unknown key; expected one of type, labels, vni, "
+			"key, src_ip, dst_ip, src_port, dst_port, checksum, ttl, inner_src_mac, "
+			"inner_dst_mac"},
+		{ONE("\"size\": 91, \"encap\": {\"type\": \"gre\", \"key\": 1, " OUTER "}"),
+			"streams[0]: size 91: expected at least 92 bytes for the IPv4 and UDP "
+			"headers, the encapsulation, the stamp and the FCS"},
+		{ONE("\"expect\": {\"encap\": \"plain\"}"),
+			"streams[0]: expect.encap \"plain\": expected none, or a map such as "
+			"{type: "
+			"mpls, labels: [16]}"},
+		{ONE("\"expect\": {\"encap\": \"none\", \"dscps\": [3]}"),
+			"streams[0]: expect.secret: missing; expected a number"},
+		{EXPECT_ENCAP("\"type\": \"mpls\", \"labels\": {\"first\": 1, \"count\": 2, "
+			      "\"random\": true}"),
+			"streams[0]: expect.encap.labels.random: unknown key; expected one of "
+			"first, count"},
+		{EXPECT_ENCAP("\"type\": \"gre\", \"labels\": 1, \"key\": 1"),
+			"streams[0]: expect.encap.key 1: only the labels are checked if there are "
+			"some; remove it"},
+	};
+
+	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
+}
+
+static void takes_each_encapsulation(void **state)
+{
+	const struct gen_stream *s =
+		take(ENCAP("\"type\": \"mpls-udp\", \"labels\": [3, 1048575, {\"first\": 16, "
+			   "\"count\": 100, \"random\": true}], \"checksum\": false, \"ttl\": "
+			   "9, " OUTER))
+			->stream;
+
+	assert_int_equal(s->encap.type, GEN_MPLS_UDP);
+	assert_int_equal(s->encap.n_labels, 3);
+	assert_int_equal(s->encap.label[0], 3);
+	assert_int_equal(s->encap.label[1], 1048575);
+	assert_int_equal(s->encap.id, 16);
+	assert_int_equal(s->fields[GEN_ENCAP_ID].count, 100);
+	assert_true(s->fields[GEN_ENCAP_ID].is_random);
+	assert_int_equal(s->n_flows, 100);
+	assert_int_equal(s->encap.dst_port, 6635);
+	assert_true(s->encap.hashes_port && !s->encap.has_checksum);
+	assert_int_equal(s->encap.ttl, 9);
+	assert_int_equal(s->sizes[0].bytes, 64 + 20 + 8 + 12);
+	s = take(ENCAP("\"type\": \"vxlan\", \"vni\": 16777215, \"src_port\": 7, "
+		       "\"inner_dst_mac\": {\"first\": \"02:00:00:00:00:09\", \"count\": "
+		       "3}, " OUTER))
+	            ->stream;
+	assert_int_equal(s->encap.id, 16777215);
+	assert_int_equal(s->encap.dst_port, 4789);
+	assert_int_equal(s->encap.src_port, 7);
+	assert_true(!s->encap.hashes_port && s->encap.has_checksum);
+	assert_int_equal(s->encap.inner_dst.bytes[5], 9);
+	assert_int_equal(s->n_flows, 3);
+	s = take(ENCAP("\"type\": \"gre\", \"labels\": [2], \"key\": 4294967295, " OUTER))->stream;
+	assert_true(s->encap.has_key);
+	assert_int_equal(s->encap.key, UINT32_MAX);
+	assert_int_equal(s->encap.id, 2);
+}
+
+static void expects_the_encapsulation_it_is_told(void **state)
+{
+	const struct gen_stream *s = take(ONE("\"expect\": {\"encap\": \"none\"}"))->stream;
+	const struct gen_expect_encap *encap = &s->expect.encap;
+
+	assert_true(encap->is_checked);
+	assert_int_equal(encap->type, GEN_PLAIN);
+	assert_int_equal(s->expect.n_ports, 1);
+	take(EXPECT_ENCAP("\"type\": \"vxlan\", \"dst_ip\": \"2001:db8::1\""));
+	assert_int_equal(encap->type, GEN_VXLAN);
+	assert_int_equal(encap->n_ids, 0);
+	assert_int_equal(encap->src.family, 0);
+	assert_int_equal(encap->dst.family, 6);
+	assert_false(encap->has_checksum || encap->has_no_checksum);
+	take(EXPECT_ENCAP("\"type\": \"mpls-udp\", \"labels\": [7, {\"first\": 3, \"count\": 4}], "
+			  "\"checksum\": false"));
+	assert_int_equal(encap->n_labels, 2);
+	assert_int_equal(encap->label[0], 7);
+	assert_int_equal(encap->id, 3);
+	assert_int_equal(encap->n_ids, 4);
+	assert_true(!encap->has_checksum && encap->has_no_checksum);
+	take(ONE("\"size\": 64"));
+	assert_false(encap->is_checked);
+}
+
 static void expects_what_it_is_told(void **state)
 {
 	const struct gen_stream *s = take(ONE("\"size\": 64"))->stream;
@@ -645,6 +814,9 @@ int main(void)
 		cmocka_unit_test(answers_each_wrong_range_and_count_with_one_sentence),
 		cmocka_unit_test(answers_each_wrong_expectation_with_one_sentence),
 		cmocka_unit_test(expects_what_it_is_told),
+		cmocka_unit_test(answers_each_wrong_encapsulation_with_one_sentence),
+		cmocka_unit_test(takes_each_encapsulation),
+		cmocka_unit_test(expects_the_encapsulation_it_is_told),
 		cmocka_unit_test(answers_each_impossible_size_with_one_sentence),
 		cmocka_unit_test(answers_each_impossible_rate_with_one_sentence),
 		cmocka_unit_test(chooses_what_is_left_out),

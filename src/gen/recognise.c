@@ -32,17 +32,11 @@ static inline bool is_tag(uint16_t type_be)
 	return type_be == htobe16(WIRE_ETHERTYPE_VLAN) || type_be == htobe16(WIRE_ETHERTYPE_QINQ);
 }
 
-// Requires LEAST_BYTES, which cover two tags and the protocol field after them.
-bool recognise_layer4(const uint8_t *frame, struct recognise_place *p)
+// Finds the headers of the packet at p->layer3, of which the protocol can be read.
+static bool find_layer4(const uint8_t *frame, uint16_t type_be, struct recognise_place *p)
 {
-	uint16_t type_be = load16(frame + 12);
 	uint8_t protocol;
 
-	p->layer3 = WIRE_ETHER_BYTES;
-	for (int tag = 0; tag < 2 && is_tag(type_be); tag++) {
-		type_be = load16(frame + p->layer3 + 2);
-		p->layer3 += WIRE_VLAN_BYTES;
-	}
 	p->is_ip6 = type_be == htobe16(WIRE_ETHERTYPE_IP6);
 	if (!p->is_ip6 && type_be != htobe16(WIRE_ETHERTYPE_IP4))
 		return false;
@@ -54,16 +48,83 @@ bool recognise_layer4(const uint8_t *frame, struct recognise_place *p)
 	return p->is_tcp || protocol == WIRE_PROTO_UDP;
 }
 
-static bool find_place(const struct rte_mbuf *m, const uint8_t *frame, struct recognise_place *p)
+// Finds those of an Ethernet frame at `at`. Requires LEAST_BYTES, which cover two tags and the
+// protocol field after them.
+static bool find_in_ethernet(const uint8_t *frame, unsigned at, struct recognise_place *p)
 {
-	unsigned stamp_end;
+	uint16_t type_be = load16(frame + at + 12);
 
-	if (m->data_len < LEAST_BYTES || !recognise_layer4(frame, p))
-		return false;
-	stamp_end = p->identity + (p->is_tcp ? STAMP_TCP_PAYLOAD_BYTES : STAMP_BYTES);
+	p->layer3 = at + WIRE_ETHER_BYTES;
+	for (int tag = 0; tag < 2 && is_tag(type_be); tag++) {
+		type_be = load16(frame + p->layer3 + 2);
+		p->layer3 += WIRE_VLAN_BYTES;
+	}
+	return find_layer4(frame, type_be, p);
+}
+
+// Whether the stamp can be read.
+static bool has_room(const struct rte_mbuf *m, struct recognise_place *p)
+{
+	unsigned stamp_end = p->identity + (p->is_tcp ? STAMP_TCP_PAYLOAD_BYTES : STAMP_BYTES);
+
 	p->has_segments = m->data_len != m->pkt_len;
 	// Data split across segments is valid on the wire, but cannot be checked here.
 	return m->data_len >= (p->has_segments ? stamp_end : p->identity + IDENTITY_BYTES);
+}
+
+static bool find_place(const struct rte_mbuf *m, const uint8_t *frame, struct recognise_place *p)
+{
+	return m->data_len >= LEAST_BYTES && find_in_ethernet(frame, 0, p) && has_room(m, p);
+}
+
+// The packet within an encapsulation.
+static bool find_inner(const struct rte_mbuf *m, const uint8_t *frame,
+	const struct encap_found *encap, struct recognise_place *p)
+{
+	if (m->data_len < encap->inner + LEAST_BYTES - WIRE_ETHER_BYTES)
+		return false;
+	p->layer3 = encap->inner;
+	if (!encap->is_ethernet)
+		return find_layer4(frame, encap->inner_type_be, p) && has_room(m, p);
+	return m->data_len >= encap->inner + LEAST_BYTES &&
+	       find_in_ethernet(frame, encap->inner, p) && has_room(m, p);
+}
+
+static bool is_stamped(const uint8_t *frame, const struct recognise_place *p)
+{
+	return frame[p->identity] == STAMP_MAGIC >> 8;
+}
+
+// Labels may look like a stamp. The payload of our own frames never looks like labels and a packet.
+static bool may_be_labels(const uint8_t *frame, const struct recognise_place *p)
+{
+	return !p->is_tcp && load16(frame + p->layer4 + 2) == htobe16(ENCAP_MPLS_PORT);
+}
+
+// The first look: the packet is the outermost one.
+static inline bool find_stamped(const struct rte_mbuf *m, const uint8_t *frame,
+	struct recognise_place *p)
+{
+	return find_place(m, frame, p) && is_stamped(frame, p) && !may_be_labels(frame, p);
+}
+
+// The second look.
+static bool find_wrapped(const struct rte_mbuf *m, const uint8_t *frame, struct recognise_place *p,
+	struct encap_found *encap)
+{
+	if (encap_find(frame, m->data_len, encap) && find_inner(m, frame, encap, p) &&
+		is_stamped(frame, p))
+		return true;
+	encap->type = GEN_PLAIN;
+	return find_place(m, frame, p);
+}
+
+bool recognise_find(const struct rte_mbuf *m, struct recognise_place *p, struct encap_found *encap)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	encap->type = GEN_PLAIN;
+	return find_stamped(m, frame, p) || find_wrapped(m, frame, p, encap);
 }
 
 // The stream of a frame if it ends here. Otherwise the frame is counted accordingly.
@@ -163,6 +224,43 @@ static inline bool is_sum_right(const struct frame *f)
 	return sum_is_right(sum_bytes(pseudo, f->at + from, n));
 }
 
+// The bytes of the outer IP packet, by its header; 0: it is wrong.
+static unsigned outer_bytes(const uint8_t *ip, uint8_t family)
+{
+	uint64_t sum = sum_add(sum_load(ip), sum_load(ip + 8));
+
+	if (family == 6)
+		return WIRE_IP6_BYTES + be16toh(load16(ip + 4));
+	return sum_is_right(sum_add(sum, load32(ip + 16))) ? be16toh(load16(ip + 2)) : 0;
+}
+
+// Checks lengths and checksums of the headers around a packet that is right.
+static bool is_outer_right(const struct frame *f, const struct encap_found *encap)
+{
+	const uint8_t *ip = f->at + encap->layer3, *udp = f->at + encap->layer4;
+	unsigned inner_end = f->place->layer4 + f->layer4_bytes;
+	unsigned end = encap->layer3 + (encap->family ? outer_bytes(ip, encap->family) : 0);
+	unsigned n = end - encap->layer4, addresses = encap->family == 6 ? 32 : 8;
+
+	if (!encap->family)
+		return true;
+	if (end < inner_end || end > f->mbuf->pkt_len)
+		return false;
+	if (encap->type != GEN_MPLS_UDP && encap->type != GEN_VXLAN)
+		return true;
+	if (load16(udp + offsetof(struct wire_udp, length_be)) != htobe16(n))
+		return false;
+	if (!load16(udp + offsetof(struct wire_udp, checksum_be)))
+		return true;
+	// The addresses may not be adjacent: extension headers follow them.
+	uint64_t sum = (uint64_t)htobe16(WIRE_PROTO_UDP) + htobe16(n);
+
+	ip += encap->family == 6 ? offsetof(struct wire_ip6, src) : offsetof(struct wire_ip4, src);
+	sum = sum_bytes(sum, ip, addresses);
+	return sum_is_right(f->place->has_segments ? sum + sum_segments(f->mbuf, encap->layer4, n)
+						   : sum_bytes(sum, udp, n));
+}
+
 static inline void take(const struct frame *f, uint8_t id, struct whole *out)
 {
 	const uint8_t *layer4 = f->at + f->place->layer4;
@@ -181,7 +279,8 @@ static inline void take(const struct frame *f, uint8_t id, struct whole *out)
 }
 
 static inline __attribute__((always_inline)) void decide(const struct recognise *r,
-	const struct rte_mbuf *m, const struct recognise_place *place, struct whole *out)
+	const struct rte_mbuf *m, const struct recognise_place *place,
+	const struct encap_found *encap, struct whole *out)
 {
 	struct frame f = {.mbuf = m, .at = rte_pktmbuf_mtod(m, const uint8_t *), .place = place};
 	struct sink_stream *s = find_stream(r, f.at + place->identity);
@@ -189,33 +288,47 @@ static inline __attribute__((always_inline)) void decide(const struct recognise 
 	if (unlikely(!s))
 		return;
 	if (likely((place->is_ip6 ? is_ip6_right(&f) : is_ip4_right(&f)) && is_layer4_right(&f) &&
-		    is_sum_right(&f)))
+		    is_sum_right(&f) && (!encap || is_outer_right(&f, encap))))
 		take(&f, f.at[place->identity + 2], out);
 	else
 		stats_add(&s->counters.corrupted, 1);
 }
 
-// The slow path, for all frames that are not plain.
-static __attribute__((noinline)) void decide_slow(const struct recognise *r,
+static __attribute__((noinline)) void decide_wrapped(const struct recognise *r,
 	const struct rte_mbuf *m, struct whole *out)
 {
-	struct recognise_place place;
-
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct recognise_place place;
+	struct encap_found encap;
 
-	if (find_place(m, frame, &place))
-		decide(r, m, &place, out);
+	if (find_wrapped(m, frame, &place, &encap))
+		decide(r, m, &place, encap.type ? &encap : NULL, out);
 	else if (post_received(r->sink->post[r->port], frame, m->data_len))
 		stats_add(&r->counters->neighbours, 1);
 	else
 		stats_add(&r->counters->foreign, 1);
 }
 
+// The slow path, for all frames that are not plain, or not stamped as plain ones are.
+static __attribute__((noinline)) void decide_slow(const struct recognise *r,
+	const struct rte_mbuf *m, struct whole *out)
+{
+	struct recognise_place place;
+
+	if (likely(find_stamped(m, rte_pktmbuf_mtod(m, const uint8_t *), &place)))
+		decide(r, m, &place, NULL, out);
+	else
+		decide_wrapped(r, m, out);
+}
+
 void recognise_one(const struct recognise *r, uint16_t i, struct whole *out)
 {
+	const uint8_t *frame = r->at[i];
+
 	out->from[out->n] = i; // if it is valid, which increments n
-	if (likely(is_plain(r->mbuf[i], r->at[i])))
-		decide(r, r->mbuf[i], &plain, out);
+	if (likely(is_plain(r->mbuf[i], frame) && is_stamped(frame, &plain) &&
+		    !may_be_labels(frame, &plain)))
+		decide(r, r->mbuf[i], &plain, NULL, out);
 	else
 		decide_slow(r, r->mbuf[i], out);
 }

@@ -3,6 +3,7 @@
 // unchecked.
 #pragma once
 
+#include "gen/encap.h"
 #include "gen/run.h"
 
 #include <rte_mbuf.h>
@@ -35,21 +36,24 @@ struct recognise {
 	uint32_t length[RECOGNISE_MAX] LINE_ALIGNED;   // without FCS
 };
 
-// Offsets of a frame's parts, derived from its headers. `identity`: magic and stream.
+// Offsets of a frame's parts, derived from its headers. `identity`: magic and stream. Layers 3 and
+// 4 are those of the packet with the stamp, also if it is encapsulated.
 struct recognise_place {
 	unsigned layer3, layer4, identity;
-	bool is_ip6, is_tcp, has_segments; // has_segments is not set by recognise_layer4
+	bool is_ip6, is_tcp, has_segments;
 };
 
 // Finds headers and stamps: Ethernet, up to two VLAN tags, IPv4 without options or IPv6 without
-// extension headers, UDP or TCP without options. Verifies lengths and all checksums of stream
-// frames; invalid ones are counted as corrupted.
+// extension headers, UDP or TCP without options; also within one of the encapsulations of
+// gen/encap.h. Verifies lengths and all checksums of stream frames; invalid ones are counted as
+// corrupted.
 typedef void recognise_fn(const struct recognise *r, struct whole *out);
 recognise_fn recognise_scalar;
 recognise_fn recognise_avx512; // requires AVX-512 F, BW, DQ, VL and VBMI
 // Adds frame i to *out if it is a valid stream frame, otherwise counts it.
 void recognise_one(const struct recognise *r, uint16_t i, struct whole *out);
-// Finds the headers of a frame whose first 45 bytes can be read; false: neither UDP nor TCP.
-bool recognise_layer4(const uint8_t *frame, struct recognise_place *p);
+// Finds the packet of a frame that has the stamp, or would have it; false: neither UDP nor TCP, or
+// too short. *encap is what surrounds it.
+bool recognise_find(const struct rte_mbuf *m, struct recognise_place *p, struct encap_found *encap);
 // The fastest variant supported by CPU, build and EAL. Control thread.
 recognise_fn *recognise_choose(void);

@@ -57,12 +57,15 @@ static inline __m512i find_faults(const struct group *g, uint8_t run)
 	return any3(any3(type, version, fragment), any3(protocol, magic, length), sum);
 }
 
-// Frames whose packet contains a stamp and ends within the frame.
+// Frames whose packet contains a stamp and ends within the frame, and is not one of labels, which
+// may look like a stamp.
 static inline __mmask16 find_enclosed(const struct group *g)
 {
 	__m512i bytes = lower16(g->field[FIELD_UDP]), room = _mm512_loadu_si512(g->length);
+	__m512i to_port = _mm512_srli_epi32(g->field[FIELD_PORTS], 16);
 
-	return _mm512_cmpge_epu32_mask(bytes, all(LEAST_LAYER4_BYTES)) &
+	return _mm512_cmpneq_epu32_mask(to_port, all(htobe16(ENCAP_MPLS_PORT))) &
+	       _mm512_cmpge_epu32_mask(bytes, all(LEAST_LAYER4_BYTES)) &
 	       _mm512_cmple_epu32_mask(_mm512_add_epi32(bytes, all(LAYER4)), room);
 }
 
@@ -184,7 +187,8 @@ static inline void take_group(const struct recognise *r, uint16_t from, struct w
 // Streams of other kinds mostly arrive in separate bursts.
 static inline bool begins_plain(const uint8_t *frame)
 {
-	return frame[12] == WIRE_ETHERTYPE_IP4 >> 8 && frame[23] == WIRE_PROTO_UDP;
+	return frame[12] == WIRE_ETHERTYPE_IP4 >> 8 && frame[23] == WIRE_PROTO_UDP &&
+	       frame[LAYER4 + WIRE_UDP_BYTES] == STAMP_MAGIC >> 8;
 }
 
 void recognise_avx512(const struct recognise *r, struct whole *out)

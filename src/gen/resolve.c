@@ -12,18 +12,22 @@ static bool is_link_local6(const struct wire_addr *addr)
 	return addr->family == 6 && wire_addr_is_link_local(addr);
 }
 
-// A single destination in a network of the port itself, otherwise the gateway.
+// A single destination in a network of the port itself, otherwise the gateway. Labels alone hide
+// the destination, but there is a gateway of its family.
 static int find_next_hop(const struct port_table_settings *settings,
 	const struct gen_streams *streams, unsigned i, struct wire_addr *out, struct error *error)
 {
 	const struct gen_stream *stream = &streams->stream[i];
 	const struct port_settings *port = &settings->ports[stream->from];
-	uint8_t family = stream->recipe.dst.family;
+	const bool is_plain = stream->encap.type == GEN_PLAIN;
+	const struct wire_addr *dst =
+		stream->encap.dst.family ? &stream->encap.dst : &stream->recipe.dst;
+	const uint32_t count = is_plain ? stream->fields[GEN_DST_IP].count : 1;
+	uint8_t family = dst->family;
 
 	*out = port->gateway[family == 6];
-	if (stream->fields[GEN_DST_IP].count == 1 &&
-		neighbours_are_on_link(port, &stream->recipe.dst))
-		*out = stream->recipe.dst;
+	if (count == 1 && stream->encap.type != GEN_MPLS && neighbours_are_on_link(port, dst))
+		*out = *dst;
 	if (out->family)
 		return 0;
 	return error_set(error, -EINVAL,

@@ -110,7 +110,7 @@ static __attribute__((noinline)) void check_expected(const struct recognise *r,
 		struct sink_stream *s = r->sink->by_id[whole->id[i]];
 
 		if (s->per_flow)
-			per_flow_check(s->per_flow, r->at[whole->from[i]],
+			per_flow_check(s->per_flow, r->mbuf[whole->from[i]],
 				window_whole(&s->window->window, whole->sequence[i]), r->port);
 	}
 }

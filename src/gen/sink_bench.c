@@ -1,5 +1,6 @@
 // Cost of the sink: cycles per frame of sink_take, including freeing, for frames in the core's own
 // cache (near) or beyond it (far). Prints results without judging them. sink_bench [ROW]
+#include "gen/encap.h"
 #include "gen/fake_frames.h"
 #include "gen/timeline.h"
 
@@ -24,22 +25,26 @@ struct row {
 	unsigned n_streams;
 	unsigned lost_in_1000, swapped_in_1000;
 	unsigned refused; // frames at the end of each burst
+	uint8_t encap;    // enum gen_encap_type
 };
 
 static const struct row rows[] = {
-	{"64 bytes", 64, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0},
-	{"64 bytes, 65,536 flows", 64, 4, WIRE_PROTO_UDP, 65536, 1, 0, 0, 0},
-	{"64 bytes, 1,000,000 flows", 64, 4, WIRE_PROTO_UDP, 1000000, 1, 0, 0, 0},
-	{"64 bytes, 4 streams in turn", 64, 4, WIRE_PROTO_UDP, 1, 4, 0, 0, 0},
-	{"64 bytes, 10 of 64 refused", 64, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 10},
-	{"64 bytes, 1 % lost", 64, 4, WIRE_PROTO_UDP, 1000, 1, 10, 0, 0},
-	{"64 bytes, 1 % swapped", 64, 4, WIRE_PROTO_UDP, 1000, 1, 0, 10, 0},
-	{"72 bytes, TCP", 72, 4, WIRE_PROTO_TCP, 1, 1, 0, 0, 0},
-	{"84 bytes, IPv6", 84, 6, WIRE_PROTO_UDP, 1, 1, 0, 0, 0},
-	{"128 bytes", 128, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0},
-	{"IMIX", 0, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0},
-	{"512 bytes", 512, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0},
-	{"1518 bytes", 1518, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0},
+	{"64 bytes", 64, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0, GEN_PLAIN},
+	{"64 bytes, 65,536 flows", 64, 4, WIRE_PROTO_UDP, 65536, 1, 0, 0, 0, GEN_PLAIN},
+	{"64 bytes, 1,000,000 flows", 64, 4, WIRE_PROTO_UDP, 1000000, 1, 0, 0, 0, GEN_PLAIN},
+	{"64 bytes, 4 streams in turn", 64, 4, WIRE_PROTO_UDP, 1, 4, 0, 0, 0, GEN_PLAIN},
+	{"64 bytes, 10 of 64 refused", 64, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 10, GEN_PLAIN},
+	{"64 bytes, 1 % lost", 64, 4, WIRE_PROTO_UDP, 1000, 1, 10, 0, 0, GEN_PLAIN},
+	{"64 bytes, 1 % swapped", 64, 4, WIRE_PROTO_UDP, 1000, 1, 0, 10, 0, GEN_PLAIN},
+	{"72 bytes, TCP", 72, 4, WIRE_PROTO_TCP, 1, 1, 0, 0, 0, GEN_PLAIN},
+	{"84 bytes, IPv6", 84, 6, WIRE_PROTO_UDP, 1, 1, 0, 0, 0, GEN_PLAIN},
+	{"128 bytes", 128, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0, GEN_PLAIN},
+	{"IMIX", 0, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0, GEN_PLAIN},
+	{"72 bytes, MPLS", 72, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0, GEN_MPLS},
+	{"128 bytes, MPLS over UDP", 128, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0, GEN_MPLS_UDP},
+	{"128 bytes, VXLAN", 128, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0, GEN_VXLAN},
+	{"512 bytes", 512, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0, GEN_PLAIN},
+	{"1518 bytes", 1518, 4, WIRE_PROTO_UDP, 1, 1, 0, 0, 0, GEN_PLAIN},
 };
 
 struct bench {
@@ -149,6 +154,21 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+// Two labels, or a VNI; outer checksums.
+static struct gen_encap encap_of(uint8_t type)
+{
+	const struct wire_recipe outer = wire_recipe(4);
+	struct gen_encap encap = {.type = type, .ttl = 64, .has_checksum = true};
+
+	encap.n_labels = type == GEN_MPLS || type == GEN_MPLS_UDP ? 2 : 0;
+	encap.dst_port = type == GEN_VXLAN ? ENCAP_VXLAN_PORT : ENCAP_MPLS_PORT;
+	if (type > GEN_MPLS) {
+		encap.src = outer.src;
+		encap.dst = outer.dst;
+	}
+	return encap;
+}
+
 static void begin(struct bench *b)
 {
 	b->turn = 0;
@@ -158,6 +178,7 @@ static void begin(struct bench *b)
 		b->stream[i] = fake_stream(i);
 		b->stream[i].recipe = wire_recipe(b->row->family);
 		b->stream[i].recipe.protocol = b->row->protocol;
+		b->stream[i].encap = encap_of(b->row->encap);
 		b->stream[i].n_flows = b->row->n_flows;
 		if (sink_stream_create(&b->sink.by_id[i], &b->stream[i], NULL))
 			abort();

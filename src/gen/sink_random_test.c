@@ -2,6 +2,7 @@
 // corruption and foreign frames, in bursts of random length, with many seeds.
 #include "gen/fake_frames.h"
 
+#include "gen/encap.h"
 #include "wire/headers.h"
 
 #include <rte_vect.h>
@@ -133,12 +134,38 @@ static void take_in_model(unsigned i, const struct stamp *stamp, uint64_t now, u
 	m->due_max = MAX_OF(m->due_max, due);
 }
 
+// A forwarder may have changed the encapsulation of each frame.
+static struct gen_stream any_encap(unsigned i)
+{
+	struct gen_stream stream = streams[i];
+	struct gen_encap *encap = &stream.encap;
+	struct wire_recipe outer = wire_recipe(dice(2) ? 4 : 6);
+
+	if (dice(2))
+		return stream;
+	*encap = (struct gen_encap){.type = 1 + dice(GEN_VXLAN), .ttl = 64, .id = dice(1 << 20)};
+	encap->has_key = dice(2);
+	encap->has_checksum = dice(2);
+	encap->dst_port = encap->type == GEN_VXLAN ? 4789 : 6635;
+	if (encap->type == GEN_MPLS || encap->type == GEN_MPLS_UDP)
+		encap->n_labels = 1 + dice(GEN_MAX_LABELS);
+	if (encap->type == GEN_GRE)
+		encap->n_labels = dice(GEN_MAX_LABELS + 1);
+	for (unsigned k = 0; k < GEN_MAX_LABELS - 1; k++)
+		encap->label[k] = dice(1 << 20);
+	if (encap->type != GEN_MPLS) {
+		encap->src = outer.src;
+		encap->dst = outer.dst;
+	}
+	return stream;
+}
+
 // Modifies a frame of stream i and updates the model with the expected result.
-static void disturb(struct fake_frame *f, unsigned i)
+static void disturb(struct fake_frame *f, const struct gen_stream *sent, unsigned i)
 {
 	uint8_t *frame = fake_frame_bytes(f);
 	bool is_ours = streams[i].to == PORT;
-	unsigned layer3 = streams[i].recipe.has_vlan ? 18 : 14;
+	unsigned layer3 = (streams[i].recipe.has_vlan ? 18 : 14) + encap_bytes(&sent->encap);
 	bool is_ip6 = streams[i].recipe.src.family == 6;
 
 	switch (dice(3)) {
@@ -152,8 +179,8 @@ static void disturb(struct fake_frame *f, unsigned i)
 		model[i].counters.corrupted += is_ours;
 		model_port.misdirected += !is_ours;
 		break;
-	case 2: // the EtherType
-		frame[layer3 - 1] ^= 1 << dice(4);
+	case 2: // the EtherType, the outer one
+		frame[(streams[i].recipe.has_vlan ? 18 : 14) - 1] ^= 1 << dice(3);
 		model_port.foreign++;
 		break;
 	}
@@ -163,6 +190,7 @@ static void place(struct fake_frame *f, uint64_t now, bool is_calm)
 {
 	static unsigned i;
 	struct stamp stamp = {.magic = STAMP_MAGIC | RUN};
+	struct gen_stream sent;
 	unsigned bytes = 96 + (dice(2) ? 0 : dice(1400));
 
 	if (!is_calm || !dice(50))
@@ -175,13 +203,15 @@ static void place(struct fake_frame *f, uint64_t now, bool is_calm)
 		stamp.magic ^= 1 + dice(255);
 	if (streams[i].recipe.src.family == 4 && streams[i].recipe.protocol == WIRE_PROTO_UDP)
 		bytes -= dice(3) ? 96 - 68 : 0;
-	fake_frame_build(f, &streams[i], &stamp, bytes);
+	sent = any_encap(i);
+	bytes += encap_bytes(&sent.encap);
+	fake_frame_build(f, &sent, &stamp, bytes);
 	model_port.rx_bytes += bytes;
 	model_port.rx_packets++;
 	if (stamp.magic != (STAMP_MAGIC | RUN))
 		model_port.stale++;
 	else if (!is_calm && !dice(20))
-		disturb(f, i);
+		disturb(f, &sent, i);
 	else if (streams[i].to != PORT)
 		model_port.misdirected++;
 	else

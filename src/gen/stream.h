@@ -22,6 +22,7 @@ enum {
 	GEN_MAX_CATCH_UP = 16384,
 	GEN_EXPECT_PORTS = 16,
 	GEN_EXPECT_DSCPS = 64,
+	GEN_MAX_LABELS = 4,
 	GEN_MIN_SIZE = 64,   // frame sizes include the FCS
 	GEN_MAX_SIZE = 9622, // 9600 bytes of IP, Ethernet, a VLAN tag and the FCS
 };
@@ -33,11 +34,15 @@ enum gen_field_name {
 	GEN_DST_IP,
 	GEN_SRC_PORT,
 	GEN_DST_PORT,
+	GEN_ENCAP_ID, // the last label, the VNI or the key
+	GEN_INNER_SRC_MAC,
+	GEN_INNER_DST_MAC,
 	GEN_N_FIELDS
 };
 
-// One value, or `count` values from the first one (stored in the recipe) upwards: the number is
-// added to the last 32 bits of an address or the 16 bits of a port, without overflow.
+// One value, or `count` values from the first one (stored in the recipe or the encapsulation)
+// upwards: the number is added to the last 32 bits of an address, the 16 bits of a port or the bits
+// of an id, without overflow.
 struct gen_field {
 	uint32_t count; // 1: fixed
 	bool is_random; // in scattered order, otherwise counting; all values equally frequent in
@@ -70,6 +75,37 @@ struct gen_capture {
 	char left_out[GEN_TEXT_MAX]; // their interfaces
 };
 
+enum gen_encap_type { GEN_PLAIN, GEN_MPLS, GEN_MPLS_UDP, GEN_GRE, GEN_GRETAP, GEN_VXLAN };
+
+// What surrounds the packet of the recipe, between it and the Ethernet header of the recipe. All
+// numbers in host order.
+struct gen_encap {
+	uint8_t type;      // enum gen_encap_type; GEN_PLAIN: nothing, all else is unused
+	uint8_t n_labels;  // MPLS, also in GRE; above the last one, which is `id`, are those of
+	                   // label
+	bool has_key;      // GRE
+	bool has_checksum; // UDP; otherwise it is 0
+	bool hashes_port;  // src_port is selected by the addresses and ports of the packet
+	uint8_t ttl;       // of the outer packet and of the labels
+	uint16_t src_port, dst_port;
+	uint32_t label[GEN_MAX_LABELS - 1];   // the outermost first
+	uint32_t id;                          // first value of GEN_ENCAP_ID
+	uint32_t key;                         // of GRE with labels; without labels it is `id`
+	struct wire_addr src, dst;            // of the outer packet; family 0: there is none
+	struct wire_mac inner_src, inner_dst; // GRETAP, VXLAN
+};
+
+// The encapsulation with which frames are expected; what is 0 or false here may be anything.
+struct gen_expect_encap {
+	bool is_checked;
+	bool has_checksum, has_no_checksum; // which of both is expected
+	uint8_t type;
+	uint8_t n_labels;
+	uint32_t label[GEN_MAX_LABELS - 1];
+	uint32_t id, n_ids;
+	struct wire_addr src, dst;
+};
+
 // The port and the DSCP with which the frames of each flow are expected: gen/expect.h.
 struct gen_expect {
 	uint64_t secret, other_secret;
@@ -77,6 +113,7 @@ struct gen_expect {
 	unsigned n_ports, n_dscps;      // n_ports 0: nothing is expected
 	uint8_t port[GEN_EXPECT_PORTS]; // indices; one of them is `to`
 	uint8_t dscp[GEN_EXPECT_DSCPS];
+	struct gen_expect_encap encap;
 };
 
 enum gen_rate_unit { GEN_MAX_RATE, GEN_PPS, GEN_PERCENT, GEN_BPS_L1, GEN_BPS_L2 };
@@ -95,6 +132,7 @@ struct gen_stream {
 	bool wants_mac;       // the recipe's dst_mac must be resolved for the next hop
 	struct gen_capture capture;
 	struct wire_recipe recipe; // first values of all fields; frame_bytes is that of sizes[0]
+	struct gen_encap encap;    // around the recipe's packet
 	struct gen_field fields[GEN_N_FIELDS];
 	uint32_t n_flows;     // 1 to GEN_MAX_FLOWS
 	uint8_t distribution; // enum gen_distribution; GEN_SEQUENTIAL: flow s mod n_flows
@@ -139,5 +177,7 @@ double gen_mean_bytes(const struct gen_stream *stream);
 unsigned gen_smallest_bytes(const struct gen_stream *stream);
 // "sequential", "uniform" or "zipf".
 const char *gen_distribution_word(unsigned distribution);
+// The word for an encapsulation, such as "mpls-udp"; "none" for GEN_PLAIN.
+const char *gen_encap_word(unsigned type);
 // Number of distinct flows that the fields can form, at most GEN_MAX_FLOWS.
 uint32_t gen_most_flows(const struct gen_stream *stream);

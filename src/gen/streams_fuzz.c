@@ -1,6 +1,6 @@
 // Arbitrary JSON as a list of streams: either streams whose every frame can be built, or one error
 // message.
-#include "gen/stream.h"
+#include "gen/frame.h"
 
 #include "base/bits.h"
 
@@ -46,8 +46,32 @@ static void check_stream(const struct gen_stream *s)
 	want(s->burst >= 1 && s->burst <= GEN_MAX_BURST);
 }
 
+// What is built is found again. The ids fit into their bits.
+static void check_encap(const struct gen_stream *s)
+{
+	const struct gen_encap *e = &s->encap;
+	const uint64_t most = e->n_labels            ? 1ull << 20
+	                      : e->type == GEN_VXLAN ? 1ull << 24
+	                                             : 1ull << 32;
+	struct gen_stream one = *s;
+	struct frame_form form;
+	struct encap_found found;
+
+	want(e->type <= GEN_VXLAN && e->n_labels <= GEN_MAX_LABELS);
+	want(e->src.family == e->dst.family);
+	want((uint64_t)e->id + s->fields[GEN_ENCAP_ID].count <= most);
+	one.n_sizes = 1;
+	want(!frame_form_make(&form, &one, 1));
+	bool is_found = encap_find(form.sizes[0].bytes, form.sizes[0].n_bytes, &found);
+	want(is_found == !!e->type);
+	want(!is_found || (found.type == e->type && found.n_labels == e->n_labels));
+	frame_form_free(&form);
+}
+
 static void check_expect(const struct gen_expect *expect)
 {
+	want(expect->encap.type <= GEN_VXLAN && expect->encap.n_labels <= GEN_MAX_LABELS);
+	want(!(expect->encap.has_checksum && expect->encap.has_no_checksum));
 	want(expect->n_ports <= GEN_EXPECT_PORTS && expect->n_dscps <= GEN_EXPECT_DSCPS);
 	want(!expect->n_ports == !expect->n_dscps);
 	want(expect->every <= (expect->n_ports ? GEN_MAX_FLOWS : 0));
@@ -65,6 +89,8 @@ static void check_streams(const struct gen_streams *streams)
 		const struct gen_stream *s = &streams->stream[i];
 
 		check_stream(s);
+		if (!s->capture.path[0])
+			check_encap(s);
 		check_expect(&s->expect);
 		want(!taken[s->id]);
 		taken[s->id] = true;

@@ -45,7 +45,8 @@ static struct event_hop to(const char *via, int ifindex, unsigned n, const uint3
 
 	if (via)
 		hop.via = fake_addr(via);
-	memcpy(hop.label, labels, n * sizeof(*labels));
+	for (unsigned i = 0; i < n; i++)
+		hop.label[i] = labels[i];
 	return hop;
 }
 

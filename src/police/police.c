@@ -37,12 +37,13 @@ static uint64_t word_of(uint64_t clock, int64_t tokens, unsigned slot)
 	return (clock - (uint64_t)tokens) << 1 | slot;
 }
 
-// Takes from *tokens what the packets need.
-static uint64_t take(int64_t *tokens, const uint32_t cost[], unsigned n)
+// Takes from *tokens what the packets need that have a bit in `left`.
+static uint64_t take(int64_t *tokens, const uint32_t cost[], uint64_t left)
 {
 	uint64_t passed = 0;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (; left; left &= left - 1) {
+		const unsigned i = __builtin_ctzll(left);
 		const int64_t need = (int64_t)((uint64_t)cost[i] << POLICE_UNIT_SHIFT);
 		const bool passes = need <= *tokens;
 
@@ -52,7 +53,13 @@ static uint64_t take(int64_t *tokens, const uint32_t cost[], unsigned n)
 	return passed;
 }
 
-uint64_t police_take(struct police *police, uint64_t now, const uint32_t cost[], unsigned n)
+static bool swap(struct police *police, uint64_t *word, uint64_t changed)
+{
+	return __atomic_compare_exchange_n(&police->word, word, changed, true, __ATOMIC_ACQ_REL,
+		__ATOMIC_ACQUIRE);
+}
+
+static uint64_t take_of(struct police *police, uint64_t now, const uint32_t cost[], uint64_t left)
 {
 	uint64_t word = __atomic_load_n(&police->word, __ATOMIC_ACQUIRE); // partner: police_change
 
@@ -60,15 +67,95 @@ uint64_t police_take(struct police *police, uint64_t now, const uint32_t cost[],
 		const struct police_terms *terms = &police->terms[word & 1];
 		const uint64_t clock = clock_at(terms, now);
 		int64_t tokens = tokens_of(terms, word, clock);
-		const uint64_t passed = take(&tokens, cost, n);
+		const uint64_t passed = take(&tokens, cost, left);
 
-		if (!passed)
-			return 0;
-		if (__atomic_compare_exchange_n(&police->word, &word,
-			    word_of(clock, tokens, word & 1), true, __ATOMIC_ACQ_REL,
-			    __ATOMIC_ACQUIRE))
+		if (!passed || swap(police, &word, word_of(clock, tokens, word & 1)))
 			return passed;
 	}
+}
+
+static uint64_t first_bits(unsigned n)
+{
+	return n < 64 ? (1ull << n) - 1 : UINT64_MAX;
+}
+
+uint64_t police_take(struct police *police, uint64_t now, const uint32_t cost[], unsigned n)
+{
+	return take_of(police, now, cost, first_bits(n));
+}
+
+// The same; *spilt: units for which the bucket had no room. Whoever swaps the word has them, so
+// that they are there once.
+static uint64_t take_and_spill(struct police *police, uint64_t now, const uint32_t cost[],
+	uint64_t left, uint64_t *spilt)
+{
+	uint64_t word = __atomic_load_n(&police->word, __ATOMIC_ACQUIRE); // partner: police_change
+
+	for (;;) {
+		const struct police_terms *terms = &police->terms[word & 1];
+		const uint64_t clock = clock_at(terms, now);
+		const uint64_t room = (clock - (word >> 1)) & MASK;
+		int64_t tokens = tokens_of(terms, word, clock);
+
+		*spilt = tokens >= 0 && room > terms->depth ? room - terms->depth : 0;
+		const uint64_t passed = take(&tokens, cost, left);
+		if ((!passed && !*spilt) || swap(police, &word, word_of(clock, tokens, word & 1)))
+			return passed;
+	}
+}
+
+// Adds tokens, as far as there is room for them.
+static void give(struct police *police, uint64_t now, uint64_t units)
+{
+	uint64_t word = __atomic_load_n(&police->word, __ATOMIC_ACQUIRE); // partner: police_change
+
+	for (;;) {
+		const struct police_terms *terms = &police->terms[word & 1];
+		const uint64_t clock = clock_at(terms, now);
+		const int64_t tokens = tokens_of(terms, word, clock);
+		const uint64_t room = terms->depth - (uint64_t)tokens; // tokens may be below 0
+
+		if (swap(police, &word,
+			    word_of(clock, tokens + (int64_t)MIN_OF(units, room), word & 1)))
+			return;
+	}
+}
+
+static struct police_colours mark2697(struct police *commit, struct police *excess, uint64_t now,
+	const struct police_packets *packets)
+{
+	const uint64_t left = first_bits(packets->n) & ~packets->red;
+	struct police_colours out;
+	uint64_t spilt;
+
+	out.green = take_and_spill(commit, now, packets->cost, left & ~packets->yellow, &spilt);
+	if (spilt)
+		give(excess, now, spilt);
+	out.yellow = left & ~out.green ? take_of(excess, now, packets->cost, left & ~out.green) : 0;
+	return out;
+}
+
+// The buckets do not depend on each other, so that each may judge the whole burst.
+struct police_colours police_mark(enum police_marker marker, struct police *commit,
+	struct police *excess, uint64_t now, const struct police_packets *packets)
+{
+	const uint64_t left = first_bits(packets->n) & ~packets->red;
+	struct police_colours out = {0, 0};
+
+	if (marker == POLICE_ONE_RATE) {
+		out.green = take_of(commit, now, packets->cost, left);
+	} else if (marker == POLICE_RFC2697) {
+		out = mark2697(commit, excess, now, packets);
+	} else if (marker == POLICE_RFC2698) {
+		const uint64_t passed = take_of(excess, now, packets->cost, left);
+
+		out.green = take_of(commit, now, packets->cost, passed & ~packets->yellow);
+		out.yellow = passed & ~out.green;
+	} else {
+		out.green = take_of(commit, now, packets->cost, left & ~packets->yellow);
+		out.yellow = take_of(excess, now, packets->cost, left & ~out.green);
+	}
+	return out;
 }
 
 static struct police_terms terms_of(const struct police_rate *rate, uint64_t now)

@@ -27,7 +27,30 @@ struct police_terms {
 struct police {
 	uint64_t word; // atomic
 	struct police_terms terms[2];
+	uint64_t owners; // whatever the owner keeps beside it; not used here
 } LINE_ALIGNED;
+
+// How packets get a colour. Except with one rate there are two buckets: `commit` and `excess`.
+enum police_marker {
+	POLICE_ONE_RATE, // green as long as `commit` has tokens, else red
+	POLICE_RFC2697,  // one rate: what has no room in `commit` goes to `excess`, whose rate is 0
+	POLICE_RFC2698,  // all packets take from `excess`, the peak rate; green ones from both
+	POLICE_RFC4115,  // what `commit` does not let pass takes from `excess`
+	POLICE_MARKERS,
+};
+enum police_colour { POLICE_GREEN, POLICE_YELLOW, POLICE_RED, POLICE_COLOURS };
+
+// Packets that one pair of buckets judges, one after the other.
+struct police_packets {
+	const uint32_t *cost; // bytes
+	unsigned n;           // at most POLICE_BURST
+	uint64_t yellow, red; // a bit for each that has this colour already; colour-blind: 0
+};
+
+// A bit for each packet; the others are red.
+struct police_colours {
+	uint64_t green, yellow;
+};
 
 // What of a packet is counted.
 struct police_measure {
@@ -47,6 +70,10 @@ static inline uint32_t police_cost(const struct police_measure *measure, uint32_
 // time on all workers; one that is behind gets fewer tokens, never more. A loop that no other
 // thread can hold up: it is repeated only if another one has taken tokens. Worker.
 uint64_t police_take(struct police *police, uint64_t now, const uint32_t cost[], unsigned n);
+// Gives packets colours and takes the tokens for that, exactly on any number of workers as
+// police_take. `excess`: not used with POLICE_ONE_RATE. Worker.
+struct police_colours police_mark(enum police_marker marker, struct police *commit,
+	struct police *excess, uint64_t now, const struct police_packets *packets);
 
 // A bucket of its own with the same rate and tokens. Control thread, which alone changes terms.
 static inline void police_copy(const struct police *from, struct police *to)

@@ -70,9 +70,14 @@ def started(*words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def status_of(socket: Path) -> dict[str, Any]:
+    """dl3d's reply to 'status'."""
+    return Client(socket, 60.0).ask(Reply, "status").model_dump()
+
+
 def is_capturing(socket: Path) -> bool:
     """Whether dl3d has a capture."""
-    return bool(Client(socket, 60.0).ask(Reply, "status").model_dump()["capturing"])
+    return bool(status_of(socket)["capturing"])
 
 
 def wait_for_none(socket: Path) -> None:

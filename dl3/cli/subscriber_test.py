@@ -1,0 +1,101 @@
+"""What 'dl3 subscriber' and 'dl3 show subscriber' ask dl3d, and what they print."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from dl3.cli.main import app
+from dl3.control import client
+
+COUNTS = {
+    "green": {"packets": 1200, "bytes": 9},
+    "yellow": {"packets": 34, "bytes": 8},
+    "red": {"packets": 5, "bytes": 7},
+}
+ALICE: dict[str, Any] = {
+    "name": "alice",
+    "number": 17,
+    "of_file": False,
+    "addresses": ["198.51.100.7/32", "2001:db8:1::/56"],
+    "interfaces": ["east.100"],
+    "up": {"profile": "gold", "counts": COUNTS},
+    "down": {"profile": None, "counts": COUNTS},
+}
+
+
+def _asked(monkeypatch: pytest.MonkeyPatch, reply: Any, *words: str) -> tuple[Result, list[Any]]:
+    """What was printed, and the methods with their parameters."""
+    asked: list[Any] = []
+
+    def exchange(_path: Path, question: bytes, _timeout_s: float) -> bytes:
+        given = json.loads(question)
+        asked.append((given["method"], given["params"]))
+        return json.dumps({"jsonrpc": "2.0", "id": 1, "result": reply}).encode()
+
+    monkeypatch.setattr(client, "exchange", exchange)
+    return CliRunner().invoke(app, [*words, "--socket", "/nowhere"]), asked
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("add alice up gold address 198.51.100.7", "add alice up gold address 198.51.100.7"),
+        ("add alice", "add alice"),
+        ("set alice without 198.51.100.7", "set alice without 198.51.100.7"),
+        ("remove alice", "remove alice"),
+        ("profile gold rate 1Mbit/s overhead -4", "profile gold rate 1Mbit/s overhead -4"),
+        ("no-profile gold", "no-profile gold"),
+    ],
+)
+def changes_are_passed_on_as_text(monkeypatch: pytest.MonkeyPatch, words: str, text: str) -> None:
+    given = words.split()
+    asked: list[Any] = []
+
+    def exchange(_path: Path, question: bytes, _timeout_s: float) -> bytes:
+        asked.append(json.loads(question))
+        return b'{"jsonrpc": "2.0", "id": 1, "result": {"applied": 1}}'
+
+    monkeypatch.setattr(client, "exchange", exchange)
+    done = CliRunner().invoke(app, ["subscriber", given[0], "--socket", "/nowhere", *given[1:]])
+    assert done.exit_code == 0, done.output
+    assert [(one["method"], one["params"]) for one in asked] == [("subscribers.change", {"changes": [text]})]
+
+
+def a_file_is_named_by_its_whole_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, asked = _asked(monkeypatch, {"subscribers": 1048576, "seconds": 1.234}, "subscriber", "load", "customers")
+    assert asked == [("subscribers.load", {"path": str(Path.cwd() / "customers")})]
+    assert done.stdout == "loaded in 1.23 s: 1,048,576 subscribers\n"
+    _, asked = _asked(monkeypatch, {"subscribers": 1, "seconds": 1.2}, "subscriber", "export", "/tmp/x")
+    assert asked == [("subscribers.export", {"path": "/tmp/x"})]
+
+
+def a_page_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    reply = {"subscribers": [ALICE], "next": 17}
+    done, asked = _asked(monkeypatch, reply, "subscriber", "list", "--limit", "1")
+    assert asked == [("subscribers.list", {"after": 0, "limit": 1})]
+    assert "alice" in done.stdout
+    assert "1,234" in done.stdout
+    assert done.stdout.endswith("More: --after 17\n")
+    done, _ = _asked(monkeypatch, {"subscribers": [], "next": None}, "subscriber", "list")
+    assert done.stdout == "There are no subscribers.\n"
+
+
+def one_is_shown_by_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, asked = _asked(monkeypatch, ALICE, "show", "subscriber", "alice")
+    assert asked == [("subscribers.find", {"name": "alice"})]
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["up", "gold", "yellow", "34", "8", "-"] in rows
+    assert ["number", "17"] in rows
+
+
+def the_table_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = {"subscribers": 2, "profiles": 1, "addresses": 3, "interfaces": 0, "bytes": 99, "lengths4": [32]}
+    usage |= {"lengths6": [64, 56], "batches": 1, "changes": 4}
+    use = {"profile": "gold rate 1Mbit/s burst 15180B", "users": 3}
+    done, asked = _asked(monkeypatch, {**usage, "profile_list": [use]}, "show", "subscribers")
+    assert asked == [("subscribers", {})]
+    assert "/32, /64, /56" in done.stdout
+    assert "gold rate 1Mbit/s burst 15180B" in done.stdout

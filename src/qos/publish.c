@@ -1,0 +1,318 @@
+// What workers use of what has been staged: first new entries, so that a prefix that moves always
+// has a subscriber, then old ones go. Control thread.
+#include "qos/inside.h"
+
+#include "base/vector.h"
+#include "rcu/rcu.h"
+
+#include <errno.h>
+
+static void grace(const struct qos *qos)
+{
+	if (qos->settings.rcu)
+		rcu_wait(qos->settings.rcu, rcu_start_grace(qos->settings.rcu));
+}
+
+static bool has_prefix(const struct subscriber *one, const struct prefix *prefix)
+{
+	for (unsigned i = 0; one && i < one->n_prefixes; i++)
+		if (one->prefix[i].key == prefix->key && one->prefix[i].family == prefix->family &&
+			one->prefix[i].length == prefix->length)
+			return true;
+	return false;
+}
+
+// Prefixes of `one` that `other` has not.
+static uint64_t n_more(const struct subscriber *one, const struct subscriber *other)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; one && i < one->n_prefixes; i++)
+		n += !has_prefix(other, &one->prefix[i]);
+	return n;
+}
+
+static int reserve_index(struct qos *qos, uint64_t more, struct error *error)
+{
+	const struct qos_index *old = qos->index;
+
+	if (index_has_space(old, qos->n_indexed + more))
+		return 0;
+	struct qos_index *larger = index_create(2 * (qos->n_indexed + more));
+
+	if (!larger)
+		return error_set(error, -ENOMEM, "not enough memory for more subscribers");
+	index_copy(larger, old);
+	qos->index = larger;
+	__atomic_store_n(&qos->live.view.index, larger, __ATOMIC_RELEASE); // partner: qos_find
+	grace(qos);
+	index_free((struct qos_index *)old);
+	return 0;
+}
+
+int publish_reserve(struct qos *qos, struct error *error)
+{
+	uint64_t more = 0, less = 0, left = 0;
+
+	for (size_t i = 0; i < qos->n_changes; i++) {
+		const struct change *change = &qos->change[i];
+
+		more += n_more(change->new, change->old);
+		less += n_more(change->old, change->new);
+		left += change->old && !change->new;
+	}
+	if (vector_reserve(&qos->place, &qos->places_capacity, less + 1, sizeof(*qos->place)) ||
+		vector_reserve(&qos->left, &qos->left_capacity, left + 1, sizeof(*qos->left)) ||
+		vector_reserve(&qos->left_slot, &qos->left_slots_capacity,
+			qos->n_profile_changes + 1, sizeof(*qos->left_slot)))
+		return error_set(error, -ENOMEM, "not enough memory for these changes");
+	return reserve_index(qos, more, error);
+}
+
+// Lengths whose place workers know as that of another one, or of none, come into use.
+static void set_lengths(struct qos *qos)
+{
+	struct qos_view *view = &qos->live.view;
+	bool is_other = false;
+
+	for (unsigned f = 0; f < QOS_FAMILIES; f++)
+		for (unsigned k = 0; k < QOS_LENGTHS; k++) {
+			if (view->length[f][k] == qos->length[f][k])
+				continue;
+			is_other |= view->length[f][k] != FREE_LENGTH;
+			__atomic_store_n(&view->length[f][k], FREE_LENGTH, __ATOMIC_RELAXED);
+		}
+	if (is_other)
+		grace(qos);
+}
+
+static void publish_lengths(struct qos *qos)
+{
+	struct qos_view *view = &qos->live.view;
+
+	for (unsigned f = 0; f < QOS_FAMILIES; f++) {
+		uint8_t n = 0;
+
+		for (unsigned k = 0; k < QOS_LENGTHS; k++) {
+			const uint8_t length =
+				qos->n_prefixes[f][k] ? qos->length[f][k] : FREE_LENGTH;
+
+			__atomic_store_n(&view->length[f][k], length, __ATOMIC_RELAXED);
+			n = length ? k + 1 : n;
+		}
+		__atomic_store_n(&view->n_lengths[f], n, __ATOMIC_RELEASE); // partner: qos_find
+	}
+	memcpy(qos->n_published, qos->n_prefixes, sizeof(qos->n_published));
+}
+
+static struct police_rate commit_rate(const struct qos *qos, const struct profile *profile)
+{
+	return (struct police_rate){profile->rate, profile->burst, qos->settings.hz};
+}
+
+// RFC 2697: it gets what has no room in the other one.
+static struct police_rate excess_rate(const struct qos *qos, const struct profile *profile)
+{
+	return (struct police_rate){profile->excess_rate, profile->excess_burst, qos->settings.hz};
+}
+
+// Full buckets: no worker uses them.
+static void start_buckets(struct qos *qos, uint32_t index, unsigned d, uint64_t now)
+{
+	const struct profile *profile = qos->profile[qos->at[index]->profile[d]];
+	const struct qos_buckets *buckets = &qos->live.view.buckets[d];
+
+	if (!profile) {
+		buckets->commit[index].owners = 0;
+		return;
+	}
+	const struct police_rate commit = commit_rate(qos, profile);
+	const struct police_rate excess = excess_rate(qos, profile);
+
+	police_start(&buckets->commit[index], &commit, now);
+	if (excess.burst || buckets->excess[index].terms[0].depth ||
+		buckets->excess[index].terms[1].depth)
+		police_start(&buckets->excess[index], &excess, now);
+	buckets->commit[index].owners = profile->slot;
+}
+
+// Another rate from now on, with the tokens that are left; no worker uses an older one any more.
+static void change_buckets(struct qos *qos, uint32_t index, unsigned d, uint64_t now)
+{
+	const struct profile *profile = qos->profile[qos->at[index]->profile[d]];
+	const struct qos_buckets *buckets = &qos->live.view.buckets[d];
+
+	if (profile) {
+		const struct police_rate commit = commit_rate(qos, profile);
+		const struct police_rate excess = excess_rate(qos, profile);
+
+		police_change(&buckets->commit[index], &commit, now);
+		police_change(&buckets->excess[index], &excess, now);
+	}
+	// Partner: qos_police.
+	__atomic_store_n(&buckets->commit[index].owners, profile ? profile->slot : 0,
+		__ATOMIC_RELEASE);
+}
+
+static void clear_counts(struct qos *qos, uint32_t index)
+{
+	static const struct qos_count none;
+
+	for (unsigned w = 0; w < qos->settings.n_workers; w++)
+		for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
+			struct qos_count *count = &qos->live.count[w][d][index];
+
+			if (memcmp(count, &none, sizeof(none))) // untouched memory stays so
+				*count = none;
+		}
+}
+
+static void set_buckets(struct qos *qos, const struct change *change, uint64_t now)
+{
+	if (!change->new)
+		return;
+	if (!change->old)
+		clear_counts(qos, change->new->index);
+	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
+		if (!change->old)
+			start_buckets(qos, change->new->index, d, now);
+		else
+			change_buckets(qos, change->new->index, d, now);
+	}
+}
+
+// A free slot: there are as many as profiles, and one for each that workers may still use.
+static void set_slot(struct qos *qos, const struct profile_change *change)
+{
+	uint32_t slot = 1;
+
+	if (change->old)
+		qos->left_slot[qos->n_left_slots++] = change->old->slot;
+	if (!change->new)
+		return;
+	while (qos->slot_in_use[slot])
+		slot++;
+	qos->slot_in_use[slot] = true;
+	qos->terms[slot] = change->new->terms;
+	change->new->slot = slot;
+}
+
+// All that have a changed profile.
+static void change_users(struct qos *qos, uint64_t now)
+{
+	bool is_any = false;
+
+	for (size_t i = 0; i < qos->n_profile_changes; i++)
+		is_any |= qos->profile_change[i].old && qos->profile_change[i].new;
+	for (uint32_t index = 0; is_any && index < qos->end; index++) {
+		const struct subscriber *one = qos->at[index];
+
+		for (unsigned d = 0; one && one->batch != qos->batch && d < QOS_DIRECTIONS; d++) {
+			const struct profile *profile = qos->profile[one->profile[d]];
+
+			if (profile && profile->batch == qos->batch)
+				change_buckets(qos, index, d, now);
+		}
+	}
+}
+
+static void add_entries(struct qos *qos, const struct change *change)
+{
+	const struct subscriber *one = change->new;
+
+	for (unsigned i = 0; one && i < one->n_prefixes; i++) {
+		const struct prefix *prefix = &one->prefix[i];
+		const uint32_t kind = entry_kind(prefix->family, registry_place(qos, prefix));
+
+		if (has_prefix(change->old, prefix))
+			continue;
+		if (index_find(qos->index, prefix->key, kind) != QOS_NONE) { // another one had it
+			index_set(qos->index, prefix->key, kind, one->index);
+			continue;
+		}
+		index_add(qos->index, prefix->key, kind, one->index);
+		qos->n_indexed++;
+	}
+}
+
+static void withdraw_entries(struct qos *qos, const struct change *change)
+{
+	const struct subscriber *one = change->old;
+
+	for (unsigned i = 0; one && i < one->n_prefixes; i++) {
+		const struct prefix *prefix = &one->prefix[i];
+		const uint32_t kind = entry_kind(prefix->family, registry_place(qos, prefix));
+
+		if (has_prefix(change->new, prefix) ||
+			index_find(qos->index, prefix->key, kind) != one->index)
+			continue;
+		qos->place[qos->n_places++] = index_withdraw(qos->index, prefix->key, kind);
+	}
+	if (one && !change->new)
+		qos->left[qos->n_left++] = one->index;
+}
+
+static const struct iface_use *use_of(const struct qos *qos, const char *name)
+{
+	const struct iface_use *use = hash_table_find(&qos->by_iface, name_hash(name));
+
+	while (use && strcmp(use->name, name))
+		use = hash_table_find_next(&use->node);
+	return use;
+}
+
+void qos_bind(struct qos *qos, unsigned iface, const char *name)
+{
+	const struct iface_use *use = name ? use_of(qos, name) : NULL;
+
+	__atomic_store_n((uint32_t *)&qos->live.view.of_iface[iface], use ? use->index : QOS_NONE,
+		__ATOMIC_RELAXED);
+}
+
+void publish_ifaces(struct qos *qos)
+{
+	for (unsigned i = 0; i < qos->settings.n_ifaces; i++)
+		qos_bind(qos, i,
+			qos->by_iface.n ? qos->settings.iface_name(qos->settings.ctx, i) : NULL);
+	__atomic_store_n(&qos->live.view.has_ifaces, qos->by_iface.n > 0, __ATOMIC_RELAXED);
+}
+
+void publish(struct qos *qos, uint64_t now)
+{
+	set_lengths(qos);
+	for (size_t i = 0; i < qos->n_profile_changes; i++)
+		set_slot(qos, &qos->profile_change[i]);
+	for (size_t i = 0; i < qos->n_changes; i++)
+		set_buckets(qos, &qos->change[i], now);
+	change_users(qos, now);
+	for (size_t i = 0; i < qos->n_changes; i++)
+		add_entries(qos, &qos->change[i]);
+	publish_lengths(qos);
+	if (qos->has_names)
+		publish_ifaces(qos);
+	for (size_t i = 0; i < qos->n_changes; i++)
+		withdraw_entries(qos, &qos->change[i]);
+	__atomic_store_n(&qos->live.view.has_subscribers, qos->n_subscribers > 0, __ATOMIC_RELAXED);
+	if (qos->settings.rcu)
+		qos->token = rcu_start_grace(qos->settings.rcu);
+	qos->is_pending = true;
+}
+
+void publish_reclaim(struct qos *qos)
+{
+	if (!qos->is_pending)
+		return;
+	if (qos->settings.rcu)
+		rcu_wait(qos->settings.rcu, qos->token);
+	qos->is_pending = false;
+	for (size_t i = 0; i < qos->n_places; i++)
+		index_reuse(qos->index, qos->place[i]);
+	qos->n_indexed -= qos->n_places;
+	for (size_t i = 0; i < qos->n_left; i++) {
+		qos->taken[qos->left[i] / 64] &= ~(1ull << qos->left[i] % 64);
+		qos->next_free = MIN_OF(qos->next_free, qos->left[i] / 64);
+	}
+	for (size_t i = 0; i < qos->n_left_slots; i++)
+		qos->slot_in_use[qos->left_slot[i]] = false;
+	qos->n_places = qos->n_left = qos->n_left_slots = 0;
+}

@@ -1,0 +1,133 @@
+// The part of subscribers that workers use: finds them by address or interface, and polices their
+// packets. No function here allocates, locks or makes system calls.
+#pragma once
+
+#include "base/bits.h"
+#include "police/police_fast.h"
+#include "stats/stats.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	QOS_MAX = 1 << 20, // subscribers; their indices are below
+	QOS_NONE = 0xffffffff,
+	QOS_LENGTHS = 4, // prefix lengths of a family in use at a time
+	QOS_LINE_KEYS = 5,
+	QOS_KEEP = 255, // this DSCP or 802.1p priority stays
+	QOS_PROFILES = 1 << 16,
+	QOS_IFACES = 1 << 16, // any number of an interface is below
+};
+
+enum qos_direction { QOS_UP, QOS_DOWN, QOS_DIRECTIONS };
+enum qos_family { QOS_IP4, QOS_IP6, QOS_FAMILIES };
+
+// A line of a hash table of 64-bit keys. An entry that was removed is not used again before a
+// grace period has passed; its key is then set to QOS_NO_KEY, which no entry has.
+struct qos_line {
+	uint64_t key[QOS_LINE_KEYS]; // atomic
+	uint32_t tag[QOS_LINE_KEYS]; // atomic: kind and value; 0: free
+	uint32_t is_over;            // atomic: further keys are in the next line
+} LINE_ALIGNED;
+#define QOS_NO_KEY UINT64_MAX
+
+enum { QOS_VALUE_BITS = 24, QOS_DEAD = 255 }; // kind 255: removed
+
+// Lines: a power of two.
+struct qos_index {
+	uint64_t mask; // number of lines - 1
+	uint64_t n_bytes;
+	struct qos_line line[];
+};
+
+// Counters of one subscriber and direction, by enum police_colour.
+struct qos_count {
+	uint64_t packets[POLICE_COLOURS], bytes[POLICE_COLOURS];
+} LINE_ALIGNED;
+
+// What becomes of the packets of a colour.
+struct qos_act {
+	bool drops;
+	uint8_t dscp, priority; // QOS_KEEP: as they are
+};
+
+enum qos_counts { QOS_IP, QOS_ETHERNET, QOS_WIRE };
+
+// A profile as workers read it; never changed while they may.
+struct qos_terms {
+	uint8_t marker; // enum police_marker
+	uint8_t counts; // enum qos_counts
+	int16_t overhead;
+	bool is_aware;
+	struct qos_act act[POLICE_COLOURS];
+	uint64_t yellow, red; // colour-aware: a bit for each DSCP
+};
+
+// By index of subscriber. The owner's word of a bucket is the number of its profile; 0: none.
+struct qos_buckets {
+	struct police *commit, *excess;
+};
+
+struct qos_view {
+	const struct qos_index *index;             // atomic
+	uint8_t n_lengths[QOS_FAMILIES];           // atomic
+	uint8_t length[QOS_FAMILIES][QOS_LENGTHS]; // atomic
+	const uint32_t *of_iface;                  // by interface, QOS_IFACES of them; atomic
+	bool has_ifaces, has_subscribers;          // atomic
+	struct qos_buckets buckets[QOS_DIRECTIONS];
+	const struct qos_terms *terms; // by number of profile
+};
+
+// What workers have: counters by worker and direction.
+struct qos_live {
+	struct qos_view view;
+	struct qos_count *count[STATS_MAX_WORKERS][QOS_DIRECTIONS];
+};
+
+// Whether there is any subscriber. Worker.
+static inline bool qos_is_on(const struct qos_view *view)
+{
+	return __atomic_load_n(&view->has_subscribers, __ATOMIC_RELAXED);
+}
+
+// The subscriber of an interface, QOS_NONE: none. Worker.
+static inline uint32_t qos_of_iface(const struct qos_view *view, uint16_t iface)
+{
+	return __atomic_load_n(&view->of_iface[iface], __ATOMIC_RELAXED);
+}
+
+// Finds the subscribers of the packets in `mask` by address: addr[i] is an IPv4 address times 2^32,
+// or the first 64 bits of an IPv6 address, host order. Writes subscriber[i] of those found, and
+// returns a bit for each. Worker.
+uint64_t qos_find(const struct qos_view *view, enum qos_family family, const uint64_t addr[],
+	uint64_t mask, uint32_t subscriber[]);
+// Fetches what qos_police will read and write. Worker.
+void qos_prefetch(const struct qos_live *live, unsigned worker, enum qos_direction direction,
+	const uint32_t subscriber[], uint64_t mask);
+
+// Packets to be policed, at most POLICE_BURST; only those in `mask` count.
+struct qos_packets {
+	uint64_t mask;
+	uint32_t subscriber[POLICE_BURST];
+	uint32_t ip_bytes[POLICE_BURST]; // of its IP packets
+	uint32_t frames[POLICE_BURST];   // in which it leaves, at least 1
+	uint8_t dscp[POLICE_BURST];      // as it leaves, unless it is marked here
+};
+
+// A bit for each packet: dropped; with a DSCP or a priority to be written.
+struct qos_verdicts {
+	uint64_t dropped, has_dscp, has_priority;
+	uint8_t dscp[POLICE_BURST], priority[POLICE_BURST];
+};
+
+// Gives packets colours, counts them and says what becomes of each. `now`: in ticks of the rates.
+// `is_traced`: no token is taken. Worker.
+struct qos_basis {
+	const struct qos_live *live;
+	unsigned worker;
+	enum qos_direction direction;
+	bool is_traced;
+	uint64_t now;
+};
+void qos_police(const struct qos_basis *basis, const struct qos_packets *packets,
+	struct qos_verdicts *out);

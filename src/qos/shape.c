@@ -1,0 +1,302 @@
+// See shape.h: tables and settings.
+#include "qos/shape_node.h"
+
+#include "base/pages.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { STEP_US = 4, LIMIT_MTUS = 10, FLUSH_NODES = 4096 };
+
+static unsigned shift_of(uint64_t ticks)
+{
+	return ticks > 1 ? 63 - (unsigned)__builtin_clzll(ticks) : 0;
+}
+
+static bool map_tables(struct shape *s, uint64_t now)
+{
+	const uint32_t n_nodes = s->first[SHAPE_SUBSCRIBER + 1], n = s->config.n_subscribers;
+
+	s->node = pages_alloc((size_t)n_nodes * sizeof(*s->node));
+	s->backlogs = pages_alloc((size_t)s->n_backlogs * sizeof(*s->backlogs));
+	s->cells = pages_alloc((size_t)s->n_cells * sizeof(*s->cells));
+	s->stats = pages_alloc((size_t)n * SHAPE_CLASSES * sizeof(*s->stats));
+	if (!s->node || !s->backlogs || !s->cells || !s->stats)
+		return false;
+	return !wheel_init(&s->wheel, &s->node[0].wheel, sizeof(*s->node), n_nodes,
+		now >> s->slot_shift);
+}
+
+static bool is_valid(const struct shape_config *c)
+{
+	return c->hz >= SHAPE_LEAST_HZ && c->hz <= SHAPE_MOST_HZ && c->n_ports &&
+	       c->n_ports <= SHAPE_MOST_PORTS && c->n_aggregates &&
+	       c->n_aggregates <= SHAPE_MOST_AGGREGATES && c->n_subscribers &&
+	       c->n_subscribers <= SHAPE_MOST_SUBSCRIBERS && c->most_held &&
+	       c->most_held <= 1u << 26 && c->mtu >= 64;
+}
+
+int shape_open(struct shape **shape, const struct shape_config *config, uint64_t now,
+	struct error *error)
+{
+	if (!is_valid(config))
+		return error_set(error, -EINVAL,
+			"a size of the shaper is out of range; see struct shape_config");
+	struct shape *s = calloc(1, sizeof(*s));
+	if (!s)
+		return error_set(error, -ENOMEM, "no memory for a shaper");
+	s->config = *config;
+	s->first[SHAPE_PORT] = 1;
+	s->first[SHAPE_AGGREGATE] = 1 + config->n_ports;
+	s->first[SHAPE_SUBSCRIBER] = s->first[SHAPE_AGGREGATE] + config->n_aggregates;
+	s->first[SHAPE_SUBSCRIBER + 1] = s->first[SHAPE_SUBSCRIBER] + config->n_subscribers;
+	s->n_backlogs = 1 + MIN_OF(config->n_subscribers, config->most_held);
+	s->n_cells = 1 + 2 * config->most_held;
+	s->touched_backlogs = s->touched_cells = 1;
+	s->slot_shift = shift_of(config->hz * STEP_US / 1000000);
+	s->delay_shift = shift_of(config->hz / 1000000 * 128);
+	s->least_limit = LIMIT_MTUS * config->mtu;
+	if (!map_tables(s, now)) {
+		shape_close(s);
+		return error_set(error, -ENOMEM, "no memory for the tables of a shaper");
+	}
+	*shape = s;
+	return 0;
+}
+
+void shape_close(struct shape *s)
+{
+	pages_free(s->node, (size_t)s->first[SHAPE_SUBSCRIBER + 1] * sizeof(*s->node));
+	pages_free(s->backlogs, (size_t)s->n_backlogs * sizeof(*s->backlogs));
+	pages_free(s->cells, (size_t)s->n_cells * sizeof(*s->cells));
+	pages_free(s->stats, (size_t)s->config.n_subscribers * SHAPE_CLASSES * sizeof(*s->stats));
+	if (s->wheel.cells)
+		wheel_free(&s->wheel);
+	free(s);
+}
+
+int shape_set_profile(struct shape *s, uint8_t number, const struct shape_profile *p,
+	struct error *error)
+{
+	struct shape_rules rules = {.is_set = true, .is_fair = p->is_fair};
+	const uint64_t per_us = s->config.hz / 1000000;
+	unsigned least = SHAPE_MOST_CLASS_WEIGHT;
+
+	if (p->strict_percent < 1 || p->strict_percent > 100 || !p->interval_us)
+		return error_set(error, -EINVAL,
+			"profile %u: a percentage is 1 to 100, an interval at least 1 us", number);
+	for (unsigned i = SHAPE_TURN; i < SHAPE_CLASSES; i++) {
+		if (!p->weight[i] || p->weight[i] > SHAPE_MOST_CLASS_WEIGHT)
+			return error_set(error, -EINVAL,
+				"profile %u: weight %u of class %u is not 1 to %u", number,
+				p->weight[i], i, SHAPE_MOST_CLASS_WEIGHT);
+		least = MIN_OF(least, p->weight[i]);
+	}
+	for (unsigned i = SHAPE_TURN; i < SHAPE_CLASSES; i++)
+		rules.quantum[i] = (uint16_t)(512 * p->weight[i] / least);
+	rules.strict_scale = 256 * 100 / p->strict_percent;
+	rules.target = p->target_us * per_us;
+	rules.interval = p->interval_us * per_us;
+	rules.limit = p->limit_us * per_us;
+	rules.limit_bytes = p->limit_bytes;
+	s->rules[number] = rules;
+	return 0;
+}
+
+int shape_terms_of(const struct shape_config *config, const struct shape_setting *set,
+	enum shape_level level, struct shape_terms *terms, struct error *error)
+{
+	const unsigned __int128 second = (unsigned __int128)config->hz << SHAPE_FRACTION;
+	const uint64_t quantum = (uint64_t)set->weight * SHAPE_WEIGHT_BYTES;
+
+	if (set->bits < SHAPE_LEAST_RATE || set->bits > SHAPE_MOST_RATE)
+		return error_set(error, -EINVAL,
+			"a rate of %" PRIu64 " bit/s is not 64 kbit/s to 400 Gbit/s", set->bits);
+	if (level != SHAPE_PORT && (!set->weight || set->weight > SHAPE_MOST_WEIGHT))
+		return error_set(error, -EINVAL, "a weight of %u is not 1 to %u", set->weight,
+			SHAPE_MOST_WEIGHT);
+	if (set->burst < config->mtu || set->burst < quantum || set->burst > UINT32_MAX)
+		return error_set(error, -EINVAL,
+			"a burst of %" PRIu64 " bytes is less than an MTU or the weight needs, "
+			"or above 4 GiB",
+			set->burst);
+	*terms = (struct shape_terms){.parent = set->parent, .profile = set->profile};
+	terms->per_byte = (uint64_t)((second * 8 + set->bits / 2) / set->bits);
+	const uint64_t burst =
+		(uint64_t)((unsigned __int128)set->burst * terms->per_byte >> SHAPE_FRACTION);
+	const uint64_t least = config->hz * SHAPE_LEAST_BURST_US / 1000000;
+	const uint64_t most = config->hz * SHAPE_MOST_BURST_MS / 1000;
+	if (burst < least || (burst > most && set->burst > 2ull * config->mtu) ||
+		burst > UINT32_MAX)
+		return error_set(error, -EINVAL,
+			"a burst of %" PRIu64 " bytes at %" PRIu64
+			" bit/s does not last 16 us to 400 ms",
+			set->burst, set->bits);
+	terms->burst = (uint32_t)burst;
+	terms->quantum = (uint16_t)quantum;
+	return 0;
+}
+
+// The same debt, or tokens, in bytes at the new rate; rounded against the subscriber. `fraction`:
+// of a tick, in units of 1 >> SHAPE_FRACTION. Returns the new fraction.
+static uint32_t change_rate(uint64_t *due, uint32_t fraction, const struct shape_node *node,
+	const struct shape_terms *terms, uint64_t now)
+{
+	const unsigned __int128 one = 1u << SHAPE_FRACTION;
+	const uint64_t from = node->per_byte, to = terms->per_byte;
+
+	if (*due >= now) {
+		const unsigned __int128 debt = (*due - now) * one + fraction;
+		const unsigned __int128 scaled = (debt * to + from - 1) / from;
+
+		*due = now + (uint64_t)(scaled >> SHAPE_FRACTION);
+		return (uint32_t)(scaled & (one - 1));
+	}
+	*due = MAX_OF(*due, oldest_of(node, now));
+	const unsigned __int128 tokens = ((now - *due) * one - fraction) * to / from;
+	const unsigned __int128 most = MIN_OF(terms->burst, now) * one, left = MIN_OF(tokens, most);
+	*due = now - (uint64_t)((left + one - 1) >> SHAPE_FRACTION);
+	return (uint32_t)(-left & (one - 1));
+}
+
+static void change_rates(struct shape_node *node, const struct shape_terms *terms, uint64_t now)
+{
+	const unsigned less = SHAPE_FRACTION - SHAPE_STRICT_FRACTION;
+	const uint32_t strict = (uint32_t)node->strict_fraction << less;
+
+	node->fraction = change_rate(&node->due, node->fraction, node, terms, now);
+	node->strict_fraction = change_rate(&node->strict_due, strict, node, terms, now) >> less;
+}
+
+static bool is_level(const struct shape *s, enum shape_level level, uint32_t number)
+{
+	return number < s->first[level + 1] - s->first[level];
+}
+
+static void adopt(struct shape *s, struct shape_node *node, uint32_t parent)
+{
+	if (node->parent)
+		s->node[node->parent].n_children--;
+	node->parent = parent;
+	s->node[parent].n_children++;
+}
+
+int shape_set(struct shape *s, enum shape_level level, uint32_t number,
+	const struct shape_terms *terms, uint64_t now)
+{
+	const uint32_t id = s->first[level] + number;
+	struct shape_node *node = &s->node[id];
+	uint32_t parent = 0;
+
+	if (!is_level(s, level, number))
+		return -EINVAL;
+	if (level == SHAPE_SUBSCRIBER && !s->rules[terms->profile].is_set)
+		return -ENOENT;
+	if (level != SHAPE_PORT) {
+		if (!is_level(s, level - 1, terms->parent))
+			return -ENOENT;
+		parent = s->first[level - 1] + terms->parent;
+		if (s->node[parent].state == NODE_UNUSED)
+			return -ENOENT;
+	}
+	const bool was_active = node->state == NODE_READY || node->state == NODE_WAITING;
+	if (was_active)
+		tree_rest(s, id);
+	if (node->state == NODE_UNUSED) {
+		node->due = MAX_OF(node->due, now);
+		node->strict_due = MAX_OF(node->strict_due, now);
+		node->deficit = terms->quantum;
+		node->turn = SHAPE_TURN;
+		node->state = NODE_IDLE;
+	} else {
+		change_rates(node, terms, now);
+	}
+	node->per_byte = terms->per_byte;
+	node->burst = terms->burst;
+	node->quantum = terms->quantum;
+	node->deficit = MIN_OF(node->deficit, node->quantum);
+	node->profile = terms->profile;
+	if (level != SHAPE_PORT && node->parent != parent)
+		adopt(s, node, parent);
+	if (was_active)
+		tree_wake(s, id, now);
+	return 0;
+}
+
+int shape_remove(struct shape *s, enum shape_level level, uint32_t number)
+{
+	struct shape_node *node = &s->node[s->first[level] + number];
+
+	if (!is_level(s, level, number) || node->state == NODE_UNUSED)
+		return -ENOENT;
+	if (level == SHAPE_SUBSCRIBER ? node->held_packets : node->n_children)
+		return -EBUSY;
+	if (node->parent)
+		s->node[node->parent].n_children--;
+	node->parent = 0;
+	node->state = NODE_UNUSED;
+	return 0;
+}
+
+static bool flush(struct shape *s, uint32_t id, struct shape_drops *drops)
+{
+	struct shape_node *node = &s->node[id];
+
+	if (!node->held_packets)
+		return true;
+	while (node->held_packets && !drops_are_full(drops))
+		queue_flush_one(s, id, drops);
+	if (node->held_packets)
+		return false;
+	tree_rest(s, id);
+	return true;
+}
+
+bool shape_flush(struct shape *s, uint32_t subscriber, struct shape_drops *drops)
+{
+	return !is_level(s, SHAPE_SUBSCRIBER, subscriber) ||
+	       flush(s, s->first[SHAPE_SUBSCRIBER] + subscriber, drops);
+}
+
+bool shape_flush_port(struct shape *s, uint32_t port, uint32_t *next, struct shape_drops *drops)
+{
+	for (unsigned i = 0; i < FLUSH_NODES && *next < s->config.n_subscribers; i++, ++*next) {
+		const uint32_t id = s->first[SHAPE_SUBSCRIBER] + *next;
+		const uint32_t parent = s->node[id].parent;
+
+		if (parent && s->node[parent].parent == s->first[SHAPE_PORT] + port &&
+			!flush(s, id, drops))
+			return false;
+	}
+	return *next == s->config.n_subscribers;
+}
+
+const struct shape_class_stats *shape_class_stats(const struct shape *s, uint32_t subscriber,
+	unsigned class)
+{
+	return stats_of(s, s->first[SHAPE_SUBSCRIBER] + subscriber, class);
+}
+
+const struct shape_totals *shape_totals(const struct shape *s)
+{
+	return &s->totals;
+}
+
+unsigned shape_held(const struct shape *s, uint32_t subscriber)
+{
+	return s->node[s->first[SHAPE_SUBSCRIBER] + subscriber].held_packets;
+}
+
+uint64_t shape_delay_bound(const struct shape *s, unsigned i)
+{
+	return 1ull << (s->delay_shift + 2 * i);
+}
+
+uint64_t shape_memory(const struct shape *s)
+{
+	return sizeof(*s) + (uint64_t)s->first[SHAPE_SUBSCRIBER + 1] * sizeof(*s->node) +
+	       (uint64_t)s->touched_backlogs * sizeof(*s->backlogs) +
+	       (uint64_t)s->touched_cells * sizeof(*s->cells) +
+	       (uint64_t)s->wheel.n_touched * sizeof(*s->wheel.cells);
+}
