@@ -25,8 +25,8 @@ static json_t *tunnel_json(const struct api_ctx *ctx, uint16_t iface, const stru
 	json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:o}", "name",
 		rpc_text_json(iface_word(ctx, iface)), "local", addr_json(&tunnel->local), "remote",
 		addr_json(&tunnel->remote), "key", has_key ? number_json(tunnel->key) : json_null(),
-		"dport", tunnel->flags & IFACE_TUNNEL_UDP ? number_json(tunnel->dest_port)
-							  : json_null());
+		"dport",
+		tunnel->flags & IFACE_TUNNEL_UDP ? number_json(tunnel->dest_port) : json_null());
 	json_object_set_new(json, "via", addr_json(&under.hop.via));
 	json_object_set_new(json, "port", rpc_text_json(iface_word(ctx, under.hop.iface)));
 	json_object_set_new(json, "verdict", rpc_text_json(verdict_name(under.verdict)));

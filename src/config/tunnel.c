@@ -162,7 +162,7 @@ int tunnels_add(struct config *config, struct spot spot, const struct iface_tunn
 			"is no address of the router; expected one of those under ports",
 			&settings->local);
 	if (tunnels->n == MAX_TUNNELS || vector_reserve(&tunnels->tunnel, &tunnels->capacity,
-						tunnels->n + 1, sizeof(*tunnels->tunnel)))
+						 tunnels->n + 1, sizeof(*tunnels->tunnel)))
 		return error_set(error, -ENOSPC, "%s:%u: more than %d tunnels; remove some",
 			config->routes.file[spot.file], spot.line, MAX_TUNNELS);
 	*iface = FIRST_TUNNEL + tunnels->n;
@@ -185,7 +185,9 @@ void tunnels_place(struct config *config, const struct config *now)
 	for (size_t i = 0; i < next->n; i++) {
 		const uint16_t kept = tunnels_iface(now, &next->tunnel[i].settings);
 
-		next->tunnel[i].iface = kept != IFACE_NONE ? kept : end < IFACE_MAX ? end++ : IFACE_NONE;
+		next->tunnel[i].iface = kept != IFACE_NONE ? kept
+		                        : end < IFACE_MAX  ? end++
+		                                           : IFACE_NONE;
 	}
 	next->end = end;
 	for (size_t i = 0; i < routes->n; i++) {

@@ -24,8 +24,7 @@ static int load(struct config **out, const char *routes, struct error *error)
 		"- {name: right, device: net_null1, addresses: [198.51.100.1/24]}\n"
 		"routes:\n%s",
 		routes);
-	const struct source source = {"f.yaml", text, strlen(text), FILES_NONE,
-		&program_forwarder};
+	const struct source source = {"f.yaml", text, strlen(text), FILES_NONE, &program_forwarder};
 	return config_read(out, &source, error);
 }
 
@@ -60,7 +59,7 @@ static const struct iface_tunnel *tunnel_to(const struct fib *fib, const char *a
 static void routes_with_the_same_words_share_a_tunnel(void **state)
 {
 	struct config *config;
-	struct fib *fib;
+	struct fib *fib = NULL;
 	struct error error;
 	uint16_t one, same, other, six;
 
@@ -91,12 +90,14 @@ static void a_tunnel_keeps_its_number_over_a_reload(void **state)
 	struct config *now, *next;
 	struct error error;
 
-	assert_int_equal(load(&now, "- 10.1.0.0/16 encap gre remote 192.0.2.8\n"
-				    "- 10.2.0.0/16 encap gre remote 192.0.2.9\n",
+	assert_int_equal(load(&now,
+				 "- 10.1.0.0/16 encap gre remote 192.0.2.8\n"
+				 "- 10.2.0.0/16 encap gre remote 192.0.2.9\n",
 				 &error),
 		0);
-	assert_int_equal(load(&next, "- 10.3.0.0/16 encap gre remote 192.0.2.7\n"
-				     "- 10.2.0.0/16 encap gre remote 192.0.2.9\n",
+	assert_int_equal(load(&next,
+				 "- 10.3.0.0/16 encap gre remote 192.0.2.7\n"
+				 "- 10.2.0.0/16 encap gre remote 192.0.2.9\n",
 				 &error),
 		0);
 	tunnels_place(next, now);
@@ -134,7 +135,7 @@ static void a_mistake_is_named_with_its_line(void **state)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char line[200];
 		struct config *config;
-		struct fib *fib;
+		struct fib *fib = NULL;
 		struct error error = {""};
 
 		snprintf(line, sizeof(line), "- 10.0.0.0/8 %s\n", rows[i].words);

@@ -222,11 +222,11 @@ struct worker {
 	                   // is a stall
 	uint64_t tsc_hz;   // TSC frequency
 	struct idle idle;
-	uint64_t min_recorded_gap; // cycles; a shorter loop iteration is neither a stall nor the
-	                           // longest one
-	uint16_t next_id;            // of IPv4 headers of tunnels
-	bool is_in_tunnel;           // the packets of w->poll were in one
-	struct tunnelled tunnelled;  // of the poll being processed
+	uint64_t min_recorded_gap;  // cycles; a shorter loop iteration is neither a stall nor the
+	                            // longest one
+	uint16_t next_id;           // of IPv4 headers of tunnels
+	bool is_in_tunnel;          // the packets of w->poll were in one
+	struct tunnelled tunnelled; // of the poll being processed
 	struct poll polls[N_POLLS];
 	struct poll_flows poll_flows[N_POLLS]; // not touched without flows
 } LINE_ALIGNED;

@@ -93,9 +93,9 @@ static enum verdict peel_udp(const struct fib_ends *ends, struct peeled *p)
 	p->bytes = whole.bytes = bytes;
 	if (!udp->checksum_be && p->key.is_ip6)
 		return VERDICT_TUNNEL_CHECKSUM;
-	const uint64_t pseudo = p->key.is_ip6
-	                                ? wire_sum_pseudo6((const void *)p->outer, WIRE_PROTO_UDP, bytes)
-	                                : wire_sum_pseudo4((const void *)p->outer, WIRE_PROTO_UDP, bytes);
+	const uint64_t pseudo =
+		p->key.is_ip6 ? wire_sum_pseudo6((const void *)p->outer, WIRE_PROTO_UDP, bytes)
+			      : wire_sum_pseudo4((const void *)p->outer, WIRE_PROTO_UDP, bytes);
 	if (udp->checksum_be && wire_sum_finish_be(pseudo + sum_rest(&whole)))
 		return VERDICT_TUNNEL_CHECKSUM;
 	if (!skip(p, WIRE_UDP_BYTES) || !p->contiguous)
@@ -285,8 +285,7 @@ bool tunnel_may_end(const struct burst *b, uint16_t i)
 	if (b->is_ip6)
 		return is_of_tunnel(ip6->next_header);
 	return is_of_tunnel(ip4->protocol) &&
-	       !(ip4->fragment_be &
-		       htobe16(WIRE_IP4_MORE_FRAGMENTS | WIRE_IP4_FRAGMENT_OFFSET));
+	       !(ip4->fragment_be & htobe16(WIRE_IP4_MORE_FRAGMENTS | WIRE_IP4_FRAGMENT_OFFSET));
 }
 
 void tunnel_keep(struct worker *w, const struct burst *b, uint16_t i)

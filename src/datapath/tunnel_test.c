@@ -182,9 +182,10 @@ static void udp_has_a_port_by_flow_and_a_sum_over_ipv6(void **state)
 		assert_int_equal(bytes, frame.n - 14 + 8);
 		assert_int_equal(be16toh(udp->dst_port_be), FOU_PORT);
 		assert_true(port >= 49152);
-		assert_int_equal(wire_sum_finish_be(wire_sum(
-					 wire_sum_pseudo6((const void *)(sent + 14), 17, bytes), udp,
-					 bytes)),
+		assert_int_equal(wire_sum_finish_be(
+					 wire_sum(wire_sum_pseudo6((const void *)(sent + 14), 17,
+							  bytes),
+						 udp, bytes)),
 			0);
 		assert_true(udp->checksum_be);
 		if (i == 1)
@@ -468,7 +469,7 @@ static void a_long_packet_is_never_fragmented_outside(void **state)
 	const struct iface_tunnel tunnel = tunnel_of(IFACE_IPIP, 0, false);
 	struct bytes frame = frame_to(IN, "10.77.0.9");
 
-	frame.n = 1514; // 1500 + 20 do not fit
+	frame.n = 1514;      // 1500 + 20 do not fit
 	frame.at[20] = 0x40; // DF
 	set_length4(&frame);
 	start(0, &tunnel);

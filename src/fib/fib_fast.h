@@ -82,17 +82,18 @@ enum { FIB_LAYER3_IP4 = 1, FIB_LAYER3_IP6 = 2 };
 
 // What encap completes in the header of a tunnel, and with what.
 enum fib_tunnel_flag {
-	FIB_TUNNEL = 1,          // it is a tunnel's: the rest is valid
-	FIB_TUNNEL_OUTER6 = 2,   // the outer header is of IPv6, not of IPv4
-	FIB_TUNNEL_IP4 = 4,      // the tunnel carries IPv4 packets
-	FIB_TUNNEL_IP6 = 8,      // and IPv6 packets
-	FIB_TUNNEL_GRE = 16,     // the outer header is followed by one of GRE
-	FIB_TUNNEL_UDP = 32,     // or of UDP
+	FIB_TUNNEL = 1,           // it is a tunnel's: the rest is valid
+	FIB_TUNNEL_OUTER6 = 2,    // the outer header is of IPv6, not of IPv4
+	FIB_TUNNEL_IP4 = 4,       // the tunnel carries IPv4 packets
+	FIB_TUNNEL_IP6 = 8,       // and IPv6 packets
+	FIB_TUNNEL_GRE = 16,      // the outer header is followed by one of GRE
+	FIB_TUNNEL_UDP = 32,      // or of UDP
 	FIB_TUNNEL_CHECKSUM = 64, // which has a checksum
-	FIB_TUNNEL_TTL = 128,    // the TTL is that of the inner packet
-	FIB_TUNNEL_TOS = 256,    // and so is the DSCP
-	FIB_TUNNEL_DF = 512,     // DF is set; otherwise as in the inner packet
-	FIB_TUNNEL_FLOW = 1024,  // the source port (UDP) or the flow label (IPv6) is a hash of the flow
+	FIB_TUNNEL_TTL = 128,     // the TTL is that of the inner packet
+	FIB_TUNNEL_TOS = 256,     // and so is the DSCP
+	FIB_TUNNEL_DF = 512,      // DF is set; otherwise as in the inner packet
+	FIB_TUNNEL_FLOW =
+		1024, // the source port (UDP) or the flow label (IPv6) is a hash of the flow
 };
 
 // What precedes packets to a hop: MACs, and headers up to the EtherType of the packet, which stays
@@ -104,10 +105,10 @@ enum fib_tunnel_flag {
 // are FIB_WAYS pointers, one of which a flow uses.
 enum { FIB_TEMPLATE_MAX = 128, FIB_TEMPLATE_SMALL = 40, FIB_WAYS = 16 };
 struct fib_template {
-	uint8_t length;      // bytes of the header
-	uint8_t replaced;    // bytes of a plain frame that it replaces: 12, or 14
-	uint8_t mtu_bytes;   // how many count against the MTU of the interface (not for workers)
-	uint8_t port;        // output port; of a tunnel, as is what follows the labels
+	uint8_t length;    // bytes of the header
+	uint8_t replaced;  // bytes of a plain frame that it replaces: 12, or 14
+	uint8_t mtu_bytes; // how many count against the MTU of the interface (not for workers)
+	uint8_t port;      // output port; of a tunnel, as is what follows the labels
 	// MPLS labels at its end, the last one with the bottom of stack bit. Without a label_ttl,
 	// each gets the TTL of the packet that is sent.
 	uint8_t n_labels, label_ttl;
@@ -291,8 +292,8 @@ struct fib_view {
 	struct iface_view ifaces;
 	const struct fib_sources *sources;
 	struct fib_ends *const *ends; // see fib_ends_load
-	const uint8_t *layer3_hash; // FIB_LAYER3_*; atomic, relaxed
-	const uint32_t *labels;     // of the main one: see fib_labels_load
+	const uint8_t *layer3_hash;   // FIB_LAYER3_*; atomic, relaxed
+	const uint32_t *labels;       // of the main one: see fib_labels_load
 } LINE_ALIGNED;
 
 // The hop of a bucket of a resilient group, which is marked as used now: one store per bucket and
@@ -341,8 +342,8 @@ static inline uint32_t fib_held_load(const struct fib_view *view, uint32_t held)
 bool fib_group_leads_to(const struct fib_view *view, const struct fib_hop_entry *group,
 	uint16_t iface, bool *is_known);
 
-// The template of a hop that was read as FIB_HOP_TEMPLATE or FIB_HOP_TUNNEL since the last quiescent
-// state. Worker.
+// The template of a hop that was read as FIB_HOP_TEMPLATE or FIB_HOP_TUNNEL since the last
+// quiescent state. Worker.
 static inline const struct fib_template *fib_template_load(const struct fib_view *view,
 	uint32_t hop)
 {

@@ -346,8 +346,8 @@ void hops_reuse(struct hops *hops, uint32_t id)
 	if (hops->entry[id].kind == FIB_HOP_GROUP)
 		groups_free(hops->groups, hops, groups_number(&hops->hop[id].key));
 	for (unsigned i = 0, n = ways_parts(hops->hop[id].template); i < n; i++) {
-		const struct template_lines lines = template_lines(&hops->templates,
-			ways_part(hops->hop[id].template, i));
+		const struct template_lines lines =
+			template_lines(&hops->templates, ways_part(hops->hop[id].template, i));
 		blocks_give(&hops->templates, lines.first, lines.n);
 	}
 	give_id(hops, id);
@@ -470,10 +470,9 @@ static void free_template(struct hops *hops, const struct fib_template *template
 		const struct template_lines lines =
 			template_lines(&hops->templates, ways_part(template, i));
 
-		rcu_defer_add(hops->defer,
-			(struct rcu_block){.kind = DEFERRED_TEMPLATE,
-				.first = lines.first,
-				.n = lines.n});
+		rcu_defer_add(hops->defer, (struct rcu_block){.kind = DEFERRED_TEMPLATE,
+						   .first = lines.first,
+						   .n = lines.n});
 	}
 }
 

@@ -80,10 +80,10 @@ static struct fib_ends *make_ends(const struct fib *fib)
 
 	while (slots < most)
 		slots *= 2;
-	struct fib_ends *ends =
-		fib->tunnels.n ? calloc(1, sizeof(*ends) + most * sizeof(struct fib_end) +
-						   slots * sizeof(*ends->first))
-			       : NULL;
+	struct fib_ends *ends = fib->tunnels.n
+	                                ? calloc(1, sizeof(*ends) + most * sizeof(struct fib_end) +
+							    slots * sizeof(*ends->first))
+	                                : NULL;
 	if (!ends)
 		return NULL;
 	ends->mask = slots - 1;

@@ -69,8 +69,8 @@ static void append_gre(struct fib_template *t, const struct iface_tunnel *tunnel
 	const uint32_t key_be = htobe32(tunnel->key);
 	const bool has_sum = tunnel->flags & IFACE_TUNNEL_CHECKSUM;
 	const bool has_key = tunnel->flags & IFACE_TUNNEL_KEY;
-	const uint8_t head[GRE_BYTES] = {
-		(has_sum ? GRE_CHECKSUM : 0) | (has_key ? GRE_KEY : 0), 0, 0, 0};
+	const uint8_t head[GRE_BYTES] = {(has_sum ? GRE_CHECKSUM : 0) | (has_key ? GRE_KEY : 0), 0,
+		0, 0};
 
 	append(t, head, sizeof(head));
 	if (has_sum)
@@ -133,8 +133,8 @@ static void build_way(struct fib_template *t, uint16_t iface, const struct iface
 		append_gre(t, tunnel);
 	else if (tunnel->flags & IFACE_TUNNEL_UDP)
 		append_udp(t, tunnel);
-	const int mtu = iface_mtu(under, tunnel->local.family) - t->mtu_bytes -
-	                (t->length - t->outer_at);
+	const int mtu =
+		iface_mtu(under, tunnel->local.family) - t->mtu_bytes - (t->length - t->outer_at);
 	t->mtu = MAX_OF(mtu, LEAST_MTU);
 	t->port = under->port;
 	t->tunnel = flags_of(tunnel);
@@ -151,8 +151,8 @@ static bool build_under(struct fib_template *t, const struct hops *hops, uint32_
 	const struct iface *iface = leads_out ? iface_current(hops->ifaces, hop->key.iface) : NULL;
 
 	*verdict = VERDICT_TUNNEL_NO_WAY;
-	if (entry->kind == FIB_HOP_STOP && (entry->verdict == VERDICT_NEIGHBOUR_UNRESOLVED ||
-						   entry->verdict == VERDICT_LINUX))
+	if (entry->kind == FIB_HOP_STOP &&
+		(entry->verdict == VERDICT_NEIGHBOUR_UNRESOLVED || entry->verdict == VERDICT_LINUX))
 		*verdict = entry->verdict;
 	else if (entry->kind == FIB_HOP_BRIDGE || entry->kind == FIB_HOP_TUNNEL)
 		*verdict = VERDICT_LINUX;

@@ -118,9 +118,8 @@ static bool tunnel_is_sound(const struct iface_tunnel *tunnel)
 	const uint8_t family = tunnel->local.family;
 
 	return (family == 4 || family == 6) && tunnel->remote.family == family &&
-	       !wire_addr_equal(&tunnel->local, &tunnel->remote) &&
-	       tunnel->vrf < IFACE_MAX_VRFS && tunnel->kind <= IFACE_GRE &&
-	       tunnel->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6) &&
+	       !wire_addr_equal(&tunnel->local, &tunnel->remote) && tunnel->vrf < IFACE_MAX_VRFS &&
+	       tunnel->kind <= IFACE_GRE && tunnel->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6) &&
 	       (!(tunnel->flags & IFACE_TUNNEL_UDP) ||
 		       (tunnel->kind == IFACE_IPIP && tunnel->dest_port));
 }
@@ -132,7 +131,8 @@ static bool place_is_sound(const struct iface_table *table, uint16_t iface,
 {
 	if (settings->port >= IFACE_MAX_PORTS || settings->n_tags > IFACE_MAX_TAGS)
 		return false;
-	if (iface_is_tunnel(settings) && (settings->is_bridge || !tunnel_is_sound(&settings->tunnel)))
+	if (iface_is_tunnel(settings) &&
+		(settings->is_bridge || !tunnel_is_sound(&settings->tunnel)))
 		return false;
 	if (settings->is_bridge || iface_is_tunnel(settings))
 		return iface >= IFACE_MAX_PORTS && !settings->n_tags && !settings->port;

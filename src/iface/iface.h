@@ -1,6 +1,6 @@
-// Interfaces: ports, VLANs on them, bridges and tunnels, identified by an index, which is not a Linux
-// ifindex. The control thread writes; workers read through iface_fast.h under RCU. What follows
-// from a change, for routes and next hops, is the caller's: fib_iface_set.
+// Interfaces: ports, VLANs on them, bridges and tunnels, identified by an index, which is not a
+// Linux ifindex. The control thread writes; workers read through iface_fast.h under RCU. What
+// follows from a change, for routes and next hops, is the caller's: fib_iface_set.
 #pragma once
 
 #include "iface/iface_fast.h"
@@ -10,7 +10,7 @@
 
 enum {
 	IFACE_MAX_PORTS = 256, // their indices fit into a byte
-	IFACE_MAX = 65534,     // ports, VLANs, bridges, tunnels; the index of a port is its port index
+	IFACE_MAX = 65534, // ports, VLANs, bridges, tunnels; the index of a port is its port index
 	IFACE_MAX_VRFS = 4096, // VRF ids have 12 bits
 	IFACE_MAX_TAGS = 2,    // VLAN tags of an interface
 	IFACE_MACS = 8,        // additional MAC addresses of an interface
@@ -31,16 +31,16 @@ enum iface_tunnel_kind {
 };
 
 enum iface_tunnel_flag {
-	IFACE_TUNNEL_IP4 = 1,            // it carries IPv4 packets
-	IFACE_TUNNEL_IP6 = 2,            // and IPv6 packets
-	IFACE_TUNNEL_UDP = 4,            // IPIP: sent in UDP (FOU)
-	IFACE_TUNNEL_CHECKSUM = 8,       // GRE, UDP: sent with a checksum
+	IFACE_TUNNEL_IP4 = 1,             // it carries IPv4 packets
+	IFACE_TUNNEL_IP6 = 2,             // and IPv6 packets
+	IFACE_TUNNEL_UDP = 4,             // IPIP: sent in UDP (FOU)
+	IFACE_TUNNEL_CHECKSUM = 8,        // GRE, UDP: sent with a checksum
 	IFACE_TUNNEL_WANTS_CHECKSUM = 16, // GRE: packets without are not received
-	IFACE_TUNNEL_KEY = 32,           // GRE: sent with `key`
-	IFACE_TUNNEL_WANTS_KEY = 64,     // GRE: received with `wanted_key` only; else without one
-	IFACE_TUNNEL_DF = 128,           // IPv4: sent with DF; else with that of the inner packet
-	IFACE_TUNNEL_TOS = 256,          // sent with the DSCP of the inner packet
-	IFACE_TUNNEL_LIMIT = 512,        // IPv6: sent with `limit` in an option (RFC 2473, 4.1.1)
+	IFACE_TUNNEL_KEY = 32,            // GRE: sent with `key`
+	IFACE_TUNNEL_WANTS_KEY = 64,      // GRE: received with `wanted_key` only; else without one
+	IFACE_TUNNEL_DF = 128,            // IPv4: sent with DF; else with that of the inner packet
+	IFACE_TUNNEL_TOS = 256,           // sent with the DSCP of the inner packet
+	IFACE_TUNNEL_LIMIT = 512,         // IPv6: sent with `limit` in an option (RFC 2473, 4.1.1)
 };
 
 struct iface_tunnel {
@@ -95,8 +95,8 @@ void iface_table_close(struct iface_table *table);
 size_t iface_table_bytes(const struct iface_table *table);
 
 // Whether an interface may get these settings: an untagged one has its port's index, a tagged one
-// another, a bridge or a tunnel one beyond those of ports; port, tags, VRF, MTU and number of MAC addresses are
-// in range; no other interface of the port has these tags.
+// another, a bridge or a tunnel one beyond those of ports; port, tags, VRF, MTU and number of MAC
+// addresses are in range; no other interface of the port has these tags.
 bool iface_is_sound(const struct iface_table *table, uint16_t iface, const struct iface *settings);
 // Whether the kind, port or tags differ from the latest settings. Those of a tunnel may change.
 bool iface_moves(const struct iface_table *table, uint16_t iface, const struct iface *settings);

@@ -15,8 +15,8 @@ enum {
 	STATS_MAX_STEPS = 28,
 	STATS_MAX_HOPS = 1 << 20,
 	STATS_MAX_TUNNELS = 1 << 16, // by interface
-	STATS_FEW_HOPS = 1 << 15, // counters of the others may be in huge pages
-	STATS_GAPS = 16           // lengths of long gaps; 20 us << 15 is more than half a second
+	STATS_FEW_HOPS = 1 << 15,    // counters of the others may be in huge pages
+	STATS_GAPS = 16              // lengths of long gaps; 20 us << 15 is more than half a second
 };
 
 #define STATS_FIELD(name, text) uint64_t name;
