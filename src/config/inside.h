@@ -66,7 +66,7 @@ struct program {
 	const char *socket; // default socket
 	const char *file;   // default configuration file; NULL: none
 	const char *help;
-	const struct key_table *top, *port;
+	const struct key_table *top, *port, *worker;
 	void (*print_example)(FILE *out);
 	uint16_t n_queues; // receive queues per port; 0: as configured
 	bool has_taps;     // supports --hold
@@ -175,6 +175,8 @@ int bridges_read(struct reader *reader, const struct node *node, struct config *
 void bridges_free(struct config_bridges *bridges);
 int bridges_copy(struct config_bridges *to, const struct config_bridges *from);
 void bridges_renumber(struct config_bridges *bridges, const int to[]);
+// Limits of storm control: broadcast, multicast, unknown.
+int bridge_read_storm(struct reader *reader, const struct node *node, uint32_t pps[MAC_STORMS]);
 enum { N_BRIDGE_TABLES = 4 };
 const struct key_table *bridge_tables(unsigned i); // for tests: NULL after the last one
 // Reads the key `flow`.
@@ -215,7 +217,8 @@ struct wire_addr broadcast_of(const struct wire_prefix *prefix);
 
 // The top level and port tables of each program's file; all tables of a program for tests, NULL
 // after the last one.
-extern const struct key_table forwarder_top, generator_top, forwarder_port, generator_port;
+extern const struct key_table forwarder_top, generator_top, forwarder_port, generator_port,
+	forwarder_worker, generator_worker;
 const struct key_table *settings_table(const struct program *program, unsigned i);
 
 // One next hop of a line.

@@ -128,7 +128,7 @@ static void a_mistake_is_named_with_its_line(void **state)
 		{"encap gre remote 192.0.2.9 odd 1", "unknown word \"odd\""},
 		{"encap gre remote 192.0.2.1", "192.0.2.1 is an address of the router itself"},
 		{"encap gre remote 192.0.2.9 local 192.0.2.7", "192.0.2.7 is no address of the"},
-		{"encap gre remote 203.0.113.9", "203.0.113.9 is reached by a port that has no"},
+		{"encap gre remote 203.0.113.9", "203.0.113.9 is the remote end of a tunnel and"},
 		{"encap gre remote 10.0.0.9", "10.0.0.9 is the remote end of a tunnel and has no"},
 	};
 

@@ -6,6 +6,7 @@
 #include "base/bits.h"
 #include "base/idle.h"
 #include "capture/capture_fast.h"
+#include "datapath/handover.h"
 #include "datapath/offload.h"
 #include "fib/fib_fast.h"
 #include "flow/flow_fast.h"
@@ -109,7 +110,9 @@ struct received {
 	const struct port_queue *from;
 	struct rte_mbuf **mbuf;
 	uint16_t n;
-	bool has_offloads; // an open frame (offload.h)
+	bool has_offloads;          // an open frame (offload.h)
+	struct handover_ring *ring; // another worker has received them; NULL: they are from the
+	                            // queue
 };
 
 // Those of them that are to be routed as if they had come in on their bridge: frames to its own
@@ -147,6 +150,7 @@ enum { BATCH_POLLS = 8, PIPELINE_DEPTH = 3, INNER_POLL = PIPELINE_DEPTH, N_POLLS
 // bursts.
 enum phase {
 	PHASE_RX,
+	PHASE_HANDOVER, // to other workers: in place of all other steps
 	PHASE_XCONNECT, // ports in mode xconnect: all until PHASE_FREE
 	PHASE_BRIDGE,   // ports in a bridge: the same
 	PHASE_PARSE,
@@ -167,7 +171,7 @@ struct enabled_step {
 
 struct enabled_steps {
 	struct enabled_step step[STATS_MAX_STEPS];
-	uint8_t first[N_PHASES + 1]; // by phase
+	uint16_t first[N_PHASES + 1]; // by phase
 };
 
 // Packets to an address on which tunnels end, of one poll: see decap.c.
@@ -212,6 +216,8 @@ struct worker {
 	struct rte_mbuf
 		*dropped[PIPELINE_DEPTH * BURST_MAX] LINE_ALIGNED; // includes injected frames
 	struct injection injection;
+	struct handover_out *handover_out; // NULL: processes itself what it receives
+	struct handover_in *handover_in;   // NULL: is handed nothing by others
 	uint64_t timed_from;           // when stat->bursts reaches this, the next burst is timed
 	uint64_t redirects_due;        // TSC: theoretical arrival time of the redirect limit (GCRA)
 	struct enabled_steps steps[2]; // of IPv4 and of IPv6

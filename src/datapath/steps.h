@@ -91,6 +91,7 @@ static inline uint16_t datapath_sent_length(const struct burst *b, uint16_t i)
 // PHASE: what the worker itself does in a phase.
 #define DATAPATH_STEPS(PHASE, STEP)                                                                \
 	PHASE(rx, PHASE_RX)                                                                        \
+	PHASE(handover, PHASE_HANDOVER)                                                            \
 	PHASE(xconnect, PHASE_XCONNECT)                                                            \
 	PHASE(bridge, PHASE_BRIDGE)                                                                \
 	PHASE(parse, PHASE_PARSE)                                                                  \

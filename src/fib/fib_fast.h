@@ -483,7 +483,7 @@ struct fib_ends {
 // NULL: no tunnel ends here. Valid until the worker reports a quiescent state. Worker.
 static inline const struct fib_ends *fib_ends_load(const struct fib_view *view)
 {
-	return __atomic_load_n(view->ends, __ATOMIC_ACQUIRE);
+	return view->ends ? __atomic_load_n(view->ends, __ATOMIC_ACQUIRE) : NULL;
 }
 
 // NULL: there is none. Worker.

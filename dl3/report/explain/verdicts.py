@@ -82,6 +82,7 @@ PLACES: dict[str, tuple[str, str, str]] = {
     "fragment_failed": ("no buffers for the fragments of a long packet", "缺少缓冲区，无法对过长的包分片", "memory"),
     "segment_failed": ("no buffers for the segments of a guest's long TCP packet", "缺少缓冲区，无法对客户机的长 TCP 包分段", "memory"),
     "port_down": ("output port stopped or link down", "出端口已停止或链路断开", "up"),
+    "worker_ring_full": ("handed to another worker, whose ring was full", "交给另一个工作线程时其环已满", "handover"),
     "punt_ring_full": ("punted to Linux, but the ring of its class was full", "上送 Linux 时其类别的环已满", "punt"),
     "punt_over_limit": ("punted to Linux, but over the limit of its class", "上送 Linux 时超过其类别的限速", "punt"),
     "tap_refused": ("punted to Linux, but the TAP interface's queue was full", "上送 Linux 时 TAP 接口的队列已满", "punt"),
