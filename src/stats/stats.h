@@ -12,7 +12,7 @@ enum {
 	STATS_MAX_WORKERS = 128,
 	STATS_MAX_PORTS = 256,
 	STATS_MAX_QUEUES = 256,
-	STATS_MAX_STEPS = 28,
+	STATS_MAX_STEPS = 32,
 	STATS_MAX_HOPS = 1 << 20,
 	STATS_MAX_TUNNELS = 1 << 16, // by interface
 	STATS_FEW_HOPS = 1 << 15,    // counters of the others may be in huge pages
