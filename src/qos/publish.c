@@ -38,13 +38,13 @@ static int reserve_index(struct qos *qos, uint64_t more, struct error *error)
 
 	if (index_has_space(old, qos->n_indexed + more))
 		return 0;
-	struct qos_index *larger = index_create(2 * (qos->n_indexed + more));
+	struct qos_index *other = index_create(2 * (qos->n_indexed + more));
 
-	if (!larger)
+	if (!other)
 		return error_set(error, -ENOMEM, "not enough memory for more subscribers");
-	index_copy(larger, old);
-	qos->index = larger;
-	__atomic_store_n(&qos->live.view.index, larger, __ATOMIC_RELEASE); // partner: qos_find
+	index_copy(other, old);
+	qos->index = other;
+	__atomic_store_n(&qos->live.view.index, other, __ATOMIC_RELEASE); // partner: qos_find
 	grace(qos);
 	index_free((struct qos_index *)old);
 	return 0;
