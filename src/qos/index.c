@@ -76,7 +76,7 @@ void index_set(struct qos_index *index, uint64_t key, uint32_t kind, uint32_t va
 	uint64_t place;
 
 	__atomic_store_n(find_tag(index, key, kind, &place), kind << QOS_VALUE_BITS | value,
-		__ATOMIC_RELAXED);
+		__ATOMIC_RELEASE); // partner: index_find
 }
 
 void index_remove(struct qos_index *index, uint64_t key, uint32_t kind)

@@ -265,8 +265,9 @@ void qos_bind(struct qos *qos, unsigned iface, const char *name)
 {
 	const struct iface_use *use = name ? use_of(qos, name) : NULL;
 
+	// The buckets of the subscriber have been written. Partner: qos_of_iface.
 	__atomic_store_n((uint32_t *)&qos->live.view.of_iface[iface], use ? use->index : QOS_NONE,
-		__ATOMIC_RELAXED);
+		__ATOMIC_RELEASE);
 }
 
 void publish_ifaces(struct qos *qos)

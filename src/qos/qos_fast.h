@@ -94,7 +94,7 @@ static inline bool qos_is_on(const struct qos_view *view)
 // The subscriber of an interface, QOS_NONE: none. Worker.
 static inline uint32_t qos_of_iface(const struct qos_view *view, uint16_t iface)
 {
-	return __atomic_load_n(&view->of_iface[iface], __ATOMIC_RELAXED);
+	return __atomic_load_n(&view->of_iface[iface], __ATOMIC_ACQUIRE); // partner: qos_bind
 }
 
 // Finds the subscribers of the packets in `mask` by address: addr[i] is an IPv4 address times 2^32,
