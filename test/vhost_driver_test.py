@@ -105,6 +105,11 @@ class _Guests:
             self.receiver.enable(2 * queue, False)
             self._dead[queue] = self.receiver.rings[2 * queue].used
         self.enabled = enabled
+        wait_until(self._is_told, "workers sent on the enabled queues")
+
+    def _is_told(self) -> bool:
+        """DPDK's library answers before it reports the change; until then workers may choose a disabled queue."""
+        return {i for i, sends in enumerate(_sends(self._dl3d, "vm2")) if sends} == self.enabled
 
     def poll(self) -> int:
         """Take what has arrived; all that has until now."""
@@ -151,6 +156,13 @@ class _Guests:
 def _port(dl3d: Forwarder, name: str) -> tuple[str, bool]:
     (found,) = [port for port in Ports.model_validate(dl3d.call("ports")).ports if port.name == name]
     return found.mac, found.link_up
+
+
+def _sends(dl3d: Forwarder, name: str) -> list[bool]:
+    """Whether workers send on each of a port's queues."""
+    (found,) = [port for port in Ports.model_validate(dl3d.call("ports")).ports if port.name == name]
+    assert found.vhost
+    return [queue.sends for queue in found.vhost.queues]
 
 
 def _account(dl3d: Forwarder) -> Account:

@@ -93,6 +93,11 @@ class GuestRun:
         """What it has printed so far."""
         return self.log.read_text(errors="replace").replace("\r", "")
 
+    def state(self) -> str:
+        """Whether QEMU runs, and otherwise how it ended; what it said is part of the output."""
+        status = self.process.poll()
+        return "whose QEMU runs" if status is None else f"whose QEMU ended with {status}"
+
 
 def _memory(kind: str) -> list[str]:
     backend = f"{kind},id=ram,size=768M" if kind else ""
@@ -181,19 +186,20 @@ def two_guests_exchange_packets_and_files(tmp_path: Path, card: str) -> None:
         }
         wait_until(lambda: _left(guests["vm1"]), "the first guest had done its work", PATIENCE_S)
         texts = {name: guest.text() for name, guest in guests.items()}
+        said = "\n".join(f"{name}, {guests[name].state()}:\n{text}" for name, text in texts.items())
         account = Account.of(dl3d.call("drops"))
-        assert "guest: left with 0" in texts["vm1"], texts
+        assert "guest: left with 0" in texts["vm1"], said
         sent = re.findall(r"^sent: (\w{64})$", texts["vm1"], re.MULTILINE)
         received = re.findall(r"^received: (\w{64})$", texts["vm2"], re.MULTILINE)
-        assert len(sent) == len(LEFT), texts
-        assert sent == received, texts
-        assert set(re.findall(r"^bad: (\d+)$", texts["vm2"], re.MULTILINE)) == {"0"}, texts
+        assert len(sent) == len(LEFT), said
+        assert sent == received, said
+        assert set(re.findall(r"^bad: (\d+)$", texts["vm2"], re.MULTILINE)) == {"0"}, said
         for word, at in (("tx-checksumming", 0), ("tcp-segmentation-offload", 1)):
-            assert re.findall(rf"^{word}: (\w+)", texts["vm1"], re.MULTILINE) == [left[at] for left in LEFT], texts
+            assert re.findall(rf"^{word}: (\w+)", texts["vm1"], re.MULTILINE) == [left[at] for left in LEFT], said
         assert ("guest_tso4" in _features(dl3d, "vm2")) == (not card)
         assert account.drops.get("offload_bad", 0) == 0
         for n in (1, 2, 4, 1):
-            assert f"queues {n}: 5 packets transmitted, 5 received" in texts["vm1"], texts["vm1"]
+            assert f"queues {n}: 5 packets transmitted, 5 received" in texts["vm1"], said
         assert account.received > len(LEFT) * BYTES / 65536
         wait_until(lambda: Account.of(dl3d.call("drops")).is_closed, "the account balanced")
 

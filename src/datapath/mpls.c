@@ -218,7 +218,8 @@ static enum verdict find_hop(const struct worker *w, const struct fib_view *view
 	to->template = NULL;
 	if (to->entry.kind == FIB_HOP_STOP)
 		return to->entry.verdict;
-	if (to->entry.kind == FIB_HOP_BRIDGE || is_filtered(w, view, to->hop))
+	if (to->entry.kind == FIB_HOP_BRIDGE || to->entry.kind == FIB_HOP_TUNNEL ||
+		is_filtered(w, view, to->hop))
 		return VERDICT_LINUX;
 	if (to->entry.kind == FIB_HOP_TEMPLATE)
 		memcpy(&to->template, to->entry.macs, sizeof(to->template));
