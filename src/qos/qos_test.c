@@ -559,6 +559,39 @@ static void what_is_exported_can_be_loaded(void **state)
 	free(copy);
 }
 
+// Whoever comes and goes leaves lines behind that lead on to the next one: if all did, looking for
+// a stranger would never end.
+static void strangers_are_soon_unknown_after_many_changes(void **state)
+{
+	enum { N = 1600, CHANGES = 40000 };
+	const struct qos_index *index;
+	static char addr[N][16];
+	char text[80];
+	uint64_t n_over = 0;
+
+	(void)state;
+	srand(2410);
+	for (unsigned i = 0; i < CHANGES; i++) {
+		const unsigned k = (unsigned)rand() % N;
+
+		snprintf(addr[k], sizeof(addr[k]), "10.%u.%u.7", i >> 8, i & 255);
+		snprintf(text, sizeof(text), "put s%u address %s", k, addr[k]);
+		CHANGE(text);
+	}
+	index = qos_live(qos)->view.index;
+	for (uint64_t at = 0; at <= index->mask; at++)
+		n_over += index->line[at].is_over;
+	assert_true(n_over <= (index->mask + 1) * 3 / 4);
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), "11.1.%u.%u", i >> 8, i & 255);
+		expect(text, NULL);
+	}
+	for (unsigned k = 0; k < N; k++) {
+		snprintf(text, sizeof(text), "s%u", k);
+		expect(addr[k], text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -575,6 +608,7 @@ int main(void)
 		TEST(a_burst_of_many_is_judged_one_by_one),
 		TEST(random_batches_agree_with_a_plain_model),
 		TEST(what_is_exported_can_be_loaded),
+		TEST(strangers_are_soon_unknown_after_many_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
