@@ -1,5 +1,6 @@
 """Subscribers in a running dl3d: from the file, by RPC and command, over reloads, with mistakes, and policed beside dl3gen."""
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -145,6 +146,9 @@ def a_file_is_loaded_whole_or_not_at_all(wired: WiredForwarder) -> None:
     assert wired.dl3d.call("subscribers.load", path=str(file))["subscribers"] == 20_002
     with pytest.raises(Fault, match="expected a regular file"):
         wired.dl3d.call("subscribers.load", path=str(wired.dl3d.folder))
+    os.mkfifo(wired.dl3d.folder / "fifo")  # nobody writes
+    with pytest.raises(Fault, match="expected a regular file"):
+        wired.dl3d.call("subscribers.load", path=str(wired.dl3d.folder / "fifo"))
 
 
 def the_command_changes_and_shows(wired: WiredForwarder) -> None:

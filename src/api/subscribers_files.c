@@ -18,12 +18,15 @@ enum { BUFFER_BYTES = 1 << 20 };
 // Reads a regular file; the bytes end with a 0. Owner: caller, free. NULL with `error` set.
 static char *read_all(const char *path, size_t *n, struct error *error)
 {
-	FILE *file = fopen(path, "re");
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); // or a FIFO waits
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	struct stat stat;
 	char *bytes;
 
 	if (!file || fstat(fileno(file), &stat)) {
 		error_set(error, -errno, "cannot read %.200s: %s", path, strerror(errno));
+		if (fd >= 0 && !file)
+			close(fd);
 		goto failed;
 	}
 	if (!S_ISREG(stat.st_mode) || stat.st_size > MOST_BYTES) {
