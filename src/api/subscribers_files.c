@@ -115,6 +115,17 @@ static int write_beside(const struct qos *qos, const char *path, const char *bes
 	return error_set(error, -err, "cannot write %.200s: %s", path, strerror(err));
 }
 
+// The daemon may replace anything: a device, a link or a socket is not meant.
+static int check_target(const char *path, struct error *error)
+{
+	struct stat status;
+
+	if (lstat(path, &status) || S_ISREG(status.st_mode))
+		return 0;
+	return error_set(error, -EEXIST,
+		"cannot write %.200s: it exists and is not a regular file; name another one", path);
+}
+
 json_t *method_subscribers_export(void *ctx, const json_t *params, struct error *error)
 {
 	const uint64_t began_ns = clock_now_ns();
@@ -127,7 +138,7 @@ json_t *method_subscribers_export(void *ctx, const json_t *params, struct error 
 		return NULL;
 	const struct qos *qos = subscribers_of(ctx, error);
 
-	if (!qos)
+	if (!qos || check_target(path, error))
 		return NULL;
 	if (asprintf(&beside, "%s.new", path) < 0) {
 		error_set(error, -ENOMEM, "not enough memory for the name of the file");
