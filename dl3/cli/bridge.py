@@ -20,7 +20,10 @@ def limits(storm: Storm) -> str | None:
 def attributes(port: BridgePort) -> str | None:
     """What differs from the defaults."""
     words = [f"{name} off" for name in ("learning", "flood") if not getattr(port, name)]
+    words += [f"{kind} off" for kind in ("broadcast", "multicast") if not getattr(port, f"{kind}_flood")]
     words += [name for name in ("isolated", "hairpin") if getattr(port, name)]
+    if port.storm and (own := limits(port.storm)):
+        words.append(f"at most {own} frames/s")
     if port.vlans is not None:
         words += [f"PVID {port.pvid}" if port.pvid else "no PVID", counted(port.vlans, "VLAN")]
     return ", ".join(words) or None
@@ -50,7 +53,10 @@ def bridges(reply: Bridges) -> RenderableType:
         for port in bridge.ports
     ]
     second = table("", ("bridge", "port", "link", ">learnt", ">at most", "~attributes"), rows)
-    return Group(first, "", second)
+    if reply.guarded is None:
+        return Group(first, "", second)
+    guarded = f"Frames that workers flooded and the guard kept Linux from flooding as well: {reply.guarded:,}"
+    return Group(first, "", second, "", guarded)
 
 
 def draw_macs(reply: Macs) -> RenderableType:

@@ -14,7 +14,7 @@ from dl3.bench.onecore import Job, fill_in
 from dl3.bench.workplace import BUILD, PLUGIN, TABLES, Workplace, built, workplace
 from dl3.cli import given
 from dl3.cli.printing import err, out, print_json, table
-from dl3.cli.show import draw_steps
+from dl3.cli.workers import draw_steps
 from dl3.control.client import Client
 from dl3.control.replies import Workers
 from dl3.control.workers import idle_of

@@ -14,19 +14,9 @@ from dl3.cli.printing import out, print_json, table
 from dl3.cli.pushed import with_labels
 from dl3.cli.vhost import draw_vhost
 from dl3.cli.watching import watch
+from dl3.cli.workers import draw_workers
 from dl3.control.client import DEFAULT_SOCKET, Client
-from dl3.control.replies import (
-    Drops,
-    Neighbours,
-    NextHops,
-    Port,
-    Ports,
-    Reply,
-    Routes,
-    Status,
-    Worker,
-    Workers,
-)
+from dl3.control.replies import Drops, Neighbours, NextHops, Port, Ports, Reply, Routes, Status, Workers
 from dl3.model.fault import UsageFault
 
 UNCOUNTED = "not counted by this device"
@@ -41,6 +31,7 @@ class Shown(LazyGroup):
         **{name: (f"dl3.cli.show:{name}", FORWARDING, {}) for name in ("routes", "nexthops", "neighbours")},
         "route": ("dl3.cli.forwarder:route", FORWARDING, {}),
         "labels": ("dl3.cli.labels:labels", FORWARDING, {}),
+        "tunnels": ("dl3.cli.tunnels:tunnels", FORWARDING, {}),
         "flows": ("dl3.cli.flow_usage:flows", FORWARDING, {}),
         **{name: (f"dl3.cli.bridge:{name}", FORWARDING, {}) for name in ("bridges", "macs")},
         **{name: (f"dl3.cli.subscriber:{name}", FORWARDING, {}) for name in ("subscriber", "subscribers")},
@@ -147,28 +138,6 @@ def lost(port: Port) -> int | str:
     return UNCOUNTED if port.rx_missed is None and not counted else counted
 
 
-def worker_row(worker: Worker) -> tuple[object, ...]:
-    """Where a worker runs and how busy it is."""
-    queues = " ".join(f"{queue.port}/{queue.queue}" for queue in worker.queues)
-    packets, bursts = sum(worker.verdicts.values()), worker.counters.get("bursts", 0)
-    per_burst = packets / bursts if bursts else None
-    gap = f"{worker.poll_gap.longest_us:,.0f} us, {worker.poll_gap.ago_s:,.0f} s ago" if worker.poll_gap else None
-    asleep = f"{worker.asleep_share:.1%}" if worker.idle == "sleep" else None
-    rest = (f"{worker.empty_share:.1%}", asleep, worker.woken_by, gap)
-    return (worker.worker, worker.core, worker.numa, queues, packets, per_burst, *rest)
-
-
-def draw_steps(reply: Workers) -> RenderableType | None:
-    """The cost of each step of the datapath that has run, once some bursts were timed."""
-    timed = [(worker.worker, worker.cycles_per_packet) for worker in reply.workers if worker.cycles_per_packet]
-    if not timed:
-        return None
-    steps = [step for step in timed[0][1] if any(cycles.get(step) for _, cycles in timed)]
-    rows = [(worker, *(cycles.get(step) for step in steps), sum(cycles.values())) for worker, cycles in timed]
-    names = (">worker", *(f">{step}" for step in steps), ">all")
-    return table("TSC cycles per packet, by step, in every 64th burst (includes timing overhead)", names, rows)
-
-
 def draw_routes(reply: Routes) -> RenderableType:
     """A page of routes."""
     rows = [(r.prefix, r.kind, with_labels(r), r.interface or r.port, r.protocol, r.metric) for r in reply.routes]
@@ -266,25 +235,11 @@ def ports(
 
 @look_command(Workers, "workers")
 def workers(reply: Workers) -> RenderableType:
-    """Workers: core, queues, packets, idle state, cycles per pipeline stage.
+    """Workers: core, queues, packets, idle state, cycles per pipeline stage; proposes hands_to where load is uneven.
 
     Example: dl3 show workers --json
     """
-    columns = (
-        ">worker",
-        ">core",
-        ">NUMA",
-        "~queues",
-        ">packets",
-        ">per burst",
-        ">empty polls",
-        ">asleep",
-        "woken by",
-        ">longest gap",
-    )
-    listing = table("", columns, [worker_row(worker) for worker in reply.workers])
-    steps = draw_steps(reply)
-    return Group(listing, "", steps) if steps else listing
+    return draw_workers(reply)
 
 
 @look_command(Drops, "drops")

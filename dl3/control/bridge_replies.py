@@ -23,6 +23,9 @@ class BridgePort(Reply):
     max_macs: int | None  # None: no limit of its own
     learnt_macs: int
     pvid: int | None = None  # None: there is none, or the bridge does not filter by VLAN
+    broadcast_flood: bool = True
+    multicast_flood: bool = True
+    storm: Storm | None = None  # its own limits; None of each: as the bridge says
     vlans: int | None = None  # how many it has; None: the bridge does not filter by VLAN
 
 
@@ -49,6 +52,7 @@ class Bridges(Reply):
     """Method 'bridges'."""
 
     bridges: tuple[Bridge, ...]
+    guarded: int | None = None  # frames that Linux did not flood as well; None: it has no guard
 
 
 class Mac(Reply):

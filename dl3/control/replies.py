@@ -91,6 +91,15 @@ class WorkerQueue(Reply):
     rx_packets: int = 0
 
 
+class WorkerHand(Reply):
+    """What a worker hands to another one; `waiting`: packets on their way now."""
+
+    worker: int
+    packets: int
+    waiting: int
+    slots: tuple[int, ...]
+
+
 class PollGap(Reply):
     """The longest time between two polls of a worker, and the time since it ended."""
 
@@ -107,6 +116,7 @@ class Worker(Reply):
     idle: str = "poll"
     woken_by: str | None = None
     queues: tuple[WorkerQueue, ...]
+    hands_to: tuple[WorkerHand, ...] = ()
     counters: dict[str, int]
     counter_lists: dict[str, tuple[int, ...]] = {}
     empty_share: float

@@ -30,12 +30,21 @@ static void log_held(void *ctx_, const struct mac_info *info, uint16_t other)
 		MAC_HOLD_S);
 }
 
+static void teach_linux(void *ctx_, const struct mac_info *info)
+{
+	const struct api_ctx *ctx = ctx_;
+
+	if (ctx->netlink)
+		netlink_learn(ctx->netlink, info);
+}
+
 int api_open_bridges(struct api_ctx *ctx, uint64_t hz, struct error *error)
 {
 	const struct mac_settings settings = {.hz = hz,
 		.n_workers = port_n_workers(ctx->ports),
 		.rcu = ctx->rcu,
 		.held = log_held,
+		.unknown = teach_linux,
 		.ctx = ctx};
 	struct bridges *bridges = calloc(1, sizeof(*bridges));
 	struct mac_pending *pending;
@@ -160,16 +169,25 @@ static json_t *count_json(const struct mac_vlans *vlans)
 	return number_json(n);
 }
 
+static json_t *storm_json(const uint32_t pps[MAC_STORMS])
+{
+	return json_pack("{s:o, s:o, s:o}", "broadcast", limit_json(pps[MAC_BROADCAST]),
+		"multicast", limit_json(pps[MAC_MULTICAST]), "unknown",
+		limit_json(pps[MAC_UNKNOWN]));
+}
+
 static json_t *member_json(const struct api_ctx *ctx, unsigned port,
 	const struct mac_member *member, uint32_t n_learnt)
 {
-	return json_pack("{s:s, s:b, s:b, s:b, s:b, s:b, s:o, s:I, s:o, s:o}", "port",
-		port_word(ctx, port), "link_up", port_is_up(&port_states(ctx->ports)[port]),
+	return json_pack("{s:s, s:b, s:b, s:b, s:b, s:b, s:o, s:I, s:o, s:o, s:b, s:b, s:o}",
+		"port", port_word(ctx, port), "link_up", port_is_up(&port_states(ctx->ports)[port]),
 		"learning", (member->flags & MAC_LEARNS) != 0, "flood",
 		(member->flags & MAC_FLOODS) != 0, "isolated", (member->flags & MAC_ISOLATED) != 0,
 		"hairpin", (member->flags & MAC_HAIRPIN) != 0, "max_macs", limit_json(member->max),
 		"learnt_macs", (json_int_t)n_learnt, "pvid", pvid_json(member->vlans), "vlans",
-		count_json(member->vlans));
+		count_json(member->vlans), "broadcast_flood", !(member->flags & MAC_NO_BROADCASTS),
+		"multicast_flood", !(member->flags & MAC_NO_MULTICASTS), "storm",
+		storm_json(member->storm_pps));
 }
 
 static json_t *members_json(const struct api_ctx *ctx, uint16_t domain)
@@ -204,12 +222,17 @@ static json_t *bridge_json(const struct api_ctx *ctx, uint16_t domain, const str
 	json_object_set_new(json, "held", unless_linux_json(u, u->n_held));
 	json_object_set_new(json, "refused", number_json(u->n_refused));
 	json_object_set_new(json, "evicted", unless_linux_json(u, u->n_evicted));
-	json_object_set_new(json, "storm",
-		json_pack("{s:o, s:o, s:o}", "broadcast", limit_json(u->storm_pps[MAC_BROADCAST]),
-			"multicast", limit_json(u->storm_pps[MAC_MULTICAST]), "unknown",
-			limit_json(u->storm_pps[MAC_UNKNOWN])));
+	json_object_set_new(json, "storm", storm_json(u->storm_pps));
 	json_object_set_new(json, "ports", members_json(ctx, domain));
 	return json;
+}
+
+// Frames that the guard has kept Linux from flooding; null: there is none.
+static json_t *guarded_json(const struct api_ctx *ctx)
+{
+	uint64_t n;
+
+	return ctx->netlink && netlink_guarded(ctx->netlink, &n) ? number_json(n) : json_null();
 }
 
 json_t *method_bridges(void *ctx_, const json_t *params, struct error *error)
@@ -223,7 +246,7 @@ json_t *method_bridges(void *ctx_, const json_t *params, struct error *error)
 	for (uint16_t domain = 1; domain <= MAC_BRIDGES; domain++)
 		if (mac_usage(ctx->bridges->table, domain, &usage))
 			json_array_append_new(list, bridge_json(ctx, domain, &usage));
-	return json_pack("{s:o}", "bridges", list);
+	return json_pack("{s:o, s:o}", "bridges", list, "guarded", guarded_json(ctx));
 }
 
 // Which addresses a request is about: their names, NULL: any.

@@ -48,6 +48,27 @@ const char *datapath_step_name(unsigned step)
 	return step < ARRAY_LEN(names) ? names[step] : NULL;
 }
 
+// No worker hands packets to another one.
+bool datapath_hand(const struct path *path, unsigned worker, unsigned i, struct datapath_hand *out)
+{
+	return false;
+}
+
+int datapath_move(const struct path *path, unsigned worker, const bool slots[DATAPATH_SLOTS],
+	unsigned to, struct error *error)
+{
+	return error_set(error, -ENOENT, "worker %u hands no packets to worker %u", worker, to);
+}
+
+bool datapath_has_moved(const struct path *path, unsigned worker)
+{
+	return true;
+}
+
+void datapath_drain(const struct path *path)
+{
+}
+
 struct stats_worker *const *datapath_stats(const struct path *path, unsigned *n_workers)
 {
 	*n_workers = 2;

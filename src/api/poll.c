@@ -37,6 +37,15 @@ static void iface_named(void *ctx, uint16_t iface, const char *name)
 	subscribers_iface_named(ctx, iface, name);
 }
 
+static void limit_storms(void *ctx, unsigned port, uint32_t pps[MAC_STORMS])
+{
+	const struct port_table_settings *ports =
+		config_ports(((const struct api_ctx *)ctx)->config);
+
+	if (port < ports->n_ports)
+		memcpy(pps, ports->ports[port].storm_pps, sizeof(ports->ports[port].storm_pps));
+}
+
 int api_follow(struct api_ctx *ctx, struct error *error)
 {
 	const struct netlink_ctx mirrored = {.fib = ctx->fib,
@@ -48,6 +57,8 @@ int api_follow(struct api_ctx *ctx, struct error *error)
 		.iface_named = iface_named,
 		.filters = acls_change_filters,
 		.macs = ctx->bridges->table,
+		.acls = acl_live(ctx->acls),
+		.storm = limit_storms,
 		.arg = ctx};
 
 	if (!ctx->taps)

@@ -22,6 +22,7 @@ static unsigned next_added(const struct port_table_settings *now,
 static void remove_one(struct api_ctx *ctx, unsigned port)
 {
 	port_remove(ctx->ports, port);
+	datapath_drain(ctx->path);
 	if (ctx->taps)
 		tap_remove(ctx->taps, port);
 }

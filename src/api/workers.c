@@ -1,6 +1,9 @@
 // Workers: cores, queues, counters, and cycles by step. Control thread.
 #include "api/inside.h"
 
+#include "base/bits.h"
+
+#include <errno.h>
 #include <rte_cycles.h>
 
 static json_t *worker_verdicts(const struct stats_worker *stat)
@@ -114,6 +117,26 @@ static json_t *woken_by(const struct port_worker *worker)
 	return json_string(port_wait_is_woken(worker->wait) ? "frames" : "time");
 }
 
+// The workers to which a worker hands what it receives.
+static json_t *worker_hands(const struct api_ctx *ctx, unsigned worker)
+{
+	json_t *list = json_array();
+	struct datapath_hand hand;
+
+	for (unsigned i = 0; datapath_hand(ctx->path, worker, i, &hand); i++) {
+		json_t *slots = json_array();
+
+		for (unsigned slot = 0; slot < DATAPATH_SLOTS; slot++)
+			if (hand.slots[slot])
+				json_array_append_new(slots, json_integer(slot));
+		json_array_append_new(list,
+			json_pack("{s:i, s:o, s:o, s:o}", "worker", (int)hand.worker, "packets",
+				number_json(hand.handed), "waiting",
+				number_json(hand.handed - hand.processed), "slots", slots));
+	}
+	return list;
+}
+
 static json_t *worker_json(const struct api_ctx *ctx, const struct port_worker *worker,
 	const struct stats_worker *stat)
 {
@@ -124,6 +147,7 @@ static json_t *worker_json(const struct api_ctx *ctx, const struct port_worker *
 	json_object_set_new(json, "idle", json_string(worker->may_sleep ? "sleep" : "poll"));
 	json_object_set_new(json, "woken_by", woken_by(worker));
 	json_object_set_new(json, "queues", worker_queues(ctx, worker, stat));
+	json_object_set_new(json, "hands_to", worker_hands(ctx, worker->id));
 	json_object_set_new(json, "counters", worker_counters(stat));
 	json_object_set_new(json, "counter_lists", worker_lists(stat));
 	json_object_set_new(json, "empty_share", json_real(loops ? (double)empty / loops : 0));
@@ -160,4 +184,29 @@ json_t *method_workers(void *ctx_, const json_t *params, struct error *error)
 	for (unsigned i = 0; i < n; i++)
 		json_array_append_new(list, worker_json(ctx, port_worker(ctx->ports, i), stats[i]));
 	return json_pack("{s:o, s:I}", "workers", list, "tsc_hz", (json_int_t)rte_get_tsc_hz());
+}
+
+json_t *method_workers_move(void *ctx_, const json_t *params, struct error *error)
+{
+	const struct api_ctx *ctx = ctx_;
+	const long most = port_n_workers(ctx->ports) - 1;
+	long from = -1, to = -1, first = -1, count = 1;
+	const struct rpc_param rows[] = {{"from", RPC_NUMBER, true, 0, most, &from},
+		{"to", RPC_NUMBER, true, 0, most, &to},
+		{"first", RPC_NUMBER, true, 0, DATAPATH_SLOTS - 1, &first},
+		{"count", RPC_NUMBER, false, 1, DATAPATH_SLOTS, &count}};
+	bool slots[DATAPATH_SLOTS] = {false};
+
+	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error))
+		return NULL;
+	if (first + count > DATAPATH_SLOTS) {
+		error_set(error, -ERANGE, "count: slots %ld to %ld; the last slot is %d", first,
+			first + count - 1, DATAPATH_SLOTS - 1);
+		return NULL;
+	}
+	for (long i = 0; i < count; i++)
+		slots[first + i] = true;
+	if (datapath_move(ctx->path, from, slots, to, error))
+		return NULL;
+	return json_pack("{s:b}", "moved", datapath_has_moved(ctx->path, from));
 }

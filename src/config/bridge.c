@@ -121,8 +121,11 @@ static int read_member(struct reader *reader, const struct node *node, unsigned 
 	err = check_member(reader, node->line, port);
 	if (err)
 		return err;
-	bridge->member[bridge->n_members++] =
-		(struct mac_member){port, flags_of(&member), member.max_macs, NULL};
+	bridge->member[bridge->n_members] = (struct mac_member){.port = port,
+		.flags = flags_of(&member),
+		.max = member.max_macs};
+	memcpy(bridge->member[bridge->n_members++].storm_pps, config->ports.ports[port].storm_pps,
+		sizeof(bridge->member->storm_pps));
 	return 0;
 }
 
@@ -237,6 +240,12 @@ static const struct row storm_rows[] = {
 };
 static const struct key_table storm_table = {"bridges[i].storm", storm_rows, ARRAY_LEN(storm_rows)};
 
+int bridge_read_storm(struct reader *reader, const struct node *node, uint32_t pps[MAC_STORMS])
+{
+	return rows_read(reader, node, &storm_table, pps);
+}
+static_assert((int)PORT_STORMS == (int)MAC_STORMS, "each has a limit");
+
 const struct key_table *bridge_tables(unsigned i)
 {
 	const struct key_table *const tables[] = {&bridge_table, &member_table, &fixed_table,
@@ -278,7 +287,7 @@ static int read_bridge(struct reader *reader, const struct node *node, unsigned 
 	snprintf(reader->where, sizeof(reader->where), "bridges[%u].", i);
 	err = read_members(reader, parts.ports, bridge);
 	if (!err && parts.storm)
-		err = rows_read(reader, parts.storm, &storm_table, bridge->storm_pps);
+		err = bridge_read_storm(reader, parts.storm, bridge->storm_pps);
 	if (!err && parts.macs)
 		err = read_all_fixed(reader, parts.macs, bridge);
 	return err;

@@ -67,6 +67,9 @@ static const struct mistake mistakes[] = {
 	{PORTS "bridges: [{name: br0, ports: [left], storm: {broadcast: 0}}]",
 		"f.yaml:4: bridges[0].storm.broadcast: found \"0\", expected a number from 1 to "
 		"100000000"},
+	{"ports:\n  - {name: left, device: net_null0, storm: {unknown: 0}}\n",
+		"f.yaml:2: ports[0].storm.unknown: found \"0\", expected a number from 1 to "
+		"100000000"},
 	{PORTS "bridges: [{name: a, ports: [left], max_macs: 600000}, {name: b, ports: [right], "
 	       "max_macs: 600000}]",
 		"f.yaml:4: bridges: max_macs of all bridges are 1200000 together, expected at most "
@@ -93,6 +96,21 @@ static void without_the_key_there_are_no_bridges(void **state)
 	config_bridges(config, &n);
 	assert_int_equal(n, 0);
 	assert_null(config_bridge_of(config, 0));
+	config_free(config);
+}
+
+static void the_limits_of_a_port_are_its_own(void **state)
+{
+	struct config *config = fake_take("ports:\n  - {name: left, device: net_null0, storm: "
+					  "{multicast: 7}}\n  - {name: right, device: net_null1}\n"
+					  "bridges: [{name: br0, ports: [left, right]}]\n");
+	unsigned n;
+	const struct mac_bridge *bridge = config_bridges(config, &n);
+
+	assert_int_equal(config_ports(config)->ports[0].storm_pps[MAC_MULTICAST], 7);
+	assert_int_equal(bridge->member[0].storm_pps[MAC_BROADCAST], 0);
+	assert_int_equal(bridge->member[0].storm_pps[MAC_MULTICAST], 7);
+	assert_int_equal(bridge->member[1].storm_pps[MAC_MULTICAST], 0);
 	config_free(config);
 }
 
@@ -133,6 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_each_mistake_with_one_sentence),
 		cmocka_unit_test(without_the_key_there_are_no_bridges),
+		cmocka_unit_test(the_limits_of_a_port_are_its_own),
 		cmocka_unit_test(reads_each_key),
 	};
 

@@ -161,8 +161,14 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: workers[0]: missing key \"core\"; expected the number of a CPU"},
 	{PORTS "workers: [{core: 1}, {core: 1}]", "f.yaml:4: workers[1]: core 1 is already "
 						  "used by the worker in line 4; choose another"},
-	{PORTS "workers: [{core: 1, queues: [left]}]",
-		"f.yaml:4: workers[0].queues[0]: found \"left\", expected PORT/QUEUE like left/0 "
+	{PORTS "workers: [{core: 1, receives: [left/0], queues: [left/0]}]",
+		"f.yaml:4: workers[0].queues: \"queues\" is the former name of \"receives\"; give "
+		"only the latter"},
+	{PORTS "workers: [{core: 1, hands_to: [2, left]}]",
+		"f.yaml:4: workers[0].hands_to[1]: found \"left\", expected the core of another "
+		"worker, 0 to 4095"},
+	{PORTS "workers: [{core: 1, receives: [left]}]",
+		"f.yaml:4: workers[0].receives[0]: found \"left\", expected PORT/QUEUE like left/0 "
 		"(queues 0 to 63)"},
 	{PORTS "workers: [{core: 1, queues: [middle/0]}]",
 		"f.yaml:4: workers[0].queues[0]: unknown port \"middle\"; expected one of the "
@@ -242,7 +248,7 @@ static void takes_every_key(void **state)
 {
 	struct config *config =
 		fake_take("control: {socket: /tmp/s, group: net}\n"
-			  "workers: [{core: 3, queues: [b/1, 0/0]}]\n"
+			  "workers: [{core: 3, receives: [b/1, 0/0], hands_to: [4, 5]}]\n"
 			  "eal: {args: [-x, y], plugins: [p.so]}\n"
 			  "memory: {hugepages: never, mib: 512}\n"
 			  "burst: 32\n"
@@ -259,6 +265,8 @@ static void takes_every_key(void **state)
 	const struct port_settings *a = &config->ports.ports[0], *b = &config->ports.ports[1];
 
 	assert_string_equal(config->socket, "/tmp/s");
+	assert_int_equal(config->ports.workers[0].n_hands_to, 2);
+	assert_int_equal(config->ports.workers[0].hands_to[1], 5);
 	assert_string_equal(config_socket_group(config), "net");
 	assert_int_equal(config->ports.workers[0].core, 3);
 	assert_int_equal(config->ports.workers[0].idle, PORT_IDLE_SLEEP);

@@ -76,7 +76,7 @@ static const char EXAMPLE[] =
 	"\n"
 	"# workers:                      # default: cores near the ports\n"
 	"#   - core: 2                 # CPU number\n"
-	"#     queues: [left/0, right/0] # PORT/0; default: all ports, evenly shared\n"
+	"#     receives: [left/0, right/0] # PORT/0; default: all ports, evenly shared\n"
 	"#     idle: poll              # default: idle below\n"
 	"\n"
 	"burst: 64                     # frames received from a queue at a time, 1 to 64\n"

@@ -80,9 +80,9 @@ static void queues_of_workers_come_and_go_with_ports(void **state)
 	} rows[] = {
 		{QUEUES("a/0") "ports:\n" A, NULL},
 		{QUEUES("c/0, a/0, b/0, c/1") "ports:\n" A B C, NULL},
-		{QUEUES("a/1, b/0") "ports:\n" A B, "workers[0].queues"},
-		{QUEUES("a/0") "ports:\n" A B, "workers[0].queues"},
-		{QUEUES("b/0, a/0") "ports:\n" A B, "workers[0].queues"},
+		{QUEUES("a/1, b/0") "ports:\n" A B, "workers[0].receives"},
+		{QUEUES("a/0") "ports:\n" A B, "workers[0].receives"},
+		{QUEUES("b/0, a/0") "ports:\n" A B, "workers[0].receives"},
 	};
 	struct config *now = fake_take(QUEUES("a/0, b/0") "ports:\n" A B);
 

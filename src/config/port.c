@@ -337,6 +337,11 @@ static int read_line_rate(struct reader *reader, const struct node *node, void *
 		reader->where, rows_found(node, found));
 }
 
+static int read_storm(struct reader *reader, const struct node *node, void *base)
+{
+	return bridge_read_storm(reader, node, ((struct port_settings *)base)->storm_pps);
+}
+
 // Keys of ports in both programs.
 #define KEYS_OF_ALL                                                                                \
 	{"name", ROW_OTHER, .read = read_name}, {"device", ROW_OTHER, .read = read_device},        \
@@ -356,6 +361,7 @@ static const struct row forwarder_rows[] = {
 	{"mode", ROW_WORD, FIELD(mode), .words = "route|xconnect"},
 	{"to", ROW_TEXT, FIELD(xconnect), .max = NAME_LETTERS},
 	{"martians", ROW_WORD, FIELD(pass_martians), .words = "drop|pass"},
+	{"storm", ROW_OTHER, .read = read_storm},
 	{"rpf6", ROW_WORD, FIELD(rpf6), .words = "off|strict|loose"},
 };
 const struct key_table forwarder_port = {"ports", forwarder_rows, ARRAY_LEN(forwarder_rows)};

@@ -53,6 +53,7 @@ const struct program program_forwarder = {
 	.help = FORWARDER_HELP,
 	.top = &forwarder_top,
 	.port = &forwarder_port,
+	.worker = &forwarder_worker,
 	.print_example = config_print_example,
 	.has_taps = true,
 };
@@ -63,6 +64,7 @@ const struct program program_generator = {
 	.help = GENERATOR_HELP,
 	.top = &generator_top,
 	.port = &generator_port,
+	.worker = &generator_worker,
 	.print_example = config_print_generator_example,
 	.n_queues = 1,
 };

@@ -31,6 +31,9 @@ static const struct field port_fields[] = {
 static const struct field worker_fields[] = {
 	{"core", FIELD(port_worker_settings, core)},
 	{"idle", FIELD(port_worker_settings, idle)},
+	{"receives", FIELD(port_worker_settings, receives_nothing)},
+	{"hands_to", FIELD(port_worker_settings, n_hands_to)},
+	{"hands_to", FIELD(port_worker_settings, hands_to)},
 };
 
 static const struct field other_fields[] = {
@@ -151,7 +154,7 @@ const char *config_needs_restart(const struct config *now, const struct config *
 		key = differs(worker_fields, ARRAY_LEN(worker_fields), &a->workers[i],
 			&b->workers[i]);
 		if (!key && !same_queues(a, b, i))
-			key = "queues";
+			key = "receives";
 		if (key) {
 			snprintf(answer, sizeof(answer), "workers[%u].%s", i, key);
 			return answer;

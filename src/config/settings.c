@@ -48,6 +48,16 @@ static const struct row generator_rows[] = {
 };
 const struct key_table generator_top = {"", generator_rows, ARRAY_LEN(generator_rows)};
 
+// Keys of workers of both programs; "queues" is the former name of "receives".
+#define KEYS_OF_WORKERS                                                                            \
+	{"core", ROW_NUMBER, FIELD(port_worker_settings, core), .min = 0, .max = CORE_MOST},       \
+		{"receives", ROW_OTHER, .read = read_worker_queues},                               \
+		{"queues", ROW_OTHER, .read = read_worker_queues},                                 \
+	{                                                                                          \
+		"idle", ROW_WORD, FIELD(port_worker_settings, idle), .words = "sleep|poll"         \
+	}
+enum { CORE_MOST = 4095 };
+
 static const struct row memory_rows[] = {
 	{"hugepages", ROW_WORD, FIELD(port_table_settings, huge), .words = "auto|require|never"},
 	{"mib", ROW_NUMBER, FIELD(port_table_settings, memory_mib), .min = 0, .max = 1 << 20},
@@ -131,15 +141,45 @@ static int read_worker_queue(struct reader *reader, const struct node *node, uns
 
 static int read_worker_queues(struct reader *reader, const struct node *node, void *base)
 {
+	struct port_worker_settings *worker = base;
+
+	if (worker->n_queues || worker->receives_nothing)
+		return rows_mistake(reader, node->line,
+			"%s%s: \"queues\" is the former name of \"receives\"; give only the latter",
+			reader->where, node->key);
+	worker->receives_nothing = !node->first;
 	return rows_each(reader, node, PORT_MAX_QUEUES, read_worker_queue);
 }
 
+static int read_hand(struct reader *reader, const struct node *node, unsigned i)
+{
+	struct config *config = reader->ctx;
+	struct port_worker_settings *worker = &config->ports.workers[config->ports.n_workers];
+	char found[ROWS_FOUND_MAX];
+	long core;
+
+	if (node->kind != NODE_TEXT || !rows_number(node->text, 0, CORE_MOST, &core))
+		return rows_mistake(reader, node->line,
+			"%s: found %s, expected the core of another worker, 0 to %d", reader->where,
+			rows_found(node, found), CORE_MOST);
+	worker->hands_to[worker->n_hands_to++] = core;
+	return 0;
+}
+
+static int read_hands(struct reader *reader, const struct node *node, void *base)
+{
+	return rows_each(reader, node, PORT_MAX_HANDS, read_hand);
+}
+
 static const struct row worker_rows[] = {
-	{"core", ROW_NUMBER, FIELD(port_worker_settings, core), .min = 0, .max = 4095},
-	{"queues", ROW_OTHER, .read = read_worker_queues},
-	{"idle", ROW_WORD, FIELD(port_worker_settings, idle), .words = "sleep|poll"},
+	KEYS_OF_WORKERS,
+	{"hands_to", ROW_OTHER, .read = read_hands},
 };
-static const struct key_table worker_table = {"workers", worker_rows, ARRAY_LEN(worker_rows)};
+const struct key_table forwarder_worker = {"workers", worker_rows, ARRAY_LEN(worker_rows)};
+
+static const struct row generator_worker_rows[] = {KEYS_OF_WORKERS};
+const struct key_table generator_worker = {"workers", generator_worker_rows,
+	ARRAY_LEN(generator_worker_rows)};
 
 static int read_worker(struct reader *reader, const struct node *node, unsigned i)
 {
@@ -149,7 +189,7 @@ static int read_worker(struct reader *reader, const struct node *node, unsigned 
 	worker->core = -1;
 	worker->idle = config->ports.idle;
 	worker->line = node->line;
-	int err = rows_read(reader, node, &worker_table, worker);
+	int err = rows_read(reader, node, config->program->worker, worker);
 	if (!err && worker->core < 0)
 		err = rows_mistake(reader, node->line,
 			"%s: missing key \"core\"; expected the number of a CPU", reader->where);
@@ -241,7 +281,7 @@ int settings_read(struct reader *reader, const struct node *root, struct config 
 
 const struct key_table *settings_table(const struct program *program, unsigned i)
 {
-	const struct key_table *const tables[] = {program->top, program->port, &worker_table,
+	const struct key_table *const tables[] = {program->top, program->port, program->worker,
 		&memory_table, &eal_table, &control_table};
 
 	if (i < ARRAY_LEN(tables))

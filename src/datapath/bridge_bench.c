@@ -115,8 +115,8 @@ static void open_devices(void)
 
 static struct mac_table *make_table(const struct mac_settings *settings)
 {
-	struct mac_member members[N_PORTS] = {{IN, MAC_LEARNS | MAC_FLOODS, 0, NULL},
-		{OUT, MAC_LEARNS | MAC_FLOODS, 0, NULL}};
+	struct mac_member members[N_PORTS] = {{.port = IN, .flags = MAC_LEARNS | MAC_FLOODS},
+		{.port = OUT, .flags = MAC_LEARNS | MAC_FLOODS}};
 	const struct mac_bridge bridge = {.name = "br0",
 		.ageing_s = 300,
 		.max = n_hosts,

@@ -59,7 +59,7 @@ static uint64_t choose_ports(const struct worker *w, struct burst *b, const stru
 		const struct mac_found *found = &sought->found[k];
 		const uint16_t i = sought->index[k];
 
-		if (!found->slot || !can_send(w, b, i, found->port))
+		if (!found->slot || found->flags & MAC_ELSEWHERE || !can_send(w, b, i, found->port))
 			continue;
 		b->port[i] = found->port;
 		chosen |= 1ull << i;

@@ -127,6 +127,7 @@ static void reset(const struct datapath_variant *variant)
 	fake_reset(variant);
 	fake.worker.macs = mac_live(table);
 	bridges[0] = (struct mac_bridge){.name = "br1",
+		.linuxs = MAC_ALL_STORMS,
 		.linux_id = 2,
 		.ageing_s = 300,
 		.max = 10,
@@ -134,6 +135,7 @@ static void reset(const struct datapath_variant *variant)
 		.iface = OTHER,
 		.mac = {{2, 0, 0, 0, 7, 2}}};
 	bridges[1] = (struct mac_bridge){.name = "br0",
+		.linuxs = MAC_ALL_STORMS,
 		.linux_id = 1,
 		.ageing_s = 300,
 		.max = 100,

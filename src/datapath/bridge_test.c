@@ -33,10 +33,22 @@ static void commit(void)
 	mac_commit(table, pending, rte_rdtsc());
 }
 
+static unsigned n_learnt; // hosts of which Linux was told
+static struct mac_info learnt;
+
+static void teach(void *ctx, const struct mac_info *info)
+{
+	n_learnt++;
+	learnt = *info;
+}
+
 static int open_bridge(void **state)
 {
 	int err = fake_open(state);
-	struct mac_settings settings = {.hz = rte_get_tsc_hz(), .n_workers = 1, .rcu = fake.rcu};
+	struct mac_settings settings = {.hz = rte_get_tsc_hz(),
+		.n_workers = 1,
+		.rcu = fake.rcu,
+		.unknown = teach};
 
 	settings.hz = settings.hz ? settings.hz : 1000000000; // no EAL
 	return err ? err : mac_open(&table, &settings, NULL);
@@ -68,7 +80,7 @@ static void reset(void)
 		.max = 100,
 		.n_members = FAKE_PORTS};
 	for (unsigned i = 0; i < FAKE_PORTS; i++) {
-		members[i] = (struct mac_member){i, MAC_LEARNS | MAC_FLOODS, 0, NULL};
+		members[i] = (struct mac_member){.port = i, .flags = MAC_LEARNS | MAC_FLOODS};
 		fake.states[i].is_bridged = true;
 		fake.states[i].mtu = MTU;
 	}
@@ -507,6 +519,7 @@ static void reset_linuxs(void)
 	fake.worker.tap = &fake.tap;
 	for (unsigned i = 0; i < FAKE_PORTS; i++)
 		members[i].flags |= MAC_OF_LINUX;
+	bridge.linuxs = MAC_ALL_STORMS;
 	commit();
 	settings.flags = IFACE_LINUX;
 	fake_set(IN, &settings);
@@ -671,6 +684,173 @@ static void a_mixed_burst_is_divided(void **state)
 	assert_true(!info[0].is_unseen && info[0].idle_s < 100);
 }
 
+// Those that workers flood, as long as Linux's guard lets them.
+
+static void reset_floods(uint8_t linuxs, uint8_t linux_too)
+{
+	reset_linuxs();
+	bridge.linuxs = linuxs;
+	bridge.linux_too = linux_too;
+	commit();
+	mac_set_partial(table, false);
+	n_learnt = 0;
+}
+
+static void workers_flood_what_linux_leaves_to_them(void **state)
+{
+	const struct bytes frames[MAC_STORMS] = {frame(broadcast, 1), frame(multicast, 1),
+		frame_between(NOBODY, 1)};
+
+	for (unsigned kind = 0; kind < MAC_STORMS; kind++) {
+		reset_floods(MAC_ALL_STORMS & ~(1 << kind), 0);
+		for (unsigned i = 0; i < MAC_STORMS; i++) {
+			if (i != kind) {
+				expect_linuxs(&frames[i]);
+				continue;
+			}
+			receive(IN, &frames[i]);
+			expect_at(0xe, &frames[i]);
+			assert_int_equal(count_punted(&frames[i]), 0);
+			assert_int_equal(count_copied(), 2);
+			assert_int_equal(fake.stat.port[IN].rx_bytes -
+						 stat_before.port[IN].rx_bytes,
+				frames[i].n);
+		}
+		assert_int_equal(n_learnt, 1);
+		assert_int_equal(learnt.mac.bytes[5], 1);
+		assert_int_equal(learnt.port, IN);
+	}
+}
+
+static void linux_gets_the_frame_itself_once(void **state)
+{
+	const struct bytes to_all = frame(broadcast, 1);
+
+	reset_floods(0, 1 << MAC_BROADCAST);
+	receive(IN, &to_all);
+	expect_at(0xe, &to_all);
+	assert_int_equal(count_punted(&to_all), 1);
+	assert_int_equal(count_copied(), 3);
+	assert_int_equal(fake.stat.port[IN].rx_bytes - stat_before.port[IN].rx_bytes, to_all.n);
+	for (unsigned i = 1; i < FAKE_PORTS; i++)
+		fake.states[i].up = false;
+	expect_linuxs(&to_all);
+	members[IN].flags |= MAC_HAIRPIN;
+	commit();
+	receive(IN, &to_all);
+	expect_at(1 << IN, &to_all);
+	assert_int_equal(count_punted(&to_all), 1);
+}
+
+static void linux_is_told_of_senders_that_it_does_not_know_there(void **state)
+{
+	const struct bytes to_all = frame(broadcast, 1);
+
+	reset_floods(0, 0);
+	tell(IN, 1);
+	receive(IN, &to_all);
+	assert_int_equal(n_learnt, 0);
+	receive(1, &to_all);
+	assert_int_equal(n_learnt, 1);
+	assert_int_equal(learnt.port, 1);
+	receive(1, &to_all); // it was told of in this second
+	assert_true(n_learnt <= 2);
+	members[2].flags &= ~MAC_LEARNS;
+	commit();
+	n_learnt = 0;
+	receive(2, &to_all);
+	expect_at(0xb, &to_all);
+	assert_int_equal(n_learnt, 0);
+	assert_false(mac_port_of(table, 0, &(struct wire_mac){{2, 0, 0, 0, 0, 1}}, &(uint16_t){0}));
+}
+
+// A frame whose byte at `offset` of the packet is `byte`.
+static struct bytes packet(uint16_t type, unsigned offset, uint8_t byte)
+{
+	struct bytes made = frame(broadcast, 1);
+
+	made.at[12] = type >> 8;
+	made.at[13] = type;
+	made.at[14 + offset] = byte;
+	return made;
+}
+
+static void what_linux_answers_is_left_to_it(void **state)
+{
+	uint8_t reserved[6] = {0x01, 0x80, 0xc2, 0, 0, 0};
+	struct bytes linuxs[] = {packet(0x0806, 0, 0), packet(0x8035, 0, 0), packet(0x0800, 9, 2),
+		packet(0x86dd, 6, 0), packet(0x86dd, 6, 58), frame(reserved, 1)};
+	struct bytes others[] = {packet(0x0800, 9, 17), packet(0x86dd, 6, 17),
+		packet(0x0807, 0, 0)};
+
+	reset_floods(0, 0);
+	for (unsigned tags = 0; tags < 2; tags++) {
+		for (unsigned i = 0; i < ARRAY_LEN(linuxs); i++) {
+			expect_linuxs(&linuxs[i]);
+			frame_tag(&linuxs[i], tags ? 0x88a80007 : 0x81000005);
+		}
+		for (unsigned i = 0; i < ARRAY_LEN(others); i++) {
+			receive(IN, &others[i]);
+			expect_at(0xe, &others[i]);
+			frame_tag(&others[i], 0x81000005);
+		}
+	}
+	receive(IN, &linuxs[0]); // behind two tags, neither the guard nor workers see it
+	expect_at(0xe, &linuxs[0]);
+	struct bytes cut = packet(0x0800, 9, 2);
+	cut.n = 14 + 9;
+	receive(IN, &cut);
+	expect_at(0xe, &cut);
+	assert_int_equal(count_punted(&cut), 0);
+}
+
+static void frames_to_addresses_elsewhere_are_linuxs(void **state)
+{
+	const struct bytes made = frame_between(2, 1);
+	struct mac_fixed elsewhere = {mac_of(2), MAC_PORTS, 0};
+
+	reset_floods(0, 0);
+	assert_true(mac_follow(table, 1, &elsewhere, rte_rdtsc()));
+	expect_linuxs(&made);
+	commit();
+	expect_linuxs(&made);
+	mac_unfollow(table, 1, &elsewhere);
+	receive(IN, &made);
+	expect_at(0xe, &made);
+	mac_set_partial(table, true); // it may be one that workers do not have
+	expect_linuxs(&made);
+}
+
+static void flood_flags_are_by_kind(void **state)
+{
+	const struct bytes to_all = frame(broadcast, 1), to_group = frame(multicast, 1);
+
+	reset_floods(0, 0);
+	members[1].flags |= MAC_NO_BROADCASTS;
+	members[2].flags |= MAC_NO_MULTICASTS;
+	commit();
+	receive(IN, &to_all);
+	expect_at(0xc, &to_all);
+	receive(IN, &to_group);
+	expect_at(0xa, &to_group);
+}
+
+static void storms_are_limited_by_port(void **state)
+{
+	const struct bytes to_all = frame(broadcast, 1);
+
+	reset_floods(0, 1 << MAC_BROADCAST);
+	members[IN].storm_pps[MAC_BROADCAST] = 1;
+	commit();
+	for (unsigned i = 0; i < 2; i++)
+		receive(IN, &to_all);
+	expect_verdict(VERDICT_STORM_BROADCAST, 1);
+	expect_at(0, &to_all);
+	assert_int_equal(count_punted(&to_all), 1); // the first
+	receive(1, &to_all);
+	expect_at(0xd, &to_all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -695,6 +875,13 @@ int main(void)
 		cmocka_unit_test(ports_of_linux_that_do_not_learn_forward_from_any_sender),
 		cmocka_unit_test(hairpin_and_isolation_are_as_linux_has_them),
 		cmocka_unit_test(a_mixed_burst_is_divided),
+		cmocka_unit_test(workers_flood_what_linux_leaves_to_them),
+		cmocka_unit_test(linux_gets_the_frame_itself_once),
+		cmocka_unit_test(linux_is_told_of_senders_that_it_does_not_know_there),
+		cmocka_unit_test(what_linux_answers_is_left_to_it),
+		cmocka_unit_test(frames_to_addresses_elsewhere_are_linuxs),
+		cmocka_unit_test(flood_flags_are_by_kind),
+		cmocka_unit_test(storms_are_limited_by_port),
 	};
 
 	return cmocka_run_group_tests(tests, open_bridge, close_bridge);

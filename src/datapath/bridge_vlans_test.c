@@ -69,6 +69,7 @@ static void reset(void)
 	fake_reset(fake_variants[1]);
 	fake.worker.macs = mac_live(table);
 	bridge = (struct mac_bridge){.name = "br0",
+		.linuxs = MAC_ALL_STORMS,
 		.linux_id = 7,
 		.ageing_s = 300,
 		.max = 100,
@@ -80,7 +81,9 @@ static void reset(void)
 
 		set_vlan(i, 1, UNTAGGED);
 		vlans[i].pvid = 1;
-		members[i] = (struct mac_member){i, MAC_LEARNS | MAC_OF_LINUX, 0, &vlans[i]};
+		members[i] = (struct mac_member){.port = i,
+			.flags = MAC_LEARNS | MAC_OF_LINUX,
+			.vlans = &vlans[i]};
 		fake.states[i].is_bridged = true;
 		fake.states[i].mtu = MTU;
 		settings.flags = IFACE_LINUX;
@@ -413,6 +416,63 @@ static void random_frames_go_where_their_vlan_does(void **state)
 	}
 }
 
+// A broadcast in VLAN 5: each port gets it with its own tag, or not at all.
+static void floods_stay_in_their_vlan(void **state)
+{
+	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+	struct bytes made = frame_between(SECOND, FIRST), untagged;
+
+	reset();
+	bridge.linuxs = 0;
+	memcpy(made.at, all, sizeof(all));
+	untagged = made;
+	frame_tag(&made, TAG(Q, 0x6005));
+	set_vlan(0, 5, TAGGED);
+	set_vlan(1, 5, UNTAGGED);
+	set_vlan(2, 5, TAGGED);
+	commit();
+	receive(0, &made);
+	assert_int_equal(fake.device[0].n_sent, n_before[0]);
+	assert_int_equal(fake.device[1].n_sent - n_before[1], 1);
+	assert_int_equal(fake.device[2].n_sent - n_before[2], 1);
+	assert_int_equal(fake.device[3].n_sent, n_before[3]);
+	expect_bytes(fake.device[1].sent[n_before[1]], &untagged);
+	expect_bytes(fake.device[2].sent[n_before[2]], &made);
+	assert_int_equal(count_punted(&made), 0);
+	bridge.linux_too = 1 << MAC_BROADCAST;
+	commit();
+	receive(0, &made);
+	assert_int_equal(fake.device[1].n_sent - n_before[1], 1);
+	expect_bytes(fake.device[2].sent[n_before[2]], &made);
+	assert_int_equal(count_punted(&made), 1); // as it came
+	set_vlan(0, 5, ABSENT);
+	commit();
+	receive(0, &made);
+	expect_at(NOBODY, &made);
+}
+
+// What is not in the bridge's own tag is part of the packet, ARP or not.
+static void control_frames_are_told_apart_behind_the_bridges_tag(void **state)
+{
+	struct bytes arp = frame_between(SECOND, FIRST), other;
+
+	reset();
+	bridge.linuxs = 0;
+	set_vlan(0, 5, TAGGED);
+	commit();
+	memset(arp.at, 0xff, 6);
+	arp.at[12] = 0x08;
+	arp.at[13] = 0x06;
+	other = arp;
+	frame_tag(&arp, TAG(Q, 5));
+	frame_tag(&other, TAG(AD, 5));
+	receive(0, &arp);
+	expect_at(NOBODY, &arp);
+	receive(0, &other);
+	assert_int_equal(fake.device[1].n_sent - n_before[1], 1);
+	assert_int_equal(count_punted(&other), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +483,8 @@ int main(void)
 		cmocka_unit_test(a_bridge_that_ceases_to_filter_forgets_its_vlans),
 		cmocka_unit_test(frames_without_a_whole_tag_or_space_for_one_are_linuxs),
 		cmocka_unit_test(random_frames_go_where_their_vlan_does),
+		cmocka_unit_test(floods_stay_in_their_vlan),
+		cmocka_unit_test(control_frames_are_told_apart_behind_the_bridges_tag),
 	};
 
 	return cmocka_run_group_tests(tests, open_bridge, close_bridge);

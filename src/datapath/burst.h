@@ -6,6 +6,7 @@
 #include "base/bits.h"
 #include "base/idle.h"
 #include "capture/capture_fast.h"
+#include "datapath/handover.h"
 #include "datapath/offload.h"
 #include "fib/fib_fast.h"
 #include "flow/flow_fast.h"
@@ -109,7 +110,9 @@ struct received {
 	const struct port_queue *from;
 	struct rte_mbuf **mbuf;
 	uint16_t n;
-	bool has_offloads; // an open frame (offload.h)
+	bool has_offloads;          // an open frame (offload.h)
+	struct handover_ring *ring; // another worker has received them; NULL: they are from the
+	                            // queue
 };
 
 // Those of them that are to be routed as if they had come in on their bridge: frames to its own
@@ -139,20 +142,23 @@ struct poll {
 
 // A batch is a series of consecutive polls of one queue whose lookups are pipelined (worker.c).
 // BATCH_POLLS: maximum number of polls in a batch. PIPELINE_DEPTH: number of polls in flight.
-enum { BATCH_POLLS = 8, PIPELINE_DEPTH = 3 };
+// The last one of N_POLLS has the packets out of tunnels.
+enum { BATCH_POLLS = 8, PIPELINE_DEPTH = 3, INNER_POLL = PIPELINE_DEPTH, N_POLLS };
 
 // What happens to a burst, in order. Steps are functions over a burst in the phases before, of and
 // after the lookup; the other phases are the worker's own. Lookups may be pipelined with other
 // bursts.
 enum phase {
 	PHASE_RX,
+	PHASE_HANDOVER, // to other workers: in place of all other steps
 	PHASE_XCONNECT, // ports in mode xconnect: all until PHASE_FREE
 	PHASE_BRIDGE,   // ports in a bridge: the same
 	PHASE_PARSE,
 	PHASE_BEFORE,
 	PHASE_LOOKUP,
 	PHASE_AFTER,
-	PHASE_FREE, // of dropped packets
+	PHASE_DECAP, // what was in tunnels is parsed, and goes through the phases above again
+	PHASE_FREE,  // of dropped packets
 	N_PHASES,
 };
 
@@ -165,7 +171,16 @@ struct enabled_step {
 
 struct enabled_steps {
 	struct enabled_step step[STATS_MAX_STEPS];
-	uint8_t first[N_PHASES + 1]; // by phase
+	uint16_t first[N_PHASES + 1]; // by phase
+};
+
+// Packets to an address on which tunnels end, of one poll: see decap.c.
+struct tunnelled {
+	uint16_t n, in_port;
+	struct rte_mbuf *mbuf[BURST_MAX];
+	uint8_t *frame[BURST_MAX]; // as in struct burst
+	uint16_t vrf[BURST_MAX];
+	bool is_ip6[BURST_MAX];
 };
 
 // Frames from Linux that the device has not accepted yet, oldest first.
@@ -201,6 +216,8 @@ struct worker {
 	struct rte_mbuf
 		*dropped[PIPELINE_DEPTH * BURST_MAX] LINE_ALIGNED; // includes injected frames
 	struct injection injection;
+	struct handover_out *handover_out; // NULL: processes itself what it receives
+	struct handover_in *handover_in;   // NULL: is handed nothing by others
 	uint64_t timed_from;           // when stat->bursts reaches this, the next burst is timed
 	uint64_t redirects_due;        // TSC: theoretical arrival time of the redirect limit (GCRA)
 	struct enabled_steps steps[2]; // of IPv4 and of IPv6
@@ -211,10 +228,13 @@ struct worker {
 	                   // is a stall
 	uint64_t tsc_hz;   // TSC frequency
 	struct idle idle;
-	uint64_t min_recorded_gap; // cycles; a shorter loop iteration is neither a stall nor the
-	                           // longest one
-	struct poll polls[PIPELINE_DEPTH];
-	struct poll_flows poll_flows[PIPELINE_DEPTH]; // not touched without flows
+	uint64_t min_recorded_gap;  // cycles; a shorter loop iteration is neither a stall nor the
+	                            // longest one
+	uint16_t next_id;           // of IPv4 headers of tunnels
+	bool is_in_tunnel;          // the packets of w->poll were in one
+	struct tunnelled tunnelled; // of the poll being processed
+	struct poll polls[N_POLLS];
+	struct poll_flows poll_flows[N_POLLS]; // not touched without flows
 } LINE_ALIGNED;
 
 // capture.c, only while a capture runs (w->capture), or for a traced packet: captures frames that

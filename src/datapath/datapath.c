@@ -9,6 +9,10 @@
 #include <errno.h>
 #include <rte_cycles.h>
 #include <stdlib.h>
+#include <time.h>
+
+enum { DRAIN_NAP_NS = 50000 };
+_Static_assert((int)DATAPATH_SLOTS == (int)HANDOVER_SLOTS, "slots of a table");
 
 struct path {
 	struct port_table *ports;
@@ -16,6 +20,8 @@ struct path {
 	bool stop; // atomic, relaxed; workers read it once per loop
 	struct worker *worker[STATS_MAX_WORKERS];
 	struct stats_worker *stat[STATS_MAX_WORKERS];
+	struct handover_out *out[STATS_MAX_WORKERS]; // by worker
+	struct handover_in *in[STATS_MAX_WORKERS];
 };
 
 static int add_worker(struct path *path, const struct datapath_tables *tables,
@@ -47,6 +53,8 @@ static int add_worker(struct path *path, const struct datapath_tables *tables,
 	w->stat = stat;
 	w->tap = taps ? tap_worker(taps, worker) : NULL;
 	w->stop = &path->stop;
+	w->handover_out = path->out[worker];
+	w->handover_in = path->in[worker];
 	w->variant = datapath_choose_variant();
 	w->poll = w->polls;
 	w->poisons = BURST_POISONS;
@@ -65,6 +73,16 @@ static bool has_passed(void *rcu, uint64_t token)
 	return rcu_has_passed(rcu, token);
 }
 
+static int make_handover(struct path *path, struct error *error)
+{
+	const struct port_worker *io[STATS_MAX_WORKERS];
+	const unsigned n = port_n_workers(path->ports);
+
+	for (unsigned i = 0; i < n; i++)
+		io[i] = port_worker(path->ports, i);
+	return handover_make(n, io, path->out, path->in, error);
+}
+
 int datapath_open(struct path **out, struct port_table *ports, const struct datapath_tables *tables,
 	struct tap_table *taps, struct error *error)
 {
@@ -74,6 +92,10 @@ int datapath_open(struct path **out, struct port_table *ports, const struct data
 		return error_set(error, -ENOMEM, "not enough memory for the datapath");
 	path->ports = ports;
 	port_set_grace(ports, &(struct port_grace){start_grace, has_passed, tables->live->rcu});
+	if (make_handover(path, error)) {
+		datapath_close(path);
+		return -ENOMEM;
+	}
 	while (path->n_workers < port_n_workers(ports)) {
 		int err = add_worker(path, tables, taps, error);
 		if (err) {
@@ -104,6 +126,7 @@ void datapath_close(struct path *path)
 {
 	if (!path)
 		return;
+	handover_free(STATS_MAX_WORKERS, path->out, path->in);
 	for (unsigned i = 0; i < path->n_workers; i++) {
 		pages_free(path->worker[i], sizeof(struct worker));
 		pages_free(path->stat[i], sizeof(struct stats_worker));
@@ -115,6 +138,70 @@ struct stats_worker *const *datapath_stats(const struct path *path, unsigned *n_
 {
 	*n_workers = path->n_workers;
 	return path->stat;
+}
+
+// What workers still have in their hands has a ring that is not empty until they are done with it.
+static bool has_drained(const struct handover_out *out, const uint64_t put[])
+{
+	for (unsigned i = 0; i < out->n; i++)
+		if (__atomic_load_n(&out->ring[i]->done, __ATOMIC_ACQUIRE) < put[i])
+			return false;
+	return true;
+}
+
+static void drain(const struct handover_out *out)
+{
+	const struct timespec nap = {.tv_nsec = DRAIN_NAP_NS};
+	uint64_t put[PORT_MAX_HANDS];
+
+	while (__atomic_load_n(&out->is_moving, __ATOMIC_ACQUIRE))
+		nanosleep(&nap, NULL);
+	for (unsigned i = 0; i < out->n; i++)
+		put[i] = __atomic_load_n(&out->ring[i]->put, __ATOMIC_ACQUIRE);
+	while (!has_drained(out, put))
+		nanosleep(&nap, NULL);
+}
+
+void datapath_drain(const struct path *path)
+{
+	for (unsigned i = 0; i < path->n_workers; i++)
+		if (path->out[i])
+			drain(path->out[i]);
+}
+
+bool datapath_hand(const struct path *path, unsigned worker, unsigned i, struct datapath_hand *out)
+{
+	const struct handover_out *from = path->out[worker];
+
+	if (!from || i >= from->n)
+		return false;
+	*out = (struct datapath_hand){.worker = path->worker[worker]->io->hands_to[i],
+		.processed = __atomic_load_n(&from->ring[i]->done, __ATOMIC_ACQUIRE),
+		.handed = __atomic_load_n(&from->ring[i]->put, __ATOMIC_ACQUIRE)};
+	for (unsigned slot = 0; slot < HANDOVER_SLOTS; slot++)
+		out->slots[slot] = handover_slot(from, slot) == i;
+	return true;
+}
+
+int datapath_move(const struct path *path, unsigned worker, const bool slots[DATAPATH_SLOTS],
+	unsigned to, struct error *error)
+{
+	struct datapath_hand hand;
+
+	for (unsigned i = 0; datapath_hand(path, worker, i, &hand); i++)
+		if (hand.worker == to) {
+			handover_move(path->out[worker], slots, i);
+			port_wake(path->worker[worker]->io->wait);
+			return 0;
+		}
+	return error_set(error, -ENOENT,
+		"worker %u hands no packets to worker %u; expected one of its hands_to", worker,
+		to);
+}
+
+bool datapath_has_moved(const struct path *path, unsigned worker)
+{
+	return !path->out[worker] || handover_has_moved(path->out[worker]);
 }
 
 // A worker that polls a port, and the pool into which it receives.

@@ -47,6 +47,28 @@ const char *datapath_step_name(unsigned step);
 // Counters by worker. They may be read while workers run, and are valid until datapath_close.
 struct stats_worker *const *datapath_stats(const struct path *path, unsigned *n_workers);
 
+// --- Packets that workers hand to each other. Control thread.
+
+enum { DATAPATH_SLOTS = 256 };
+
+// What one worker hands to another: packets since the start, and how many of them the other one has
+// processed; the slots (flows by a hash of their innermost headers) that it has.
+struct datapath_hand {
+	unsigned worker;
+	uint64_t handed, processed;
+	bool slots[DATAPATH_SLOTS];
+};
+// The i-th worker to which this one hands packets. False: there are no more.
+bool datapath_hand(const struct path *path, unsigned worker, unsigned i, struct datapath_hand *out);
+// Has `worker` hand the packets of these slots to another one from now on, as soon as those on
+// their way are processed. -ENOENT with `error` set: it hands nothing to that one. / Whether this
+// is done.
+int datapath_move(const struct path *path, unsigned worker, const bool slots[DATAPATH_SLOTS],
+	unsigned to, struct error *error);
+bool datapath_has_moved(const struct path *path, unsigned worker);
+// Waits until what is on its way between workers now is processed.
+void datapath_drain(const struct path *path);
+
 // --- What would happen to one packet.
 
 enum {

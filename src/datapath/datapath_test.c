@@ -207,7 +207,7 @@ static void expect_sorted(unsigned n, const uint64_t before[N_VERDICTS])
 
 static void parses_like_wire_check(const struct datapath_variant *variant)
 {
-	struct received r = {&queue, mbufs, 0, false};
+	struct received r = {.from = &queue, .mbuf = mbufs, .n = 0};
 
 	worker.variant = variant;
 	for (unsigned round = 0; round < ROUNDS; round++) {
@@ -236,7 +236,7 @@ static void the_parser_of_this_cpu_says_what_wire_check_says(void **state)
 static void pass_martians_lets_martian_sources_through(void **state)
 {
 	struct wire_recipe recipe = to_us(4);
-	struct received r = {&queue, mbufs, 1, false};
+	struct received r = {.from = &queue, .mbuf = mbufs, .n = 1};
 
 	wire_addr_parse("127.0.0.1", &recipe.src);
 	place(0, &recipe, 0);
@@ -251,7 +251,7 @@ static void pass_martians_lets_martian_sources_through(void **state)
 static void nothing_is_left_of_an_earlier_burst(void **state)
 {
 	struct wire_recipe recipe = to_us(4);
-	struct received r = {&queue, mbufs, 1, false};
+	struct received r = {.from = &queue, .mbuf = mbufs, .n = 1};
 	struct burst *b = &worker.poll->ip4;
 
 	place(0, &recipe, 0);

@@ -286,7 +286,7 @@ static void expect_iifs(const struct burst *b, const uint16_t in[3])
 static void a_burst_says_where_its_packets_came_in(void **state)
 {
 	struct rte_mbuf *mbufs[BURST_MAX];
-	const struct received r = {fake.io.queues, mbufs, BURST_MAX, false};
+	const struct received r = {.from = fake.io.queues, .mbuf = mbufs, .n = BURST_MAX};
 
 	for (unsigned v = 0; v < 2; v++)
 		for (unsigned row = 0; row < 2 * ARRAY_LEN(in_rows); row++) {

@@ -542,6 +542,7 @@ static void open_bridge(void)
 	fake.worker.macs = mac_live(table);
 	fake.worker.tap = NULL;
 	bridge = (struct mac_bridge){.name = "br0",
+		.linuxs = MAC_ALL_STORMS,
 		.ageing_s = 300,
 		.max = 100,
 		.n_members = FAKE_PORTS};

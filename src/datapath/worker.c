@@ -104,10 +104,30 @@ static inline void parse_poll(struct worker *w, struct batch *batch, unsigned nu
 	batch->t = run_phase(w, PHASE_BEFORE, batch->is_timed, batch->t);
 }
 
+// What was in tunnels goes through all phases, once: a tunnel in it is not opened.
+static __attribute__((noinline)) uint64_t route_inner(struct worker *w, bool is_timed, uint64_t t)
+{
+	struct poll *outer = w->poll;
+
+	w->poll = &w->polls[INNER_POLL];
+	w->is_in_tunnel = true;
+	datapath_parse_tunnelled(w, fib_live_view(w->live));
+	w->tunnelled.n = 0;
+	t = end_phase(w, PHASE_DECAP, is_timed, t);
+	t = run_phase(w, PHASE_BEFORE, is_timed, t);
+	t = run_phase(w, PHASE_LOOKUP, is_timed, t);
+	t = run_phase(w, PHASE_AFTER, is_timed, t);
+	w->is_in_tunnel = false;
+	w->poll = outer;
+	return t;
+}
+
 static inline void finish_poll(struct worker *w, struct batch *batch, unsigned number)
 {
 	w->poll = poll_slot(w, number);
 	batch->t = run_phase(w, PHASE_AFTER, batch->is_timed, batch->t);
+	if (unlikely(w->tunnelled.n))
+		batch->t = route_inner(w, batch->is_timed, batch->t);
 	burst_free_dropped(w);
 	batch->t = end_phase(w, PHASE_FREE, batch->is_timed, batch->t);
 }
@@ -117,7 +137,7 @@ static inline uint16_t receive_next(struct worker *w, struct batch *batch, unsig
 {
 	struct received *r = &batch->newest;
 
-	if (!receive(w, r))
+	if (!(unlikely(r->ring != NULL) ? handover_take(w, r) : receive(w, r)))
 		batch->n = number;
 	batch->t = end_phase(w, PHASE_RX, batch->is_timed, batch->t);
 	return r->n;
@@ -164,7 +184,8 @@ static inline __attribute__((always_inline)) uint64_t route_parsed(struct worker
 	t = end_phase(w, PHASE_PARSE, is_timed, t);
 	t = run_phase(w, PHASE_BEFORE, is_timed, t);
 	t = run_phase(w, PHASE_LOOKUP, is_timed, t);
-	return run_phase(w, PHASE_AFTER, is_timed, t);
+	t = run_phase(w, PHASE_AFTER, is_timed, t);
+	return likely(!w->tunnelled.n) ? t : route_inner(w, is_timed, t);
 }
 
 static inline __attribute__((always_inline)) void route(struct worker *w, const struct received *r,
@@ -172,6 +193,13 @@ static inline __attribute__((always_inline)) void route(struct worker *w, const 
 {
 	datapath_parse(w, fib_live_view(w->live), r);
 	route_parsed(w, is_timed, t);
+}
+
+static __attribute__((noinline)) void hand_over(struct worker *w, const struct received *r,
+	bool is_timed, uint64_t t)
+{
+	datapath_handover(w, r);
+	end_phase(w, PHASE_HANDOVER, is_timed, t);
 }
 
 static inline void xconnect(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
@@ -219,7 +247,9 @@ static inline __attribute__((always_inline)) void process_burst(struct worker *w
 {
 	const struct port_state *from = &w->states[r->from->port];
 
-	if (from->is_xconnect)
+	if (unlikely(w->handover_out != NULL) && !r->ring)
+		hand_over(w, r, is_timed, t);
+	else if (from->is_xconnect)
 		xconnect(w, r, is_timed, t);
 	else if (port_is_bridged(from))
 		bridge(w, r, is_timed, t);
@@ -273,6 +303,47 @@ static uint16_t poll_queue(struct worker *w, unsigned queue)
 	else
 		process_burst(w, &r, false, 0);
 	return r.n;
+}
+
+// What another worker has received.
+static uint16_t poll_ring(struct worker *w, struct handover_ring *ring)
+{
+	bool is_timed = w->stat->bursts >= w->timed_from;
+	uint64_t before_rx = is_timed ? rte_rdtsc() : 0;
+	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
+	struct received r = {.from = &w->handover_in->from, .mbuf = mbuf, .ring = ring};
+
+	if (!handover_take(w, &r))
+		return 0;
+	if (unlikely(is_timed))
+		process_burst_timed(w, &r, before_rx);
+	else
+		process_burst(w, &r, false, 0);
+	handover_done(ring);
+	return r.n;
+}
+
+// Moves slots; processes what this worker is handed, and returns how much it was.
+static __attribute__((noinline)) unsigned poll_workers(struct worker *w)
+{
+	const struct handover_in *in = w->handover_in;
+	unsigned got = 0;
+
+	if (w->handover_out)
+		handover_follow(w);
+	for (unsigned i = 0; in && i < in->n; i++)
+		got += poll_ring(w, in->ring[i]);
+	return got;
+}
+
+// All workers are told to stop at the same time; those that receive end first.
+static void finish_handover(struct worker *w)
+{
+	while (w->handover_out && w->handover_out->is_moving)
+		poll_workers(w);
+	handover_close(w);
+	while (w->handover_in && !handover_is_over(w->handover_in))
+		poll_workers(w);
 }
 
 // Records a loop iteration that took longer than w->min_recorded_gap. It counts as a stall
@@ -337,7 +408,7 @@ static __attribute__((noinline)) uint64_t idle_sleep(struct worker *w, uint64_t 
 	// Without free buffers the device may hold frames without signalling an event.
 	if (w->injection.n || !has_buffers(w) || !port_wait_begin(wait))
 		return 0;
-	if (w->tap && !tap_is_quiet(w->tap)) {
+	if ((w->tap && !tap_is_quiet(w->tap)) || !handover_is_quiet(w)) {
 		port_wait_end(wait);
 		return 0;
 	}
@@ -375,16 +446,20 @@ int worker_run(void *arg)
 	struct worker *w = arg;
 	uint64_t now = rte_rdtsc(), expected_start = now;
 	bool can_pause = w->io->may_sleep && cpu_can_pause();
+	const bool hands_over = w->handover_out || w->handover_in;
 
 	datapath_enable_steps(w);
 	idle_start(&w->idle, w->io->may_sleep, w->tsc_hz, now);
 	rcu_reader_online(w->rcu, w->io->id);
+	handover_open(w);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
 		w->capture = capture_producer(w->captures, w->io->id);
 		unsigned got = 0, n_injected = w->tap ? datapath_inject(w) : 0;
 
 		for (unsigned q = 0, n = port_n_queues(w->io); q < n; q++)
 			got += poll_queue(w, q);
+		if (unlikely(hands_over))
+			got += poll_workers(w);
 		rcu_reader_report(w->rcu, w->io->id);
 		now = measure_gap(w, expected_start, got + n_injected);
 		expected_start = now;
@@ -401,6 +476,7 @@ int worker_run(void *arg)
 		else if (can_pause)
 			pause_briefly(&w->idle, now);
 	}
+	finish_handover(w);
 	w->capture = NULL;
 	rcu_reader_offline(w->rcu, w->io->id);
 	if (w->tap)

@@ -3,6 +3,8 @@
 
 #include "mac/mac.h"
 
+#include <string.h>
+
 struct bridge {
 	bool is_used;
 	uint64_t ageing_ticks;
@@ -10,6 +12,7 @@ struct bridge {
 	char name[MAC_NAME_MAX];
 	uint32_t linux_id;
 	uint16_t vlan_domain; // of its VLAN 0; 0: it does not filter by VLAN
+	uint32_t n_elsewhere; // addresses of MAC_ELSEWHERE, which `usage` does not count
 };
 
 // How often an address has moved since `since`; more than MAC_MOVES: held until `until`.
@@ -42,6 +45,7 @@ struct mac_table {
 	uint64_t aged;             // TSC until which the table was searched for old addresses
 	uint32_t age_at, evict_at; // places
 	uint32_t released_tick;    // when holds were last ended
+	unsigned n_linuxs;         // addresses of which this turn has told Linux
 };
 
 // slots.c: the table itself. A place is a slot's number. NULL: not enough memory.
@@ -58,10 +62,21 @@ void macs_clear(struct mac_slot *slot);
 // What it holds now.
 struct mac_slot macs_get(const struct mac_slot *slot);
 
-// mac.c: forgets a learnt address.
+enum { UNSEEN_TICKS = 1 << 30 }; // 17 years and more
+
+// mac.c: forgets a learnt address. / Counts one more, or one less (`by`), of the bridge.
 void table_forget(struct mac_table *table, struct mac_slot *slot);
+void table_count(struct mac_table *table, struct bridge *bridge, const struct mac_slot *slot,
+	int by);
 void table_describe(const struct mac_table *table, const struct mac_slot *slot, uint64_t now,
 	struct mac_info *out);
+static inline uint64_t table_key(uint16_t domain, const struct wire_mac *mac)
+{
+	uint8_t bytes[8] = {0};
+
+	memcpy(bytes, mac->bytes, sizeof(mac->bytes));
+	return mac_key(domain, bytes);
+}
 static inline struct mac_slots *table_slots(const struct mac_table *table)
 {
 	return table->now->view->slots;

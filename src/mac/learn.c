@@ -149,16 +149,32 @@ static void move(struct mac_table *table, struct mac_slot *slot, const struct ma
 	usage->n_moved++;
 }
 
+// Linux learns itself.
+static void tell_linux(struct mac_table *table, const struct mac_told *told, uint64_t now)
+{
+	const struct mac_slot value = {.key = told->key, .port = told->port, .seen = told->tick};
+	struct mac_info info;
+
+	if (!table->settings.unknown)
+		return;
+	table->n_linuxs++;
+	table_describe(table, &value, now, &info);
+	table->settings.unknown(table->settings.ctx, &info);
+}
+
 static void learn(struct mac_table *table, const struct mac_told *told, uint64_t now)
 {
 	const struct mac_port *port = &table->now->view->port[told->port];
 
 	// The port may have changed since.
-	if (port->domain != told->key >> 48 || !(port->flags & MAC_LEARNS))
+	if (port->domain != table_domain(table, told->key) || !(port->flags & MAC_LEARNS))
 		return;
 	struct mac_slot *slot = macs_find(table_slots(table), told->key);
 
-	if (!slot)
+	if (port->flags & MAC_OF_LINUX) {
+		if (!slot || slot->port != told->port)
+			tell_linux(table, told, now);
+	} else if (!slot)
 		add(table, told);
 	else if (slot->port != told->port && !(slot->flags & (MAC_STATIC | MAC_HELD)))
 		move(table, slot, told, now);
@@ -169,15 +185,16 @@ static unsigned take(struct mac_table *table, struct mac_ring *ring, unsigned n,
 {
 	// Pairs with the store in mac_tell.
 	const uint32_t written = __atomic_load_n(&ring->written, __ATOMIC_ACQUIRE);
+	unsigned n_done = 0;
 
 	n = MIN_OF(n, written - ring->read);
-	for (unsigned i = 0; i < n; i++) {
-		const struct mac_told told = ring->item[(ring->read + i) % MAC_RING];
+	for (; n_done < n && table->n_linuxs < MAC_TURN_LINUX; n_done++) {
+		const struct mac_told told = ring->item[(ring->read + n_done) % MAC_RING];
 		learn(table, &told, now);
 	}
 	// Pairs with the load in mac_tell: the worker may overwrite them.
-	__atomic_store_n(&ring->read, ring->read + n, __ATOMIC_RELEASE);
-	return n;
+	__atomic_store_n(&ring->read, ring->read + n_done, __ATOMIC_RELEASE);
+	return n_done;
 }
 
 // Ends holds whose time is over.
@@ -240,6 +257,7 @@ bool mac_poll(struct mac_table *table, uint64_t now)
 	// Each worker has its share, so that none keeps the others waiting.
 	const unsigned share = MAX_OF(MAC_TURN / table->settings.n_workers, 1u);
 
+	table->n_linuxs = 0;
 	for (unsigned i = 0; i < table->settings.n_workers; i++)
 		n += take(table, table->live.ring[i], share, now);
 	age(table, now);

@@ -11,11 +11,11 @@ static struct mac_info held_info;
 static uint16_t held_other;
 
 static struct mac_member members[PORTS] = {
-	{0, MAC_LEARNS | MAC_FLOODS, 0, NULL},
-	{1, MAC_LEARNS | MAC_FLOODS, 0, NULL},
-	{2, MAC_LEARNS, 10, NULL},
-	{3, MAC_FLOODS | MAC_ISOLATED, 0, NULL},
-	{4, MAC_LEARNS | MAC_FLOODS | MAC_ISOLATED | MAC_HAIRPIN, 0, NULL},
+	{.port = 0, .flags = MAC_LEARNS | MAC_FLOODS},
+	{.port = 1, .flags = MAC_LEARNS | MAC_FLOODS},
+	{.port = 2, .flags = MAC_LEARNS, .max = 10},
+	{.port = 3, .flags = MAC_FLOODS | MAC_ISOLATED},
+	{.port = 4, .flags = MAC_LEARNS | MAC_FLOODS | MAC_ISOLATED | MAC_HAIRPIN},
 };
 static struct mac_fixed fixed[] = {{{{2, 0, 0, 0, 0xff, 1}}, 1, 0}};
 
@@ -249,11 +249,11 @@ static void floods_go_where_flags_say(void **state)
 {
 	const struct mac_view *view = mac_live_view(mac_live(table));
 
-	assert_int_equal(view->port[0].groups[0], 0x1e);
-	assert_int_equal(view->port[0].unknown[0], 0x1a);
-	assert_int_equal(view->port[3].groups[0], 0x07);
+	assert_int_equal(view->port[0].copies[MAC_BROADCAST][0], 0x1e);
+	assert_int_equal(view->port[0].copies[MAC_UNKNOWN][0], 0x1a);
+	assert_int_equal(view->port[3].copies[MAC_BROADCAST][0], 0x07);
 	// Hairpin: but it is isolated from itself, too.
-	assert_int_equal(view->port[4].groups[0], 0x07);
+	assert_int_equal(view->port[4].copies[MAC_BROADCAST][0], 0x07);
 	assert_int_equal(view->port[5].domain, 0);
 }
 

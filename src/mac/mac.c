@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-enum { UNSEEN_TICKS = 1 << 30 }; // 17 years and more
-
 static void free_pending(struct mac_pending *pending)
 {
 	if (!pending)
@@ -119,14 +117,6 @@ static uint16_t choose_domain(const struct mac_table *table, const struct mac_pe
 	return domain;
 }
 
-static uint64_t key_of(uint16_t domain, const struct wire_mac *mac)
-{
-	uint8_t bytes[8] = {0};
-
-	memcpy(bytes, mac->bytes, sizeof(mac->bytes));
-	return mac_key(domain, bytes);
-}
-
 static void set_bit(uint64_t set[], unsigned i)
 {
 	set[i / 64] |= 1ull << i % 64;
@@ -143,9 +133,24 @@ static void fill_sets(struct mac_port *port, const struct mac_bridge *bridge,
 			continue;
 		if (to->flags & from->flags & MAC_ISOLATED)
 			continue;
-		set_bit(port->groups, to->port);
+		if (!(to->flags & MAC_NO_BROADCASTS))
+			set_bit(port->copies[MAC_BROADCAST], to->port);
+		if (!(to->flags & MAC_NO_MULTICASTS))
+			set_bit(port->copies[MAC_MULTICAST], to->port);
 		if (to->flags & MAC_FLOODS)
-			set_bit(port->unknown, to->port);
+			set_bit(port->copies[MAC_UNKNOWN], to->port);
+	}
+}
+
+static void set_storm(const struct mac_table *table, struct mac_port *port,
+	const struct mac_bridge *bridge, const struct mac_member *member)
+{
+	for (unsigned i = 0; i < MAC_STORMS; i++) {
+		const uint32_t pps =
+			member->storm_pps[i] ? member->storm_pps[i] : bridge->storm_pps[i];
+
+		if (pps)
+			port->storm_cycles[i] = table->settings.hz / pps;
 	}
 }
 
@@ -154,18 +159,19 @@ static void fill_port(const struct mac_table *table, struct mac_pending *pending
 {
 	struct mac_port *port = &pending->view->port[member->port];
 
-	*port = (struct mac_port){.domain = domain, .flags = member->flags};
+	*port = (struct mac_port){.domain = domain,
+		.flags = member->flags,
+		.linuxs = bridge->linuxs,
+		.linux_too = bridge->linux_too};
 	if (bridge->vlan_tag)
 		port->vlans = vlans_add(pending, bridge, domain, member);
 	if (bridge->is_routed) {
 		port->iface = bridge->iface;
-		port->own = key_of(domain, &bridge->mac);
+		port->own = table_key(domain, &bridge->mac);
 	}
 	pending->member[member->port] = *member;
 	pending->member[member->port].vlans = port->vlans;
-	for (unsigned i = 0; i < MAC_STORMS; i++)
-		if (bridge->storm_pps[i])
-			port->storm_cycles[i] = table->settings.hz / bridge->storm_pps[i];
+	set_storm(table, port, bridge, member);
 	fill_sets(port, bridge, member);
 }
 
@@ -181,7 +187,7 @@ static_assert((int)MAC_BRIDGES < (int)MAC_IFACES, "a search ends at a free place
 
 static bool add_fixed(struct mac_pending *pending, uint16_t domain, const struct mac_fixed *fixed)
 {
-	const struct mac_slot slot = {.key = key_of(domain, &fixed->mac),
+	const struct mac_slot slot = {.key = table_key(domain, &fixed->mac),
 		.port = fixed->port,
 		.flags = MAC_STATIC};
 	return macs_add(pending->view->slots, &slot);
@@ -257,6 +263,15 @@ void mac_drop(struct mac_pending *pending)
 	free_pending(pending);
 }
 
+// Whether the port is still in the bridge, and has space for one more.
+static bool keeps(const struct mac_table *table, const struct mac_pending *next, uint16_t port,
+	uint16_t domain)
+{
+	const uint32_t max = next->member[port].max;
+
+	return next->view->port[port].domain == domain && (!max || table->n_learnt[port] < max);
+}
+
 // Whether a learnt address is still valid: its bridge is the same, its port is still in it, and
 // there is space. If the port learns no more, it ages, as in Linux.
 static bool is_kept(const struct mac_table *table, const struct mac_pending *next,
@@ -265,14 +280,12 @@ static bool is_kept(const struct mac_table *table, const struct mac_pending *nex
 	const uint16_t domain = table_domain(table, slot->key);
 	const struct bridge *was = &table->now->bridge[domain - 1];
 	const struct bridge *is = &next->bridge[domain - 1];
-	const struct mac_port *port = &next->view->port[slot->port];
 	const struct mac_usage *usage = &is->usage;
-	const uint32_t max = next->member[slot->port].max;
 
 	return is->is_used && !strcmp(was->name, is->name) && was->linux_id == is->linux_id &&
-	       was->vlan_domain == is->vlan_domain && port->domain == domain &&
-	       usage->n_static + usage->n_learnt < usage->max &&
-	       (!max || table->n_learnt[slot->port] < max) &&
+	       was->vlan_domain == is->vlan_domain &&
+	       usage->n_static + usage->n_learnt + is->n_elsewhere < usage->max &&
+	       (slot->flags & MAC_ELSEWHERE || keeps(table, next, slot->port, domain)) &&
 	       !macs_find(next->view->slots, slot->key);
 }
 
@@ -280,6 +293,17 @@ static bool is_kept(const struct mac_table *table, const struct mac_pending *nex
 static void have_told_again(struct mac_table *table)
 {
 	__atomic_store_n(&table->live.n_flushes, table->live.n_flushes + 1, __ATOMIC_RELAXED);
+}
+
+void table_count(struct mac_table *table, struct bridge *bridge, const struct mac_slot *slot,
+	int by)
+{
+	if (slot->flags & MAC_ELSEWHERE) {
+		bridge->n_elsewhere += by;
+		return;
+	}
+	bridge->usage.n_learnt += by;
+	table->n_learnt[slot->port] += by;
 }
 
 static void copy_learnt(struct mac_table *table, struct mac_pending *next)
@@ -293,8 +317,7 @@ static void copy_learnt(struct mac_table *table, struct mac_pending *next)
 		if (!slot.key || slot.flags & MAC_STATIC || !is_kept(table, next, &slot) ||
 			!macs_add(next->view->slots, &slot))
 			continue;
-		next->bridge[table_domain(table, slot.key) - 1].usage.n_learnt++;
-		table->n_learnt[slot.port]++;
+		table_count(table, &next->bridge[table_domain(table, slot.key) - 1], &slot, 1);
 	}
 }
 
@@ -315,63 +338,17 @@ void mac_commit(struct mac_table *table, struct mac_pending *pending, uint64_t n
 
 void table_forget(struct mac_table *table, struct mac_slot *slot)
 {
-	table_bridge(table, slot->key)->usage.n_learnt--;
-	table->n_learnt[slot->port]--;
+	const struct mac_slot value = macs_get(slot);
+
+	table_count(table, table_bridge(table, value.key), &value, -1);
 	macs_clear(slot);
-}
-
-void mac_refuse(struct mac_table *table, uint16_t domain)
-{
-	table->now->bridge[domain - 1].usage.n_refused++;
-}
-
-static uint64_t key_at(const struct mac_table *table, uint16_t domain, const struct mac_fixed *at)
-{
-	const uint16_t first = table->now->bridge[domain - 1].vlan_domain;
-
-	return key_of(at->vlan ? first + at->vlan : domain, &at->mac);
-}
-
-void mac_unfollow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at)
-{
-	struct mac_slot *slot = macs_find(table_slots(table), key_at(table, domain, at));
-
-	if (slot)
-		table_forget(table, slot);
-}
-
-// What Linux tells is not a frame: until workers see one, it counts as seen long ago.
-bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at, uint64_t now)
-{
-	const uint64_t key = key_at(table, domain, at);
-	struct bridge *bridge = table_bridge(table, key);
-	struct mac_slot *known = macs_find(table_slots(table), key);
-	const struct mac_slot value = {.key = key,
-		.port = at->port,
-		.flags = MAC_LINUX,
-		.seen = mac_tick(table->now->view, now) - UNSEEN_TICKS};
-
-	if (known && known->port == at->port)
-		return true;
-	if (known) {
-		table->n_learnt[known->port]--;
-		macs_set(known, &value);
-		bridge->usage.n_moved++;
-	} else if (bridge->usage.n_learnt >= bridge->usage.max ||
-		   !macs_add(table_slots(table), &value)) {
-		return false;
-	} else {
-		bridge->usage.n_learnt++;
-		bridge->usage.n_added++;
-	}
-	table->n_learnt[at->port]++;
-	return true;
 }
 
 static bool is_of(const struct mac_table *table, const struct mac_slot *slot,
 	const struct mac_choice *choice)
 {
-	return slot->key && (!choice->domain || table_domain(table, slot->key) == choice->domain) &&
+	return slot->key && !(slot->flags & MAC_ELSEWHERE) &&
+	       (!choice->domain || table_domain(table, slot->key) == choice->domain) &&
 	       (choice->port == MAC_PORTS || slot->port == choice->port);
 }
 
@@ -434,11 +411,12 @@ bool mac_port_of(const struct mac_table *table, uint16_t iface, const struct wir
 {
 	const uint16_t domain = mac_iface_domain(table->now->view, iface);
 	const struct mac_slot *slot =
-		domain ? macs_find(table_slots(table), key_of(domain, mac)) : NULL;
+		domain ? macs_find(table_slots(table), table_key(domain, mac)) : NULL;
 
-	if (slot)
-		*port = slot->port;
-	return slot;
+	if (!slot || slot->flags & MAC_ELSEWHERE)
+		return false;
+	*port = slot->port;
+	return true;
 }
 
 bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage *out)

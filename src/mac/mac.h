@@ -19,7 +19,8 @@ enum {
 	MAC_MOVES = 5, // more of them within MAC_MOVES_S, and the address is held for MAC_HOLD_S
 	MAC_MOVES_S = 3,
 	MAC_HOLD_S = 30,
-	MAC_TURN = 1024, // reports of workers that one call of mac_poll handles
+	MAC_TURN = 1024,      // reports of workers that one call of mac_poll handles
+	MAC_TURN_LINUX = 128, // of these, those of which it tells Linux
 };
 
 struct mac_member {
@@ -28,6 +29,7 @@ struct mac_member {
 	uint32_t max;  // learnt addresses; 0: no limit of its own
 	// Of a bridge that filters by VLAN, else NULL; its `domain` and `tag` are not read.
 	const struct mac_vlans *vlans;
+	uint32_t storm_pps[MAC_STORMS]; // 0: as the bridge says
 };
 
 struct mac_fixed {
@@ -50,6 +52,9 @@ struct mac_bridge {
 	bool is_routed;      // frames to its own address are: they come in on its interface
 	uint16_t iface;      // which no other bridge has
 	struct wire_mac mac; // its own address
+	// Of a bridge of Linux: kinds (bits of enum mac_storm) of frames that workers do not flood,
+	// / those of which Linux gets the frame itself, too.
+	uint8_t linuxs, linux_too;
 };
 
 // One address, for display.
@@ -68,6 +73,9 @@ struct mac_settings {
 	struct rcu *rcu;
 	// Called when an address is held: it is behind info->port and has come from `other`, too.
 	void (*held)(void *ctx, const struct mac_info *info, uint16_t other);
+	// Called for an address behind a port of a bridge of Linux, which does not have it there:
+	// workers have flooded a frame from it. NULL: Linux is not told.
+	void (*unknown)(void *ctx, const struct mac_info *info);
 	void *ctx;
 };
 
@@ -97,13 +105,15 @@ uint64_t mac_bytes(uint32_t max);
 // again in some milliseconds. `now`: TSC.
 bool mac_poll(struct mac_table *table, uint64_t now);
 
-// Linux has an address of the bridge behind the port, which is in it. `now`: TSC. False: it is new,
-// and the bridge has `max` addresses, or there is no space. / Linux has it no more, or not behind
-// such a port.
+// Linux has an address of the bridge behind the port, which is in it, or, with port MAC_PORTS,
+// elsewhere: then no function below tells of it. `now`: TSC. False: it is new, and the bridge has
+// `max` addresses, or there is no space. / Linux has it no more.
 bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at, uint64_t now);
 void mac_unfollow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at);
 // Counts an address of Linux's that workers will not know, because of a limit.
 void mac_refuse(struct mac_table *table, uint16_t domain);
+// Whether Linux may have addresses of which mac_follow was not told; at first it has none.
+void mac_set_partial(struct mac_table *table, bool is_partial);
 
 // Which addresses: of a bridge's domain (0: of all) and a port (MAC_PORTS: of all).
 struct mac_choice {

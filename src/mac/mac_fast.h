@@ -19,18 +19,28 @@ enum {
 };
 
 // STATIC: configured, stays where it is. HELD: learnt, and moved too often; stays for a while.
-// LINUX: of a bridge of Linux, which alone moves and forgets it.
-enum mac_flag { MAC_STATIC = 1 << 0, MAC_HELD = 1 << 1, MAC_LINUX = 1 << 2 };
+// LINUX: of a bridge of Linux, which alone moves and forgets it. ELSEWHERE: so is this one, but it
+// is behind no port that workers serve, or the bridge's own; its `port` is MAC_PORTS.
+enum mac_flag {
+	MAC_STATIC = 1 << 0,
+	MAC_HELD = 1 << 1,
+	MAC_LINUX = 1 << 2,
+	MAC_ELSEWHERE = 1 << 3
+};
 enum mac_port_flag {
 	MAC_LEARNS = 1 << 0,   // source addresses are learnt
 	MAC_FLOODS = 1 << 1,   // gets frames to unknown addresses
 	MAC_ISOLATED = 1 << 2, // exchanges no frames with other isolated ports
 	MAC_HAIRPIN = 1 << 3,  // frames may leave by the port on which they came in
 	MAC_OF_LINUX = 1 << 4, // of a bridge of Linux, which gets all frames but those between two
-	                       // addresses that it knows behind such ports
+	                       // addresses that it knows behind such ports, and those of the
+	                       // kinds that workers flood
+	MAC_NO_BROADCASTS = 1 << 5, // gets no frames to all
+	MAC_NO_MULTICASTS = 1 << 6, // nor to other groups
 };
-// What storm control distinguishes.
+// The kinds of frames that are flooded, which storm control distinguishes.
 enum mac_storm { MAC_BROADCAST, MAC_MULTICAST, MAC_UNKNOWN, MAC_STORMS };
+enum { MAC_ALL_STORMS = (1 << MAC_STORMS) - 1 }; // a bit of each
 
 // One address, replaced as a whole by the control thread (base/word16.h), except for `seen`, which
 // workers write.
@@ -70,17 +80,19 @@ static inline bool mac_vlans_has(const uint64_t set[], uint16_t vid)
 	return set[vid / 64] >> vid % 64 & 1;
 }
 
-// A port of a bridge. The sets have a bit for each port that gets a copy of a frame from this one:
-// of frames to groups, and to unknown addresses.
+// A port of a bridge. The sets of `copies` have a bit for each port that gets a copy of a frame
+// from this one, by the frame's kind.
 struct mac_port {
 	uint16_t domain;                   // of the bridge; 0: in no bridge
 	uint8_t flags;                     // enum mac_port_flag
+	uint8_t linuxs;                    // kinds that only Linux floods; a bit of each
+	uint8_t linux_too;                 // kinds of which Linux gets the frame itself, too
 	const struct mac_vlans *vlans;     // NULL: the bridge does not filter by VLAN
 	uint16_t iface;                    // its bridge's; only with `own`
 	uint64_t own;                      // key of its bridge's address: such frames are routed;
 	                                   // 0: they are not
 	uint64_t storm_cycles[MAC_STORMS]; // between frames; 0: no limit
-	uint64_t groups[MAC_PORTS / 64], unknown[MAC_PORTS / 64];
+	uint64_t copies[MAC_STORMS][MAC_PORTS / 64];
 } LINE_ALIGNED;
 
 // A bridge that workers route on. Its place is the first free one from iface % MAC_IFACES on.
@@ -136,6 +148,8 @@ struct mac_live {
 	struct mac_view *view; // atomic; partner: mac_commit
 	struct mac_ring *ring[MAC_WORKERS];
 	uint16_t n_flushes; // atomic, relaxed: what was told before is to be told again
+	bool is_partial;    // atomic, relaxed: Linux may have addresses that are not in the view:
+	                    // it floods frames to unknown ones itself
 	struct mac_due due[MAC_PORTS];
 };
 

@@ -119,7 +119,8 @@ static void *tell_all(void *arg)
 
 static void all_that_workers_tell_is_learnt(void **state)
 {
-	struct mac_member members[] = {{0, MAC_LEARNS, 0, NULL}, {1, MAC_LEARNS, 0, NULL}};
+	struct mac_member members[] = {{.port = 0, .flags = MAC_LEARNS},
+		{.port = 1, .flags = MAC_LEARNS}};
 	const struct mac_bridge bridge = {.name = "br0",
 		.ageing_s = 300,
 		.max = 2 * TOLD,

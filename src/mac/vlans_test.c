@@ -20,7 +20,8 @@ static int open_table(void **state)
 	assert_int_equal(mac_open(&table, &settings, NULL), 0);
 	for (unsigned i = 0; i < MANY; i++) {
 		vlans[i] = (struct mac_vlans){.pvid = i, .has = {32}};
-		members[i] = (struct mac_member){i, MAC_OF_LINUX, 0, &vlans[i]};
+		members[i] =
+			(struct mac_member){.port = i, .flags = MAC_OF_LINUX, .vlans = &vlans[i]};
 		bridges[i] = (struct mac_bridge){.linux_id = i + 1,
 			.ageing_s = 1,
 			.max = 10,

@@ -75,6 +75,8 @@ static void remove_address(struct ifaces *ifaces, struct address *gone, bool is_
 	hash_table_remove(&ifaces->addresses.by_local, &gone->node);
 	if (is_reported && vrf != IFACES_NO_VRF && !is_ours_in(ifaces, vrf, &gone->local))
 		routes_address_gone(routes, vrf, &gone->local);
+	if (one && --one->n_addresses == 0)
+		ifaces->is_dirty = true; // nobody listens on a bridge without an address
 	if (one && gone->local.family == 4 && --one->n_addresses4 == 0) {
 		ifaces->is_dirty = true; // rp_filter 2 is 1 without an address
 		if (is_reported)
@@ -92,6 +94,8 @@ static void add(struct ifaces *ifaces, const struct address *wanted)
 		ifaces_lost(ifaces, EVENT_ADDRESS);
 		return;
 	}
+	if (interface->n_addresses++ == 0)
+		ifaces->is_dirty = true;
 	if (wanted->local.family == 4 && interface->n_addresses4++ == 0)
 		ifaces->is_dirty = true; // rp_filter 2 is 1 without an address
 	*one = *wanted;

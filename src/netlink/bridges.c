@@ -1,7 +1,7 @@
 // Which ports of Linux's bridges workers serve: they forward frames between two addresses that
-// Linux knows behind such ports, and leave all others to Linux. So Linux learns, floods and
-// filters, and nothing is forwarded twice. A port, or a bridge, that does what workers do not is
-// not served. Control thread.
+// Linux knows behind such ports, flood what floods.c says, and leave all others to Linux. So Linux
+// learns and filters, and nothing is forwarded twice. A port, or a bridge, that does what workers
+// do not is not served. Control thread.
 #include "netlink/bridges_inside.h"
 
 #include "base/log.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRY_AGAIN_S = 10 };
+enum { TRY_AGAIN_S = 10, FLOODS_TEXT = 512 };
 static const uint64_t SECOND_NS = 1000000000;
 
 int bridges_open(struct bridges **out, struct mirror *mirror, struct error *error)
@@ -132,7 +132,9 @@ static const char *check(const struct ifaces *ifaces, const struct interface *on
 static uint8_t flags_of(const struct event_bridge_port *port)
 {
 	return MAC_OF_LINUX | (port->learns ? MAC_LEARNS : 0) | (port->floods ? MAC_FLOODS : 0) |
-	       (port->is_isolated ? MAC_ISOLATED : 0) | (port->is_hairpin ? MAC_HAIRPIN : 0);
+	       (port->is_isolated ? MAC_ISOLATED : 0) | (port->is_hairpin ? MAC_HAIRPIN : 0) |
+	       (port->no_broadcasts ? MAC_NO_BROADCASTS : 0) |
+	       (port->no_multicasts ? MAC_NO_MULTICASTS : 0);
 }
 
 uint16_t bridges_vlan_tag(const struct event_bridge *bridge)
@@ -184,13 +186,15 @@ static struct served *get(struct bridges *bridges, const struct interface *bridg
 }
 static_assert((int)EVENT_NAME_MAX == (int)MAC_NAME_MAX, "names are copied");
 
-static void add_member(struct served *served, unsigned port, const struct interface *one)
+static void add_member(const struct bridges *bridges, struct served *served, unsigned port,
+	const struct interface *one)
 {
 	static const struct mac_vlans none;
 	const unsigned i = served->is.n_members++;
 
 	served->member[i] =
 		(struct mac_member){.port = (uint16_t)port, .flags = flags_of(&one->iface.port)};
+	floods_limits(bridges, port, served->member[i].storm_pps);
 	if (!served->is.vlan_tag)
 		return;
 	served->vlans[i] = one->vlans ? one->vlans->version : 0;
@@ -206,7 +210,7 @@ static void choose_port(struct bridges *bridges, unsigned port)
 
 	if (!served)
 		return;
-	add_member(served, port, one);
+	add_member(bridges, served, port, one);
 	bridges->next.of_port[port] = served - bridges->next.bridge + 1;
 }
 
@@ -322,10 +326,13 @@ static void give(struct bridges *bridges)
 {
 	struct mac_pending *pending = prepare(bridges);
 
-	if (pending)
+	mac_set_partial(bridges->mirror->settings.macs, true); // until fdb.c has gone over all
+	if (pending) {
 		replace(bridges, pending);
-	else if (!same(&bridges->now, &bridges->next))
+	} else if (!same(&bridges->now, &bridges->next)) {
 		serve_none(bridges);
+		bridges->floods.next.n = 0;
+	}
 	fdb_doubt(&bridges->fdb);
 }
 
@@ -343,9 +350,17 @@ void bridges_choose(struct bridges *bridges)
 	clear(&bridges->next);
 	for (unsigned port = 0; port < bridges->mirror->settings.n_ports; port++)
 		choose_port(bridges, port);
+	floods_choose(bridges);
 	if (bridges->is_stale || !same(&bridges->now, &bridges->next))
 		give(bridges);
+	floods_settle(bridges);
 	bridges->is_stale = false;
+}
+
+void bridges_look_again(struct bridges *bridges)
+{
+	if (bridges->mirror->settings.macs && bridges->now.n)
+		floods_poll(bridges);
 }
 
 void bridges_event(struct bridges *bridges, const struct event *event)
@@ -356,6 +371,8 @@ void bridges_event(struct bridges *bridges, const struct event *event)
 void bridges_dump_begins(struct bridges *bridges)
 {
 	bridges->fdb.dump++;
+	if (bridges->mirror->settings.macs)
+		mac_set_partial(bridges->mirror->settings.macs, true);
 }
 
 void bridges_dump_ends(struct bridges *bridges)
@@ -415,6 +432,32 @@ static bool tell_of_vlans(const struct interface *one, const struct interface *b
 	return goes_on;
 }
 
+// What of a served port's frames is Linux's. `reported` says where.
+static bool tell_of_served(const struct bridges *bridges, const struct interface *one,
+	const struct interface *bridge, struct netlink_unsupported *reported,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	const struct served *served = served_find(&bridges->now, bridge->ifindex);
+	const bool is_over = fdb_is_over(&bridges->fdb, bridge->ifindex);
+	char floods[FLOODS_TEXT] = "";
+
+	if (served)
+		floods_describe(bridges, served, floods, sizeof(floods));
+	if (routes(bridge) && !floods[0] && !is_over)
+		return tell_of_vlans(one, bridge, reported, cb, arg);
+	snprintf(reported->what, sizeof(reported->what), "%s%s by a bridge",
+		floods[0] ? "flooding" : "all", routes(bridge) ? "" : " and routing");
+	snprintf(reported->effect, sizeof(reported->effect),
+		"workers forward frames between addresses that the bridge knows%s, unless an "
+		"access list of a port has to judge them%s%s%s",
+		routes(bridge) ? ", and route those to and from the bridge itself" : "",
+		floods[0] ? "; " : "", floods,
+		is_over ? "; the bridge knows more than workers, who know 1000000: Linux has the "
+			  "frames of the others"
+			: "");
+	return cb(arg, reported) && tell_of_vlans(one, bridge, reported, cb, arg);
+}
+
 bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg, bool *told)
 {
@@ -429,19 +472,8 @@ bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
 		return true;
 	snprintf(reported.where, sizeof(reported.where), "%s in %s", one->iface.name,
 		bridge->iface.name);
-	if (bridges->now.of_port[port]) {
-		snprintf(reported.what, sizeof(reported.what), "flooding%s by a bridge",
-			routes(bridge) ? "" : " and routing");
-		snprintf(reported.effect, sizeof(reported.effect),
-			"workers forward frames between addresses that the bridge knows%s, unless "
-			"an access list of a port has to judge them; all others are punted to "
-			"Linux%s",
-			routes(bridge) ? ", and route those to and from the bridge itself" : "",
-			fdb_is_over(&bridges->fdb, bridge->ifindex)
-				? ": the bridge knows more than workers, who know 1000000"
-				: "");
-		return cb(arg, &reported) && tell_of_vlans(one, bridge, &reported, cb, arg);
-	}
+	if (bridges->now.of_port[port])
+		return tell_of_served(bridges, one, bridge, &reported, cb, arg);
 	why = check(ifaces, one, bridge);
 	snprintf(reported.what, sizeof(reported.what), "port of a bridge left to Linux");
 	snprintf(reported.effect, sizeof(reported.effect),

@@ -39,12 +39,30 @@ struct fdb {
 		**end;        // those that have changed, in order; where the next one goes
 	uint32_t dump, swept; // what was not seen since dump `swept` is gone
 	uint32_t n_buckets, at,
-		left; // of a walk over `table`: its size, place, and what is to come
+		left;    // of a walk over `table`: its size, place, and what is to come
+	bool lacks;      // since the walk began, workers have not got all
+	unsigned n_over; // bridges that have more than are stored
+};
+
+// Ports between which the guard keeps Linux from flooding.
+struct guarded {
+	unsigned n;
+	struct guard_port port[PORT_MAX];
+};
+
+struct floods {
+	struct guarded now, next, wanted; // wanted: were there a guard
+	bool is_guarded;                  // `wanted`, when the guard was last asked
+	// Of served ports, when they were last looked at: whether an access list judges them, and
+	// their limits of storm control.
+	bool is_judged[PORT_MAX];
+	uint32_t storm_pps[PORT_MAX][MAC_STORMS];
 };
 
 struct bridges {
 	struct mirror *mirror;
-	struct served_set now, next;  // what workers have; scratch
+	struct served_set now, next; // what workers have; scratch
+	struct floods floods;
 	uint16_t domain[MAC_BRIDGES]; // of those of `now` in the MAC table
 	struct fdb fdb;
 	uint32_t judged;   // ifaces->judged when they were chosen last
@@ -62,6 +80,16 @@ uint16_t bridges_vlan_tag(const struct event_bridge *bridge);
 void bridges_choose(struct bridges *bridges);
 // Some time after there was not enough memory, has it tried again. Call about ten times a second.
 void bridges_retry(struct bridges *bridges, uint64_t now_ns);
+
+// floods.c. Decides which frames workers flood for the bridges of `next`, and has these guarded.
+// / Once workers have them: nothing else is guarded. / Re-reads what nobody tells of.
+void floods_choose(struct bridges *bridges);
+void floods_settle(struct bridges *bridges);
+void floods_poll(struct bridges *bridges);
+void floods_limits(const struct bridges *bridges, unsigned port, uint32_t pps[MAC_STORMS]);
+// What Linux floods for a bridge, and why; "": nothing.
+void floods_describe(const struct bridges *bridges, const struct served *served, char *out,
+	size_t bytes);
 
 int fdb_open(struct fdb *fdb); // 0, or -ENOMEM, -EIO: it may only be closed
 void fdb_close(struct fdb *fdb);

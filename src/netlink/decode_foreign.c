@@ -1,6 +1,7 @@
 // Objects not supported by workers (tc, nftables, xfrm, multicast routes): their existence and a
 // name. Pure.
 #include "netlink/decode_inside.h"
+#include "netlink/guard.h"
 
 #include <arpa/inet.h>
 #include <linux/netfilter.h>
@@ -174,6 +175,16 @@ static uint8_t inet_hook(uint8_t family, uint32_t hook)
 	return family == NFPROTO_NETDEV ? NF_INET_INGRESS + (hook != 0) : hook;
 }
 
+// What it drops, workers forward.
+static bool is_guard(uint8_t family, const struct nft_draft *draft)
+{
+	static const char name[] = GUARD_TABLE;
+
+	return family == NFPROTO_BRIDGE &&
+	       strnlen((const char *)draft->table.bytes, draft->table.n) == strlen(name) &&
+	       !memcmp(draft->table.bytes, name, strlen(name));
+}
+
 static enum decode_result chain_read(const struct nlmsghdr *message, struct event *out)
 {
 	const struct nfgenmsg *head = NLMSG_DATA(message);
@@ -191,7 +202,8 @@ static enum decode_result chain_read(const struct nlmsghdr *message, struct even
 	out->foreign.hook = inet_hook(head->nfgen_family, ntohl(draft.hook_be));
 	out->foreign.is_bridge = head->nfgen_family == NFPROTO_BRIDGE;
 	out->foreign.is_harmless =
-		!out->is_delete && hook_is_harmless(head->nfgen_family, ntohl(draft.hook_be));
+		!out->is_delete && (hook_is_harmless(head->nfgen_family, ntohl(draft.hook_be)) ||
+					   is_guard(head->nfgen_family, &draft));
 	return DECODE_EVENT;
 }
 const struct reader read_chain = {sizeof(struct nfgenmsg), EVENT_CHAIN,

@@ -20,14 +20,12 @@ enum {
 	PORT_NEIGH_VLAN_SUPPRESS = 43,
 };
 
-// Whether an attribute does not matter for unicast frames between known addresses.
+// Whether an attribute does not matter for frames that workers forward or flood.
 static bool is_harmless(unsigned type)
 {
 	switch (type) {
 	case IFLA_BRPORT_LEARNING_SYNC:
 	case IFLA_BRPORT_MCAST_TO_UCAST:
-	case IFLA_BRPORT_MCAST_FLOOD:
-	case IFLA_BRPORT_BCAST_FLOOD:
 	case IFLA_BRPORT_GROUP_FWD_MASK:
 	case IFLA_BRPORT_MCAST_EHT_HOSTS_LIMIT:
 	case PORT_MCAST_EHT_HOSTS_CNT:
@@ -47,6 +45,12 @@ static void take_flag(struct event_bridge_port *port, unsigned type, bool is_set
 		break;
 	case IFLA_BRPORT_UNICAST_FLOOD:
 		port->floods = is_set;
+		break;
+	case IFLA_BRPORT_BCAST_FLOOD:
+		port->no_broadcasts = !is_set;
+		break;
+	case IFLA_BRPORT_MCAST_FLOOD:
+		port->no_multicasts = !is_set;
 		break;
 	case IFLA_BRPORT_MODE:
 		port->is_hairpin = is_set;
@@ -134,6 +138,7 @@ static const struct want want_iface[] = {
 	[IFLA_MTU] = {WANT_U32, .at = AT(link, mtu)},
 	[IFLA_LINK] = {WANT_U32, .at = AT(link, lower)},
 	[IFLA_MASTER] = {WANT_U32, .at = AT(link, master)},
+	[IFLA_PROMISCUITY] = {WANT_U32, .at = AT(link, promiscuity)},
 	[IFLA_OPERSTATE] = {WANT_U8, .at = AT(link, operstate)},
 	[IFLA_LINKINFO] = {WANT_INSIDE, .inside = &wants_info},
 	[IFLA_CARRIER] = {WANT_TAKE, .take = take_carrier},
@@ -170,7 +175,8 @@ static bool take_call(void *out, const struct piece *value)
 
 // A spanning tree for groups of VLANs (BR_BOOLOPT_MST_ENABLE), and options of newer kernels; all
 // others concern groups only, or addresses of the bridge itself.
-enum { OPTIONS_HARMLESS = 1 << 0 | 1 << 1 | 1 << 3 | 1 << 4 };
+enum { OPTION_COMMON_MACS = 1 << 4 }; // BR_BOOLOPT_FDB_LOCAL_VLAN_0
+enum { OPTIONS_HARMLESS = 1 << 0 | 1 << 1 | 1 << 3 | OPTION_COMMON_MACS };
 
 static bool take_options(void *out, const struct piece *value)
 {
@@ -180,6 +186,7 @@ static bool take_options(void *out, const struct piece *value)
 		return false;
 	memcpy(&options, value->bytes, sizeof(options));
 	((struct event_link *)out)->bridge.is_odd = options.optval & ~(uint32_t)OPTIONS_HARMLESS;
+	((struct event_link *)out)->bridge.has_common_macs = options.optval & OPTION_COMMON_MACS;
 	return true;
 }
 
@@ -187,6 +194,7 @@ enum { BR_FDB_MAX_LEARNED = 49 }; // IFLA_BR_FDB_MAX_LEARNED, missing in headers
 static const struct want want_bridge[] = {
 	[IFLA_BR_AGEING_TIME] = {WANT_U32, .at = AT(link, bridge.ageing_cs)},
 	[IFLA_BR_STP_STATE] = {WANT_U32, .at = AT(link, bridge.stp)},
+	[IFLA_BR_MCAST_SNOOPING] = {WANT_BOOL, .at = AT(link, bridge.snoops)},
 	[IFLA_BR_VLAN_FILTERING] = {WANT_BOOL, .at = AT(link, bridge.filters_vlans)},
 	[IFLA_BR_VLAN_STATS_ENABLED] = {WANT_BOOL, .at = AT(link, bridge.counts_vlans)},
 	[IFLA_BR_VLAN_PROTOCOL] = {WANT_U16_BE, .at = AT(link, bridge.vlan_protocol)},

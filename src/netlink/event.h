@@ -59,7 +59,9 @@ struct event_bridge {
 	bool counts_vlans;      // Linux has counters for each
 	uint16_t vlan_protocol; // EtherType of its tags, host order; 0: not reported
 	bool is_odd; // it has a spanning tree for groups of VLANs, or an option that we do not know
-	bool calls_hooks; // its packets pass hooks of IP (nf_call_iptables and others)
+	bool calls_hooks;     // its packets pass hooks of IP (nf_call_iptables and others)
+	bool has_common_macs; // filtering, it looks its own addresses up in VLAN 0
+	bool snoops;          // it learns from IGMP and MLD which ports want a group
 };
 
 // An interface in a bridge.
@@ -67,7 +69,9 @@ struct event_bridge_port {
 	bool is_known; // reported
 	uint8_t state; // BR_STATE_*
 	bool learns, floods, is_hairpin, is_isolated;
-	bool answers; // Linux answers ARP or ND in place of hosts behind it
+	bool no_broadcasts, no_multicasts; // frames to all, and to other groups, are not flooded to
+	                                   // it
+	bool answers;                      // Linux answers ARP or ND in place of hosts behind it
 	bool is_odd; // another attribute is set that acts on unicast frames, or that we do not know
 };
 
@@ -77,6 +81,7 @@ struct event_link {
 	                // (IFLA_LINK_NETNSID)
 	uint32_t flags; // IFF_UP, IFF_LOWER_UP...
 	uint32_t mtu;
+	uint32_t promiscuity; // how many want all frames
 	struct wire_mac mac;
 	char name[EVENT_NAME_MAX], kind[EVENT_KIND_MAX], slave_kind[EVENT_KIND_MAX];
 	uint16_t vlan_id, vlan_protocol; // host order; kind "vlan"

@@ -60,27 +60,6 @@ static int set_promiscuous(void *ops, unsigned port, bool promiscuous)
 	return 0;
 }
 
-static void set_bridged(void *ops, unsigned port, bool is_bridged)
-{
-	struct fake_linux *fake = ops;
-
-	assert_true(fake->is_bridged[port] != is_bridged);
-	fake->is_bridged[port] = is_bridged;
-}
-
-static uint8_t bridge_filters(void *ops)
-{
-	return ((struct fake_linux *)ops)->bridge_filters;
-}
-
-static void macs_seen(void *ops, const struct mirror_seen seen[], unsigned n)
-{
-	struct fake_linux *fake = ops;
-
-	fake->n_seen += n;
-	fake->seen = seen[n - 1];
-}
-
 static bool sends_redirects(void *ops, const char *interface, uint8_t family)
 {
 	struct fake_linux *fake = ops;
@@ -213,9 +192,6 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 		.tap_restore_mtu = restore_mtu,
 		.port_set_mac = set_mac,
 		.port_set_promiscuous = set_promiscuous,
-		.port_set_bridged = set_bridged,
-		.bridge_filters = bridge_filters,
-		.macs_seen = macs_seen,
 		.sends_redirects = sends_redirects,
 		.disables_ipv6 = disables_ipv6,
 		.mtu6 = mtu6,
@@ -226,6 +202,7 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 		.lost = lost,
 		.dump_filters = dump_filters,
 		.ops = fake};
+	fake_bridge_ops(&settings.ops);
 	settings.filters = filters;
 	settings.arg = fake;
 	assert_int_equal(mirror_open(&fake->mirror, &settings, NULL), 0);

@@ -43,8 +43,13 @@ struct fake_linux {
 	struct mac_table *macs;    // fake_macs
 	bool is_bridged[PORT_MAX]; // ports whose frames go to a bridge
 	uint8_t bridge_filters;    // enum mirror_filters
-	unsigned n_seen;           // hosts that Linux was told of
-	struct mirror_seen seen;   // the latest
+	bool has_guard;            // Linux has what it is asked to guard
+	unsigned n_guarded;        // ports, as it was asked last
+	struct guard_port guarded[8];
+	bool is_judged;          // port 0 has an access list
+	uint32_t storm_pps;      // limit of each kind, on port 0
+	unsigned n_seen;         // hosts that Linux was told of
+	struct mirror_seen seen; // the latest
 	bool in_dump;
 	bool is_deaf; // discards all events
 };
@@ -60,6 +65,8 @@ int fake_teardown(void **state);
 // Ports with MTU 1500 and the MAC addresses of their TAP interfaces; no kernel event delivered yet.
 void fake_open(struct fake_linux *fake, unsigned n_ports);
 void fake_close(struct fake_linux *fake);
+// fake_bridges.c: sets those that concern bridges.
+void fake_bridge_ops(struct mirror_ops *ops);
 void fake_flush(struct fake_linux *fake); // until no work is left
 
 // The default rules of every namespace, and forwarding enabled for "all".

@@ -145,6 +145,12 @@ static uint16_t domain_of(const struct bridges *bridges, const struct served *se
 	return bridges->domain[served - bridges->now.bridge];
 }
 
+static void fdb_set_over(struct fdb *fdb, struct fdb_bridge *of, bool is_over)
+{
+	fdb->n_over += is_over - of->is_over;
+	of->is_over = is_over;
+}
+
 // The bridge has as many as we store. Linux forwards to the others.
 static void refuse(struct bridges *bridges, struct fdb_bridge *of)
 {
@@ -158,7 +164,7 @@ static void refuse(struct bridges *bridges, struct fdb_bridge *of)
 		log_warn("bridge %s has more than %u MAC addresses: Linux forwards all frames to "
 			 "and from the others; look for a host that sends from random addresses",
 			bridge && bridge->is_known ? bridge->iface.name : "of Linux", of->n);
-	of->is_over = true;
+	fdb_set_over(&bridges->fdb, of, true);
 }
 
 // NULL: refused, or out of memory; frames to it go to Linux until a dump.
@@ -197,7 +203,7 @@ static void forget(struct bridges *bridges, struct fdb_entry *one)
 
 	of->n--;
 	if (of->is_over && of->n <= fdb->most / 4 * 3) {
-		of->is_over = false;
+		fdb_set_over(fdb, of, false);
 		ops->dump_again(ops->ops);
 	}
 	hash_table_remove(&fdb->table, &one->node);
@@ -212,12 +218,12 @@ void fdb_event(struct bridges *bridges, const struct event *event)
 	const struct event_fdb *at = &event->fdb;
 	struct fdb_entry *one = find(&bridges->fdb, at);
 
-	if (!one && !event->is_delete && at->is_plain)
+	if (!one && !event->is_delete && !(at->mac.bytes[0] & 1))
 		one = add(bridges, at);
 	if (!one)
 		return;
 	one->is = *at;
-	one->is_gone = event->is_delete || !at->is_plain;
+	one->is_gone = event->is_delete;
 	one->seen = bridges->fdb.dump;
 	look_at(&bridges->fdb, one);
 }
@@ -231,6 +237,7 @@ void fdb_sweep(struct fdb *fdb)
 void fdb_doubt(struct fdb *fdb)
 {
 	fdb->left = fdb->table.n_buckets;
+	fdb->lacks = false;
 }
 
 // A bridge gets space for twice as many when there is not enough, if there is memory.
@@ -240,6 +247,7 @@ static void follow(struct bridges *bridges, struct served *served, const struct 
 
 	if (mac_follow(macs, domain_of(bridges, served), at, rte_rdtsc()))
 		return;
+	bridges->fdb.lacks = true;
 	served->wants = MIN_OF(served->is.max * 2, (uint32_t)MAC_MAX);
 	if (served->is.max == served->wants || bridges->is_short)
 		mac_refuse(macs, domain_of(bridges, served));
@@ -252,16 +260,18 @@ static void publish(struct bridges *bridges, const struct fdb_entry *one)
 	struct mac_table *macs = bridges->mirror->settings.macs;
 	struct served *served = served_find(&bridges->now, one->is.bridge);
 	const int port = taps_port(bridges->mirror->ifaces, one->is.ifindex);
-	const struct mac_fixed at = {one->is.mac, (uint16_t)MAX_OF(port, 0), one->is.vlan};
+	struct mac_fixed at = {one->is.mac, MAC_PORTS, one->is.vlan};
 
 	// A bridge uses either the entries of VLANs or the others.
 	if (!served || !served->is.vlan_tag != !at.vlan)
 		return;
-	if (!one->is_gone && port >= 0 &&
+	if (one->is.is_plain && port >= 0 &&
 		bridges->now.of_port[port] == served - bridges->now.bridge + 1)
-		follow(bridges, served, &at);
-	else
+		at.port = (uint16_t)port;
+	if (one->is_gone)
 		mac_unfollow(macs, domain_of(bridges, served), &at);
+	else
+		follow(bridges, served, &at);
 }
 
 static void settle(struct bridges *bridges, struct fdb_entry *one)
@@ -320,12 +330,23 @@ static void walk(struct bridges *bridges, unsigned n)
 	}
 }
 
+// Workers flood frames to addresses that are unknown to them only while Linux does not know more.
+static void say_whether_whole(struct bridges *bridges)
+{
+	const struct fdb *fdb = &bridges->fdb;
+	const bool is_whole = fdb->dump && fdb->swept == fdb->dump && !fdb->left && !fdb->lacks &&
+	                      !fdb->n_over && !bridges->is_stale;
+
+	mac_set_partial(bridges->mirror->settings.macs, !is_whole);
+}
+
 bool fdb_flush(struct bridges *bridges)
 {
 	const unsigned n = flush_dirty(bridges, BATCH);
 
 	if (n < BATCH)
 		walk(bridges, BATCH - n);
+	say_whether_whole(bridges);
 	return bridges->fdb.dirty || bridges->fdb.left;
 }
 

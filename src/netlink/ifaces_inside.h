@@ -80,8 +80,8 @@ struct interface {
 	struct port_vlans *vlans;      // NULL: there never were any
 	struct interface_conf conf[2]; // IPv4, IPv6
 	struct interface_above above;
-	uint32_t n_addresses4;
-	uint16_t id;        // fib interface id; IFACE_NONE: none
+	uint32_t n_addresses, n_addresses4; // of both families, of IPv4
+	uint16_t id;                        // fib interface id; IFACE_NONE: none
 	uint8_t tc;         // enum event_side: tc is active there, which workers leave to Linux
 	uint8_t tc_above;   // same, for VLANs on it
 	uint8_t sysctls;    // enum interface_sysctl, as last read
@@ -355,6 +355,9 @@ void decide(const struct ifaces *ifaces, const struct interface *one, struct ifa
 // be given for its master. Returns false if `cb` stopped the iteration.
 bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg, bool *told);
+// Tells how the guard is installed, if it is missing. Returns false likewise.
+bool floods_tell(const struct ifaces *ifaces,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 
 // Call before a round of verdicts: collects the upper devices of each interface.
 void check_above(struct ifaces *ifaces);

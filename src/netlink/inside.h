@@ -1,6 +1,7 @@
 // Shared by the files behind netlink.h. Control thread.
 #pragma once
 
+#include "netlink/guard.h"
 #include "netlink/listen.h"
 #include "netlink/mirror.h"
 #include "netlink/netlink.h"
@@ -18,6 +19,7 @@ struct netlink {
 	struct listen *listen;
 	struct neigh_refresh *refresh;
 	struct audit *audit;
+	struct guard *guard;
 	int epoll, timer;
 	uint64_t n_changes; // number of events that affect routes
 	bool is_flushing;   // not all changes are in the fib yet

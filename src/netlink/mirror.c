@@ -165,6 +165,7 @@ void mirror_poll(struct mirror *mirror)
 	ifaces_poll(mirror->ifaces);
 	routes_poll(mirror->routes);
 	mpls_poll(mirror->mpls);
+	bridges_look_again(mirror->bridges);
 	fib_groups_poll(mirror->settings.fib, clock_now_ns());
 }
 

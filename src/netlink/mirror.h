@@ -8,6 +8,7 @@
 #include "fib/fib.h"
 #include "mac/mac.h"
 #include "netlink/event.h"
+#include "netlink/guard.h"
 #include "netlink/netlink.h"
 
 #include <stdbool.h>
@@ -61,6 +62,13 @@ struct mirror_ops {
 	void (*macs_seen)(void *ops, const struct mirror_seen seen[], unsigned n);
 	// The sysctls of MPLS. False: this kernel has none. NULL: the same.
 	bool (*mpls)(void *ops, struct mirror_mpls *out);
+	// Has Linux flood nothing between these ports, as guard_set. NULL: it floods. / The
+	// statement that would do that, as guard_statement. NULL: none.
+	bool (*guard)(void *ops, const struct guard_port port[], unsigned n);
+	void (*guard_statement)(void *ops, char *out, size_t bytes);
+	bool (*is_judged)(void *ops, unsigned port); // by an access list; NULL: none is
+	// Limits of storm control for frames from the port, in frames/s, 0: none. NULL: none.
+	void (*storm)(void *ops, unsigned port, uint32_t pps[MAC_STORMS]);
 	void *ops;
 };
 

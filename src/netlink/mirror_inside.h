@@ -203,6 +203,8 @@ void bridges_event(struct bridges *bridges, const struct event *event); // EVENT
 void bridges_dump_begins(struct bridges *bridges);
 void bridges_dump_ends(struct bridges *bridges);
 void bridges_port_removed(struct bridges *bridges, unsigned port);
+// Call about ten times a second: re-reads what nobody tells of.
+void bridges_look_again(struct bridges *bridges);
 void bridges_info(const struct bridges *bridges, struct netlink_info *out);
 // Call after ifaces_flush. Returns true if there is more to do.
 bool bridges_flush(struct bridges *bridges);

@@ -1,6 +1,7 @@
 // Public functions: connects the listener with the mirror. Control thread.
 #include "netlink/netlink.h"
 
+#include "acl/acl_fast.h"
 #include "base/clock.h"
 #include "netlink/inside.h"
 #include "netlink/mirror_inside.h"
@@ -121,6 +122,32 @@ static bool mpls(void *ops, struct mirror_mpls *out)
 	return sysctl_mpls(((struct netlink *)ops)->ctx.taps, out);
 }
 
+static bool guard(void *ops, const struct guard_port port[], unsigned n)
+{
+	return guard_set(((struct netlink *)ops)->guard, port, n);
+}
+
+static void tell_statement(void *ops, char *out, size_t bytes)
+{
+	guard_statement(((struct netlink *)ops)->guard, out, bytes);
+}
+
+static bool is_judged(void *ops, unsigned port)
+{
+	const struct acl_live *acls = ((struct netlink *)ops)->ctx.acls;
+	const struct acl_view *view = acls ? acl_live_view(acls) : NULL;
+
+	return view && (acl_view_list(view, ACL_IN, port) || acl_view_list(view, ACL_OUT, port));
+}
+
+static void storm(void *ops, unsigned port, uint32_t pps[MAC_STORMS])
+{
+	const struct netlink_ctx *ctx = &((struct netlink *)ops)->ctx;
+
+	if (ctx->storm)
+		ctx->storm(ctx->arg, port, pps);
+}
+
 // Callbacks of the listener.
 static void handle_event(void *arg, const struct event *event)
 {
@@ -173,7 +200,8 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, set_bridged,
 			bridge_filters, sends_redirects, disables_ipv6, mtu6, tcx,
 			hides_lost_routes, has_old_tables, hash_policy, dump_again, lost,
-			dump_filters, macs_seen, mpls, netlink}};
+			dump_filters, macs_seen, mpls, guard, tell_statement, is_judged, storm,
+			netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		settings.tap[i] = tap_ifindex(netlink->ctx.taps, i);
@@ -219,6 +247,9 @@ static int open_all(struct netlink *netlink, struct error *error)
 	int err;
 
 	sysctl_prepare(netlink->ctx.taps);
+	netlink->guard = guard_open(netlink->ctx.taps);
+	if (!netlink->guard)
+		return error_set(error, -ENOMEM, "not enough memory for the mirror");
 	err = open_mirror(netlink, error);
 	if (!err)
 		err = tap_run_in_netns(netlink->ctx.taps, open_listen, &opening, error);
@@ -268,6 +299,7 @@ void netlink_close(struct netlink *netlink)
 		listen_close(netlink->listen);
 	if (netlink->mirror)
 		mirror_close(netlink->mirror);
+	guard_close(netlink->guard);
 	free(netlink);
 }
 
@@ -368,6 +400,19 @@ void netlink_info(const struct netlink *netlink, struct netlink_info *out)
 unsigned netlink_bursts(const struct netlink *netlink, struct netlink_burst out[NETLINK_BURSTS])
 {
 	return listen_bursts(netlink->listen, out);
+}
+
+void netlink_learn(struct netlink *netlink, const struct mac_info *info)
+{
+	const struct mirror_seen seen = {netlink->mirror->settings.tap[info->port], info->mac,
+		info->vlan};
+
+	macs_refresh(netlink, &seen, 1);
+}
+
+bool netlink_guarded(struct netlink *netlink, uint64_t *n)
+{
+	return guard_count(netlink->guard, n);
 }
 
 // Records that the callback has stopped the iteration.

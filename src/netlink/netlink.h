@@ -36,6 +36,10 @@ struct netlink_ctx {
 	// has changed. NULL: workers judge by none. Control thread.
 	int (*filters)(void *arg, const struct acl_set *change, struct error *error);
 	struct mac_table *macs; // gets the bridges of Linux; NULL: workers forward for none
+	// Limits of storm control for frames from a port, in frames/s, 0: none. NULL: none. Control
+	// thread.
+	void (*storm)(void *arg, unsigned port, uint32_t pps[MAC_STORMS]);
+	const struct acl_live *acls; // lists that may judge frames of these; NULL: none does
 	void *arg;
 };
 
@@ -109,9 +113,14 @@ int netlink_vrf_find(const struct netlink *netlink,
 struct netlink_unsupported {
 	char what[64];  // e.g. "nftables forward hook"
 	char where[64]; // e.g. "table inet filter chain forward", "10.0.0.0/8 dev wg0"
-	char effect[256];
+	char effect[2048];
 	uint64_t n; // number of similar objects (routes are summarised by reason and interface)
 };
+// Linux is to learn that a host is behind a port of one of its bridges: workers have flooded a
+// frame from it.
+void netlink_learn(struct netlink *netlink, const struct mac_info *info);
+// How many frames the guard has kept Linux from flooding (guard.h). False: there is none.
+bool netlink_guarded(struct netlink *netlink, uint64_t *n);
 // Calls `cb` for each object; iteration stops when it returns false.
 void netlink_unsupported(struct netlink *netlink,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);

@@ -201,7 +201,7 @@ static int take_workers(const struct port_table_settings *settings, const struct
 		plan->workers[i].numa = facts->cores[core].numa;
 	}
 	plan->n_workers = settings->n_workers;
-	return 0;
+	return plan_hands(settings, plan, error);
 }
 
 // The number of queues that could be polled in parallel; a device that hashes could use every core.

@@ -44,6 +44,9 @@ struct plan_worker {
 		uint16_t port; // PORT_NONE: that of a removed port, to be used by the next one
 		uint16_t queue;
 	} queues[PORT_WORKER_QUEUES];
+	unsigned n_hands_to; // workers to which it hands what it receives
+	uint8_t hands_to[PORT_MAX_HANDS];
+	bool is_handed; // another worker hands packets to it
 };
 
 struct plan_port {
@@ -77,6 +80,14 @@ int plan_add(const struct port_table_settings *settings, const struct plan_facts
 	struct plan *plan, unsigned port, struct error *error);
 // Takes the queues of a port out of the plan.
 void plan_remove(struct plan *plan, unsigned port);
+
+// plan_hands.c: finds the workers that others hand packets to, part of plan_workers. / Whether all
+// workers have something to do, part of plan_queues. -errno with `error` set.
+int plan_hands(const struct port_table_settings *settings, struct plan *plan, struct error *error);
+int plan_check_hands(const struct port_table_settings *settings, const struct plan *plan,
+	struct error *error);
+// Adds a warning to the plan, unless it has too many.
+void plan_warn(struct plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Checks names, modes and sizes, which need no facts. -errno with `error` set.
 int plan_check_ports(const struct port_table_settings *settings, struct error *error);

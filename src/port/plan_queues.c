@@ -17,9 +17,8 @@ struct deal {
 	uint8_t owner[PORT_MAX][PORT_MAX_QUEUES];
 };
 
-__attribute__((format(printf, 2, 3))) static void warn(struct deal *deal, const char *format, ...)
+void plan_warn(struct plan *plan, const char *format, ...)
 {
-	struct plan *plan = deal->plan;
 	char text[ERROR_MAX];
 	va_list args;
 
@@ -43,12 +42,14 @@ static bool is_near(const struct deal *deal, unsigned worker, unsigned port)
 	return numa < 0 || numa == deal->plan->workers[worker].numa;
 }
 
-// Whether the worker takes a share of the port's queues: those without a queue list do; of
-// automatically chosen workers, those near the port if there are any.
+// Whether the worker takes a share of the port's queues: those without a queue list do, unless they
+// are handed packets; of automatically chosen workers, those near the port if there are any.
 static bool takes_share(const struct deal *deal, unsigned worker, unsigned port)
 {
 	if (deal->settings->n_workers)
-		return !worker_names_queues(deal, worker);
+		return !worker_names_queues(deal, worker) &&
+		       !deal->plan->workers[worker].is_handed &&
+		       !deal->settings->workers[worker].receives_nothing;
 	if (is_near(deal, worker, port))
 		return true;
 	for (unsigned i = 0; i < deal->plan->n_workers; i++)
@@ -112,12 +113,12 @@ static int count_queues(struct deal *deal, unsigned port)
 			"%s: %u queues, but the device supports %u; use at most %u", label, n,
 			device->n_rx_most, device->n_rx_most);
 	if (asked && device->n_rx_own && asked < device->n_rx_own)
-		warn(deal,
+		plan_warn(deal->plan,
 			"%s: the device has %u queues, but only %u are polled: frames on the "
 			"others are lost; set queues: %u",
 			label, device->n_rx_own, n, device->n_rx_own);
 	if (n > 1 && device->n_rx_most && !device->hashes && n > device->n_rx_own)
-		warn(deal,
+		plan_warn(deal->plan,
 			"%s: the device does not distribute frames over queues; all but the first "
 			"may stay empty",
 			label);
@@ -247,6 +248,35 @@ static int count_transmit_queues(struct deal *deal, unsigned port)
 	return 0;
 }
 
+// Workers to which the port's packets are handed.
+static void warn_of_far_hands(struct deal *deal, unsigned worker, unsigned port)
+{
+	const struct plan_worker *l = &deal->plan->workers[worker];
+	const int numa = deal->facts->devices[port].numa;
+	char label[48];
+
+	for (unsigned i = 0; i < l->n_hands_to; i++) {
+		const unsigned to = l->hands_to[i];
+
+		if (is_near(deal, to, port))
+			continue;
+		plan_warn(deal->plan,
+			"workers[%u]: core %d is on NUMA node %d, and is handed packets of %s on "
+			"node %d: each packet crosses nodes; choose a core on node %d",
+			to, deal->plan->workers[to].core, deal->plan->workers[to].numa,
+			plan_port_label(deal->settings, port, label), numa, numa);
+	}
+}
+
+// Whether the worker owns a queue of the port before this one.
+static bool owns_earlier(const struct deal *deal, unsigned port, unsigned queue)
+{
+	for (unsigned i = 0; i < queue; i++)
+		if (deal->owner[port][i] == deal->owner[port][queue])
+			return true;
+	return false;
+}
+
 static void place_port(struct deal *deal, unsigned port)
 {
 	struct plan_port *p = &deal->plan->ports[port];
@@ -262,12 +292,14 @@ static void place_port(struct deal *deal, unsigned port)
 		if (p->numa < 0)
 			p->numa = deal->plan->workers[worker].numa;
 		if (!is_near(deal, worker, port))
-			warn(deal,
+			plan_warn(deal->plan,
 				"workers[%u]: core %d is on NUMA node %d, %s on node %d: each "
 				"packet crosses nodes; choose a core on node %d",
 				worker, deal->plan->workers[worker].core,
 				deal->plan->workers[worker].numa,
 				plan_port_label(deal->settings, port, label), p->numa, p->numa);
+		if (!owns_earlier(deal, port, queue))
+			warn_of_far_hands(deal, worker, port);
 	}
 }
 
@@ -280,8 +312,8 @@ static int drop_idle_workers(struct deal *deal)
 
 	for (unsigned i = 0; i < plan->n_workers; i++) {
 		if (plan->workers[i].n_queues || deal->settings->n_workers) {
-			if (!plan->workers[i].n_queues)
-				warn(deal,
+			if (!plan->workers[i].n_queues && !plan->workers[i].is_handed)
+				plan_warn(deal->plan,
 					"workers[%u]: no queue is left for core %d; remove the "
 					"worker or give a port more queues",
 					i, plan->workers[i].core);
@@ -323,6 +355,7 @@ int plan_queues(const struct port_table_settings *settings, const struct plan_fa
 		if (err)
 			return err;
 	} while (drop_idle_workers(&deal) == -EAGAIN);
+	err = plan_check_hands(settings, plan, error);
 	for (unsigned i = 0; i < settings->n_ports && !err; i++) {
 		err = count_transmit_queues(&deal, i);
 		if (!err)

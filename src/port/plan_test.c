@@ -17,9 +17,10 @@
 // `cores`: one character each: NUMA node, 'x' offline, 'n' not allowed, '-' no such core.
 // `ports`: "own/most/tx[@node][!][=][*queues]", own 0: hashes; '!' does not hash, '=' tx like rx,
 // '^' takes a power of two.
-// `workers`: "core[:port.queue[,port.queue]]", "" lets the plan choose. Ports are called a, b, c.
-// `plan`: "core:port.queue,... | a rx/tx b rx/tx", 's' after shared transmit queues; or `error` and
-// `warning`: a part of the message.
+// `workers`: "core[:port.queue[,port.queue]][~][>core[+core]]", "" lets the plan choose; '~'
+// receives nothing, '>' hands to. Ports are called a, b, c. `plan`:
+// "core:port.queue,...[>worker+worker] | a rx/tx b rx/tx", 's' after shared transmit queues; or
+// `error` and `warning`: a part of the message.
 struct row {
 	const char *name, *cores, *ports, *workers, *plan, *error, *warning;
 };
@@ -84,6 +85,31 @@ static const struct row rows[] = {
 		.warning = "workers[0]: core 1 is on NUMA node 1, ports[0] (a) on node 0"},
 	{"warns_of_a_worker_without_a_queue", "000", "1/1/1", "1 2", .plan = "1:a.0 2: | a 1/1s",
 		.warning = "workers[1]: no queue is left for core 2"},
+	{"workers_that_are_handed_packets_take_no_share", "0000", "1/1/8 1/1/8", "1>3+2 2 3",
+		.plan = "1:a.0,b.0>2+1 2: 3: | a 1/3 b 1/3"},
+	{"workers_may_receive_and_be_handed_packets", "0000", "1/1/8 1/1/8",
+		"1:a.0>2+3 2:b.0>1+3 3", .plan = "1:a.0>1+2 2:b.0>0+2 3: | a 1/3 b 1/3"},
+	{"gives_the_rest_to_workers_that_are_handed_nothing", "0000", "1/1/8 1/1/8", "1:a.0>2 2 3",
+		.plan = "1:a.0>1 2: 3:b.0 | a 1/3 b 1/3"},
+	{"warns_of_hands_far_from_the_port", "001", "1/1/8@0", "1>2 2",
+		.plan = "1:a.0>1 2: | a 1/2",
+		.warning =
+			"workers[1]: core 2 is on NUMA node 1, and is handed packets of ports[0] "
+			"(a) on node 0"},
+	{"refuses_a_worker_that_hands_to_itself", "000", "1/1/1", "1>1 2",
+		.error = "workers[0]: hands_to names its own core 1"},
+	{"refuses_hands_without_a_worker", "000", "1/1/1", "1>7",
+		.error = "workers[0]: hands_to names core 7, but no worker runs there"},
+	{"refuses_a_hand_named_twice", "000", "1/1/1", "1>2+2 2",
+		.error = "workers[0]: hands_to names core 2 twice"},
+	{"refuses_hands_of_a_worker_that_receives_nothing", "0000", "1/1/1", "1:a.0 2>3 3",
+		.error = "workers[1]: core 2 has hands_to, but receives nothing"},
+	{"refuses_a_worker_without_work_beside_hands", "0000", "1/1/1", "1:a.0>2 2 3",
+		.error = "workers[2]: core 3 receives nothing and is handed nothing"},
+	{"refuses_a_worker_that_shall_receive_nothing", "000", "1/1/1", "1 2~",
+		.error = "workers[1]: core 2 receives nothing and is handed nothing"},
+	{"refuses_hands_on_a_core_that_is_offline", "00x", "1/1/1", "1>2 2",
+		.error = "workers[1]: core 2 is offline"},
 	{"warns_of_queues_that_nobody_polls", "000", "4/4/4*2", "1", .plan = "1:a.0,a.1 | a 2/1",
 		.warning = "set queues: 4"},
 	{"warns_of_queues_that_stay_empty", "000", "1/4/4!*2", "1", .plan = "1:a.0,a.1 | a 2/1",
@@ -134,6 +160,9 @@ static void read_worker(char *text)
 	char *at = strchr(text, ':');
 
 	worker->core = atoi(text);
+	worker->receives_nothing = strchr(text, '~');
+	for (char *to = strchr(text, '>'); to; to = strchr(to + 1, '+'))
+		worker->hands_to[worker->n_hands_to++] = atoi(to + 1);
 	for (; at; at = strchr(at + 1, ',')) {
 		worker->queues[worker->n_queues].port[0] = at[1];
 		worker->queues[worker->n_queues++].queue = atoi(at + 3);
@@ -164,6 +193,8 @@ static void print_plan(char *text, size_t size)
 		for (unsigned q = 0; q < plan.workers[i].n_queues; q++)
 			fprintf(out, "%s%c.%u", q ? "," : "", 'a' + plan.workers[i].queues[q].port,
 				plan.workers[i].queues[q].queue);
+		for (unsigned k = 0; k < plan.workers[i].n_hands_to; k++)
+			fprintf(out, "%c%u", k ? '+' : '>', plan.workers[i].hands_to[k]);
 		fprintf(out, " ");
 	}
 	fprintf(out, "|");

@@ -77,6 +77,17 @@ static void round_number(struct pools_node *node)
 	node->n_mbufs = round_up(node->n_mbufs + 1, 1024) - 1;
 }
 
+// Packets between workers: in rings, and held while flows move from one worker to another.
+static unsigned count_handed_mbufs(const struct plan *plan)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < plan->n_workers; i++)
+		if (plan->workers[i].n_hands_to)
+			n += (plan->workers[i].n_hands_to + 1) * PORT_HAND_SLOTS;
+	return n;
+}
+
 // A pool's share of rings, caches (mempool caches may hold half as much again) and bursts being
 // processed.
 static void count_mbufs(struct pools_plan *pools, const struct port_table_settings *settings,
@@ -95,9 +106,9 @@ static void count_mbufs(struct pools_plan *pools, const struct port_table_settin
 		struct pools_node *node = &pools->nodes[i];
 
 		node->cache = RTE_MEMPOOL_CACHE_MAX_SIZE;
-		node->n_mbufs +=
-			on_wire + plan->n_workers * (node->cache * 2 + BURSTS_IN_HAND * burst +
-							    settings->n_lent_mbufs);
+		node->n_mbufs += on_wire + count_handed_mbufs(plan) +
+		                 plan->n_workers * (node->cache * 2 + BURSTS_IN_HAND * burst +
+							   settings->n_lent_mbufs);
 		round_number(node);
 	}
 }
@@ -148,7 +159,7 @@ void pools_size_added(struct pools_node *out, const struct pools_plan *pools,
 	*out = pools->nodes[pools_of_port(pools, plan, port)];
 	out->numa = p->numa;
 	out->n_mbufs = p->n_rx * rings[port].n_rx_descriptors + rings[port].n_extra +
-	               p->n_tx * rings[port].n_tx_descriptors +
+	               p->n_tx * rings[port].n_tx_descriptors + count_handed_mbufs(plan) +
 	               plan->n_workers * (out->cache * 2 + BURSTS_IN_HAND * burst);
 	round_number(out);
 }

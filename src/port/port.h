@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum {
+	PORT_STORMS = 3,      // kinds of frames that storm control distinguishes
 	PORT_MAX = 256,       // ports of one process: indices fit into a byte
 	PORT_MAX_QUEUES = 64, // receive queues of one port
 	PORT_NAME_MAX = 16,   // including the final 0
@@ -47,6 +48,9 @@ struct port_settings {
 	uint16_t mtu;                 // maximum IP packet in bytes, 68 to 9600; default 1500
 	uint16_t n_queues;            // receive queues
 	uint16_t n_rx_descriptors, n_tx_descriptors;
+	// Storm control where the port is in a bridge, in frames/s: broadcast, multicast, unknown
+	// addresses (enum mac_storm); 0: as the bridge says.
+	uint32_t storm_pps[PORT_STORMS];
 	double line_bps; // line rate in bit/s, including preamble and inter-frame gap
 	// For the generator's ports: addresses with prefix lengths (host bits are set), and the
 	// gateways of streams, IPv4 and IPv6; family 0: none.
@@ -66,6 +70,9 @@ struct port_worker_settings {
 		char port[PORT_NAME_MAX];
 		uint16_t queue;
 	} queues[PORT_MAX_QUEUES];
+	bool receives_nothing;        // an empty list
+	unsigned n_hands_to;          // 0: it processes itself what it receives
+	int hands_to[PORT_MAX_HANDS]; // cores of other workers
 	int line;
 };
 

@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 enum { PORT_WORKER_QUEUES = 256, PORT_NONE = UINT16_MAX };
+// Workers to which one worker hands packets, and packets on their way from one to the other.
+enum { PORT_MAX_HANDS = 64, PORT_HAND_SLOTS = 2048 };
 
 // A place for a receive queue that a worker polls. While it is closed, because its device has
 // vanished or its port was removed, the worker does not poll it; once a grace period has passed,
@@ -47,6 +49,8 @@ struct port_worker {
 	unsigned n_queues;      // places in use; atomic, acquire; partner: workers_add
 	struct port_queue queues[PORT_WORKER_QUEUES];
 	struct port_out out[STATS_MAX_PORTS]; // by port index
+	unsigned n_hands_to;                  // 0: it processes itself what it receives
+	uint8_t hands_to[PORT_MAX_HANDS];     // ids of workers
 } LINE_ALIGNED;
 
 // Sleeping: port_wait_begin checks that no frame has arrived since the worker's last poll; if it

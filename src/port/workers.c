@@ -59,6 +59,8 @@ void workers_fill(struct port_table *ports)
 			(ports->settings->n_workers ? ports->settings->workers[i].idle
 						    : ports->settings->idle) == PORT_IDLE_SLEEP;
 		worker->n_queues = plan->n_queues;
+		worker->n_hands_to = plan->n_hands_to;
+		memcpy(worker->hands_to, plan->hands_to, sizeof(worker->hands_to));
 		for (unsigned q = 0; q < plan->n_queues; q++)
 			fill_queue(ports, i, q);
 		for (unsigned port = 0; port < ports->settings->n_ports; port++)

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 import pytest
+from harness.paired import BROADCAST, ETHERTYPE, HOSTS, MULTICAST, NAMES, UNKNOWN, Both
 from harness.wire import Wire, wait_until
 from harness.wired import Account, Port, WiredForwarder
-from linux_bridge_test import BROADCAST, ETHERTYPE, HOSTS, MULTICAST, NAMES, UNKNOWN, Both
 
 from dl3.lab.command import run
 from dl3.lab.namespace import End, Namespace
@@ -288,8 +288,9 @@ def random_frames_come_out_with_the_tags_of_the_kernel(switched: Switched) -> No
         switched.greet_all()
         for port in NAMES:
             switched.send(port, _burst(switched, dice, port, [*HOSTS[:N_HOSTS], UNKNOWN]))
-        switched.send("a", _burst(switched, dice, "a", [BROADCAST, MULTICAST]))
+            switched.send(port, _burst(switched, dice, port, [BROADCAST, MULTICAST]))
     account = switched.wired.account().since(before)
     by_workers = account.sent - account.injected
     assert by_workers > CHANGES, "workers forwarded some, Linux the others"
+    assert account.copied > CHANGES, "workers flooded some, Linux the others"
     print(f"{account.received} frames, {by_workers} forwarded by workers, {CHANGES} changes")

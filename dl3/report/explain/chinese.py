@@ -90,5 +90,6 @@ EXPLAIN_CHINESE = {
     "advice.up": "启用端口并检查其链路",
     "advice.taps": "为端口创建 TAP 接口（在配置文件中写 linux:），由 Linux 处理此类包",
     "advice.unsupported": "用 'dl3 show unsupported' 查看工作线程不支持的功能",
+    "advice.handover": "该工作线程处理不过来；各自的份额见 'dl3 show workers'",
     "advice.punt": "此类包经由 Linux 处理，速度较慢；限速见 'dl3 show classes'",
 }

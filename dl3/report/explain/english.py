@@ -99,5 +99,6 @@ EXPLAIN_ENGLISH = {
     "advice.up": "set the port up and check its link",
     "advice.taps": "make Linux the control plane (key 'linux' in the configuration file), so that it handles such packets",
     "advice.unsupported": "'dl3 show unsupported' lists what workers do not support",
+    "advice.handover": "that worker is too slow for what it is handed; 'dl3 show workers' shows the shares",
     "advice.punt": "such packets go through Linux, which is slower; 'dl3 show classes' shows the limits",
 }

@@ -1,0 +1,90 @@
+// Shared by the files of bridges: the frames of one poll, and how they leave. Worker.
+#pragma once
+
+#include "acl/acl_fast.h"
+#include "datapath/steps.h"
+
+#include "wire/headers.h"
+
+static const uint64_t ADDRESS = (1ull << 48) - 1;
+
+// The frames of one poll that have whole headers; bit i of a mask belongs to frame i.
+struct frames {
+	const struct mac_view *view;
+	const struct mac_port *from;
+	uint16_t in, n;
+	bool has_offloads; // an open frame (offload.h)
+	uint64_t now;      // TSC
+	struct rte_mbuf **mbuf;
+	uint64_t dst[BURST_MAX], src[BURST_MAX]; // keys
+	struct mac_found to[BURST_MAX];
+	uint16_t vid[BURST_MAX]; // 0: none; only if the bridge filters by VLAN
+};
+
+static inline bool is_group(uint64_t key)
+{
+	return key & 1; // of the first byte
+}
+
+// 01:80:c2:00:00:00 to 0f (IEEE 802.1Q, 8.6.3), in memory order.
+static inline bool is_reserved(uint64_t key)
+{
+	return (key & 0xf0ffffffffff) == 0x0000c28001;
+}
+
+// RFC 894 has no frames from groups, and nobody has the address 0.
+static inline bool is_no_source(uint64_t key)
+{
+	return is_group(key) || !(key & ADDRESS);
+}
+
+// The kind of a frame to a group or an unknown address.
+static inline enum mac_storm frames_kind(uint64_t dst)
+{
+	if (!is_group(dst))
+		return MAC_UNKNOWN;
+	return (dst & ADDRESS) == ADDRESS ? MAC_BROADCAST : MAC_MULTICAST;
+}
+
+// Whether an access list of the port judges frames, for which Linux's path has them parsed.
+static inline bool frames_judged(const struct worker *w, enum acl_direction direction,
+	uint16_t port)
+{
+	const struct acl_view *view = w->acls ? acl_live_view(w->acls) : NULL;
+
+	return view && acl_view_list(view, direction, port);
+}
+
+// bridge_send.c. Whether a frame is longer than the port's MTU and what may be around a packet: the
+// header and up to two tags.
+bool frames_is_long(const struct rte_mbuf *m, uint16_t mtu);
+
+// Why the port cannot send a frame; VERDICT_FORWARD: it can.
+static inline enum verdict frames_judge(const struct port_state *out, const struct rte_mbuf *m)
+{
+	const uint16_t mtu = port_mtu(out);
+
+	if (unlikely(m->pkt_len > mtu + (uint32_t)WIRE_ETHER_BYTES && frames_is_long(m, mtu)))
+		return VERDICT_BRIDGE_MTU;
+	if (unlikely(!datapath_has_room(out, m)))
+		return VERDICT_MULTI_SEGMENT;
+	return VERDICT_FORWARD;
+}
+
+// bridge_send.c. Masks may be 0. Drops the frames, counted.
+void frames_drop(struct worker *w, const struct frames *f, uint64_t mask, enum verdict verdict);
+// Returns those of `mask` that storm control lets pass; the others are dropped.
+uint64_t frames_pass_storm_control(struct worker *w, const struct frames *f, uint64_t mask,
+	enum mac_storm kind);
+// Sends the frames in `mask` to all ports that get copies of this kind, are up, and are in their
+// VLAN. Copies go to all but the last one, which gets the frame itself, unless the caller `keeps`
+// it: then all get copies.
+void frames_flood(struct worker *w, const struct frames *f, uint64_t mask, enum mac_storm kind,
+	bool keeps);
+// Sends each frame in `mask` by the port of to[i].
+void frames_send_known(struct worker *w, const struct frames *f, uint64_t mask);
+
+// bridge_linux.c: frames of a port of a bridge of Linux; the view and the port are set. As
+// datapath_bridge.
+void frames_of_linux(struct worker *w, struct frames *f, struct received *r,
+	struct received_on_bridge *own);

@@ -1,0 +1,255 @@
+// Frames of a port of a bridge of Linux: workers forward those between addresses that Linux knows
+// behind ports that they serve, and flood those of the kinds that Linux leaves to them (netlink's
+// guard keeps it from flooding them, too). All others are Linux's. Worker.
+#include "datapath/bridge_inside.h"
+#include "datapath/bridge_vlans.h"
+
+#include "wire/headers.h"
+
+#include <string.h>
+
+// Reads the addresses of all frames; those of frames without a whole header are found nowhere.
+static void read_all(struct frames *f, uint16_t n)
+{
+	static const uint8_t broadcast[8] = {[0 ... 7] = 0xff};
+
+	for (f->n = 0; f->n < n; f->n++) {
+		const struct rte_mbuf *m = f->mbuf[f->n];
+		const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+		const bool is_whole = m->data_len >= WIRE_ETHER_BYTES;
+
+		f->dst[f->n] = mac_key(f->from->domain, is_whole ? frame : broadcast);
+		f->src[f->n] = mac_key(f->from->domain, is_whole ? frame + 6 : broadcast);
+	}
+}
+
+// Looks addresses up in the VLAN of each frame. Those of frames that have none remain the bridge's,
+// which has none of its own.
+static void read_vlans(struct frames *f)
+{
+	for (uint16_t i = 0; i < f->n; i++) {
+		f->vid[i] = bridge_vlans_in(f->from->vlans, f->mbuf[i]);
+		if (!f->vid[i])
+			continue;
+		const uint64_t domain = f->from->vlans->domain + f->vid[i];
+
+		f->dst[i] = (f->dst[i] & ADDRESS) | domain << 48;
+		f->src[i] = (f->src[i] & ADDRESS) | domain << 48;
+	}
+}
+
+static bool lets_out(const struct worker *w, const struct frames *f, uint16_t i)
+{
+	const uint16_t to = f->to[i].port;
+
+	return bridge_vlans_out(f->from->vlans, f->view->port[to].vlans, f->vid[i], f->mbuf[i],
+		port_mtu(&w->states[to]));
+}
+
+static void set_tags(const struct frames *f, uint64_t mask)
+{
+	for (; mask; mask &= mask - 1) {
+		const unsigned i = __builtin_ctzll(mask);
+
+		bridge_vlans_tag(f->view->port[f->to[i].port].vlans, f->vid[i], f->mbuf[i]);
+	}
+}
+
+// Whether Linux need not see frame i for its sender's sake: that is known where it came in, unless
+// the port does not learn.
+static bool is_settled(const struct frames *f, uint16_t i, const struct mac_found *source)
+{
+	const bool is_known = source->slot && source->port == f->in;
+
+	return !is_no_source(f->src[i]) && (is_known || !(f->from->flags & MAC_LEARNS));
+}
+
+// Whether workers do with frame i of a settled sender what Linux would: its receiver is known
+// behind a port that can send it. All else is Linux's: so it learns and floods, and no frame is
+// forwarded by both.
+static bool is_ours(const struct worker *w, const struct frames *f, uint16_t i)
+{
+	const struct port_state *in = &w->states[f->in], *out;
+
+	if (!f->to[i].slot || f->to[i].flags & MAC_ELSEWHERE)
+		return false;
+	if (f->from->vlans && !lets_out(w, f, i))
+		return false;
+	out = &w->states[f->to[i].port];
+	return port_is_up(out) && frames_judge(out, f->mbuf[i]) == VERDICT_FORWARD &&
+	       !(in->cut_bytes && datapath_is_cut(in, f->mbuf[i])) &&
+	       !frames_judged(w, ACL_OUT, f->to[i].port);
+}
+
+static uint16_t read16(const uint8_t *at)
+{
+	return at[0] << 8 | at[1];
+}
+
+// Whether Linux takes the tag of this EtherType off before it looks at a frame.
+static bool is_tag(const struct frames *f, uint16_t type)
+{
+	if (f->from->vlans)
+		return type == f->from->vlans->tag;
+	return type == WIRE_ETHERTYPE_VLAN || type == WIRE_ETHERTYPE_QINQ;
+}
+
+// ARP, RARP, IGMP, and IPv6 packets with options for each hop, as MLD has, or of ICMP: Linux learns
+// from them, answers, and floods them. Its guard lets the same frames pass, by the same bytes
+// (netlink/guard.c).
+static bool is_control(const struct frames *f, const struct rte_mbuf *m)
+{
+	enum { READ = WIRE_ETHER_BYTES + WIRE_VLAN_BYTES + 10, PROTOCOL = 9, NEXT_HEADER = 6 };
+	uint8_t space[READ] = {0};
+	const uint32_t n = MIN_OF(m->pkt_len, (uint32_t)READ);
+	const uint8_t *bytes = rte_pktmbuf_read(m, 0, n, space);
+	uint32_t at = WIRE_ETHER_BYTES;
+	uint16_t type = read16(bytes + 12);
+
+	if (is_tag(f, type) && n >= at + WIRE_VLAN_BYTES) {
+		type = read16(bytes + at + 2);
+		at += WIRE_VLAN_BYTES;
+	}
+	if (type == WIRE_ETHERTYPE_ARP || type == WIRE_ETHERTYPE_RARP)
+		return true;
+	if (type == WIRE_ETHERTYPE_IP4)
+		return n > at + PROTOCOL && bytes[at + PROTOCOL] == WIRE_PROTO_IGMP;
+	return type == WIRE_ETHERTYPE_IP6 && n > at + NEXT_HEADER &&
+	       (bytes[at + NEXT_HEADER] == WIRE_PROTO_HOP_BY_HOP ||
+		       bytes[at + NEXT_HEADER] == WIRE_PROTO_ICMP6);
+}
+
+// The kind as which workers flood frame i; MAC_STORMS: they do not.
+static enum mac_storm flooded_as(const struct worker *w, const struct frames *f, uint16_t i)
+{
+	const struct port_state *in = &w->states[f->in];
+	const enum mac_storm kind = frames_kind(f->dst[i]);
+	const struct rte_mbuf *m = f->mbuf[i];
+
+	if (f->to[i].slot || f->from->linuxs >> kind & 1 || m->data_len < WIRE_ETHER_BYTES)
+		return MAC_STORMS;
+	if (kind == MAC_UNKNOWN && (f->dst[i] == f->from->own ||
+					   __atomic_load_n(&w->macs->is_partial, __ATOMIC_RELAXED)))
+		return MAC_STORMS;
+	if (is_no_source(f->src[i]) || is_reserved(f->dst[i]) || (f->from->vlans && !f->vid[i]) ||
+		(in->cut_bytes && datapath_is_cut(in, m)))
+		return MAC_STORMS;
+	return is_control(f, m) ? MAC_STORMS : kind;
+}
+
+// What becomes of the frames of one poll; the others are Linux's alone.
+struct plan {
+	uint64_t ours;   // between known addresses
+	uint64_t routed; // to the bridge itself
+	uint64_t floods[MAC_STORMS];
+};
+
+// Has the control thread tell Linux of the sender of a flooded frame.
+static void tell(struct worker *w, const struct frames *f, uint16_t i)
+{
+	const struct mac_told told = {.key = f->src[i],
+		.port = f->in,
+		.tick = mac_tick(f->view, f->now)};
+
+	if (!mac_tell(w->macs, w->io->id, &told))
+		stats_add(&w->stat->mac_learn_lost, 1);
+}
+
+static void plan_frames(struct worker *w, const struct frames *f, const struct mac_found source[],
+	struct plan *plan)
+{
+	const uint32_t tick = mac_tick(f->view, f->now);
+	const bool marks = f->from->flags & MAC_LEARNS && !w->trace;
+
+	for (uint16_t i = 0; i < f->n; i++) {
+		const bool is_known = source[i].slot && source[i].port == f->in;
+		const uint64_t bit = 1ull << i;
+		enum mac_storm kind = MAC_STORMS;
+
+		if (!is_settled(f, i, &source[i]))
+			kind = flooded_as(w, f, i);
+		else if (f->dst[i] == f->from->own)
+			plan->routed |= bit;
+		else if (is_ours(w, f, i))
+			plan->ours |= bit;
+		else
+			kind = flooded_as(w, f, i);
+		if (kind < MAC_STORMS)
+			plan->floods[kind] |= bit;
+		if (marks && is_known && (kind < MAC_STORMS || (plan->ours | plan->routed) & bit))
+			mac_mark(&source[i], tick);
+		else if (marks && kind < MAC_STORMS)
+			tell(w, f, i);
+	}
+}
+
+// Leaves those frames in r that are neither in `ours` nor in `routed`, in order, and those in
+// `routed` behind them.
+static void keep_rest(struct worker *w, const struct frames *f, struct received *r, uint64_t ours,
+	uint64_t routed)
+{
+	uint16_t n = 0;
+	uint64_t bytes = 0;
+
+	for (uint16_t i = 0; i < f->n; i++)
+		if (ours >> i & 1)
+			bytes += f->mbuf[i]->pkt_len;
+		else if (!(routed >> i & 1))
+			r->mbuf[n++] = f->mbuf[i];
+	r->n = n;
+	for (; routed; routed &= routed - 1)
+		r->mbuf[n++] = f->mbuf[__builtin_ctzll(routed)];
+	stats_add(&w->stat->port[f->in].rx_bytes, bytes);
+}
+
+// Frames to the bridge itself, which are the last n of r.
+static void take_own(const struct frames *f, const struct received *r, uint16_t n,
+	struct received_on_bridge *own)
+{
+	own->frames = (struct received){r->from, r->mbuf + r->n, n, r->has_offloads, r->ring};
+	own->iface = f->from->iface;
+	own->own = f->from->own;
+}
+
+// Returns those that go nowhere else: all that are flooded, except those of which Linux gets the
+// frame itself, and those that storm control has dropped.
+static uint64_t limit_floods(struct worker *w, const struct frames *f, struct plan *plan)
+{
+	uint64_t gone = 0;
+
+	for (unsigned kind = 0; kind < MAC_STORMS; kind++) {
+		const uint64_t all = plan->floods[kind];
+
+		if (!all)
+			continue;
+		plan->floods[kind] = frames_pass_storm_control(w, f, all, kind);
+		gone |= f->from->linux_too >> kind & 1 ? all & ~plan->floods[kind] : all;
+	}
+	return gone;
+}
+
+void frames_of_linux(struct worker *w, struct frames *f, struct received *r,
+	struct received_on_bridge *own)
+{
+	struct rte_mbuf *mbuf[BURST_MAX];
+	struct mac_found source[BURST_MAX];
+	struct plan plan = {0};
+
+	if (frames_judged(w, ACL_IN, f->in))
+		return;
+	memcpy(mbuf, r->mbuf, r->n * sizeof(mbuf[0]));
+	f->mbuf = mbuf;
+	read_all(f, r->n);
+	if (f->from->vlans)
+		read_vlans(f);
+	mac_lookup(f->view->slots, f->dst, f->n, f->to);
+	mac_lookup(f->view->slots, f->src, f->n, source);
+	plan_frames(w, f, source, &plan);
+	keep_rest(w, f, r, plan.ours | limit_floods(w, f, &plan), plan.routed);
+	take_own(f, r, __builtin_popcountll(plan.routed), own);
+	for (unsigned kind = 0; kind < MAC_STORMS; kind++)
+		frames_flood(w, f, plan.floods[kind], kind, f->from->linux_too >> kind & 1);
+	if (f->from->vlans)
+		set_tags(f, plan.ours);
+	frames_send_known(w, f, plan.ours);
+}
