@@ -31,7 +31,7 @@ static int stage_line(struct qos *qos, char *line, bool is_of_file, struct error
 	if (strchr(line, '\r'))
 		return error_set(error, -EINVAL,
 			"a carriage return within a line; expected lines that end with LF or CR "
-		        "LF");
+			"LF");
 	line[strcspn(line, "#")] = 0;
 	line += strspn(line, " \t");
 	if (!*line)
