@@ -592,6 +592,46 @@ static void strangers_are_soon_unknown_after_many_changes(void **state)
 	}
 }
 
+// A line of an export is one subscriber, whatever its names are.
+static void what_a_file_cannot_say_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("add a#b", "subscriber 'a#b': names have printable ASCII characters, but no \", no "
+			   "\\ and no #");
+	REFUSED("profile p#1 rate 1Mbit/s",
+		"profile 'p#1': names have printable ASCII characters, but no \", no \\ and no #");
+	REFUSED("add remove", "subscriber 'remove': begins another kind of line in a file; "
+			      "expected another name");
+	REFUSED("put no-profile", "subscriber 'no-profile': begins another kind of line in a file; "
+				  "expected another name");
+	REFUSED("add a interface x#1", "subscriber 'a': interface \"x#1\": its name has a blank, a "
+				       "control character or #; rename it");
+	qos_begin(qos);
+	assert_int_not_equal(qos_stage(qos, "add a interface x\nremove", false, &why), 0);
+	qos_abort(qos);
+	assert_string_equal(why.text, "subscriber 'a': interface \"x?remove\": its name has a "
+				      "blank, a control character or #; rename it");
+}
+
+static void lines_end_with_lf_or_crlf(void **state)
+{
+	char crlf[] = "a address 10.0.0.1\r\n\r\n# none\r\nb address 10.0.0.2 # kept\r\n",
+	     cr[] = "a address 10.0.0.1\rb address 10.0.0.2\r# none\rc\r";
+
+	(void)state;
+	qos_begin(qos);
+	assert_int_equal(qos_stage_lines(qos, "f", crlf, sizeof(crlf) - 1, false, &why), 0);
+	assert_int_equal(qos_prepare(qos, &why), 0);
+	qos_commit(qos, 0);
+	expect("10.0.0.1", "a");
+	expect("10.0.0.2", "b");
+	qos_begin(qos);
+	assert_int_not_equal(qos_stage_lines(qos, "f", cr, sizeof(cr) - 1, false, &why), 0);
+	qos_abort(qos);
+	assert_string_equal(why.text, "f:1: a carriage return within a line; expected lines that "
+				      "end with LF or CR LF");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -609,6 +649,8 @@ int main(void)
 		TEST(random_batches_agree_with_a_plain_model),
 		TEST(what_is_exported_can_be_loaded),
 		TEST(strangers_are_soon_unknown_after_many_changes),
+		TEST(what_a_file_cannot_say_is_refused),
+		TEST(lines_end_with_lf_or_crlf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
