@@ -164,6 +164,7 @@ SEND = [
 ]
 ROWS = [*GOOD, *PARSE, *LOOKUP, *CHECK, *SEND]
 MPLS = "src/datapath/mpls_test.c"
+TUNNEL = "src/datapath/tunnel_test.c"
 BRIDGE = "src/datapath/bridge_test.c"
 # Verdicts that need a device of their own, each with the test that causes it.
 ELSEWHERE = {
@@ -173,6 +174,8 @@ ELSEWHERE = {
     "linux": "src/datapath/punt_test.c",
     "not_synced": "test/linux_ready_test.py",
     **dict.fromkeys(("mpls_unknown", "mpls_reserved", "mpls_ttl", "mpls_deep", "mpls_payload"), MPLS),
+    **dict.fromkeys(("tunnel_no_way", "tunnel_refused", "tunnel_nested", "tunnel_short"), TUNNEL),
+    **dict.fromkeys(("tunnel_flags", "tunnel_unknown", "tunnel_checksum", "tunnel_ecn"), TUNNEL),
     "own_source": "src/datapath/source_test.c",
     "rpf_failed": "src/datapath/rpf_test.c",
     **dict.fromkeys(("acl_denied", "acl_rejected", "acl_punted", "acl_unparsable"), "src/datapath/acl_test.c"),
@@ -187,6 +190,7 @@ ELSEWHERE = {
     "bridge_unknown": "src/datapath/bridge_out_test.c",
     **dict.fromkeys(("storm_broadcast", "storm_multicast", "storm_unknown"), BRIDGE),
     "redirect": "src/datapath/punt_test.c",
+    "worker_ring_full": "src/datapath/handover_test.c",
     "no_headroom": "src/datapath/encap_test.c",
     "punt_ring_full": "src/datapath/punt_test.c",
     "punt_over_limit": "src/tap/move_test.c",

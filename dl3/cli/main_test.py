@@ -40,6 +40,7 @@ METHODS = [
         ["show", "routes"],
         ["show", "nexthops"],
         ["show", "labels"],
+        ["show", "tunnels"],
         ["show", "streams"],
         ["show", "route"],
         ["show", "taps"],
@@ -63,6 +64,7 @@ NEXT_HOP = {
     "routes": 7,
     "packets": 11,
     "labels": [],
+    "tunnels": [],
     "label_ttl": None,
 }
 

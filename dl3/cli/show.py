@@ -31,6 +31,7 @@ class Shown(LazyGroup):
         **{name: (f"dl3.cli.show:{name}", FORWARDING, {}) for name in ("routes", "nexthops", "neighbours")},
         "route": ("dl3.cli.forwarder:route", FORWARDING, {}),
         "labels": ("dl3.cli.labels:labels", FORWARDING, {}),
+        "tunnels": ("dl3.cli.tunnels:tunnels", FORWARDING, {}),
         "flows": ("dl3.cli.flow_usage:flows", FORWARDING, {}),
         **{name: (f"dl3.cli.bridge:{name}", FORWARDING, {}) for name in ("bridges", "macs")},
         **{name: (f"dl3.cli.subscriber:{name}", FORWARDING, {}) for name in ("subscriber", "subscribers")},

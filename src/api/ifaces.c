@@ -12,6 +12,11 @@ const char *iface_word(const struct api_ctx *ctx, unsigned iface)
 	const char *name =
 		ctx->netlink && iface < IFACE_MAX ? netlink_iface_name(ctx->netlink, iface) : NULL;
 
+	if (!name && iface >= PORT_MAX && iface < IFACE_MAX && !ctx->netlink) {
+		static char tunnel[CONFIG_TUNNEL_NAME]; // until the next call
+
+		return config_tunnel_name(ctx->config, iface, tunnel) ? tunnel : NULL;
+	}
 	return name ? name : port_word(ctx, iface);
 }
 
@@ -19,7 +24,7 @@ const char *port_of_iface(const struct api_ctx *ctx, unsigned iface)
 {
 	const struct iface *reported = iface < IFACE_MAX ? fib_iface(ctx->fib, iface) : NULL;
 
-	if (reported && reported->is_bridge)
+	if (reported && (reported->is_bridge || iface_is_tunnel(reported)))
 		return NULL;
 	return port_word(ctx, reported ? reported->port : iface);
 }

@@ -176,6 +176,7 @@ int config_load_again(struct config **out, const struct config *now,
 
 	if (err)
 		return err;
+	tunnels_place(*out, now);
 	err = numbers_place(*out, now, numbers, error);
 	if (err)
 		config_free(*out);
@@ -199,6 +200,7 @@ void config_free(struct config *config)
 	qos_free(&config->qos);
 	json_decref(config->streams);
 	json_decref(config->stream_lines);
+	free(config->tunnels.tunnel);
 	free(config->own);
 	free(config->path);
 	free(config);
@@ -260,6 +262,11 @@ int config_parse_route(const struct config *config, struct fib *fib, const char 
 	char via[WIRE_ADDR_TEXT];
 	int err = route_read(&config->ports, text, strlen(text), &line, error);
 
+	if (!err && line.has_tunnel)
+		line.route.hop.iface = tunnels_iface(config, &line.tunnel);
+	if (!err && line.has_tunnel && line.route.hop.iface == IFACE_NONE)
+		return error_set(error, -EINVAL,
+			"the file has no route into this tunnel; write one into it first");
 	if (!err && line.is_label)
 		return error_set(error, -EINVAL,
 			"an MPLS label cannot be changed while running; write it into the file");

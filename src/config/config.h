@@ -151,5 +151,10 @@ bool config_answer(const struct config_options *options, FILE *out);
 int config_add_options(struct port_table_settings *settings, const struct config_options *options,
 	struct error *error);
 
+// The name of a tunnel that routes of the file lead into, as gre-192.0.2.9. False: there is none
+// with this number.
+enum { CONFIG_TUNNEL_NAME = 64 };
+bool config_tunnel_name(const struct config *config, uint16_t iface, char name[CONFIG_TUNNEL_NAME]);
+
 // Number of routes in the file and its route files.
 size_t config_n_routes(const struct config *config);

@@ -278,6 +278,8 @@ int config_fill(const struct config *config, const struct wire_mac macs[], struc
 		err = fill_neighbours(config, fib, error);
 	if (!err)
 		err = fill_routes(config, fib, error);
+	if (!err)
+		err = tunnels_fill(config, fib, error);
 	return err ? err : fill_labels(config, fib, error);
 }
 

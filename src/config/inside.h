@@ -83,6 +83,18 @@ struct config_bridges {
 	struct mac_bridge *bridge; // MAC_BRIDGES of them, with members and addresses of their own
 };
 
+// Tunnels that routes lead into, as they are written: without `local` if the file does not say it.
+struct config_tunnel {
+	struct iface_tunnel settings;
+	struct spot spot;
+	uint16_t iface; // its number in the table
+};
+struct config_tunnels {
+	struct config_tunnel *tunnel;
+	size_t n, capacity;
+	uint16_t end; // numbers from here on were never given
+};
+
 // The key `qos`: changes as text, with "profile" or "put" before them.
 struct config_qos {
 	bool is_on;
@@ -112,6 +124,7 @@ struct config {
 	uint8_t own_last_bytes[32]; // one bit per value of their last byte, to reject most other
 	                            // addresses quickly
 	struct route_list routes;
+	struct config_tunnels tunnels;
 	json_t *streams;      // a JSON array; NULL: none
 	json_t *stream_lines; // for each stream {KEY: line}, the stream's own line under ""
 };
@@ -220,6 +233,8 @@ struct route_member {
 // Errors have no file and line yet.
 struct route_line {
 	struct fib_route route;
+	bool has_tunnel; // it leads into `tunnel`, and its hop is of kind FIB_PEER
+	struct iface_tunnel tunnel;
 	bool is_label; // of an MPLS label, and not of a prefix: `label`, with the hop of `route`
 	struct fib_label label;
 	unsigned n_members; // 0 for ADDRESS MASK PORT lines and for blackholes
@@ -242,6 +257,13 @@ int routes_add_lines(struct config *config, unsigned file, const char *bytes, si
 	struct error *error);
 int routes_add_neighbour(struct config *config, const struct neighbour *neighbour,
 	struct error *error);
+// The number of the tunnel with these settings, added if there is none. / The number, IFACE_NONE:
+// there is none. / Keeps numbers at a reload. / Adds tunnels to a table that has all routes.
+int tunnels_add(struct config *config, struct spot spot, const struct iface_tunnel *settings,
+	uint16_t *iface, struct error *error);
+uint16_t tunnels_iface(const struct config *config, const struct iface_tunnel *settings);
+void tunnels_place(struct config *config, const struct config *now);
+int tunnels_fill(const struct config *config, struct fib *fib, struct error *error);
 // The members of a route with a hop of kind FIB_GROUP; returns how many.
 unsigned routes_members(const struct route_list *routes, const struct fib_hop *hop,
 	const struct fib_member **out);

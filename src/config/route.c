@@ -273,6 +273,8 @@ int route_read(const struct port_table_settings *ports, const char *text, size_t
 		return 1;
 	memset(&out->route, 0, sizeof(out->route));
 	memset(&out->label, 0, sizeof(out->label));
+	memset(&out->tunnel, 0, sizeof(out->tunnel));
+	out->has_tunnel = false;
 	out->is_label = false;
 	out->n_members = 0;
 	if (word_is(line.word[0], "mpls"))
@@ -281,6 +283,8 @@ int route_read(const struct port_table_settings *ports, const char *text, size_t
 		return read_drop(&line, 0, out);
 	if (line.n > 1 && drop_kind(line.word[1]) >= 0)
 		return read_drop(&line, 1, out);
+	if (line.n > 1 && word_is(line.word[1], "encap"))
+		return tunnel_read(&line, out);
 	if (line.n == 3 && !is_key(line.word[1]))
 		return read_triple(&line, out);
 	if (line.n < 2)

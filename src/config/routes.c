@@ -121,6 +121,11 @@ int routes_add(struct config *config, struct spot spot, const char *text, size_t
 	err = check_members(config, spot, &line, error);
 	if (err)
 		return err;
+	if (line.has_tunnel) {
+		err = tunnels_add(config, spot, &line.tunnel, &line.route.hop.iface, error);
+		if (err)
+			return err;
+	}
 	if (line.is_label)
 		return add_label(routes, spot, &line) ? no_memory(error) : 0;
 	if (reserve(routes))

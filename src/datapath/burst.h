@@ -142,7 +142,8 @@ struct poll {
 
 // A batch is a series of consecutive polls of one queue whose lookups are pipelined (worker.c).
 // BATCH_POLLS: maximum number of polls in a batch. PIPELINE_DEPTH: number of polls in flight.
-enum { BATCH_POLLS = 8, PIPELINE_DEPTH = 3 };
+// The last one of N_POLLS has the packets out of tunnels.
+enum { BATCH_POLLS = 8, PIPELINE_DEPTH = 3, INNER_POLL = PIPELINE_DEPTH, N_POLLS };
 
 // What happens to a burst, in order. Steps are functions over a burst in the phases before, of and
 // after the lookup; the other phases are the worker's own. Lookups may be pipelined with other
@@ -156,7 +157,8 @@ enum phase {
 	PHASE_BEFORE,
 	PHASE_LOOKUP,
 	PHASE_AFTER,
-	PHASE_FREE, // of dropped packets
+	PHASE_DECAP, // what was in tunnels is parsed, and goes through the phases above again
+	PHASE_FREE,  // of dropped packets
 	N_PHASES,
 };
 
@@ -170,6 +172,15 @@ struct enabled_step {
 struct enabled_steps {
 	struct enabled_step step[STATS_MAX_STEPS];
 	uint16_t first[N_PHASES + 1]; // by phase
+};
+
+// Packets to an address on which tunnels end, of one poll: see decap.c.
+struct tunnelled {
+	uint16_t n, in_port;
+	struct rte_mbuf *mbuf[BURST_MAX];
+	uint8_t *frame[BURST_MAX]; // as in struct burst
+	uint16_t vrf[BURST_MAX];
+	bool is_ip6[BURST_MAX];
 };
 
 // Frames from Linux that the device has not accepted yet, oldest first.
@@ -217,10 +228,13 @@ struct worker {
 	                   // is a stall
 	uint64_t tsc_hz;   // TSC frequency
 	struct idle idle;
-	uint64_t min_recorded_gap; // cycles; a shorter loop iteration is neither a stall nor the
-	                           // longest one
-	struct poll polls[PIPELINE_DEPTH];
-	struct poll_flows poll_flows[PIPELINE_DEPTH]; // not touched without flows
+	uint64_t min_recorded_gap;  // cycles; a shorter loop iteration is neither a stall nor the
+	                            // longest one
+	uint16_t next_id;           // of IPv4 headers of tunnels
+	bool is_in_tunnel;          // the packets of w->poll were in one
+	struct tunnelled tunnelled; // of the poll being processed
+	struct poll polls[N_POLLS];
+	struct poll_flows poll_flows[N_POLLS]; // not touched without flows
 } LINE_ALIGNED;
 
 // capture.c, only while a capture runs (w->capture), or for a traced packet: captures frames that

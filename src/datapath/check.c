@@ -3,6 +3,7 @@
 #include "datapath/hop_limits.h"
 #include "datapath/judge.h"
 #include "datapath/steps.h"
+#include "datapath/tunnel.h"
 #include "datapath/variant.h"
 
 // Where Linux forwards, it also checks TTL, MTU and routes. Workers only determine which packets
@@ -41,9 +42,28 @@ static enum verdict decide(const struct worker *w, struct burst *b, uint16_t i, 
 	if (b->flow_hop_mask >> i & 1 && limits_kind(limits) == FIB_HOP_STOP &&
 		verdict != VERDICT_LINUX)
 		return VERDICT_FLOW_UNRESOLVED;
+	if (limits_kind(limits) == FIB_HOP_TUNNEL &&
+		(!tunnel_carries(fib_template_load(b->view, b->hop[i]), b->is_ip6) ||
+			offload_is_long(b->mbuf[i])))
+		return VERDICT_TUNNEL_REFUSED;
 	if (verdict == VERDICT_MTU_EXCEEDED && keep_long(b, i, most))
 		return VERDICT_FORWARD;
 	return verdict;
+}
+
+// Packets to an address of the router, of which some are of tunnels that end there. True: it is
+// kept for decap.
+static bool keep_tunnelled(struct worker *w, const struct burst *b, uint16_t i,
+	enum verdict *verdict)
+{
+	if (!tunnel_may_end(b, i))
+		return false;
+	if (!w->is_in_tunnel) {
+		tunnel_keep(w, b, i);
+		return true;
+	}
+	*verdict = VERDICT_TUNNEL_NESTED;
+	return false;
 }
 
 // Drops or punts packets that cannot be forwarded.
@@ -54,13 +74,16 @@ static __attribute__((noinline)) void drop_slow(struct worker *w, const uint32_t
 	unsigned n_kept = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		const enum verdict verdict = decide(w, b, i, limits[i]);
+		enum verdict verdict = decide(w, b, i, limits[i]);
 
+		if (verdict == VERDICT_LOCAL && keep_tunnelled(w, b, i, &verdict))
+			continue;
 		if (verdict != VERDICT_FORWARD) {
 			burst_drop(w, b, i, verdict);
 			continue;
 		}
-		if (limits_kind(limits[i]) == FIB_HOP_TEMPLATE)
+		if (limits_kind(limits[i]) == FIB_HOP_TEMPLATE ||
+			limits_kind(limits[i]) == FIB_HOP_TUNNEL)
 			with_template |= 1ull << i;
 		else if (limits_kind(limits[i]) == FIB_HOP_BRIDGE)
 			to_bridge |= 1ull << n_kept;

@@ -104,6 +104,11 @@ static uint64_t hash_flow(const struct burst *b, unsigned i)
 	return b->is_ip6 ? hash_flow6(b->frame[i], length) : hash_flow4(b->frame[i], length);
 }
 
+uint64_t datapath_flow_hash(const struct burst *b, uint16_t i)
+{
+	return hash_flow(b, i);
+}
+
 static uint64_t hash_hosts(const struct burst *b, unsigned i)
 {
 	uint16_t length = burst_contiguous_bytes(b, i);

@@ -2,6 +2,7 @@
 // MAC addresses, in place of which rewrite wrote the entry of the next hop. Called only for bursts
 // with such packets, without the tags that they arrived with. Worker.
 #include "datapath/steps.h"
+#include "datapath/tunnel.h"
 
 #include <rte_memcpy.h>
 
@@ -50,14 +51,32 @@ static void write_priority(uint8_t *header, uint8_t priority)
 	}
 }
 
+static void set_ports(struct burst *b)
+{
+	uint8_t differ = 0;
+
+	for (uint16_t i = 0; i < b->n; i++)
+		differ |= b->port[i] ^ b->port[0];
+	b->has_one_port = !differ;
+}
+
+// The output port of a packet into a tunnel is that of its header.
 void datapath_encap(struct worker *w, struct burst *b)
 {
 	uint64_t kept = burst_all(b);
+	bool has_tunnels = false;
+
+	for (uint16_t i = 1; b->has_one_port && i < b->n; i++)
+		b->port[i] = b->port[0];
 
 	for (uint64_t rest = b->template_mask & kept; rest; rest &= rest - 1) {
 		const uint16_t i = __builtin_ctzll(rest);
+		const struct fib_template *template = fib_template_load(b->view, b->hop[i]);
+		const bool is_tunnel = template->tunnel;
 
-		if (likely(write_header(b, i, fib_template_load(b->view, b->hop[i])))) {
+		has_tunnels |= is_tunnel;
+		if (likely(is_tunnel ? tunnel_write(w, b, i, template)
+				     : write_header(b, i, template))) {
 			if (unlikely(b->priority_mask >> i & 1))
 				write_priority(b->frame[i], b->priority[i]);
 			continue;
@@ -65,5 +84,8 @@ void datapath_encap(struct worker *w, struct burst *b)
 		burst_drop(w, b, i, VERDICT_NO_HEADROOM);
 		kept &= ~(1ull << i);
 	}
+	b->has_one_port &= !has_tunnels;
 	burst_keep(b, kept);
+	if (has_tunnels)
+		set_ports(b);
 }

@@ -206,7 +206,7 @@ static enum verdict find_hop(const struct fib_view *view, const struct labelled 
 	to->template = NULL;
 	if (to->entry.kind == FIB_HOP_STOP)
 		return to->entry.verdict;
-	if (to->entry.kind == FIB_HOP_BRIDGE)
+	if (to->entry.kind == FIB_HOP_BRIDGE || to->entry.kind == FIB_HOP_TUNNEL)
 		return VERDICT_LINUX;
 	if (to->entry.kind == FIB_HOP_TEMPLATE)
 		memcpy(&to->template, to->entry.macs, sizeof(to->template));

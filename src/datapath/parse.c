@@ -4,6 +4,7 @@
 // it. Worker.
 #include "datapath/parse.h"
 #include "datapath/mpls.h"
+#include "datapath/tunnel.h"
 #include "datapath/variant.h"
 
 static inline bool is_source4_sound(uint32_t src)
@@ -194,6 +195,26 @@ void datapath_parse(struct worker *w, const struct fib_view *view, const struct 
 	if (w->tap)
 		p.iface = iface_in_load(&view->ifaces, p.in_port);
 	parse_all(&p);
+}
+
+// They did not come in on an interface that these bursts begin with: each has that of its tunnel.
+void datapath_parse_tunnelled(struct worker *w, const struct fib_view *view)
+{
+	const uint16_t port = w->tunnelled.in_port;
+	struct poll *poll = w->poll;
+	struct parse p = {
+		.w = w,
+		.view = view,
+		.port_state = &w->states[port],
+		.in_port = port,
+		.in_iface = IFACE_NONE,
+	};
+
+	begin(&p, &poll->ip4, false);
+	begin(&p, &poll->ip6, true);
+	tunnel_take(&p, &w->tunnelled);
+	end(&p, &poll->ip4);
+	end(&p, &poll->ip6);
 }
 
 void datapath_parse_bridge(struct worker *w, const struct fib_view *view,

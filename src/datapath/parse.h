@@ -42,6 +42,9 @@ void parse_one(struct parse *p, struct rte_mbuf *m);
 enum verdict parse_verdict(enum wire_fault fault);
 // Bytes of an IP packet by its own header.
 uint32_t parse_reported_bytes(const uint8_t *packet, bool is_ip6);
+// The latest packet came in on an interface other than the one of the frames. Packets of that have
+// the values that are set already.
+void parse_arrive(const struct parse *p, struct burst *b, uint16_t id, struct iface_in iface);
 // Slow path: parses one frame that is not plain.
 void parse_slow(struct parse *p, struct rte_mbuf *m);
 

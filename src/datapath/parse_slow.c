@@ -199,19 +199,17 @@ static uint32_t reported_length(const uint8_t *frame)
 	return WIRE_ETHER_BYTES + parse_reported_bytes(frame + WIRE_ETHER_BYTES, frame[12] != 0x08);
 }
 
-// The latest packet came in on a VLAN. Packets of the port itself have the values that are set
-// already.
-static void take_vlan(const struct parse *p, struct burst *b, const struct arrival *a)
+void parse_arrive(const struct parse *p, struct burst *b, uint16_t id, struct iface_in iface)
 {
-	const struct burst_flags flags = burst_flags(p, a->iface, b->is_ip6);
+	const struct burst_flags flags = burst_flags(p, iface, b->is_ip6);
 	const uint16_t i = b->n - 1;
 
 	spread(b->iif, &b->has_one_iif);
-	b->iif[i] = a->id;
-	if (b->has_one_vrf && b->vrf[0] != a->iface.vrf)
+	b->iif[i] = id;
+	if (b->has_one_vrf && b->vrf[0] != iface.vrf)
 		spread(b->vrf, &b->has_one_vrf);
 	if (!b->has_one_vrf)
-		b->vrf[i] = a->iface.vrf;
+		b->vrf[i] = iface.vrf;
 	set_bit(&b->linux_mask, i, flags.for_linux);
 	set_bit(&b->redirect_mask, i, flags.may_redirect);
 	set_bit(&b->discovery_mask, i, flags.has_discovery);
@@ -246,7 +244,7 @@ static void take_any(struct parse *p, const struct arrival *a)
 	else
 		take6(b, a->mbuf, a->frame, length);
 	if (a->id != p->in_iface)
-		take_vlan(p, b, a);
+		parse_arrive(p, b, a->id, a->iface);
 }
 
 // Whether workers deal with a frame of another EtherType, as it has MPLS labels: those for which

@@ -292,11 +292,13 @@ static void who_has_no_address_yet_is_heard_by_linux(void **state)
 }
 
 // What rules, flows and bridges decide has its rows in acl_test.c, flow_test.c and
-// bridge_out_test.c, what labels do in mpls_test.c.
+// bridge_out_test.c, what labels do in mpls_test.c,
+// and tunnels in tunnel_test.c.
 static bool has_row_elsewhere(unsigned v)
 {
 	return v == VERDICT_ACL_REJECTED || v == VERDICT_ACL_PUNTED || v == VERDICT_FLOW_PUNTED ||
-	       v == VERDICT_BRIDGE_UNKNOWN || v == VERDICT_MPLS_RESERVED || v == VERDICT_MPLS_DEEP;
+	       v == VERDICT_BRIDGE_UNKNOWN || v == VERDICT_MPLS_RESERVED || v == VERDICT_MPLS_DEEP ||
+	       (v >= VERDICT_TUNNEL_NO_WAY && v <= VERDICT_TUNNEL_ECN);
 }
 
 static void each_verdict_with_a_class_has_a_row(void **state)

@@ -59,14 +59,13 @@ static bool is_in(const struct step *step, const struct worker *w, uint8_t famil
 // The rows of the table are in the order of phases.
 static void enable(struct worker *w, struct enabled_steps *list, uint8_t family)
 {
-	unsigned n = 0, i = 0;
+	unsigned n = 0, phase = 0;
 
-	for (unsigned phase = 0; phase < N_PHASES; phase++) {
-		list->first[phase] = n;
-		for (; i < ARRAY_LEN(steps) && steps[i].phase == phase; i++)
-			if (is_in(&steps[i], w, family))
-				list->step[n++] =
-					(struct enabled_step){steps[i].run, steps[i].has, i};
+	for (unsigned i = 0; i < ARRAY_LEN(steps); i++) {
+		for (; phase <= steps[i].phase; phase++)
+			list->first[phase] = n;
+		if (is_in(&steps[i], w, family))
+			list->step[n++] = (struct enabled_step){steps[i].run, steps[i].has, i};
 	}
 	list->first[N_PHASES] = n;
 }
@@ -84,6 +83,6 @@ void datapath_enable_steps(struct worker *w)
 	enable(w, &w->steps[0], IP4);
 	enable(w, &w->steps[1], IP6);
 	find_first_rows(w);
-	for (unsigned i = 0; i < PIPELINE_DEPTH; i++)
+	for (unsigned i = 0; i < N_POLLS; i++)
 		w->polls[i].flows = w->flows ? &w->poll_flows[i] : NULL;
 }

@@ -12,6 +12,8 @@ void datapath_inject_rest(struct worker *w);
 // Sorts received frames into the bursts of w->poll, by family; all others get their verdict.
 // `view`: of the main VRF.
 void datapath_parse(struct worker *w, const struct fib_view *view, const struct received *r);
+// The same of packets in tunnels that check has kept: w->tunnelled.
+void datapath_parse_tunnelled(struct worker *w, const struct fib_view *view);
 // The same of frames to a bridge, of at least one.
 void datapath_parse_bridge(struct worker *w, const struct fib_view *view,
 	const struct received_on_bridge *r);
@@ -51,6 +53,8 @@ void datapath_lookup6_each(const struct burst *b, uint64_t mask, const struct fi
 bool datapath_ecmp(struct burst *b);
 // The hop of packet i, or the member that ECMP selects for it.
 uint32_t datapath_ecmp_hop(const struct burst *b, uint16_t i);
+// A hash of the flow of packet i: fragments are hashed by their addresses.
+uint64_t datapath_flow_hash(const struct burst *b, uint16_t i);
 // The member of a group for a flow with this hash.
 uint32_t datapath_ecmp_member(const struct fib_view *view, const struct fib_hop_entry *group,
 	uint64_t hash);
@@ -113,6 +117,7 @@ static inline uint16_t datapath_sent_length(const struct burst *b, uint16_t i)
 	STEP(fragment, PHASE_AFTER, IP4, BURST_FRAGMENTS, NULL)                                    \
 	STEP(encap, PHASE_AFTER, BOTH, BURST_TEMPLATES, NULL)                                      \
 	STEP(send, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                         \
+	PHASE(decap, PHASE_DECAP)                                                                  \
 	PHASE(free, PHASE_FREE)
 
 #define DATAPATH_NOTHING(name, phase)

@@ -104,10 +104,30 @@ static inline void parse_poll(struct worker *w, struct batch *batch, unsigned nu
 	batch->t = run_phase(w, PHASE_BEFORE, batch->is_timed, batch->t);
 }
 
+// What was in tunnels goes through all phases, once: a tunnel in it is not opened.
+static __attribute__((noinline)) uint64_t route_inner(struct worker *w, bool is_timed, uint64_t t)
+{
+	struct poll *outer = w->poll;
+
+	w->poll = &w->polls[INNER_POLL];
+	w->is_in_tunnel = true;
+	datapath_parse_tunnelled(w, fib_live_view(w->live));
+	w->tunnelled.n = 0;
+	t = end_phase(w, PHASE_DECAP, is_timed, t);
+	t = run_phase(w, PHASE_BEFORE, is_timed, t);
+	t = run_phase(w, PHASE_LOOKUP, is_timed, t);
+	t = run_phase(w, PHASE_AFTER, is_timed, t);
+	w->is_in_tunnel = false;
+	w->poll = outer;
+	return t;
+}
+
 static inline void finish_poll(struct worker *w, struct batch *batch, unsigned number)
 {
 	w->poll = poll_slot(w, number);
 	batch->t = run_phase(w, PHASE_AFTER, batch->is_timed, batch->t);
+	if (unlikely(w->tunnelled.n))
+		batch->t = route_inner(w, batch->is_timed, batch->t);
 	burst_free_dropped(w);
 	batch->t = end_phase(w, PHASE_FREE, batch->is_timed, batch->t);
 }
@@ -164,7 +184,8 @@ static inline __attribute__((always_inline)) uint64_t route_parsed(struct worker
 	t = end_phase(w, PHASE_PARSE, is_timed, t);
 	t = run_phase(w, PHASE_BEFORE, is_timed, t);
 	t = run_phase(w, PHASE_LOOKUP, is_timed, t);
-	return run_phase(w, PHASE_AFTER, is_timed, t);
+	t = run_phase(w, PHASE_AFTER, is_timed, t);
+	return likely(!w->tunnelled.n) ? t : route_inner(w, is_timed, t);
 }
 
 static inline __attribute__((always_inline)) void route(struct worker *w, const struct received *r,

@@ -244,6 +244,7 @@ void change_publish(struct fib *fib, const struct edit *edits, size_t n)
 		else
 			publish6_edits(fib, edits + i, part);
 	}
+	tunnels_follow(fib);
 	hops_sweep(&fib->hops);
 	rcu_defer_close(&fib->defer, false);
 }

@@ -42,6 +42,7 @@ static void show_to_workers(struct fib *fib)
 		.held = fib->held.hop,
 		.ifaces = fib->ifaces.view,
 		.sources = &fib->sources.shown,
+		.ends = &fib->tunnels.ends,
 		.layer3_hash = &fib->groups.layer3_hash,
 		.vrfs = fib->vrf_view,
 		.mixed4 = fib->lookups->mixed4,
@@ -140,6 +141,7 @@ void fib_destroy(struct fib *fib)
 {
 	if (!fib)
 		return;
+	tunnels_close(&fib->tunnels);
 	publish6_close(&fib->publish6);
 	publish4_close(&fib->publish4);
 	rib_close(&fib->rib);

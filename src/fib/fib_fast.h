@@ -53,6 +53,7 @@ enum fib_hop_kind {
 	FIB_HOP_GROUP,    // they go to hop bucket[fib_entry_group + hash of the flow %
 	                  // FIB_GROUP_BUCKETS], which is not a group
 	FIB_HOP_STOP,     // drop or punt them
+	FIB_HOP_TUNNEL,   // forward them in packets of its template, by the port of that
 	FIB_HOP_BRIDGE,   // forward them with its MACs, by the port of the bridge fib_oif_load
 	                  // behind which the destination is
 };
@@ -71,7 +72,7 @@ struct fib_hop_entry {
 		                    // neighbour: fib_frame_max4_load
 		uint16_t verdict;   // FIB_HOP_STOP: why
 	};
-	uint8_t port; // of hops that forward, except to a bridge
+	uint8_t port; // of hops that forward, except to a bridge or into a tunnel
 	uint8_t kind; // enum fib_hop_kind
 } __attribute__((aligned(16)));
 
@@ -79,19 +80,48 @@ struct fib_hop_entry {
 // of layer 4 (fib_set_layer3_hash).
 enum { FIB_LAYER3_IP4 = 1, FIB_LAYER3_IP6 = 2 };
 
+// What encap completes in the header of a tunnel, and with what.
+enum fib_tunnel_flag {
+	FIB_TUNNEL = 1,           // it is a tunnel's: the rest is valid
+	FIB_TUNNEL_OUTER6 = 2,    // the outer header is of IPv6, not of IPv4
+	FIB_TUNNEL_IP4 = 4,       // the tunnel carries IPv4 packets
+	FIB_TUNNEL_IP6 = 8,       // and IPv6 packets
+	FIB_TUNNEL_GRE = 16,      // the outer header is followed by one of GRE
+	FIB_TUNNEL_UDP = 32,      // or of UDP
+	FIB_TUNNEL_CHECKSUM = 64, // which has a checksum
+	FIB_TUNNEL_TTL = 128,     // the TTL is that of the inner packet
+	FIB_TUNNEL_TOS = 256,     // and so is the DSCP
+	FIB_TUNNEL_DF = 512,      // DF is set; otherwise as in the inner packet
+	FIB_TUNNEL_FLOW =
+		1024, // the source port (UDP) or the flow label (IPv6) is a hash of the flow
+};
+
 // What precedes packets to a hop: MACs, and headers up to the EtherType of the packet, which stays
 // where it is. If `replaced` is 14, the header takes its place, too. Immutable: a hop gets another
 // one instead, and this one is valid until the worker reports a quiescent state. fib/template.h
 // says how one is made.
-enum { FIB_TEMPLATE_MAX = 128, FIB_TEMPLATE_SMALL = 59 };
+// A tunnel's has the outer header without lengths, id, checksums and what else is in `tunnel`; they
+// are 0. If its remote end is reached by several next hops, it has a template for each: the bytes
+// are FIB_WAYS pointers, one of which a flow uses.
+enum { FIB_TEMPLATE_MAX = 128, FIB_TEMPLATE_SMALL = 40, FIB_WAYS = 16 };
 struct fib_template {
 	uint8_t length;    // bytes of the header
 	uint8_t replaced;  // bytes of a plain frame that it replaces: 12, or 14
 	uint8_t mtu_bytes; // how many count against the MTU of the interface (not for workers)
+	uint8_t port;      // output port; of a tunnel, as is what follows the labels
 	// MPLS labels at its end, the last one with the bottom of stack bit. Without a label_ttl,
 	// each gets the TTL of the packet that is sent.
 	uint8_t n_labels, label_ttl;
-	uint8_t bytes[FIB_TEMPLATE_MAX]; // only `length` of them are readable
+	uint16_t tunnel;     // enum fib_tunnel_flag; 0: it is no tunnel's
+	uint16_t iface;      // of the tunnel
+	uint16_t under;      // interface by which the outer packets leave
+	uint16_t mtu;        // longest inner packet, as far as that interface is concerned
+	uint8_t outer_at;    // where the outer header begins
+	uint8_t protocol_at; // where it says what is in the packet
+	uint8_t inner_at;    // where the header of GRE or UDP begins, if there is one
+	uint8_t n_ways;      // FIB_WAYS: pointers; 0: a header
+	uint32_t sum;        // IPv4: of the words of the outer header that encap does not write
+	uint8_t bytes[FIB_TEMPLATE_MAX] __attribute__((aligned(8))); // only `length` are readable
 } LINE_ALIGNED;
 
 // Summary table of the first hops, with which check can process a whole burst at once: the port of
@@ -261,8 +291,9 @@ struct fib_view {
 		const struct fib_key6 dst[], uint32_t hop[], unsigned n);
 	struct iface_view ifaces;
 	const struct fib_sources *sources;
-	const uint8_t *layer3_hash; // FIB_LAYER3_*; atomic, relaxed
-	const uint32_t *labels;     // of the main one: see fib_labels_load
+	struct fib_ends *const *ends; // see fib_ends_load
+	const uint8_t *layer3_hash;   // FIB_LAYER3_*; atomic, relaxed
+	const uint32_t *labels;       // of the main one: see fib_labels_load
 } LINE_ALIGNED;
 
 // The hop of a bucket of a resilient group, which is marked as used now: one store per bucket and
@@ -311,7 +342,8 @@ static inline uint32_t fib_held_load(const struct fib_view *view, uint32_t held)
 bool fib_group_leads_to(const struct fib_view *view, const struct fib_hop_entry *group,
 	uint16_t iface, bool *is_known);
 
-// The template of a hop that was read as FIB_HOP_TEMPLATE since the last quiescent state. Worker.
+// The template of a hop that was read as FIB_HOP_TEMPLATE or FIB_HOP_TUNNEL since the last
+// quiescent state. Worker.
 static inline const struct fib_template *fib_template_load(const struct fib_view *view,
 	uint32_t hop)
 {
@@ -411,6 +443,52 @@ static inline void fib_lookup6_mixed(const struct fib_view *view, const uint16_t
 {
 	view->mixed6(view, vrf, dst, hop, n);
 }
+
+// The ends of tunnels: what comes to a local address from the other end of one is received on its
+// interface. Immutable, and replaced as a whole.
+enum fib_carrier {
+	FIB_IP4_IN_IP, // protocol 4
+	FIB_IP6_IN_IP, // protocol 41
+	FIB_IP_IN_GRE, // protocol 47
+	N_FIB_CARRIERS
+};
+
+// What an end is found by; no padding, and all unused bytes are 0.
+struct fib_end_key {
+	uint8_t local[16], remote[16]; // IPv4 in the first four bytes
+	uint32_t key;                  // of GRE, host order
+	uint16_t vrf;                  // of the outer packet
+	uint8_t is_ip6;                // the outer packet
+	uint8_t carrier : 7,           // enum fib_carrier
+		has_key : 1;
+};
+
+struct fib_end {
+	struct fib_end_key key;
+	uint16_t iface; // of the tunnel
+	uint16_t flags; // enum iface_tunnel_flag
+	uint32_t next;  // with the same hash: its number + 1; 0: none
+};
+
+// What comes to one of these UDP ports (FOU) is as if it were sent without UDP.
+enum { FIB_MAX_UDP_ENDS = 16 };
+struct fib_ends {
+	uint32_t n_ends, n_udp;
+	uint32_t mask; // of hashes
+	uint16_t udp[FIB_MAX_UDP_ENDS];
+	const uint32_t *first; // by hash: number + 1; 0: none
+	struct fib_end end[];
+};
+
+// NULL: no tunnel ends here. Valid until the worker reports a quiescent state. Worker.
+static inline const struct fib_ends *fib_ends_load(const struct fib_view *view)
+{
+	return view->ends ? __atomic_load_n(view->ends, __ATOMIC_ACQUIRE) : NULL;
+}
+
+// NULL: there is none. Worker.
+const struct fib_end *fib_end_find(const struct fib_ends *ends, const struct fib_end_key *key);
+bool fib_udp_end_has(const struct fib_ends *ends, uint16_t port);
 
 // The tables in use. `view` is read once per burst or pipelined batch, before the lookups; what it
 // points to remains valid until the worker reports a quiescent state (rcu/rcu_fast.h). Never NULL

@@ -252,9 +252,10 @@ static int find_or_create(struct fib *fib, const struct fib_resilience *resilien
 			"no space for a route with %u next hops; the table holds %u", n,
 			FIB_MAX_HOPS);
 	int number = groups_get(&fib->groups, &group, &is_new);
-	if (number >= 0 && !is_new && resilience->key)
+	if (number >= 0 && !is_new && resilience->key) {
 		resilient_change(&fib->groups, &fib->hops, number, &group);
-	else
+		fib->hops.under_changed = true; // for the fib_change that follows
+	} else
 		for (unsigned i = 0; i < n && !is_new; i++)
 			hops_release(&fib->hops, group.member[i]);
 	if (number < 0)

@@ -5,6 +5,7 @@
 #include "fib/groups.h"
 #include "fib/table.h"
 #include "fib/template.h"
+#include "fib/ways.h"
 
 #include <errno.h>
 #include <string.h>
@@ -105,11 +106,12 @@ int hops_open(struct hops *hops)
 	hops->oif = hops_alloc_by_id(sizeof(*hops->oif));
 	hops->hop = hops_alloc_by_id(sizeof(*hops->hop));
 	hops->on_iface = pages_alloc(IFACE_MAX * sizeof(*hops->on_iface));
+	hops->under = pages_alloc(IFACE_MAX * sizeof(*hops->under));
 	hops->idle = hops_alloc_by_id(sizeof(*hops->idle));
 	hops->unused = hops_alloc_by_id(sizeof(*hops->unused));
 	if (templates_open(&hops->templates) || hash_table_init(&hops->table, FIRST_BUCKETS) ||
 		!hops->entry || !hops->plain || !hops->frame_max4 || !hops->oif || !hops->hop ||
-		!hops->on_iface || !hops->idle || !hops->unused) {
+		!hops->on_iface || !hops->under || !hops->idle || !hops->unused) {
 		hops_close(hops);
 		return -ENOMEM;
 	}
@@ -135,6 +137,7 @@ void hops_close(struct hops *hops)
 	hops_free_by_id(hops->oif, sizeof(*hops->oif));
 	hops_free_by_id(hops->hop, sizeof(*hops->hop));
 	pages_free(hops->on_iface, IFACE_MAX * sizeof(*hops->on_iface));
+	pages_free(hops->under, IFACE_MAX * sizeof(*hops->under));
 	hops_free_by_id(hops->idle, sizeof(*hops->idle));
 	hops_free_by_id(hops->unused, sizeof(*hops->unused));
 	blocks_close(&hops->templates);
@@ -342,9 +345,9 @@ void hops_reuse(struct hops *hops, uint32_t id)
 {
 	if (hops->entry[id].kind == FIB_HOP_GROUP)
 		groups_free(hops->groups, hops, groups_number(&hops->hop[id].key));
-	if (hops->hop[id].template) {
+	for (unsigned i = 0, n = ways_parts(hops->hop[id].template); i < n; i++) {
 		const struct template_lines lines =
-			template_lines(&hops->templates, hops->hop[id].template);
+			template_lines(&hops->templates, ways_part(hops->hop[id].template, i));
 		blocks_give(&hops->templates, lines.first, lines.n);
 	}
 	give_id(hops, id);
@@ -374,6 +377,8 @@ uint16_t hops_mtu(const struct hops *hops, uint32_t id, uint8_t family)
 
 	if (!latest)
 		return 0;
+	if (iface_is_tunnel(latest))
+		return MIN_OF(iface_mtu(latest, family), ways_mtu(hop->template));
 	return iface_mtu(latest, family) - (hop->template ? hop->template->mtu_bytes : 0);
 }
 
@@ -429,12 +434,46 @@ static void write_way_out(struct hops *hops, uint32_t id, struct fib_hop_entry *
 	}
 }
 
+// The entry of a hop into a tunnel. What its template is made of is another hop's, so it keeps the
+// old one while that stops; encap takes the port from the template.
+static void write_tunnel(struct hops *hops, uint32_t id, struct fib_hop_entry *entry)
+{
+	struct hop *hop = &hops->hop[id];
+	const struct iface *iface = iface_latest(hops->ifaces, hop->key.iface);
+	struct ways ways;
+
+	ways_build(&ways, hops, hop->key.iface);
+	if (ways.n && !ways_equal(hop->template, &ways)) {
+		const struct fib_template *published = ways_publish(&hops->templates, &ways);
+		if (published)
+			hop->template = published;
+		else
+			ways = (struct ways){.verdict = VERDICT_TUNNEL_NO_WAY};
+	}
+	memcpy(entry->macs, &hop->template, sizeof(hop->template));
+	__atomic_store_n(&hops->frame_max4[id], hops_mtu(hops, id, 4) + ETHERNET_BYTES,
+		__ATOMIC_RELAXED);
+	if (iface->flags & IFACE_OUT_LINUX || hop->key.n_labels) {
+		entry->verdict = VERDICT_LINUX;
+	} else if (!ways.n || !iface_current(hops->ifaces, hop->key.iface)) {
+		entry->verdict = ways.n ? VERDICT_TUNNEL_NO_WAY : ways.verdict;
+	} else {
+		entry->kind = FIB_HOP_TUNNEL;
+		entry->port = ways.way[0].port;
+		entry->frame_max = hops_mtu(hops, id, 6) + ETHERNET_BYTES;
+	}
+}
+
 static void free_template(struct hops *hops, const struct fib_template *template)
 {
-	const struct template_lines lines = template_lines(&hops->templates, template);
+	for (unsigned i = 0, n = ways_parts(template); i < n; i++) {
+		const struct template_lines lines =
+			template_lines(&hops->templates, ways_part(template, i));
 
-	rcu_defer_add(hops->defer,
-		(struct rcu_block){.kind = DEFERRED_TEMPLATE, .first = lines.first, .n = lines.n});
+		rcu_defer_add(hops->defer, (struct rcu_block){.kind = DEFERRED_TEMPLATE,
+						   .first = lines.first,
+						   .n = lines.n});
+	}
 }
 
 static bool leads_to_iface(const struct fib_hop *key)
@@ -452,8 +491,12 @@ static void rewrite_one(struct hops *hops, uint32_t id)
 	__atomic_store_n(&hops->oif[id], oif, __ATOMIC_RELAXED);
 	if (key->kind == FIB_GROUP)
 		write_group(hops->groups, &entry, groups_number(key));
-	if (leads_out(key) && iface_latest(hops->ifaces, key->iface))
+	const struct iface *latest = leads_out(key) ? iface_latest(hops->ifaces, key->iface) : NULL;
+	if (latest && iface_is_tunnel(latest))
+		write_tunnel(hops, id, &entry);
+	else if (latest)
 		write_way_out(hops, id, &entry);
+	hops->under_changed |= hops->hop[id].is_under;
 	write_entry(hops, id, &entry);
 	if (old && old != hops->hop[id].template)
 		free_template(hops, old);

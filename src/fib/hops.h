@@ -16,6 +16,7 @@ struct hop {
 	struct fib_hop key;
 	struct wire_mac mac;  // of the neighbour `via`; with labels: that of `plain`
 	uint8_t is_neighbour; // its MAC was set by fib_neighbour_set
+	uint8_t is_under;     // it may lead to the remote end of a tunnel
 	uint8_t is_idle;      // in the list to be swept
 	uint32_t next, prev;  // ids on the same interface, in no order; 0: none
 	uint32_t n_routes;
@@ -40,6 +41,8 @@ struct hops {
 	const struct iface_table *ifaces;
 	struct fib_hop_entry *entry;  // what workers read
 	struct fib_plain_hops *plain; // summary of the first hops
+	uint32_t *under;              // by interface: the hop to the remote end of a tunnel
+	bool under_changed;           // one of those was rewritten
 	bool may_widen;               // one of them is no longer plain: frame_max may rise
 	uint16_t *frame_max4;         // frame limit for IPv4 packets
 	uint16_t *oif;                // output interfaces

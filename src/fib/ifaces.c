@@ -11,6 +11,8 @@ void fib_iface_delete(struct fib *fib, uint16_t iface)
 	iface_delete(&fib->ifaces, iface);
 	hops_rewrite_iface(&fib->hops, iface);
 	iface_publish(&fib->ifaces, iface);
+	tunnels_iface_changed(fib, iface);
+	tunnels_follow(fib);
 }
 
 const struct iface *fib_iface(const struct fib *fib, uint16_t iface)
@@ -38,5 +40,7 @@ int fib_iface_set(struct fib *fib, uint16_t iface, const struct iface *settings)
 	iface_set(&fib->ifaces, iface, settings);
 	hops_rewrite_iface(&fib->hops, iface);
 	iface_publish(&fib->ifaces, iface);
+	tunnels_iface_changed(fib, iface);
+	tunnels_follow(fib);
 	return 0;
 }

@@ -87,6 +87,7 @@ int fib_neighbour_set(struct fib *fib, uint16_t iface, const struct wire_addr *a
 	if (id && fib->hops.hop[id].is_neighbour) {
 		fib->hops.hop[id].mac = *mac;
 		hops_rewrite(&fib->hops, id);
+		tunnels_follow(fib);
 		return 0;
 	}
 	return add_neighbour(fib, &hop, mac) ? full_error(error, addr) : 0;

@@ -10,6 +10,7 @@
 #include "fib/publish.h"
 #include "fib/rib.h"
 #include "fib/sources.h"
+#include "fib/tunnels.h"
 #include "rcu/rcu.h"
 
 // What is freed after a grace period.
@@ -36,6 +37,7 @@ struct fib {
 	struct hops hops;
 	struct groups groups;
 	struct held held;
+	struct tunnels tunnels;
 	struct labels labels;
 	struct publish4 publish4;
 	struct publish6 publish6;

@@ -113,13 +113,28 @@ static bool tags_are_sound(const struct iface *iface)
 	return true;
 }
 
-// A port's index is its own; a VLAN needs another index and unique tags, a bridge one of no port.
+static bool tunnel_is_sound(const struct iface_tunnel *tunnel)
+{
+	const uint8_t family = tunnel->local.family;
+
+	return (family == 4 || family == 6) && tunnel->remote.family == family &&
+	       !wire_addr_equal(&tunnel->local, &tunnel->remote) && tunnel->vrf < IFACE_MAX_VRFS &&
+	       tunnel->kind <= IFACE_GRE && tunnel->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6) &&
+	       (!(tunnel->flags & IFACE_TUNNEL_UDP) ||
+		       (tunnel->kind == IFACE_IPIP && tunnel->dest_port));
+}
+
+// A port's index is its own; a VLAN needs another index and unique tags, a bridge or a tunnel one
+// of no port.
 static bool place_is_sound(const struct iface_table *table, uint16_t iface,
 	const struct iface *settings)
 {
 	if (settings->port >= IFACE_MAX_PORTS || settings->n_tags > IFACE_MAX_TAGS)
 		return false;
-	if (settings->is_bridge)
+	if (iface_is_tunnel(settings) &&
+		(settings->is_bridge || !tunnel_is_sound(&settings->tunnel)))
+		return false;
+	if (settings->is_bridge || iface_is_tunnel(settings))
 		return iface >= IFACE_MAX_PORTS && !settings->n_tags && !settings->port;
 	if (!settings->n_tags)
 		return iface == settings->port;
@@ -142,8 +157,10 @@ bool iface_moves(const struct iface_table *table, uint16_t iface, const struct i
 	const struct iface_entry *entry = &table->entry[iface];
 	const struct slot_key old = key_of(&entry->latest), key = key_of(settings);
 
-	return entry->was_set && (old.tags != key.tags || old.port != key.port ||
-					 entry->latest.is_bridge != settings->is_bridge);
+	return entry->was_set &&
+	       (old.tags != key.tags || old.port != key.port ||
+		       entry->latest.is_bridge != settings->is_bridge ||
+		       iface_is_tunnel(&entry->latest) != iface_is_tunnel(settings));
 }
 
 void iface_set(struct iface_table *table, uint16_t iface, const struct iface *settings)
@@ -215,6 +232,8 @@ static enum iface_kind kind_of(const struct iface *iface)
 {
 	if (iface->is_bridge)
 		return IFACE_BRIDGE;
+	if (iface_is_tunnel(iface))
+		return IFACE_TUNNEL;
 	return iface->n_tags ? IFACE_VLAN : IFACE_PORT;
 }
 

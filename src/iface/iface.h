@@ -1,6 +1,6 @@
-// Interfaces: ports, VLANs on them and bridges, identified by an index, which is not a Linux
-// ifindex. The control thread writes; workers read through iface_fast.h under RCU. What follows
-// from a change, for routes and next hops, is the caller's: fib_iface_set.
+// Interfaces: ports, VLANs on them, bridges and tunnels, identified by an index, which is not a
+// Linux ifindex. The control thread writes; workers read through iface_fast.h under RCU. What
+// follows from a change, for routes and next hops, is the caller's: fib_iface_set.
 #pragma once
 
 #include "iface/iface_fast.h"
@@ -10,7 +10,7 @@
 
 enum {
 	IFACE_MAX_PORTS = 256, // their indices fit into a byte
-	IFACE_MAX = 65534,     // ports, VLANs, bridges; the index of a port is its port index
+	IFACE_MAX = 65534, // ports, VLANs, bridges, tunnels; the index of a port is its port index
 	IFACE_MAX_VRFS = 4096, // VRF ids have 12 bits
 	IFACE_MAX_TAGS = 2,    // VLAN tags of an interface
 	IFACE_MACS = 8,        // additional MAC addresses of an interface
@@ -22,6 +22,39 @@ struct iface_tag {
 	uint16_t vid;  // 1 to 4094
 };
 
+// A tunnel of layer 3: packets to it are sent in packets from `local` to `remote`, and what comes
+// from there to `local` is received on it.
+enum iface_tunnel_kind {
+	IFACE_NO_TUNNEL,
+	IFACE_IPIP, // IP in IP (RFC 2003, 2473, 4213), or in UDP with IFACE_TUNNEL_UDP
+	IFACE_GRE,  // GRE (RFC 2784, 2890)
+};
+
+enum iface_tunnel_flag {
+	IFACE_TUNNEL_IP4 = 1,             // it carries IPv4 packets
+	IFACE_TUNNEL_IP6 = 2,             // and IPv6 packets
+	IFACE_TUNNEL_UDP = 4,             // IPIP: sent in UDP (FOU)
+	IFACE_TUNNEL_CHECKSUM = 8,        // GRE, UDP: sent with a checksum
+	IFACE_TUNNEL_WANTS_CHECKSUM = 16, // GRE: packets without are not received
+	IFACE_TUNNEL_KEY = 32,            // GRE: sent with `key`
+	IFACE_TUNNEL_WANTS_KEY = 64,      // GRE: received with `wanted_key` only; else without one
+	IFACE_TUNNEL_DF = 128,            // IPv4: sent with DF; else with that of the inner packet
+	IFACE_TUNNEL_TOS = 256,           // sent with the DSCP of the inner packet
+	IFACE_TUNNEL_LIMIT = 512,         // IPv6: sent with `limit` in an option (RFC 2473, 4.1.1)
+};
+
+struct iface_tunnel {
+	struct wire_addr local, remote; // both of one family
+	uint8_t kind;                   // enum iface_tunnel_kind
+	uint8_t ttl;                    // of outer packets; 0: that of the inner one
+	uint8_t tos;                    // its DSCP bits, without IFACE_TUNNEL_TOS
+	uint8_t limit;
+	uint16_t flags;                  // enum iface_tunnel_flag
+	uint16_t vrf;                    // of outer packets
+	uint16_t source_port, dest_port; // UDP; source_port 0: by flow, 49152 and up
+	uint32_t key, wanted_key;
+};
+
 // Settings of an interface: used to receive frames, to write headers and to check lengths.
 struct iface {
 	struct wire_mac mac;  // source MAC of output frames; unicast frames with this destination
@@ -29,8 +62,9 @@ struct iface {
 	struct wire_mac peer; // destination MAC of routes to "the peer" of the interface
 	bool has_peer;
 	uint8_t rpf4;                         // enum iface_rpf, of received IPv4 packets
-	uint8_t n_tags;                       // 0: the port itself, or a bridge
+	uint8_t n_tags;                       // 0: the port itself, a bridge or a tunnel
 	bool is_bridge;                       // it has no port of its own: `port` is 0
+	struct iface_tunnel tunnel;           // of a kind: likewise
 	uint8_t n_macs;                       // number of additional addresses (macvlan, VRRP)
 	uint16_t port;                        // index
 	uint16_t vrf;                         // table for lookups of received packets
@@ -61,10 +95,10 @@ void iface_table_close(struct iface_table *table);
 size_t iface_table_bytes(const struct iface_table *table);
 
 // Whether an interface may get these settings: an untagged one has its port's index, a tagged one
-// another, a bridge one beyond those of ports; port, tags, VRF, MTU and number of MAC addresses are
-// in range; no other interface of the port has these tags.
+// another, a bridge or a tunnel one beyond those of ports; port, tags, VRF, MTU and number of MAC
+// addresses are in range; no other interface of the port has these tags.
 bool iface_is_sound(const struct iface_table *table, uint16_t iface, const struct iface *settings);
-// Whether the kind, port or tags differ from the latest settings.
+// Whether the kind, port or tags differ from the latest settings. Those of a tunnel may change.
 bool iface_moves(const struct iface_table *table, uint16_t iface, const struct iface *settings);
 // Changes settings, which must be sound; an interface that moves must have been deleted before, and
 // published. Workers see the change after iface_publish.
@@ -85,6 +119,11 @@ uint16_t iface_vrf(const struct iface_table *table, uint16_t iface);
 
 // An interface's tags as on the wire.
 struct iface_tags iface_wire_tags(const struct iface *iface);
+
+static inline bool iface_is_tunnel(const struct iface *iface)
+{
+	return iface->tunnel.kind != IFACE_NO_TUNNEL;
+}
 
 // The MTU for packets of a family.
 static inline uint16_t iface_mtu(const struct iface *iface, uint8_t family)

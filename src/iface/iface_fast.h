@@ -7,7 +7,7 @@
 
 enum { IFACE_NONE = 0xffff };
 
-enum iface_kind { IFACE_PORT, IFACE_VLAN, IFACE_BRIDGE };
+enum iface_kind { IFACE_PORT, IFACE_VLAN, IFACE_BRIDGE, IFACE_TUNNEL };
 
 enum iface_flag {
 	IFACE_DOWN = 1,   // down in Linux: received frames are dropped

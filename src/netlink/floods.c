@@ -185,9 +185,12 @@ void floods_choose(struct bridges *bridges)
 void floods_settle(struct bridges *bridges)
 {
 	struct floods *floods = &bridges->floods;
+	const bool is_guarded = floods->is_guarded; // those that are wanted
 
 	if (floods->now.n && !is_same(&floods->next, floods->now.port, floods->now.n))
 		guards(bridges, floods->next.port, floods->next.n);
+	if (floods->wanted.n && !floods->next.n)
+		floods->is_guarded = is_guarded;
 	floods->now = floods->next;
 }
 

@@ -112,9 +112,8 @@ static bool look(struct guard *guard)
 	struct search search = {.guard = guard};
 	bool is_whole = true;
 
-	guard->has_chain = !guard->n ||
-	                   (!connect_to_linux(guard) && guard_messages_has_chain(&guard->messages));
-	for (unsigned i = 0; i < 2 && guard->n && guard->has_chain; i++) {
+	guard->has_chain = !connect_to_linux(guard) && guard_messages_has_chain(&guard->messages);
+	for (unsigned i = 0; i < 2 && guard->has_chain; i++) {
 		search.in_multicasts = i;
 		guard_messages_names(&guard->messages, i, take_name, &search);
 	}
@@ -142,6 +141,8 @@ bool guard_set(struct guard *guard, const struct guard_port port[], unsigned n)
 		remember(guard, port, n);
 		return is_set;
 	}
+	if (!n) // what is missing is still told
+		return true;
 	remember(guard, port, n);
 	return look(guard);
 }

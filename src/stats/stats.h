@@ -12,10 +12,11 @@ enum {
 	STATS_MAX_WORKERS = 128,
 	STATS_MAX_PORTS = 256,
 	STATS_MAX_QUEUES = 256,
-	STATS_MAX_STEPS = 28,
+	STATS_MAX_STEPS = 32,
 	STATS_MAX_HOPS = 1 << 20,
-	STATS_FEW_HOPS = 1 << 15, // counters of the others may be in huge pages
-	STATS_GAPS = 16           // lengths of long gaps; 20 us << 15 is more than half a second
+	STATS_MAX_TUNNELS = 1 << 16, // by interface
+	STATS_FEW_HOPS = 1 << 15,    // counters of the others may be in huge pages
+	STATS_GAPS = 16              // lengths of long gaps; 20 us << 15 is more than half a second
 };
 
 #define STATS_FIELD(name, text) uint64_t name;
@@ -26,6 +27,11 @@ struct stats_port {
 
 struct stats_queue {
 	SCHEMA_QUEUE_COUNTERS(STATS_FIELD)
+};
+
+// Packets into and out of a tunnel, and the bytes of these packets without what the tunnel adds.
+struct stats_tunnel {
+	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 };
 
 // The counters of a worker, on separate cache lines. Written only by that worker.
@@ -39,6 +45,7 @@ struct stats_worker {
 	struct stats_queue queue[STATS_MAX_QUEUES]; // in the order in which the worker polls them
 	struct stats_port port[STATS_MAX_PORTS];
 	uint64_t hop[STATS_MAX_HOPS]; // packets, by next hop id
+	struct stats_tunnel tunnel[STATS_MAX_TUNNELS];
 } LINE_ALIGNED;
 
 struct stats_class {

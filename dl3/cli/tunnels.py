@@ -1,0 +1,31 @@
+"""'dl3 show tunnels': tunnels, and what went through them."""
+
+from rich.console import RenderableType
+
+from dl3.cli.printing import table
+from dl3.cli.show import look_command
+from dl3.control.tunnel_replies import Tunnel, Tunnels
+
+
+def way(tunnel: Tunnel) -> str:
+    """How the other end is reached."""
+    if tunnel.port is None:
+        return tunnel.verdict
+    return f"via {tunnel.via} dev {tunnel.port}" if tunnel.via else f"dev {tunnel.port}"
+
+
+@look_command(Tunnels, "tunnels")
+def tunnels(reply: Tunnels) -> RenderableType:
+    """Tunnels: their ends, the way to the other end, and packets and bytes without what the tunnel adds.
+
+    Example: dl3 show tunnels
+    """
+    if not reply.tunnels:
+        return "There are no tunnels."
+    rows = [
+        (t.name, t.local, t.remote, t.key if t.dport is None else t.dport, way(t))
+        + (t.tx_packets, t.tx_bytes, t.rx_packets, t.rx_bytes)
+        for t in reply.tunnels
+    ]
+    counts = (">sent", ">bytes", ">received", ">bytes")
+    return table("", ("tunnel", "local", "remote", ">key or port", "~way", *counts), rows)

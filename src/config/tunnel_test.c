@@ -1,0 +1,157 @@
+// Routes into tunnels: what is read, what fills the table, and what is refused.
+#include "config/fake_file.h"
+
+#include "config/inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct wire_mac macs[PORT_MAX];
+
+// Two ports, and routes of which each line is one.
+static int load(struct config **out, const char *routes, struct error *error)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text),
+		"ports:\n"
+		"- {name: left, device: net_null0, addresses: [192.0.2.1/24, \"2001:db8::1/64\"]}\n"
+		"- {name: right, device: net_null1, addresses: [198.51.100.1/24]}\n"
+		"routes:\n%s",
+		routes);
+	const struct source source = {"f.yaml", text, strlen(text), FILES_NONE, &program_forwarder};
+	return config_read(out, &source, error);
+}
+
+static int fill(const char *routes, struct fib **fib, struct config **config, struct error *error)
+{
+	int err = load(config, routes, error);
+
+	if (err)
+		return err;
+	*fib = fib_create(error);
+	err = config_fill(*config, macs, *fib, error);
+	if (!err)
+		return 0;
+	fib_destroy(*fib);
+	config_free(*config);
+	return err;
+}
+
+static const struct iface_tunnel *tunnel_to(const struct fib *fib, const char *addr,
+	uint16_t *iface)
+{
+	struct wire_addr dst;
+	struct fib_answer answer;
+
+	assert_int_equal(wire_addr_parse(addr, &dst), 0);
+	rib_lookup(fib, 0, &dst, &answer);
+	assert_int_equal(answer.hop.kind, FIB_PEER);
+	*iface = answer.hop.iface;
+	return &fib_iface(fib, answer.hop.iface)->tunnel;
+}
+
+static void routes_with_the_same_words_share_a_tunnel(void **state)
+{
+	struct config *config;
+	struct fib *fib = NULL;
+	struct error error;
+	uint16_t one, same, other, six;
+
+	assert_int_equal(fill("- 203.0.113.0/25 encap gre remote 192.0.2.9 key 7\n"
+			      "- 203.0.113.128/25 encap gre key 7 remote 192.0.2.9\n"
+			      "- 10.0.0.0/8 encap ipip remote 192.0.2.9 local 198.51.100.1\n"
+			      "- 2001:db8:9::/48 encap fou remote 2001:db8::9 dport 5555\n",
+				 &fib, &config, &error),
+		0);
+	const struct iface_tunnel *gre = tunnel_to(fib, "203.0.113.1", &one);
+	tunnel_to(fib, "203.0.113.200", &same);
+	assert_int_equal(one, same);
+	assert_int_equal(gre->kind, IFACE_GRE);
+	assert_int_equal(gre->key, 7);
+	assert_memory_equal(gre->local.bytes, ((uint8_t[]){192, 0, 2, 1}), 4);
+	const struct iface_tunnel *ipip = tunnel_to(fib, "10.1.1.1", &other);
+	assert_int_not_equal(one, other);
+	assert_memory_equal(ipip->local.bytes, ((uint8_t[]){198, 51, 100, 1}), 4);
+	const struct iface_tunnel *fou = tunnel_to(fib, "2001:db8:9::1", &six);
+	assert_int_equal(fou->dest_port, 5555);
+	assert_int_equal(fou->local.family, 6);
+	fib_destroy(fib);
+	config_free(config);
+}
+
+static void a_tunnel_keeps_its_number_over_a_reload(void **state)
+{
+	struct config *now, *next;
+	struct error error;
+
+	assert_int_equal(load(&now,
+				 "- 10.1.0.0/16 encap gre remote 192.0.2.8\n"
+				 "- 10.2.0.0/16 encap gre remote 192.0.2.9\n",
+				 &error),
+		0);
+	assert_int_equal(load(&next,
+				 "- 10.3.0.0/16 encap gre remote 192.0.2.7\n"
+				 "- 10.2.0.0/16 encap gre remote 192.0.2.9\n",
+				 &error),
+		0);
+	tunnels_place(next, now);
+	assert_int_equal(next->tunnels.tunnel[1].iface, now->tunnels.tunnel[1].iface);
+	assert_int_equal(next->routes.change[1].route.hop.iface, now->tunnels.tunnel[1].iface);
+	assert_true(next->tunnels.tunnel[0].iface > now->tunnels.tunnel[1].iface);
+	assert_int_equal(next->routes.change[0].route.hop.iface, next->tunnels.tunnel[0].iface);
+	config_free(now);
+	config_free(next);
+}
+
+static void a_mistake_is_named_with_its_line(void **state)
+{
+	static const struct {
+		const char *words, *said;
+	} rows[] = {
+		{"encap", "missing encapsulation"},
+		{"encap vxlan remote 192.0.2.9", "unknown encapsulation \"vxlan\""},
+		{"encap gre", "missing \"remote ADDRESS\""},
+		{"encap gre remote", "missing value after \"remote\""},
+		{"encap gre remote 192.0.2.9 remote 192.0.2.8", "duplicate \"remote\""},
+		{"encap gre remote 192.0.2.9 key 4294967296", "invalid key \"4294967296\""},
+		{"encap ipip remote 192.0.2.9 key 1", "\"key\" of a tunnel that is not of GRE"},
+		{"encap gre remote 192.0.2.9 dport 1", "\"dport\" of a tunnel that is not of fou"},
+		{"encap fou remote 192.0.2.9", "missing \"dport PORT\""},
+		{"encap fou remote 192.0.2.9 dport 0", "invalid dport \"0\""},
+		{"encap gre remote 192.0.2.9 local 2001:db8::1", "different families"},
+		{"encap gre remote 192.0.2.9 odd 1", "unknown word \"odd\""},
+		{"encap gre remote 192.0.2.1", "192.0.2.1 is an address of the router itself"},
+		{"encap gre remote 192.0.2.9 local 192.0.2.7", "192.0.2.7 is no address of the"},
+		{"encap gre remote 203.0.113.9", "203.0.113.9 is the remote end of a tunnel and"},
+		{"encap gre remote 10.0.0.9", "10.0.0.9 is the remote end of a tunnel and has no"},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char line[200];
+		struct config *config;
+		struct fib *fib = NULL;
+		struct error error = {""};
+
+		snprintf(line, sizeof(line), "- 10.0.0.0/8 %s\n", rows[i].words);
+		assert_int_not_equal(fill(line, &fib, &config, &error), 0);
+		if (!strstr(error.text, rows[i].said) || !strstr(error.text, "f.yaml:5: "))
+			fail_msg("%s: %s", line, error.text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(routes_with_the_same_words_share_a_tunnel),
+		cmocka_unit_test(a_tunnel_keeps_its_number_over_a_reload),
+		cmocka_unit_test(a_mistake_is_named_with_its_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,301 @@
+// Takes packets out of tunnels (RFC 2003, 2473, 2784, 2890): finds the tunnel by the outer header,
+// verifies that, and adds what is in it to bursts that go through all steps, as received on the
+// tunnel. Linux gets fragments, options that are not known here, and all that is punted as it was
+// received. Worker.
+#include "datapath/parse.h"
+#include "datapath/tunnel.h"
+#include "wire/checksum.h"
+
+#include <rte_ip.h>
+
+enum { GRE_BYTES = 4, GRE_WORD = 4, OPTIONS_BYTES = 8 };
+enum { GRE_CHECKSUM = 0x8000, GRE_ROUTING = 0x4000, GRE_KEY = 0x2000, GRE_SEQUENCE = 0x1000 };
+enum { GRE_VERSION = 7, ECN_MASK = 3, ECN_CE = 3, ECN_ECT1 = 1, ECN_ECT0 = 2 };
+
+// A packet whose headers are being read.
+struct peeled {
+	struct rte_mbuf *m;
+	uint8_t *at;         // what comes next
+	uint32_t bytes;      // from there to the end of the outer packet
+	uint32_t contiguous; // of them
+	const uint8_t *outer;
+	struct fib_end_key key;
+	uint8_t protocol, tos;
+	bool has_checksum, is_ip6; // is_ip6: the inner packet
+};
+
+static bool skip(struct peeled *p, uint32_t n)
+{
+	if (p->bytes < n || p->contiguous < n)
+		return false;
+	p->at += n;
+	p->bytes -= n;
+	p->contiguous -= n;
+	return true;
+}
+
+static void read_outer4(struct peeled *p)
+{
+	const struct wire_ip4 *ip = (const void *)p->outer;
+
+	p->bytes = be16toh(ip->total_length_be);
+	p->protocol = ip->protocol;
+	p->tos = ip->dscp_ecn;
+	memcpy(p->key.local, ip->dst, sizeof(ip->dst));
+	memcpy(p->key.remote, ip->src, sizeof(ip->src));
+	skip(p, WIRE_IP4_BYTES);
+}
+
+// Of options only the encapsulation limit and padding are known (RFC 2473, 4.1.1).
+static bool read_outer6(struct peeled *p)
+{
+	static const uint8_t limit[] = {4, 1}, padding[] = {1, 1, 0};
+	const struct wire_ip6 *ip = (const void *)p->outer;
+
+	p->bytes = WIRE_IP6_BYTES + be16toh(ip->payload_length_be);
+	p->protocol = ip->next_header;
+	p->tos = be32toh(ip->version_class_flow_be) >> 20;
+	p->key.is_ip6 = true;
+	memcpy(p->key.local, ip->dst, sizeof(ip->dst));
+	memcpy(p->key.remote, ip->src, sizeof(ip->src));
+	skip(p, WIRE_IP6_BYTES);
+	if (p->protocol != WIRE_PROTO_DESTINATION)
+		return true;
+	const uint8_t *option = p->at;
+	if (!skip(p, OPTIONS_BYTES) || option[1] || memcmp(option + 2, limit, sizeof(limit)) ||
+		memcmp(option + 5, padding, sizeof(padding)))
+		return false;
+	p->protocol = option[0];
+	return true;
+}
+
+// The sum of what comes next.
+static uint64_t sum_rest(const struct peeled *p)
+{
+	uint16_t sum = 0;
+
+	rte_raw_cksum_mbuf(p->m, p->at - rte_pktmbuf_mtod(p->m, uint8_t *), p->bytes, &sum);
+	return sum;
+}
+
+static enum verdict peel_udp(const struct fib_ends *ends, struct peeled *p)
+{
+	const struct wire_udp *udp = (const void *)p->at;
+	struct peeled whole = *p;
+
+	if (p->contiguous < WIRE_UDP_BYTES || p->bytes < WIRE_UDP_BYTES)
+		return VERDICT_LOCAL;
+	const uint16_t bytes = be16toh(udp->length_be);
+	if (!fib_udp_end_has(ends, be16toh(udp->dst_port_be)))
+		return VERDICT_LOCAL;
+	if (bytes < WIRE_UDP_BYTES || bytes > p->bytes)
+		return VERDICT_TUNNEL_SHORT;
+	p->bytes = whole.bytes = bytes;
+	if (!udp->checksum_be && p->key.is_ip6)
+		return VERDICT_TUNNEL_CHECKSUM;
+	const uint64_t pseudo =
+		p->key.is_ip6 ? wire_sum_pseudo6((const void *)p->outer, WIRE_PROTO_UDP, bytes)
+			      : wire_sum_pseudo4((const void *)p->outer, WIRE_PROTO_UDP, bytes);
+	if (udp->checksum_be && wire_sum_finish_be(pseudo + sum_rest(&whole)))
+		return VERDICT_TUNNEL_CHECKSUM;
+	if (!skip(p, WIRE_UDP_BYTES) || !p->contiguous)
+		return VERDICT_TUNNEL_SHORT;
+	p->protocol = p->at[0] >> 4 == 6 ? WIRE_PROTO_IP6 : WIRE_PROTO_IP4;
+	return VERDICT_FORWARD;
+}
+
+static enum verdict peel_gre(struct peeled *p)
+{
+	const struct peeled whole = *p;
+
+	if (!skip(p, GRE_BYTES))
+		return VERDICT_TUNNEL_SHORT;
+	const uint16_t flags = load16_be(whole.at), type = load16_be(whole.at + 2);
+	if (flags & (GRE_ROUTING | GRE_VERSION))
+		return VERDICT_TUNNEL_FLAGS;
+	if (type != WIRE_ETHERTYPE_IP4 && type != WIRE_ETHERTYPE_IP6)
+		return VERDICT_LOCAL;
+	p->is_ip6 = type == WIRE_ETHERTYPE_IP6;
+	p->has_checksum = flags & GRE_CHECKSUM;
+	if (p->has_checksum && !skip(p, GRE_WORD))
+		return VERDICT_TUNNEL_SHORT;
+	const uint8_t *key = p->at;
+	if (flags & GRE_KEY && !skip(p, GRE_WORD))
+		return VERDICT_TUNNEL_SHORT;
+	if (flags & GRE_SEQUENCE && !skip(p, GRE_WORD))
+		return VERDICT_TUNNEL_SHORT;
+	if (p->has_checksum && wire_sum_finish_be(sum_rest(&whole)))
+		return VERDICT_TUNNEL_CHECKSUM;
+	p->key.carrier = FIB_IP_IN_GRE;
+	p->key.has_key = (flags & GRE_KEY) != 0;
+	p->key.key = flags & GRE_KEY ? be32toh(load32(key)) : 0;
+	return VERDICT_FORWARD;
+}
+
+static enum verdict peel(const struct fib_ends *ends, struct peeled *p)
+{
+	if (p->protocol == WIRE_PROTO_UDP) {
+		const enum verdict verdict = peel_udp(ends, p);
+		if (verdict != VERDICT_FORWARD)
+			return verdict;
+	}
+	if (p->protocol == WIRE_PROTO_GRE)
+		return peel_gre(p);
+	if (p->protocol != WIRE_PROTO_IP4 && p->protocol != WIRE_PROTO_IP6)
+		return VERDICT_LOCAL;
+	p->is_ip6 = p->protocol == WIRE_PROTO_IP6;
+	p->key.carrier = p->is_ip6 ? FIB_IP6_IN_IP : FIB_IP4_IN_IP;
+	return VERDICT_FORWARD;
+}
+
+static enum verdict find_end(const struct fib_view *view, const struct fib_ends *ends,
+	const struct peeled *p, const struct fib_end **end)
+{
+	const uint16_t family = p->is_ip6 ? IFACE_TUNNEL_IP6 : IFACE_TUNNEL_IP4;
+
+	*end = fib_end_find(ends, &p->key);
+	if (!*end || !((*end)->flags & family) ||
+		iface_in_load(&view->ifaces, (*end)->iface).flags & IFACE_DOWN)
+		return VERDICT_TUNNEL_UNKNOWN;
+	if ((*end)->flags & IFACE_TUNNEL_WANTS_CHECKSUM && p->key.carrier == FIB_IP_IN_GRE &&
+		!p->has_checksum)
+		return VERDICT_TUNNEL_CHECKSUM;
+	return VERDICT_FORWARD;
+}
+
+static enum verdict check_inner(const struct parse *p, const struct peeled *at)
+{
+	const struct wire_check_rules rules = {.verify_ip4_checksum = true,
+		.pass_martians = __atomic_load_n(&p->port_state->pass_martians, __ATOMIC_RELAXED)};
+	const uint32_t least = at->is_ip6 ? WIRE_IP6_BYTES : WIRE_IP4_BYTES;
+
+	if (at->contiguous < least || at->bytes < least ||
+		parse_reported_bytes(at->at, at->is_ip6) > at->bytes)
+		return VERDICT_TUNNEL_SHORT;
+	return parse_verdict(
+		wire_check_packet(at->at, at->is_ip6, at->contiguous, at->bytes, &rules));
+}
+
+// RFC 6040, 4.2: what the outer header says of congestion is written into the inner one, as Linux
+// does. Doing it again changes nothing, so the packet may still be punted as it was received.
+static enum verdict take_ecn(const struct peeled *p)
+{
+	struct wire_ip4 *ip4 = (void *)p->at;
+	struct wire_ip6 *ip6 = (void *)p->at;
+	const uint32_t word = p->is_ip6 ? be32toh(ip6->version_class_flow_be) : 0;
+	const uint8_t tos = p->is_ip6 ? word >> 20 : ip4->dscp_ecn;
+	const uint8_t inner = tos & ECN_MASK, outer = p->tos & ECN_MASK;
+	uint8_t now = inner;
+
+	if (outer == ECN_CE && !inner)
+		return VERDICT_TUNNEL_ECN;
+	if (outer == ECN_CE)
+		now = ECN_CE;
+	else if (outer == ECN_ECT1 && inner == ECN_ECT0)
+		now = ECN_ECT1;
+	if (now == inner)
+		return VERDICT_FORWARD;
+	if (p->is_ip6) {
+		ip6->version_class_flow_be =
+			htobe32((word & ~((uint32_t)ECN_MASK << 20)) | (uint32_t)now << 20);
+		return VERDICT_FORWARD;
+	}
+	const uint16_t old_be = htobe16(ip4->version_ihl << 8 | tos);
+	ip4->dscp_ecn = (tos & ~ECN_MASK) | now;
+	ip4->checksum_be = wire_checksum_update_be(ip4->checksum_be, old_be,
+		htobe16(ip4->version_ihl << 8 | ip4->dscp_ecn));
+	return VERDICT_FORWARD;
+}
+
+static void add(struct parse *p, const struct peeled *at, const struct fib_end *end)
+{
+	struct burst *b = at->is_ip6 ? &p->w->poll->ip6 : &p->w->poll->ip4;
+	const uint32_t bytes = parse_reported_bytes(at->at, at->is_ip6);
+	uint8_t *frame = at->at - WIRE_ETHER_BYTES;
+	const uint8_t *end_of_frame = rte_pktmbuf_mtod(at->m, uint8_t *) + at->m->pkt_len;
+	const struct iface_in iface = iface_in_load(&p->view->ifaces, end->iface);
+
+	if (at->is_ip6)
+		take6(b, at->m, frame, WIRE_ETHER_BYTES + bytes);
+	else
+		take4(b, at->m, frame, WIRE_ETHER_BYTES + bytes);
+	parse_arrive(p, b, end->iface, iface);
+	b->has |= BURST_TAGS | BURST_LABELS | (at->m->nb_segs > 1 ? BURST_SEGMENTS : 0) |
+	          (at->at + bytes < end_of_frame ? BURST_TRAILERS : 0);
+	stats_add(&p->w->stat->tunnel[end->iface].rx_packets, 1);
+	stats_add(&p->w->stat->tunnel[end->iface].rx_bytes, bytes);
+}
+
+static enum verdict take_one(struct parse *p, const struct fib_ends *ends,
+	const struct tunnelled *in, unsigned i)
+{
+	struct rte_mbuf *m = in->mbuf[i];
+	const struct fib_end *end;
+	struct peeled at;
+
+	memset(&at, 0, sizeof(at));
+	at.m = m;
+	at.outer = at.at = in->frame[i] + WIRE_ETHER_BYTES;
+	at.contiguous = m->data_len - (at.at - rte_pktmbuf_mtod(m, uint8_t *));
+	at.key.vrf = in->vrf[i];
+	at.bytes = UINT16_MAX;
+	if (!in->is_ip6[i])
+		read_outer4(&at);
+	else if (!read_outer6(&at))
+		return VERDICT_LOCAL;
+	at.contiguous = MIN_OF(at.contiguous, at.bytes);
+	enum verdict verdict = peel(ends, &at);
+	if (verdict == VERDICT_FORWARD)
+		verdict = find_end(p->view, ends, &at, &end);
+	if (verdict == VERDICT_FORWARD)
+		verdict = check_inner(p, &at);
+	if (verdict == VERDICT_FORWARD)
+		verdict = take_ecn(&at);
+	if (verdict == VERDICT_FORWARD)
+		add(p, &at, end);
+	return verdict;
+}
+
+void tunnel_take(struct parse *p, const struct tunnelled *in)
+{
+	const struct fib_ends *ends = fib_ends_load(p->view);
+
+	for (unsigned i = 0; i < in->n; i++) {
+		const enum verdict verdict = ends ? take_one(p, ends, in, i) : VERDICT_LOCAL;
+
+		if (verdict != VERDICT_FORWARD)
+			worker_stop(p->w, in->mbuf[i], p->in_port, verdict);
+	}
+}
+
+static bool is_of_tunnel(uint8_t protocol)
+{
+	return protocol == WIRE_PROTO_IP4 || protocol == WIRE_PROTO_IP6 ||
+	       protocol == WIRE_PROTO_GRE || protocol == WIRE_PROTO_UDP ||
+	       protocol == WIRE_PROTO_DESTINATION;
+}
+
+bool tunnel_may_end(const struct burst *b, uint16_t i)
+{
+	const struct wire_ip4 *ip4 = (const void *)(b->frame[i] + WIRE_ETHER_BYTES);
+	const struct wire_ip6 *ip6 = (const void *)ip4;
+
+	if (!fib_ends_load(b->view) || offload_is_open(b->mbuf[i]) || b->linux_mask >> i & 1)
+		return false;
+	if (b->is_ip6)
+		return is_of_tunnel(ip6->next_header);
+	return is_of_tunnel(ip4->protocol) &&
+	       !(ip4->fragment_be & htobe16(WIRE_IP4_MORE_FRAGMENTS | WIRE_IP4_FRAGMENT_OFFSET));
+}
+
+void tunnel_keep(struct worker *w, const struct burst *b, uint16_t i)
+{
+	struct tunnelled *to = &w->tunnelled;
+	const uint16_t k = to->n++;
+
+	to->mbuf[k] = b->mbuf[i];
+	to->frame[k] = b->frame[i];
+	to->vrf[k] = burst_vrf(b, i);
+	to->is_ip6[k] = b->is_ip6;
+	to->in_port = b->in_port;
+}
