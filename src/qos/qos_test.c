@@ -155,7 +155,7 @@ static void mistakes_are_named_and_change_nothing(void **state)
 	(void)state;
 	CHANGE("profile p rate 1Mbit/s\nadd a up p address 10.0.0.1 address 10.2.0.0/16 address "
 	       "2001:db8::/48 interface east.100");
-	REFUSED("add a", "subscriber 'a': exists already; use \"set\", or \"put\" to replace it");
+	REFUSED("add a", "subscriber 'a': exists already; use \"set\" to change it");
 	REFUSED("set a without 10.0.0.1\nadd b up q",
 		"subscriber 'b': up: there is no profile \"q\"; add it first");
 	expect("10.0.0.1", "a");
@@ -258,7 +258,7 @@ static void a_batch_is_applied_whole_or_not_at_all(void **state)
 	       "address 10.0.0.2 number 7");
 	REFUSED("set a without 10.0.0.1 address 10.0.1.0/24 up q\nremove b\nprofile q rate "
 		"3Mbit/s\nadd c address 10.0.0.2\nno-profile p\nadd c",
-		"subscriber 'c': exists already; use \"set\", or \"put\" to replace it");
+		"subscriber 'c': exists already; use \"set\" to change it");
 	expect("10.0.0.1", "a");
 	expect("10.0.0.2", "b");
 	expect("10.0.1.1", NULL);
