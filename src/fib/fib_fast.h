@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/word16.h"
+#include "fib/ends.h"
 #include "iface/iface_fast.h"
 #include "stats/verdict.h"
 
@@ -443,42 +444,6 @@ static inline void fib_lookup6_mixed(const struct fib_view *view, const uint16_t
 {
 	view->mixed6(view, vrf, dst, hop, n);
 }
-
-// The ends of tunnels: what comes to a local address from the other end of one is received on its
-// interface. Immutable, and replaced as a whole.
-enum fib_carrier {
-	FIB_IP4_IN_IP, // protocol 4
-	FIB_IP6_IN_IP, // protocol 41
-	FIB_IP_IN_GRE, // protocol 47
-	N_FIB_CARRIERS
-};
-
-// What an end is found by; no padding, and all unused bytes are 0.
-struct fib_end_key {
-	uint8_t local[16], remote[16]; // IPv4 in the first four bytes
-	uint32_t key;                  // of GRE, host order
-	uint16_t vrf;                  // of the outer packet
-	uint8_t is_ip6;                // the outer packet
-	uint8_t carrier : 7,           // enum fib_carrier
-		has_key : 1;
-};
-
-struct fib_end {
-	struct fib_end_key key;
-	uint16_t iface; // of the tunnel
-	uint16_t flags; // enum iface_tunnel_flag
-	uint32_t next;  // with the same hash: its number + 1; 0: none
-};
-
-// What comes to one of these UDP ports (FOU) is as if it were sent without UDP.
-enum { FIB_MAX_UDP_ENDS = 16 };
-struct fib_ends {
-	uint32_t n_ends, n_udp;
-	uint32_t mask; // of hashes
-	uint16_t udp[FIB_MAX_UDP_ENDS];
-	const uint32_t *first; // by hash: number + 1; 0: none
-	struct fib_end end[];
-};
 
 // NULL: no tunnel ends here. Valid until the worker reports a quiescent state. Worker.
 static inline const struct fib_ends *fib_ends_load(const struct fib_view *view)

@@ -1,0 +1,40 @@
+// Part of fib_fast.h: the ends of tunnels. Worker.
+#pragma once
+
+#include <stdint.h>
+
+// The ends of tunnels: what comes to a local address from the other end of one is received on its
+// interface. Immutable, and replaced as a whole.
+enum fib_carrier {
+	FIB_IP4_IN_IP, // protocol 4
+	FIB_IP6_IN_IP, // protocol 41
+	FIB_IP_IN_GRE, // protocol 47
+	N_FIB_CARRIERS
+};
+
+// What an end is found by; no padding, and all unused bytes are 0.
+struct fib_end_key {
+	uint8_t local[16], remote[16]; // IPv4 in the first four bytes
+	uint32_t key;                  // of GRE, host order
+	uint16_t vrf;                  // of the outer packet
+	uint8_t is_ip6;                // the outer packet
+	uint8_t carrier : 7,           // enum fib_carrier
+		has_key : 1;
+};
+
+struct fib_end {
+	struct fib_end_key key;
+	uint16_t iface; // of the tunnel
+	uint16_t flags; // enum iface_tunnel_flag
+	uint32_t next;  // with the same hash: its number + 1; 0: none
+};
+
+// What comes to one of these UDP ports (FOU) is as if it were sent without UDP.
+enum { FIB_MAX_UDP_ENDS = 16 };
+struct fib_ends {
+	uint32_t n_ends, n_udp;
+	uint32_t mask; // of hashes
+	uint16_t udp[FIB_MAX_UDP_ENDS];
+	const uint32_t *first; // by hash: number + 1; 0: none
+	struct fib_end end[];
+};
