@@ -1,5 +1,6 @@
 """Subscribers in a running dl3d: from the file, by RPC and command, over reloads, with mistakes, and policed beside dl3gen."""
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -145,6 +146,25 @@ def a_file_is_loaded_whole_or_not_at_all(wired: WiredForwarder) -> None:
     assert wired.dl3d.call("subscribers.load", path=str(file))["subscribers"] == 20_002
     with pytest.raises(Fault, match="expected a regular file"):
         wired.dl3d.call("subscribers.load", path=str(wired.dl3d.folder))
+    os.mkfifo(wired.dl3d.folder / "fifo")  # nobody writes
+    with pytest.raises(Fault, match="expected a regular file"):
+        wired.dl3d.call("subscribers.load", path=str(wired.dl3d.folder / "fifo"))
+
+
+def an_export_replaces_nothing_but_a_file(wired: WiredForwarder) -> None:
+    fifo, link, file = (wired.dl3d.folder / name for name in ("fifo", "link", "file"))
+    os.mkfifo(fifo)
+    file.write_text("kept")
+    link.symlink_to(file)
+    for path in (fifo, link):
+        with pytest.raises(Fault, match="it exists and is not a regular file; name another one"):
+            wired.dl3d.call("subscribers.export", path=str(path))
+    assert fifo.is_fifo()
+    assert link.is_symlink()
+    assert file.read_text() == "kept"
+    assert not list(wired.dl3d.folder.glob("*.new"))
+    wired.dl3d.call("subscribers.export", path=str(file))
+    assert file.read_text().startswith("# ")
 
 
 def the_command_changes_and_shows(wired: WiredForwarder) -> None:

@@ -1,12 +1,14 @@
 """The commands 'dl3 export'."""
 
 import re
+from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from dl3.cli.lazy import LazyGroup
 from dl3.cli.printing import counted, err, print_json
 from dl3.control.capture import capturing
 from dl3.control.client import DEFAULT_SOCKET, Client
@@ -21,11 +23,29 @@ HEADER_BYTES = 128
 MOST_FLOWS = 65536
 PLACE = re.compile(r"(?:\[(?P<in_brackets>[^\]]+)\]|(?P<host>[^:\[\]]+))(?::(?P<port>\d{1,5}))?\Z")
 
+
+class ExportCommands(LazyGroup):
+    """The commands of 'dl3 export'."""
+
+    sources: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+        name: (f"dl3.cli.export:{name}", "Formats", {}) for name in ("sflow", "ipfix")
+    }
+
+
 app = typer.Typer(
+    cls=ExportCommands,
     help="Tell a collector which packets pass and which are dropped, by samples of the workers.\n\n"
     "Example: dl3 export sflow 192.0.2.10 --sample 1000",
     no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
 )
+
+
+@app.callback()
+def options() -> None:
+    """Options of 'dl3 export': none."""
+
 
 Where = Annotated[
     str, typer.Argument(metavar="COLLECTOR", help="Address or name, with :PORT if it is another than the usual one.")
@@ -62,7 +82,11 @@ def report(tally: Tally, as_json: bool) -> None:
     lost = f"; missed {counted(tally.missed, 'sample')}: sample fewer frames" if tally.missed else ""
     refused = f"; {counted(tally.unsent, 'datagram')} could not be sent" if tally.unsent else ""
     done = f"{counted(tally.samples, 'frame')} and {counted(tally.drops, 'dropped packet')}"
-    err.print(f"dl3: sampled {done}, sent {counted(tally.datagrams, 'datagram')}{lost}{refused}", highlight=False)
+    err.print(
+        f"dl3: sampled {done}, sent {counted(tally.datagrams, 'datagram')}{lost}{refused}",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def run(socket: Path, made: Format, collector: Collector, samples: tuple[int, int], as_json: bool) -> None:
@@ -70,7 +94,7 @@ def run(socket: Path, made: Format, collector: Collector, samples: tuple[int, in
     settings = {"snap": HEADER_BYTES, "sample": samples[0], "sample_drops": samples[1]}
 
     def began() -> None:
-        err.print(f"dl3: exporting to {collector.name}", highlight=False)
+        err.print(f"dl3: exporting to {collector.name}", highlight=False, soft_wrap=True)
 
     exporter = Exporter(Client(socket), made, collector, began)
     try:
@@ -87,7 +111,6 @@ def run(socket: Path, made: Format, collector: Collector, samples: tuple[int, in
         collector.close()
 
 
-@app.command()
 def sflow(
     collector: Where,
     sample: Sampling = 1000,
@@ -97,7 +120,7 @@ def sflow(
     ] = 20.0,
     agent: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Own address in the datagrams [default: that of the interface used]."),
+        typer.Option(metavar="ADDRESS", help="Own address in the datagrams; default: that of the interface used."),
     ] = None,
     socket: Socket = DEFAULT_SOCKET,
     as_json: Json = False,
@@ -116,7 +139,6 @@ def sflow(
     run(socket, SflowFormat(own, sample, counters), to, (sample, sample_drops), as_json)
 
 
-@app.command()
 def ipfix(
     collector: Where,
     sample: Sampling = 1000,

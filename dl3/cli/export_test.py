@@ -46,3 +46,13 @@ def a_collector_is_an_address_or_a_name_with_or_without_a_port(text: str, name: 
     collector = collector_of(text, 6343)
     assert collector.name == name
     collector.close()
+
+
+def help_is_plain_and_names_each_default() -> None:
+    shown = " ".join(CliRunner().invoke(app, ["export", "sflow", "--help"]).stdout.split())
+    assert "Own address in the datagrams; default: that of the interface used." in shown
+    assert "Example: dl3 export sflow" in shown
+    every = CliRunner().invoke(app, ["export", "--help"]).stdout
+    assert "--install-completion" not in every
+    assert "─" not in every
+    assert "drops with their reasons" in " ".join(every.split())

@@ -10,7 +10,8 @@ from rich.console import Group, RenderableType
 
 from dl3.cli.lazy import LazyGroup
 from dl3.cli.printing import counted, out, print_json, table
-from dl3.cli.show import Interval, Json, Socket, Watch, look, look_command, si
+from dl3.cli.show import Interval, Socket, Watch, look, look_command, si
+from dl3.cli.show import Json as WatchJson
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.subscriber_replies import (
     ColourCount,
@@ -21,6 +22,7 @@ from dl3.control.subscriber_replies import (
     SubscribersFile,
     SubscriberUsage,
 )
+from dl3.model.fault import UsageFault
 
 SUBSCRIBERS, FILES = "Subscribers and profiles", "Files"
 PAGE, SECONDS = 1000, 120.0  # a file of a million lines takes some seconds
@@ -55,6 +57,7 @@ def options() -> None:
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the subscriber.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ProfileName = Annotated[str, typer.Argument(metavar="PROFILE", help="Name of the profile.")]
 Words = Annotated[
     list[str] | None,
@@ -66,7 +69,10 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The file; dl3d reads
 
 def change(socket: Path, words: Sequence[str], as_json: bool) -> None:
     """Apply one change, or say why it was refused."""
-    reply = Client(socket).ask(SubscribersChanged, "subscribers.change", changes=[" ".join(words)])
+    try:
+        reply = Client(socket).ask(SubscribersChanged, "subscribers.change", changes=[" ".join(words)])
+    except UsageFault as fault:
+        raise UsageFault(str(fault).removeprefix("changes[0]: ")) from None  # there is no other one
     if as_json:
         print_json(reply.model_dump())
     else:
@@ -202,16 +208,16 @@ class ColourRates:
 def subscriber(
     name: Name,
     again: Watch = False,
-    interval_s: Interval = 1.0,
+    interval: Interval = 1.0,
     socket: Socket = DEFAULT_SOCKET,
-    as_json: Json = False,
+    as_json: WatchJson = False,
 ) -> None:
     """One subscriber: addresses, interfaces, profiles, packets and bytes by direction and colour.
 
     Example: dl3 show subscriber alice --watch
     """
     client, rates = Client(socket), ColourRates()
-    look(lambda: client.ask(Subscriber, "subscribers.find", name=name), rates.draw, again, interval_s, as_json)
+    look(lambda: client.ask(Subscriber, "subscribers.find", name=name), rates.draw, again, interval, as_json)
 
 
 @look_command(SubscriberUsage, "subscribers")

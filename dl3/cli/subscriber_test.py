@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from dl3.cli.main import app
 from dl3.control import client
+from dl3.model.fault import UsageFault
 
 COUNTS = {
     "green": {"packets": 1200, "bytes": 9},
@@ -89,6 +90,25 @@ def one_is_shown_by_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [line.split() for line in done.stdout.splitlines()]
     assert ["up", "gold", "yellow", "34", "8", "-"] in rows
     assert ["number", "17"] in rows
+
+
+def the_only_change_has_no_number_when_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "there is no subscriber 'carol'; nothing was changed"
+
+    def exchange(_path: Path, _question: bytes, _timeout_s: float) -> bytes:
+        error = {"code": client.METHOD_COMPLAINED, "message": f"changes[0]: {said}"}
+        return json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode()
+
+    monkeypatch.setattr(client, "exchange", exchange)
+    with pytest.raises(UsageFault) as fault:
+        CliRunner().invoke(app, ["subscriber", "remove", "carol", "--socket", "/nowhere"], catch_exceptions=False)
+    assert str(fault.value) == said
+
+
+def watching_has_the_interval_of_other_commands() -> None:
+    shown = CliRunner().invoke(app, ["show", "subscriber", "--help"]).stdout
+    assert "--interval SECONDS" in shown
+    assert "--watch" not in CliRunner().invoke(app, ["subscriber", "add", "--help"]).stdout
 
 
 def the_table_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

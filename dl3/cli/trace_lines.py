@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dl3.cli.printing import counted, table
+from dl3.cli.pushed import pushed
 from dl3.control.trace_replies import Trace, TraceEnd, TraceRule
 
 LINE_BYTES = 16
@@ -88,9 +89,11 @@ def of_bridge(trace: Trace) -> str:
 
 
 def of_encap(trace: Trace) -> str:
-    """Tags of the output interface."""
+    """Tags of the output interface, and labels."""
     hop = trace.next_hop
-    return f"VLAN tags written: {', '.join(hop.vlans)}" if hop and hop.vlans else "header of the next hop written"
+    tags = f"VLAN tags written: {', '.join(hop.vlans)}" if hop and hop.vlans else ""
+    labels = f"MPLS labels pushed: {pushed(hop.labels)}" if hop and hop.labels else ""
+    return "; ".join(words for words in (labels, tags) if words) or "header of the next hop written"
 
 
 DECISIONS: Mapping[str, Callable[[Trace], str]] = {

@@ -37,6 +37,7 @@ HOP: dict[str, Any] = {
     "source_mac": "02:00:00:00:00:02",
     "mtu": 1500,
     "vlans": ["802.1Q 10"],
+    "labels": [],
 }
 RULE: dict[str, Any] = {
     "list": "edge",
@@ -124,6 +125,12 @@ def each_step_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
         "  0000  00 01 02 03 04 05 06 07  08 09 0a 0b 0c 0d 0e 0f",
         "  0010  10 11 12 13",
     ]
+
+
+def labels_that_are_pushed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    hop = TRACE["next_hop"] | {"labels": [100, 200]}
+    done, _ = _asked(monkeypatch, PACKET, "-i", "left", trace=TRACE | {"next_hop": hop})
+    assert "MPLS labels pushed: 100/200; VLAN tags written: 802.1Q 10" in done.stdout
 
 
 def a_stopped_packet_has_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:

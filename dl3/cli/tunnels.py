@@ -23,8 +23,10 @@ def tunnels(reply: Tunnels) -> RenderableType:
     if not reply.tunnels:
         return "There are no tunnels."
     rows = [
-        (t.name, t.local, t.remote, t.key if t.dport is None else t.dport, way(t))
-        + (t.tx_packets, t.tx_bytes, t.rx_packets, t.rx_bytes)
+        (
+            *(t.name, t.local, t.remote, t.key if t.dport is None else t.dport, way(t)),
+            *(t.tx_packets, t.tx_bytes, t.rx_packets, t.rx_bytes),
+        )
         for t in reply.tunnels
     ]
     counts = (">sent", ">bytes", ">received", ">bytes")

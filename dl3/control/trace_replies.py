@@ -59,6 +59,7 @@ class TraceHop(Reply):
     source_mac: str | None
     mtu: int | None
     vlans: tuple[str, ...]
+    labels: tuple[int, ...] = ()  # that are pushed, the outermost one first
 
 
 class TraceBridge(Reply):

@@ -18,12 +18,15 @@ enum { BUFFER_BYTES = 1 << 20 };
 // Reads a regular file; the bytes end with a 0. Owner: caller, free. NULL with `error` set.
 static char *read_all(const char *path, size_t *n, struct error *error)
 {
-	FILE *file = fopen(path, "re");
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); // or a FIFO waits
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	struct stat stat;
 	char *bytes;
 
 	if (!file || fstat(fileno(file), &stat)) {
 		error_set(error, -errno, "cannot read %.200s: %s", path, strerror(errno));
+		if (fd >= 0 && !file)
+			close(fd);
 		goto failed;
 	}
 	if (!S_ISREG(stat.st_mode) || stat.st_size > MOST_BYTES) {
@@ -112,6 +115,17 @@ static int write_beside(const struct qos *qos, const char *path, const char *bes
 	return error_set(error, -err, "cannot write %.200s: %s", path, strerror(err));
 }
 
+// The daemon may replace anything: a device, a link or a socket is not meant.
+static int check_target(const char *path, struct error *error)
+{
+	struct stat status;
+
+	if (lstat(path, &status) || S_ISREG(status.st_mode))
+		return 0;
+	return error_set(error, -EEXIST,
+		"cannot write %.200s: it exists and is not a regular file; name another one", path);
+}
+
 json_t *method_subscribers_export(void *ctx, const json_t *params, struct error *error)
 {
 	const uint64_t began_ns = clock_now_ns();
@@ -124,7 +138,7 @@ json_t *method_subscribers_export(void *ctx, const json_t *params, struct error 
 		return NULL;
 	const struct qos *qos = subscribers_of(ctx, error);
 
-	if (!qos)
+	if (!qos || check_target(path, error))
 		return NULL;
 	if (asprintf(&beside, "%s.new", path) < 0) {
 		error_set(error, -ENOMEM, "not enough memory for the name of the file");

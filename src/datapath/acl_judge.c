@@ -18,11 +18,16 @@ static size_t packet_bytes(const struct burst *b, uint16_t i)
 	return MIN_OF(says, (size_t)burst_contiguous_bytes(b, i) - WIRE_ETHER_BYTES);
 }
 
+static bool gets_labels(const struct burst *b, uint16_t i)
+{
+	return b->template_mask >> i & 1 && fib_template_load(b->view, b->hop[i])->n_labels;
+}
+
 // Whether Linux's filters would find the same in a packet as its key says. At egress they see the
-// fragments of one that is longer than the MTU.
+// fragments of one that is longer than the MTU, and labels that are pushed.
 static bool is_alike(const struct acl_basis *basis, const struct burst *b, uint16_t i)
 {
-	if (basis->direction == ACL_OUT && b->fragment_mask >> i & 1)
+	if (basis->direction == ACL_OUT && (b->fragment_mask >> i & 1 || gets_labels(b, i)))
 		return false;
 	return acl_is_alike(b->frame[i] + WIRE_ETHER_BYTES, packet_bytes(b, i), b->is_ip6);
 }

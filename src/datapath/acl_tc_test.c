@@ -251,6 +251,47 @@ static void each_packet_is_counted_once(void **state)
 	assert_int_equal(n_counted(2) - before, 10);
 }
 
+static struct fib_hop hop_with_label(uint32_t label)
+{
+	struct fib_hop hop = {.kind = FIB_VIA, .iface = PLAIN_OUT, .n_labels = 1, .label = {label}};
+
+	assert_int_equal(wire_addr_parse("10.1.0.2", &hop.via), 0);
+	return hop;
+}
+
+// They match labels, or do not match IP that is behind them.
+static void what_leaves_with_labels_is_left_to_the_filters_of_linux(void **state)
+{
+	static const uint8_t head[] = {0x88, 0x47, 0, 100 >> 4, (100 & 15) << 4 | 1, 64};
+	const struct fib_label label = {.label = 100,
+		.op = FIB_LABEL_FORWARD,
+		.hop = hop_with_label(200)};
+	const struct bytes routed = frame_on(PLAIN_IN, "10.66.2.3");
+	struct bytes labelled = frame_on(PLAIN_IN, "10.66.2.3");
+
+	memmove(labelled.at + 18, labelled.at + 14, labelled.n - 14);
+	memcpy(labelled.at + 12, head, sizeof(head));
+	labelled.n += 4;
+	clear(lists);
+	clear(filters);
+	for (unsigned filtered = 0; filtered < 2; filtered++) {
+		const unsigned verdict = filtered ? HANDED | VERDICT_LINUX : VERDICT_FORWARD;
+
+		for (unsigned i = 0; i < 2; i++) {
+			reset(fake_variants[1]);
+			struct iface settings = *fib_iface(fake.fib, PLAIN_IN);
+			settings.flags |= IFACE_MPLS;
+			fake_set(PLAIN_IN, &settings);
+			assert_int_equal(fib_label_set(fake.fib, &label, NULL), 0);
+			fake_route(0, "10.66.0.0/16", &label.hop);
+			if (filtered)
+				USE(filters, PLAIN_OUT, ACL_OUT, "permit udp");
+			run_one(i ? &labelled : &routed, verdict);
+		}
+	}
+	assert_int_equal(fib_label_delete(fake.fib, label.label), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +302,7 @@ int main(void)
 		cmocka_unit_test(the_last_mark_counts_and_filters_see_those_before),
 		cmocka_unit_test(what_cannot_be_parsed_is_left_to_linux),
 		cmocka_unit_test(what_is_fragmented_is_left_to_the_filters_of_linux),
+		cmocka_unit_test(what_leaves_with_labels_is_left_to_the_filters_of_linux),
 		cmocka_unit_test(each_packet_is_counted_once),
 	};
 

@@ -194,8 +194,20 @@ struct onward {
 	unsigned n_labels;                   // that are pushed
 };
 
-static enum verdict find_hop(const struct fib_view *view, const struct labelled *in, unsigned i,
-	const struct popped *p, struct onward *to)
+// Linux's tc filters see frames with their labels, which no list can read.
+static bool is_filtered(const struct worker *w, const struct fib_view *view, uint32_t hop)
+{
+	const struct acl_view *filters = w->filters ? acl_live_view(w->filters) : NULL;
+
+	if (likely(!filters || !acl_view_has(filters, ACL_OUT)))
+		return false;
+	const uint16_t oif = fib_oif_load(view, hop);
+
+	return oif != FIB_NO_OIF && acl_view_list(filters, ACL_OUT, oif);
+}
+
+static enum verdict find_hop(const struct worker *w, const struct fib_view *view,
+	const struct labelled *in, unsigned i, const struct popped *p, struct onward *to)
 {
 	to->hop = p->entry & FIB_LABEL_VALUE;
 	to->entry = fib_hop_load(&view->hops[to->hop]);
@@ -206,7 +218,8 @@ static enum verdict find_hop(const struct fib_view *view, const struct labelled 
 	to->template = NULL;
 	if (to->entry.kind == FIB_HOP_STOP)
 		return to->entry.verdict;
-	if (to->entry.kind == FIB_HOP_BRIDGE || to->entry.kind == FIB_HOP_TUNNEL)
+	if (to->entry.kind == FIB_HOP_BRIDGE || to->entry.kind == FIB_HOP_TUNNEL ||
+		is_filtered(w, view, to->hop))
 		return VERDICT_LINUX;
 	if (to->entry.kind == FIB_HOP_TEMPLATE)
 		memcpy(&to->template, to->entry.macs, sizeof(to->template));
@@ -254,7 +267,7 @@ static enum verdict send_on(struct worker *w, const struct fib_view *view,
 	struct rte_mbuf *m = in->mbuf[i];
 	uint16_t type = WIRE_ETHERTYPE_MPLS;
 	struct onward to;
-	enum verdict verdict = find_hop(view, in, i, p, &to);
+	enum verdict verdict = find_hop(w, view, in, i, p, &to);
 
 	if (verdict == VERDICT_FORWARD && !datapath_has_room(&w->states[to.entry.port], m))
 		verdict = VERDICT_MULTI_SEGMENT;

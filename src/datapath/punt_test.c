@@ -297,8 +297,8 @@ static void who_has_no_address_yet_is_heard_by_linux(void **state)
 static bool has_row_elsewhere(unsigned v)
 {
 	return v == VERDICT_ACL_REJECTED || v == VERDICT_ACL_PUNTED || v == VERDICT_FLOW_PUNTED ||
-	       v == VERDICT_BRIDGE_UNKNOWN || v == VERDICT_MPLS_RESERVED || v == VERDICT_MPLS_DEEP ||
-	       (v >= VERDICT_TUNNEL_NO_WAY && v <= VERDICT_TUNNEL_ECN);
+	       v == VERDICT_BRIDGE_UNKNOWN || v == VERDICT_MPLS_RESERVED ||
+	       v == VERDICT_MPLS_DEEP || (v >= VERDICT_TUNNEL_NO_WAY && v <= VERDICT_TUNNEL_ECN);
 }
 
 static void each_verdict_with_a_class_has_a_row(void **state)

@@ -34,7 +34,7 @@ static uint64_t in_main(const struct burst *b)
 
 	if (b->has_one_vrf)
 		return b->vrf[0] ? 0 : burst_all(b);
-	for (unsigned i = 0; i < b->n; i++)
+	for (unsigned i = 0; i < BURST_MAX && i < b->n; i++)
 		found |= (uint64_t)!b->vrf[i] << i;
 	return found;
 }

@@ -162,6 +162,8 @@ static const char *place_refused(const struct event_filter *out)
 		return "chain other than 0";
 	if (out->protocol == ETH_P_8021Q || out->protocol == ETH_P_8021AD)
 		return "protocol 802.1Q or 802.1ad";
+	if (out->protocol == ETH_P_MPLS_UC) // workers forward these, which no rule can match
+		return "protocol mpls_uc";
 	return NULL;
 }
 

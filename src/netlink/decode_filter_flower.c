@@ -194,6 +194,8 @@ static void read_ether_type(const struct flower_draft *found, struct event_filte
 		return;
 	if (type == ETH_P_8021Q || type == ETH_P_8021AD)
 		filter_refuse(out, "key vlan_ethtype");
+	else if (type == ETH_P_MPLS_UC && !rule->family)
+		filter_refuse(out, "protocol mpls_uc");
 	else if (!family || (rule->family && rule->family != family))
 		out->n_rules = 0;
 	rule->family = family ? family : rule->family;

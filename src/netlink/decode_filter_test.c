@@ -372,6 +372,9 @@ static const struct {
 	{ETH_P_IP, {{TCA_FLOWER_FLAGS, 4, {TCA_CLS_FLAGS_SKIP_SW}}}, "nothing"},
 	{ETH_P_ARP, {{TCA_FLOWER_KEY_ARP_OP, 1, {1}}}, "nothing"},
 	{ETH_P_8021Q, {{TCA_FLOWER_KEY_VLAN_ID, 2, {1}}}, "protocol 802.1Q or 802.1ad"},
+	{ETH_P_MPLS_UC, {{0}}, "protocol mpls_uc"},
+	{ETH_P_ALL, {{TCA_FLOWER_KEY_ETH_TYPE, 2, {0x88, 0x47}}}, "protocol mpls_uc"},
+	{ETH_P_IP, {{TCA_FLOWER_KEY_ETH_TYPE, 2, {0x88, 0x47}}}, "nothing"},
 };
 
 static void reads_keys_of_flower_that_tc_does_not_write(void **state)

@@ -159,6 +159,28 @@ static void a_label_goes_with_its_route_and_its_vrf(void **state)
 	assert_int_equal(get(100).op, FIB_LABEL_NONE);
 }
 
+// Many labels take several rounds: the VRF is not closed, and so not opened for another one, before
+// the last of them has left it.
+static void a_vrf_stays_until_its_labels_have_left_it(void **state)
+{
+	const struct event_hop hop = {.ifindex = RED, .weight = 1};
+
+	for (uint32_t label = 16; label < 16 + N_MANY; label++) {
+		struct event event = label_event(label, -1, &hop);
+		mirror_event(fake.mirror, &event);
+	}
+	fake_flush(&fake);
+	const uint16_t vrf = get(16 + N_MANY - 1).vrf;
+
+	assert_true(fib_vrf_is_open(fake.fib, vrf));
+	fake_iface_gone(&fake, RED);
+	while (mirror_flush(fake.mirror))
+		if (!fib_vrf_is_open(fake.fib, vrf))
+			assert_int_equal(get(16 + N_MANY - 1).op, FIB_LABEL_LINUX);
+	assert_false(fib_vrf_is_open(fake.fib, vrf));
+	assert_int_equal(get(16 + N_MANY - 1).op, FIB_LABEL_LINUX);
+}
+
 static void explicit_null_is_there_with_mpls(void **state)
 {
 	assert_true(get(0).op == FIB_LABEL_LOOKUP && get(2).op == FIB_LABEL_LOOKUP);
@@ -273,6 +295,7 @@ int main(void)
 		TEST(what_workers_cannot_do_is_linuxs),
 		TEST(hops_that_are_down_have_no_share),
 		TEST(a_label_goes_with_its_route_and_its_vrf),
+		TEST(a_vrf_stays_until_its_labels_have_left_it),
 		TEST(explicit_null_is_there_with_mpls),
 		TEST(mpls_that_comes_later_is_dumped),
 		TEST(routes_push_labels_with_the_ttl_that_is_set),

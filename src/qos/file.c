@@ -6,26 +6,37 @@
 #include <stdio.h>
 
 // The ops that a line may have; all others are names of subscribers.
-static bool has_op(const char *line)
+static bool is_op(const char *word, size_t n)
 {
 	static const char *const ops[] = {"profile", "no-profile", "remove"};
-	const size_t n = strcspn(line, " \t");
 
 	for (unsigned i = 0; i < ARRAY_LEN(ops); i++)
-		if (strlen(ops[i]) == n && !strncmp(line, ops[i], n))
+		if (strlen(ops[i]) == n && !strncmp(word, ops[i], n))
 			return true;
 	return false;
 }
 
+bool file_means_more(const char *name)
+{
+	return is_op(name, strlen(name));
+}
+
 static int stage_line(struct qos *qos, char *line, bool is_of_file, struct error *error)
 {
+	const size_t n = strlen(line);
 	char put[QOS_LINE_MAX];
 
-	line[strcspn(line, "#\r")] = 0;
+	if (n && line[n - 1] == '\r')
+		line[n - 1] = 0;
+	if (strchr(line, '\r'))
+		return error_set(error, -EINVAL,
+			"a carriage return within a line; expected lines that end with LF or CR "
+			"LF");
+	line[strcspn(line, "#")] = 0;
 	line += strspn(line, " \t");
 	if (!*line)
 		return 0;
-	if (has_op(line))
+	if (is_op(line, strcspn(line, " \t")))
 		return qos_stage(qos, line, is_of_file, error);
 	if (snprintf(put, sizeof(put), "put %s", line) >= (int)sizeof(put))
 		return error_set(error, -EINVAL, "a line of %zu bytes; expected at most %d",

@@ -4,6 +4,7 @@
 #include "base/pages.h"
 
 #define FULL_PER_LINE 3.25
+enum { LINES_PER_OVER = 2 }; // so many lines at least for one with is_over
 
 struct qos_index *index_create(uint64_t n)
 {
@@ -30,7 +31,8 @@ void index_free(struct qos_index *index)
 
 bool index_has_space(const struct qos_index *index, uint64_t n)
 {
-	return (double)n <= (double)(index->mask + 1) * FULL_PER_LINE;
+	return (double)n <= (double)(index->mask + 1) * FULL_PER_LINE &&
+	       index->n_over * LINES_PER_OVER <= index->mask + 1;
 }
 
 // The key first: whoever finds it without a tag goes on.
@@ -49,6 +51,7 @@ void index_add(struct qos_index *index, uint64_t key, uint32_t kind, uint32_t va
 				__ATOMIC_RELEASE);
 			return;
 		}
+		index->n_over += !line->is_over;
 		__atomic_store_n(&line->is_over, 1, __ATOMIC_RELAXED);
 	}
 }
@@ -73,7 +76,7 @@ void index_set(struct qos_index *index, uint64_t key, uint32_t kind, uint32_t va
 	uint64_t place;
 
 	__atomic_store_n(find_tag(index, key, kind, &place), kind << QOS_VALUE_BITS | value,
-		__ATOMIC_RELAXED);
+		__ATOMIC_RELEASE); // partner: index_find
 }
 
 void index_remove(struct qos_index *index, uint64_t key, uint32_t kind)

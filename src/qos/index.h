@@ -21,23 +21,26 @@ static inline const struct qos_line *index_first(const struct qos_index *index, 
 	return &index->line[index_hash(key, kind) & index->mask];
 }
 
-// The value; QOS_NONE: there is none. Any thread.
+// The value; QOS_NONE: there is none. A place may get another key between the two reads of it: the
+// key is read again after a tag that fits. Any thread.
 static inline uint32_t index_find(const struct qos_index *index, uint64_t key, uint32_t kind)
 {
-	uint64_t at = index_hash(key, kind) & index->mask;
+	const uint64_t first = index_hash(key, kind) & index->mask;
 
-	for (;; at = (at + 1) & index->mask) {
+	for (uint64_t at = first;;) {
 		const struct qos_line *line = &index->line[at];
 
 		for (unsigned i = 0; i < QOS_LINE_KEYS; i++) {
 			if (__atomic_load_n(&line->key[i], __ATOMIC_RELAXED) != key)
 				continue;
-			const uint32_t tag = __atomic_load_n(&line->tag[i], __ATOMIC_RELAXED);
+			const uint32_t tag = __atomic_load_n(&line->tag[i], __ATOMIC_ACQUIRE);
 
-			if (tag >> QOS_VALUE_BITS == kind)
+			if (tag >> QOS_VALUE_BITS == kind &&
+				likely(__atomic_load_n(&line->key[i], __ATOMIC_RELAXED) == key))
 				return tag & ((1u << QOS_VALUE_BITS) - 1);
 		}
-		if (!__atomic_load_n(&line->is_over, __ATOMIC_RELAXED))
+		at = (at + 1) & index->mask;
+		if (!__atomic_load_n(&line->is_over, __ATOMIC_RELAXED) || unlikely(at == first))
 			return QOS_NONE;
 	}
 }
@@ -45,7 +48,9 @@ static inline uint32_t index_find(const struct qos_index *index, uint64_t key, u
 // An empty table with space for n entries. NULL: no memory. Owner: caller.
 struct qos_index *index_create(uint64_t n);
 void index_free(struct qos_index *index);
-// Whether n entries, with those that were removed, are few enough for this size.
+// Whether n entries, with those that were removed, are few enough for this size, and lookups that
+// find nothing still end soon: lines that were once full lead on to the next one for ever. If not,
+// all are to be copied to a new table.
 bool index_has_space(const struct qos_index *index, uint64_t n);
 // Adds a key that is not there, / gives one that is there another value. `kind`: 1 to 254.
 void index_add(struct qos_index *index, uint64_t key, uint32_t kind, uint32_t value);

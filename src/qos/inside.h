@@ -108,6 +108,9 @@ int subscriber_read(const struct qos *qos, struct subscriber **out, const char *
 	const struct subscriber *base, struct error *error);
 int name_check(const char *name, const char *what, struct error *error);
 
+// file.c: whether a line that begins with this name is not that of a subscriber.
+bool file_means_more(const char *name);
+
 // words.c: numbers with units. -EINVAL: invalid, or out of range.
 int words_rate(const char *text, uint64_t *bits);
 int words_burst(const char *text, uint64_t rate, uint64_t *bytes); // also "20ms" of a rate

@@ -38,13 +38,13 @@ static int reserve_index(struct qos *qos, uint64_t more, struct error *error)
 
 	if (index_has_space(old, qos->n_indexed + more))
 		return 0;
-	struct qos_index *larger = index_create(2 * (qos->n_indexed + more));
+	struct qos_index *other = index_create(2 * (qos->n_indexed + more));
 
-	if (!larger)
+	if (!other)
 		return error_set(error, -ENOMEM, "not enough memory for more subscribers");
-	index_copy(larger, old);
-	qos->index = larger;
-	__atomic_store_n(&qos->live.view.index, larger, __ATOMIC_RELEASE); // partner: qos_find
+	index_copy(other, old);
+	qos->index = other;
+	__atomic_store_n(&qos->live.view.index, other, __ATOMIC_RELEASE); // partner: qos_find
 	grace(qos);
 	index_free((struct qos_index *)old);
 	return 0;
@@ -265,8 +265,9 @@ void qos_bind(struct qos *qos, unsigned iface, const char *name)
 {
 	const struct iface_use *use = name ? use_of(qos, name) : NULL;
 
+	// The buckets of the subscriber have been written. Partner: qos_of_iface.
 	__atomic_store_n((uint32_t *)&qos->live.view.of_iface[iface], use ? use->index : QOS_NONE,
-		__ATOMIC_RELAXED);
+		__ATOMIC_RELEASE);
 }
 
 void publish_ifaces(struct qos *qos)

@@ -27,7 +27,7 @@ enum qos_family { QOS_IP4, QOS_IP6, QOS_FAMILIES };
 struct qos_line {
 	uint64_t key[QOS_LINE_KEYS]; // atomic
 	uint32_t tag[QOS_LINE_KEYS]; // atomic: kind and value; 0: free
-	uint32_t is_over;            // atomic: further keys are in the next line
+	uint32_t is_over;            // atomic: further keys are, or were, in the next line
 } LINE_ALIGNED;
 #define QOS_NO_KEY UINT64_MAX
 
@@ -37,6 +37,7 @@ enum { QOS_VALUE_BITS = 24, QOS_DEAD = 255 }; // kind 255: removed
 struct qos_index {
 	uint64_t mask; // number of lines - 1
 	uint64_t n_bytes;
+	uint64_t n_over; // lines with is_over, which stays; control thread
 	struct qos_line line[];
 };
 
@@ -93,7 +94,7 @@ static inline bool qos_is_on(const struct qos_view *view)
 // The subscriber of an interface, QOS_NONE: none. Worker.
 static inline uint32_t qos_of_iface(const struct qos_view *view, uint16_t iface)
 {
-	return __atomic_load_n(&view->of_iface[iface], __ATOMIC_RELAXED);
+	return __atomic_load_n(&view->of_iface[iface], __ATOMIC_ACQUIRE); // partner: qos_bind
 }
 
 // Finds the subscribers of the packets in `mask` by address: addr[i] is an IPv4 address times 2^32,

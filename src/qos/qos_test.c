@@ -155,7 +155,7 @@ static void mistakes_are_named_and_change_nothing(void **state)
 	(void)state;
 	CHANGE("profile p rate 1Mbit/s\nadd a up p address 10.0.0.1 address 10.2.0.0/16 address "
 	       "2001:db8::/48 interface east.100");
-	REFUSED("add a", "subscriber 'a': exists already; use \"set\", or \"put\" to replace it");
+	REFUSED("add a", "subscriber 'a': exists already; use \"set\" to change it");
 	REFUSED("set a without 10.0.0.1\nadd b up q",
 		"subscriber 'b': up: there is no profile \"q\"; add it first");
 	expect("10.0.0.1", "a");
@@ -258,7 +258,7 @@ static void a_batch_is_applied_whole_or_not_at_all(void **state)
 	       "address 10.0.0.2 number 7");
 	REFUSED("set a without 10.0.0.1 address 10.0.1.0/24 up q\nremove b\nprofile q rate "
 		"3Mbit/s\nadd c address 10.0.0.2\nno-profile p\nadd c",
-		"subscriber 'c': exists already; use \"set\", or \"put\" to replace it");
+		"subscriber 'c': exists already; use \"set\" to change it");
 	expect("10.0.0.1", "a");
 	expect("10.0.0.2", "b");
 	expect("10.0.1.1", NULL);
@@ -559,6 +559,79 @@ static void what_is_exported_can_be_loaded(void **state)
 	free(copy);
 }
 
+// Whoever comes and goes leaves lines behind that lead on to the next one: if all did, looking for
+// a stranger would never end.
+static void strangers_are_soon_unknown_after_many_changes(void **state)
+{
+	enum { N = 1600, CHANGES = 40000 };
+	const struct qos_index *index;
+	static char addr[N][16];
+	char text[80];
+	uint64_t n_over = 0;
+
+	(void)state;
+	srand(2410);
+	for (unsigned i = 0; i < CHANGES; i++) {
+		const unsigned k = (unsigned)rand() % N;
+
+		snprintf(addr[k], sizeof(addr[k]), "10.%u.%u.7", i >> 8, i & 255);
+		snprintf(text, sizeof(text), "put s%u address %s", k, addr[k]);
+		CHANGE(text);
+	}
+	index = qos_live(qos)->view.index;
+	for (uint64_t at = 0; at <= index->mask; at++)
+		n_over += index->line[at].is_over;
+	assert_true(n_over <= (index->mask + 1) * 3 / 4);
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), "11.1.%u.%u", i >> 8, i & 255);
+		expect(text, NULL);
+	}
+	for (unsigned k = 0; k < N; k++) {
+		snprintf(text, sizeof(text), "s%u", k);
+		expect(addr[k], text);
+	}
+}
+
+// A line of an export is one subscriber, whatever its names are.
+static void what_a_file_cannot_say_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("add a#b", "subscriber 'a#b': names have printable ASCII characters, but no \", no "
+			   "\\ and no #");
+	REFUSED("profile p#1 rate 1Mbit/s",
+		"profile 'p#1': names have printable ASCII characters, but no \", no \\ and no #");
+	REFUSED("add remove", "subscriber 'remove': begins another kind of line in a file; "
+			      "expected another name");
+	REFUSED("put no-profile", "subscriber 'no-profile': begins another kind of line in a file; "
+				  "expected another name");
+	REFUSED("add a interface x#1", "subscriber 'a': interface \"x#1\": its name has a blank, a "
+				       "control character or #; rename it");
+	qos_begin(qos);
+	assert_int_not_equal(qos_stage(qos, "add a interface x\nremove", false, &why), 0);
+	qos_abort(qos);
+	assert_string_equal(why.text, "subscriber 'a': interface \"x?remove\": its name has a "
+				      "blank, a control character or #; rename it");
+}
+
+static void lines_end_with_lf_or_crlf(void **state)
+{
+	char crlf[] = "a address 10.0.0.1\r\n\r\n# none\r\nb address 10.0.0.2 # kept\r\n",
+	     cr[] = "a address 10.0.0.1\rb address 10.0.0.2\r# none\rc\r";
+
+	(void)state;
+	qos_begin(qos);
+	assert_int_equal(qos_stage_lines(qos, "f", crlf, sizeof(crlf) - 1, false, &why), 0);
+	assert_int_equal(qos_prepare(qos, &why), 0);
+	qos_commit(qos, 0);
+	expect("10.0.0.1", "a");
+	expect("10.0.0.2", "b");
+	qos_begin(qos);
+	assert_int_not_equal(qos_stage_lines(qos, "f", cr, sizeof(cr) - 1, false, &why), 0);
+	qos_abort(qos);
+	assert_string_equal(why.text, "f:1: a carriage return within a line; expected lines that "
+				      "end with LF or CR LF");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -575,6 +648,9 @@ int main(void)
 		TEST(a_burst_of_many_is_judged_one_by_one),
 		TEST(random_batches_agree_with_a_plain_model),
 		TEST(what_is_exported_can_be_loaded),
+		TEST(strangers_are_soon_unknown_after_many_changes),
+		TEST(what_a_file_cannot_say_is_refused),
+		TEST(lines_end_with_lf_or_crlf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

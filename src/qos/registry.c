@@ -35,13 +35,13 @@ static int reserve(struct qos *qos, uint64_t more, struct error *error)
 
 	if (index_has_space(qos->registry, n))
 		return 0;
-	struct qos_index *larger = index_create(2 * n);
+	struct qos_index *other = index_create(2 * n);
 
-	if (!larger)
+	if (!other)
 		return no_memory(error);
-	index_copy(larger, qos->registry);
+	index_copy(other, qos->registry);
 	index_free(qos->registry);
-	qos->registry = larger;
+	qos->registry = other;
 	return 0;
 }
 

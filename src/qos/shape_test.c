@@ -1,8 +1,6 @@
 // The shaper in virtual time: rates, shares, delays, and random operations with their account.
 // Tests only.
-#include "qos/shape_codel.h"
-
-#include "base/bits.h"
+#include "qos/shape_node.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,12 +17,19 @@
 #define MS 1000000ull
 enum { MTU = 1518, MOST = 200000, SUBSCRIBERS = 1100, SLOT_US = 5 };
 
+struct last {
+	uint64_t order[SHAPE_CLASSES][SHAPE_FLOWS];
+};
+
 struct bed {
 	struct shape *shape;
 	struct shape_config config;
 	uint64_t now, n_enqueued, n_sent, n_dropped[SHAPE_DROPS];
 	struct shape_packet *packets, **free; // free: a stack
 	unsigned n_free;
+	uint64_t *order;   // by packet: n_enqueued when it was enqueued
+	struct last *last; // by subscriber: what has been sent
+	bool has_fair;     // flows of a class may overtake each other
 	uint64_t bytes[SUBSCRIBERS], class_bytes[SHAPE_CLASSES];
 	uint64_t longest[SHAPE_CLASSES]; // delay
 	struct shape_drops drops;
@@ -74,8 +79,9 @@ static void open_bed(struct bed *bed, uint64_t port_bits, uint64_t aggregate_bit
 	assert_int_equal(shape_set_profile(bed->shape, 0, &plain_profile, &error), 0);
 	bed->packets = calloc(MOST, sizeof(*bed->packets));
 	bed->free = calloc(MOST, sizeof(struct shape_packet *));
-	assert_non_null(bed->packets);
-	assert_non_null(bed->free);
+	bed->order = calloc(MOST, sizeof(*bed->order));
+	bed->last = calloc(SUBSCRIBERS, sizeof(*bed->last));
+	assert_true(bed->packets && bed->free && bed->order && bed->last);
 	for (unsigned i = 0; i < MOST; i++)
 		bed->free[bed->n_free++] = &bed->packets[i];
 	set(bed, SHAPE_PORT, 0, &port);
@@ -122,6 +128,8 @@ static void close_bed(struct bed *bed)
 	shape_close(bed->shape);
 	free(bed->packets);
 	free(bed->free);
+	free(bed->order);
+	free(bed->last);
 }
 
 static void put(struct bed *bed, uint32_t subscriber, uint8_t class, uint16_t bytes)
@@ -132,9 +140,20 @@ static void put(struct bed *bed, uint32_t subscriber, uint8_t class, uint16_t by
 		.class = class,
 		.subflow = (uint8_t)rand(),
 		.for_caller = subscriber};
+	bed->order[packet - bed->packets] = ++bed->n_enqueued;
 	shape_enqueue(bed->shape, bed->now, &subscriber, &packet, 1, &bed->drops);
-	bed->n_enqueued++;
 	take_drops(bed);
+}
+
+// First in, first out.
+static void check_order(struct bed *bed, const struct shape_packet *sent)
+{
+	const unsigned flow = bed->has_fair ? sent->subflow % SHAPE_FLOWS : 0;
+	const uint64_t order = bed->order[sent - bed->packets];
+	uint64_t *last = &bed->last[sent->for_caller].order[sent->class][flow];
+
+	assert_true(order > *last);
+	*last = order;
 }
 
 // Sends all that may be sent now. Returns bytes.
@@ -152,6 +171,7 @@ static uint64_t send_due(struct bed *bed)
 		for (unsigned i = 0; i < n; i++) {
 			const uint64_t delay = bed->now - sent[i]->since;
 
+			check_order(bed, sent[i]);
 			bytes += sent[i]->bytes;
 			bed->bytes[sent[i]->for_caller] += sent[i]->bytes;
 			bed->class_bytes[sent[i]->class] += sent[i]->bytes;
@@ -479,8 +499,29 @@ static void change_at_random(struct random_bed *r, uint32_t id)
 	r->allowed[id] += 2; // rounding
 }
 
+// Nobody has to wait who is due, and whose aggregate and port are, but for slots of the wheel: of
+// one that was put into the wheel, and of that which is not over.
+static void nobody_waits_for_nothing(const struct bed *bed)
+{
+	const struct shape *s = bed->shape;
+	const uint64_t slots = 2ull << s->slot_shift;
+
+	for (unsigned i = 0; i < RANDOM; i++) {
+		uint32_t id = s->first[SHAPE_SUBSCRIBER] + i;
+		uint64_t due = s->node[id].classes == 1 ? s->node[id].strict_due : 0;
+
+		if (!s->node[id].classes)
+			continue;
+		for (unsigned level = 0; level <= SHAPE_SUBSCRIBER; level++) {
+			due = MAX_OF(due, s->node[id].due);
+			id = s->node[id].parent;
+		}
+		assert_true(due + slots > bed->now);
+	}
+}
+
 // Any mix of operations: the account closes after each, nobody gets more than its rate and one
-// burst, and a queue that may send does not wait.
+// burst, packets of a flow keep their order, and a queue that may send does not wait.
 static void random_operations_keep_the_account(void **state)
 {
 	static struct random_bed r;
@@ -491,6 +532,7 @@ static void random_operations_keep_the_account(void **state)
 	(void)state;
 	srand(8290);
 	open_bed(bed, 2000000000, 900000000);
+	bed->has_fair = true;
 	assert_int_equal(shape_set_profile(bed->shape, 1, &fair, NULL), 0);
 	assert_int_equal(shape_set_profile(bed->shape, 2, &short_, NULL), 0);
 	for (unsigned i = 0; i < RANDOM; i++)
@@ -511,8 +553,10 @@ static void random_operations_keep_the_account(void **state)
 		bed->now += ticks;
 		for (unsigned i = 0; i < RANDOM; i++)
 			r.allowed[i] += (double)ticks * (double)r.setting[i].bits / 8e9;
-		if (rand() % 4)
+		if (rand() % 4) {
 			send_due(bed);
+			nobody_waits_for_nothing(bed);
+		}
 		balance(bed);
 		for (unsigned i = 0; i < RANDOM; i++)
 			assert_true((double)bed->bytes[i] <= r.allowed[i] + 2 * MTU + 40000);

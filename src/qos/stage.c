@@ -140,10 +140,14 @@ static int stage_subscriber(struct qos *qos, enum op op, char **rest, bool is_of
 
 	if (err)
 		return err;
+	if (file_means_more(name))
+		return error_set(error, -EINVAL,
+			"subscriber '%s': begins another kind of line in a file; expected another "
+			"name",
+			name);
 	if (op == ADD && old)
 		return error_set(error, -EEXIST,
-			"subscriber '%s': exists already; use \"set\", or \"put\" to replace it",
-			name);
+			"subscriber '%s': exists already; use \"set\" to change it", name);
 	if (op >= SET && !old)
 		return error_set(error, -ENOENT, "there is no subscriber '%s'", name);
 	if (op == REMOVE)

@@ -13,10 +13,10 @@ int name_check(const char *name, const char *what, struct error *error)
 		return error_set(error, -EINVAL, "%s '%.60s': names have at most %d characters",
 			what, name, QOS_NAME_MAX - 1);
 	for (const char *c = name; *c; c++)
-		if (*c <= ' ' || *c > '~' || *c == '"' || *c == '\\')
+		if (*c <= ' ' || *c > '~' || strchr("\"\\#", *c))
 			return error_set(error, -EINVAL,
-				"%s '%.60s': names have printable ASCII characters, but no \" and "
-				"no \\",
+				"%s '%.60s': names have printable ASCII characters, but no \", no "
+				"\\ and no #",
 				what, name);
 	return 0;
 }
@@ -82,6 +82,12 @@ static int read_iface(struct reading *reading, const char *value)
 		return error_set(reading->error, -EINVAL,
 			"subscriber '%s': interface \"%.60s\": names have at most %d characters",
 			reading->name, value, QOS_IFACE_MAX - 1);
+	for (const char *c = value; *c; c++)
+		if ((unsigned char)*c <= ' ' || *c == '\x7f' || *c == '#')
+			return error_set(reading->error, -EINVAL,
+				"subscriber '%s': interface \"%.60s\": its name has a blank, a "
+				"control character or #; rename it",
+				reading->name, value);
 	if (find_iface(reading, value) >= 0)
 		return error_set(reading->error, -EINVAL,
 			"subscriber '%s': interface %s is given twice; remove one", reading->name,
