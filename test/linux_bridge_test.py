@@ -26,7 +26,8 @@ from harness.wire import wait_until
 from dl3.model.fault import Fault
 
 LEFT_TO_LINUX = "port of a bridge left to Linux"
-BURSTS = 40
+BURSTS, LONG_BURSTS = 40, 1800
+BURST, LONG_BURST = 19, 60  # frames, at most
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +36,14 @@ def both() -> Iterator[Both]:
         yield made
 
 
-def _burst(both: Both, dice: random.Random, port: str, targets: list[bytes]) -> list[bytes]:
+def _burst(both: Both, dice: random.Random, port: str, targets: list[bytes], most: int) -> list[bytes]:
     """Some frames of the hosts behind a port, or of an unknown one, all to hosts or all to groups.
 
     Not both: they are in different classes when they are punted, and may overtake each other.
     """
     here = [host for host, at in both.behind.items() if at == port]
     frames = []
-    for _ in range(dice.randrange(1, 20)):
+    for _ in range(dice.randrange(1, most + 1)):
         both.number += 1
         dst = dice.choice(targets)
         # Even a locked port learns from frames to reserved groups, and tagged frames may overtake others.
@@ -65,10 +66,11 @@ def _value(word: str, is_on: bool) -> str:
 TEACHING = ("learning", "locked", "state")
 
 
-def _send_random_frames(both: Both, n_bursts: int) -> None:
+def _send_random_frames(both: Both, n_bursts: int, most: int) -> tuple[int, int]:
+    """Return how many frames were sent, and how many times the bridge's ports were changed."""
     dice = random.Random(int(os.environ.get("DL3_SEED", "1")))
     now = {(port, word): word in ON for port in NAMES for word in OFF + ON}
-    n_served, before = 0, both.wired.account()
+    n_served, n_changes, first, before = 0, 0, both.number, both.wired.account()
     for step in range(n_bursts):
         port, host = dice.choice(NAMES), dice.choice(HOSTS)
         if step % 6 == 5:
@@ -77,14 +79,15 @@ def _send_random_frames(both: Both, n_bursts: int) -> None:
             key = dice.choice(changed if changed and dice.random() < 0.6 else list(now))
             now[key] = not now[key]
             both.change(key[0], key[1], _value(key[1], now[key]))
+            n_changes += 1
             n_served += both.is_served()
             if key[1] in TEACHING:
                 both.greet(key[0])
         if both.behind.get(host) != port:
             both.behind[host] = port
             both.greet(port)
-        both.send(port, _burst(both, dice, port, [*HOSTS, UNKNOWN]))
-        both.send(port, _burst(both, dice, port, [BROADCAST, MULTICAST, *RESERVED]))
+        both.send(port, _burst(both, dice, port, [*HOSTS, UNKNOWN], most))
+        both.send(port, _burst(both, dice, port, [BROADCAST, MULTICAST, *RESERVED], most))
     for (port, word), is_on in now.items():
         if is_on != (word in ON):
             both.change(port, word, _value(word, word in ON))
@@ -93,15 +96,18 @@ def _send_random_frames(both: Both, n_bursts: int) -> None:
     assert account.received > n_bursts
     assert account.sent > account.injected  # workers forwarded some, Linux the others
     assert account.copied > n_bursts
+    return both.number - first, n_changes
 
 
 def random_frames_come_out_where_the_kernel_alone_sends_them(both: Both) -> None:
-    _send_random_frames(both, BURSTS)
+    _send_random_frames(both, BURSTS, BURST)
 
 
 @pytest.mark.long
 def so_they_do_across_many_changes(both: Both) -> None:
-    _send_random_frames(both, 10 * BURSTS)
+    n_frames, n_changes = _send_random_frames(both, LONG_BURSTS, LONG_BURST)
+    assert n_frames >= 100_000
+    assert n_changes >= 200
 
 
 def workers_forward_what_linux_has_learnt(both: Both) -> None:
