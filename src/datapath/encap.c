@@ -60,20 +60,25 @@ static void set_ports(struct burst *b)
 	b->has_one_port = !differ;
 }
 
+static void spread_port(struct burst *b)
+{
+	for (uint16_t i = 1; b->has_one_port && i < b->n; i++)
+		b->port[i] = b->port[0];
+}
+
 // The output port of a packet into a tunnel is that of its header.
 void datapath_encap(struct worker *w, struct burst *b)
 {
 	uint64_t kept = burst_all(b);
 	bool has_tunnels = false;
 
-	for (uint16_t i = 1; b->has_one_port && i < b->n; i++)
-		b->port[i] = b->port[0];
-
 	for (uint64_t rest = b->template_mask & kept; rest; rest &= rest - 1) {
 		const uint16_t i = __builtin_ctzll(rest);
 		const struct fib_template *template = fib_template_load(b->view, b->hop[i]);
 		const bool is_tunnel = template->tunnel;
 
+		if (unlikely(is_tunnel && !has_tunnels))
+			spread_port(b);
 		has_tunnels |= is_tunnel;
 		if (likely(is_tunnel ? tunnel_write(w, b, i, template)
 				     : write_header(b, i, template))) {
