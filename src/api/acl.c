@@ -11,24 +11,12 @@
 
 enum { REFRESH_NS = 200 * 1000 * 1000, VALUE_MAX = 64 };
 
-// A port has the name that the configuration gives it, which its TAP interface has, too.
-static const char *iface_name(void *ctx_, unsigned iface)
-{
-	const struct api_ctx *ctx = ctx_;
-	const struct port_table_settings *ports = config_ports(ctx->config);
-
-	if (iface < PORT_MAX)
-		return port_is_configured(ports, iface) ? ports->ports[iface].name : NULL;
-	return ctx->netlink && fib_iface(ctx->fib, iface) ? netlink_iface_name(ctx->netlink, iface)
-	                                                  : NULL;
-}
-
 int api_open_acls(struct api_ctx *ctx, struct error *error)
 {
 	const struct acl_settings settings = {
 		.n_workers = port_n_workers(ctx->ports),
 		.rcu = ctx->rcu,
-		.iface_name = iface_name,
+		.iface_name = api_iface_name,
 		.n_ifaces = IFACE_MAX,
 		.n_ports = PORT_MAX,
 		.ctx = ctx,

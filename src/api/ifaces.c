@@ -20,6 +20,18 @@ const char *iface_word(const struct api_ctx *ctx, unsigned iface)
 	return name ? name : port_word(ctx, iface);
 }
 
+// A port has the name that the configuration gives it, which its TAP interface has, too.
+const char *api_iface_name(void *ctx_, unsigned iface)
+{
+	const struct api_ctx *ctx = ctx_;
+	const struct port_table_settings *ports = config_ports(ctx->config);
+
+	if (iface < PORT_MAX)
+		return port_is_configured(ports, iface) ? ports->ports[iface].name : NULL;
+	return ctx->netlink && fib_iface(ctx->fib, iface) ? netlink_iface_name(ctx->netlink, iface)
+	                                                  : NULL;
+}
+
 const char *port_of_iface(const struct api_ctx *ctx, unsigned iface)
 {
 	const struct iface *reported = iface < IFACE_MAX ? fib_iface(ctx->fib, iface) : NULL;

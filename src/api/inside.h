@@ -57,6 +57,9 @@ const char *port_of_iface(const struct api_ctx *ctx, unsigned iface);
 bool hop_is_on_bridge(const struct api_ctx *ctx, const struct fib_hop *hop);
 const char *port_behind_bridge(const struct api_ctx *ctx, const struct fib_hop *hop,
 	const struct wire_mac *mac);
+// The name of an interface as of now, as settings of other modules want it (`ctx`: struct api_ctx);
+// NULL: there is no such interface.
+const char *api_iface_name(void *ctx, unsigned iface);
 const char *vrf_word(const struct api_ctx *ctx, unsigned vrf);
 // The number of the port with this name. -EINVAL with `error` set: there is none.
 int port_named(const struct api_ctx *ctx, const char *name, int *out, struct error *error);

@@ -9,18 +9,6 @@
 
 enum { PAGE_MAX = 1000, MAX_CHANGES = 20000 };
 
-// A port has the name that the configuration gives it, which its TAP interface has, too.
-static const char *iface_name(void *ctx_, unsigned iface)
-{
-	const struct api_ctx *ctx = ctx_;
-	const struct port_table_settings *ports = config_ports(ctx->config);
-
-	if (iface < PORT_MAX)
-		return port_is_configured(ports, iface) ? ports->ports[iface].name : NULL;
-	return ctx->netlink && fib_iface(ctx->fib, iface) ? netlink_iface_name(ctx->netlink, iface)
-	                                                  : NULL;
-}
-
 static int stage_all(const struct config *config, struct qos *qos, struct error *error)
 {
 	int err;
@@ -40,7 +28,7 @@ int api_open_subscribers(struct api_ctx *ctx, uint64_t hz, struct error *error)
 		.n_workers = port_n_workers(ctx->ports),
 		.hz = hz,
 		.n_ifaces = IFACE_MAX,
-		.iface_name = iface_name,
+		.iface_name = api_iface_name,
 		.ctx = ctx};
 
 	if (!config_has_qos(ctx->config))
@@ -58,7 +46,7 @@ int api_open_subscribers(struct api_ctx *ctx, uint64_t hz, struct error *error)
 
 int api_check_subscribers(const struct config *config, struct error *error)
 {
-	const struct qos_settings settings = {.hz = 1000000000, .iface_name = iface_name};
+	const struct qos_settings settings = {.hz = 1000000000, .iface_name = api_iface_name};
 	struct qos *qos;
 
 	if (!config_has_qos(config))
