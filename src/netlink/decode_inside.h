@@ -104,3 +104,12 @@ bool read_via(struct wire_addr *out, const struct piece *value);
 // if it is not, once all attributes are read.
 bool labels_take_encap(void *hop, const struct piece *value);
 void labels_settle(struct event_hop *hop);
+
+// The next hops of an event: at most EVENT_MAX_HOPS.
+struct hop_list {
+	struct event_hop *hop;
+	uint16_t *n;
+	bool *too_many; // set if there were more
+};
+// Adds those of an RTA_MULTIPATH, with the attributes that are wanted. False: it is malformed.
+bool read_hops(const struct piece *value, const struct wants *wants, struct hop_list *list);

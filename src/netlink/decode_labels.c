@@ -134,27 +134,9 @@ static bool take_propagates(void *out, const struct piece *value)
 static bool take_multipath(void *out, const struct piece *value)
 {
 	struct event_label *label = ((struct label_draft *)out)->label;
-	struct piece rest = *value;
+	struct hop_list list = {label->hop, &label->n_hops, &label->too_many_hops};
 
-	while (rest.n >= sizeof(struct rtnexthop)) {
-		const struct rtnexthop *one = rest.bytes;
-		uint32_t step = RTNH_ALIGN(one->rtnh_len);
-		struct piece attrs = {RTNH_DATA(one), one->rtnh_len - sizeof(*one)};
-		struct event_hop hop = {.ifindex = one->rtnh_ifindex,
-			.flags = one->rtnh_flags,
-			.weight = one->rtnh_hops + 1};
-
-		if (one->rtnh_len < sizeof(*one) || one->rtnh_len > rest.n ||
-			!attrs_take(&wants_hop, &attrs, &hop))
-			return false;
-		if (label->n_hops < EVENT_MAX_HOPS)
-			label->hop[label->n_hops++] = hop;
-		else
-			label->too_many_hops = true;
-		step = step < rest.n ? step : rest.n;
-		rest = (struct piece){(const uint8_t *)one + step, rest.n - step};
-	}
-	return rest.n == 0;
+	return read_hops(value, &wants_hop, &list);
 }
 
 static const struct want want_label[] = {

@@ -51,9 +51,8 @@ struct route_draft {
 };
 #define DRAFT(field) offsetof(struct route_draft, field)
 
-static bool take_multipath(void *out, const struct piece *value)
+bool read_hops(const struct piece *value, const struct wants *wants, struct hop_list *list)
 {
-	struct event_route *route = ((struct route_draft *)out)->route;
 	struct piece rest = *value;
 
 	while (rest.n >= sizeof(struct rtnexthop)) {
@@ -65,17 +64,28 @@ static bool take_multipath(void *out, const struct piece *value)
 			.weight = one->rtnh_hops + 1};
 
 		if (one->rtnh_len < sizeof(*one) || one->rtnh_len > rest.n ||
-			!attrs_take(&wants_hop, &attrs, &hop))
+			!attrs_take(wants, &attrs, &hop))
 			return false;
-		labels_settle(&hop);
-		if (route->n_hops < EVENT_MAX_HOPS)
-			route->hop[route->n_hops++] = hop;
+		if (*list->n < EVENT_MAX_HOPS)
+			list->hop[(*list->n)++] = hop;
 		else
-			route->too_many_hops = true;
+			*list->too_many = true;
 		step = step < rest.n ? step : rest.n;
 		rest = (struct piece){(const uint8_t *)one + step, rest.n - step};
 	}
 	return rest.n == 0;
+}
+
+static bool take_multipath(void *out, const struct piece *value)
+{
+	struct event_route *route = ((struct route_draft *)out)->route;
+	struct hop_list list = {route->hop, &route->n_hops, &route->too_many_hops};
+
+	if (!read_hops(value, &wants_hop, &list))
+		return false;
+	for (unsigned i = 0; i < route->n_hops; i++)
+		labels_settle(&route->hop[i]);
+	return true;
 }
 
 static bool take_route_via(void *out, const struct piece *value)
