@@ -18,7 +18,6 @@ from verdicts_test import NEIGHBOURS, PORTS, ROUTES, ROWS, Row
 TEXTS = {row["name"]: row["text"] for row in tomllib.loads((TOP / "schema" / "verdicts.toml").read_text())["verdict"]}
 LOST = on(0, ip4("192.0.2.1", payload=1400))  # no route
 PASSING = on(0, ip4("10.2.0.1"))
-BATCH = 500  # fits the ring of the port
 
 
 @pytest.fixture(scope="module")
@@ -26,16 +25,6 @@ def wired() -> Iterator[WiredForwarder]:
     with WiredForwarder(PORTS, routes=ROUTES, neighbours=NEIGHBOURS) as made:
         made.namespace.ip("link", "set", "dev", "e", "mtu", "1000")
         yield made
-
-
-def _send(wired: WiredForwarder, frames: list[bytes]) -> None:
-    """Send frames to port a, and wait until each is accounted for."""
-    for start in range(0, len(frames), BATCH):
-        before = wired.account()
-        batch = frames[start : start + BATCH]
-        for frame in batch:
-            wired.wires["a"].send(frame)
-        wired.settle(before.received + len(batch))
 
 
 def _written(wired: WiredForwarder, frame: bytes, index: int) -> bytes:
@@ -64,7 +53,7 @@ def _wanted(wired: WiredForwarder, row: Row) -> list[Captured]:
 def a_capture_has_each_frame_and_the_reason_of_each_drop(wired: WiredForwarder, tmp_path: Path) -> None:
     with RunningCapture(wired.dl3d.socket, tmp_path / "all.pcapng") as capture:
         for row in ROWS:
-            _send(wired, [row.frame])
+            wired.send_all([row.frame])
         summary = capture.end()
     wanted = [packet for row in ROWS for packet in _wanted(wired, row)]
     assert (summary["captured"], summary["missed"]) == (len(wanted), 0)
@@ -86,14 +75,14 @@ def one_reason_one_port_and_a_filter_are_captured_alone(wired: WiredForwarder, t
     for number, (words, wanted) in enumerate(rows):
         with RunningCapture(socket, tmp_path / f"{number}.pcapng", *words) as capture:
             for frame in frames:
-                _send(wired, [frame])
+                wired.send_all([frame])
             assert capture.end()["captured"] == len(wanted), words
         assert [(packet.interface, packet.frame) for packet in capture.packets()] == wanted
 
 
 def a_capture_ends_after_so_many_packets_and_cuts_them(wired: WiredForwarder, tmp_path: Path) -> None:
     with RunningCapture(wired.dl3d.socket, tmp_path / "c.pcapng", "-c", "3", "-s", "64", "--drops") as capture:
-        _send(wired, [LOST] * 9)
+        wired.send_all([LOST] * 9)
         assert capture.wait()["captured"] == 3
     assert [(packet.frame, packet.length) for packet in capture.packets()] == [(LOST[:64], len(LOST))] * 3
 
@@ -104,7 +93,7 @@ def captured_and_missed_packets_are_all_that_dropped(wired: WiredForwarder, tmp_
     words = ("--verdict", "no_route", "--buffer", "256")
     with RunningCapture(wired.dl3d.socket, tmp_path / "full.pcapng", *words) as capture:
         capture.process.send_signal(signal.SIGSTOP)
-        _send(wired, [LOST, PASSING] * 2500)
+        wired.send_all([LOST, PASSING] * 2500)
         capture.process.send_signal(signal.SIGCONT)
         summary = capture.end()
     account = wired.account().since(before)
@@ -119,7 +108,7 @@ def lines_are_printed_without_a_file(wired: WiredForwarder) -> None:
     words = ["capture", "--socket", str(wired.dl3d.socket), "--drops", "-c", "1"]
     with started(*words) as process:
         while process.poll() is None:  # nothing says when it captures
-            _send(wired, [LOST])
+            wired.send_all([LOST])
         printed, told = process.communicate()
     wait_for_none(wired.dl3d.socket)
     assert (process.returncode, told) == (0, "dl3: captured 1 packet, missed 0\n")
@@ -152,7 +141,7 @@ def a_full_disk_ends_a_capture_with_what_it_has(wired: WiredForwarder, tmp_path:
     file = tmp_path / "cut.pcapng"
     with RunningCapture(wired.dl3d.socket, file) as capture:
         resource.prlimit(capture.process.pid, resource.RLIMIT_FSIZE, (100_000, 100_000))
-        _send(wired, [LOST] * 200)
+        wired.send_all([LOST] * 200)
         printed, told = capture.process.communicate(timeout=120)
     assert capture.process.returncode == 1
     packets = read_by_tshark(file)
@@ -171,7 +160,7 @@ def what_standard_output_had_before_is_kept(wired: WiredForwarder, tmp_path: Pat
     with file.open("ab") as out, subprocess.Popen(words, stdout=out, stderr=subprocess.PIPE, text=True) as process:
         wait_until(lambda: file.stat().st_size > 4000 or process.poll() is not None, "the capture ran")
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
-        _send(wired, [LOST] * 200)
+        wired.send_all([LOST] * 200)
         _, told = process.communicate(timeout=120)
     wait_for_none(wired.dl3d.socket)
     assert (process.returncode, "cannot write standard output any further" in told) == (1, True), told

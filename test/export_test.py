@@ -15,7 +15,6 @@ from verdicts_test import NEIGHBOURS, PORTS, ROUTES
 
 from dl3.export.reasons import SFLOW, reasons
 
-BATCH = 500  # fits the ring of the port
 PASSING, PASSING6 = on(0, ip4("10.2.0.1")), on(0, ip6("2001:db8:22::1"))
 LOST, EXPIRED = on(0, ip4("192.0.2.1")), on(0, ip4("10.2.0.1", ttl=1))
 SENT = [PASSING] * 30 + [PASSING6] * 20 + [LOST] * 10 + [EXPIRED] * 5
@@ -26,17 +25,6 @@ def wired() -> Iterator[WiredForwarder]:
     with WiredForwarder(PORTS, routes=ROUTES, neighbours=NEIGHBOURS) as made:
         made.namespace.ip("link", "set", "dev", "e", "mtu", "1000")
         yield made
-
-
-def _send(wired: WiredForwarder, frames: list[bytes]) -> None:
-    """Send frames to port a, and wait until each is accounted for."""
-    for start in range(0, len(frames), BATCH):
-        before = wired.account()
-        batch = frames[start : start + BATCH]
-        for frame in batch:
-            wired.wires["a"].send(frame)
-        wired.settle(before.received + len(batch))
-    wired.wires["b"].drain()
 
 
 def _samples(datagram: bytes, kind: int) -> Iterator[bytes]:
@@ -62,7 +50,7 @@ def _discarded(sample: bytes) -> tuple[int, bytes]:
 def tshark_reads_every_frame_and_drop_of_sflow(wired: WiredForwarder, tmp_path: Path) -> None:
     with Sink(tmp_path, "sflow") as sink:
         with RunningExport(wired.dl3d.socket, "sflow", sink.port, "--sample", "1") as export:
-            _send(wired, SENT)
+            wired.send_all(SENT)
             summary = export.end()
         sink.take()
         rows = sink.fields("sflow_245.sampletype", "sflow_245.header.frame_length", "ip.dst")
@@ -83,7 +71,7 @@ def pmacct_multiplies_what_was_sampled(wired: WiredForwarder, tmp_path: Path, ki
     with Pmacct(program, tmp_path) as collector:
         words = ("--sample", "10", "--sample-drops", "1000000")
         with RunningExport(wired.dl3d.socket, kind, collector.port, *words) as export:
-            _send(wired, [PASSING] * 5000)
+            wired.send_all([PASSING] * 5000)
             summary = export.end()
         flows = collector.flows()
     assert 350 < summary["samples"] < 650  # 500, and 7 times the square root of it
@@ -99,7 +87,7 @@ def _destination(row: dict[str, Any]) -> str:
 def nfcapd_has_exact_flows_of_ipfix(wired: WiredForwarder, tmp_path: Path) -> None:
     with Nfcapd(tmp_path) as collector:
         with RunningExport(wired.dl3d.socket, "ipfix", collector.port, "--sample", "1") as export:
-            _send(wired, SENT)
+            wired.send_all(SENT)
             summary = export.end()
         flows = collector.flows()
     assert (summary["samples"], summary["drops"], summary["unsent"]) == (len(SENT), 15, 0)
@@ -119,7 +107,7 @@ def nfcapd_has_exact_flows_of_ipfix(wired: WiredForwarder, tmp_path: Path) -> No
 def tshark_reads_flows_with_their_status_and_the_sampling_of_ipfix(wired: WiredForwarder, tmp_path: Path) -> None:
     with Sink(tmp_path, "cflow") as sink:
         with RunningExport(wired.dl3d.socket, "ipfix", sink.port, "--sample", "1000", "--sample-drops", "1") as export:
-            _send(wired, [LOST] * 10 + [EXPIRED] * 5)
+            wired.send_all([LOST] * 10 + [EXPIRED] * 5)
             export.end()
         sink.take()
         fields = ("cflow.version", "cflow.sampling_packet_space", "cflow.packets", "cflow.forwarding_status_drop_code")
@@ -138,7 +126,7 @@ def a_capture_runs_beside_an_export(wired: WiredForwarder, tmp_path: Path) -> No
         second = dl3("export", "ipfix", "127.0.0.1:9", "--socket", wired.dl3d.socket)
         assert (second.returncode, "another export is running" in second.stderr) == (2, True), second.stderr
         with RunningCapture(wired.dl3d.socket, tmp_path / "beside.pcapng") as capture:
-            _send(wired, SENT)
+            wired.send_all(SENT)
             assert capture.end()["captured"] == 2 * len(SENT)
         assert export.end()["samples"] == len(SENT)
 

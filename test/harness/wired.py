@@ -29,6 +29,9 @@ class Port:
     keys: dict[str, Any] = field(default_factory=dict)
 
 
+FIT_THE_RING = 500  # frames, of the receive ring of a port
+
+
 def port_mac(index: int) -> str:
     """MAC address of dl3d's end of cable number `index`."""
     return f"02:00:00:00:00:{index + 1:02x}"
@@ -121,6 +124,15 @@ class WiredForwarder:
     def account(self) -> "Account":
         """The packet accounting as reported by dl3d."""
         return Account.of(self.dl3d.call("drops"))
+
+    def send_all(self, frames: Sequence[bytes], port: str = "a") -> None:
+        """Send frames to a port, and wait until each is accounted for."""
+        for start in range(0, len(frames), FIT_THE_RING):
+            before = self.account()
+            batch = frames[start : start + FIT_THE_RING]
+            for frame in batch:
+                self.wires[port].send(frame)
+            self.settle(before.received + len(batch))
 
     def settle(self, received: int) -> "Account":
         """Wait until `received` packets have arrived and the accounting balances; return it."""
