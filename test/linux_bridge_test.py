@@ -59,8 +59,8 @@ ON = ("flood", "mcast_flood", "bcast_flood", "learning", "state")
 
 
 def _value(word: str, is_on: bool) -> str:
-    """In the words of iproute2; of a state, forwarding and blocking."""
-    return ("3" if is_on else "4") if word == "state" else "on" if is_on else "off"
+    """In the words of iproute2; of a state, forwarding and learning: without STP, Linux takes blocking back at once."""
+    return ("3" if is_on else "2") if word == "state" else "on" if is_on else "off"
 
 
 TEACHING = ("learning", "locked", "state")

@@ -2,10 +2,11 @@
 
 import contextlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dl3.lab.forwarder import Forwarder
 from dl3.lab.namespace import End, Namespace
 from harness.wire import Wire, wait_until
 from harness.wired import Account, Port, WiredForwarder
@@ -39,6 +40,28 @@ def spelled(mac: bytes) -> str:
     return mac.hex(":")
 
 
+def follow(dl3d: Forwarder, port: str, mtu: int) -> int:
+    """Wait until workers have what Linux told before: it tells in order.
+
+    `port` is in no bridge, and has had this MTU; return its new one.
+    """
+    mtu = 1400 + (mtu + 1) % 2
+    dl3d.taps.ip("link", "set", "dev", port, "mtu", str(mtu))
+
+    def is_told() -> bool:
+        rows = dl3d.call("mirror")["interfaces"]
+        return any(row["name"] == port and row["mtu"] == mtu for row in rows)
+
+    wait_until(is_told, "the latest change was told")
+    return mtu
+
+
+def serves(dl3d: Forwarder, ports: Sequence[str]) -> bool:
+    """Whether workers forward for all these ports of the only bridge."""
+    bridges = dl3d.call("bridges")["bridges"]
+    return bool(bridges) and {row["port"] for row in bridges[0]["ports"]} == set(ports)
+
+
 @dataclass
 class Both:
     """Two bridges with four ports each: dl3d forwards for one, the kernel alone for the other."""
@@ -66,14 +89,7 @@ class Both:
 
     def followed(self) -> None:
         """Wait until workers have what Linux told before: it tells in order."""
-        self.mtu = 1400 + (self.mtu + 1) % 2
-        self.sides[0].ip("link", "set", "dev", "e", "mtu", str(self.mtu))
-
-        def is_told() -> bool:
-            rows = self.wired.dl3d.call("mirror")["interfaces"]
-            return any(row["name"] == "e" and row["mtu"] == self.mtu for row in rows)
-
-        wait_until(is_told, "the latest change was told")
+        self.mtu = follow(self.wired.dl3d, "e", self.mtu)
 
     def send(self, port: str, frames: list[bytes]) -> None:
         """Send frames on a port of both; the same ones must come out at the same ports, each once."""
@@ -117,24 +133,23 @@ class Both:
 
     def is_served(self) -> bool:
         """Whether workers forward for all ports."""
-        bridges = self.wired.dl3d.call("bridges")["bridges"]
-        return bool(bridges) and {row["port"] for row in bridges[0]["ports"]} == set(NAMES)
+        return serves(self.wired.dl3d, NAMES)
 
     def unsupported(self) -> list[dict[str, Any]]:
         """What workers leave to Linux."""
         return list(self.wired.dl3d.call("unsupported")["unsupported"])
 
 
-def make_bridge(side: Namespace) -> None:
-    """A bridge of all four ports; `arp off`, so that it sends nothing of its own."""
+def make_bridge(side: Namespace, ports: Sequence[str] = NAMES) -> None:
+    """A bridge of these ports; `arp off`, so that it sends nothing of its own."""
     side.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
     words = ("type", "bridge", "mcast_snooping", "0", "stp_state", "0")
     side.ip("link", "add", "name", "br0", *words)
     side.ip("link", "set", "dev", "br0", "arp", "off", "up")
-    for name in NAMES:
+    for name in ports:
         side.ip("link", "set", "dev", name, "master", "br0")
         side.ip("link", "set", "dev", name, "arp", "off", "up")
-    wait_until(lambda: side.ip("-d", "link", "show").count("state forwarding") == len(NAMES), "all ports forwarded")
+    wait_until(lambda: side.ip("-d", "link", "show").count("state forwarding") == len(ports), "all ports forwarded")
 
 
 @contextlib.contextmanager
