@@ -3,15 +3,14 @@
 import os
 import re
 import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import pytest
 import yaml
-from harness.guest import GUEST, guest_command
 from harness.vhost import guest_mac
+from harness.vhost_guests import PATIENCE_S, SHARED, Card, GuestRun, vhost_guest
 from harness.wire import wait_until
 from harness.wired import DL3D, TOP, Account
 
@@ -20,7 +19,7 @@ from dl3.lab.forwarder import Forwarder
 
 pytestmark = pytest.mark.long  # guests without KVM boot slowly beside other work
 
-PATIENCE_S = 1200.0  # only ends what hangs
+Guest = AbstractContextManager[GuestRun]
 QUEUES = 4
 BYTES = 2_000_000
 NAMES = ("vm1", "vm2")
@@ -72,7 +71,7 @@ END
 """
 # What the receiver takes.
 TAKES = pytest.mark.parametrize(
-    "card", ["", ",guest_csum=off,guest_tso4=off,guest_tso6=off"], ids=["takes_all", "takes_none"]
+    "card", [(), ("guest_csum=off", "guest_tso4=off", "guest_tso6=off")], ids=["takes_all", "takes_none"]
 )
 PING = "until ping -c 1 -W 1 10.0.2.2 >/dev/null; do :; done\n"
 CHANGE = """for n in 1 2 4 1; do
@@ -82,47 +81,9 @@ done
 """
 
 
-@dataclass
-class GuestRun:
-    """A guest that runs, with its output."""
-
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    def text(self) -> str:
-        """What it has printed so far."""
-        return self.log.read_text(errors="replace").replace("\r", "")
-
-    def state(self) -> str:
-        """Whether QEMU runs, and otherwise how it ended; what it said is part of the output."""
-        status = self.process.poll()
-        return "whose QEMU runs" if status is None else f"whose QEMU ended with {status}"
-
-
-def _memory(kind: str) -> list[str]:
-    backend = f"{kind},id=ram,size=768M" if kind else ""
-    return ["-m", "768", *(("-object", backend, "-machine", "memory-backend=ram") if backend else ())]
-
-
-@contextmanager
-def _guest(folder: Path, name: str, script: str, memory: str, options: str = "") -> Iterator[GuestRun]:
-    file, log = folder / f"{name}.sh", folder / f"{name}.log"
-    # The guest sees this machine's files, but a /tmp of its own.
-    file = GUEST / f"{folder.name}-{name}.sh"
-    file.write_text(script)
-    # Without KVM, QEMU 7.2 crashes when vhost-user starts on a card with MSI-X.
-    card = f"virtio-net-pci,netdev=n0,mac={guest_mac(NAMES.index(name))},mq=on,vectors=0{options}"
-    command = [
-        *guest_command(file, _memory(memory)),
-        *("-chardev", f"socket,id=c0,path={folder}/{name}.sock,server=on,wait=off"),
-        *("-netdev", f"vhost-user,id=n0,chardev=c0,queues={QUEUES}", "-device", card),
-    ]
-    with log.open("w") as out, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out) as process:
-        try:
-            yield GuestRun(process, log)
-        finally:
-            process.kill()
-            file.unlink()
+def _guest(folder: Path, name: str, script: str, backend: str = SHARED, options: Sequence[str] = ()) -> Guest:
+    card = Card(folder / f"{name}.sock", guest_mac(NAMES.index(name)), QUEUES, options)
+    return vhost_guest(folder, name, script, [card], backend)
 
 
 def _forwarder(folder: Path) -> Forwarder:
@@ -164,12 +125,8 @@ def _sends() -> Iterator[str]:
         yield LEAVE.format(tx=tx, tso=tso) + SEND.format(bytes=BYTES)
 
 
-def _left(guest: GuestRun) -> bool:
-    return "guest: left with" in guest.text() or guest.process.poll() is not None
-
-
 @TAKES
-def two_guests_exchange_packets_and_files(tmp_path: Path, card: str) -> None:
+def two_guests_exchange_packets_and_files(tmp_path: Path, card: Sequence[str]) -> None:
     """Ping, TCP with and without offloads at both ends, and changes of the number of queues."""
     subprocess.run([TOP / "tools" / "make-guest"], check=True)
     with ExitStack() as ends:
@@ -179,12 +136,11 @@ def two_guests_exchange_packets_and_files(tmp_path: Path, card: str) -> None:
             "vm1": _mac(dl3d, 1) + PING + "".join(_sends()) + CHANGE,
             "vm2": _mac(dl3d, 2) + RECEIVE.format(n=len(LEFT)) + "exec /tmp/bin/busybox sleep 100000\n",
         }
-        kind = "memory-backend-memfd,share=on"
-        options = {"vm1": "", "vm2": card}
+        options = {"vm1": (), "vm2": card}
         guests = {
-            name: ends.enter_context(_guest(tmp_path, name, scripts[name], kind, options[name])) for name in NAMES
+            name: ends.enter_context(_guest(tmp_path, name, scripts[name], options=options[name])) for name in NAMES
         }
-        wait_until(lambda: _left(guests["vm1"]), "the first guest had done its work", PATIENCE_S)
+        wait_until(guests["vm1"].has_left, "the first guest had done its work", PATIENCE_S)
         texts = {name: guest.text() for name, guest in guests.items()}
         said = "\n".join(f"{name}, {guests[name].state()}:\n{text}" for name, text in texts.items())
         account = Account.of(dl3d.call("drops"))
