@@ -143,7 +143,7 @@ class Hops:
 
 def _build_l2fwd() -> None:
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libdpdk"], capture_output=True, text=True, check=True)
-    subprocess.run(["cc", "-O2", str(L2FWD), *flags.stdout.split(), "-o", str(GUEST / "l2fwd")], check=True)
+    subprocess.run(["cc", "-O2", "-w", str(L2FWD), *flags.stdout.split(), "-o", str(GUEST / "l2fwd")], check=True)
 
 
 @pytest.mark.parametrize("forwarder", list(FORWARD))
