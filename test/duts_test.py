@@ -48,6 +48,7 @@ LAB_KINDS = (
     OVS,
     pytest.param("ovs:mode=bridge", marks=pytest.mark.long),
     "linux",
+    "linux:mode=bridge",
 )
 
 
