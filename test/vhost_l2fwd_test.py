@@ -148,7 +148,7 @@ def _build_l2fwd() -> None:
 
 @pytest.mark.parametrize("forwarder", list(FORWARD))
 def a_guest_forwards_and_each_loss_is_named(tmp_path: Path, forwarder: str) -> None:
-    """At a rate that is too high for emulated guests: some frames find full rings."""
+    """At a rate that is too high for emulated guests: frames find full rings."""
     subprocess.run([TOP / "tools" / "make-guest"], check=True)
     subprocess.run(["make", "-s", "portable"], cwd=TOP, check=True, stdout=subprocess.DEVNULL)
     if forwarder == "l2fwd":
