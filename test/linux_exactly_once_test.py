@@ -18,7 +18,7 @@ from dl3.lab.command import run
 from dl3.lab.namespace import Namespace
 
 LONG_S = 600.0
-CHANGES, BURSTS, LONG_BURSTS = 16, 10, 60
+CHANGES, BURSTS, LONG_BURSTS = 8, 10, 60
 
 
 @dataclass
