@@ -20,6 +20,7 @@
 #include <linux/virtio_ring.h>
 #include <rte_log.h>
 #include <rte_vhost.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,11 +80,8 @@ static const char *before_all(int socket, const struct vhost_message *message, c
 		vhost = vhost->next;
 	if (vhost && !why)
 		why = vhost_rules_check(&vhost->rules, message);
-	if (vhost && why) {
-		vhost->refusal = why;
-		vhost->is_refused = true;
-		vhost->n_refusals++;
-	}
+	if (vhost && why)
+		vhost_refuse(vhost, why);
 	pthread_mutex_unlock(&vhost_lock);
 	if (vhost && !why && message->request == VHOST_MSG_SET_MEM_TABLE) {
 		pause_rings(vhost, true);
@@ -193,7 +191,7 @@ static void end_peer(struct vhost *vhost)
 	vhost->vid = vhost->connection = vhost->socket = -1;
 	vhost->n_regions = 0;
 	vhost->has_lost = false;
-	memset(vhost->slots, 0, sizeof(vhost->slots));
+	memset(vhost->vrings, 0, sizeof(vhost->vrings));
 	pthread_mutex_unlock(&vhost_lock);
 }
 
@@ -212,12 +210,37 @@ static void note_regions(struct vhost *vhost)
 	free(memory);
 }
 
-static void note_slots(struct vhost *vhost)
+// The index in a part of a ring that the library has found; NULL if that is not in memory that is
+// known to be there. If a new table of memory fails, the library keeps addresses in the former.
+static const uint16_t *index_in(const struct vhost *vhost, const void *part, size_t offset)
 {
-	struct rte_vhost_vring vring;
+	const uintptr_t at = (uintptr_t)part + offset;
 
-	for (unsigned i = 0; i < MIN_OF(2 * vhost->n_queues, (unsigned)VRINGS); i++)
-		vhost->slots[i] = rte_vhost_get_vhost_vring(vhost->vid, i, &vring) ? 0 : vring.size;
+	for (unsigned i = 0; part && i < vhost->n_regions; i++)
+		if (vhost->regions[i].begin <= at && at + sizeof(uint16_t) <= vhost->regions[i].end)
+			return (const uint16_t *)at;
+	return NULL;
+}
+
+static void note_vrings(struct vhost *vhost)
+{
+	for (unsigned i = 0; i < MIN_OF(2 * vhost->n_queues, (unsigned)VRINGS); i++) {
+		struct rte_vhost_vring found = {0};
+		struct vhost_vring *vring = &vhost->vrings[i];
+
+		if (rte_vhost_get_vhost_vring(vhost->vid, i, &found))
+			found = (struct rte_vhost_vring){0};
+		vring->slots = found.size;
+		vring->available = index_in(vhost, found.avail, offsetof(struct vring_avail, idx));
+		vring->used = index_in(vhost, found.used, offsetof(struct vring_used, idx));
+	}
+}
+
+static void forget_memory(struct vhost *vhost)
+{
+	vhost->n_regions = 0;
+	for (unsigned i = 0; i < VRINGS; i++)
+		vhost->vrings[i].available = vhost->vrings[i].used = NULL;
 }
 
 bool vhost_has_lost_memory(const struct vhost *vhost)
@@ -243,7 +266,7 @@ static enum rte_vhost_msg_result before_message(int vid, void *message)
 
 	if (vhost && vhost->vid == vid) {
 		vhost->has_lost = vhost_has_lost_memory(vhost);
-		vhost->n_regions = 0;
+		forget_memory(vhost);
 		vhost->n_lost = peer_memory_n_lost();
 	}
 	pthread_mutex_unlock(&vhost_lock);
@@ -271,7 +294,7 @@ static enum rte_vhost_msg_result on_message(int vid, void *message)
 		if (is_memory)
 			note_regions(vhost); // at other times there may be none
 		vhost->has_lost |= is_memory && has_failed;
-		note_slots(vhost);
+		note_vrings(vhost);
 	}
 	pthread_mutex_unlock(&vhost_lock);
 	if (is_ours && is_memory)

@@ -4,6 +4,9 @@
 //   and buffers may be merged: so frames are handed over one by one then.
 // - desc_to_mbuf takes any number of mbufs for one frame; and if there are none left, what it has
 //   freed is written to: so there is a maximum, and they are freed afterwards.
+// - fill_vec_buf_split follows a table of descriptors elsewhere, though none was agreed on; and it
+//   copies one that is in two regions after it has checked a length that it then reads again: so
+//   there is no memory for the copy, and the ring stands.
 // So some functions of libc and of the library are overridden (meson.build).
 #include "port/vhost_bounds.h"
 
@@ -12,6 +15,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <rte_malloc.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 #include <rte_vhost.h>
@@ -38,7 +42,7 @@ struct mapping {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping mappings[MAPPINGS];
 static unsigned n_mappings; // atomic, relaxed: written with the lock held
-static __thread bool is_mapping, has_failed;
+static __thread bool is_mapping, has_failed, is_at_rings;
 static bool is_merged[CONNECTIONS]; // atomic, relaxed
 static dequeue_call *next_dequeue;
 static enqueue_call *next_enqueue;
@@ -136,6 +140,15 @@ int munmap(void *address, size_t bytes)
 	return next(address, bytes);
 }
 
+// What the library allocates while it follows a ring is the copy of a table of descriptors.
+void *rte_malloc_socket(const char *type, size_t bytes, unsigned align, int node)
+{
+	void *(*const next)(const char *, size_t, unsigned, int) =
+		(__typeof__(&rte_malloc_socket))dlsym(RTLD_NEXT, "rte_malloc_socket");
+
+	return is_at_rings ? NULL : next(type, bytes, align, node);
+}
+
 // A mempool for one call of the library: it has a maximum, and is otherwise the one in pool_data.
 static __thread struct {
 	struct rte_mempool pool;
@@ -199,8 +212,10 @@ uint16_t rte_vhost_dequeue_burst(int vid, uint16_t queue, struct rte_mempool *po
 	burst.pool.ops_index = limited_ops;
 	burst.pool.pool_data = pool;
 	burst.n_taken = burst.n_held = 0;
+	is_at_rings = true;
 	uint16_t n_frames = next_dequeue(vid, queue, &burst.pool, frames, n);
 
+	is_at_rings = false;
 	for (unsigned i = 0; i < burst.n_held; i++)
 		rte_pktmbuf_free_seg(burst.taken[i]);
 	return n_frames;
@@ -222,9 +237,12 @@ uint16_t rte_vhost_enqueue_burst(int vid, uint16_t queue, struct rte_mbuf **__rt
 	uint16_t n_frames = 0;
 
 	n = count_short(frames, n);
+	is_at_rings = true;
 	if ((unsigned)vid >= CONNECTIONS || !__atomic_load_n(&is_merged[vid], __ATOMIC_RELAXED))
-		return next_enqueue(vid, queue, frames, n);
-	while (n_frames < n && next_enqueue(vid, queue, frames + n_frames, 1) == 1)
-		n_frames++;
+		n_frames = next_enqueue(vid, queue, frames, n);
+	else
+		while (n_frames < n && next_enqueue(vid, queue, frames + n_frames, 1) == 1)
+			n_frames++;
+	is_at_rings = false;
 	return n_frames;
 }

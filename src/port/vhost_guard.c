@@ -126,21 +126,26 @@ static bool is_eventfd(int file)
 }
 
 // The library closes former files while it holds locks, and files may wait for their peer in that.
-// The flags of an eventfd belong to the peer, too.
-static bool tame_files(const struct vhost_message *message)
+// The flags of an eventfd belong to the peer, too. Returns what is wrong, or NULL.
+static const char *tame_files(const struct vhost_message *message)
 {
+	static const char NO_EVENTFD[] =
+		VHOST_ENDED("a file for the events of a ring is no eventfd");
+
 	for (unsigned i = 0; i < message->n_files; i++) {
 		int file = message->files[i];
 
 		if (message->request == VHOST_MSG_SET_MEM_TABLE)
 			continue;
-		if (!(WITH_EVENT >> message->request & 1) || !is_eventfd(file))
-			return false;
+		if (!(WITH_EVENT >> message->request & 1))
+			return VHOST_ENDED("it has sent files with a message that has none");
+		if (!is_eventfd(file))
+			return NO_EVENTFD;
 		if (message->request == VHOST_MSG_SET_VRING_CALL &&
 			fcntl(file, F_SETFL, O_RDWR | O_NONBLOCK))
-			return false;
+			return NO_EVENTFD;
 	}
-	return true;
+	return NULL;
 }
 
 // Waits until the payload is there. What is left of the peer's patience is kept as the timeout of
@@ -152,7 +157,7 @@ static bool has_payload(int socket, uint32_t bytes)
 	socklen_t n = sizeof(left);
 	int there;
 
-	if (bytes > PAYLOAD_MAX || ioctl(socket, FIONREAD, &there))
+	if (ioctl(socket, FIONREAD, &there))
 		return false;
 	if ((uint32_t)there >= bytes)
 		return true;
@@ -185,13 +190,36 @@ static bool has_hung_up(int socket)
 	return poll(&end, 1, 0) > 0 && end.revents & POLLHUP;
 }
 
+// What is wrong with a message, whose payload is read and stays there; NULL: nothing yet.
+static const char *fault_of(int socket, const struct msghdr *packet,
+	const struct vhost_message *message, uint8_t *payload)
+{
+	const uint32_t bytes = message->n_bytes;
+
+	if (message->request >= 64 || !(SERVED >> message->request & 1))
+		return "its peer was disconnected: it has sent a message that no network device "
+		       "needs; do not use an IOMMU, inflight memory or migration there";
+	if (packet->msg_flags & MSG_CTRUNC)
+		return VHOST_ENDED("it has sent more than 8 files with a message");
+	if (bytes > PAYLOAD_MAX)
+		return VHOST_ENDED("a message does not have its length");
+	const char *why = tame_files(message);
+
+	if (why)
+		return why;
+	if (!has_payload(socket, bytes) ||
+		(bytes && recv(socket, payload, bytes, MSG_PEEK | MSG_DONTWAIT) != bytes))
+		return "its peer was disconnected: it has sent a message without its end; use a "
+		       "driver that sends messages whole";
+	return NULL;
+}
+
 // The library reads the payload after this, and nobody can change it until then.
 static const char *refusal_of(int socket, struct msghdr *packet)
 {
 	uint8_t payload[PAYLOAD_MAX];
 	int files[FILES_MAX];
 	uint32_t words[3]; // request, flags, bytes of the payload
-	const char *why = NULL;
 
 	memcpy(words, packet->msg_iov[0].iov_base, sizeof(words));
 	struct vhost_message message = {words[0], words[2], payload, files,
@@ -199,16 +227,8 @@ static const char *refusal_of(int socket, struct msghdr *packet)
 
 	if (has_hung_up(socket))
 		return "it has gone";
-	if (words[0] >= 64 || !(SERVED >> words[0] & 1))
-		why = "its peer was disconnected: it has sent a message that no network device "
-		      "needs; do not use an IOMMU, inflight memory or migration there";
-	else if (!tame_files(&message))
-		why = "its peer was disconnected: a file for the events of a ring is no eventfd; "
-		      "use a driver that keeps to vhost-user";
-	else if (!has_payload(socket, words[2]) ||
-		 (words[2] && recv(socket, payload, words[2], MSG_PEEK | MSG_DONTWAIT) != words[2]))
-		why = "its peer was disconnected: it has sent a message without its end; use a "
-		      "driver that sends messages whole";
+	const char *why = fault_of(socket, packet, &message, payload);
+
 	return follower ? follower(socket, &message, why) : why;
 }
 

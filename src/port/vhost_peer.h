@@ -10,6 +10,14 @@
 // A vring of an even number is one that the guest receives from.
 enum { VRINGS = 2 * PORT_MAX_QUEUES, SOCKET_MAX = 108 };
 
+// What is known of a ring, once the library has it.
+struct vhost_vring {
+	uint16_t slots;
+	const uint16_t *available, *used; // their indexes, in the peer's memory; NULL: not mapped
+	uint16_t seen;                    // *used in the last poll
+	uint8_t n_stood;                  // polls in which it had buffers and none was taken
+};
+
 struct vhost {
 	struct vhost *next;
 	char path[SOCKET_MAX];
@@ -34,7 +42,7 @@ struct vhost {
 	bool is_refused;             // so, and its driver has not set up its rings since then
 	unsigned n_refusals, n_told; // of them, logged
 	uint64_t told_ns;
-	uint16_t slots[VRINGS];
+	struct vhost_vring vrings[VRINGS];
 	enum port_vhost_state state; // as last seen by vhost_poll
 	uint64_t since_ns;           // when it had changed, or the remark
 	const char *said;            // the last remark that was logged
@@ -46,3 +54,5 @@ extern pthread_mutex_t vhost_lock; // of all below and of each struct vhost
 uint64_t vhost_features_of(const struct vhost *vhost);
 // Whether memory that it had shared is gone. Call with the lock held.
 bool vhost_has_lost_memory(const struct vhost *vhost);
+// Its connection is ended because of this, which is static. Call with the lock held.
+void vhost_refuse(struct vhost *vhost, const char *why);

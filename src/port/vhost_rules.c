@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define ENDED(why) "its peer was disconnected: " why "; use a driver that keeps to vhost-user"
-
 // Of a ring, if buffers may be merged: the library then tries all slots for each frame.
 enum { MOST_MERGED_SLOTS = 1024, NO_FILE = 1 << 8, INDEX_MASK = 0xff };
 static const uint32_t MOST_SLOTS_IN_ALL = 2 * 64 * 1024;
@@ -50,10 +48,10 @@ static bool is_set_up(const struct vhost_ring *ring)
 static const char *check_features(struct vhost_rules *rules, uint64_t features)
 {
 	if (features & ~rules->offered)
-		return ENDED("it has chosen features that it was not offered");
+		return VHOST_ENDED("it has chosen features that it was not offered");
 	for (unsigned i = 0; i < VHOST_RINGS && features != rules->features; i++)
 		if (is_set_up(&rules->rings[i]))
-			return ENDED("it has changed its features while it had rings");
+			return VHOST_ENDED("it has changed its features while it had rings");
 	return NULL;
 }
 
@@ -126,18 +124,19 @@ static const char *check_memory(struct vhost_rules *rules, const struct vhost_me
 	struct regions table = {0};
 
 	if (message->n_bytes > sizeof(table))
-		return ENDED("the table of its memory is too long");
+		return VHOST_ENDED("the table of its memory is too long");
 	memcpy(&table, message->payload, message->n_bytes);
 	if (message->n_bytes < offsetof(struct regions, rows) || table.n > VHOST_REGIONS ||
 		message->n_bytes < offsetof(struct regions, rows) + table.n * sizeof(struct region))
-		return ENDED("the table of its memory is too short");
+		return VHOST_ENDED("the table of its memory is too short");
 	if (message->n_files != table.n)
-		return ENDED("its memory has more or fewer files than regions");
+		return VHOST_ENDED("its memory has more or fewer files than regions");
 	if (!is_sound(&table))
-		return ENDED("regions of its memory overlap or have no valid size");
+		return VHOST_ENDED("regions of its memory overlap or have no valid size");
 	for (unsigned i = 0; i < table.n; i++)
 		if (!holds(message->files[i], &table.rows[i]))
-			return ENDED("a file of its memory is too short, or not to be written to");
+			return VHOST_ENDED(
+				"a file of its memory is too short, or not to be written to");
 	note_regions(rules, &table);
 	for (unsigned i = 0; i < VHOST_RINGS; i++) {
 		struct vhost_ring *ring = &rules->rings[i];
@@ -145,7 +144,7 @@ static const char *check_memory(struct vhost_rules *rules, const struct vhost_me
 		if (!ring->has_addresses || is_in_memory(rules, ring))
 			continue;
 		if (ring->is_started)
-			return ENDED("a ring in use is not in its new memory");
+			return VHOST_ENDED("a ring in use is not in its new memory");
 		ring->has_addresses = false;
 	}
 	rules->n_regions = 0;
@@ -166,7 +165,7 @@ static const char *check_size(struct vhost_rules *rules, struct vhost_ring *ring
 	for (unsigned i = 0; i < VHOST_RINGS; i++)
 		n += &rules->rings[i] == ring ? 0 : rules->rings[i].slots;
 	if (n > MOST_SLOTS_IN_ALL)
-		return ENDED("its rings have more than 131072 slots in all");
+		return VHOST_ENDED("its rings have more than 131072 slots in all");
 	ring->slots = 0;
 	ring->has_addresses = false;
 	return NULL;
@@ -176,15 +175,15 @@ static const char *check_addresses(struct vhost_rules *rules, struct vhost_ring 
 	const struct addresses *at)
 {
 	if (!ring->slots)
-		return ENDED("it has placed a ring before it told its size");
+		return VHOST_ENDED("it has placed a ring before it told its size");
 	ring->descriptors = at->descriptors;
 	ring->available = at->available;
 	ring->used = at->used;
 	ring->has_addresses = false;
 	if (at->descriptors % 16 || at->available % 2 || at->used % 4)
-		return ENDED("the address of a ring is not aligned");
+		return VHOST_ENDED("the address of a ring is not aligned");
 	if (!is_in_memory(rules, ring))
-		return ENDED("a ring is not in its memory");
+		return VHOST_ENDED("a ring is not in its memory");
 	return NULL;
 }
 
@@ -196,11 +195,11 @@ static const char *check_event(struct vhost_rules *rules, const struct vhost_mes
 	struct vhost_ring *ring = &rules->rings[value & INDEX_MASK];
 
 	if (message->n_files != !(value & NO_FILE))
-		return ENDED("a ring has more or fewer than one file for its events");
+		return VHOST_ENDED("a ring has more or fewer than one file for its events");
 	if (message->request != VHOST_MSG_SET_VRING_KICK)
 		return NULL;
 	if (!ring->slots || !ring->has_addresses)
-		return ENDED("it has started a ring before it was set up");
+		return VHOST_ENDED("it has started a ring before it was set up");
 	ring->is_started = true;
 	return NULL;
 }
@@ -213,7 +212,7 @@ static const char *check_ring(struct vhost_rules *rules, const struct vhost_mess
 
 	memcpy(&number, message->payload, sizeof(number));
 	if (number.ring >= VHOST_RINGS)
-		return ENDED("the number of a ring is above 255");
+		return VHOST_ENDED("the number of a ring is above 255");
 	struct vhost_ring *ring = &rules->rings[number.ring];
 
 	if (message->request == VHOST_MSG_SET_VRING_ENABLE)
@@ -224,13 +223,13 @@ static const char *check_ring(struct vhost_rules *rules, const struct vhost_mess
 		return NULL;
 	}
 	if (ring->is_started)
-		return ENDED("it has changed a ring that is in use");
+		return VHOST_ENDED("it has changed a ring that is in use");
 	if (number.ring >= 2 && !(rules->features >> VIRTIO_NET_F_MQ & 1))
-		return ENDED("it has a second pair of rings without multiqueue");
+		return VHOST_ENDED("it has a second pair of rings without multiqueue");
 	if (message->request == VHOST_MSG_SET_VRING_NUM)
 		return check_size(rules, ring, number.value);
 	if (message->request == VHOST_MSG_SET_VRING_BASE)
-		return number.value > UINT16_MAX ? ENDED("the index of a ring is above 65535")
+		return number.value > UINT16_MAX ? VHOST_ENDED("the index of a ring is above 65535")
 		                                 : NULL;
 	memcpy(&at, message->payload, sizeof(at));
 	return check_addresses(rules, ring, &at);
@@ -241,13 +240,16 @@ static const char *check_value(const struct vhost_rules *rules, uint32_t request
 	switch (request) {
 	case VHOST_MSG_SET_PROTOCOL_FEATURES:
 		return value & ~rules->offered_protocol
-		               ? ENDED("it has chosen protocol features that it was not offered")
+		               ? VHOST_ENDED(
+					 "it has chosen protocol features that it was not offered")
 		               : NULL;
 	case VHOST_MSG_SET_STATUS:
-		return value > UINT8_MAX ? ENDED("the status of its device is above 255") : NULL;
+		return value > UINT8_MAX ? VHOST_ENDED("the status of its device is above 255")
+		                         : NULL;
 	case VHOST_MSG_NET_SET_MTU:
-		return value < 68 || value > UINT16_MAX ? ENDED("its MTU is not from 68 to 65535")
-		                                        : NULL;
+		return value < 68 || value > UINT16_MAX
+		               ? VHOST_ENDED("its MTU is not from 68 to 65535")
+		               : NULL;
 	}
 	return NULL;
 }
@@ -280,12 +282,12 @@ const char *vhost_rules_check(struct vhost_rules *rules, const struct vhost_mess
 	uint64_t value = 0;
 
 	if (bytes && message->n_bytes != bytes)
-		return ENDED("a message does not have its length");
+		return VHOST_ENDED("a message does not have its length");
 	if (bytes)
 		memcpy(&value, message->payload, sizeof(value));
 	switch (message->request) {
 	case VHOST_MSG_RESET_OWNER:
-		return ENDED("it has sent RESET_OWNER, which is obsolete");
+		return VHOST_ENDED("it has sent RESET_OWNER, which is obsolete");
 	case VHOST_MSG_SET_FEATURES:
 		return check_features(rules, value);
 	case VHOST_MSG_SET_MEM_TABLE:

@@ -8,6 +8,9 @@
 // DPDK's limits, and its rings of fewer slots than a burst (docs/internals/vhost.md).
 enum { VHOST_RINGS = 256, VHOST_REGIONS = 8, VHOST_LEAST_SLOTS = 32, VHOST_MOST_SLOTS = 16384 };
 
+// A sentence about a connection that was ended since the peer broke a rule.
+#define VHOST_ENDED(why) "its peer was disconnected: " why "; use a driver that keeps to vhost-user"
+
 // Numbers of messages (vhost-user protocol). linux/vhost.h has macros of similar names.
 enum {
 	VHOST_MSG_SET_FEATURES = 2,

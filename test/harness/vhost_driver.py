@@ -13,7 +13,7 @@ import socket
 import struct
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -24,7 +24,8 @@ BUFFER = 2048
 AVAIL_AT, USED_AT, BUFFERS_AT = SLOTS * 16, SLOTS * 16 + 4096, SLOTS * 16 + 8192
 RING = BUFFERS_AT + SLOTS * BUFFER
 GUEST, USER = 0x10000, 0x7F0000000000  # where the memory is for the guest and for its hypervisor
-WRITE = 2  # a descriptor that the device writes to
+# Of a descriptor: another one follows, the device writes to its buffer, it is a table of descriptors.
+NEXT, WRITE, TABLE = 1, 2, 4
 
 GET_FEATURES, SET_FEATURES, SET_OWNER, SET_MEM_TABLE = 1, 2, 3, 5
 SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE, SET_VRING_KICK, SET_VRING_CALL, SET_VRING_ERR = 8, 9, 10, 12, 13, 14
@@ -77,12 +78,23 @@ class Vring:
 
     def _give(self, slot: int, length: int, flags: int, at: int | None = None) -> None:
         """Make the buffer of a slot, or what begins `at`, available to the device: the index is written last."""
-        descriptor = struct.pack("=QIHH", GUEST + (self._buffer(slot) if at is None else at), length, flags, 0)
+        self.describe(slot, GUEST + (self._buffer(slot) if at is None else at), length, flags)
+        self.expose(slot)
+
+    def describe(self, slot: int, address: int, length: int, flags: int, following: int = 0) -> None:
+        """Write the descriptor of a slot: where the guest has the buffer, and which slot follows in a chain."""
+        descriptor = struct.pack("=QIHH", address, length, flags, following)
         self._memory[self._at + slot * 16 : self._at + slot * 16 + 16] = descriptor
-        available = (self._at + AVAIL_AT) // 2
-        self.words[available + 2 + self._available % SLOTS] = slot
-        self._available = (self._available + 1) % 65536
-        self.words[available + 1] = self._available
+
+    def expose(self, slot: int) -> None:
+        """Make the chain that begins in a slot available to the device, whether there is such a slot or not."""
+        self.words[(self._at + AVAIL_AT) // 2 + 2 + self._available % SLOTS] = slot
+        self.jump(1)
+
+    def jump(self, by: int) -> None:
+        """Move the index of what is available, whatever the entries in front of it hold."""
+        self._available = (self._available + by) % 65536
+        self.words[(self._at + AVAIL_AT) // 2 + 1] = self._available
 
     @property
     def used(self) -> int:
@@ -142,18 +154,18 @@ class Vring:
 class VhostDriver:
     """A driver with `queues` pairs of rings, connected to the socket at which dl3d listens; all are enabled.
 
-    `features`: further ones that it negotiates; those that are not offered are left out. It shares `more` bytes than its
-    rings need.
+    `features`: further ones that it negotiates; those that are not offered are left out. It shares `memory`, the pages of
+    `file`, which has `more` bytes than its rings need.
     """
 
     def __init__(self, path: Path, queues: int, features: int = 0, more: int = 0) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(60)
         self._socket.connect(str(path))
-        self._file = os.memfd_create("guest")
-        os.ftruncate(self._file, 2 * queues * RING + more)
-        self._memory = mmap.mmap(self._file, 2 * queues * RING + more)
-        self.rings = [Vring(self._memory, number) for number in range(2 * queues)]
+        self.file = os.memfd_create("guest")
+        os.ftruncate(self.file, 2 * queues * RING + more)
+        self.memory = mmap.mmap(self.file, 2 * queues * RING + more)
+        self.rings = [Vring(self.memory, number) for number in range(2 * queues)]
         self._negotiate(USUAL | features)
         for ring in self.rings:
             self._set_up(ring)
@@ -165,14 +177,22 @@ class VhostDriver:
         self._socket.close()
         for ring in self.rings:
             ring.words.release()
-        self._memory.close()
-        os.close(self._file)
+        self.memory.close()
+        os.close(self.file)
 
-    def tell(self, request: int, payload: bytes, flags: int = VERSION, file: int = -1) -> None:
-        """Send a message, with a file or none."""
-        message = struct.pack("=III", request, flags, len(payload)) + payload
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))] if file >= 0 else []
+    def tell(self, request: int, payload: bytes, flags: int = VERSION, files: Sequence[int] = ()) -> None:
+        """Send a message, with files or none."""
+        self.send(struct.pack("=III", request, flags, len(payload)) + payload, files)
+
+    def send(self, message: bytes, files: Sequence[int] = ()) -> None:
+        """Send bytes that may be no message."""
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
         self._socket.sendmsg([message], rights)
+
+    def share(self, *regions: tuple[int, int]) -> None:
+        """Tell where memory is: the place of each region in the file, and its bytes."""
+        rows = b"".join(struct.pack("=QQQQ", GUEST + at, n, USER + at, at) for at, n in regions)
+        self.tell(SET_MEM_TABLE, struct.pack("=II", len(regions), 0) + rows, files=[self.file] * len(regions))
 
     def _answer(self) -> int:
         reply = self._socket.recv(20, socket.MSG_WAITALL)
@@ -186,8 +206,7 @@ class VhostDriver:
         self.tell(SET_OWNER, b"")
         self.tell(SET_PROTOCOL_FEATURES, struct.pack("=Q", PROTOCOL_MULTIQUEUE | PROTOCOL_ACK))
         self.tell(SET_FEATURES, struct.pack("=Q", self.features))
-        region = struct.pack("=IIQQQQ", 1, 0, GUEST, len(self._memory), USER, 0)
-        self.tell(SET_MEM_TABLE, region, file=self._file)
+        self.share((0, len(self.memory)))
 
     def _set_up(self, ring: Vring) -> None:
         self.tell(SET_VRING_NUM, struct.pack("=II", ring.number, SLOTS))
@@ -195,7 +214,7 @@ class VhostDriver:
         self.tell(SET_VRING_ADDR, ring.addresses())
         for request in (SET_VRING_CALL, SET_VRING_KICK):
             event = os.eventfd(0, os.EFD_NONBLOCK)
-            self.tell(request, struct.pack("=Q", ring.number), file=event)
+            self.tell(request, struct.pack("=Q", ring.number), files=[event])
             os.close(event)
         self.enable(ring.number, True)
 
@@ -206,7 +225,7 @@ class VhostDriver:
 
     def signal_by_its_memory(self, request: int) -> None:
         """Give the first ring a file for its events that is no eventfd."""
-        self.tell(request, struct.pack("=Q", 0), file=self._file)
+        self.tell(request, struct.pack("=Q", 0), files=[self.file])
 
     def set_features_late(self) -> None:
         """Send a message whose end follows once the device has read its beginning."""
@@ -215,9 +234,9 @@ class VhostDriver:
             time.sleep(0)
         self._socket.sendall(struct.pack("=Q", PROTOCOL_MULTIQUEUE | PROTOCOL_ACK))
 
-    def take_memory_away(self) -> None:
-        """Shorten the file whose pages are the memory. Use no ring after this."""
-        os.ftruncate(self._file, 0)
+    def take_memory_away(self, kept: int = 0) -> None:
+        """Shorten the file whose pages are the memory. Use nothing behind what is kept after this."""
+        os.ftruncate(self.file, kept)
 
     @property
     def has_ended(self) -> bool:

@@ -64,7 +64,7 @@ class HostileDriver(VhostDriver):
     # Rings
 
     def _put(self, at: int, form: str, *values: int) -> None:
-        self._memory[at : at + struct.calcsize(form)] = struct.pack(form, *values)
+        self.memory[at : at + struct.calcsize(form)] = struct.pack(form, *values)
 
     def _address(self) -> int:
         """Of a buffer, mostly one of its own."""
@@ -144,7 +144,7 @@ class HostileDriver(VhostDriver):
             if self._rng.random() < 0.9:
                 event = os.eventfd(0, os.EFD_NONBLOCK) if request in EVENTS else -1
                 try:
-                    self.tell(request, payload, file=event)
+                    self.tell(request, payload, files=[event] if event >= 0 else ())
                 finally:
                     if event >= 0:
                         os.close(event)
@@ -210,10 +210,10 @@ class HostileDriver(VhostDriver):
         """A file for memory, mostly the one with the rings."""
         rng = self._rng
         if rng.random() >= wrong:
-            return os.dup(self._file)
+            return os.dup(self.file)
         if rng.random() < 0.5:
             return os.open("/dev/null", os.O_RDWR)
-        return os.open(f"/proc/self/fd/{self._file}", os.O_RDONLY)
+        return os.open(f"/proc/self/fd/{self.file}", os.O_RDONLY)
 
     def _any_event(self) -> tuple[bytes, list[int]]:
         rng = self._rng
