@@ -5,6 +5,7 @@
 #include "wire/headers.h"
 
 #include <sanitizer/asan_interface.h>
+#include <sanitizer/lsan_interface.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -51,6 +52,8 @@ static void add_tunnels(void)
 	}
 }
 
+// The table stays until the end; what refers to its memory is in pages that the leak detector does
+// not see.
 static void open_once(void)
 {
 	const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
@@ -61,6 +64,7 @@ static void open_once(void)
 	if (is_open)
 		return;
 	is_open = true;
+	__lsan_disable();
 	fake_open(&state);
 	fake_route(0, "10.0.0.1/32", &local);
 	fake_route(0, "2001:db8::1/128", &local);
@@ -74,6 +78,7 @@ static void open_once(void)
 			.n_labels = 1,
 			.label = {310}}};
 	assert_int_equal(fib_label_set(fake.fib, &label, NULL), 0);
+	__lsan_enable();
 }
 
 // The outer header with everything that follows.
