@@ -10,7 +10,7 @@ import typer
 from dl3.cli.printing import out, print_json, table
 from dl3.cli.pushed import pushed
 from dl3.control.client import DEFAULT_SOCKET, Client
-from dl3.control.replies import Decision, Member, Opinion, Reloaded
+from dl3.control.replies import Decision, Member, Opinion, Reloaded, TunnelWay
 from dl3.model.fault import Fault
 
 DEFAULT_FILE = "/etc/dl3/dl3d.yaml"  # of dl3d itself
@@ -76,6 +76,20 @@ def member_words(member: Member) -> str:
     return f"via {member.via} dev {member.interface}{f' label {labels}' if labels else ''} weight {member.weight}"
 
 
+def of_tunnel(way: TunnelWay) -> list[tuple[str, object]]:
+    """The ends of a tunnel, and how packets come to the other one."""
+    via = [member_words(m) for m in way.members] or [f"via {way.via}" if way.via else "on link"]
+    dev = f" dev {way.interface}" if way.interface else ""
+    reached = [("tunnel by", f"{words}{'' if way.members else dev}") for words in via]
+    return [
+        ("tunnel from", way.local),
+        ("tunnel to", f"{way.remote}, by route {way.prefix}" if way.prefix else f"{way.remote}, which has no route"),
+        *(reached if way.verdict == "forward" else [("tunnel by", way.verdict)]),
+        *([("outer MACs", f"to {way.mac}, from {way.source_mac}")] if way.mac else []),
+        *([("outer VLANs", ", ".join(way.vlans))] if way.vlans else []),
+    ]
+
+
 def agreement(decision: Decision) -> list[tuple[str, object]]:
     """The workers' decision next to that of Linux."""
     rows: list[tuple[str, object]] = (
@@ -106,13 +120,14 @@ def route(
         print_json(decision.model_dump(by_alias=True))
         return
     verdict = f"{decision.verdict}: {decision.text}"
+    macs = f"to {decision.mac}, from {decision.source_mac}" if decision.mac else None
     rows: list[tuple[str, object]] = [
         ("address", decision.address),
         ("VRF", decision.vrf),
         ("prefix", decision.prefix),
         ("route", decision.route_kind),
         *next_hops(decision),
-        ("MACs", f"to {decision.mac}, from {decision.source_mac}" if decision.mac else None),
+        *(of_tunnel(decision.tunnel) if decision.tunnel else [("MACs", macs)]),
         *([("VLANs", ", ".join(decision.vlans))] if decision.vlans else []),
         ("MTU", decision.mtu),
         ("verdict", verdict),

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from dl3.cli.printing import counted, table
 from dl3.cli.pushed import pushed
-from dl3.control.trace_replies import Trace, TraceEnd, TraceRule
+from dl3.control.trace_replies import Trace, TraceEnd, TraceRoute, TraceRule
 
 LINE_BYTES = 16
 
@@ -65,8 +65,10 @@ def of_hop(trace: Trace) -> str:
     hop = trace.next_hop
     if not hop or not hop.interface:
         return ""
-    to = f"next hop {hop.via}" if hop.via else "the destination itself is the next hop"
     which = f", the one of {hop.members} that this flow takes" if hop.members else ""
+    if hop.tunnel:
+        return f"into tunnel {hop.interface}{which}, whose other end is {hop.tunnel.remote}; MTU {hop.mtu}"
+    to = f"next hop {hop.via}" if hop.via else "the destination itself is the next hop"
     mac = f", MAC {hop.mac}" if hop.mac else ", MAC address not known"
     long = "; longer than that, to be fragmented" if trace.fragmented else ""
     return f"{to} dev {hop.interface}{which}{mac}; MTU {hop.mtu}{long}"
@@ -93,7 +95,26 @@ def of_encap(trace: Trace) -> str:
     hop = trace.next_hop
     tags = f"VLAN tags written: {', '.join(hop.vlans)}" if hop and hop.vlans else ""
     labels = f"MPLS labels pushed: {pushed(hop.labels)}" if hop and hop.labels else ""
-    return "; ".join(words for words in (labels, tags) if words) or "header of the next hop written"
+    tunnel = f"in a packet from {hop.tunnel.local} to {hop.tunnel.remote}" if hop and hop.tunnel else ""
+    return "; ".join(words for words in (labels, tunnel, tags) if words) or "header of the next hop written"
+
+
+def of_decap(trace: Trace) -> str:
+    """What was in a tunnel."""
+    if trace.interface:
+        return f"taken out of tunnel {trace.interface}: IPv{trace.family}, VRF {trace.vrf}, TTL {trace.ttl}"
+    return "a tunnel may end here"
+
+
+def carrying(trace: Trace) -> Trace:
+    """The trace up to the step decap: of the packet that carried the other one."""
+    outer = trace.outer
+    if not outer:
+        return trace
+    route = TraceRoute(prefix=outer.prefix, kind="local", workers_agree=True)
+    nothing = {"flow": None, "next_hop": None, "ends": (), "for_linux": False}
+    found = {name: getattr(outer, name) for name in ("family", "interface", "vrf", "vlans", "ttl")}
+    return trace.model_copy(update={**nothing, **found, "route": route})
 
 
 DECISIONS: Mapping[str, Callable[[Trace], str]] = {
@@ -120,9 +141,10 @@ DECISIONS: Mapping[str, Callable[[Trace], str]] = {
     "untag": lambda _: "received VLAN tags or labels removed",
     "fragment": lambda _: "fragmented",
     "encap": of_encap,
+    "decap": of_decap,
 }
 # These found something also about a packet that they stop.
-FOUND_ANYWAY = ("bridge", "parse", "match", "lookup", "check", "mirror", "mark", "rewrite", "encap")
+FOUND_ANYWAY = ("bridge", "parse", "match", "lookup", "check", "mirror", "mark", "rewrite", "encap", "decap")
 
 
 def of_end(end: TraceEnd) -> str:
@@ -152,9 +174,11 @@ def decisions(trace: Trace, step: str, is_stopped: bool) -> Iterator[str]:
 
 def steps(trace: Trace) -> Iterator[tuple[str, str]]:
     """Each step, what it decided, and what left there."""
+    of = carrying(trace)
     for step in trace.steps:
-        ends = [end for end in trace.ends if end.step == step]
-        found = decisions(trace, step, any(end.do != "send" for end in ends))
+        of = trace if step == "decap" else of
+        ends = [end for end in of.ends if end.step == step]
+        found = decisions(of, step, any(end.do != "send" for end in ends))
         yield step, "; ".join([*found, *together(of_end(end) for end in ends)]) or "passes"
 
 

@@ -38,6 +38,7 @@ HOP: dict[str, Any] = {
     "mtu": 1500,
     "vlans": ["802.1Q 10"],
     "labels": [],
+    "tunnel": None,
 }
 RULE: dict[str, Any] = {
     "list": "edge",
@@ -65,6 +66,7 @@ TRACE: dict[str, Any] = {
     "cut_to": None,
     "steps": ["parse", "match", "lookup", "acl_in", "check", "rewrite", "encap", "send"],
     "bridge": None,
+    "outer": None,
     "family": 4,
     "interface": "left",
     "vrf": "main",
@@ -125,6 +127,19 @@ def each_step_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
         "  0000  00 01 02 03 04 05 06 07  08 09 0a 0b 0c 0d 0e 0f",
         "  0010  10 11 12 13",
     ]
+
+
+def a_tunnel_is_told_at_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = {"local": "192.0.2.1", "remote": "192.0.2.9"}
+    hop = TRACE["next_hop"] | {"labels": [100], "tunnel": ends, "interface": "mpls-udp-192.0.2.9"}
+    outer = {"family": 6, "interface": "left", "vrf": "main", "vlans": [], "ttl": 9, "prefix": "2001:db8::1/128"}
+    taken = {"outer": outer, "interface": "gre-192.0.2.7", "steps": ["parse", "lookup", "decap", "lookup", "encap"]}
+    trace = TRACE | {"next_hop": hop} | taken
+    text = _asked(monkeypatch, "--hex", "00", "-i", "left", trace=trace)[0].stdout
+    assert "IPv6 on interface left, VRF main, TTL 9" in text
+    assert "longest prefix 2001:db8::1/128 (local)" in text
+    assert "taken out of tunnel gre-192.0.2.7: IPv4" in text
+    assert "MPLS labels pushed: 100; in a packet from 192.0.2.1 to 192.0.2.9" in text
 
 
 def labels_that_are_pushed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -256,6 +256,21 @@ class Opinion(Reply):
     interface: str | None = None
 
 
+class TunnelWay(Reply):
+    """The tunnel that a route leads into: its ends, and the forwarding decision for the other one."""
+
+    local: str
+    remote: str
+    prefix: str | None
+    verdict: str
+    via: str | None
+    interface: str | None
+    members: tuple[Member, ...] = ()
+    mac: str | None
+    source_mac: str | None
+    vlans: tuple[str, ...] = ()
+
+
 class Decision(Reply):
     """Method 'route': the forwarding decision for a destination address."""
 
@@ -275,6 +290,7 @@ class Decision(Reply):
     source_mac: str | None = None
     vlans: tuple[str, ...] = ()
     mtu: int | None = None
+    tunnel: TunnelWay | None = None
     verdict: str
     punt_class: str | None = Field(default=None, alias="class")
     text: str

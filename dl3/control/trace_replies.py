@@ -46,6 +46,24 @@ class TraceRoute(Reply):
     workers_agree: bool
 
 
+class TraceTunnel(Reply):
+    """The ends of the tunnel that a next hop leads into."""
+
+    local: str
+    remote: str
+
+
+class TraceOuter(Reply):
+    """The packet that carried the traced one in a tunnel, as the first steps saw it."""
+
+    family: int
+    interface: str | None
+    vrf: str | None
+    vlans: tuple[str, ...]
+    ttl: int
+    prefix: str | None
+
+
 class TraceHop(Reply):
     """The next hop, of a group the member that this packet takes; members: of the group, 0 if it is none."""
 
@@ -60,6 +78,7 @@ class TraceHop(Reply):
     mtu: int | None
     vlans: tuple[str, ...]
     labels: tuple[int, ...] = ()  # that are pushed, the outermost one first
+    tunnel: TraceTunnel | None = None
 
 
 class TraceBridge(Reply):
@@ -87,6 +106,7 @@ class Trace(Reply):
     cut_to: int | None
     steps: tuple[str, ...]
     bridge: TraceBridge | None
+    outer: TraceOuter | None = None  # the steps before decap are of this packet, and all else is of what was in it
     family: int | None
     interface: str | None
     vrf: str | None

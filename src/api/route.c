@@ -43,10 +43,13 @@ static json_t *linux_json(const struct api_ctx *ctx, uint16_t vrf, const struct 
 static void set_rewrite(json_t *json, const struct api_ctx *ctx, const struct fib_answer *answer)
 {
 	const uint8_t family = answer->route.prefix.addr.family;
-	bool has_mac = answer->verdict == VERDICT_FORWARD && answer->hop.kind != FIB_GROUP;
 	const struct iface *iface =
 		answer->hop.iface < IFACE_MAX ? fib_iface(ctx->fib, answer->hop.iface) : NULL;
+	const bool is_tunnel = iface && iface_is_tunnel(iface);
+	const bool has_mac =
+		answer->verdict == VERDICT_FORWARD && answer->hop.kind != FIB_GROUP && !is_tunnel;
 	const unsigned label_bytes = 4 * answer->hop.n_labels;
+	struct fib_hop_info info;
 
 	json_object_set_new(json, "mac", has_mac ? mac_json(&answer->mac) : json_null());
 	json_object_set_new(json, "source_mac",
@@ -54,6 +57,27 @@ static void set_rewrite(json_t *json, const struct api_ctx *ctx, const struct fi
 	json_object_set_new(json, "vlans", iface ? tags_json(iface) : json_array());
 	json_object_set_new(json, "mtu",
 		iface ? number_json(iface_mtu(iface, family) - label_bytes) : json_null());
+	if (is_tunnel && fib_hop_info(ctx->fib, answer->hop_id, &info))
+		json_object_set_new(json, "mtu", number_json(info.mtu));
+}
+
+// A tunnel's ends, and the route to the other one; null: it is none.
+static json_t *tunnel_json(const struct api_ctx *ctx, const struct fib_hop *hop)
+{
+	const struct iface *iface = hop->iface < IFACE_MAX ? fib_iface(ctx->fib, hop->iface) : NULL;
+	struct fib_answer under;
+
+	if (!iface || !iface_is_tunnel(iface))
+		return json_null();
+	rib_lookup(ctx->fib, iface->tunnel.vrf, &iface->tunnel.remote, &under);
+	json_t *json = json_pack("{s:o, s:o, s:o, s:o}", "local", addr_json(&iface->tunnel.local),
+		"remote", addr_json(&iface->tunnel.remote), "prefix",
+		under.found ? prefix_json(&under.route.prefix) : json_null(), "verdict",
+		rpc_text_json(verdict_name(under.verdict)));
+	set_hop(json, ctx, &under.hop);
+	set_members(json, ctx, &under.hop);
+	set_rewrite(json, ctx, &under);
+	return json;
 }
 
 static const char *text_of(const struct fib_answer *answer)
@@ -84,6 +108,7 @@ static json_t *decision_json(const struct api_ctx *ctx, uint16_t vrf, const stru
 	set_members(json, ctx, &answer.hop);
 	json_object_set_new(json, "nexthop", number_json(answer.hop_id));
 	set_rewrite(json, ctx, &answer);
+	json_object_set_new(json, "tunnel", tunnel_json(ctx, &answer.hop));
 	if (is_bridged && !port)
 		answer.verdict = VERDICT_BRIDGE_UNKNOWN;
 	json_object_set_new(json, "verdict", rpc_text_json(verdict_name(answer.verdict)));

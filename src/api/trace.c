@@ -10,13 +10,13 @@
 
 enum { MAX_MEMBERS = 64 };
 
-static struct wire_addr address_of(const struct trace *t)
+static struct wire_addr address_of(bool is_ip6, uint32_t dst4, const struct fib_key6 *dst6)
 {
-	struct wire_addr addr = {.family = t->is_ip6 ? 6 : 4};
-	const uint64_t words_be[] = {htobe64(t->dst6.high), htobe64(t->dst6.low)};
-	const uint32_t word_be = htobe32(t->dst4);
+	struct wire_addr addr = {.family = is_ip6 ? 6 : 4};
+	const uint64_t words_be[] = {htobe64(dst6->high), htobe64(dst6->low)};
+	const uint32_t word_be = htobe32(dst4);
 
-	if (t->is_ip6)
+	if (is_ip6)
 		memcpy(addr.bytes, words_be, sizeof(words_be));
 	else
 		memcpy(addr.bytes, &word_be, sizeof(word_be));
@@ -51,7 +51,7 @@ static json_t *flow_json(const struct api_ctx *ctx, const struct trace *t)
 // The longest prefix; null if the packet was not looked up.
 static json_t *route_json(const struct api_ctx *ctx, const struct trace *t)
 {
-	const struct wire_addr addr = address_of(t);
+	const struct wire_addr addr = address_of(t->is_ip6, t->dst4, &t->dst6);
 	struct fib_answer answer;
 
 	if (!t->has_hop || t->flow_gives_hop)
@@ -61,6 +61,32 @@ static json_t *route_json(const struct api_ctx *ctx, const struct trace *t)
 		answer.found ? prefix_json(&answer.route.prefix) : json_null(), "kind",
 		answer.found ? rpc_text_json(kind_word(answer.route.hop.kind)) : json_null(),
 		"workers_agree", answer.hop_id == t->first_hop);
+}
+
+// Of the packet that carried the traced one.
+static json_t *outer_json(const struct api_ctx *ctx, const struct trace *t)
+{
+	const struct trace_outer *o = &t->outer;
+	const struct wire_addr addr = address_of(o->is_ip6, o->dst4, &o->dst6);
+	const struct iface *in = fib_iface(ctx->fib, o->iif);
+	struct fib_answer answer;
+
+	if (!t->was_in_tunnel)
+		return json_null();
+	rib_lookup(ctx->fib, o->vrf, &addr, &answer);
+	return json_pack("{s:i, s:o, s:o, s:o, s:i, s:o}", "family", o->is_ip6 ? 6 : 4, "interface",
+		rpc_text_json(iface_word(ctx, o->iif)), "vrf", rpc_text_json(vrf_word(ctx, o->vrf)),
+		"vlans", in ? tags_json(in) : json_array(), "ttl", (int)o->ttl, "prefix",
+		answer.found ? prefix_json(&answer.route.prefix) : json_null());
+}
+
+// The ends of the tunnel that a next hop leads into; null: into none.
+static json_t *ends_of_tunnel(const struct iface *iface)
+{
+	if (!iface || !iface_is_tunnel(iface))
+		return json_null();
+	return json_pack("{s:o, s:o}", "local", addr_json(&iface->tunnel.local), "remote",
+		addr_json(&iface->tunnel.remote));
 }
 
 static int count_members(const struct api_ctx *ctx, uint32_t id)
@@ -80,15 +106,18 @@ static json_t *hop_json(const struct api_ctx *ctx, const struct trace *t)
 
 	if (!t->has_hop || !fib_hop_info(ctx->fib, t->hop, &info))
 		return json_null();
-	const bool has_mac = info.verdict == VERDICT_FORWARD && info.hop.kind != FIB_GROUP;
 	const struct iface *iface =
 		info.hop.iface < IFACE_MAX ? fib_iface(ctx->fib, info.hop.iface) : NULL;
-	json_t *json = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o}", "id", number_json(t->hop),
+	const bool is_tunnel = iface && iface_is_tunnel(iface);
+	const bool has_mac =
+		info.verdict == VERDICT_FORWARD && info.hop.kind != FIB_GROUP && !is_tunnel;
+	const uint16_t mtu = is_tunnel ? info.mtu : iface ? iface_mtu(iface, t->is_ip6 ? 6 : 4) : 0;
+	json_t *json = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "id", number_json(t->hop),
 		"members", count_members(ctx, t->first_hop), "mac",
 		has_mac ? mac_json(&info.mac) : json_null(), "source_mac",
 		has_mac && iface ? mac_json(&iface->mac) : json_null(), "mtu",
-		iface ? number_json(iface_mtu(iface, t->is_ip6 ? 6 : 4)) : json_null(), "vlans",
-		iface ? tags_json(iface) : json_array());
+		iface ? number_json(mtu) : json_null(), "vlans",
+		iface ? tags_json(iface) : json_array(), "tunnel", ends_of_tunnel(iface));
 
 	set_hop(json, ctx, &info.hop);
 	return json;
@@ -188,10 +217,11 @@ static void set_packet(json_t *json, const struct api_ctx *ctx, const struct tra
 static json_t *trace_json(const struct api_ctx *ctx, const struct trace *t, size_t n)
 {
 	const struct stats_account *a = &t->account;
-	json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:o}", "port",
+	json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "port",
 		rpc_text_json(port_word(ctx, t->port)), "cut_to",
 		t->n_received < n ? number_json(t->n_received) : json_null(), "steps",
-		steps_json(t), "bridge", bridge_json(ctx, t), "rules", rules_json(ctx, t));
+		steps_json(t), "bridge", bridge_json(ctx, t), "outer", outer_json(ctx, t), "rules",
+		rules_json(ctx, t));
 
 	set_packet(json, ctx, t);
 	set_ends(json, ctx, t);

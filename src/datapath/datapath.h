@@ -105,15 +105,26 @@ struct trace_end {
 // A port behind which the destination of a bridged frame is.
 enum trace_bridge { TRACE_NOT_BRIDGED, TRACE_KNOWN, TRACE_FLOODED };
 
+// What the first steps found about a packet that was in a tunnel: about the one that carried it.
+struct trace_outer {
+	bool is_ip6;
+	uint8_t ttl;
+	uint16_t iif, vrf;
+	uint32_t dst4;
+	struct fib_key6 dst6;
+};
+
 // What the steps did. Steps are indices as of datapath_step_name.
 struct trace {
 	uint16_t port;
 	uint32_t n_received; // bytes of the frame; fewer than given: the device cuts longer ones
 	uint8_t step[TRACE_STEPS];
 	unsigned n_steps, n_rules, n_ends;
-	bool is_cut;          // there were more ends, or not enough memory for them
-	uint8_t bridge;       // enum trace_bridge
-	uint16_t bridge_port; // of TRACE_KNOWN
+	bool is_cut;              // there were more ends, or not enough memory for them
+	uint8_t bridge;           // enum trace_bridge
+	uint16_t bridge_port;     // of TRACE_KNOWN
+	bool was_in_tunnel;       // the steps since decap, and the rest, are of what was in it
+	struct trace_outer outer; // with was_in_tunnel
 	// The rest only of a valid IP packet.
 	bool is_parsed, is_ip6;
 	bool for_linux; // Linux forwards what comes in on this interface

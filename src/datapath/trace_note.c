@@ -20,6 +20,16 @@ static void add_step(struct trace *t, uint8_t step)
 		t->step[t->n_steps++] = step;
 }
 
+// What was in a tunnel goes through the steps again.
+static void enter_tunnel(struct trace *t)
+{
+	t->outer = (struct trace_outer){t->is_ip6, t->ttl, t->iif, t->vrf, t->dst4, t->dst6};
+	t->was_in_tunnel = true;
+	t->is_parsed = t->has_hop = t->for_linux = t->flow_gives_hop = false;
+	t->flow = FLOW_NONE;
+	add_step(t, STEP_decap);
+}
+
 // The step that runs now. What a bridge of Linux leaves is parsed: then its bursts have a table.
 static uint8_t step_now(struct worker *w)
 {
@@ -27,6 +37,8 @@ static uint8_t step_now(struct worker *w)
 
 	if (t->step[t->n_steps - 1] == STEP_bridge && w->poll->ip4.view)
 		add_step(t, STEP_parse);
+	if (w->is_in_tunnel && !t->was_in_tunnel)
+		enter_tunnel(t);
 	return t->step[t->n_steps - 1];
 }
 
