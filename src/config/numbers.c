@@ -82,7 +82,7 @@ static int move_ports(struct port_table_settings *ports, const struct port_table
 
 static void move_hop(struct fib_hop *hop, const int to[])
 {
-	if (hop->iface != IFACE_NONE && hop->kind != FIB_GROUP)
+	if (hop->iface < PORT_MAX && hop->kind != FIB_GROUP) // tunnels have no port's number
 		hop->iface = to[hop->iface];
 }
 

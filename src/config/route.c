@@ -210,6 +210,14 @@ static bool is_key(struct word word)
 	       word_is(word, "nexthop") || word_is(word, "label");
 }
 
+static int refuse_ttl(const struct line *line, const struct fib_hop *hop)
+{
+	return hop->label_ttl ? error_set(line->error, -EINVAL,
+					"\"ttl\" of a received label; its TTL is that of the "
+					"labels that take its place")
+	                      : 0;
+}
+
 // The next hop, or several, from word `first` on.
 static int read_label_hops(struct line *line, unsigned first, struct route_line *out)
 {
@@ -224,17 +232,15 @@ static int read_label_hops(struct line *line, unsigned first, struct route_line 
 			"hop");
 	int err = settle_members(line, out);
 	for (unsigned i = 0; i < out->n_members && !err; i++)
-		if (out->member[i].hop.label_ttl)
-			err = error_set(line->error, -EINVAL,
-				"\"ttl\" of a received label; its TTL is that of the labels that "
-				"take its place");
+		err = refuse_ttl(line, &out->member[i].hop);
 	out->route.hop = out->n_members == 1
 	                         ? out->member[0].hop
 	                         : (struct fib_hop){.iface = IFACE_NONE, .kind = FIB_GROUP};
 	return err;
 }
 
-// mpls LABEL [pipe] pop, or mpls LABEL [pipe] [via ADDRESS] dev PORT [label LABELS] ...
+// mpls LABEL [pipe] pop, or mpls LABEL [pipe] [via ADDRESS] dev PORT [label LABELS] ..., or mpls
+// LABEL [pipe] encap KIND ...
 static int read_label(struct line *line, struct route_line *out)
 {
 	unsigned at = 2;
@@ -257,7 +263,10 @@ static int read_label(struct line *line, struct route_line *out)
 	if (at == line->n)
 		return error_set(line->error, -EINVAL, "invalid label: expected %s", LABEL_FORMS);
 	out->label.op = FIB_LABEL_FORWARD;
-	return read_label_hops(line, at, out);
+	if (!word_is(line->word[at], "encap"))
+		return read_label_hops(line, at, out);
+	err = tunnel_read(line, at + 1, out);
+	return err ? err : refuse_ttl(line, &out->route.hop);
 }
 
 int route_read(const struct port_table_settings *ports, const char *text, size_t n,
@@ -283,8 +292,11 @@ int route_read(const struct port_table_settings *ports, const char *text, size_t
 		return read_drop(&line, 0, out);
 	if (line.n > 1 && drop_kind(line.word[1]) >= 0)
 		return read_drop(&line, 1, out);
-	if (line.n > 1 && word_is(line.word[1], "encap"))
-		return tunnel_read(&line, out);
+	if (line.n > 1 && word_is(line.word[1], "encap")) {
+		int err = line_read_prefix(&line, line.word[0], &out->route.prefix);
+
+		return err ? err : tunnel_read(&line, 2, out);
+	}
 	if (line.n == 3 && !is_key(line.word[1]))
 		return read_triple(&line, out);
 	if (line.n < 2)

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void check_hop(const struct fib_hop *hop)
 {
-	if (hop->iface >= N_PORTS && hop->iface != IFACE_NONE)
+	if (hop->iface >= N_PORTS && hop->iface < IFACE_MAX_PORTS)
 		abort();
 	if (hop->n_labels > FIB_MAX_PUSHED)
 		abort();
@@ -63,5 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		check_hop(&config.routes.member[i].hop);
 	neighbour_read(&config.ports, (const char *)data, n, &neighbour, &error);
 	routes_free(&config.routes);
+	free(config.tunnels.tunnel);
+	config.tunnels = (struct config_tunnels){0};
 	return 0;
 }

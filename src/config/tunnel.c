@@ -1,5 +1,6 @@
-// Routes into tunnels: "PREFIX encap KIND remote ADDRESS ...". Routes with the same words lead into
-// the same tunnel, and what comes from its remote end is taken out of it. Control thread.
+// Routes into tunnels: "PREFIX encap KIND remote ADDRESS ...", and received labels likewise. Those
+// with the same words, but for the labels that they push, lead into the same tunnel, and what comes
+// from its remote end is taken out of it. Control thread.
 #include "base/bits.h"
 #include "base/vector.h"
 #include "config/words.h"
@@ -10,6 +11,14 @@
 #include <string.h>
 
 enum { FIRST_TUNNEL = IFACE_MAX_PORTS, MAX_TUNNELS = 4096, OUTER_TTL = 64, MTU = 9600 };
+enum { MPLS_PORT = 6635 }; // RFC 7510
+
+// What is read of one line.
+struct encap {
+	struct iface_tunnel *tunnel;
+	struct fib_hop *hop; // its labels
+	bool has_checksum, checksum;
+};
 
 static bool read_number(struct word word, uint64_t most, uint32_t *out)
 {
@@ -26,97 +35,194 @@ static bool read_number(struct word word, uint64_t most, uint32_t *out)
 	return value <= most;
 }
 
-static int read_kind(struct line *line, struct word word, struct iface_tunnel *out)
+static bool is_fou(const struct iface_tunnel *tunnel)
 {
-	out->flags = IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_DF | IFACE_TUNNEL_TOS;
-	out->ttl = OUTER_TTL;
-	out->kind = word_is(word, "gre") ? IFACE_GRE : IFACE_IPIP;
-	out->flags |= word_is(word, "fou") ? IFACE_TUNNEL_UDP : 0;
-	if (out->kind == IFACE_GRE || word_is(word, "ipip") || word_is(word, "fou"))
-		return 0;
-	return error_set(line->error, -EINVAL,
-		"unknown encapsulation \"%.*s\": expected gre, ipip or fou", SHOW(word));
+	return tunnel->flags & IFACE_TUNNEL_UDP && !(tunnel->flags & IFACE_TUNNEL_MPLS);
 }
 
-static int read_key(struct line *line, struct word word, struct iface_tunnel *out)
+static int read_kind(struct line *line, struct word word, struct iface_tunnel *out)
 {
-	if (out->kind != IFACE_GRE)
+	static const uint16_t ip = IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6;
+	static const uint16_t mpls = IFACE_TUNNEL_MPLS | IFACE_TUNNEL_LABELLED_TOS;
+	static const struct {
+		const char *word;
+		uint8_t kind;
+		uint16_t flags;
+	} rows[] = {{"gre", IFACE_GRE, ip | mpls}, {"ipip", IFACE_IPIP, ip | mpls},
+		{"fou", IFACE_IPIP, ip | IFACE_TUNNEL_UDP},
+		{"mpls-udp", IFACE_IPIP, mpls | IFACE_TUNNEL_UDP}};
+
+	out->ttl = OUTER_TTL;
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+		if (!word_is(word, rows[i].word))
+			continue;
+		out->kind = rows[i].kind;
+		out->flags = rows[i].flags | IFACE_TUNNEL_DF | IFACE_TUNNEL_TOS;
+		return 0;
+	}
+	return error_set(line->error, -EINVAL,
+		"unknown encapsulation \"%.*s\": expected gre, ipip, fou or mpls-udp", SHOW(word));
+}
+
+static int read_key(struct line *line, struct word word, struct encap *out)
+{
+	struct iface_tunnel *tunnel = out->tunnel;
+
+	if (tunnel->kind != IFACE_GRE)
 		return error_set(line->error, -EINVAL,
 			"\"key\" of a tunnel that is not of GRE; remove it");
-	if (!read_number(word, UINT32_MAX, &out->key))
+	if (!read_number(word, UINT32_MAX, &tunnel->key))
 		return error_set(line->error, -EINVAL,
 			"invalid key \"%.*s\": expected a number from 0 to 4294967295", SHOW(word));
-	out->wanted_key = out->key;
-	out->flags |= IFACE_TUNNEL_KEY | IFACE_TUNNEL_WANTS_KEY;
+	tunnel->wanted_key = tunnel->key;
+	tunnel->flags |= IFACE_TUNNEL_KEY | IFACE_TUNNEL_WANTS_KEY;
 	return 0;
 }
 
-static int read_port(struct line *line, struct word word, struct iface_tunnel *out)
+static int read_port(struct line *line, struct word word, struct encap *out)
 {
 	uint32_t port;
 
-	if (!(out->flags & IFACE_TUNNEL_UDP))
+	if (!(out->tunnel->flags & IFACE_TUNNEL_UDP))
 		return error_set(line->error, -EINVAL,
-			"\"dport\" of a tunnel that is not of fou; remove it");
+			"\"dport\" of a tunnel that is not of fou or mpls-udp; remove it");
 	if (!read_number(word, UINT16_MAX, &port) || !port)
 		return error_set(line->error, -EINVAL,
 			"invalid dport \"%.*s\": expected a number from 1 to 65535", SHOW(word));
-	out->dest_port = port;
+	out->tunnel->dest_port = port;
 	return 0;
 }
 
-static int read_pair(struct line *line, struct word key, struct word value,
-	struct iface_tunnel *out)
+static int read_checksum(struct line *line, struct word word, struct encap *out)
 {
-	if (!value.n)
-		return error_set(line->error, -EINVAL, "missing value after \"%.*s\"", SHOW(key));
-	if ((word_is(key, "remote") && out->remote.family) ||
-		(word_is(key, "local") && out->local.family) ||
-		(word_is(key, "key") && out->flags & IFACE_TUNNEL_KEY) ||
-		(word_is(key, "dport") && out->dest_port))
-		return error_set(line->error, -EINVAL, "duplicate \"%.*s\"; expected it once",
-			SHOW(key));
-	if (word_is(key, "remote"))
-		return line_read_host(line, value, &out->remote);
-	if (word_is(key, "local"))
-		return line_read_host(line, value, &out->local);
-	if (word_is(key, "key"))
-		return read_key(line, value, out);
-	if (word_is(key, "dport"))
-		return read_port(line, value, out);
-	return error_set(line->error, -EINVAL,
-		"unknown word \"%.*s\": expected remote, local, key or dport", SHOW(key));
+	if (out->tunnel->kind == IFACE_IPIP && !(out->tunnel->flags & IFACE_TUNNEL_UDP))
+		return error_set(line->error, -EINVAL,
+			"\"checksum\" of a tunnel of ipip, which has none; remove it");
+	if (!word_is(word, "on") && !word_is(word, "off"))
+		return error_set(line->error, -EINVAL,
+			"invalid checksum \"%.*s\": expected on or off", SHOW(word));
+	out->has_checksum = true;
+	out->checksum = word_is(word, "on");
+	return 0;
 }
 
-int tunnel_read(struct line *line, struct route_line *out)
+static int read_labels(struct line *line, struct word word, struct encap *out)
 {
-	static const struct word none = {"", 0};
-	struct iface_tunnel *tunnel = &out->tunnel;
-	int err = line_read_prefix(line, line->word[0], &out->route.prefix);
+	if (is_fou(out->tunnel))
+		return error_set(line->error, -EINVAL,
+			"\"label\" of a tunnel of fou; expected the encapsulation mpls-udp");
+	return line_read_labels(line, word, out->hop);
+}
 
-	if (!err && line->n < 3)
-		err = error_set(line->error, -EINVAL,
-			"missing encapsulation after \"encap\": expected gre, ipip or fou");
-	if (!err)
-		err = read_kind(line, line->word[2], tunnel);
-	for (unsigned i = 3; i < line->n && !err; i += 2)
-		err = read_pair(line, line->word[i], i + 1 < line->n ? line->word[i + 1] : none,
-			tunnel);
-	if (err)
-		return err;
+static int read_ttl(struct line *line, struct word word, struct encap *out)
+{
+	uint32_t ttl;
+
+	if (!read_number(word, UINT8_MAX, &ttl) || !ttl)
+		return error_set(line->error, -EINVAL,
+			"invalid ttl \"%.*s\": expected a number from 1 to 255", SHOW(word));
+	out->hop->label_ttl = ttl;
+	return 0;
+}
+
+static int read_remote(struct line *line, struct word word, struct encap *out)
+{
+	return line_read_host(line, word, &out->tunnel->remote);
+}
+
+static int read_local(struct line *line, struct word word, struct encap *out)
+{
+	return line_read_host(line, word, &out->tunnel->local);
+}
+
+static int read_pair(struct line *line, struct word key, struct word value, struct encap *out)
+{
+	const struct iface_tunnel *tunnel = out->tunnel;
+	const struct {
+		const char *word;
+		int (*read)(struct line *line, struct word word, struct encap *out);
+		bool was_read;
+	} rows[] = {{"remote", read_remote, tunnel->remote.family},
+		{"local", read_local, tunnel->local.family},
+		{"key", read_key, tunnel->flags & IFACE_TUNNEL_KEY},
+		{"dport", read_port, tunnel->dest_port},
+		{"checksum", read_checksum, out->has_checksum},
+		{"label", read_labels, out->hop->n_labels}, {"ttl", read_ttl, out->hop->label_ttl}};
+
+	if (!value.n)
+		return error_set(line->error, -EINVAL, "missing value after \"%.*s\"", SHOW(key));
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+		if (!word_is(key, rows[i].word))
+			continue;
+		if (rows[i].was_read)
+			return error_set(line->error, -EINVAL,
+				"duplicate \"%.*s\"; expected it once", SHOW(key));
+		return rows[i].read(line, value, out);
+	}
+	return error_set(line->error, -EINVAL,
+		"unknown word \"%.*s\": expected remote, local, key, dport, checksum, label or ttl",
+		SHOW(key));
+}
+
+// What a line may leave out: RFC 8200, 8.1 wants a checksum over IPv6, unless both ends know that
+// there is none (RFC 6935).
+static void settle(const struct encap *encap)
+{
+	struct iface_tunnel *tunnel = encap->tunnel;
+	const bool is_udp = tunnel->flags & IFACE_TUNNEL_UDP, is_ip6 = tunnel->remote.family == 6;
+	const bool has_checksum = encap->has_checksum ? encap->checksum : is_udp && is_ip6;
+
+	if (is_udp && !is_fou(tunnel) && !tunnel->dest_port)
+		tunnel->dest_port = MPLS_PORT;
+	if (has_checksum)
+		tunnel->flags |= IFACE_TUNNEL_CHECKSUM;
+	else if (is_udp && is_ip6)
+		tunnel->flags |= IFACE_TUNNEL_ZERO_CHECKSUM;
+}
+
+static int check_whole(struct line *line, const struct encap *encap)
+{
+	const struct iface_tunnel *tunnel = encap->tunnel;
+
 	if (!tunnel->remote.family)
 		return error_set(line->error, -EINVAL,
 			"missing \"remote ADDRESS\"; expected the other end of the tunnel");
-	if (tunnel->flags & IFACE_TUNNEL_UDP && !tunnel->dest_port)
+	if (is_fou(tunnel) && !tunnel->dest_port)
 		return error_set(line->error, -EINVAL,
 			"missing \"dport PORT\"; expected the UDP port of the other end");
+	if (tunnel->flags & IFACE_TUNNEL_UDP && !is_fou(tunnel) && !encap->hop->n_labels)
+		return error_set(line->error, -EINVAL,
+			"missing \"label LABELS\"; expected those that packets in mpls-udp have");
+	if (encap->hop->label_ttl && !encap->hop->n_labels)
+		return error_set(line->error, -EINVAL,
+			"\"ttl\" without \"label\"; it is the TTL of labels, remove it");
 	if (tunnel->local.family && tunnel->local.family != tunnel->remote.family)
 		return error_set(line->error, -EINVAL,
 			"local and remote are of different families; expected two of one");
-	if (tunnel->remote.family == 6) // RFC 8200, 8.1
-		tunnel->flags |= tunnel->flags & IFACE_TUNNEL_UDP ? IFACE_TUNNEL_CHECKSUM : 0;
-	out->has_tunnel = true;
+	return 0;
+}
+
+int tunnel_read(struct line *line, unsigned first, struct route_line *out)
+{
+	static const struct word none = {"", 0};
+	struct encap encap = {.tunnel = &out->tunnel, .hop = &out->route.hop};
+	int err = 0;
+
 	out->route.hop = (struct fib_hop){.kind = FIB_PEER, .iface = IFACE_NONE};
+	if (line->n <= first)
+		return error_set(line->error, -EINVAL,
+			"missing encapsulation after \"encap\": expected gre, ipip, fou or "
+			"mpls-udp");
+	err = read_kind(line, line->word[first], encap.tunnel);
+	for (unsigned i = first + 1; i < line->n && !err; i += 2)
+		err = read_pair(line, line->word[i], i + 1 < line->n ? line->word[i + 1] : none,
+			&encap);
+	if (!err)
+		err = check_whole(line, &encap);
+	if (err)
+		return err;
+	settle(&encap);
+	out->has_tunnel = true;
 	return 0;
 }
 
@@ -145,6 +251,19 @@ static int mistake(const struct config *config, struct spot spot, struct error *
 		wire_addr_print(addr, text), what);
 }
 
+// What is received in UDP is known by its port alone.
+static bool is_other_in_port(const struct config_tunnels *tunnels,
+	const struct iface_tunnel *settings)
+{
+	for (size_t i = 0; i < tunnels->n && settings->flags & IFACE_TUNNEL_UDP; i++) {
+		const struct iface_tunnel *other = &tunnels->tunnel[i].settings;
+
+		if (other->dest_port == settings->dest_port && is_fou(other) != is_fou(settings))
+			return true;
+	}
+	return false;
+}
+
 int tunnels_add(struct config *config, struct spot spot, const struct iface_tunnel *settings,
 	uint16_t *iface, struct error *error)
 {
@@ -161,6 +280,11 @@ int tunnels_add(struct config *config, struct spot spot, const struct iface_tunn
 		return mistake(config, spot, error,
 			"is no address of the router; expected one of those under ports",
 			&settings->local);
+	if (is_other_in_port(tunnels, settings))
+		return error_set(error, -EINVAL,
+			"%s:%u: UDP port %u has IP packets in it for fou and labels for mpls-udp; "
+			"expected one of both",
+			config->routes.file[spot.file], spot.line, settings->dest_port);
 	if (tunnels->n == MAX_TUNNELS || vector_reserve(&tunnels->tunnel, &tunnels->capacity,
 						 tunnels->n + 1, sizeof(*tunnels->tunnel)))
 		return error_set(error, -ENOSPC, "%s:%u: more than %d tunnels; remove some",
@@ -170,6 +294,12 @@ int tunnels_add(struct config *config, struct spot spot, const struct iface_tunn
 	*added = (struct config_tunnel){.spot = spot, .iface = *iface};
 	memcpy(&added->settings, settings, sizeof(*settings)); // compared as bytes
 	return 0;
+}
+
+static void place_hop(const struct config_tunnels *tunnels, struct fib_hop *hop)
+{
+	if (hop->kind == FIB_PEER && hop->iface >= FIRST_TUNNEL && hop->iface != IFACE_NONE)
+		hop->iface = tunnels->tunnel[hop->iface - FIRST_TUNNEL].iface;
 }
 
 // Flows may lead into a tunnel that the file had before: its number is not given to another one.
@@ -190,12 +320,10 @@ void tunnels_place(struct config *config, const struct config *now)
 		                                           : IFACE_NONE;
 	}
 	next->end = end;
-	for (size_t i = 0; i < routes->n; i++) {
-		struct fib_hop *hop = &routes->change[i].route.hop;
-
-		if (hop->kind == FIB_PEER && hop->iface >= FIRST_TUNNEL)
-			hop->iface = next->tunnel[hop->iface - FIRST_TUNNEL].iface;
-	}
+	for (size_t i = 0; i < routes->n; i++)
+		place_hop(next, &routes->change[i].route.hop);
+	for (size_t i = 0; i < routes->n_labels; i++)
+		place_hop(next, &routes->label[i].label.hop);
 }
 
 // The interface by which the remote end is reached; IFACE_NONE: by none.
@@ -226,7 +354,10 @@ int tunnels_fill(const struct config *config, struct fib *fib, struct error *err
 {
 	for (size_t i = 0; i < config->tunnels.n; i++) {
 		const struct config_tunnel *tunnel = &config->tunnels.tunnel[i];
-		struct iface iface = {.mtu = MTU, .has_peer = true, .tunnel = tunnel->settings};
+		struct iface iface = {.mtu = MTU,
+			.has_peer = true,
+			.flags = IFACE_MPLS,
+			.tunnel = tunnel->settings};
 		const uint16_t out = way_out(fib, &iface.tunnel.remote);
 
 		if (out >= FIRST_TUNNEL)
@@ -257,9 +388,10 @@ bool config_tunnel_name(const struct config *config, uint16_t iface, char name[C
 			continue;
 		wire_addr_print(&tunnel->remote, text);
 		snprintf(name, CONFIG_TUNNEL_NAME, "%s-%s",
-			tunnel->flags & IFACE_TUNNEL_UDP ? "fou"
-			: tunnel->kind == IFACE_GRE      ? "gre"
-							 : "ipip",
+			is_fou(tunnel)                     ? "fou"
+			: tunnel->flags & IFACE_TUNNEL_UDP ? "mpls-udp"
+			: tunnel->kind == IFACE_GRE        ? "gre"
+							   : "ipip",
 			text);
 		return true;
 	}

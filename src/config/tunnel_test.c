@@ -97,16 +97,69 @@ static void a_tunnel_keeps_its_number_over_a_reload(void **state)
 		0);
 	assert_int_equal(load(&next,
 				 "- 10.3.0.0/16 encap gre remote 192.0.2.7\n"
-				 "- 10.2.0.0/16 encap gre remote 192.0.2.9\n",
+				 "- 10.2.0.0/16 encap gre remote 192.0.2.9\n"
+				 "- mpls 500 encap gre remote 192.0.2.9\n",
 				 &error),
 		0);
 	tunnels_place(next, now);
+	assert_int_equal(next->routes.label[0].label.hop.iface, now->tunnels.tunnel[1].iface);
 	assert_int_equal(next->tunnels.tunnel[1].iface, now->tunnels.tunnel[1].iface);
 	assert_int_equal(next->routes.change[1].route.hop.iface, now->tunnels.tunnel[1].iface);
 	assert_true(next->tunnels.tunnel[0].iface > now->tunnels.tunnel[1].iface);
 	assert_int_equal(next->routes.change[0].route.hop.iface, next->tunnels.tunnel[0].iface);
 	config_free(now);
 	config_free(next);
+}
+
+static void labels_share_the_tunnel_that_carries_them(void **state)
+{
+	struct config *config;
+	struct fib *fib = NULL;
+	struct fib_label label;
+	struct error error;
+	uint16_t one, other, plain, with, six;
+
+	assert_int_equal(
+		fill("- 10.1.0.0/16 encap mpls-udp label 100 remote 192.0.2.9\n"
+		     "- 10.2.0.0/16 encap mpls-udp remote 192.0.2.9 label 200/300 ttl 9\n"
+		     "- 10.3.0.0/16 encap gre remote 192.0.2.9\n"
+		     "- 10.4.0.0/16 encap gre remote 192.0.2.9 label 7000\n"
+		     "- 10.5.0.0/16 encap mpls-udp label 16 remote 2001:db8::9 checksum off\n"
+		     "- mpls 500 encap mpls-udp label 100 remote 192.0.2.9\n",
+			&fib, &config, &error),
+		0);
+	const struct iface_tunnel *udp = tunnel_to(fib, "10.1.0.1", &one);
+	assert_int_equal(udp->dest_port, 6635);
+	assert_int_equal(udp->flags & (IFACE_TUNNEL_UDP | IFACE_TUNNEL_MPLS | IFACE_TUNNEL_IP4),
+		IFACE_TUNNEL_UDP | IFACE_TUNNEL_MPLS);
+	assert_int_equal(udp->flags & IFACE_TUNNEL_CHECKSUM, 0);
+	tunnel_to(fib, "10.2.0.1", &other);
+	assert_int_equal(one, other);
+	tunnel_to(fib, "10.3.0.1", &plain);
+	tunnel_to(fib, "10.4.0.1", &with);
+	assert_int_equal(plain, with);
+	udp = tunnel_to(fib, "10.5.0.1", &six);
+	assert_int_equal(udp->flags & (IFACE_TUNNEL_CHECKSUM | IFACE_TUNNEL_ZERO_CHECKSUM),
+		IFACE_TUNNEL_ZERO_CHECKSUM);
+	assert_true(fib_label_next(fib, 16, &label));
+	assert_int_equal(label.hop.iface, one);
+	assert_int_equal(label.hop.label[0], 100);
+	assert_int_not_equal(fib_iface(fib, one)->flags & IFACE_MPLS, 0);
+	fib_destroy(fib);
+	config_free(config);
+}
+
+static void a_udp_port_has_packets_or_labels_in_it(void **state)
+{
+	struct config *config;
+	struct error error;
+
+	assert_int_not_equal(load(&config,
+				     "- 10.1.0.0/16 encap mpls-udp label 100 remote 192.0.2.9\n"
+				     "- 10.2.0.0/16 encap fou dport 6635 remote 192.0.2.8\n",
+				     &error),
+		0);
+	assert_non_null(strstr(error.text, "f.yaml:6: UDP port 6635 has IP packets in it"));
 }
 
 static void a_mistake_is_named_with_its_line(void **state)
@@ -130,6 +183,16 @@ static void a_mistake_is_named_with_its_line(void **state)
 		{"encap gre remote 192.0.2.9 local 192.0.2.7", "192.0.2.7 is no address of the"},
 		{"encap gre remote 203.0.113.9", "203.0.113.9 is the remote end of a tunnel and"},
 		{"encap gre remote 10.0.0.9", "10.0.0.9 is the remote end of a tunnel and has no"},
+		{"encap mpls-udp remote 192.0.2.9", "missing \"label LABELS\""},
+		{"encap mpls-udp remote 192.0.2.9 label 3", "label 3 is reserved (RFC 3032, 2.1)"},
+		{"encap mpls-udp remote 192.0.2.9 label 1048576", "invalid label \"1048576\""},
+		{"encap gre remote 192.0.2.9 label 16/17/18/19", "more than 3 labels"},
+		{"encap gre remote 192.0.2.9 label 16 label 17", "duplicate \"label\""},
+		{"encap fou remote 192.0.2.9 dport 1 label 16", "\"label\" of a tunnel of fou"},
+		{"encap gre remote 192.0.2.9 ttl 4", "\"ttl\" without \"label\""},
+		{"encap gre remote 192.0.2.9 label 16 ttl 256", "invalid ttl \"256\""},
+		{"encap ipip remote 192.0.2.9 checksum on", "\"checksum\" of a tunnel of ipip"},
+		{"encap gre remote 192.0.2.9 checksum 1", "invalid checksum \"1\""},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -150,6 +213,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(routes_with_the_same_words_share_a_tunnel),
 		cmocka_unit_test(a_tunnel_keeps_its_number_over_a_reload),
+		cmocka_unit_test(labels_share_the_tunnel_that_carries_them),
+		cmocka_unit_test(a_udp_port_has_packets_or_labels_in_it),
 		cmocka_unit_test(a_mistake_is_named_with_its_line),
 	};
 

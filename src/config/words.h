@@ -49,8 +49,9 @@ int line_read_host(struct line *line, struct word word, struct wire_addr *out);
 int line_read_label(struct line *line, struct word word, uint32_t *out);
 int line_read_labels(struct line *line, struct word word, struct fib_hop *out);
 
-// PREFIX encap KIND remote ADDRESS [local ADDRESS] [key NUMBER] [dport PORT]
-int tunnel_read(struct line *line, struct route_line *out);
+// Of a line with "encap", from word `first` on: KIND remote ADDRESS [local ADDRESS] [key NUMBER]
+// [dport PORT] [checksum on|off] [label LABELS] [ttl NUMBER]
+int tunnel_read(struct line *line, unsigned first, struct route_line *out);
 
 // Keyword pairs: "via ADDRESS", "dev PORT", "lladdr MAC", "weight NUMBER", "label LABELS", "ttl
 // NUMBER", each at most once.

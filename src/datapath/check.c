@@ -43,7 +43,8 @@ static enum verdict decide(const struct worker *w, struct burst *b, uint16_t i, 
 		verdict != VERDICT_LINUX)
 		return VERDICT_FLOW_UNRESOLVED;
 	if (limits_kind(limits) == FIB_HOP_TUNNEL &&
-		(!tunnel_carries(fib_template_load(b->view, b->hop[i]), b->is_ip6) ||
+		(!tunnel_carries(fib_template_load(b->view, b->hop[i]),
+			 b->is_ip6 ? WIRE_ETHERTYPE_IP6 : WIRE_ETHERTYPE_IP4) ||
 			offload_is_long(b->mbuf[i])))
 		return VERDICT_TUNNEL_REFUSED;
 	if (verdict == VERDICT_MTU_EXCEEDED && keep_long(b, i, most))

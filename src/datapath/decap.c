@@ -1,7 +1,8 @@
-// Takes packets out of tunnels (RFC 2003, 2473, 2784, 2890): finds the tunnel by the outer header,
-// verifies that, and adds what is in it to bursts that go through all steps, as received on the
-// tunnel. Linux gets fragments, options that are not known here, and all that is punted as it was
-// received. Worker.
+// Takes packets out of tunnels (RFC 2003, 2473, 2784, 2890, 4023, 7510): finds the tunnel by the
+// outer header, verifies that, and adds what is in it to bursts that go through all steps, as
+// received on the tunnel. Linux gets fragments, options that are not known here, and all that is
+// punted as it was received. Worker.
+#include "datapath/mpls.h"
 #include "datapath/parse.h"
 #include "datapath/tunnel.h"
 #include "wire/checksum.h"
@@ -10,6 +11,7 @@
 
 enum { GRE_BYTES = 4, GRE_WORD = 4, OPTIONS_BYTES = 8 };
 enum { GRE_CHECKSUM = 0x8000, GRE_ROUTING = 0x4000, GRE_KEY = 0x2000, GRE_SEQUENCE = 0x1000 };
+enum { LABEL = 4, BOTTOM_AT = 2, BOTTOM = 1 }; // the bit of the last label of a stack
 enum { GRE_VERSION = 7, ECN_MASK = 3, ECN_CE = 3, ECN_ECT1 = 1, ECN_ECT0 = 2 };
 
 // A packet whose headers are being read.
@@ -21,7 +23,8 @@ struct peeled {
 	const uint8_t *outer;
 	struct fib_end_key key;
 	uint8_t protocol, tos;
-	bool has_checksum, is_ip6; // is_ip6: the inner packet
+	bool has_checksum;
+	bool has_labels, is_ip6; // what is in the tunnel
 };
 
 static bool skip(struct peeled *p, uint32_t n)
@@ -86,12 +89,14 @@ static enum verdict peel_udp(const struct fib_ends *ends, struct peeled *p)
 	if (p->contiguous < WIRE_UDP_BYTES || p->bytes < WIRE_UDP_BYTES)
 		return VERDICT_LOCAL;
 	const uint16_t bytes = be16toh(udp->length_be);
-	if (!fib_udp_end_has(ends, be16toh(udp->dst_port_be)))
+	const struct fib_udp_end *end =
+		fib_udp_end_find(ends, be16toh(udp->dst_port_be), p->key.is_ip6);
+	if (!end)
 		return VERDICT_LOCAL;
 	if (bytes < WIRE_UDP_BYTES || bytes > p->bytes)
 		return VERDICT_TUNNEL_SHORT;
 	p->bytes = whole.bytes = bytes;
-	if (!udp->checksum_be && p->key.is_ip6)
+	if (!udp->checksum_be && p->key.is_ip6 && !(end->flags & FIB_UDP_ZERO))
 		return VERDICT_TUNNEL_CHECKSUM;
 	const uint64_t pseudo =
 		p->key.is_ip6 ? wire_sum_pseudo6((const void *)p->outer, WIRE_PROTO_UDP, bytes)
@@ -100,7 +105,9 @@ static enum verdict peel_udp(const struct fib_ends *ends, struct peeled *p)
 		return VERDICT_TUNNEL_CHECKSUM;
 	if (!skip(p, WIRE_UDP_BYTES) || !p->contiguous)
 		return VERDICT_TUNNEL_SHORT;
-	p->protocol = p->at[0] >> 4 == 6 ? WIRE_PROTO_IP6 : WIRE_PROTO_IP4;
+	p->protocol = end->protocol;
+	if (!p->protocol)
+		p->protocol = p->at[0] >> 4 == 6 ? WIRE_PROTO_IP6 : WIRE_PROTO_IP4;
 	return VERDICT_FORWARD;
 }
 
@@ -113,7 +120,8 @@ static enum verdict peel_gre(struct peeled *p)
 	const uint16_t flags = load16_be(whole.at), type = load16_be(whole.at + 2);
 	if (flags & (GRE_ROUTING | GRE_VERSION))
 		return VERDICT_TUNNEL_FLAGS;
-	if (type != WIRE_ETHERTYPE_IP4 && type != WIRE_ETHERTYPE_IP6)
+	p->has_labels = type == WIRE_ETHERTYPE_MPLS;
+	if (type != WIRE_ETHERTYPE_IP4 && type != WIRE_ETHERTYPE_IP6 && !p->has_labels)
 		return VERDICT_LOCAL;
 	p->is_ip6 = type == WIRE_ETHERTYPE_IP6;
 	p->has_checksum = flags & GRE_CHECKSUM;
@@ -141,22 +149,29 @@ static enum verdict peel(const struct fib_ends *ends, struct peeled *p)
 	}
 	if (p->protocol == WIRE_PROTO_GRE)
 		return peel_gre(p);
-	if (p->protocol != WIRE_PROTO_IP4 && p->protocol != WIRE_PROTO_IP6)
+	p->has_labels = p->protocol == WIRE_PROTO_MPLS;
+	if (p->protocol != WIRE_PROTO_IP4 && p->protocol != WIRE_PROTO_IP6 && !p->has_labels)
 		return VERDICT_LOCAL;
 	p->is_ip6 = p->protocol == WIRE_PROTO_IP6;
-	p->key.carrier = p->is_ip6 ? FIB_IP6_IN_IP : FIB_IP4_IN_IP;
+	p->key.carrier = p->has_labels ? FIB_MPLS_IN_IP : p->is_ip6 ? FIB_IP6_IN_IP : FIB_IP4_IN_IP;
 	return VERDICT_FORWARD;
 }
 
 static enum verdict find_end(const struct fib_view *view, const struct fib_ends *ends,
 	const struct peeled *p, const struct fib_end **end)
 {
-	const uint16_t family = p->is_ip6 ? IFACE_TUNNEL_IP6 : IFACE_TUNNEL_IP4;
+	const uint16_t wanted = p->has_labels ? IFACE_TUNNEL_MPLS
+	                        : p->is_ip6   ? IFACE_TUNNEL_IP6
+	                                      : IFACE_TUNNEL_IP4;
 
 	*end = fib_end_find(ends, &p->key);
-	if (!*end || !((*end)->flags & family) ||
-		iface_in_load(&view->ifaces, (*end)->iface).flags & IFACE_DOWN)
+	if (!*end || !((*end)->flags & wanted))
 		return VERDICT_TUNNEL_UNKNOWN;
+	const uint16_t flags = iface_in_load(&view->ifaces, (*end)->iface).flags;
+	if (flags & IFACE_DOWN)
+		return VERDICT_TUNNEL_UNKNOWN;
+	if (p->has_labels && (flags & (IFACE_MPLS | IFACE_LINUX)) != IFACE_MPLS)
+		return VERDICT_LINUX;
 	if ((*end)->flags & IFACE_TUNNEL_WANTS_CHECKSUM && p->key.carrier == FIB_IP_IN_GRE &&
 		!p->has_checksum)
 		return VERDICT_TUNNEL_CHECKSUM;
@@ -178,13 +193,13 @@ static enum verdict check_inner(const struct parse *p, const struct peeled *at)
 
 // RFC 6040, 4.2: what the outer header says of congestion is written into the inner one, as Linux
 // does. Doing it again changes nothing, so the packet may still be punted as it was received.
-static enum verdict take_ecn(const struct peeled *p)
+static enum verdict take_ecn(uint8_t *packet, bool is_ip6, uint8_t outer_tos)
 {
-	struct wire_ip4 *ip4 = (void *)p->at;
-	struct wire_ip6 *ip6 = (void *)p->at;
-	const uint32_t word = p->is_ip6 ? be32toh(ip6->version_class_flow_be) : 0;
-	const uint8_t tos = p->is_ip6 ? word >> 20 : ip4->dscp_ecn;
-	const uint8_t inner = tos & ECN_MASK, outer = p->tos & ECN_MASK;
+	struct wire_ip4 *ip4 = (void *)packet;
+	struct wire_ip6 *ip6 = (void *)packet;
+	const uint32_t word = is_ip6 ? be32toh(ip6->version_class_flow_be) : 0;
+	const uint8_t tos = is_ip6 ? word >> 20 : ip4->dscp_ecn;
+	const uint8_t inner = tos & ECN_MASK, outer = outer_tos & ECN_MASK;
 	uint8_t now = inner;
 
 	if (outer == ECN_CE && !inner)
@@ -195,7 +210,7 @@ static enum verdict take_ecn(const struct peeled *p)
 		now = ECN_ECT1;
 	if (now == inner)
 		return VERDICT_FORWARD;
-	if (p->is_ip6) {
+	if (is_ip6) {
 		ip6->version_class_flow_be =
 			htobe32((word & ~((uint32_t)ECN_MASK << 20)) | (uint32_t)now << 20);
 		return VERDICT_FORWARD;
@@ -205,6 +220,34 @@ static enum verdict take_ecn(const struct peeled *p)
 	ip4->checksum_be = wire_checksum_update_be(ip4->checksum_be, old_be,
 		htobe16(ip4->version_ihl << 8 | ip4->dscp_ecn));
 	return VERDICT_FORWARD;
+}
+
+// The same for the packet below the labels, if there is a sound one: otherwise nothing can tell its
+// receiver of congestion.
+static enum verdict take_ecn_below(const struct peeled *p)
+{
+	static const struct wire_check_rules rules = {.verify_ip4_checksum = true,
+		.pass_martians = true};
+	uint32_t at = 0;
+
+	if (!(p->tos & ECN_MASK))
+		return VERDICT_FORWARD;
+	while (at + LABEL <= p->contiguous && !(p->at[at + BOTTOM_AT] & BOTTOM))
+		at += LABEL;
+	at += LABEL;
+	const uint32_t left = at < p->contiguous ? p->contiguous - at : 0;
+	const uint8_t version = left ? p->at[at] >> 4 : 0;
+	const bool is_ip6 = version == 6;
+	if ((version == 4 && left >= WIRE_IP4_BYTES) || (is_ip6 && left >= WIRE_IP6_BYTES))
+		if (wire_check_packet(p->at + at, is_ip6, left, p->bytes - at, &rules) == WIRE_OK)
+			return take_ecn(p->at + at, is_ip6, p->tos);
+	return (p->tos & ECN_MASK) == ECN_CE ? VERDICT_TUNNEL_ECN : VERDICT_FORWARD;
+}
+
+static void count(const struct parse *p, uint16_t iface, uint32_t bytes)
+{
+	stats_add(&p->w->stat->tunnel[iface].rx_packets, 1);
+	stats_add(&p->w->stat->tunnel[iface].rx_bytes, bytes);
 }
 
 static void add(struct parse *p, const struct peeled *at, const struct fib_end *end)
@@ -222,8 +265,29 @@ static void add(struct parse *p, const struct peeled *at, const struct fib_end *
 	parse_arrive(p, b, end->iface, iface);
 	b->has |= BURST_TAGS | BURST_LABELS | (at->m->nb_segs > 1 ? BURST_SEGMENTS : 0) |
 	          (at->at + bytes < end_of_frame ? BURST_TRAILERS : 0);
-	stats_add(&p->w->stat->tunnel[end->iface].rx_packets, 1);
-	stats_add(&p->w->stat->tunnel[end->iface].rx_bytes, bytes);
+	count(p, end->iface, bytes);
+}
+
+// What begins with labels is dealt with after all others.
+static enum verdict take_labelled(struct parse *p, const struct peeled *at,
+	const struct fib_end *end)
+{
+	struct labelled *to = p->labelled;
+
+	if (at->bytes < LABEL)
+		return VERDICT_TUNNEL_SHORT;
+	if (!fib_labels_load(p->view))
+		return VERDICT_MPLS_UNKNOWN;
+	const enum verdict verdict = take_ecn_below(at);
+	if (verdict != VERDICT_FORWARD)
+		return verdict;
+	const uint16_t i = to->n++;
+	to->mbuf[i] = at->m;
+	to->stack[i] = at->at;
+	to->bytes[i] = at->bytes;
+	to->iif[i] = end->iface;
+	count(p, end->iface, at->bytes);
+	return VERDICT_FORWARD;
 }
 
 static enum verdict take_one(struct parse *p, const struct fib_ends *ends,
@@ -247,10 +311,12 @@ static enum verdict take_one(struct parse *p, const struct fib_ends *ends,
 	enum verdict verdict = peel(ends, &at);
 	if (verdict == VERDICT_FORWARD)
 		verdict = find_end(p->view, ends, &at, &end);
+	if (verdict == VERDICT_FORWARD && at.has_labels)
+		return take_labelled(p, &at, end);
 	if (verdict == VERDICT_FORWARD)
 		verdict = check_inner(p, &at);
 	if (verdict == VERDICT_FORWARD)
-		verdict = take_ecn(&at);
+		verdict = take_ecn(at.at, at.is_ip6, at.tos);
 	if (verdict == VERDICT_FORWARD)
 		add(p, &at, end);
 	return verdict;
@@ -259,20 +325,25 @@ static enum verdict take_one(struct parse *p, const struct fib_ends *ends,
 void tunnel_take(struct parse *p, const struct tunnelled *in)
 {
 	const struct fib_ends *ends = fib_ends_load(p->view);
+	struct labelled labelled;
 
+	labelled.n = 0;
+	p->labelled = &labelled;
 	for (unsigned i = 0; i < in->n; i++) {
 		const enum verdict verdict = ends ? take_one(p, ends, in, i) : VERDICT_LOCAL;
 
 		if (verdict != VERDICT_FORWARD)
 			worker_stop(p->w, in->mbuf[i], p->in_port, verdict);
 	}
+	if (labelled.n)
+		datapath_mpls(p->w, p->view, p->in_port, &labelled);
 }
 
 static bool is_of_tunnel(uint8_t protocol)
 {
 	return protocol == WIRE_PROTO_IP4 || protocol == WIRE_PROTO_IP6 ||
 	       protocol == WIRE_PROTO_GRE || protocol == WIRE_PROTO_UDP ||
-	       protocol == WIRE_PROTO_DESTINATION;
+	       protocol == WIRE_PROTO_MPLS || protocol == WIRE_PROTO_DESTINATION;
 }
 
 bool tunnel_may_end(const struct burst *b, uint16_t i)

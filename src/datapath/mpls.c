@@ -6,6 +6,7 @@
 #include "datapath/mpls_ttl.h"
 #include "datapath/parse.h"
 #include "datapath/steps.h"
+#include "datapath/tunnel.h"
 
 enum {
 	LABEL = 4,
@@ -192,6 +193,8 @@ struct onward {
 	struct fib_hop_entry entry;
 	const struct fib_template *template; // NULL: plain
 	unsigned n_labels;                   // that are pushed
+	uint64_t hash;                       // of the flow, into a tunnel
+	uint16_t type; // of what is sent; 0: labels precede what follows the last one
 };
 
 // Linux's tc filters see frames with their labels, which no list can read.
@@ -218,10 +221,11 @@ static enum verdict find_hop(const struct worker *w, const struct fib_view *view
 	to->template = NULL;
 	if (to->entry.kind == FIB_HOP_STOP)
 		return to->entry.verdict;
-	if (to->entry.kind == FIB_HOP_BRIDGE || to->entry.kind == FIB_HOP_TUNNEL ||
-		is_filtered(w, view, to->hop))
+	if (to->entry.kind == FIB_HOP_BRIDGE || is_filtered(w, view, to->hop))
 		return VERDICT_LINUX;
-	if (to->entry.kind == FIB_HOP_TEMPLATE)
+	if (to->entry.kind == FIB_HOP_TUNNEL)
+		to->hash = hash_of(in, i, p);
+	if (to->entry.kind == FIB_HOP_TEMPLATE || to->entry.kind == FIB_HOP_TUNNEL)
 		memcpy(&to->template, to->entry.macs, sizeof(to->template));
 	to->n_labels = to->template ? to->template->n_labels : 0;
 	return p->bytes + WIRE_ETHER_BYTES > to->entry.frame_max ? VERDICT_MTU_EXCEEDED
@@ -229,25 +233,59 @@ static enum verdict find_hop(const struct worker *w, const struct fib_view *view
 }
 
 // Penultimate hop popping: the packet leaves as what it is.
-static enum verdict end_stack(const struct popped *p, uint16_t *type)
+static void end_stack(const struct popped *p, bool is_ip6)
+{
+	const uint8_t inner = mpls_inner_ttl(p->rest, is_ip6);
+
+	mpls_set_ttl(p->rest, is_ip6, p->entry & FIB_LABEL_PIPE ? inner - !!inner : p->ttl - 1);
+}
+
+static enum verdict find_type(const struct popped *p, struct onward *to)
 {
 	bool is_ip6;
 
-	if (!read_version(p, &is_ip6))
-		return VERDICT_MPLS_PAYLOAD;
-	const uint8_t inner = mpls_inner_ttl(p->rest, is_ip6);
-
-	*type = is_ip6 ? WIRE_ETHERTYPE_IP6 : WIRE_ETHERTYPE_IP4;
-	mpls_set_ttl(p->rest, is_ip6, p->entry & FIB_LABEL_PIPE ? inner - !!inner : p->ttl - 1);
+	to->type = p->is_bottom ? 0 : WIRE_ETHERTYPE_MPLS;
+	if (p->is_bottom && !to->n_labels) {
+		if (!read_version(p, &is_ip6))
+			return VERDICT_MPLS_PAYLOAD;
+		to->type = is_ip6 ? WIRE_ETHERTYPE_IP6 : WIRE_ETHERTYPE_IP4;
+	}
+	if (to->entry.kind == FIB_HOP_TUNNEL && to->type && !tunnel_carries(to->template, to->type))
+		return VERDICT_TUNNEL_REFUSED;
 	return VERDICT_FORWARD;
 }
 
-// Writes all that precedes the rest of the packet. NULL: there is no headroom.
-static uint8_t *write_front(struct rte_mbuf *m, const struct popped *p, const struct onward *to,
-	uint16_t type)
+// Into a tunnel, whose outer header takes from packets with labels nothing but the TTL, and from
+// others what it takes from all.
+static uint8_t *write_tunnel(struct worker *w, struct rte_mbuf *m, const struct popped *p,
+	struct onward *to)
 {
-	const uint16_t type_be = rte_cpu_to_be_16(type);
+	struct tunnel_inner inner = {.bytes = p->bytes,
+		.type = to->type,
+		.ttl = p->ttl - 1,
+		.hash = to->hash};
+	const struct wire_ip4 *ip4 = (const void *)p->rest;
+	const struct wire_ip6 *ip6 = (const void *)p->rest;
 
+	if (to->type == WIRE_ETHERTYPE_IP6) {
+		inner.tos = be32toh(ip6->version_class_flow_be) >> 20;
+		inner.ttl = ip6->hop_limit;
+	} else if (to->type == WIRE_ETHERTYPE_IP4) {
+		inner.tos = ip4->dscp_ecn;
+		inner.ttl = ip4->ttl;
+		inner.has_df = ip4->fragment_be & htobe16(WIRE_IP4_DONT_FRAGMENT);
+	}
+	return tunnel_prepend(w, m, to->template, &inner, &to->entry.port);
+}
+
+// Writes all that precedes the rest of the packet. NULL: there is no headroom.
+static uint8_t *write_front(struct worker *w, struct rte_mbuf *m, const struct popped *p,
+	struct onward *to)
+{
+	const uint16_t type_be = rte_cpu_to_be_16(to->type);
+
+	if (to->type == WIRE_ETHERTYPE_IP4 || to->type == WIRE_ETHERTYPE_IP6)
+		end_stack(p, to->type == WIRE_ETHERTYPE_IP6);
 	rte_pktmbuf_adj(m, p->rest - WIRE_ETHER_BYTES - rte_pktmbuf_mtod(m, uint8_t *));
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	if (p->bytes + WIRE_ETHER_BYTES < m->pkt_len)
@@ -255,6 +293,8 @@ static uint8_t *write_front(struct rte_mbuf *m, const struct popped *p, const st
 	memcpy(frame + WIRE_ETHER_BYTES - sizeof(type_be), &type_be, sizeof(type_be));
 	if (!to->template)
 		return memcpy(frame, to->entry.macs, sizeof(to->entry.macs));
+	if (to->entry.kind == FIB_HOP_TUNNEL)
+		return write_tunnel(w, m, p, to);
 	uint8_t *start = datapath_write_header(m, to->template, p->ttl - 1);
 	if (start && to->n_labels && !p->is_bottom)
 		p->rest[BOTTOM_BYTE] &= ~(BOTTOM >> 8);
@@ -265,17 +305,16 @@ static enum verdict send_on(struct worker *w, const struct fib_view *view,
 	const struct labelled *in, unsigned i, const struct popped *p, struct burst *out)
 {
 	struct rte_mbuf *m = in->mbuf[i];
-	uint16_t type = WIRE_ETHERTYPE_MPLS;
 	struct onward to;
 	enum verdict verdict = find_hop(w, view, in, i, p, &to);
 
 	if (verdict == VERDICT_FORWARD && !datapath_has_room(&w->states[to.entry.port], m))
 		verdict = VERDICT_MULTI_SEGMENT;
-	if (verdict == VERDICT_FORWARD && p->is_bottom && !to.n_labels)
-		verdict = end_stack(p, &type);
+	if (verdict == VERDICT_FORWARD)
+		verdict = find_type(p, &to);
 	if (verdict != VERDICT_FORWARD)
 		return verdict;
-	uint8_t *frame = write_front(m, p, &to, type);
+	uint8_t *frame = write_front(w, m, p, &to);
 	if (unlikely(!frame)) {
 		worker_drop(w, m, VERDICT_NO_HEADROOM);
 		return VERDICT_FORWARD;

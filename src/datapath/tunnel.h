@@ -4,8 +4,24 @@
 
 #include "datapath/burst.h"
 
-// Whether a tunnel with this template carries packets of a family. Part of check.
-bool tunnel_carries(const struct fib_template *t, bool is_ip6);
+// What the outer header takes from the packet that it is written in front of.
+struct tunnel_inner {
+	uint32_t bytes; // of it, labels of the header not included
+	uint16_t type;  // its EtherType: of IPv4, IPv6 or MPLS; 0: any, with labels in the header
+	uint8_t tos;    // that of IP, or 0
+	uint8_t ttl;    // to be sent
+	bool has_df;
+	uint64_t hash; // of its flow
+};
+
+// Whether a tunnel with this template carries packets of an EtherType; with labels in its header:
+// whether these may precede them. Part of check and mpls.
+bool tunnel_carries(const struct fib_template *t, uint16_t type);
+// Writes the header of a tunnel in front of a packet, whose first byte would be the one of a plain
+// frame, and its output port. Returns the first byte; NULL: not enough headroom. Part of encap and
+// mpls.
+uint8_t *tunnel_prepend(struct worker *w, struct rte_mbuf *m, const struct fib_template *any,
+	const struct tunnel_inner *inner, uint8_t *port);
 // Writes the header of a tunnel in front of packet i, which was rewritten already, and its output
 // port. False: not enough headroom. Part of encap.
 bool tunnel_write(struct worker *w, struct burst *b, uint16_t i, const struct fib_template *any);

@@ -95,6 +95,8 @@ enum fib_tunnel_flag {
 	FIB_TUNNEL_DF = 512,      // DF is set; otherwise as in the inner packet
 	FIB_TUNNEL_FLOW =
 		1024, // the source port (UDP) or the flow label (IPv6) is a hash of the flow
+	FIB_TUNNEL_MPLS = 2048,   // the tunnel carries packets with labels
+	FIB_TUNNEL_OPAQUE = 4096, // DSCP, ECN and DF are not those of the inner packet
 };
 
 // What precedes packets to a hop: MACs, and headers up to the EtherType of the packet, which stays
@@ -111,7 +113,8 @@ struct fib_template {
 	uint8_t mtu_bytes; // how many count against the MTU of the interface (not for workers)
 	uint8_t port;      // output port; of a tunnel, as is what follows the labels
 	// MPLS labels at its end, the last one with the bottom of stack bit. Without a label_ttl,
-	// each gets the TTL of the packet that is sent.
+	// each gets the TTL of the packet that is sent. Of a tunnel's several ways, only the
+	// number.
 	uint8_t n_labels, label_ttl;
 	uint16_t tunnel;     // enum fib_tunnel_flag; 0: it is no tunnel's
 	uint16_t iface;      // of the tunnel
@@ -453,7 +456,7 @@ static inline const struct fib_ends *fib_ends_load(const struct fib_view *view)
 
 // NULL: there is none. Worker.
 const struct fib_end *fib_end_find(const struct fib_ends *ends, const struct fib_end_key *key);
-bool fib_udp_end_has(const struct fib_ends *ends, uint16_t port);
+const struct fib_udp_end *fib_udp_end_find(const struct fib_ends *ends, uint16_t port, bool is_ip6);
 
 // The tables in use. `view` is read once per burst or pipelined batch, before the lookups; what it
 // points to remains valid until the worker reports a quiescent state (rcu/rcu_fast.h). Never NULL

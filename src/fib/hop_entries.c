@@ -167,7 +167,7 @@ static void write_tunnel(struct hops *hops, uint32_t id, struct fib_hop_entry *e
 	const struct iface *iface = iface_latest(hops->ifaces, hop->key.iface);
 	struct ways ways;
 
-	ways_build(&ways, hops, hop->key.iface);
+	ways_build(&ways, hops, &hop->key);
 	if (ways.n && !ways_equal(hop->template, &ways)) {
 		const struct fib_template *published = ways_publish(&hops->templates, &ways);
 		if (published)
@@ -178,7 +178,8 @@ static void write_tunnel(struct hops *hops, uint32_t id, struct fib_hop_entry *e
 	memcpy(entry->macs, &hop->template, sizeof(hop->template));
 	__atomic_store_n(&hops->frame_max4[id], hops_mtu(hops, id, 4) + ETHERNET_BYTES,
 		__ATOMIC_RELAXED);
-	if (iface->flags & IFACE_OUT_LINUX || hop->key.n_labels) {
+	if (iface->flags & IFACE_OUT_LINUX ||
+		(hop->key.n_labels && !(iface->tunnel.flags & IFACE_TUNNEL_MPLS))) {
 		entry->verdict = VERDICT_LINUX;
 	} else if (!ways.n || !iface_current(hops->ifaces, hop->key.iface)) {
 		entry->verdict = ways.n ? VERDICT_TUNNEL_NO_WAY : ways.verdict;

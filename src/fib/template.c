@@ -38,6 +38,18 @@ static void append_tags(struct fib_template *built, const struct iface *iface)
 
 // Linux writes traffic class 0 (mpls_xmit in net/mpls/mpls_iptunnel.c, mpls_forward in
 // net/mpls/af_mpls.c).
+void template_append_labels(struct fib_template *built, const struct fib_hop *hop)
+{
+	for (unsigned i = 0; i < hop->n_labels; i++) {
+		const uint32_t bottom = i + 1u == hop->n_labels ? BOTTOM : 0;
+		const uint32_t word_be = htobe32(hop->label[i] << 12 | bottom | hop->label_ttl);
+
+		append(built, &word_be, LABEL);
+	}
+	built->n_labels = hop->n_labels;
+	built->label_ttl = hop->label_ttl;
+}
+
 static void append_labels(struct fib_template *built, const struct fib_hop *hop)
 {
 	static const uint8_t type[] = {0x88, 0x47};
@@ -45,16 +57,9 @@ static void append_labels(struct fib_template *built, const struct fib_hop *hop)
 	if (!hop->n_labels)
 		return;
 	append(built, type, sizeof(type));
-	for (unsigned i = 0; i < hop->n_labels; i++) {
-		const uint32_t bottom = i + 1u == hop->n_labels ? BOTTOM : 0;
-		const uint32_t word_be = htobe32(hop->label[i] << 12 | bottom | hop->label_ttl);
-
-		append(built, &word_be, LABEL);
-	}
+	template_append_labels(built, hop);
 	built->replaced = TEMPLATE_MACS + sizeof(type);
 	built->mtu_bytes += LABEL * hop->n_labels;
-	built->n_labels = hop->n_labels;
-	built->label_ttl = hop->label_ttl;
 }
 
 void template_build(struct fib_template *built, const struct hop *hop, const struct iface *iface)

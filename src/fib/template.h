@@ -13,6 +13,7 @@
 #include "fib/fib_fast.h"
 #include "iface/iface.h"
 
+struct fib_hop;
 struct hop;
 
 enum { TEMPLATE_MACS = 12 };
@@ -29,6 +30,8 @@ enum { TEMPLATE_MACS = 12 };
 //   fragments (hops_mtu).
 void template_build(struct fib_template *built, const struct hop *hop, const struct iface *iface);
 
+// Appends the labels of a hop, without an EtherType.
+void template_append_labels(struct fib_template *built, const struct fib_hop *hop);
 // Whether the header is the MAC addresses alone, so that the hop needs no template.
 bool template_is_plain(const struct fib_template *built);
 bool templates_equal(const struct fib_template *a, const struct fib_template *b);

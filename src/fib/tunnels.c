@@ -1,9 +1,11 @@
 // See tunnels.h. Control thread; workers find ends with fib_end_find.
 #include "fib/tunnels.h"
 
+#include "base/bits.h"
 #include "base/hash_table.h"
 #include "base/vector.h"
 #include "fib/table.h"
+#include "wire/headers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +30,29 @@ const struct fib_end *fib_end_find(const struct fib_ends *ends, const struct fib
 	return NULL;
 }
 
-bool fib_udp_end_has(const struct fib_ends *ends, uint16_t port)
+const struct fib_udp_end *fib_udp_end_find(const struct fib_ends *ends, uint16_t port, bool is_ip6)
 {
 	for (uint32_t i = 0; i < ends->n_udp; i++)
-		if (ends->udp[i] == port)
-			return true;
-	return false;
+		if (ends->udp[i].port == port &&
+			ends->udp[i].flags & (is_ip6 ? FIB_UDP_IP6 : FIB_UDP_IP4))
+			return &ends->udp[i];
+	return NULL;
+}
+
+// All tunnels with a port have the same in it, but some may take no checksum.
+static void add_udp(struct fib_ends *ends, const struct iface_tunnel *tunnel)
+{
+	uint32_t i = 0;
+
+	while (i < ends->n_udp && ends->udp[i].port != tunnel->dest_port)
+		i++;
+	if (i == FIB_MAX_UDP_ENDS)
+		return;
+	ends->udp[i].port = tunnel->dest_port;
+	ends->udp[i].protocol = tunnel->flags & IFACE_TUNNEL_MPLS ? WIRE_PROTO_MPLS : 0;
+	ends->udp[i].flags |= FIB_UDP_IP4 | FIB_UDP_IP6 |
+	                      (tunnel->flags & IFACE_TUNNEL_ZERO_CHECKSUM ? FIB_UDP_ZERO : 0);
+	ends->n_udp = MAX_OF(ends->n_udp, i + 1);
 }
 
 static void add_end(struct fib_ends *ends, uint16_t iface, const struct iface_tunnel *tunnel,
@@ -59,9 +78,8 @@ static void add_end(struct fib_ends *ends, uint16_t iface, const struct iface_tu
 
 static void add_tunnel(struct fib_ends *ends, uint16_t iface, const struct iface_tunnel *tunnel)
 {
-	if (tunnel->flags & IFACE_TUNNEL_UDP && !fib_udp_end_has(ends, tunnel->dest_port) &&
-		ends->n_udp < FIB_MAX_UDP_ENDS)
-		ends->udp[ends->n_udp++] = tunnel->dest_port;
+	if (tunnel->flags & IFACE_TUNNEL_UDP)
+		add_udp(ends, tunnel);
 	if (tunnel->kind == IFACE_GRE) {
 		add_end(ends, iface, tunnel, FIB_IP_IN_GRE);
 		return;
@@ -70,12 +88,14 @@ static void add_tunnel(struct fib_ends *ends, uint16_t iface, const struct iface
 		add_end(ends, iface, tunnel, FIB_IP4_IN_IP);
 	if (tunnel->flags & IFACE_TUNNEL_IP6)
 		add_end(ends, iface, tunnel, FIB_IP6_IN_IP);
+	if (tunnel->flags & IFACE_TUNNEL_MPLS)
+		add_end(ends, iface, tunnel, FIB_MPLS_IN_IP);
 }
 
 // NULL: there are none, or there is no memory: then Linux gets their packets.
 static struct fib_ends *make_ends(const struct fib *fib)
 {
-	const size_t most = 2 * fib->tunnels.n;
+	const size_t most = (N_FIB_CARRIERS - 1) * fib->tunnels.n;
 	uint32_t slots = 1;
 
 	while (slots < most)

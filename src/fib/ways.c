@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { ETHERNET = 14, LIMIT_BYTES = 8, GRE_BYTES = 4, GRE_WORD = 4, LEAST_MTU = 68 };
+enum { DEFAULT_TTL = 64 }; // of Linux
 enum { GRE_CHECKSUM = 0x80, GRE_KEY = 0x20 };
 
 static uint8_t *append(struct fib_template *t, const void *bytes, unsigned n)
@@ -104,6 +105,7 @@ static uint16_t flags_of(const struct iface_tunnel *tunnel)
 		{tunnel->flags & IFACE_TUNNEL_TOS, FIB_TUNNEL_TOS},
 		{tunnel->flags & IFACE_TUNNEL_DF, FIB_TUNNEL_DF},
 		{is_udp ? !tunnel->source_port : is_ip6, FIB_TUNNEL_FLOW},
+		{tunnel->flags & IFACE_TUNNEL_MPLS, FIB_TUNNEL_MPLS},
 	};
 	uint16_t flags = FIB_TUNNEL;
 
@@ -112,11 +114,23 @@ static uint16_t flags_of(const struct iface_tunnel *tunnel)
 	return flags;
 }
 
-// The header of a packet by one next hop, whose own one is built already.
-static void build_way(struct fib_template *t, uint16_t iface, const struct iface *settings,
-	const struct iface *under)
+// What a tunnel is to packets that get labels, of either family, in front of them.
+static struct iface_tunnel labelled(const struct iface_tunnel *tunnel)
 {
-	const struct iface_tunnel *tunnel = &settings->tunnel;
+	struct iface_tunnel with = *tunnel;
+
+	with.flags |= IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6;
+	if (tunnel->flags & IFACE_TUNNEL_LABELLED_TOS)
+		return with;
+	with.flags &= ~IFACE_TUNNEL_TOS;
+	with.ttl = tunnel->ttl ? tunnel->ttl : DEFAULT_TTL;
+	return with;
+}
+
+// The header of a packet by one next hop, whose own one is built already.
+static void build_way(struct fib_template *t, const struct fib_hop *into,
+	const struct iface_tunnel *tunnel, const struct iface *under)
+{
 	const bool is_ip6 = tunnel->local.family == 6;
 	const uint8_t type[] = {is_ip6 ? 0x86 : 0x08, is_ip6 ? 0xdd : 0x00};
 
@@ -133,12 +147,15 @@ static void build_way(struct fib_template *t, uint16_t iface, const struct iface
 		append_gre(t, tunnel);
 	else if (tunnel->flags & IFACE_TUNNEL_UDP)
 		append_udp(t, tunnel);
+	template_append_labels(t, into);
 	const int mtu =
 		iface_mtu(under, tunnel->local.family) - t->mtu_bytes - (t->length - t->outer_at);
 	t->mtu = MAX_OF(mtu, LEAST_MTU);
 	t->port = under->port;
 	t->tunnel = flags_of(tunnel);
-	t->iface = iface;
+	if (into->n_labels && !(tunnel->flags & IFACE_TUNNEL_LABELLED_TOS))
+		t->tunnel |= FIB_TUNNEL_OPAQUE;
+	t->iface = into->iface;
 }
 
 // The header of a next hop alone. False: only Linux, or nobody, can send by it; *verdict.
@@ -164,14 +181,16 @@ static bool build_under(struct fib_template *t, const struct hops *hops, uint32_
 	return true;
 }
 
-static void add(struct ways *ways, const struct hops *hops, uint32_t id, uint16_t iface)
+static void add(struct ways *ways, const struct hops *hops, uint32_t id, const struct fib_hop *into)
 {
-	const struct iface *settings = iface_latest(hops->ifaces, iface);
+	struct iface_tunnel tunnel = iface_latest(hops->ifaces, into->iface)->tunnel;
 	struct fib_template *way = &ways->way[ways->n];
 
 	if (!build_under(way, hops, id, &ways->verdict))
 		return;
-	build_way(way, iface, settings, iface_latest(hops->ifaces, way->under));
+	if (into->n_labels)
+		tunnel = labelled(&tunnel);
+	build_way(way, into, &tunnel, iface_latest(hops->ifaces, way->under));
 	ways->n++;
 }
 
@@ -187,16 +206,16 @@ static void spread_ways(struct ways *ways)
 	ways->n = FIB_WAYS;
 }
 
-void ways_build(struct ways *ways, const struct hops *hops, uint16_t iface)
+void ways_build(struct ways *ways, const struct hops *hops, const struct fib_hop *into)
 {
-	const uint32_t id = hops->under[iface];
+	const uint32_t id = hops->under[into->iface];
 
 	ways->n = 0;
 	ways->verdict = VERDICT_TUNNEL_NO_WAY;
 	if (!id)
 		return;
 	if (hops->entry[id].kind != FIB_HOP_GROUP) {
-		add(ways, hops, id, iface);
+		add(ways, hops, id, into);
 		return;
 	}
 	const struct group *group = &hops->groups->group[groups_number(&hops->hop[id].key)];
@@ -206,7 +225,7 @@ void ways_build(struct ways *ways, const struct hops *hops, uint16_t iface)
 	for (unsigned i = 0; i < group->n_members; i++) // as many slots as its share has, or one
 		for (bool first = true; ways->n < FIB_WAYS && (first || slot < end[i]);
 			first = false, slot += FIB_GROUP_BUCKETS / FIB_WAYS)
-			add(ways, hops, group->member[i], iface);
+			add(ways, hops, group->member[i], into);
 	spread_ways(ways);
 }
 
@@ -239,7 +258,9 @@ static void give(struct blocks *pool, const struct fib_template *template)
 
 const struct fib_template *ways_publish(struct blocks *pool, const struct ways *ways)
 {
-	struct fib_template all = {.n_ways = FIB_WAYS, .tunnel = ways->way[0].tunnel};
+	struct fib_template all = {.n_ways = FIB_WAYS,
+		.tunnel = ways->way[0].tunnel,
+		.n_labels = ways->way[0].n_labels};
 	const struct fib_template *way[FIB_WAYS], *published;
 	unsigned n = 0;
 

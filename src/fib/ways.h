@@ -12,9 +12,9 @@ struct ways {
 	struct fib_template way[FIB_WAYS];
 };
 
-// The ways of the tunnel `iface`, by the hop hops->under[iface]; those of a group by weight, the
-// same one several times if there are fewer than FIB_WAYS.
-void ways_build(struct ways *ways, const struct hops *hops, uint16_t iface);
+// The ways of a hop into a tunnel, with its labels, by the hop hops->under[] of the tunnel; those
+// of a group by weight, the same one several times if there are fewer than FIB_WAYS.
+void ways_build(struct ways *ways, const struct hops *hops, const struct fib_hop *into);
 // Whether these are published in a template; NULL: they are not.
 bool ways_equal(const struct fib_template *published, const struct ways *ways);
 // One template, or for several ways one that leads to them. NULL: there is no space.

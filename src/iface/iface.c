@@ -119,7 +119,8 @@ static bool tunnel_is_sound(const struct iface_tunnel *tunnel)
 
 	return (family == 4 || family == 6) && tunnel->remote.family == family &&
 	       !wire_addr_equal(&tunnel->local, &tunnel->remote) && tunnel->vrf < IFACE_MAX_VRFS &&
-	       tunnel->kind <= IFACE_GRE && tunnel->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6) &&
+	       tunnel->kind <= IFACE_GRE &&
+	       tunnel->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_MPLS) &&
 	       (!(tunnel->flags & IFACE_TUNNEL_UDP) ||
 		       (tunnel->kind == IFACE_IPIP && tunnel->dest_port));
 }

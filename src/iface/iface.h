@@ -26,7 +26,7 @@ struct iface_tag {
 // from there to `local` is received on it.
 enum iface_tunnel_kind {
 	IFACE_NO_TUNNEL,
-	IFACE_IPIP, // IP in IP (RFC 2003, 2473, 4213), or in UDP with IFACE_TUNNEL_UDP
+	IFACE_IPIP, // IP, or labels, in IP (RFC 2003, 2473, 4213), or in UDP with IFACE_TUNNEL_UDP
 	IFACE_GRE,  // GRE (RFC 2784, 2890)
 };
 
@@ -41,6 +41,14 @@ enum iface_tunnel_flag {
 	IFACE_TUNNEL_DF = 128,            // IPv4: sent with DF; else with that of the inner packet
 	IFACE_TUNNEL_TOS = 256,           // sent with the DSCP of the inner packet
 	IFACE_TUNNEL_LIMIT = 512,         // IPv6: sent with `limit` in an option (RFC 2473, 4.1.1)
+	// It carries packets with MPLS labels (RFC 4023, 7510), and receives them if it has
+	// IFACE_MPLS. In UDP there are labels then, and no IP packets.
+	IFACE_TUNNEL_MPLS = 4096,
+	// Packets that get labels here are sent with the DSCP (with IFACE_TUNNEL_TOS), the ECN
+	// bits, the DF and, without a ttl, the TTL of their own, as other ones are. Otherwise these
+	// are `tos`, 0, that of IFACE_TUNNEL_DF and 64, as in Linux.
+	IFACE_TUNNEL_LABELLED_TOS = 8192,
+	IFACE_TUNNEL_ZERO_CHECKSUM = 16384, // UDP over IPv6: received without a checksum, too
 };
 
 struct iface_tunnel {
