@@ -132,7 +132,7 @@ def every_published_measurement_is_listed_with_what_repeats_it() -> None:
         (("run", "small.yaml"), "small.yaml, line 6: the key 'test' is unknown: expected one of frames, tests, "),
         (
             ("run", "nothing"),
-            "unknown campaign 'nothing': specify a YAML file or a built-in campaign: kernel-notes, peers, smoke, ",
+            "unknown campaign 'nothing': specify a YAML file or a built-in campaign: contrail, kernel-notes, peers, smoke, ",
         ),
         (("run", "smoke", "--budget", "soon"), "--budget 'soon': expected a time like '90s', '20m' or '1h30m'"),
         (("run", "smoke", "--budget", ""), "--budget '': expected a time like '90s', '20m' or '1h30m'"),
