@@ -7,6 +7,7 @@ selects the other VM. Both share the device's cores.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -130,7 +131,7 @@ class Hosts:
         with Held():
             for router in self.routers:
                 self.processes.append(router.start(program))
-                self.processes[-1].wait_until(lambda router=router: is_ready(router.client), "was ready", START_SECONDS)
+                self.processes[-1].wait_until(partial(is_ready, router.client), "was ready", START_SECONDS)
         links = self.routers[0].endpoint.links
         self.processes[-1].wait_until(links.is_listening, "had all its links", START_SECONDS)
 
