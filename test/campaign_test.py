@@ -121,6 +121,7 @@ def every_published_measurement_is_listed_with_what_repeats_it() -> None:
     assert found["white-paper", "1.1"]["not_here"] == ""
     assert found["white-paper", "2.6"]["repeated_by"] == ["white-paper 2.5", "white-paper 2.6"]
     assert "SR-IOV" in found["white-paper", "2.6"]["not_here"]
+    assert found["vrouter", "6.1"]["repeated_by"] == ["contrail 6.1"]
     assert found["notes", "kernel L2"]["repeated_by"] == ["kernel-notes L2"]
     assert all(one["repeated_by"] or one["not_here"] == "no campaign repeats it" for one in found.values())
     assert {case for one in found.values() for case in one["repeated_by"]} >= {f"white-paper {n}.1" for n in (1, 2, 3)}
@@ -132,7 +133,7 @@ def every_published_measurement_is_listed_with_what_repeats_it() -> None:
         (("run", "small.yaml"), "small.yaml, line 6: the key 'test' is unknown: expected one of frames, tests, "),
         (
             ("run", "nothing"),
-            "unknown campaign 'nothing': specify a YAML file or a built-in campaign: kernel-notes, peers, smoke, ",
+            "unknown campaign 'nothing': specify a YAML file or a built-in campaign: contrail, kernel-notes, peers, smoke, ",
         ),
         (("run", "smoke", "--budget", "soon"), "--budget 'soon': expected a time like '90s', '20m' or '1h30m'"),
         (("run", "smoke", "--budget", ""), "--budget '': expected a time like '90s', '20m' or '1h30m'"),

@@ -39,6 +39,7 @@ LAB_KINDS = (
     "dl3d",
     "dl3d:mode=xconnect",
     "dl3d:mode=bridge,wire=vhost",
+    "vrouters",
     pytest.param("dl3d:wire=veth", marks=pytest.mark.long),  # resets take it, too
     L3FWD,
     "testpmd",

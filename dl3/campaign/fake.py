@@ -30,7 +30,8 @@ VOCABULARY = Vocabulary(
         "testpmd": WIRED.model_copy(update={"choices": {"mode": ("io", "mac"), "wire": ("memif", "veth", "vhost")}}),
         "ovs": Ability(honours=ALL, choices={}),
         "linux": LITTLE,
+        "vrouters": WIRED,
         "external": Ability(honours=frozenset(), choices={"generator": (), "streams": ()}),
     },
-    published=frozenset((*CHAPTERS, *CASES, *(f"notes {case}" for case in NOTES))),
+    published=frozenset((*CHAPTERS, *CASES, *(f"notes {case}" for case in NOTES), "vrouter 6.1")),
 )

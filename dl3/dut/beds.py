@@ -4,14 +4,24 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from dl3.dut import dl3d, external, grout, l3fwd, linux, ovs, testpmd
+from dl3.dut import dl3d, external, grout, l3fwd, linux, ovs, testpmd, vrouters
 from dl3.dut.bed import Bed
 from dl3.dut.kind import Kind
 from dl3.model.campaign import Ability, DutSpec, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind for kind in (dl3d.KIND, l3fwd.KIND, testpmd.KIND, ovs.KIND, grout.KIND, linux.KIND, external.KIND)
+    kind.name: kind
+    for kind in (
+        dl3d.KIND,
+        vrouters.KIND,
+        l3fwd.KIND,
+        testpmd.KIND,
+        ovs.KIND,
+        grout.KIND,
+        linux.KIND,
+        external.KIND,
+    )
 }
 
 

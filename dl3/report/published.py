@@ -2,8 +2,8 @@
 
 import csv
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -70,11 +70,25 @@ def published_of(row: dict[str, str]) -> Published:
     return Published(**texts, frame=row["frame_bytes"].lower(), figure=float(row["figure"]))
 
 
+def forwarded(rows: Sequence[Published]) -> Iterator[Published]:
+    """The received rate of each measurement of which the offered rate and the loss ratio were published, in this order.
+    Its value tells both.
+    """
+    offered: Published | None = None
+    for row in rows:
+        if row.metric == "offered rate":
+            offered = row
+        elif row.metric == "loss ratio" and offered:
+            value = f"{offered.figure:,.0f} pps, -{row.figure:.2%}"
+            yield replace(offered, metric="received rate", value=value, figure=round(offered.figure * (1 - row.figure)))
+
+
 @cache
 def table() -> tuple[Published, ...]:
-    """The whole table."""
+    """The whole table, and the received rates that follow from it."""
     with TABLE.open(encoding="utf-8", newline="") as file:
-        return tuple(published_of(row) for row in csv.DictReader(file))
+        rows = tuple(published_of(row) for row in csv.DictReader(file))
+    return (*rows, *forwarded(rows))
 
 
 def rows_for(name: str) -> tuple[Published, ...]:

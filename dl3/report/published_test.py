@@ -35,6 +35,13 @@ def keeps_what_was_forwarded_and_not_what_was_offered() -> None:
     assert [row.pps for row in found] == [row.figure for row in found]
 
 
+def has_what_was_received_where_only_the_loss_was_published() -> None:
+    found = published_for(["vrouter 6.1"])
+    assert [row.frame for row in found].count("64") == 3
+    first = found[0]
+    assert (first.value, first.figure) == ("780,160 pps, -6.61%", round(780160 * (1 - 0.0661265)))
+
+
 def selects_a_scenario_of_a_source_without_numbers() -> None:
     assert {row.figure for row in published_for(["notes kernel L3"])} == {2e6, 10e6, 12e6}
 
