@@ -50,7 +50,7 @@ const struct mac_out *mac_group_find(const struct mac_view *view, const struct m
 	return slot && slot->key.of ? &slot->out : NULL;
 }
 
-void groups_free(struct mac_groups *groups)
+void table_free_groups(struct mac_groups *groups)
 {
 	if (!groups)
 		return;
@@ -128,7 +128,7 @@ static void add_snooping(struct mac_groups *groups, const struct bridge *bridge,
 		add_group(groups, bridge, domain, &snooping->group[i]);
 }
 
-int groups_build(const struct mac_table *table, const struct mac_pending *in,
+int table_build_groups(const struct mac_table *table, const struct mac_pending *in,
 	const struct mac_bridge bridges[], unsigned n, struct mac_groups **out)
 {
 	struct mac_groups *groups;
@@ -161,12 +161,12 @@ int mac_set_groups(struct mac_table *table, const struct mac_bridge bridges[], u
 	struct mac_view *view = table->now->view;
 	struct mac_groups *old = view->groups, *next;
 
-	if (groups_build(table, table->now, bridges, n, &next))
+	if (table_build_groups(table, table->now, bridges, n, &next))
 		return error_set(error, -ENOMEM, "not enough memory for the groups of bridges");
 	__atomic_store_n(&view->groups, next, __ATOMIC_RELEASE); // pairs with mac_view_groups
 	if (old)
 		rcu_wait(table->settings.rcu, rcu_start_grace(table->settings.rcu));
-	groups_free(old);
+	table_free_groups(old);
 	return 0;
 }
 
