@@ -170,8 +170,8 @@ int mac_set_groups(struct mac_table *table, const struct mac_bridge bridges[], u
 	return 0;
 }
 
-bool mac_group_page(const struct mac_table *table, uint16_t domain, uint32_t *place,
-	struct mac_group *out)
+bool mac_group_page(const struct mac_table *table, uint32_t *place, struct mac_group *out,
+	uint16_t *domain)
 {
 	const struct mac_groups *groups = mac_view_groups(table->now->view);
 
@@ -179,8 +179,9 @@ bool mac_group_page(const struct mac_table *table, uint16_t domain, uint32_t *pl
 		const struct mac_group_slot *slot = &groups->slot[*place];
 		const uint16_t of = slot->key.of >> 16;
 
-		if (!slot->key.of || table_domain(table, (uint64_t)of << 48) != domain)
+		if (!slot->key.of)
 			continue;
+		*domain = table_domain(table, (uint64_t)of << 48);
 		*out = (struct mac_group){.family = slot->key.of & UINT8_MAX,
 			.vlan = of < MAC_VIDS ? 0 : of % MAC_VIDS,
 			.out = slot->out};

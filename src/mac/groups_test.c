@@ -95,10 +95,11 @@ static unsigned count(uint16_t domain)
 {
 	struct mac_group one;
 	uint32_t place = 0;
+	uint16_t of;
 	unsigned n = 0;
 
-	while (mac_group_page(table, domain, &place, &one))
-		n += one.family == MAC_OF_IP4 && one.addr[0] == 239;
+	while (mac_group_page(table, &place, &one, &of))
+		n += of == domain && one.family == MAC_OF_IP4 && one.addr[0] == 239;
 	return n;
 }
 

@@ -119,10 +119,10 @@ void mac_drop(struct mac_pending *pending);
 // with `error` set: nothing has changed.
 int mac_set_groups(struct mac_table *table, const struct mac_bridge bridges[], unsigned n,
 	struct error *error);
-// The next group of a bridge from *place on, which is 0 at first, with the ports of routers. False:
-// there are no more.
-bool mac_group_page(const struct mac_table *table, uint16_t domain, uint32_t *place,
-	struct mac_group *out);
+// The next group from *place on, which is 0 at first, with the ports of routers, and its bridge's
+// domain. False: there are no more.
+bool mac_group_page(const struct mac_table *table, uint32_t *place, struct mac_group *out,
+	uint16_t *domain);
 // The bytes that workers read of a table for so many addresses.
 uint64_t mac_bytes(uint32_t max);
 
