@@ -172,12 +172,11 @@ void mdb_dump_ends(struct bridges *bridges); // removes what it did not contain
 // Reads which ports have routers, if it is time to.
 void mdb_poll(struct bridges *bridges, uint64_t now_ns);
 
-// queriers.c. NULL: there is no space for it. / What the bridge does, for IPv4 and IPv6. / Asks
+// queriers.c. NULL: there is no space for it. / Looks at what the bridge does. / Asks
 // bridges again, if it is time to, and marks them stale if one does something else. Returns whether
 // some bridge snoops.
 struct querier *queriers_find(struct bridges *bridges, int ifindex);
-void queriers_look(struct bridges *bridges, const struct interface *bridge, uint64_t now_ns,
-	enum snooped out[2]);
+void queriers_look(struct bridges *bridges, const struct interface *bridge, uint64_t now_ns);
 bool queriers_poll(struct bridges *bridges, uint64_t now_ns);
 
 // snooping.c. Why frames to groups of a bridge that snoops are Linux's; NULL: workers know what to

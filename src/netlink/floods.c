@@ -3,6 +3,7 @@
 // thread.
 #include "netlink/bridges_inside.h"
 
+#include "base/clock.h"
 #include "netlink/guard.h"
 
 #include <linux/if_link.h>
@@ -89,6 +90,8 @@ static void choose(struct bridges *bridges, struct served *served)
 	const bool has_rest = has_others(bridges, bridge);
 
 	served->is.linuxs = MAC_ALL_STORMS;
+	if (served->snoops)
+		queriers_look(bridges, bridge, clock_now_ns());
 	if (refuse(bridges, served))
 		return;
 	// Which of its ports wants a group is what the bridge learns from IGMP and MLD.

@@ -83,16 +83,12 @@ static enum snooped look(struct querier *querier, const struct interface *bridge
 	return querier->is_settled[family] ? SNOOPED_BY_TABLE : SNOOPED_UNCLEAR;
 }
 
-void queriers_look(struct bridges *bridges, const struct interface *bridge, uint64_t now_ns,
-	enum snooped out[2])
+void queriers_look(struct bridges *bridges, const struct interface *bridge, uint64_t now_ns)
 {
 	struct querier *querier = queriers_find(bridges, bridge->ifindex);
 
-	for (unsigned family = 0; family < 2; family++) {
-		out[family] = querier ? look(querier, bridge, family, now_ns) : SNOOPED_UNCLEAR;
-		if (querier)
-			querier->is[family] = out[family];
-	}
+	for (unsigned family = 0; querier && family < 2; family++)
+		querier->is[family] = look(querier, bridge, family, now_ns);
 }
 
 static void take_link(void *arg, const struct event *event)
@@ -111,14 +107,13 @@ static bool poll_bridge(struct bridges *bridges, struct interface *bridge, uint6
 	const struct mirror_ops *ops = &bridges->mirror->settings.ops;
 	const bool snooped = bridge->iface.bridge.snoops;
 	const struct querier *querier = queriers_find(bridges, bridge->ifindex);
-	enum snooped was[2] = {SNOOPED_UNCLEAR, SNOOPED_UNCLEAR}, is[2];
+	const struct querier was = querier ? *querier : (struct querier){0};
 
-	for (unsigned i = 0; querier && i < 2; i++)
-		was[i] = querier->is[i];
 	if (ops->ask_link)
 		ops->ask_link(ops->ops, bridge->ifindex, take_link, bridge);
-	queriers_look(bridges, bridge, now_ns, is);
-	return snooped != bridge->iface.bridge.snoops || was[0] != is[0] || was[1] != is[1];
+	queriers_look(bridges, bridge, now_ns);
+	return snooped != bridge->iface.bridge.snoops ||
+	       (querier && (was.is[0] != querier->is[0] || was.is[1] != querier->is[1]));
 }
 
 static void forget_others(struct bridges *bridges)

@@ -86,10 +86,9 @@ const char *snooping_refuse(struct bridges *bridges, const struct served *served
 	const struct ifaces *ifaces = bridges->mirror->ifaces;
 	const struct mirror_ops *ops = &bridges->mirror->settings.ops;
 	const struct interface *bridge = interfaces_find(&ifaces->all, served->ifindex);
+	const struct querier *querier = queriers_find(bridges, served->ifindex);
 	const struct mdb *mdb = &bridges->mdb;
-	enum snooped is[2];
 
-	queriers_look(bridges, bridge, clock_now_ns(), is);
 	if (!ops->guard_follows || !ops->guard_follows(ops->ops))
 		return "the guard is the operator's, and cannot follow what the bridge learns";
 	if (served->is.vlan_tag && bridge->iface.bridge.snooping.by_vlan)
@@ -105,7 +104,7 @@ const char *snooping_refuse(struct bridges *bridges, const struct served *served
 		return "with mcast_router 0, Linux does not tell of router ports";
 	if (has_sources(bridges, bridge))
 		return "hosts want groups from certain senders only (IGMPv3, MLDv2)";
-	if (is[0] == SNOOPED_UNCLEAR || is[1] == SNOOPED_UNCLEAR)
+	if (!querier || querier->is[0] == SNOOPED_UNCLEAR || querier->is[1] == SNOOPED_UNCLEAR)
 		return "a querier has come, so that Linux floods until hosts have answered, or it "
 		       "may be gone soon";
 	return NULL;
