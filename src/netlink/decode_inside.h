@@ -82,7 +82,8 @@ struct reader {
 	enum decode_result (*read)(const struct nlmsghdr *message, struct event *out);
 };
 
-extern const struct reader read_iface, read_vlans, read_groups, read_address, read_neighbour, read_netconf;
+extern const struct reader read_iface, read_vlans, read_groups, read_address, read_neighbour,
+	read_netconf;
 extern const struct reader read_route, read_nexthop, read_rule;
 extern const struct reader read_filter, read_action;
 extern const struct reader read_qdisc, read_chain, read_flowtable, read_policy, read_policy_default;
