@@ -386,6 +386,8 @@ bool bridges_flush(struct bridges *bridges)
 {
 	if (!bridges->mirror->settings.macs)
 		return false;
+	if (bridges->mdb.routers_told && bridges->now.n)
+		mdb_poll(bridges, clock_now_ns());
 	if (bridges->is_stale || bridges->judged != bridges->mirror->ifaces->judged ||
 		snooping_is_due(bridges, clock_now_ns())) {
 		bridges->judged = bridges->mirror->ifaces->judged;

@@ -83,6 +83,7 @@ struct mdb {
 	bool is_short;   // workers could not get them for lack of memory
 	bool is_changed; // since workers got them
 	bool routers_known;
+	bool routers_told;                        // of a change, since they were read
 	struct mdb_routers routers, next_routers; // next: scratch
 	uint64_t polled_ns, took_ns;              // when routers were read; 0: to be read again
 };

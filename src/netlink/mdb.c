@@ -176,8 +176,7 @@ void mdb_event(struct bridges *bridges, const struct event *event)
 	for (unsigned i = 0; i < groups->n; i++)
 		take(bridges, groups->bridge, &groups->group[i], event->is_delete);
 	bridges->mdb.is_over |= groups->too_many;
-	if (groups->n_routers && !event->is_dump)
-		bridges->mdb.polled_ns = 0;
+	bridges->mdb.routers_told |= groups->n_routers && !event->is_dump;
 }
 
 static void remove_if(struct bridges *bridges,
@@ -287,8 +286,9 @@ void mdb_poll(struct bridges *bridges, uint64_t now_ns)
 	const uint64_t every_ns = MAX_OF(mdb->took_ns * POLL_SHARE, (uint64_t)POLL_NS);
 	const uint64_t began_ns = clock_now_ns();
 
-	if (mdb->polled_ns && now_ns - mdb->polled_ns < every_ns)
+	if (mdb->polled_ns && !mdb->routers_told && now_ns - mdb->polled_ns < every_ns)
 		return;
+	mdb->routers_told = false;
 	mdb->polled_ns = read_routers(bridges) ? now_ns : 0;
 	mdb->took_ns = clock_now_ns() - began_ns;
 	mdb->is_changed |= mdb->is_short;

@@ -133,6 +133,14 @@ static bool takes_all(const struct interface *bridge)
 	       is->router == MDB_RTR_TYPE_PERM || (is->router == MDB_RTR_TYPE_TEMP_QUERY && routes);
 }
 
+// Set by hand, which is known before routers are read again.
+static bool is_disabled(const struct bridges *bridges, int ifindex)
+{
+	const struct interface *one = interfaces_find(&bridges->mirror->ifaces->all, ifindex);
+
+	return one && one->iface.port.is_known && one->iface.port.router == MDB_RTR_TYPE_DISABLED;
+}
+
 // Frames that are not IP go to routers of IPv4.
 static void add_routers(const struct bridges *bridges, const struct served_set *set,
 	const struct served *served, struct mac_snooping *to)
@@ -140,7 +148,7 @@ static void add_routers(const struct bridges *bridges, const struct served_set *
 	for (size_t i = 0; i < bridges->mdb.routers.n; i++) {
 		const struct mdb_router *one = &bridges->mdb.routers.list[i];
 
-		if (one->bridge != served->ifindex)
+		if (one->bridge != served->ifindex || is_disabled(bridges, one->ifindex))
 			continue;
 		if (one->for4)
 			add_place(bridges, set, served, one->ifindex, &to->routers[MAC_OF_IP4]);
