@@ -151,16 +151,6 @@ def what_linux_answers_is_its_own(both: Both) -> None:
     assert (account.copied, account.punted) == (0, len(frames))
 
 
-def groups_are_linuxs_where_it_snoops(both: Both) -> None:
-    _set_bridge(both, "type", "bridge", "mcast_snooping", "1")
-    account = _flooded(both, "a", MULTICAST)
-    assert (account.copied, account.punted) == (0, MANY)
-    account = _flooded(both, "a", BROADCAST)
-    assert (account.copied, account.punted) == (2 * MANY, 0)
-    assert any("mcast_snooping" in row["effect"] for row in both.unsupported())
-    _set_bridge(both, "type", "bridge", "mcast_snooping", "0")
-
-
 def a_list_that_judges_frames_of_a_port_leaves_floods_to_linux(both: Both) -> None:
     use = {"interface": "b", "direction": "in"}
     both.wired.dl3d.call("acl.change", lists={"l": ["permit"]}, use=[use | {"list": "l"}])

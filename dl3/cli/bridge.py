@@ -1,4 +1,4 @@
-"""'dl3 show bridges' and 'dl3 show macs'."""
+"""'dl3 show bridges', 'dl3 show macs' and 'dl3 show groups'."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 
 from dl3.cli.printing import counted, table
 from dl3.cli.show import Interval, Json, Socket, Watch, look, look_command
-from dl3.control.bridge_replies import Bridge, BridgePort, Bridges, Macs, Storm
+from dl3.control.bridge_replies import Bridge, BridgePort, Bridges, Groups, Macs, Snooping, Storm
 from dl3.control.client import DEFAULT_SOCKET, Client
 
 
@@ -29,11 +29,19 @@ def attributes(port: BridgePort) -> str | None:
     return ", ".join(words) or None
 
 
+def snooping(how: Snooping | None) -> str | None:
+    """'4 groups, querier of IPv4': how workers forward to groups."""
+    if how is None:
+        return None
+    families = [name for name, has in (("IPv4", how.ip4_querier), ("IPv6", how.ip6_querier)) if has]
+    return f"{counted(how.groups, 'group')}, {'querier of ' + ' and '.join(families) if families else 'no querier'}"
+
+
 def bridge_row(bridge: Bridge) -> tuple[object, ...]:
     """A bridge without its ports."""
     macs = (bridge.static_macs, bridge.learnt_macs, bridge.max_macs)
     events = (bridge.moved, bridge.aged, bridge.held, bridge.refused, bridge.evicted)
-    return (bridge.name, f"{bridge.ageing_s} s", *macs, *events, limits(bridge.storm))
+    return (bridge.name, f"{bridge.ageing_s} s", *macs, *events, snooping(bridge.snooping), limits(bridge.storm))
 
 
 @look_command(Bridges, "bridges")
@@ -45,7 +53,7 @@ def bridges(reply: Bridges) -> RenderableType:
     if not reply.bridges:
         return "There are no bridges."
     columns = ("bridge", ">ageing", ">static", ">learnt", ">at most")
-    events = (">moved", ">aged", ">held", ">refused", ">evicted", "~storm control, frames/s")
+    events = (">moved", ">aged", ">held", ">refused", ">evicted", "~snooping", "~storm control, frames/s")
     first = table("", (*columns, *events), [bridge_row(bridge) for bridge in reply.bridges])
     rows = [
         (bridge.name, port.port, "up" if port.link_up else "down", port.learnt_macs, port.max_macs, attributes(port))
@@ -93,3 +101,36 @@ def macs(
     client, page = Client(socket), {"bridge": bridge, "port": port, "after": after, "limit": limit}
     given = {key: value for key, value in page.items() if value is not None}
     look(lambda: client.ask(Macs, "macs", **given), draw_macs, again, interval, as_json)
+
+
+def draw_groups(reply: Groups) -> RenderableType:
+    """A page of groups."""
+    rows = [
+        (
+            one.group,
+            one.bridge,
+            None if one.vlan is None else str(one.vlan),
+            ", ".join((*one.ports, *(["Linux"] if one.linux else []))) or None,
+        )
+        for one in reply.groups
+    ]
+    page = table("", ("group", "bridge", ">VLAN", "~goes to"), rows)
+    return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
+
+
+def groups(
+    bridge: Annotated[str | None, typer.Option(metavar="NAME", help="Only those of this bridge.")] = None,
+    after: Annotated[int | None, typer.Option(min=0, metavar="N", help="Where the last page ended.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=5000, metavar="N", help="Maximum number of rows.")] = 100,
+    socket: Socket = DEFAULT_SOCKET,
+    again: Watch = False,
+    interval: Interval = 1.0,
+    as_json: Json = False,
+) -> None:
+    """Groups of Linux's bridges that snoop, and where workers send frames to them; one page at a time.
+
+    Example: dl3 show groups --bridge br0
+    """
+    client, page = Client(socket), {"bridge": bridge, "after": after, "limit": limit}
+    given = {key: value for key, value in page.items() if value is not None}
+    look(lambda: client.ask(Groups, "groups", **given), draw_groups, again, interval, as_json)

@@ -33,7 +33,7 @@ class Shown(LazyGroup):
         "labels": ("dl3.cli.labels:labels", FORWARDING, {}),
         "tunnels": ("dl3.cli.tunnels:tunnels", FORWARDING, {}),
         "flows": ("dl3.cli.flow_usage:flows", FORWARDING, {}),
-        **{name: (f"dl3.cli.bridge:{name}", FORWARDING, {}) for name in ("bridges", "macs")},
+        **{name: (f"dl3.cli.bridge:{name}", FORWARDING, {}) for name in ("bridges", "macs", "groups")},
         **{name: (f"dl3.cli.subscriber:{name}", FORWARDING, {}) for name in ("subscriber", "subscribers")},
         **{name: (f"dl3.cli.linux:{name}", LINUX, {}) for name in ("taps", "classes", "mirror", "unsupported")},
         "streams": ("dl3.cli.streams:streams", GENERATOR, {}),

@@ -29,6 +29,14 @@ class BridgePort(Reply):
     vlans: int | None = None  # how many it has; None: the bridge does not filter by VLAN
 
 
+class Snooping(Reply):
+    """How workers forward to groups; without a querier, they flood packets to them."""
+
+    ip4_querier: bool
+    ip6_querier: bool
+    groups: int
+
+
 class Bridge(Reply):
     """A bridge, and what happened to its MAC addresses since it was added."""
 
@@ -44,6 +52,7 @@ class Bridge(Reply):
     held: int | None  # times that an address was held, because it moved too often
     refused: int  # because of a limit
     evicted: int | None  # to make room for those of other ports
+    snooping: Snooping | None = None  # None: the bridge does not snoop, or frames to groups are Linux's
     storm: Storm
     ports: tuple[BridgePort, ...]
 
@@ -70,4 +79,21 @@ class Macs(Reply):
     """Method 'macs': one page, and the start of the next."""
 
     macs: tuple[Mac, ...]
+    next: int | None
+
+
+class Group(Reply):
+    """A group of a bridge that snoops, and where frames to it go."""
+
+    group: str
+    bridge: str
+    vlan: int | None = None  # None: the bridge does not filter by VLAN
+    ports: tuple[str, ...]
+    linux: bool  # Linux gets the frame itself, too
+
+
+class Groups(Reply):
+    """Method 'groups': one page, and the start of the next."""
+
+    groups: tuple[Group, ...]
     next: int | None

@@ -222,6 +222,7 @@ static json_t *bridge_json(const struct api_ctx *ctx, uint16_t domain, const str
 	json_object_set_new(json, "held", unless_linux_json(u, u->n_held));
 	json_object_set_new(json, "refused", number_json(u->n_refused));
 	json_object_set_new(json, "evicted", unless_linux_json(u, u->n_evicted));
+	json_object_set_new(json, "snooping", snooping_json(ctx->bridges->table, domain));
 	json_object_set_new(json, "storm", storm_json(u->storm_pps));
 	json_object_set_new(json, "ports", members_json(ctx, domain));
 	return json;

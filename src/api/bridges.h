@@ -22,3 +22,7 @@ void bridges_drop(struct mac_pending *pending);
 void bridges_poll(struct api_ctx *ctx);
 // Whether the control loop should come back in some milliseconds.
 bool bridges_are_learning(const struct api_ctx *ctx);
+
+// groups.c: how workers forward to groups for the bridge of a domain; null: it does not snoop, or
+// Linux does.
+json_t *snooping_json(const struct mac_table *table, uint16_t domain);

@@ -76,7 +76,7 @@ static void forward(struct worker *w, const struct frames *f)
 		for (unsigned kind = 0; kind < MAC_STORMS; kind++)
 			of[kind] = frames_pass_storm_control(w, f, of[kind], kind);
 		for (unsigned kind = 0; kind < MAC_STORMS; kind++)
-			frames_flood(w, f, of[kind], kind, false);
+			frames_flood(w, f, of[kind], f->from->copies[kind], false);
 	}
 	frames_send_known(w, f, known);
 }

@@ -18,7 +18,8 @@ struct frames {
 	struct rte_mbuf **mbuf;
 	uint64_t dst[BURST_MAX], src[BURST_MAX]; // keys
 	struct mac_found to[BURST_MAX];
-	uint16_t vid[BURST_MAX]; // 0: none; only if the bridge filters by VLAN
+	uint16_t vid[BURST_MAX];              // 0: none; only if the bridge filters by VLAN
+	const struct mac_out *out[BURST_MAX]; // of frames to groups: see frames_snoop
 };
 
 static inline bool is_group(uint64_t key)
@@ -76,13 +77,25 @@ void frames_drop(struct worker *w, const struct frames *f, uint64_t mask, enum v
 // Returns those of `mask` that storm control lets pass; the others are dropped.
 uint64_t frames_pass_storm_control(struct worker *w, const struct frames *f, uint64_t mask,
 	enum mac_storm kind);
-// Sends the frames in `mask` to all ports that get copies of this kind, are up, and are in their
-// VLAN. Copies go to all but the last one, which gets the frame itself, unless the caller `keeps`
-// it: then all get copies.
-void frames_flood(struct worker *w, const struct frames *f, uint64_t mask, enum mac_storm kind,
+// Sends the frames in `mask` to all ports of a set that are up and in their VLAN. Copies go to all
+// but the last one, which gets the frame itself, unless the caller `keeps` it: then all get copies.
+void frames_flood(struct worker *w, const struct frames *f, uint64_t mask, const uint64_t set[],
 	bool keeps);
 // Sends each frame in `mask` by the port of to[i].
 void frames_send_known(struct worker *w, const struct frames *f, uint64_t mask);
+
+// bridge_groups.c. What is in a frame, behind at most one tag, which Linux takes off.
+struct frame_packet {
+	uint16_t type; // EtherType
+	const uint8_t *bytes;
+	uint32_t n, whole; // bytes that can be read; bytes of it, with what may follow
+	uint8_t space[WIRE_ETHER_BYTES + WIRE_VLAN_BYTES + 60]; // up to the end of an IPv4 header
+};
+void frames_packet(const struct frames *f, const struct rte_mbuf *m, struct frame_packet *out);
+// Looks up where frame i to a group goes, into out[i]; NULL: it is flooded. False: it is Linux's.
+bool frames_snoop(struct frames *f, uint16_t i);
+// Sends the frames in `mask` to where out[] says.
+void frames_send_groups(struct worker *w, const struct frames *f, uint64_t mask);
 
 // bridge_linux.c: frames of a port of a bridge of Linux; the view and the port are set. As
 // datapath_bridge.

@@ -81,46 +81,27 @@ static bool is_ours(const struct worker *w, const struct frames *f, uint16_t i)
 	       !frames_judged(w, ACL_OUT, f->to[i].port);
 }
 
-static uint16_t read16(const uint8_t *at)
-{
-	return at[0] << 8 | at[1];
-}
-
-// Whether Linux takes the tag of this EtherType off before it looks at a frame.
-static bool is_tag(const struct frames *f, uint16_t type)
-{
-	if (f->from->vlans)
-		return type == f->from->vlans->tag;
-	return type == WIRE_ETHERTYPE_VLAN || type == WIRE_ETHERTYPE_QINQ;
-}
-
-// ARP, RARP, IGMP, and IPv6 packets with options for each hop, as MLD has, or of ICMP: Linux learns
-// from them, answers, and floods them. Its guard lets the same frames pass, by the same bytes
-// (netlink/guard.c).
+// ARP, RARP, IGMP, PIM, and IPv6 packets with options for each hop, as MLD has, or of ICMP: Linux
+// learns from them, answers, and floods them. Its guard lets the same frames pass, by the same
+// bytes (netlink/guard.c).
 static bool is_control(const struct frames *f, const struct rte_mbuf *m)
 {
-	enum { READ = WIRE_ETHER_BYTES + WIRE_VLAN_BYTES + 10, PROTOCOL = 9, NEXT_HEADER = 6 };
-	uint8_t space[READ] = {0};
-	const uint32_t n = MIN_OF(m->pkt_len, (uint32_t)READ);
-	const uint8_t *bytes = rte_pktmbuf_read(m, 0, n, space);
-	uint32_t at = WIRE_ETHER_BYTES;
-	uint16_t type = read16(bytes + 12);
+	enum { PROTOCOL = 9, NEXT_HEADER = 6 };
+	struct frame_packet packet;
 
-	if (is_tag(f, type) && n >= at + WIRE_VLAN_BYTES) {
-		type = read16(bytes + at + 2);
-		at += WIRE_VLAN_BYTES;
-	}
-	if (type == WIRE_ETHERTYPE_ARP || type == WIRE_ETHERTYPE_RARP)
+	frames_packet(f, m, &packet);
+	if (packet.type == WIRE_ETHERTYPE_ARP || packet.type == WIRE_ETHERTYPE_RARP)
 		return true;
-	if (type == WIRE_ETHERTYPE_IP4)
-		return n > at + PROTOCOL && bytes[at + PROTOCOL] == WIRE_PROTO_IGMP;
-	return type == WIRE_ETHERTYPE_IP6 && n > at + NEXT_HEADER &&
-	       (bytes[at + NEXT_HEADER] == WIRE_PROTO_HOP_BY_HOP ||
-		       bytes[at + NEXT_HEADER] == WIRE_PROTO_ICMP6);
+	if (packet.type == WIRE_ETHERTYPE_IP4)
+		return packet.n > PROTOCOL && (packet.bytes[PROTOCOL] == WIRE_PROTO_IGMP ||
+						      packet.bytes[PROTOCOL] == WIRE_PROTO_PIM);
+	return packet.type == WIRE_ETHERTYPE_IP6 && packet.n > NEXT_HEADER &&
+	       (packet.bytes[NEXT_HEADER] == WIRE_PROTO_HOP_BY_HOP ||
+		       packet.bytes[NEXT_HEADER] == WIRE_PROTO_ICMP6);
 }
 
 // The kind as which workers flood frame i; MAC_STORMS: they do not.
-static enum mac_storm flooded_as(const struct worker *w, const struct frames *f, uint16_t i)
+static enum mac_storm flooded_as(const struct worker *w, struct frames *f, uint16_t i)
 {
 	const struct port_state *in = &w->states[f->in];
 	const enum mac_storm kind = frames_kind(f->dst[i]);
@@ -134,7 +115,9 @@ static enum mac_storm flooded_as(const struct worker *w, const struct frames *f,
 	if (is_no_source(f->src[i]) || is_reserved(f->dst[i]) || (f->from->vlans && !f->vid[i]) ||
 		(in->cut_bytes && datapath_is_cut(in, m)))
 		return MAC_STORMS;
-	return is_control(f, m) ? MAC_STORMS : kind;
+	if (is_control(f, m) || (kind == MAC_MULTICAST && !frames_snoop(f, i)))
+		return MAC_STORMS;
+	return kind;
 }
 
 // What becomes of the frames of one poll; the others are Linux's alone.
@@ -155,7 +138,7 @@ static void tell(struct worker *w, const struct frames *f, uint16_t i)
 		stats_add(&w->stat->mac_learn_lost, 1);
 }
 
-static void plan_frames(struct worker *w, const struct frames *f, const struct mac_found source[],
+static void plan_frames(struct worker *w, struct frames *f, const struct mac_found source[],
 	struct plan *plan)
 {
 	const uint32_t tick = mac_tick(f->view, f->now);
@@ -211,6 +194,29 @@ static void take_own(const struct frames *f, const struct received *r, uint16_t 
 	own->own = f->from->own;
 }
 
+// Those of `mask` that go where their group says.
+static uint64_t snooped(const struct frames *f, uint64_t mask)
+{
+	uint64_t found = 0;
+
+	for (; mask; mask &= mask - 1)
+		if (f->out[__builtin_ctzll(mask)])
+			found |= mask & -mask;
+	return found;
+}
+
+// Those of which Linux gets the frame itself.
+static uint64_t linuxs_too(const struct frames *f, uint64_t mask, enum mac_storm kind)
+{
+	uint64_t grouped = kind == MAC_MULTICAST ? snooped(f, mask) : 0;
+	uint64_t found = f->from->linux_too >> kind & 1 ? mask & ~grouped : 0;
+
+	for (; grouped; grouped &= grouped - 1)
+		if (f->out[__builtin_ctzll(grouped)]->linux_too)
+			found |= grouped & -grouped;
+	return found;
+}
+
 // Returns those that go nowhere else: all that are flooded, except those of which Linux gets the
 // frame itself, and those that storm control has dropped.
 static uint64_t limit_floods(struct worker *w, const struct frames *f, struct plan *plan)
@@ -223,9 +229,22 @@ static uint64_t limit_floods(struct worker *w, const struct frames *f, struct pl
 		if (!all)
 			continue;
 		plan->floods[kind] = frames_pass_storm_control(w, f, all, kind);
-		gone |= f->from->linux_too >> kind & 1 ? all & ~plan->floods[kind] : all;
+		gone |= all & ~linuxs_too(f, plan->floods[kind], kind);
 	}
 	return gone;
+}
+
+static void flood(struct worker *w, const struct frames *f, const struct plan *plan)
+{
+	const uint64_t grouped = snooped(f, plan->floods[MAC_MULTICAST]);
+
+	for (unsigned kind = 0; kind < MAC_STORMS; kind++) {
+		const uint64_t mask = plan->floods[kind];
+
+		frames_flood(w, f, kind == MAC_MULTICAST ? mask & ~grouped : mask,
+			f->from->copies[kind], f->from->linux_too >> kind & 1);
+	}
+	frames_send_groups(w, f, grouped);
 }
 
 void frames_of_linux(struct worker *w, struct frames *f, struct received *r,
@@ -247,8 +266,7 @@ void frames_of_linux(struct worker *w, struct frames *f, struct received *r,
 	plan_frames(w, f, source, &plan);
 	keep_rest(w, f, r, plan.ours | limit_floods(w, f, &plan), plan.routed);
 	take_own(f, r, __builtin_popcountll(plan.routed), own);
-	for (unsigned kind = 0; kind < MAC_STORMS; kind++)
-		frames_flood(w, f, plan.floods[kind], kind, f->from->linux_too >> kind & 1);
+	flood(w, f, &plan);
 	if (f->from->vlans)
 		set_tags(f, plan.ours);
 	frames_send_known(w, f, plan.ours);

@@ -149,7 +149,7 @@ static unsigned list_ports(const struct worker *w, const struct frames *f, const
 
 // The last port of a frame is the last one that it may leave by: with VLANs, each frame has its
 // own. Ports are served in order, so that no frame is changed before the last copy of it is made.
-void frames_flood(struct worker *w, const struct frames *f, uint64_t mask, enum mac_storm kind,
+void frames_flood(struct worker *w, const struct frames *f, uint64_t mask, const uint64_t set[],
 	bool keeps)
 {
 	uint64_t out[MAC_PORTS], itself[MAC_PORTS], left = keeps ? 0 : mask;
@@ -157,7 +157,7 @@ void frames_flood(struct worker *w, const struct frames *f, uint64_t mask, enum 
 
 	if (!mask)
 		return;
-	const unsigned n = list_ports(w, f, f->from->copies[kind], port);
+	const unsigned n = list_ports(w, f, set, port);
 	for (unsigned k = n; k-- > 0;) {
 		out[k] = in_vlans(w, f, port[k], mask);
 		itself[k] = out[k] & left;

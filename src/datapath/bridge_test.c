@@ -779,7 +779,8 @@ static void what_linux_answers_is_left_to_it(void **state)
 {
 	uint8_t reserved[6] = {0x01, 0x80, 0xc2, 0, 0, 0};
 	struct bytes linuxs[] = {packet(0x0806, 0, 0), packet(0x8035, 0, 0), packet(0x0800, 9, 2),
-		packet(0x86dd, 6, 0), packet(0x86dd, 6, 58), frame(reserved, 1)};
+		packet(0x0800, 9, 103), packet(0x86dd, 6, 0), packet(0x86dd, 6, 58),
+		frame(reserved, 1)};
 	struct bytes others[] = {packet(0x0800, 9, 17), packet(0x86dd, 6, 17),
 		packet(0x0807, 0, 0)};
 

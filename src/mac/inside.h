@@ -101,7 +101,12 @@ void vlans_choose(const struct mac_table *table, struct mac_pending *pending, ui
 const struct mac_vlans *vlans_add(struct mac_pending *pending, const struct mac_bridge *bridge,
 	uint16_t domain, const struct mac_member *member);
 
-// Of keys, by lookup.c and slots.c.
+// groups.c: those of `bridges`, which are in `in`; NULL: none of them snoops. 0 or -ENOMEM.
+int table_build_groups(const struct mac_table *table, const struct mac_pending *in,
+	const struct mac_bridge bridges[], unsigned n, struct mac_groups **out);
+void table_free_groups(struct mac_groups *groups);
+
+// Of keys, by lookup.c, slots.c and groups.c.
 static inline uint64_t fold(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;

@@ -13,6 +13,7 @@ static void free_pending(struct mac_pending *pending)
 	if (!pending)
 		return;
 	macs_free(pending->view->slots);
+	table_free_groups(pending->view->groups);
 	free(pending->view);
 	free(pending->vlans);
 	free(pending);
@@ -133,6 +134,7 @@ static void fill_sets(struct mac_port *port, const struct mac_bridge *bridge,
 			continue;
 		if (to->flags & from->flags & MAC_ISOLATED)
 			continue;
+		set_bit(port->others, to->port);
 		if (!(to->flags & MAC_NO_BROADCASTS))
 			set_bit(port->copies[MAC_BROADCAST], to->port);
 		if (!(to->flags & MAC_NO_MULTICASTS))
@@ -245,7 +247,9 @@ int mac_prepare(struct mac_table *table, const struct mac_bridge bridges[], unsi
 	for (unsigned i = 0; i < n; i++)
 		max += bridges[i].max;
 	struct mac_pending *pending = alloc_pending(table, MIN_OF(max, (uint64_t)MAC_MAX));
-	if (pending && !(vlans_alloc(pending, bridges, n) && add_all(table, pending, bridges, n))) {
+	if (pending &&
+		(!vlans_alloc(pending, bridges, n) || !add_all(table, pending, bridges, n) ||
+			table_build_groups(table, pending, bridges, n, &pending->view->groups))) {
 		free_pending(pending);
 		pending = NULL;
 	}

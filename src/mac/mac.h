@@ -13,7 +13,7 @@ enum {
 	MAC_MAX = 1000000, // addresses of all bridges
 	MAC_DEFAULT_MAX = 8192,
 	MAC_DEFAULT_AGEING_S = 300,
-	MAC_BRIDGES = 64,
+	MAC_GROUPS = 16384,       // groups of all bridges
 	MAC_BRIDGES_BY_VLAN = 15, // of them filter by VLAN
 	MAC_NAME_MAX = 16,        // including the final 0
 	MAC_MOVES = 5, // more of them within MAC_MOVES_S, and the address is held for MAC_HOLD_S
@@ -38,6 +38,21 @@ struct mac_fixed {
 	uint16_t vlan; // 1 to 4094; 0: the bridge does not filter by VLAN
 };
 
+struct mac_group {
+	uint8_t family;     // enum mac_family
+	uint16_t vlan;      // 1 to 4094; 0: the bridge does not filter by VLAN
+	uint8_t addr[16];   // in memory order, then zeros
+	struct mac_out out; // without routers
+};
+
+// How a bridge of Linux snoops.
+struct mac_snooping {
+	bool has_querier[MAC_FAMILIES]; // as in struct mac_snoop
+	struct mac_out routers[MAC_FAMILIES];
+	const struct mac_group *group; // different
+	uint32_t n_groups;             // of all bridges at most MAC_GROUPS
+};
+
 // A bridge as configured. It keeps what it has learnt as long as it keeps its name and `linux_id`.
 struct mac_bridge {
 	char name[MAC_NAME_MAX];
@@ -55,6 +70,7 @@ struct mac_bridge {
 	// Of a bridge of Linux: kinds (bits of enum mac_storm) of frames that workers do not flood,
 	// / those of which Linux gets the frame itself, too.
 	uint8_t linuxs, linux_too;
+	const struct mac_snooping *snooping; // NULL: it does not snoop
 };
 
 // One address, for display.
@@ -98,6 +114,15 @@ int mac_prepare(struct mac_table *table, const struct mac_bridge bridges[], unsi
 	struct mac_pending **out, struct error *error);
 void mac_commit(struct mac_table *table, struct mac_pending *pending, uint64_t now);
 void mac_drop(struct mac_pending *pending);
+// Replaces how all bridges snoop, and their groups; nothing else of `bridges` is read but the
+// names. Workers use it when the function returns, and nothing of what was before. 0, or -ENOMEM
+// with `error` set: nothing has changed.
+int mac_set_groups(struct mac_table *table, const struct mac_bridge bridges[], unsigned n,
+	struct error *error);
+// The next group from *place on, which is 0 at first, with the ports of routers, and its bridge's
+// domain. False: there are no more.
+bool mac_group_page(const struct mac_table *table, uint32_t *place, struct mac_group *out,
+	uint16_t *domain);
 // The bytes that workers read of a table for so many addresses.
 uint64_t mac_bytes(uint32_t max);
 

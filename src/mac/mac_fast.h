@@ -12,8 +12,9 @@ enum {
 	MAC_SLOTS = 4,   // of a bucket, which is a cache line
 	MAC_PORTS = 256, // ports are interfaces; those of static bridges have ids below
 	MAC_WORKERS = 128,
-	MAC_RING = 1024,  // reports of a worker that wait for the control thread
-	MAC_MARKS = 256,  // reports that a worker remembers
+	MAC_RING = 1024, // reports of a worker that wait for the control thread
+	MAC_MARKS = 256, // reports that a worker remembers
+	MAC_BRIDGES = 64,
 	MAC_VIDS = 4096,  // VLANs, of which 0 and 4095 are none
 	MAC_IFACES = 256, // places for bridges that workers route on; a power of two
 };
@@ -93,7 +94,40 @@ struct mac_port {
 	                                   // 0: they are not
 	uint64_t storm_cycles[MAC_STORMS]; // between frames; 0: no limit
 	uint64_t copies[MAC_STORMS][MAC_PORTS / 64];
+	uint64_t others[MAC_PORTS / 64]; // those that may get frames from this one
 } LINE_ALIGNED;
+
+// Groups of a bridge of Linux that snoops: of MAC addresses, for packets that are not IP, of IPv4
+// and of IPv6.
+enum mac_family { MAC_OF_MACS, MAC_OF_IP4, MAC_OF_IP6, MAC_FAMILIES };
+
+// `of`: the domain of the bridge or the VLAN, and the family; 0: none. `addr`: in memory order,
+// then zeros.
+struct mac_group_key {
+	uint64_t of, addr[2];
+};
+
+// Where frames to a group go.
+struct mac_out {
+	uint64_t ports[MAC_PORTS / 64]; // a bit of each
+	bool linux_too;                 // Linux gets the frame itself, too
+};
+
+struct mac_group_slot {
+	struct mac_group_key key;
+	struct mac_out out;
+} LINE_ALIGNED;
+_Static_assert(sizeof(struct mac_group_slot) == CACHE_LINE_BYTES, "a group is a line");
+
+// A bridge that snoops.
+struct mac_snoop {
+	bool snoops;
+	bool has_querier[MAC_FAMILIES]; // frames to groups that nobody is known to want go to
+	                                // `routers`; else they are flooded, and of IP all are
+	uint32_t n_groups;
+	struct mac_out routers[MAC_FAMILIES];
+};
+struct mac_groups;
 
 // A bridge that workers route on. Its place is the first free one from iface % MAC_IFACES on.
 struct mac_iface {
@@ -106,6 +140,7 @@ struct mac_view {
 	struct mac_slots *slots;
 	unsigned tick_shift; // a tick is 1 << tick_shift cycles of the TSC: 0.5 to 1 s
 	uint64_t storm_burst_cycles;
+	struct mac_groups *groups; // atomic; NULL: no bridge snoops
 	struct mac_iface iface[MAC_IFACES];
 	struct mac_port port[MAC_PORTS];
 };
@@ -157,6 +192,24 @@ static inline const struct mac_view *mac_live_view(const struct mac_live *live)
 {
 	return __atomic_load_n(&live->view, __ATOMIC_ACQUIRE);
 }
+
+static inline const struct mac_groups *mac_view_groups(const struct mac_view *view)
+{
+	return __atomic_load_n(&view->groups, __ATOMIC_ACQUIRE); // pairs with mac_set_groups
+}
+
+static inline struct mac_group_key mac_group_key(uint16_t domain, enum mac_family family,
+	const uint8_t addr[16])
+{
+	return (struct mac_group_key){(uint64_t)domain << 16 | family,
+		{load64(addr), load64(addr + 8)}};
+}
+
+// How the bridge of a domain from 1 to MAC_BRIDGES snoops. NULL: it does not, or frames to groups
+// are Linux's. / Where frames to a group go. NULL: nobody is known to want it. Both are valid until
+// the worker reports a quiescent state. Worker.
+const struct mac_snoop *mac_snoop_of(const struct mac_view *view, uint16_t domain);
+const struct mac_out *mac_group_find(const struct mac_view *view, const struct mac_group_key *key);
 
 // The key of an address in a domain, which is not 0. Two bytes after the address are read, too.
 static inline uint64_t mac_key(uint16_t domain, const uint8_t *mac)

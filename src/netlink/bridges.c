@@ -4,6 +4,7 @@
 // do not is not served. Control thread.
 #include "netlink/bridges_inside.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "wire/headers.h"
 
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRY_AGAIN_S = 10, FLOODS_TEXT = 512 };
+enum { TRY_AGAIN_S = 10, FLOODS_TEXT = 768 };
 static const uint64_t SECOND_NS = 1000000000;
 
 int bridges_open(struct bridges **out, struct mirror *mirror, struct error *error)
@@ -27,7 +28,8 @@ int bridges_open(struct bridges **out, struct mirror *mirror, struct error *erro
 		bridges->now.bridge = calloc(MAC_BRIDGES, sizeof(*bridges->now.bridge));
 		bridges->next.bridge = calloc(MAC_BRIDGES, sizeof(*bridges->next.bridge));
 	}
-	if (!bridges || !bridges->now.bridge || !bridges->next.bridge || fdb_open(&bridges->fdb)) {
+	if (!bridges || !bridges->now.bridge || !bridges->next.bridge || fdb_open(&bridges->fdb) ||
+		mdb_open(&bridges->mdb)) {
 		bridges_close(bridges);
 		return error_set(error, -ENOMEM,
 			"not enough memory or random numbers for Linux's bridges");
@@ -41,6 +43,8 @@ void bridges_close(struct bridges *bridges)
 	if (!bridges)
 		return;
 	fdb_close(&bridges->fdb);
+	mdb_close(&bridges->mdb);
+	snooping_free(&bridges->snooping);
 	free(bridges->now.bridge);
 	free(bridges->next.bridge);
 	free(bridges);
@@ -173,6 +177,7 @@ static struct served *get(struct bridges *bridges, const struct interface *bridg
 	served->ifindex = bridge->ifindex;
 	memcpy(served->is.name, bridge->iface.name, sizeof(served->is.name));
 	served->runs_stp = bridge->iface.bridge.stp;
+	served->snoops = bridge->iface.bridge.snoops;
 	served->is.linux_id = (uint32_t)bridge->ifindex;
 	served->is.ageing_s = MAX_OF(bridge->iface.bridge.ageing_cs / 100, 1u);
 	served->wants = was ? was->wants : MAC_DEFAULT_MAX;
@@ -235,19 +240,25 @@ static bool same(const struct served_set *a, const struct served_set *b)
 }
 
 // NULL: there is not enough memory.
-static struct mac_pending *try_to_prepare(const struct bridges *bridges)
+static struct mac_pending *try_to_prepare(struct bridges *bridges)
 {
 	const struct served_set *next = &bridges->next;
 	struct mac_bridge list[MAC_BRIDGES];
 	struct mac_pending *pending = NULL;
+	struct snooping snooping;
 	struct error error;
 
 	for (unsigned i = 0; i < next->n; i++) {
 		list[i] = next->bridge[i].is;
 		list[i].member = next->bridge[i].member;
 	}
-	if (mac_prepare(bridges->mirror->settings.macs, list, next->n, &pending, &error))
+	if (snooping_build(bridges, next, &snooping, list) ||
+		mac_prepare(bridges->mirror->settings.macs, list, next->n, &pending, &error)) {
+		snooping_free(&snooping);
 		return NULL;
+	}
+	snooping_free(&bridges->snooping);
+	bridges->snooping = snooping;
 	return pending;
 }
 
@@ -347,6 +358,9 @@ void bridges_retry(struct bridges *bridges, uint64_t now_ns)
 
 void bridges_choose(struct bridges *bridges)
 {
+	const uint64_t began_ns = clock_now_ns();
+
+	bridges->mdb.is_changed = false;
 	clear(&bridges->next);
 	for (unsigned port = 0; port < bridges->mirror->settings.n_ports; port++)
 		choose_port(bridges, port);
@@ -355,29 +369,8 @@ void bridges_choose(struct bridges *bridges)
 		give(bridges);
 	floods_settle(bridges);
 	bridges->is_stale = false;
-}
-
-void bridges_look_again(struct bridges *bridges)
-{
-	if (bridges->mirror->settings.macs && bridges->now.n)
-		floods_poll(bridges);
-}
-
-void bridges_event(struct bridges *bridges, const struct event *event)
-{
-	fdb_event(bridges, event);
-}
-
-void bridges_dump_begins(struct bridges *bridges)
-{
-	bridges->fdb.dump++;
-	if (bridges->mirror->settings.macs)
-		mac_set_partial(bridges->mirror->settings.macs, true);
-}
-
-void bridges_dump_ends(struct bridges *bridges)
-{
-	fdb_sweep(&bridges->fdb);
+	snooping_publish(bridges);
+	snooping_done(bridges, began_ns);
 }
 
 // Its number may soon be another port's.
@@ -389,16 +382,14 @@ void bridges_port_removed(struct bridges *bridges, unsigned port)
 	bridges->is_stale = true;
 }
 
-void bridges_info(const struct bridges *bridges, struct netlink_info *out)
-{
-	out->control_bytes += fdb_bytes(&bridges->fdb);
-}
-
 bool bridges_flush(struct bridges *bridges)
 {
 	if (!bridges->mirror->settings.macs)
 		return false;
-	if (bridges->is_stale || bridges->judged != bridges->mirror->ifaces->judged) {
+	if (bridges->mdb.routers_told && bridges->now.n)
+		mdb_poll(bridges, clock_now_ns());
+	if (bridges->is_stale || bridges->judged != bridges->mirror->ifaces->judged ||
+		snooping_is_due(bridges, clock_now_ns())) {
 		bridges->judged = bridges->mirror->ifaces->judged;
 		bridges_choose(bridges);
 	}
@@ -433,7 +424,7 @@ static bool tell_of_vlans(const struct interface *one, const struct interface *b
 }
 
 // What of a served port's frames is Linux's. `reported` says where.
-static bool tell_of_served(const struct bridges *bridges, const struct interface *one,
+static bool tell_of_served(struct bridges *bridges, const struct interface *one,
 	const struct interface *bridge, struct netlink_unsupported *reported,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
@@ -461,7 +452,7 @@ static bool tell_of_served(const struct bridges *bridges, const struct interface
 bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg, bool *told)
 {
-	const struct bridges *bridges = ifaces->mirror->bridges;
+	struct bridges *bridges = ifaces->mirror->bridges;
 	const struct interface *bridge = bridge_of(ifaces, one);
 	const int port = taps_port(ifaces, one->ifindex);
 	struct netlink_unsupported reported = {.n = 1};

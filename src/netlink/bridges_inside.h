@@ -8,7 +8,7 @@
 // A bridge with the ports of it that workers serve.
 struct served {
 	int ifindex; // of the bridge
-	bool runs_stp;
+	bool runs_stp, snoops;
 	struct mac_bridge is;
 	uint32_t wants; // addresses for which it should have space, from is.max on
 	struct mac_member member[PORT_MAX];
@@ -44,6 +44,73 @@ struct fdb {
 	unsigned n_over; // bridges that have more than are stored
 };
 
+// Who wants a group: a port, or the bridge itself; from anybody, or from a source.
+struct mdb_member {
+	int ifindex;
+	uint32_t seen; // the last dump that contained it
+	bool has_source, is_odd;
+	uint8_t source[16];
+};
+
+struct mdb_group {
+	struct hash_node node; // first: see hash_table.h
+	int bridge;
+	uint16_t vlan;
+	uint8_t family; // as in struct event_group
+	uint8_t addr[16];
+	struct mdb_member *member; // at least one
+	size_t n, capacity;
+};
+
+struct mdb_router {
+	int bridge, ifindex;
+	bool for4, for6;
+};
+struct mdb_routers {
+	struct mdb_router *list;
+	size_t n, capacity;
+	bool is_short; // there was no memory for more
+};
+
+// The groups of all bridges, by bridge, VLAN and address.
+struct mdb {
+	struct hash_table table;
+	uint64_t secret[2]; // of the hash
+	uint32_t n, most;   // memberships; those that are stored
+	uint32_t dump;
+	bool is_whole;   // as of the latest dump
+	bool is_over;    // Linux has more than are stored
+	bool is_short;   // workers could not get them for lack of memory
+	bool is_changed; // since workers got them
+	bool routers_known;
+	bool routers_told;                        // of a change, since they were read
+	struct mdb_routers routers, next_routers; // next: scratch
+	uint64_t polled_ns, took_ns;              // when routers were read; 0: to be read again
+};
+
+// What a bridge that snoops does with packets to groups, of a family.
+enum snooped {
+	SNOOPED_NONE,     // it floods them, as there is no querier
+	SNOOPED_BY_TABLE, // it sends them where they are wanted
+	SNOOPED_UNCLEAR,  // one of both
+};
+
+// Those who ask hosts of a bridge for groups. Index 0: IPv4, 1: IPv6.
+struct querier {
+	int ifindex; // of the bridge; 0: none
+	uint8_t who[2];
+	uint64_t since_ns[2], wait_ns[2]; // the latest of them came then; Linux floods so long
+	bool is_settled[2];               // this time is over
+	enum snooped is[2];               // when it was last looked at
+};
+
+// How bridges snoop, as workers have it.
+struct snooping {
+	struct mac_snooping of[MAC_BRIDGES]; // of those of the set
+	struct mac_group *group;
+	size_t n;
+};
+
 // Ports between which the guard keeps Linux from flooding.
 struct guarded {
 	unsigned n;
@@ -65,13 +132,18 @@ struct bridges {
 	struct floods floods;
 	uint16_t domain[MAC_BRIDGES]; // of those of `now` in the MAC table
 	struct fdb fdb;
-	uint32_t judged;   // ifaces->judged when they were chosen last
-	bool is_stale;     // they are to be chosen again
-	bool is_short;     // logged: there was no memory for them, or for more of their addresses
-	uint64_t tried_ns; // when there was none; 0: not known yet
-	uint64_t began_ns; // when the latest round of refreshes began; 0: never
-	uint64_t recent_s; // it reports those seen since the one before began
-	uint32_t place;    // where it is in the MAC table; 0: it has ended
+	struct mdb mdb;
+	struct querier querier[MAC_BRIDGES];
+	uint64_t asked_ns; // when bridges were last asked for them; 0: never
+	struct snooping snooping;
+	uint64_t publish_ns; // not before, workers get other groups
+	uint32_t judged;     // ifaces->judged when they were chosen last
+	bool is_stale;       // they are to be chosen again
+	bool is_short;       // logged: there was no memory for them, or for more of their addresses
+	uint64_t tried_ns;   // when there was none; 0: not known yet
+	uint64_t began_ns;   // when the latest round of refreshes began; 0: never
+	uint64_t recent_s;   // it reports those seen since the one before began
+	uint32_t place;      // where it is in the MAC table; 0: it has ended
 };
 
 // The EtherType of the tags of a bridge that filters by VLAN; 0: it does not.
@@ -88,8 +160,36 @@ void floods_settle(struct bridges *bridges);
 void floods_poll(struct bridges *bridges);
 void floods_limits(const struct bridges *bridges, unsigned port, uint32_t pps[MAC_STORMS]);
 // What Linux floods for a bridge, and why; "": nothing.
-void floods_describe(const struct bridges *bridges, const struct served *served, char *out,
-	size_t bytes);
+void floods_describe(struct bridges *bridges, const struct served *served, char *out, size_t bytes);
+
+// mdb.c. 0, or -ENOMEM, -EIO: it may only be closed.
+int mdb_open(struct mdb *mdb);
+void mdb_close(struct mdb *mdb);
+uint64_t mdb_bytes(const struct mdb *mdb);
+void mdb_event(struct bridges *bridges, const struct event *event);
+void mdb_bridge_gone(struct bridges *bridges, int ifindex);
+void mdb_dump_begins(struct mdb *mdb);
+void mdb_dump_ends(struct bridges *bridges); // removes what it did not contain
+// Reads which ports have routers, if it is time to.
+void mdb_poll(struct bridges *bridges, uint64_t now_ns);
+
+// queriers.c. NULL: there is no space for it. / Looks at what the bridge does. / Asks
+// bridges again, if it is time to, and marks them stale if one does something else. Returns whether
+// some bridge snoops.
+struct querier *queriers_find(struct bridges *bridges, int ifindex);
+void queriers_look(struct bridges *bridges, const struct interface *bridge, uint64_t now_ns);
+bool queriers_poll(struct bridges *bridges, uint64_t now_ns);
+
+// snooping.c. Why frames to groups of a bridge that snoops are Linux's; NULL: workers know what to
+// do. / How the bridges of a set snoop, which is set in `list`, too; -ENOMEM: `out` may only be
+// freed. / Gives workers what has changed; / whether it is time to; / it was done.
+const char *snooping_refuse(struct bridges *bridges, const struct served *served);
+int snooping_build(struct bridges *bridges, const struct served_set *set, struct snooping *out,
+	struct mac_bridge list[]);
+void snooping_free(struct snooping *snooping);
+void snooping_publish(struct bridges *bridges);
+bool snooping_is_due(struct bridges *bridges, uint64_t now_ns);
+void snooping_done(struct bridges *bridges, uint64_t began_ns);
 
 int fdb_open(struct fdb *fdb); // 0, or -ENOMEM, -EIO: it may only be closed
 void fdb_close(struct fdb *fdb);

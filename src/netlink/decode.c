@@ -53,6 +53,9 @@ static struct meaning route_meaning(uint16_t type)
 		[RTM_DELNEXTHOP] = {&read_nexthop, true},
 		[RTM_NEWVLAN] = {&read_vlans, false},
 		[RTM_DELVLAN] = {&read_vlans, true},
+		[RTM_NEWMDB] = {&read_groups, false},
+		[RTM_DELMDB] = {&read_groups, true},
+		[RTM_GETMDB] = {&read_groups, false}, // as the answers of a dump are called
 	};
 	static const struct meaning none;
 

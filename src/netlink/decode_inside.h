@@ -82,7 +82,8 @@ struct reader {
 	enum decode_result (*read)(const struct nlmsghdr *message, struct event *out);
 };
 
-extern const struct reader read_iface, read_vlans, read_address, read_neighbour, read_netconf;
+extern const struct reader read_iface, read_vlans, read_groups, read_address, read_neighbour,
+	read_netconf;
 extern const struct reader read_route, read_nexthop, read_rule;
 extern const struct reader read_filter, read_action;
 extern const struct reader read_qdisc, read_chain, read_flowtable, read_policy, read_policy_default;
@@ -98,6 +99,8 @@ static inline uint8_t read_family(int family)
 // Multicast routes use the route message format, / and those of MPLS labels.
 enum decode_result read_mroute(const struct nlmsghdr *message, struct event *out);
 enum decode_result read_label(const struct nlmsghdr *message, struct event *out);
+// How a bridge snoops: from IFLA_INFO_DATA of its interface. False: it is malformed.
+bool read_snooping(const struct piece *data, struct event_snooping *out);
 // RTA_VIA: a gateway of the other address family, preceded by its family.
 bool read_via(struct wire_addr *out, const struct piece *value);
 // Takes the labels of RTA_ENCAP into a struct event_hop, as if its type were MPLS. / Gives them up

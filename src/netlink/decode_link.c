@@ -25,7 +25,6 @@ static bool is_harmless(unsigned type)
 {
 	switch (type) {
 	case IFLA_BRPORT_LEARNING_SYNC:
-	case IFLA_BRPORT_MCAST_TO_UCAST:
 	case IFLA_BRPORT_GROUP_FWD_MASK:
 	case IFLA_BRPORT_MCAST_EHT_HOSTS_LIMIT:
 	case PORT_MCAST_EHT_HOSTS_CNT:
@@ -58,6 +57,9 @@ static void take_flag(struct event_bridge_port *port, unsigned type, bool is_set
 	case IFLA_BRPORT_ISOLATED:
 		port->is_isolated = is_set;
 		break;
+	case IFLA_BRPORT_MCAST_TO_UCAST:
+		port->to_unicast = is_set;
+		break;
 	case IFLA_BRPORT_PROXYARP:
 	case IFLA_BRPORT_PROXYARP_WIFI:
 	case IFLA_BRPORT_NEIGH_SUPPRESS:
@@ -85,6 +87,8 @@ static bool take_port(void *out, const struct piece *value)
 			is_set |= bytes[i] != 0;
 		if (attrs_type(attr) == IFLA_BRPORT_STATE && one.n)
 			port->state = bytes[0];
+		else if (attrs_type(attr) == IFLA_BRPORT_MULTICAST_ROUTER && one.n)
+			port->router = bytes[0];
 		else
 			take_flag(port, attrs_type(attr), is_set);
 	}
@@ -175,8 +179,9 @@ static bool take_call(void *out, const struct piece *value)
 
 // A spanning tree for groups of VLANs (BR_BOOLOPT_MST_ENABLE), and options of newer kernels; all
 // others concern groups only, or addresses of the bridge itself.
-enum { OPTION_COMMON_MACS = 1 << 4 }; // BR_BOOLOPT_FDB_LOCAL_VLAN_0
-enum { OPTIONS_HARMLESS = 1 << 0 | 1 << 1 | 1 << 3 | OPTION_COMMON_MACS };
+enum { OPTION_COMMON_MACS = 1 << 4 };    // BR_BOOLOPT_FDB_LOCAL_VLAN_0
+enum { OPTION_SNOOPS_BY_VLAN = 1 << 1 }; // BR_BOOLOPT_MCAST_VLAN_SNOOPING
+enum { OPTIONS_HARMLESS = 1 << 0 | OPTION_SNOOPS_BY_VLAN | 1 << 3 | OPTION_COMMON_MACS };
 
 static bool take_options(void *out, const struct piece *value)
 {
@@ -187,6 +192,8 @@ static bool take_options(void *out, const struct piece *value)
 	memcpy(&options, value->bytes, sizeof(options));
 	((struct event_link *)out)->bridge.is_odd = options.optval & ~(uint32_t)OPTIONS_HARMLESS;
 	((struct event_link *)out)->bridge.has_common_macs = options.optval & OPTION_COMMON_MACS;
+	((struct event_link *)out)->bridge.snooping.by_vlan =
+		options.optval & OPTION_SNOOPS_BY_VLAN;
 	return true;
 }
 
@@ -212,7 +219,8 @@ static bool take_iface_data(struct iface_draft *draft)
 		!take_port(&draft->iface.port, &draft->slave_data))
 		return false;
 	if (!strcmp(draft->iface.kind, "bridge"))
-		return attrs_take(&wants_bridge, &draft->data, draft);
+		return attrs_take(&wants_bridge, &draft->data, draft) &&
+		       read_snooping(&draft->data, &draft->iface.bridge.snooping);
 	if (!strcmp(draft->iface.kind, "vlan"))
 		return attrs_take(&wants_vlan, &draft->data, draft);
 	if (!strcmp(draft->iface.kind, "vrf"))

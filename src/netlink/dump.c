@@ -64,6 +64,8 @@ const struct section sections[] = {
 		SECTION_FRAGILE},
 	{"bridges' MAC addresses", PROTO_ROUTE, AF_BRIDGE, RTM_GETNEIGH, sizeof(struct ndmsg),
 		EVENT_FDB, SECTION_FRAGILE | SECTION_MAY_LACK},
+	{"bridges' groups", PROTO_ROUTE, AF_BRIDGE, RTM_GETMDB, sizeof(struct br_port_msg),
+		EVENT_GROUPS, SECTION_FRAGILE | SECTION_MAY_LACK},
 	{"next hops", PROTO_ROUTE, AF_UNSPEC, RTM_GETNEXTHOP, sizeof(struct nhmsg), EVENT_NEXTHOP,
 		0},
 	{"MPLS labels", PROTO_ROUTE, AF_MPLS, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_LABEL,

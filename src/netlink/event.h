@@ -38,6 +38,7 @@ enum event_kind {
 	EVENT_BRIDGE_PORT,    // attributes of a port of a bridge
 	EVENT_VLANS,          // VLANs of a port of a bridge
 	EVENT_FDB,            // a MAC address of a bridge
+	EVENT_GROUPS,         // groups of a bridge, and its ports behind which there are routers
 	EVENT_LABEL,          // a route of an MPLS label
 	EVENT_DONE,           // end of a dump; error: of a dump or a request
 	EVENT_ERROR,
@@ -49,6 +50,18 @@ static inline bool event_kinds_have(uint32_t kinds, enum event_kind kind)
 {
 	return kinds >> kind & 1;
 }
+
+// How a bridge snoops. Index 0: IPv4, 1: IPv6. Times are in 1/100 s.
+struct event_snooping {
+	bool by_vlan;                  // each VLAN for itself
+	bool is_querier;               // it asks hosts itself
+	uint8_t router;                // MDB_RTR_TYPE_*, of its own interface
+	bool sees_sources[2];          // it follows which senders hosts want (IGMPv3, MLDv2)
+	bool has_address6;             // from which it has asked hosts
+	uint64_t other_cs[2];          // until another querier is forgotten; 0: there is none
+	uint64_t response_cs;          // within which hosts answer
+	uint64_t query_cs, startup_cs; // between two queries; at first
+};
 
 // An interface of kind "bridge".
 struct event_bridge {
@@ -62,6 +75,7 @@ struct event_bridge {
 	bool calls_hooks;     // its packets pass hooks of IP (nf_call_iptables and others)
 	bool has_common_macs; // filtering, it looks its own addresses up in VLAN 0
 	bool snoops;          // it learns from IGMP and MLD which ports want a group
+	struct event_snooping snooping;
 };
 
 // An interface in a bridge.
@@ -72,6 +86,8 @@ struct event_bridge_port {
 	bool no_broadcasts, no_multicasts; // frames to all, and to other groups, are not flooded to
 	                                   // it
 	bool answers;                      // Linux answers ARP or ND in place of hosts behind it
+	bool to_unicast;                   // frames to groups are sent to each host that wants them
+	uint8_t router;                    // MDB_RTR_TYPE_*: whether there is a multicast router
 	bool is_odd; // another attribute is set that acts on unicast frames, or that we do not know
 };
 
@@ -117,6 +133,33 @@ struct event_fdb {
 	struct wire_mac mac;
 	uint16_t vlan; // 0: none
 	bool is_plain; // frames to it are just forwarded to that port
+};
+
+// A group that is wanted at a port of a bridge, or by the bridge's own interface.
+struct event_group {
+	int ifindex;
+	uint16_t vlan;  // 0: none
+	uint8_t family; // 4, 6; 0: a MAC address
+	bool has_source;
+	bool is_odd; // what is sent by some is wanted, or by all but some
+	uint8_t addr[16], source[16];
+};
+
+// A port behind which there is a multicast router. Only a dump says of which families; a message
+// about a change says neither.
+struct event_router {
+	int ifindex; // 0: none
+	bool for4, for6, has_vlan;
+};
+
+// A message of a dump has less than 32 KiB, and thus never too many.
+enum { EVENT_MAX_GROUPS = 1024, EVENT_MAX_ROUTERS = 1024 };
+struct event_groups {
+	int bridge;
+	uint16_t n, n_routers;
+	bool too_many; // the excess is dropped
+	struct event_router router[EVENT_MAX_ROUTERS];
+	struct event_group group[EVENT_MAX_GROUPS];
 };
 
 struct event_address {
@@ -279,6 +322,7 @@ struct event {
 		struct event_port port;
 		struct event_vlans vlans;
 		struct event_fdb fdb;
+		struct event_groups groups;
 		struct event_label label;
 	};
 };

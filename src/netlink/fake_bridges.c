@@ -45,6 +45,31 @@ static void macs_seen(void *ops, const struct mirror_seen seen[], unsigned n)
 	fake->seen = seen[n - 1];
 }
 
+static bool guard_follows(void *ops)
+{
+	return ((struct fake_linux *)ops)->guard_follows;
+}
+
+static int ask_link(void *ops, int ifindex, void (*take)(void *arg, const struct event *event),
+	void *arg)
+{
+	const struct fake_linux *fake = ops;
+	struct event event = {.kind = EVENT_LINK, .iface = fake->asked_link};
+
+	if (fake->asked_link.ifindex == ifindex)
+		take(arg, &event);
+	return 0;
+}
+
+static int dump_groups(void *ops, void (*take)(void *arg, const struct event *event), void *arg)
+{
+	const struct fake_linux *fake = ops;
+
+	if (fake->routers)
+		take(arg, fake->routers);
+	return fake->dump_error;
+}
+
 void fake_bridge_ops(struct mirror_ops *ops)
 {
 	ops->port_set_bridged = set_bridged;
@@ -53,4 +78,7 @@ void fake_bridge_ops(struct mirror_ops *ops)
 	ops->is_judged = is_judged;
 	ops->storm = storm;
 	ops->macs_seen = macs_seen;
+	ops->guard_follows = guard_follows;
+	ops->ask_link = ask_link;
+	ops->dump_groups = dump_groups;
 }

@@ -46,10 +46,14 @@ struct fake_linux {
 	bool has_guard;            // Linux has what it is asked to guard
 	unsigned n_guarded;        // ports, as it was asked last
 	struct guard_port guarded[8];
-	bool is_judged;          // port 0 has an access list
-	uint32_t storm_pps;      // limit of each kind, on port 0
-	unsigned n_seen;         // hosts that Linux was told of
-	struct mirror_seen seen; // the latest
+	bool is_judged;     // port 0 has an access list
+	uint32_t storm_pps; // limit of each kind, on port 0
+	bool guard_follows;
+	struct event_link asked_link; // what it tells of an interface if it is asked
+	const struct event *routers;  // and of groups; NULL: nothing
+	int dump_error;               // as it answers then
+	unsigned n_seen;              // hosts that Linux was told of
+	struct mirror_seen seen;      // the latest
 	bool in_dump;
 	bool is_deaf; // discards all events
 };

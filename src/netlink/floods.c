@@ -3,6 +3,7 @@
 // thread.
 #include "netlink/bridges_inside.h"
 
+#include "base/clock.h"
 #include "netlink/guard.h"
 
 #include <linux/if_link.h>
@@ -82,17 +83,20 @@ static const char *refuse(const struct bridges *bridges, const struct served *se
 	return NULL;
 }
 
-static void choose(const struct bridges *bridges, struct served *served)
+static void choose(struct bridges *bridges, struct served *served)
 {
 	const struct ifaces *ifaces = bridges->mirror->ifaces;
 	const struct interface *bridge = interfaces_find(&ifaces->all, served->ifindex);
 	const bool has_rest = has_others(bridges, bridge);
 
 	served->is.linuxs = MAC_ALL_STORMS;
+	if (served->snoops)
+		queriers_look(bridges, bridge, clock_now_ns());
 	if (refuse(bridges, served))
 		return;
 	// Which of its ports wants a group is what the bridge learns from IGMP and MLD.
-	served->is.linuxs = bridge->iface.bridge.snoops ? 1 << MAC_MULTICAST : 0;
+	served->is.linuxs =
+		served->snoops && snooping_refuse(bridges, served) ? 1 << MAC_MULTICAST : 0;
 	// No guard tells a unicast frame that workers have flooded from one that they have left to
 	// Linux. So one of the two does all for such a frame.
 	if (has_rest || is_watched(bridge) ||
@@ -234,11 +238,11 @@ static void add_text(char *out, size_t bytes, const char *text)
 	snprintf(out + n, bytes - n, "%s%s", n ? "; " : "", text);
 }
 
-void floods_describe(const struct bridges *bridges, const struct served *served, char *out,
-	size_t bytes)
+void floods_describe(struct bridges *bridges, const struct served *served, char *out, size_t bytes)
 {
 	const uint8_t linuxs = served->is.linuxs;
 	const char *why = refuse(bridges, served);
+	char text[300];
 
 	out[0] = 0;
 	if (linuxs == MAC_ALL_STORMS) {
@@ -246,10 +250,14 @@ void floods_describe(const struct bridges *bridges, const struct served *served,
 			why ? why : "the guard against flooding twice is missing");
 		return;
 	}
-	if (linuxs & 1 << MAC_MULTICAST)
-		add_text(out, bytes,
+	if (linuxs & 1 << MAC_MULTICAST) {
+		why = snooping_refuse(bridges, served);
+		snprintf(text, sizeof(text),
 			"those to groups are punted to Linux, which learns who wants them "
-			"(mcast_snooping)");
+			"(mcast_snooping)%s%s",
+			why ? ": " : "", why ? why : "");
+		add_text(out, bytes, text);
+	}
 	if (linuxs & UNKNOWN)
 		add_text(out, bytes,
 			"those to unknown addresses are punted to Linux: the bridge has ports that "

@@ -204,7 +204,7 @@ void guard_statement(const struct guard *guard, char *out, size_t bytes)
 			"ether daddr & 01:00:00:00:00:00 == 00:00:00:00:00:00 accept; "
 			"ether daddr & ff:ff:ff:ff:ff:f0 == 01:80:c2:00:00:00 accept; "
 			"meta protocol { 0x0806, 0x8035 } accept; "
-			"meta protocol ip @nh,72,8 2 accept; "
+			"meta protocol ip @nh,72,8 { 2, 103 } accept; "
 			"meta protocol ip6 @nh,48,8 { 0, 58 } accept; "
 			"ether daddr ff:ff:ff:ff:ff:ff iifname @broadcast oifname @broadcast "
 			"counter name \"floods\" drop; "

@@ -321,6 +321,7 @@ static void add_rules(struct batch *batch)
 	accept_type(batch, WIRE_ETHERTYPE_ARP, -1, 0);
 	accept_type(batch, WIRE_ETHERTYPE_RARP, -1, 0);
 	accept_type(batch, WIRE_ETHERTYPE_IP4, IP4_PROTOCOL, WIRE_PROTO_IGMP);
+	accept_type(batch, WIRE_ETHERTYPE_IP4, IP4_PROTOCOL, WIRE_PROTO_PIM);
 	accept_type(batch, WIRE_ETHERTYPE_IP6, IP6_NEXT_HEADER, WIRE_PROTO_HOP_BY_HOP);
 	accept_type(batch, WIRE_ETHERTYPE_IP6, IP6_NEXT_HEADER, WIRE_PROTO_ICMP6);
 	for (unsigned set = 0; set < 2; set++)

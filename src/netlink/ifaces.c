@@ -177,6 +177,8 @@ static void take_conf(struct interface_conf *conf, const struct event *event, ui
 		conf->ignore_linkdown = reported->ignore_linkdown;
 	if (reported->proxy_neigh >= 0)
 		conf->proxy_neigh = reported->proxy_neigh;
+	if (reported->mc_forwarding >= 0)
+		conf->mc_forwarding = reported->mc_forwarding;
 }
 
 // Whether frames with MPLS labels are taken.

@@ -15,7 +15,7 @@ struct ifaces;
 struct interface_conf {
 	bool is_known;
 	uint32_t seen; // the last dump that contained it
-	int forwarding, rp_filter, ignore_linkdown, proxy_neigh;
+	int forwarding, rp_filter, ignore_linkdown, proxy_neigh, mc_forwarding;
 };
 
 // Sysctls for which there are no netlink notifications.

@@ -92,7 +92,12 @@ void mirror_event(struct mirror *mirror, const struct event *event)
 		routes_nexthop_event(mirror->routes, event);
 		break;
 	case EVENT_FDB:
+	case EVENT_GROUPS:
 		bridges_event(mirror->bridges, event);
+		break;
+	case EVENT_LINK:
+		bridges_event(mirror->bridges, event);
+		ifaces_event(mirror->ifaces, event);
 		break;
 	case EVENT_LABEL:
 		mpls_event(mirror->mpls, event);
@@ -125,8 +130,7 @@ void mirror_dump_ends(struct mirror *mirror, uint32_t partial)
 	if (!event_kinds_have(partial, EVENT_NEIGHBOUR))
 		neighbours_dump_ends(mirror->neighbours);
 	routes_dump_ends(mirror->routes, partial);
-	if (!event_kinds_have(partial, EVENT_FDB))
-		bridges_dump_ends(mirror->bridges);
+	bridges_dump_ends(mirror->bridges, partial);
 	if (!event_kinds_have(partial, EVENT_LABEL))
 		mpls_dump_ends(mirror->mpls);
 	mirror->has_all_routes |= !event_kinds_have(partial, EVENT_ROUTE) &&

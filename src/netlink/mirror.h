@@ -69,6 +69,13 @@ struct mirror_ops {
 	bool (*is_judged)(void *ops, unsigned port); // by an access list; NULL: none is
 	// Limits of storm control for frames from the port, in frames/s, 0: none. NULL: none.
 	void (*storm)(void *ops, unsigned port, uint32_t pps[MAC_STORMS]);
+	bool (*guard_follows)(void *ops); // whatever it is asked to; NULL: no
+	// Have Linux tell of an interface, / of the groups of all bridges, at once. 0 or -errno.
+	// NULL: it does not.
+	int (*ask_link)(void *ops, int ifindex, void (*take)(void *arg, const struct event *event),
+		void *arg);
+	int (*dump_groups)(void *ops, void (*take)(void *arg, const struct event *event),
+		void *arg);
 	void *ops;
 };
 

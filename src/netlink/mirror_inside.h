@@ -199,9 +199,10 @@ void mpls_unsupported(const struct mpls *mpls,
 
 int bridges_open(struct bridges **out, struct mirror *mirror, struct error *error);
 void bridges_close(struct bridges *bridges);
-void bridges_event(struct bridges *bridges, const struct event *event); // EVENT_FDB
+// EVENT_FDB, EVENT_GROUPS, EVENT_LINK
+void bridges_event(struct bridges *bridges, const struct event *event);
 void bridges_dump_begins(struct bridges *bridges);
-void bridges_dump_ends(struct bridges *bridges);
+void bridges_dump_ends(struct bridges *bridges, uint32_t partial);
 void bridges_port_removed(struct bridges *bridges, unsigned port);
 // Call about ten times a second: re-reads what nobody tells of.
 void bridges_look_again(struct bridges *bridges);

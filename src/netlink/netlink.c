@@ -7,6 +7,8 @@
 #include "netlink/mirror_inside.h"
 
 #include <errno.h>
+#include <linux/if_bridge.h>
+#include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -148,12 +150,47 @@ static void storm(void *ops, unsigned port, uint32_t pps[MAC_STORMS])
 		ctx->storm(ctx->arg, port, pps);
 }
 
+static bool guard_follows(void *ops)
+{
+	return tap_namespace_is_own(((struct netlink *)ops)->ctx.taps);
+}
+
+static int ask_link(void *ops, int ifindex, void (*take)(void *arg, const struct event *event),
+	void *arg)
+{
+	const struct {
+		struct nlmsghdr head;
+		struct ifinfomsg link;
+	} message = {{.nlmsg_len = sizeof(message),
+			     .nlmsg_type = RTM_GETLINK,
+			     .nlmsg_flags = NLM_F_REQUEST},
+		{.ifi_index = ifindex}};
+	const struct listen_request request = {&message, sizeof(message), take, arg};
+
+	return listen_ask(((struct netlink *)ops)->listen, &request);
+}
+
+static int dump_groups(void *ops, void (*take)(void *arg, const struct event *event), void *arg)
+{
+	const struct {
+		struct nlmsghdr head;
+		struct br_port_msg port;
+	} message = {{.nlmsg_len = sizeof(message),
+			     .nlmsg_type = RTM_GETMDB,
+			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		{.family = AF_BRIDGE}};
+	const struct listen_request request = {&message, sizeof(message), take, arg};
+
+	return listen_ask(((struct netlink *)ops)->listen, &request);
+}
+
 // Callbacks of the listener.
 static void handle_event(void *arg, const struct event *event)
 {
 	struct netlink *netlink = arg;
 
-	if (event->kind != EVENT_NEIGHBOUR && event->kind != EVENT_FDB)
+	if (event->kind != EVENT_NEIGHBOUR && event->kind != EVENT_FDB &&
+		event->kind != EVENT_GROUPS)
 		netlink->n_changes++;
 	mirror_event(netlink->mirror, event);
 }
@@ -201,7 +238,7 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 			bridge_filters, sends_redirects, disables_ipv6, mtu6, tcx,
 			hides_lost_routes, has_old_tables, hash_policy, dump_again, lost,
 			dump_filters, macs_seen, mpls, guard, tell_statement, is_judged, storm,
-			netlink}};
+			guard_follows, ask_link, dump_groups, netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		settings.tap[i] = tap_ifindex(netlink->ctx.taps, i);

@@ -53,6 +53,22 @@ static bool labels_are_sane(const struct event_hop hop[], unsigned n)
 	return true;
 }
 
+static bool groups_are_sane(const struct event_groups *groups)
+{
+	if (groups->bridge <= 0 || groups->n > EVENT_MAX_GROUPS ||
+		groups->n_routers > EVENT_MAX_ROUTERS || !(groups->n + groups->n_routers))
+		return false;
+	for (unsigned i = 0; i < groups->n; i++) {
+		const struct event_group *one = &groups->group[i];
+
+		if (one->ifindex <= 0 || one->vlan >= EVENT_VIDS ||
+			(one->family && one->family != 4 && one->family != 6) ||
+			(!one->family && one->has_source))
+			return false;
+	}
+	return true;
+}
+
 static bool is_sane(const struct event *event)
 {
 	switch (event->kind) {
@@ -67,6 +83,8 @@ static bool is_sane(const struct event *event)
 	case EVENT_FDB:
 		return event->fdb.ifindex > 0 && event->fdb.bridge > 0 &&
 		       !(event->fdb.is_plain && event->fdb.mac.bytes[0] & 1);
+	case EVENT_GROUPS:
+		return groups_are_sane(&event->groups);
 	case EVENT_ROUTE:
 		return event->route.n_hops <= EVENT_MAX_HOPS &&
 		       labels_are_sane(event->route.hop, event->route.n_hops) &&

@@ -15,6 +15,7 @@ NAMES = ("a", "b", "c", "d")
 BROADCAST = bytes([255] * 6)
 MULTICAST = bytes.fromhex("01005e000001")
 ETHERTYPE = bytes.fromhex("88b5")
+MARK = b"group"  # followed by a number, in a packet
 HOSTS = [bytes.fromhex(f"0200000005{number:02x}") for number in range(16)]
 UNKNOWN, STRANGER, LINK_LOCAL = (bytes.fromhex(f"02000000{last}") for last in ("07ff", "0400", "0401"))
 RESERVED = [bytes.fromhex(f"0180c20000{number:02x}") for number in range(1, 16)]
@@ -29,8 +30,9 @@ def numbers(wire: Wire) -> list[int]:
     """The numbers of our frames that have arrived; they may be tagged."""
     found = []
     for one in wire.drain():
-        if ETHERTYPE in one[12:18]:
-            at = one.index(ETHERTYPE, 12) + 2
+        mark = ETHERTYPE if ETHERTYPE in one[12:18] else MARK
+        if mark in one[12:]:
+            at = one.index(mark, 12) + len(mark)
             found.append(int(struct.unpack("!I", one[at : at + 4])[0]))
     return found
 
