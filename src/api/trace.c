@@ -88,7 +88,7 @@ static json_t *hop_json(const struct api_ctx *ctx, const struct trace *t)
 		has_mac ? mac_json(&info.mac) : json_null(), "source_mac",
 		has_mac && iface ? mac_json(&iface->mac) : json_null(), "mtu",
 		iface ? number_json(iface_mtu(iface, t->is_ip6 ? 6 : 4)) : json_null(), "vlans",
-		iface ? tags_json(iface) : json_array());
+		sent_tags_json(ctx, &info.hop, &info.mac));
 
 	set_hop(json, ctx, &info.hop);
 	return json;
