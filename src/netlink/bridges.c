@@ -5,6 +5,7 @@
 #include "netlink/bridges_inside.h"
 
 #include "base/log.h"
+#include "base/vector.h"
 #include "wire/headers.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@
 
 enum { TRY_AGAIN_S = 10, FLOODS_TEXT = 512 };
 static const uint64_t SECOND_NS = 1000000000;
+static const struct mac_vlans no_vlans;
 
 int bridges_open(struct bridges **out, struct mirror *mirror, struct error *error)
 {
@@ -43,6 +45,8 @@ void bridges_close(struct bridges *bridges)
 	fdb_close(&bridges->fdb);
 	free(bridges->now.bridge);
 	free(bridges->next.bridge);
+	free(bridges->now.iface);
+	free(bridges->next.iface);
 	free(bridges);
 }
 
@@ -89,11 +93,10 @@ static const char *check_bridge(const struct ifaces *ifaces, const struct interf
 	return bridge->iface.flags & IFF_UP ? NULL : "the bridge is set down";
 }
 
-// Whether workers route on the bridge: those of its neighbours that are behind ports they serve. In
-// one that filters by VLAN, its own interface has a VLAN, too.
+// Whether workers route on the bridge: those of its neighbours that are behind ports they serve.
 static bool routes(const struct interface *bridge)
 {
-	return bridge->id != IFACE_NONE && !bridge->iface.bridge.filters_vlans;
+	return bridge->id != IFACE_NONE;
 }
 
 // Why workers do not serve the port; NULL: they do, if they serve the bridge.
@@ -154,6 +157,47 @@ static bool is_one_too_many(const struct served_set *next, const struct interfac
 	       (bridge->iface.bridge.filters_vlans && n_by_vlan == MAC_BRIDGES_BY_VLAN);
 }
 
+// A VLAN interface for which there is no memory is left to Linux, until they are chosen again.
+static void add_vlan_ifaces(struct bridges *bridges, struct served *served,
+	const struct interface *bridge)
+{
+	const struct ifaces *ifaces = bridges->mirror->ifaces;
+	struct served_set *next = &bridges->next;
+
+	served->first_iface = next->n_ifaces;
+	for (const struct interface *one = NULL;
+		bridge->above.has_vlans && (one = interfaces_next(&ifaces->all, one));) {
+		const struct iface *iface =
+			one->id == IFACE_NONE || one->iface.lower != bridge->ifindex
+				? NULL
+				: fib_iface(bridges->mirror->settings.fib, one->id);
+
+		if (!iface || !iface->is_bridge || !iface->n_tags ||
+			vector_reserve(&next->iface, &next->iface_capacity, next->n_ifaces + 1,
+				sizeof(*next->iface)))
+			continue;
+		next->iface[next->n_ifaces++] =
+			(struct mac_vlan_iface){one->id, iface->tag[0].tpid, iface->tag[0].vid};
+		served->is.n_vlan_ifaces++;
+	}
+}
+
+// What workers route on it.
+static void set_routed(struct bridges *bridges, struct served *served,
+	const struct interface *bridge)
+{
+	served->is.is_routed = routes(bridge);
+	if (!served->is.is_routed)
+		return;
+	served->is.iface = bridge->id;
+	served->is.mac = bridge->iface.mac;
+	if (served->is.vlan_tag) {
+		served->own_vlans = bridge->vlans ? bridge->vlans->version : 0;
+		served->is.own_vlans = bridge->vlans ? &bridge->vlans->workers : &no_vlans;
+	}
+	add_vlan_ifaces(bridges, served, bridge);
+}
+
 // NULL: there are too many.
 static struct served *get(struct bridges *bridges, const struct interface *bridge)
 {
@@ -177,11 +221,7 @@ static struct served *get(struct bridges *bridges, const struct interface *bridg
 	served->is.ageing_s = MAX_OF(bridge->iface.bridge.ageing_cs / 100, 1u);
 	served->wants = was ? was->wants : MAC_DEFAULT_MAX;
 	served->is.max = served->wants;
-	served->is.is_routed = routes(bridge);
-	if (served->is.is_routed) {
-		served->is.iface = bridge->id;
-		served->is.mac = bridge->iface.mac;
-	}
+	set_routed(bridges, served, bridge);
 	return served;
 }
 static_assert((int)EVENT_NAME_MAX == (int)MAC_NAME_MAX, "names are copied");
@@ -189,7 +229,6 @@ static_assert((int)EVENT_NAME_MAX == (int)MAC_NAME_MAX, "names are copied");
 static void add_member(const struct bridges *bridges, struct served *served, unsigned port,
 	const struct interface *one)
 {
-	static const struct mac_vlans none;
 	const unsigned i = served->is.n_members++;
 
 	served->member[i] =
@@ -198,7 +237,7 @@ static void add_member(const struct bridges *bridges, struct served *served, uns
 	if (!served->is.vlan_tag)
 		return;
 	served->vlans[i] = one->vlans ? one->vlans->version : 0;
-	served->member[i].vlans = one->vlans ? &one->vlans->workers : &none;
+	served->member[i].vlans = one->vlans ? &one->vlans->workers : &no_vlans;
 }
 
 static void choose_port(struct bridges *bridges, unsigned port)
@@ -226,12 +265,15 @@ static void clear(struct served_set *set)
 	memset(set->bridge, 0, MAC_BRIDGES * sizeof(*set->bridge));
 	memset(set->of_port, 0, sizeof(set->of_port));
 	set->n = 0;
+	set->n_ifaces = 0;
 }
 
 static bool same(const struct served_set *a, const struct served_set *b)
 {
 	return a->n == b->n && !memcmp(a->of_port, b->of_port, sizeof(a->of_port)) &&
-	       !memcmp(a->bridge, b->bridge, a->n * sizeof(*a->bridge));
+	       !memcmp(a->bridge, b->bridge, a->n * sizeof(*a->bridge)) &&
+	       a->n_ifaces == b->n_ifaces &&
+	       (!a->n_ifaces || !memcmp(a->iface, b->iface, a->n_ifaces * sizeof(*a->iface)));
 }
 
 // NULL: there is not enough memory.
@@ -245,6 +287,7 @@ static struct mac_pending *try_to_prepare(const struct bridges *bridges)
 	for (unsigned i = 0; i < next->n; i++) {
 		list[i] = next->bridge[i].is;
 		list[i].member = next->bridge[i].member;
+		list[i].vlan_iface = next->iface + next->bridge[i].first_iface;
 	}
 	if (mac_prepare(bridges->mirror->settings.macs, list, next->n, &pending, &error))
 		return NULL;

@@ -13,12 +13,16 @@ struct served {
 	uint32_t wants; // addresses for which it should have space, from is.max on
 	struct mac_member member[PORT_MAX];
 	uint32_t vlans[PORT_MAX]; // the version of each member's VLANs; 0: it has none
+	uint32_t own_vlans;       // likewise, of its own
+	unsigned first_iface;     // of its VLAN interfaces, in those of all bridges
 };
 
 struct served_set {
 	unsigned n;
-	struct served *bridge;     // MAC_BRIDGES of them
-	uint8_t of_port[PORT_MAX]; // index into `bridge` + 1; 0: the port is not served
+	struct served *bridge;        // MAC_BRIDGES of them
+	uint8_t of_port[PORT_MAX];    // index into `bridge` + 1; 0: the port is not served
+	struct mac_vlan_iface *iface; // those on each bridge are side by side
+	size_t n_ifaces, iface_capacity;
 };
 
 // NULL: it has no port that is served.
