@@ -5,7 +5,6 @@
 #include "netlink/bridges_inside.h"
 
 #include "base/log.h"
-#include "base/vector.h"
 #include "wire/headers.h"
 
 #include <errno.h>
@@ -18,7 +17,6 @@
 
 enum { TRY_AGAIN_S = 10, FLOODS_TEXT = 512 };
 static const uint64_t SECOND_NS = 1000000000;
-static const struct mac_vlans no_vlans;
 
 int bridges_open(struct bridges **out, struct mirror *mirror, struct error *error)
 {
@@ -93,12 +91,6 @@ static const char *check_bridge(const struct ifaces *ifaces, const struct interf
 	return bridge->iface.flags & IFF_UP ? NULL : "the bridge is set down";
 }
 
-// Whether workers route on the bridge: those of its neighbours that are behind ports they serve.
-static bool routes(const struct interface *bridge)
-{
-	return bridge->id != IFACE_NONE;
-}
-
 // Why workers do not serve the port; NULL: they do, if they serve the bridge.
 static const char *check_port(const struct interface *one, const struct interface *bridge)
 {
@@ -157,47 +149,6 @@ static bool is_one_too_many(const struct served_set *next, const struct interfac
 	       (bridge->iface.bridge.filters_vlans && n_by_vlan == MAC_BRIDGES_BY_VLAN);
 }
 
-// A VLAN interface for which there is no memory is left to Linux, until they are chosen again.
-static void add_vlan_ifaces(struct bridges *bridges, struct served *served,
-	const struct interface *bridge)
-{
-	const struct ifaces *ifaces = bridges->mirror->ifaces;
-	struct served_set *next = &bridges->next;
-
-	served->first_iface = next->n_ifaces;
-	for (const struct interface *one = NULL;
-		bridge->above.has_vlans && (one = interfaces_next(&ifaces->all, one));) {
-		const struct iface *iface =
-			one->id == IFACE_NONE || one->iface.lower != bridge->ifindex
-				? NULL
-				: fib_iface(bridges->mirror->settings.fib, one->id);
-
-		if (!iface || !iface->is_bridge || !iface->n_tags ||
-			vector_reserve(&next->iface, &next->iface_capacity, next->n_ifaces + 1,
-				sizeof(*next->iface)))
-			continue;
-		next->iface[next->n_ifaces++] =
-			(struct mac_vlan_iface){one->id, iface->tag[0].tpid, iface->tag[0].vid};
-		served->is.n_vlan_ifaces++;
-	}
-}
-
-// What workers route on it.
-static void set_routed(struct bridges *bridges, struct served *served,
-	const struct interface *bridge)
-{
-	served->is.is_routed = routes(bridge);
-	if (!served->is.is_routed)
-		return;
-	served->is.iface = bridge->id;
-	served->is.mac = bridge->iface.mac;
-	if (served->is.vlan_tag) {
-		served->own_vlans = bridge->vlans ? bridge->vlans->version : 0;
-		served->is.own_vlans = bridge->vlans ? &bridge->vlans->workers : &no_vlans;
-	}
-	add_vlan_ifaces(bridges, served, bridge);
-}
-
 // NULL: there are too many.
 static struct served *get(struct bridges *bridges, const struct interface *bridge)
 {
@@ -221,7 +172,7 @@ static struct served *get(struct bridges *bridges, const struct interface *bridg
 	served->is.ageing_s = MAX_OF(bridge->iface.bridge.ageing_cs / 100, 1u);
 	served->wants = was ? was->wants : MAC_DEFAULT_MAX;
 	served->is.max = served->wants;
-	set_routed(bridges, served, bridge);
+	bridges_set_routed(bridges, served, bridge);
 	return served;
 }
 static_assert((int)EVENT_NAME_MAX == (int)MAC_NAME_MAX, "names are copied");
@@ -237,7 +188,7 @@ static void add_member(const struct bridges *bridges, struct served *served, uns
 	if (!served->is.vlan_tag)
 		return;
 	served->vlans[i] = one->vlans ? one->vlans->version : 0;
-	served->member[i].vlans = one->vlans ? &one->vlans->workers : &no_vlans;
+	served->member[i].vlans = bridges_vlans_of(one);
 }
 
 static void choose_port(struct bridges *bridges, unsigned port)
@@ -486,14 +437,14 @@ static bool tell_of_served(const struct bridges *bridges, const struct interface
 
 	if (served)
 		floods_describe(bridges, served, floods, sizeof(floods));
-	if (routes(bridge) && !floods[0] && !is_over)
+	if (bridges_route_on(bridge) && !floods[0] && !is_over)
 		return tell_of_vlans(one, bridge, reported, cb, arg);
 	snprintf(reported->what, sizeof(reported->what), "%s%s by a bridge",
-		floods[0] ? "flooding" : "all", routes(bridge) ? "" : " and routing");
+		floods[0] ? "flooding" : "all", bridges_route_on(bridge) ? "" : " and routing");
 	snprintf(reported->effect, sizeof(reported->effect),
 		"workers forward frames between addresses that the bridge knows%s, unless an "
 		"access list of a port has to judge them%s%s%s",
-		routes(bridge) ? ", and route those to and from the bridge itself" : "",
+		bridges_route_on(bridge) ? ", and route those to and from the bridge itself" : "",
 		floods[0] ? "; " : "", floods,
 		is_over ? "; the bridge knows more than workers, who know 1000000: Linux has the "
 			  "frames of the others"

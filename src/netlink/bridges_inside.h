@@ -80,6 +80,13 @@ struct bridges {
 
 // The EtherType of the tags of a bridge that filters by VLAN; 0: it does not.
 uint16_t bridges_vlan_tag(const struct event_bridge *bridge);
+// bridges_routed.c. Whether workers route on a bridge: those of its neighbours that are behind
+// ports they serve. / Says so of one that they serve, with its VLAN interfaces. / The VLANs of a
+// port or a bridge; there may be none.
+bool bridges_route_on(const struct interface *bridge);
+void bridges_set_routed(struct bridges *bridges, struct served *served,
+	const struct interface *bridge);
+const struct mac_vlans *bridges_vlans_of(const struct interface *one);
 // Chooses the ports that workers serve, and gives them to workers.
 void bridges_choose(struct bridges *bridges);
 // Some time after there was not enough memory, has it tried again. Call about ten times a second.
