@@ -2,48 +2,22 @@
 
 import os
 import random
-import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
-from harness.bridged import BRIDGE, BRIDGE_MAC, BRIDGED, N_LINKS, ROUTED, BridgedRouter
-from harness.frames import IP, UDP, Ether, IPv6, Packet, Raw
+from harness.bridged import BRIDGE, BRIDGE_MAC, BRIDGED, N_LINKS, ROUTED
+from harness.bridged_pair import OUTSIDE, Both, mac_of
+from harness.frames import IP, Ether, Packet
 from harness.network import FAMILIES, network
 from harness.router import port_name, router_mac
 from harness.shell import batch
-from harness.wire import Wire, wait_until
-from harness.wired import Account
-from scapy.layers.inet import ICMP, IPOption_NOP
-from scapy.layers.inet6 import ICMPv6ND_Redirect
+from harness.wire import wait_until
+from scapy.layers.inet import IPOption_NOP
 from scapy.layers.l2 import Dot1Q
-
-from dl3.lab.namespace import End
 
 HOSTS = (2, 3, 4, 5)  # on the bridge; 6 has never sent a frame
 SILENT, STRANGER = 6, 99
-OUTSIDE = "02:00:00:01:03:02"
-BROADCAST = "ff:ff:ff:ff:ff:ff"
-MAGIC = b"irb!"
 BURSTS = 30
-
-
-def _mac_of(host: int) -> str:
-    """MAC address of a host on the bridge."""
-    return f"02:00:00:01:05:{host:02x}"
-
-
-def _comparable(frame: bytes) -> bytes | None:
-    """A frame with one of our packets; without what Linux chooses at random. None: any other, and redirects."""
-    if MAGIC not in frame:
-        return None
-    packet = Ether(frame)
-    if ICMPv6ND_Redirect in packet or (ICMP in packet and packet[ICMP].type == 5):
-        return None
-    if ICMP in packet:
-        frame = frame[:18] + bytes(2) + frame[20:24] + bytes(2) + frame[26:]
-    return frame
 
 
 def _neighbours() -> list[str]:
@@ -51,125 +25,16 @@ def _neighbours() -> list[str]:
     lines = []
     for family in FAMILIES:
         for host in (*HOSTS, SILENT):
-            lines.append(f"neighbour replace {network(family, BRIDGE, host)} lladdr {_mac_of(host)} dev br0")
+            lines.append(f"neighbour replace {network(family, BRIDGE, host)} lladdr {mac_of(host)} dev br0")
         lines.append(f"neighbour replace {network(family, ROUTED, 2)} lladdr {OUTSIDE} dev {port_name(ROUTED)}")
     return lines
 
 
-@dataclass
-class Side:
-    """A router, and the far ends of its cables."""
-
-    routed: BridgedRouter
-    wires: list[Wire]
-    got: list[list[bytes]] = field(default_factory=list)
-
-    @classmethod
-    def build(cls, kind: str) -> "Side":
-        """With permanent neighbours: the far ends say nothing."""
-        made = BridgedRouter(kind)
-        far = made.lab.namespace("far", silent=True)
-        ends = [End(far, f"e{link}", f"02:00:00:03:00:{link:02x}") for link in range(N_LINKS)]
-        for link, end in enumerate(ends):
-            made.lab.cable(made.router.end(link), end)
-        made.start()
-        made.ip(*_neighbours())
-        return cls(made, [Wire(end) for end in ends])
-
-    def begin(self) -> None:
-        """Nothing has come out yet."""
-        self.got = [[] for _ in self.wires]
-
-    def collect(self) -> list[list[bytes]]:
-        """What has come out of each port."""
-        for link, wire in enumerate(self.wires):
-            self.got[link] = sorted(self.got[link] + [one for one in map(_comparable, wire.drain()) if one])
-        return self.got
-
-    def close(self) -> None:
-        """Stop it."""
-        for wire in self.wires:
-            wire.close()
-        self.routed.close()
-
-
-@dataclass
-class Both:
-    """dl3d, and the kernel alone."""
-
-    sides: tuple[Side, Side]
-    behind: dict[int, int] = field(default_factory=dict)
-    number: int = 0
-
-    def account(self) -> Account:
-        """Of dl3d."""
-        dl3d = self.sides[0].routed.dl3d
-        assert dl3d
-        return dl3d.account()
-
-    def send(self, link: int, frames: list[bytes]) -> None:
-        """Send frames on a port of both; the same ones must come out at the same ports, each once."""
-        wanted = self.account().received + len(frames)
-        for side in self.sides:
-            side.begin()
-            for one in frames:
-                side.wires[link].send(one)
-
-        def is_same() -> bool:
-            ours, theirs = (side.collect() for side in self.sides)
-            account = self.account()
-            return ours == theirs and account.is_closed and account.received >= wanted
-
-        try:
-            wait_until(is_same, "the same frames had come out of both", 20)
-        except AssertionError as error:
-            ours, theirs = ([[one.hex() for one in port] for port in side.got] for side in self.sides)
-            sent = [one.hex() for one in frames]
-            raise AssertionError(
-                f"dl3d {ours}, the kernel {theirs}; sent on {link}: {sent}; hosts {self.behind}; {self.account()}"
-            ) from error
-
-    def introduce(self, host: int, link: int) -> None:
-        """A host sends to all from behind a port; wait until both know."""
-        self.number += 1
-        self.behind[host] = link
-        payload = MAGIC + struct.pack("!I", self.number) + bytes(40)
-        self.send(link, [bytes(Ether(src=_mac_of(host), dst=BROADCAST, type=0x88B5) / Raw(payload))])
-        mac, name = _mac_of(host), port_name(link)
-        wait_until(lambda: all(side.routed.knows(mac) == name for side in self.sides), f"{mac} was known at {name}")
-
-    def packet(self, source: str, target: str, **fields: Any) -> Packet:
-        """A UDP packet that carries a number, in no frame that needs padding."""
-        self.number += 1
-        data = MAGIC + struct.pack("!I", self.number) + bytes(24 + fields.pop("more", 0))
-        ttl = fields.pop("ttl", 64)
-        head = (
-            IPv6(src=source, dst=target, hlim=ttl) if ":" in target else IP(src=source, dst=target, ttl=ttl, **fields)
-        )
-        return head / UDP(sport=1024, dport=9) / Raw(data)
-
-    def to_outside(self, family: int, host: int) -> bytes:
-        """A packet of a host on the bridge to the one beyond the router."""
-        packet = self.packet(network(family, BRIDGE, host), network(family, ROUTED, 2))
-        return bytes(Ether(src=_mac_of(host), dst=BRIDGE_MAC) / packet)
-
-    def to_host(self, family: int, host: int) -> bytes:
-        """The other way."""
-        packet = self.packet(network(family, ROUTED, 2), network(family, BRIDGE, host))
-        return bytes(Ether(src=OUTSIDE, dst=router_mac(ROUTED)) / packet)
-
-
 @pytest.fixture(scope="module")
 def both() -> Iterator[Both]:
-    kernel = Side.build("kernel")
-    try:
-        ours = Side.build("dl3d")
-    except BaseException:
-        kernel.close()
-        raise
-    yield Both((ours, kernel))
-    for side in (ours, kernel):
-        side.close()
+    made = Both.build(_neighbours())
+    yield made
+    made.close()
 
 
 def workers_route_from_and_to_a_bridge(both: Both) -> None:
@@ -196,12 +61,12 @@ def packets_follow_a_host_that_moves(both: Both) -> None:
 def linux_gets_the_first_packets_only(both: Both) -> None:
     for side in both.sides:
         side.routed.router.namespace.ip("link", "set", "dev", "br0", "type", "bridge", "fdb_flush")
-    wait_until(lambda: not both.sides[0].routed.knows(_mac_of(HOSTS[1])), "workers had forgotten it")
+    wait_until(lambda: not both.sides[0].routed.knows(mac_of(HOSTS[1])), "workers had forgotten it")
     before = both.account()
     both.send(ROUTED, [both.to_host(4, HOSTS[1])])  # flooded
     both.send(1, [both.to_outside(4, HOSTS[1])])  # learnt
     assert both.account().since(before).punted == 2
-    wait_until(lambda: both.sides[0].routed.knows(_mac_of(HOSTS[1])) == port_name(1), "workers knew it")
+    wait_until(lambda: both.sides[0].routed.knows(mac_of(HOSTS[1])) == port_name(1), "workers knew it")
     before = both.account()
     both.send(ROUTED, [both.to_host(4, HOSTS[1])])
     both.send(1, [both.to_outside(4, HOSTS[1])])
@@ -234,7 +99,7 @@ def _random_frame(both: Both, dice: random.Random, link: int) -> bytes:
         return bytes(Ether(src=OUTSIDE, dst=router_mac(ROUTED)) / _random_packet(both, dice, None))
     host = dice.choice([one for one, at in both.behind.items() if at == link and one != STRANGER] or [STRANGER])
     to_bridge = dice.random() < 0.8
-    frame = Ether(src=_mac_of(host), dst=BRIDGE_MAC if to_bridge else _mac_of(dice.choice(HOSTS)))
+    frame = Ether(src=mac_of(host), dst=BRIDGE_MAC if to_bridge else mac_of(dice.choice(HOSTS)))
     if dice.random() < 0.05:
         frame /= Dot1Q(vlan=dice.choice((0, 5)))
     return bytes(frame / _random_packet(both, dice, host, not to_bridge))
@@ -275,7 +140,7 @@ def isolated_ports_are_reached_from_the_bridge_itself(both: Both) -> None:
         )
         side.routed.router.settle()
     packet = both.packet(network(4, BRIDGE, HOSTS[0]), network(4, BRIDGE, HOSTS[1]))
-    direct, through = (bytes(Ether(src=_mac_of(HOSTS[0]), dst=dst) / packet) for dst in (_mac_of(HOSTS[1]), BRIDGE_MAC))
+    direct, through = (bytes(Ether(src=mac_of(HOSTS[0]), dst=dst) / packet) for dst in (mac_of(HOSTS[1]), BRIDGE_MAC))
     both.send(0, [direct])
     assert not any(both.sides[0].got)
     both.send(0, [through])
@@ -287,7 +152,7 @@ def isolated_ports_are_reached_from_the_bridge_itself(both: Both) -> None:
         )
 
 
-def macvlans_and_vlans_on_a_bridge_stay_with_linux(both: Both) -> None:
+def macvlans_on_a_bridge_stay_with_linux(both: Both) -> None:
     both.introduce(HOSTS[0], 0)
     for side in both.sides:
         side.routed.ip("link add mv0 link br0 address 02:00:00:00:05:99 type macvlan mode bridge", "link set mv0 up")

@@ -51,10 +51,10 @@ bool hop_is_on_bridge(const struct api_ctx *ctx, const struct fib_hop *hop)
 const char *port_behind_bridge(const struct api_ctx *ctx, const struct fib_hop *hop,
 	const struct wire_mac *mac)
 {
-	uint16_t port;
+	struct mac_way way;
 
-	return mac_port_of(ctx->bridges->table, hop->iface, mac, &port) ? port_word(ctx, port)
-	                                                                : NULL;
+	return mac_way_to(ctx->bridges->table, hop->iface, mac, &way) ? port_word(ctx, way.port)
+	                                                              : NULL;
 }
 
 const char *vrf_word(const struct api_ctx *ctx, unsigned vrf)
@@ -115,15 +115,33 @@ int vrf_find(const struct api_ctx *ctx, const char *name, uint16_t *out, struct 
 	return 0;
 }
 
+static void append_tag(json_t *list, uint16_t tpid, uint16_t vid)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%s %u", tpid == 0x88a8 ? "802.1ad" : "802.1Q", vid);
+	json_array_append_new(list, json_string(text));
+}
+
 json_t *tags_json(const struct iface *iface)
 {
 	json_t *list = json_array();
-	char text[24];
 
-	for (unsigned i = 0; i < iface->n_tags; i++) {
-		snprintf(text, sizeof(text), "%s %u",
-			iface->tag[i].tpid == 0x88a8 ? "802.1ad" : "802.1Q", iface->tag[i].vid);
-		json_array_append_new(list, json_string(text));
-	}
+	for (unsigned i = 0; i < iface->n_tags; i++)
+		append_tag(list, iface->tag[i].tpid, iface->tag[i].vid);
+	return list;
+}
+
+json_t *sent_tags_json(const struct api_ctx *ctx, const struct fib_hop *hop,
+	const struct wire_mac *mac)
+{
+	const struct iface *iface = hop->iface < IFACE_MAX ? fib_iface(ctx->fib, hop->iface) : NULL;
+	struct mac_way way;
+
+	if (!hop_is_on_bridge(ctx, hop) || !mac_way_to(ctx->bridges->table, hop->iface, mac, &way))
+		return iface ? tags_json(iface) : json_array();
+	json_t *list = json_array();
+	if (way.tag)
+		append_tag(list, way.tag >> 16, way.tag & 0xfff);
 	return list;
 }

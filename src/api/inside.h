@@ -68,6 +68,9 @@ int iface_find(const struct api_ctx *ctx, const char *name, int *out, struct err
 int vrf_find(const struct api_ctx *ctx, const char *name, uint16_t *out, struct error *error);
 // VLAN tags of an interface, outer one first: ["802.1ad 10", "802.1Q 20"].
 json_t *tags_json(const struct iface *iface);
+// The tags with which packets to a hop leave: on a bridge they depend on the port.
+json_t *sent_tags_json(const struct api_ctx *ctx, const struct fib_hop *hop,
+	const struct wire_mac *mac);
 json_t *number_json(uint64_t number);
 // Bytes in hex: blanks and colons between them are ignored. Returns how many; -EINVAL: it is no
 // hex, or there are more than `most`. / As text of two digits each.

@@ -54,7 +54,7 @@ static void set_rewrite(json_t *json, const struct api_ctx *ctx, const struct fi
 	json_object_set_new(json, "mac", has_mac ? mac_json(&answer->mac) : json_null());
 	json_object_set_new(json, "source_mac",
 		has_mac && iface ? mac_json(&iface->mac) : json_null());
-	json_object_set_new(json, "vlans", iface ? tags_json(iface) : json_array());
+	json_object_set_new(json, "vlans", sent_tags_json(ctx, &answer->hop, &answer->mac));
 	json_object_set_new(json, "mtu",
 		iface ? number_json(iface_mtu(iface, family) - label_bytes) : json_null());
 	if (is_tunnel && fib_hop_info(ctx->fib, answer->hop_id, &info))

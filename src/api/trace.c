@@ -117,7 +117,7 @@ static json_t *hop_json(const struct api_ctx *ctx, const struct trace *t)
 		has_mac ? mac_json(&info.mac) : json_null(), "source_mac",
 		has_mac && iface ? mac_json(&iface->mac) : json_null(), "mtu",
 		iface ? number_json(mtu) : json_null(), "vlans",
-		iface ? tags_json(iface) : json_array(), "tunnel", ends_of_tunnel(iface));
+		sent_tags_json(ctx, &info.hop, &info.mac), "tunnel", ends_of_tunnel(iface));
 
 	set_hop(json, ctx, &info.hop);
 	return json;

@@ -100,6 +100,16 @@ static bool is_control(const struct frames *f, const struct rte_mbuf *m)
 		       packet.bytes[NEXT_HEADER] == WIRE_PROTO_ICMP6);
 }
 
+// Whether frame i is to the bridge itself, in a VLAN of its own interface.
+static bool is_own(const struct frames *f, uint16_t i)
+{
+	const struct mac_port *from = f->from;
+
+	if (!from->own || (f->dst[i] ^ from->own) & ADDRESS)
+		return false;
+	return !from->vlans || mac_vlans_has(from->own_vlans->has, f->vid[i]);
+}
+
 // The kind as which workers flood frame i; MAC_STORMS: they do not.
 static enum mac_storm flooded_as(const struct worker *w, struct frames *f, uint16_t i)
 {
@@ -109,8 +119,8 @@ static enum mac_storm flooded_as(const struct worker *w, struct frames *f, uint1
 
 	if (f->to[i].slot || f->from->linuxs >> kind & 1 || m->data_len < WIRE_ETHER_BYTES)
 		return MAC_STORMS;
-	if (kind == MAC_UNKNOWN && (f->dst[i] == f->from->own ||
-					   __atomic_load_n(&w->macs->is_partial, __ATOMIC_RELAXED)))
+	if (kind == MAC_UNKNOWN &&
+		(is_own(f, i) || __atomic_load_n(&w->macs->is_partial, __ATOMIC_RELAXED)))
 		return MAC_STORMS;
 	if (is_no_source(f->src[i]) || is_reserved(f->dst[i]) || (f->from->vlans && !f->vid[i]) ||
 		(in->cut_bytes && datapath_is_cut(in, m)))
@@ -151,7 +161,7 @@ static void plan_frames(struct worker *w, struct frames *f, const struct mac_fou
 
 		if (!is_settled(f, i, &source[i]))
 			kind = flooded_as(w, f, i);
-		else if (f->dst[i] == f->from->own)
+		else if (is_own(f, i))
 			plan->routed |= bit;
 		else if (is_ours(w, f, i))
 			plan->ours |= bit;
@@ -190,8 +200,7 @@ static void take_own(const struct frames *f, const struct received *r, uint16_t 
 	struct received_on_bridge *own)
 {
 	own->frames = (struct received){r->from, r->mbuf + r->n, n, r->has_offloads, r->ring};
-	own->iface = f->from->iface;
-	own->own = f->from->own;
+	own->port = f->from;
 }
 
 // Those of `mask` that go where their group says.

@@ -1,7 +1,7 @@
-// Finds the port by which packets leave that are routed to the interface of a bridge: the one
-// behind which the bridge has the MAC address of their next hop, now. What has none, or cannot
-// leave there, is Linux's, which floods it, or has the port. Called only for bursts with such
-// packets, right after check. Worker.
+// Finds the port by which packets leave that are routed to an interface of a bridge: the one behind
+// which the bridge has the MAC address of their next hop, now, in the VLAN of that interface; and
+// the tag with which they leave. What has none, or cannot leave there, is Linux's, which floods it,
+// or has the port. Called only for bursts with such packets, right after check. Worker.
 #include "datapath/hop_limits.h"
 #include "datapath/steps.h"
 
@@ -11,6 +11,7 @@
 struct sought {
 	uint64_t key[BURST_MAX];
 	uint8_t index[BURST_MAX]; // in the burst
+	const struct mac_iface *to[BURST_MAX];
 	unsigned n;
 	struct mac_found found[BURST_MAX];
 };
@@ -20,12 +21,13 @@ static void seek(const struct burst *b, const struct mac_view *view, struct soug
 	out->n = 0;
 	for (uint64_t rest = b->bridge_mask; rest; rest &= rest - 1) {
 		const uint16_t i = __builtin_ctzll(rest);
-		const uint16_t domain = mac_iface_domain(view, fib_oif_load(b->view, b->hop[i]));
+		const struct mac_iface *to = mac_iface_of(view, fib_oif_load(b->view, b->hop[i]));
 		const struct fib_hop_entry entry = fib_hop_load(&b->view->hops[b->hop[i]]);
 
-		if (!domain)
+		if (!to)
 			continue;
-		out->key[out->n] = mac_key(domain, entry.macs);
+		out->to[out->n] = to;
+		out->key[out->n] = mac_key(to->domain, entry.macs);
 		out->index[out->n++] = i;
 	}
 	mac_lookup(view->slots, out->key, out->n, out->found);
@@ -51,9 +53,11 @@ static bool can_send(const struct worker *w, const struct burst *b, uint16_t i, 
 }
 
 // Returns those of the packets that have a port, which is written.
-static uint64_t choose_ports(const struct worker *w, struct burst *b, const struct sought *sought)
+static uint64_t choose_ports(const struct worker *w, struct burst *b, const struct mac_view *view,
+	const struct sought *sought)
 {
 	uint64_t chosen = 0;
+	uint32_t tag;
 
 	for (unsigned k = 0; k < sought->n; k++) {
 		const struct mac_found *found = &sought->found[k];
@@ -61,7 +65,11 @@ static uint64_t choose_ports(const struct worker *w, struct burst *b, const stru
 
 		if (!found->slot || found->flags & MAC_ELSEWHERE || !can_send(w, b, i, found->port))
 			continue;
+		if (!mac_tag_of(view, sought->to[k], found->port, &tag))
+			continue;
 		b->port[i] = found->port;
+		b->tag[i] = tag;
+		b->tag_mask |= (uint64_t)(tag != 0) << i;
 		chosen |= 1ull << i;
 	}
 	return chosen;
@@ -89,13 +97,16 @@ static bool have_one_port(const struct burst *b)
 
 void datapath_bridge_out(struct worker *w, struct burst *b)
 {
+	const struct mac_view *view = w->macs ? mac_live_view(w->macs) : NULL;
 	struct sought sought = {.n = 0};
 	uint64_t lost = b->bridge_mask;
 
-	if (likely(w->macs != NULL))
-		seek(b, mac_live_view(w->macs), &sought);
 	b->has_one_port = false;
-	lost &= ~choose_ports(w, b, &sought);
+	if (likely(view != NULL)) {
+		seek(b, view, &sought);
+		lost &= ~choose_ports(w, b, view, &sought);
+	}
+	b->has |= b->tag_mask ? BURST_TEMPLATES : 0;
 	if (unlikely(lost)) {
 		leave_to_linux(w, b, lost);
 		burst_keep(b, ~lost);

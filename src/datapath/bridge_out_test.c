@@ -21,7 +21,7 @@ enum {
 	MTU = 1500,
 	LONG = 1054
 };
-_Static_assert(BRIDGE % MAC_IFACES == OTHER % MAC_IFACES, "they compete for a place");
+_Static_assert(BRIDGE % 256 == OTHER % 256, "they compete for a place");
 
 static struct mac_table *table;
 static struct mac_member members[N_MEMBERS];

@@ -761,7 +761,7 @@ static void linux_is_told_of_senders_that_it_does_not_know_there(void **state)
 	receive(2, &to_all);
 	expect_at(0xb, &to_all);
 	assert_int_equal(n_learnt, 0);
-	assert_false(mac_port_of(table, 0, &(struct wire_mac){{2, 0, 0, 0, 0, 1}}, &(uint16_t){0}));
+	assert_null(mac_iface_of(mac_live_view(mac_live(table)), 0));
 }
 
 // A frame whose byte at `offset` of the packet is `byte`.

@@ -41,6 +41,11 @@ uint16_t bridge_vlans_in(const struct mac_vlans *in, const struct rte_mbuf *m)
 	return mac_vlans_has(in->has, vid) ? vid : 0;
 }
 
+uint16_t bridge_vlans_tag_bytes(const struct mac_vlans *in, const struct rte_mbuf *m)
+{
+	return has_tag(in, m) ? WIRE_VLAN_BYTES : 0;
+}
+
 // Linux does not count the tag that it adds as part of a frame, but all others.
 bool bridge_vlans_out(const struct mac_vlans *in, const struct mac_vlans *out, uint16_t vid,
 	const struct rte_mbuf *m, uint16_t mtu)

@@ -33,7 +33,7 @@ enum burst_has {
 	BURST_DISCOVERY = 1 << 6,   // a bit in discovery_mask
 	BURST_RPF = 1 << 7,         // a bit in strict_mask or loose_mask
 	BURST_FRAGMENTS = 1 << 8,   // a bit in fragment_mask
-	BURST_TEMPLATES = 1 << 9,   // a bit in template_mask
+	BURST_TEMPLATES = 1 << 9,   // a bit in template_mask or tag_mask
 	BURST_FLOWS = 1 << 10,      // a bit in flow_mask
 	BURST_MARKS = 1 << 11,      // a bit in mark_mask
 	BURST_MIRRORS = 1 << 12,    // a bit in mirror_mask
@@ -74,6 +74,7 @@ struct burst {
 	uint64_t mark_mask;     // dscp[i] is to be written
 	uint64_t mirror_mask;   // mirror[i] is to get a copy
 	uint64_t priority_mask; // priority[i] is to be written into VLAN tags
+	uint64_t tag_mask;      // routed to a bridge, and to be sent with tag[i]; set by bridge_out
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	// Start of the Ethernet header. For a tagged packet: where the header would start without
 	// the tags, so that the EtherType is at offset 12 and the packet at 14; the MAC addresses
@@ -92,12 +93,14 @@ struct burst {
 	uint8_t port[BURST_MAX] LINE_ALIGNED; // output port
 	uint16_t iif[BURST_MAX] LINE_ALIGNED; // input interface: a port or a VLAN
 	uint16_t vrf[BURST_MAX] LINE_ALIGNED; // the table in which the packet is looked up
-	// Only of packets in flow_mask, in mirror_mask, in mark_mask and in priority_mask.
+	// Only of packets in flow_mask, in mirror_mask, in mark_mask, in priority_mask and in
+	// tag_mask.
 	uint32_t flow[BURST_MAX] LINE_ALIGNED; // its number
 	uint32_t action[BURST_MAX] LINE_ALIGNED;
 	uint16_t mirror[BURST_MAX] LINE_ALIGNED; // interface of a port
 	uint8_t dscp[BURST_MAX] LINE_ALIGNED;
 	uint8_t priority[BURST_MAX] LINE_ALIGNED;
+	uint32_t tag[BURST_MAX] LINE_ALIGNED; // EtherType << 16 | VLAN; of packets in tag_mask
 };
 
 struct parse;
@@ -115,12 +118,11 @@ struct received {
 	                            // queue
 };
 
-// Those of them that are to be routed as if they had come in on their bridge: frames to its own
-// address.
+// Those of them that are to be routed as if they had come in on an interface of their bridge:
+// frames to its own address.
 struct received_on_bridge {
 	struct received frames;
-	uint16_t iface; // the bridge's
-	uint64_t own;   // its address, as a key
+	const struct mac_port *port; // by which they came in
 };
 
 // The flow lookups of one poll. Their keys are those of the packets of its bursts, except that

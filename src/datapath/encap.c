@@ -1,6 +1,7 @@
 // Writes the headers of next hops with a template (fib/template.h) in front of packets, over the
-// MAC addresses, in place of which rewrite wrote the entry of the next hop. Called only for bursts
-// with such packets, without the tags that they arrived with. Worker.
+// MAC addresses, in place of which rewrite wrote the entry of the next hop; and the tags of those
+// that are sent in a VLAN of a bridge. Called only for bursts with such packets, without the tags
+// that they arrived with. Worker.
 #include "datapath/steps.h"
 #include "datapath/tunnel.h"
 
@@ -39,6 +40,22 @@ static bool write_header(struct burst *b, uint16_t i, const struct fib_template 
 	return true;
 }
 
+// Between the MAC addresses that rewrite wrote, and the EtherType. False: not enough headroom.
+static bool write_tag(struct burst *b, uint16_t i)
+{
+	enum { MACS_BYTES = 12, TAG_BYTES = 4 };
+	const uint32_t tag_be = rte_cpu_to_be_32(b->tag[i]);
+	uint8_t *start = (uint8_t *)rte_pktmbuf_prepend(b->mbuf[i], TAG_BYTES);
+
+	if (unlikely(!start))
+		return false;
+	memmove(start, start + TAG_BYTES, MACS_BYTES);
+	memcpy(start + MACS_BYTES, &tag_be, TAG_BYTES);
+	b->frame[i] = start;
+	b->length[i] += TAG_BYTES;
+	return true;
+}
+
 // The 802.1p priority of all tags; a header without tags has none.
 static void write_priority(uint8_t *header, uint8_t priority)
 {
@@ -66,22 +83,29 @@ static void spread_port(struct burst *b)
 		b->port[i] = b->port[0];
 }
 
+static bool write_template(struct worker *w, struct burst *b, uint16_t i, bool *has_tunnels)
+{
+	const struct fib_template *template = fib_template_load(b->view, b->hop[i]);
+
+	if (!template->tunnel)
+		return write_header(b, i, template);
+	if (!*has_tunnels)
+		spread_port(b);
+	*has_tunnels = true;
+	return tunnel_write(w, b, i, template);
+}
+
 // The output port of a packet into a tunnel is that of its header.
 void datapath_encap(struct worker *w, struct burst *b)
 {
 	uint64_t kept = burst_all(b);
 	bool has_tunnels = false;
 
-	for (uint64_t rest = b->template_mask & kept; rest; rest &= rest - 1) {
+	for (uint64_t rest = (b->template_mask | b->tag_mask) & kept; rest; rest &= rest - 1) {
 		const uint16_t i = __builtin_ctzll(rest);
-		const struct fib_template *template = fib_template_load(b->view, b->hop[i]);
-		const bool is_tunnel = template->tunnel;
 
-		if (unlikely(is_tunnel && !has_tunnels))
-			spread_port(b);
-		has_tunnels |= is_tunnel;
-		if (likely(is_tunnel ? tunnel_write(w, b, i, template)
-				     : write_header(b, i, template))) {
+		if (likely(b->template_mask >> i & 1 ? write_template(w, b, i, &has_tunnels)
+						     : write_tag(b, i))) {
 			if (unlikely(b->priority_mask >> i & 1))
 				write_priority(b->frame[i], b->priority[i]);
 			continue;

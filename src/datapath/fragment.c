@@ -52,11 +52,11 @@ static void flush(struct worker *w, struct burst *out)
 {
 	const uint32_t has = out->has;
 
-	if (out->template_mask)
+	if (out->template_mask | out->tag_mask)
 		datapath_encap(w, out);
 	datapath_send(w, out);
 	out->has = has;
-	out->template_mask = 0;
+	out->template_mask = out->tag_mask = 0;
 	burst_free_dropped(w); // there is space for those of one burst
 }
 
@@ -73,6 +73,8 @@ static void add(struct worker *w, struct burst *out, struct rte_mbuf *mbuf, cons
 	out->ttl[to] = b->ttl[i];
 	out->port[to] = burst_port(b, i);
 	out->template_mask |= (b->template_mask >> i & 1) << to;
+	out->tag_mask |= (b->tag_mask >> i & 1) << to;
+	out->tag[to] = b->tag_mask >> i & 1 ? b->tag[i] : 0;
 	if (out->n == BURST_MAX)
 		flush(w, out);
 }

@@ -118,7 +118,7 @@ static inline void begin(const struct parse *p, struct burst *b, bool is_ip6)
 	b->fragment_mask = 0;
 	b->template_mask = 0;
 	b->flow_mask = b->flow_hop_mask = 0;
-	b->mark_mask = b->mirror_mask = b->priority_mask = 0;
+	b->mark_mask = b->mirror_mask = b->priority_mask = b->tag_mask = 0;
 	b->iif[0] = p->in_iface;
 	b->vrf[0] = p->iface.vrf;
 }
@@ -167,7 +167,7 @@ static inline __attribute__((always_inline)) void parse_all(struct parse *p)
 	p->labelled = &labelled;
 	begin(p, &poll->ip4, false);
 	begin(p, &poll->ip6, true);
-	if (unlikely(p->iface.flags & IFACE_DOWN))
+	if (unlikely(p->iface.flags & IFACE_DOWN) && !p->bridge)
 		drop_all(p);
 	else
 		p->w->variant->parse(p);
@@ -217,6 +217,17 @@ void datapath_parse_tunnelled(struct worker *w, const struct fib_view *view)
 	end(&p, &poll->ip6);
 }
 
+// Frames without a tag came in in one VLAN of a bridge that filters by VLAN: those of others are
+// not plain.
+static void begin_in_vlan(struct parse *p)
+{
+	const uint16_t iface = parse_bridge_iface(p, p->bridge->vlans->pvid);
+
+	p->in_iface = iface == IFACE_NONE ? p->in_port : iface;
+	p->iface = iface_in_load(&p->view->ifaces, p->in_iface);
+	p->iface.flags |= iface_in_load(&p->view->ifaces, p->bridge->iface).flags & IFACE_LINUX;
+}
+
 void datapath_parse_bridge(struct worker *w, const struct fib_view *view,
 	const struct received_on_bridge *r)
 {
@@ -227,9 +238,10 @@ void datapath_parse_bridge(struct worker *w, const struct fib_view *view,
 		.view = view,
 		.port_state = &w->states[port],
 		.in_port = port,
-		.in_iface = r->iface,
-		.iface = iface_in_load(&view->ifaces, r->iface),
-		.mac = r->own << 16,
+		.bridge = r->port,
+		.in_iface = r->port->iface,
+		.iface = iface_in_load(&view->ifaces, r->port->iface),
+		.mac = r->port->own << 16,
 		.rx_bytes = &w->stat->port[port].rx_bytes,
 		.mbuf = mbuf,
 		.n = r->frames.n,
@@ -237,5 +249,9 @@ void datapath_parse_bridge(struct worker *w, const struct fib_view *view,
 	};
 
 	memcpy(mbuf, r->frames.mbuf, r->frames.n * sizeof(*mbuf));
+	if (r->port->vlans)
+		begin_in_vlan(&p);
+	if (p.iface.flags & IFACE_DOWN)
+		p.mac = 0; // no frame is plain: parse_slow asks the interface of each
 	parse_all(&p);
 }

@@ -20,7 +20,8 @@ struct parse {
 	struct worker *w;
 	const struct fib_view *view;
 	const struct port_state *port_state;
-	uint16_t in_port, in_iface; // in_iface: the port, or its bridge
+	const struct mac_port *bridge; // by which frames to a bridge came in; NULL: they are others
+	uint16_t in_port, in_iface; // in_iface: the port, or that of its bridge, of untagged frames
 	struct iface_in iface;      // of in_iface; all 0 without TAP interfaces
 	uint64_t *rx_bytes;
 	uint64_t mac; // that interface's MAC, shifted left by 16, to compare with the first 8 bytes
@@ -45,6 +46,9 @@ uint32_t parse_reported_bytes(const uint8_t *packet, bool is_ip6);
 // The latest packet came in on an interface other than the one of the frames. Packets of that have
 // the values that are set already.
 void parse_arrive(const struct parse *p, struct burst *b, uint16_t id, struct iface_in iface);
+// The interface of a bridge that filters by VLAN on which frames in this one come in; IFACE_NONE:
+// none.
+uint16_t parse_bridge_iface(const struct parse *p, uint16_t vid);
 // Slow path: parses one frame that is not plain.
 void parse_slow(struct parse *p, struct rte_mbuf *m);
 

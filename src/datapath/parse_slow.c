@@ -1,6 +1,7 @@
 // Slow path of parse, for frames that the fast path does not recognise: malformed frames, VLAN
 // tags, further MAC addresses, interfaces that Linux forwards for. Worker.
 #include "datapath/acl_judge.h"
+#include "datapath/bridge_vlans.h"
 #include "datapath/mpls.h"
 #include "datapath/parse.h"
 #include "datapath/trace.h"
@@ -72,9 +73,40 @@ static struct iface_tags read_tags(struct arrival *a)
 	return tags;
 }
 
+uint16_t parse_bridge_iface(const struct parse *p, uint16_t vid)
+{
+	const struct mac_vlans *own = p->bridge->own_vlans;
+	const struct iface_tags tags = {{own->tag >> 8, own->tag, vid >> 8, vid}};
+
+	if (!mac_vlans_has(own->has, vid))
+		return IFACE_NONE;
+	return mac_vlans_has(own->untagged, vid)
+	               ? p->bridge->iface
+	               : iface_tagged(&p->view->ifaces, p->bridge->iface, &tags);
+}
+
+// On a bridge that filters by VLAN: its tag says in which one the frame came in, or its port. If no
+// interface has that, the frame is left as received, as one of its port.
+static void find_vlan_of_bridge(const struct parse *p, struct arrival *a)
+{
+	const struct mac_vlans *in = p->bridge->vlans;
+	const uint16_t id = parse_bridge_iface(p, bridge_vlans_in(in, a->mbuf));
+	const uint16_t bridge = p->bridge->iface;
+
+	a->id = id == IFACE_NONE ? p->in_port : id;
+	a->iface = iface_in_load(&p->view->ifaces, a->id);
+	a->iface.flags |= iface_in_load(&p->view->ifaces, bridge).flags & IFACE_LINUX;
+	if (id != IFACE_NONE)
+		a->frame += bridge_vlans_tag_bytes(in, a->mbuf);
+}
+
 // Finds the VLAN by the tags. If no interface of this port has them, the frame is left as received.
 static void find_vlan(const struct parse *p, struct arrival *a)
 {
+	if (p->bridge && p->bridge->vlans) {
+		find_vlan_of_bridge(p, a);
+		return;
+	}
 	struct iface_tags tags = read_tags(a);
 
 	if (!load64(tags.bytes))
@@ -94,6 +126,8 @@ static bool is_our_mac(const struct parse *p, const struct arrival *a)
 {
 	bool is_vlan = a->id != p->in_iface;
 
+	if (p->bridge) // whose address it has
+		return true;
 	if (!is_vlan && load64(a->start) << 16 == p->mac)
 		return true;
 	return (is_vlan || a->iface.n_macs) && iface_has_mac(&p->view->ifaces, a->id, a->start);

@@ -207,6 +207,15 @@ static void sends_to_a_bridge_without_a_port_of_its_own(void **state)
 	assert_int_equal(answer.verdict, VERDICT_FORWARD);
 	assert_int_equal(fib_oif_load(&fib->view, answer.hop_id), 300);
 	assert_int_equal(fib->view.plain->port[answer.hop_id], FIB_NOT_PLAIN);
+	set(fib, 301, bridge);
+	struct iface on = vlan(0, 5, 0);
+	on.port = 301;
+	on.is_bridge = true;
+	set(fib, 300, on); // the tag depends on the port
+	const struct fib_hop_entry tagged = entry(fib, "20.1.1.1", &answer);
+	assert_int_equal(tagged.kind, FIB_HOP_BRIDGE);
+	assert_memory_equal(tagged.macs, third.bytes, 6);
+	assert_memory_equal(tagged.macs + 6, on.mac.bytes, 6);
 	set(fib, 300, vlan(0, 5, 0));
 	assert_int_equal(entry(fib, "20.1.1.1", &answer).kind, FIB_HOP_TEMPLATE);
 	fib_destroy(fib);

@@ -28,10 +28,14 @@ static void append(struct fib_template *built, const void *bytes, unsigned n)
 	built->length += n;
 }
 
-// Linux, too, does not count tags against the MTU of the interface below.
+// Linux, too, does not count tags against the MTU of the interface below. Those of VLANs on a
+// bridge depend on the port by which a packet leaves.
 static void append_tags(struct fib_template *built, const struct iface *iface)
 {
 	const struct iface_tags tags = iface_wire_tags(iface);
+
+	if (iface->is_bridge)
+		return;
 
 	append(built, tags.bytes, TAG * iface->n_tags);
 }

@@ -19,7 +19,8 @@ enum {
 struct iface_entry {
 	struct iface latest; // kept after the interface is deleted
 	bool is_current, was_set;
-	bool is_tagged; // workers find it by its tags
+	bool is_tagged;                        // workers find it by its tags
+	uint32_t n_tagged[IFACE_MAX_TAGS + 1]; // VLANs on it that workers can find
 };
 
 // An interface's addresses, its own one first. 0: none; otherwise the address with MAC_SET.
@@ -125,24 +126,44 @@ static bool tunnel_is_sound(const struct iface_tunnel *tunnel)
 		       (tunnel->kind == IFACE_IPIP && tunnel->dest_port));
 }
 
-// A port's index is its own; a VLAN needs another index and unique tags, a bridge or a tunnel one
-// of no port.
+// Whether a VLAN may be on this bridge.
+static bool bridge_is_sound(const struct iface_table *table, const struct iface *vlan)
+{
+	const struct iface *bridge = iface_current(table, vlan->port);
+
+	return bridge && bridge->is_bridge && !bridge->n_tags && vlan->n_tags == 1;
+}
+
+static bool tags_are_free(const struct iface_table *table, uint16_t iface,
+	const struct iface *settings)
+{
+	const uint16_t found = slots_find(table, key_of(settings));
+
+	return tags_are_sound(settings) && (found == IFACE_NONE || found == iface);
+}
+
+// A port's index is its own; a VLAN needs another index and unique tags, a bridge, a VLAN on one or
+// a tunnel one of no port.
 static bool place_is_sound(const struct iface_table *table, uint16_t iface,
 	const struct iface *settings)
 {
-	if (settings->port >= IFACE_MAX_PORTS || settings->n_tags > IFACE_MAX_TAGS)
+	const bool is_on_bridge = settings->is_bridge && settings->n_tags;
+
+	if (settings->n_tags > IFACE_MAX_TAGS)
 		return false;
 	if (iface_is_tunnel(settings) &&
 		(settings->is_bridge || !tunnel_is_sound(&settings->tunnel)))
 		return false;
+	if (is_on_bridge)
+		return iface >= IFACE_MAX_PORTS && iface != settings->port &&
+		       bridge_is_sound(table, settings) && tags_are_free(table, iface, settings);
 	if (settings->is_bridge || iface_is_tunnel(settings))
 		return iface >= IFACE_MAX_PORTS && !settings->n_tags && !settings->port;
+	if (settings->port >= IFACE_MAX_PORTS)
+		return false;
 	if (!settings->n_tags)
 		return iface == settings->port;
-	if (iface == settings->port || !tags_are_sound(settings))
-		return false;
-	const uint16_t found = slots_find(table, key_of(settings));
-	return found == IFACE_NONE || found == iface;
+	return iface != settings->port && tags_are_free(table, iface, settings);
 }
 
 bool iface_is_sound(const struct iface_table *table, uint16_t iface, const struct iface *settings)
@@ -201,10 +222,10 @@ uint16_t iface_vrf(const struct iface_table *table, uint16_t iface)
 // Publication.
 
 // Counts a VLAN that workers can find now (1), or no longer (-1), and publishes how many tags they
-// must look for on its port.
+// must look for on its port or bridge.
 static void count_tagged(struct iface_table *table, const struct iface *vlan, int change)
 {
-	uint32_t *n_tagged = table->n_tagged[vlan->port];
+	uint32_t *n_tagged = table->entry[vlan->port].n_tagged;
 	struct iface_in in = table->in[vlan->port];
 	unsigned most = IFACE_MAX_TAGS;
 
@@ -231,11 +252,11 @@ static void write_macs(struct iface_table *table, uint16_t iface)
 
 static enum iface_kind kind_of(const struct iface *iface)
 {
-	if (iface->is_bridge)
-		return IFACE_BRIDGE;
+	if (iface->n_tags)
+		return IFACE_VLAN;
 	if (iface_is_tunnel(iface))
 		return IFACE_TUNNEL;
-	return iface->n_tags ? IFACE_VLAN : IFACE_PORT;
+	return iface->is_bridge ? IFACE_BRIDGE : IFACE_PORT;
 }
 
 // The tags are last, so that what they lead to is already there.

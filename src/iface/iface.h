@@ -1,4 +1,4 @@
-// Interfaces: ports, VLANs on them, bridges and tunnels, identified by an index, which is not a
+// Interfaces: ports, bridges, VLANs on both, and tunnels, identified by an index, which is not a
 // Linux ifindex. The control thread writes; workers read through iface_fast.h under RCU. What
 // follows from a change, for routes and next hops, is the caller's: fib_iface_set.
 #pragma once
@@ -71,10 +71,11 @@ struct iface {
 	bool has_peer;
 	uint8_t rpf4;                         // enum iface_rpf, of received IPv4 packets
 	uint8_t n_tags;                       // 0: the port itself, a bridge or a tunnel
-	bool is_bridge;                       // it has no port of its own: `port` is 0
+	bool is_bridge;                       // a bridge, or a VLAN on one: it has no port
 	struct iface_tunnel tunnel;           // of a kind: likewise
 	uint8_t n_macs;                       // number of additional addresses (macvlan, VRRP)
-	uint16_t port;                        // index
+	uint16_t port;                        // index; of a VLAN on a bridge: that of the bridge;
+	                                      // of a bridge: 0
 	uint16_t vrf;                         // table for lookups of received packets
 	uint16_t flags;                       // enum iface_flag
 	uint16_t mtu;                         // bytes of the IP packet, 68 to 9600
@@ -92,7 +93,6 @@ struct iface_table {
 	struct iface_slot *slot;
 	struct iface_macs *macs;
 	struct iface_entry *entry;
-	uint32_t n_tagged[IFACE_MAX_PORTS][IFACE_MAX_TAGS + 1]; // VLANs that workers can find
 	uint32_t end; // interfaces from here on never had settings
 };
 
@@ -103,8 +103,9 @@ void iface_table_close(struct iface_table *table);
 size_t iface_table_bytes(const struct iface_table *table);
 
 // Whether an interface may get these settings: an untagged one has its port's index, a tagged one
-// another, a bridge or a tunnel one beyond those of ports; port, tags, VRF, MTU and number of MAC
-// addresses are in range; no other interface of the port has these tags.
+// another, a bridge, a VLAN on one or a tunnel one beyond those of ports; port, tags, VRF, MTU and
+// number of MAC addresses are in range; a VLAN on a bridge has one tag, and its bridge is there; no
+// other interface of the port or bridge has these tags.
 bool iface_is_sound(const struct iface_table *table, uint16_t iface, const struct iface *settings);
 // Whether the kind, port or tags differ from the latest settings. Those of a tunnel may change.
 bool iface_moves(const struct iface_table *table, uint16_t iface, const struct iface *settings);

@@ -40,8 +40,8 @@ struct iface_in {
 	uint16_t vrf;
 	uint16_t iface;
 	uint8_t n_macs;     // not 0: check iface_has_mac for other addresses than the port's own
-	uint8_t n_tags : 2, // of a port: most tags of any interface on it, 0: tagged frames are
-	                    // unknown; of a VLAN: its own
+	uint8_t n_tags : 2, // of a port or bridge: most tags of any interface on it, 0: tagged
+	                    // frames are unknown; of a VLAN: its own
 		rpf4 : 2,   // enum iface_rpf, of received IPv4 packets
 		kind : 4;   // enum iface_kind
 } __attribute__((aligned(8)));
@@ -67,8 +67,8 @@ static inline struct iface_in iface_in_load(const struct iface_view *view, uint1
 	return in;
 }
 
-// The VLAN interface with a frame's port and tags, ignoring priorities (inner tag 0: a single tag);
-// IFACE_NONE: there is none. It searches, so do not call it for every packet. Worker.
+// The VLAN interface with a frame's port, or bridge, and tags, ignoring priorities (inner tag 0: a
+// single tag); IFACE_NONE: there is none. It searches, so do not call it for every packet. Worker.
 uint16_t iface_tagged(const struct iface_view *view, uint16_t port, const struct iface_tags *tags);
 // Whether a MAC address is the interface's own or one of its additional ones. Worker.
 bool iface_has_mac(const struct iface_view *view, uint16_t iface, const uint8_t mac[6]);

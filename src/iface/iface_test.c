@@ -131,6 +131,38 @@ static void a_bridge_has_an_index_of_no_port(void **state)
 	drop(table);
 }
 
+static void a_vlan_may_be_on_a_bridge(void **state)
+{
+	enum { BRIDGE = 300, ON = 400 };
+	struct iface_table *table = with_ports(2);
+	struct iface on = vlan(BRIDGE, 10, 0),
+		     bridge = {.is_bridge = true, .mac = own, .mtu = 1500};
+
+	on.is_bridge = true;
+	assert_false(iface_is_sound(table, ON, &on)); // there is no bridge
+	set(table, BRIDGE, bridge);
+	assert_false(iface_is_sound(table, 5, &on)); // the index of a port
+	assert_false(iface_is_sound(table, BRIDGE, &on));
+	set(table, ON, on);
+	assert_int_equal(tagged(table, BRIDGE, 10, 0), ON);
+	assert_int_equal(tagged(table, 0, 10, 0), IFACE_NONE);
+	assert_int_equal(iface_in_load(&table->view, BRIDGE).n_tags, 1);
+	assert_int_equal(iface_in_load(&table->view, ON).kind, IFACE_VLAN);
+	assert_false(iface_is_sound(table, ON + 1, &on)); // these tags are taken
+	on.port = ON;
+	on.tag[0].vid = 11;
+	assert_false(iface_is_sound(table, ON + 1, &on)); // on a VLAN
+	on = vlan(BRIDGE, 10, 5);
+	on.is_bridge = true;
+	assert_false(iface_is_sound(table, ON + 1, &on)); // two tags
+	on = vlan(0, 10, 0);
+	assert_true(iface_moves(table, ON, &on));
+	del(table, ON);
+	assert_int_equal(tagged(table, BRIDGE, 10, 0), IFACE_NONE);
+	assert_int_equal(iface_in_load(&table->view, BRIDGE).n_tags, 0);
+	drop(table);
+}
+
 static void takes_frames_of_a_port_that_was_never_told_of(void **state)
 {
 	struct iface_table *table = make();
@@ -366,6 +398,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_the_latest_settings_of_a_deleted_iface),
 		cmocka_unit_test(a_bridge_has_an_index_of_no_port),
+		cmocka_unit_test(a_vlan_may_be_on_a_bridge),
 		cmocka_unit_test(takes_frames_of_a_port_that_was_never_told_of),
 		cmocka_unit_test(finds_a_vlan_by_its_port_and_tags),
 		cmocka_unit_test(tells_workers_how_many_tags_to_look_for),

@@ -11,7 +11,8 @@ struct bridge {
 	struct mac_usage usage; // without its name
 	char name[MAC_NAME_MAX];
 	uint32_t linux_id;
-	uint16_t vlan_domain; // of its VLAN 0; 0: it does not filter by VLAN
+	uint16_t vlan_domain;              // of its VLAN 0; 0: it does not filter by VLAN
+	const struct mac_vlans *own_vlans; // of its own interface; NULL: likewise, or not routed
 	uint32_t n_elsewhere; // addresses of MAC_ELSEWHERE, which `usage` does not count
 };
 
@@ -29,7 +30,7 @@ struct mac_pending {
 	uint32_t max;          // that the slots were made for
 	struct bridge bridge[MAC_BRIDGES];
 	struct mac_member member[MAC_PORTS]; // of ports that are in a bridge
-	struct mac_vlans *vlans;             // of those whose bridges filter by VLAN
+	struct mac_vlans *vlans;             // of those whose bridges filter by VLAN, and of these
 	unsigned n_vlans;
 	uint16_t of_vlans[MAC_BRIDGES_BY_VLAN +
 			  1]; // the bridge's domain by its vlan_domain / MAC_VIDS
@@ -94,12 +95,18 @@ static inline struct bridge *table_bridge(const struct mac_table *table, uint64_
 }
 
 // vlans.c: bridges that filter by VLAN. Domains from MAC_VIDS on are those of VLANs, MAC_VIDS of
-// them for each such bridge. Makes space for the VLANs of all their ports; false: no memory. /
-// Gives the bridge its domains, which it keeps as long as it filters. / The VLANs of a member.
+// them for each such bridge. Makes space for all their VLANs; false: no memory. /
+// Gives the bridge its domains, which it keeps as long as it filters. / The VLANs of a
+// member, or of its own interface.
 bool vlans_alloc(struct mac_pending *pending, const struct mac_bridge bridges[], unsigned n);
 void vlans_choose(const struct mac_table *table, struct mac_pending *pending, uint16_t domain);
 const struct mac_vlans *vlans_add(struct mac_pending *pending, const struct mac_bridge *bridge,
-	uint16_t domain, const struct mac_member *member);
+	uint16_t domain, const struct mac_vlans *vlans);
+
+// ifaces.c: the interfaces of bridges. Makes space for all; false: no memory. / Adds those of a
+// bridge, of which all else is there.
+bool ifaces_alloc(struct mac_view *view, const struct mac_bridge bridges[], unsigned n);
+void ifaces_add(struct mac_pending *pending, const struct mac_bridge *bridge, uint16_t domain);
 
 // groups.c: those of `bridges`, which are in `in`; NULL: none of them snoops. 0 or -ENOMEM.
 int table_build_groups(const struct mac_table *table, const struct mac_pending *in,

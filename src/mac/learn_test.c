@@ -429,35 +429,6 @@ static void addresses_of_linux_are_moved_and_forgotten_by_linux_only(void **stat
 	assert_int_equal(usage().n_learnt, 2);
 }
 
-// Of several bridges, and ones whose interfaces compete for a place.
-static void bridges_are_found_by_their_interfaces(void **state)
-{
-	struct mac_bridge bridges[3] = {bridge_of("br0"), bridge_of("br1"), bridge_of("br2")};
-	const struct wire_mac own = {{2, 0, 0, 0, 0xfe, 1}}, host = {{2, 0, 0, 0, 0xfe, 2}};
-	uint16_t port = 0;
-
-	for (unsigned i = 0; i < 3; i++) {
-		bridges[i].is_routed = i != 2;
-		bridges[i].iface = 300 + i * MAC_IFACES;
-		bridges[i].mac = own;
-	}
-	bridges[1].n_members = bridges[2].n_members = 0;
-	bridges[1].n_fixed = bridges[2].n_fixed = 0;
-	commit(bridges, 3);
-	const struct mac_view *view = mac_live_view(mac_live(table));
-	assert_int_equal(mac_iface_domain(view, 300), mac_domain(table, "br0"));
-	assert_int_equal(mac_iface_domain(view, 300 + MAC_IFACES), mac_domain(table, "br1"));
-	assert_int_equal(mac_iface_domain(view, 300 + 2 * MAC_IFACES), 0);
-	assert_int_equal(mac_iface_domain(view, 7), 0);
-	assert_int_equal(view->port[1].iface, 300);
-	assert_memory_equal(&view->port[1].own, own.bytes, 6);
-	assert_true(mac_port_of(table, 300, &fixed[0].mac, &port));
-	assert_int_equal(port, 1);
-	assert_false(mac_port_of(table, 300, &host, &port));
-	assert_false(mac_port_of(table, 300 + MAC_IFACES, &fixed[0].mac, &port));
-	assert_false(mac_port_of(table, 7, &fixed[0].mac, &port));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,7 +448,6 @@ int main(void)
 		TEST(flush_forgets_learnt_addresses_only),
 		TEST(pages_have_each_address_once),
 		TEST(addresses_of_linux_are_moved_and_forgotten_by_linux_only),
-		TEST(bridges_are_found_by_their_interfaces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

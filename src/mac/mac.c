@@ -14,6 +14,7 @@ static void free_pending(struct mac_pending *pending)
 		return;
 	macs_free(pending->view->slots);
 	table_free_groups(pending->view->groups);
+	free(pending->view->iface);
 	free(pending->view);
 	free(pending->vlans);
 	free(pending);
@@ -71,7 +72,7 @@ int mac_open(struct mac_table **out, const struct mac_settings *settings, struct
 	table->secret[1] |= 1;
 	table->secret[3] |= 1;
 	table->now = alloc_pending(table, 0);
-	if (!table->now || open_rings(table)) {
+	if (!table->now || !ifaces_alloc(table->now->view, NULL, 0) || open_rings(table)) {
 		mac_close(table);
 		return error_set(error, -ENOMEM, "not enough memory for bridges");
 	}
@@ -166,26 +167,17 @@ static void fill_port(const struct mac_table *table, struct mac_pending *pending
 		.linuxs = bridge->linuxs,
 		.linux_too = bridge->linux_too};
 	if (bridge->vlan_tag)
-		port->vlans = vlans_add(pending, bridge, domain, member);
+		port->vlans = vlans_add(pending, bridge, domain, member->vlans);
 	if (bridge->is_routed) {
 		port->iface = bridge->iface;
 		port->own = table_key(domain, &bridge->mac);
+		port->own_vlans = pending->bridge[domain - 1].own_vlans;
 	}
 	pending->member[member->port] = *member;
 	pending->member[member->port].vlans = port->vlans;
 	set_storm(table, port, bridge, member);
 	fill_sets(port, bridge, member);
 }
-
-static void add_iface(struct mac_view *view, uint16_t iface, uint16_t domain)
-{
-	unsigned at = iface % MAC_IFACES;
-
-	while (view->iface[at].domain)
-		at = (at + 1) % MAC_IFACES;
-	view->iface[at] = (struct mac_iface){iface, domain};
-}
-static_assert((int)MAC_BRIDGES < (int)MAC_IFACES, "a search ends at a free place");
 
 static bool add_fixed(struct mac_pending *pending, uint16_t domain, const struct mac_fixed *fixed)
 {
@@ -216,8 +208,10 @@ static bool add_bridge(const struct mac_table *table, struct mac_pending *pendin
 	to->usage.n_static = from->n_fixed;
 	to->usage.n_learnt = 0; // counted by mac_commit
 	memcpy(to->usage.storm_pps, from->storm_pps, sizeof(to->usage.storm_pps));
+	if (from->is_routed && from->vlan_tag)
+		to->own_vlans = vlans_add(pending, from, domain, from->own_vlans);
 	if (from->is_routed)
-		add_iface(pending->view, from->iface, domain);
+		ifaces_add(pending, from, domain);
 	for (unsigned i = 0; i < from->n_members; i++)
 		fill_port(table, pending, from, domain, &from->member[i]);
 	for (uint32_t i = 0; i < from->n_fixed; i++)
@@ -248,8 +242,9 @@ int mac_prepare(struct mac_table *table, const struct mac_bridge bridges[], unsi
 		max += bridges[i].max;
 	struct mac_pending *pending = alloc_pending(table, MIN_OF(max, (uint64_t)MAC_MAX));
 	if (pending &&
-		(!vlans_alloc(pending, bridges, n) || !add_all(table, pending, bridges, n) ||
-			table_build_groups(table, pending, bridges, n, &pending->view->groups))) {
+		!(vlans_alloc(pending, bridges, n) && ifaces_alloc(pending->view, bridges, n) &&
+			add_all(table, pending, bridges, n) &&
+			!table_build_groups(table, pending, bridges, n, &pending->view->groups))) {
 		free_pending(pending);
 		pending = NULL;
 	}
@@ -410,17 +405,23 @@ unsigned mac_page(const struct mac_table *table, const struct mac_choice *choice
 	return n_out;
 }
 
-bool mac_port_of(const struct mac_table *table, uint16_t iface, const struct wire_mac *mac,
-	uint16_t *port)
+bool mac_way_to(const struct mac_table *table, uint16_t iface, const struct wire_mac *mac,
+	struct mac_way *out)
 {
-	const uint16_t domain = mac_iface_domain(table->now->view, iface);
+	const struct mac_view *view = table->now->view;
+	const struct mac_iface *own = mac_iface_of(view, iface);
 	const struct mac_slot *slot =
-		domain ? macs_find(table_slots(table), table_key(domain, mac)) : NULL;
+		own ? macs_find(view->slots, table_key(own->domain, mac)) : NULL;
 
 	if (!slot || slot->flags & MAC_ELSEWHERE)
 		return false;
-	*port = slot->port;
-	return true;
+	out->port = slot->port;
+	return mac_tag_of(view, own, slot->port, &out->tag);
+}
+
+const struct mac_vlans *mac_own_vlans(const struct mac_table *table, uint16_t domain)
+{
+	return table->now->bridge[domain - 1].own_vlans;
 }
 
 bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage *out)

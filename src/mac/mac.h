@@ -53,6 +53,12 @@ struct mac_snooping {
 	uint32_t n_groups;             // of all bridges at most MAC_GROUPS
 };
 
+// A VLAN interface on a bridge.
+struct mac_vlan_iface {
+	uint16_t iface;    // which no other has
+	uint16_t tag, vid; // its EtherType, which is vlan_tag if the bridge filters by VLAN
+};
+
 // A bridge as configured. It keeps what it has learnt as long as it keeps its name and `linux_id`.
 struct mac_bridge {
 	char name[MAC_NAME_MAX];
@@ -67,6 +73,10 @@ struct mac_bridge {
 	bool is_routed;      // frames to its own address are: they come in on its interface
 	uint16_t iface;      // which no other bridge has
 	struct wire_mac mac; // its own address
+	// If it is routed: its own VLANs if it filters by VLAN, / and interfaces on it.
+	const struct mac_vlans *own_vlans; // as those of a member
+	const struct mac_vlan_iface *vlan_iface;
+	unsigned n_vlan_ifaces;
 	// Of a bridge of Linux: kinds (bits of enum mac_storm) of frames that workers do not flood,
 	// / those of which Linux gets the frame itself, too.
 	uint8_t linuxs, linux_too;
@@ -165,10 +175,16 @@ struct mac_usage {
 	uint64_t n_refused; // reports of addresses that were not learnt because of a limit
 	uint64_t n_evicted; // forgotten to make room for those of other ports
 };
-// The port behind which a neighbour on the interface of a bridge is, as workers find it. False:
-// they find none.
-bool mac_port_of(const struct mac_table *table, uint16_t iface, const struct wire_mac *mac,
-	uint16_t *port);
+// How workers send to a neighbour on an interface of a bridge: the port, and the tag, as
+// mac_tag_of. False: they do not.
+struct mac_way {
+	uint16_t port;
+	uint32_t tag;
+};
+bool mac_way_to(const struct mac_table *table, uint16_t iface, const struct wire_mac *mac,
+	struct mac_way *out);
+// The own VLANs of a bridge, by its domain; NULL: it has none. Valid until the next commit.
+const struct mac_vlans *mac_own_vlans(const struct mac_table *table, uint16_t domain);
 // The bridge of a domain, from 1 to MAC_BRIDGES. False: there is none.
 bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage *out);
 // 0: there is none of this name.

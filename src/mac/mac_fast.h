@@ -5,6 +5,7 @@
 #include "base/bits.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -15,8 +16,7 @@ enum {
 	MAC_RING = 1024, // reports of a worker that wait for the control thread
 	MAC_MARKS = 256, // reports that a worker remembers
 	MAC_BRIDGES = 64,
-	MAC_VIDS = 4096,  // VLANs, of which 0 and 4095 are none
-	MAC_IFACES = 256, // places for bridges that workers route on; a power of two
+	MAC_VIDS = 4096, // VLANs, of which 0 and 4095 are none
 };
 
 // STATIC: configured, stays where it is. HELD: learnt, and moved too often; stays for a while.
@@ -67,7 +67,8 @@ struct mac_slots {
 	uint64_t secret[4];
 } LINE_ALIGNED;
 
-// The VLANs of a port whose bridge filters by them. The sets have a bit for each VLAN.
+// The VLANs of a port whose bridge filters by them, or of the bridge's own interface. The sets have
+// a bit for each VLAN.
 struct mac_vlans {
 	uint16_t domain;             // of VLAN 0: those of the other VLANs of the bridge follow
 	uint16_t tag;                // EtherType of the bridge's tags, host order
@@ -89,9 +90,10 @@ struct mac_port {
 	uint8_t linuxs;                    // kinds that only Linux floods; a bit of each
 	uint8_t linux_too;                 // kinds of which Linux gets the frame itself, too
 	const struct mac_vlans *vlans;     // NULL: the bridge does not filter by VLAN
+	const struct mac_vlans *own_vlans; // its bridge's own; NULL: likewise, or without `own`
 	uint16_t iface;                    // its bridge's; only with `own`
-	uint64_t own;                      // key of its bridge's address: such frames are routed;
-	                                   // 0: they are not
+	uint64_t own;                      // key of its bridge's address: frames to it are routed,
+	                                   // if they are in one of its VLANs; 0: they are not
 	uint64_t storm_cycles[MAC_STORMS]; // between frames; 0: no limit
 	uint64_t copies[MAC_STORMS][MAC_PORTS / 64];
 	uint64_t others[MAC_PORTS / 64]; // those that may get frames from this one
@@ -129,10 +131,13 @@ struct mac_snoop {
 };
 struct mac_groups;
 
-// A bridge that workers route on. Its place is the first free one from iface % MAC_IFACES on.
+// An interface of a bridge that workers route on: its own, or that of a VLAN. Its place is the
+// first free one from `iface` on.
 struct mac_iface {
 	uint16_t iface;
-	uint16_t domain; // where its neighbours are; 0: the place is free
+	uint16_t domain;   // where its neighbours are; 0: the place is free
+	uint16_t tag, vid; // of what it sends; `tag` 0: none, or, if the bridge filters by VLAN,
+	                   // that of the port
 };
 
 // Replaced as a whole (RCU).
@@ -141,19 +146,35 @@ struct mac_view {
 	unsigned tick_shift; // a tick is 1 << tick_shift cycles of the TSC: 0.5 to 1 s
 	uint64_t storm_burst_cycles;
 	struct mac_groups *groups; // atomic; NULL: no bridge snoops
-	struct mac_iface iface[MAC_IFACES];
+	struct mac_iface *iface;   // in last_iface + 1 places, a power of two
+	unsigned last_iface;
 	struct mac_port port[MAC_PORTS];
 };
 
-// The domain in which the neighbours on the interface of a bridge are; 0: workers do not route on
-// it. Worker and control thread.
-static inline uint16_t mac_iface_domain(const struct mac_view *view, uint16_t iface)
+// The interface of a bridge; NULL: workers do not route on it. Worker and control thread.
+static inline const struct mac_iface *mac_iface_of(const struct mac_view *view, uint16_t iface)
 {
-	unsigned at = iface % MAC_IFACES;
+	unsigned at = iface & view->last_iface;
 
 	while (view->iface[at].domain && view->iface[at].iface != iface)
-		at = (at + 1) % MAC_IFACES;
-	return view->iface[at].domain;
+		at = (at + 1) & view->last_iface;
+	return view->iface[at].domain ? &view->iface[at] : NULL;
+}
+
+// The tag of what leaves on an interface of a bridge by one of its ports: its EtherType << 16, and
+// the VLAN; 0: none. False: the port is not in the VLAN. Worker and control thread.
+static inline bool mac_tag_of(const struct mac_view *view, const struct mac_iface *iface,
+	uint16_t port, uint32_t *tag)
+{
+	const struct mac_vlans *vlans = view->port[port].vlans;
+	const uint16_t type = vlans ? vlans->tag : iface->tag;
+
+	*tag = 0;
+	if (vlans && !mac_vlans_has(vlans->has, iface->vid))
+		return false;
+	if (type && !(vlans && mac_vlans_has(vlans->untagged, iface->vid)))
+		*tag = (uint32_t)type << 16 | iface->vid;
+	return true;
 }
 
 // An address that is unknown, or known behind another port.

@@ -9,7 +9,7 @@ bool vlans_alloc(struct mac_pending *pending, const struct mac_bridge bridges[],
 
 	for (unsigned i = 0; i < n; i++)
 		if (bridges[i].vlan_tag)
-			n_members += bridges[i].n_members;
+			n_members += bridges[i].n_members + 1;
 	if (!n_members)
 		return true;
 	pending->vlans = calloc(n_members, sizeof(*pending->vlans));
@@ -41,11 +41,11 @@ void vlans_choose(const struct mac_table *table, struct mac_pending *pending, ui
 }
 
 const struct mac_vlans *vlans_add(struct mac_pending *pending, const struct mac_bridge *bridge,
-	uint16_t domain, const struct mac_member *member)
+	uint16_t domain, const struct mac_vlans *vlans)
 {
 	struct mac_vlans *to = &pending->vlans[pending->n_vlans++];
 
-	*to = *member->vlans;
+	*to = *vlans;
 	to->domain = pending->bridge[domain - 1].vlan_domain;
 	to->tag = bridge->vlan_tag;
 	return to;

@@ -30,7 +30,7 @@ static const char *kept_name(const struct ifaces *ifaces, uint16_t id)
 	return settings->iface_kept ? settings->iface_kept(settings->arg, id) : NULL;
 }
 
-void assign_take_back(struct ifaces *ifaces, struct interface *one)
+static void take_back(struct ifaces *ifaces, struct interface *one)
 {
 	struct fib *fib = ifaces->mirror->settings.fib;
 	uint16_t id = one->id;
@@ -42,6 +42,21 @@ void assign_take_back(struct ifaces *ifaces, struct interface *one)
 	if (id >= ifaces->ids.n_ports)
 		fib_iface_delete(fib, id);
 	tell_name(ifaces, id, NULL);
+}
+
+static bool is_bridge(const struct interface *one)
+{
+	return !strcmp(one->iface.kind, "bridge");
+}
+
+// The fib finds a VLAN on a bridge by the id of that.
+void assign_take_back(struct ifaces *ifaces, struct interface *one)
+{
+	for (struct interface *vlan = NULL; one->id != IFACE_NONE && is_bridge(one) &&
+					    (vlan = interfaces_next(&ifaces->all, vlan));)
+		if (vlan->iface.lower == one->ifindex && !strcmp(vlan->iface.kind, "vlan"))
+			take_back(ifaces, vlan);
+	take_back(ifaces, one);
 }
 
 static bool same_macs(const struct iface *a, const struct iface *b)
@@ -129,7 +144,8 @@ static void give_iface(struct ifaces *ifaces, struct interface *one)
 	struct iface_verdict found;
 
 	decide(ifaces, one, &found);
-	if (found.is_ours && one->id == IFACE_NONE)
+	const bool may_be = !found.iface.is_bridge || found.iface.port != IFACE_NONE;
+	if (found.is_ours && one->id == IFACE_NONE && may_be)
 		give_id(ifaces, one, &found);
 	if (one->id != IFACE_NONE)
 		tell_name(ifaces, one->id, one->iface.name);
@@ -165,6 +181,13 @@ static void give_ports(struct ifaces *ifaces)
 		else if (!ifaces->mirror->settings.is_removed[port])
 			set_orphan(ifaces, port);
 	}
+}
+
+static void give_bridges(struct ifaces *ifaces)
+{
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
+		if (is_bridge(one))
+			give_iface(ifaces, one);
 }
 
 static void read_sysctls(struct ifaces *ifaces, struct interface *one)
@@ -259,7 +282,8 @@ void ifaces_flush(struct ifaces *ifaces)
 	taps_follow(ifaces);
 	take_back_ids(ifaces);
 	bury_filters(ifaces);
-	give_ports(ifaces); // the fib requires the port before VLANs on it
+	give_ports(ifaces); // the fib requires ports and bridges before VLANs on them
+	give_bridges(ifaces);
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		give_iface(ifaces, one);
 	taps_follow_filters(ifaces);

@@ -47,6 +47,8 @@ void bridges_close(struct bridges *bridges)
 	snooping_free(&bridges->snooping);
 	free(bridges->now.bridge);
 	free(bridges->next.bridge);
+	free(bridges->now.iface);
+	free(bridges->next.iface);
 	free(bridges);
 }
 
@@ -91,13 +93,6 @@ static const char *check_bridge(const struct ifaces *ifaces, const struct interf
 		return "Linux answers for hosts behind a port of the bridge (neigh_suppress, "
 		       "proxy_arp)";
 	return bridge->iface.flags & IFF_UP ? NULL : "the bridge is set down";
-}
-
-// Whether workers route on the bridge: those of its neighbours that are behind ports they serve. In
-// one that filters by VLAN, its own interface has a VLAN, too.
-static bool routes(const struct interface *bridge)
-{
-	return bridge->id != IFACE_NONE && !bridge->iface.bridge.filters_vlans;
 }
 
 // Why workers do not serve the port; NULL: they do, if they serve the bridge.
@@ -182,11 +177,7 @@ static struct served *get(struct bridges *bridges, const struct interface *bridg
 	served->is.ageing_s = MAX_OF(bridge->iface.bridge.ageing_cs / 100, 1u);
 	served->wants = was ? was->wants : MAC_DEFAULT_MAX;
 	served->is.max = served->wants;
-	served->is.is_routed = routes(bridge);
-	if (served->is.is_routed) {
-		served->is.iface = bridge->id;
-		served->is.mac = bridge->iface.mac;
-	}
+	bridges_set_routed(bridges, served, bridge);
 	return served;
 }
 static_assert((int)EVENT_NAME_MAX == (int)MAC_NAME_MAX, "names are copied");
@@ -194,7 +185,6 @@ static_assert((int)EVENT_NAME_MAX == (int)MAC_NAME_MAX, "names are copied");
 static void add_member(const struct bridges *bridges, struct served *served, unsigned port,
 	const struct interface *one)
 {
-	static const struct mac_vlans none;
 	const unsigned i = served->is.n_members++;
 
 	served->member[i] =
@@ -203,7 +193,7 @@ static void add_member(const struct bridges *bridges, struct served *served, uns
 	if (!served->is.vlan_tag)
 		return;
 	served->vlans[i] = one->vlans ? one->vlans->version : 0;
-	served->member[i].vlans = one->vlans ? &one->vlans->workers : &none;
+	served->member[i].vlans = bridges_vlans_of(one);
 }
 
 static void choose_port(struct bridges *bridges, unsigned port)
@@ -231,12 +221,15 @@ static void clear(struct served_set *set)
 	memset(set->bridge, 0, MAC_BRIDGES * sizeof(*set->bridge));
 	memset(set->of_port, 0, sizeof(set->of_port));
 	set->n = 0;
+	set->n_ifaces = 0;
 }
 
 static bool same(const struct served_set *a, const struct served_set *b)
 {
 	return a->n == b->n && !memcmp(a->of_port, b->of_port, sizeof(a->of_port)) &&
-	       !memcmp(a->bridge, b->bridge, a->n * sizeof(*a->bridge));
+	       !memcmp(a->bridge, b->bridge, a->n * sizeof(*a->bridge)) &&
+	       a->n_ifaces == b->n_ifaces &&
+	       (!a->n_ifaces || !memcmp(a->iface, b->iface, a->n_ifaces * sizeof(*a->iface)));
 }
 
 // NULL: there is not enough memory.
@@ -251,6 +244,7 @@ static struct mac_pending *try_to_prepare(struct bridges *bridges)
 	for (unsigned i = 0; i < next->n; i++) {
 		list[i] = next->bridge[i].is;
 		list[i].member = next->bridge[i].member;
+		list[i].vlan_iface = next->iface + next->bridge[i].first_iface;
 	}
 	if (snooping_build(bridges, next, &snooping, list) ||
 		mac_prepare(bridges->mirror->settings.macs, list, next->n, &pending, &error)) {
@@ -434,14 +428,14 @@ static bool tell_of_served(struct bridges *bridges, const struct interface *one,
 
 	if (served)
 		floods_describe(bridges, served, floods, sizeof(floods));
-	if (routes(bridge) && !floods[0] && !is_over)
+	if (bridges_route_on(bridge) && !floods[0] && !is_over)
 		return tell_of_vlans(one, bridge, reported, cb, arg);
 	snprintf(reported->what, sizeof(reported->what), "%s%s by a bridge",
-		floods[0] ? "flooding" : "all", routes(bridge) ? "" : " and routing");
+		floods[0] ? "flooding" : "all", bridges_route_on(bridge) ? "" : " and routing");
 	snprintf(reported->effect, sizeof(reported->effect),
 		"workers forward frames between addresses that the bridge knows%s, unless an "
 		"access list of a port has to judge them%s%s%s",
-		routes(bridge) ? ", and route those to and from the bridge itself" : "",
+		bridges_route_on(bridge) ? ", and route those to and from the bridge itself" : "",
 		floods[0] ? "; " : "", floods,
 		is_over ? "; the bridge knows more than workers, who know 1000000: Linux has the "
 			  "frames of the others"

@@ -13,12 +13,16 @@ struct served {
 	uint32_t wants; // addresses for which it should have space, from is.max on
 	struct mac_member member[PORT_MAX];
 	uint32_t vlans[PORT_MAX]; // the version of each member's VLANs; 0: it has none
+	uint32_t own_vlans;       // likewise, of its own
+	unsigned first_iface;     // of its VLAN interfaces, in those of all bridges
 };
 
 struct served_set {
 	unsigned n;
-	struct served *bridge;     // MAC_BRIDGES of them
-	uint8_t of_port[PORT_MAX]; // index into `bridge` + 1; 0: the port is not served
+	struct served *bridge;        // MAC_BRIDGES of them
+	uint8_t of_port[PORT_MAX];    // index into `bridge` + 1; 0: the port is not served
+	struct mac_vlan_iface *iface; // those on each bridge are side by side
+	size_t n_ifaces, iface_capacity;
 };
 
 // NULL: it has no port that is served.
@@ -148,6 +152,13 @@ struct bridges {
 
 // The EtherType of the tags of a bridge that filters by VLAN; 0: it does not.
 uint16_t bridges_vlan_tag(const struct event_bridge *bridge);
+// bridges_routed.c. Whether workers route on a bridge: those of its neighbours that are behind
+// ports they serve. / Says so of one that they serve, with its VLAN interfaces. / The VLANs of a
+// port or a bridge; there may be none.
+bool bridges_route_on(const struct interface *bridge);
+void bridges_set_routed(struct bridges *bridges, struct served *served,
+	const struct interface *bridge);
+const struct mac_vlans *bridges_vlans_of(const struct interface *one);
 // Chooses the ports that workers serve, and gives them to workers.
 void bridges_choose(struct bridges *bridges);
 // Some time after there was not enough memory, has it tried again. Call about ten times a second.

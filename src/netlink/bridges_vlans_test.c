@@ -7,6 +7,7 @@
 
 #include <linux/if_bridge.h>
 #include <linux/if_ether.h>
+#include <net/if.h>
 #include <rte_cycles.h>
 #include <stdio.h>
 #include <string.h>
@@ -282,34 +283,124 @@ static void linux_is_told_in_which_vlan_a_host_was_seen(void **state)
 	assert_int_equal(fake.seen.vlan, 5);
 }
 
-// The own interface of such a bridge has a VLAN as its ports have, which workers do not look at.
-static void workers_do_not_route_on_it(void **state)
+static const struct mac_view *view_now(void)
+{
+	return mac_live_view(mac_live(fake_macs));
+}
+
+static void put_router(const struct event_link *link)
+{
+	fake_router(&fake, link);
+	fake_flush(&fake);
+}
+
+static uint16_t id_of(int ifindex)
+{
+	const struct interface *one = interfaces_find(&fake.mirror->ifaces->all, ifindex);
+
+	return one ? one->id : IFACE_NONE;
+}
+
+// The VLAN in which workers send on an interface; -1: they do not.
+static int vlan_of(int ifindex)
+{
+	const struct mac_iface *found = mac_iface_of(view_now(), id_of(ifindex));
+
+	return found ? found->domain % MAC_VIDS : NOWHERE;
+}
+
+static void tell_own(uint16_t pvid, uint64_t has, uint64_t untagged)
+{
+	tell((struct event_vlans){BRIDGE, pvid, {has}, {untagged}, {0}}, false);
+}
+
+// Its own interface is in VLANs, as its ports are; Linux tells of them as of those of ports.
+static void workers_route_in_the_own_vlans_of_a_bridge(void **state)
 {
 	struct event_link bridge = bridge_link(BRIDGE, true);
-	const struct mac_port *port;
-	char where[64];
 
 	bridge.mac = fake_mac(77);
-	fake_router(&fake, &bridge);
-	fake_flush(&fake);
-	assert_non_null(fake_fib_iface(&fake, BRIDGE));
-	port = &mac_live_view(mac_live(fake_macs))->port[0];
-	assert_true(port->own == 0);
-	assert_int_equal(fake_unsupported(&fake, "flooding and routing by a bridge", where), 2);
+	put_router(&bridge);
+	assert_true(view_now()->port[0].own != 0);
+	assert_int_equal(view_now()->port[0].own_vlans->has[0], 0);
+	assert_int_equal(vlan_of(BRIDGE), NOWHERE);
+	tell_own(1, 2, 2);
+	assert_int_equal(view_now()->port[0].own_vlans->has[0], 2);
+	assert_int_equal(vlan_of(BRIDGE), 1);
+	tell_own(5, 32, 0);
+	assert_int_equal(vlan_of(BRIDGE), 5);
+	assert_int_equal(view_now()->port[1].own_vlans->untagged[0], 2);
+	assert_int_equal(view_now()->port[1].own_vlans->has[0], 34);
+	tell((struct event_vlans){BRIDGE, 0, {32}, {0}, {32}}, false); // it does not forward
+	assert_int_equal(vlan_of(BRIDGE), NOWHERE);
 	bridge.bridge.filters_vlans = false;
-	fake_router(&fake, &bridge);
+	put_router(&bridge);
+	assert_null(view_now()->port[0].own_vlans);
+	assert_int_equal(vlan_of(BRIDGE), view_now()->port[0].domain);
+}
+
+static void vlan_interfaces_of_a_bridge_are_those_of_workers(void **state)
+{
+	struct event_link bridge = bridge_link(BRIDGE, true), on = fake_vlan(50, BRIDGE, 5);
+	struct event_link second = fake_vlan(51, BRIDGE, 6);
+
+	on.mac = fake_mac(88);
+	on.mtu = 1300;
+	put_router(&bridge);
+	put_router(&on);
+	put_router(&second);
+	const struct iface *iface = fake_fib_iface(&fake, 50);
+	assert_true(iface->is_bridge);
+	assert_int_equal(iface->port, id_of(BRIDGE));
+	assert_int_equal(iface->tag[0].vid, 5);
+	assert_int_equal(iface->mtu, 1300);
+	assert_true(wire_mac_equal(&iface->mac, &on.mac));
+	assert_int_equal(iface->flags & (IFACE_LINUX | IFACE_OUT_LINUX | IFACE_DOWN), 0);
+	assert_int_equal(vlan_of(50), NOWHERE);
+	tell_own(1, 2 + 32 + 64, 2);
+	assert_int_equal(vlan_of(50), 5);
+	assert_int_equal(vlan_of(51), 6);
+	on.flags &= ~IFF_UP;
+	put_router(&on);
+	assert_true(fake_fib_iface(&fake, 50)->flags & IFACE_DOWN);
+	fake_iface_gone(&fake, 50);
 	fake_flush(&fake);
-	const struct mac_view *view = mac_live_view(mac_live(fake_macs));
-	port = &view->port[0];
-	const uint16_t iface = port->iface;
-	assert_true(port->own != 0);
-	assert_int_equal(mac_iface_domain(view, iface), port->domain);
-	bridge.bridge.filters_vlans = true;
-	fake_router(&fake, &bridge);
+	assert_null(fake_fib_iface(&fake, 50));
+	assert_int_equal(vlan_of(51), 6);
+	fake_iface_gone(&fake, BRIDGE);
 	fake_flush(&fake);
-	view = mac_live_view(mac_live(fake_macs));
-	assert_true(view->port[0].own == 0);
-	assert_int_equal(mac_iface_domain(view, iface), 0);
+	assert_null(fake_fib_iface(&fake, 51));
+}
+
+// Whose tags are not those by which the bridge filters, or more than one.
+static void vlan_interfaces_with_other_tags_are_linuxs_and_named(void **state)
+{
+	static const char what[] = "VLAN interface on a bridge with other tags";
+	struct event_link bridge = bridge_link(BRIDGE, true), on = fake_vlan(50, BRIDGE, 5);
+	const struct event_link above = fake_vlan(51, 50, 6);
+	char where[64];
+
+	on.vlan_protocol = ETH_P_8021AD;
+	put_router(&bridge);
+	put_router(&on);
+	assert_null(fake_fib_iface(&fake, 50));
+	assert_int_equal(fake_unsupported(&fake, what, where), 1);
+	assert_string_equal(where, on.name);
+	bridge.bridge.vlan_protocol = ETH_P_8021AD;
+	put_router(&bridge);
+	assert_non_null(fake_fib_iface(&fake, 50));
+	assert_int_equal(fake_unsupported(&fake, what, where), 0);
+	put_router(&above);
+	assert_null(fake_fib_iface(&fake, 51));
+	assert_int_equal(fake_unsupported(&fake, what, where), 1);
+	assert_string_equal(where, above.name);
+	bridge.bridge.vlan_protocol = ETH_P_8021Q;
+	put_router(&bridge);
+	assert_null(fake_fib_iface(&fake, 50));
+	bridge.bridge.filters_vlans = false; // then any
+	put_router(&bridge);
+	assert_non_null(fake_fib_iface(&fake, 50));
+	assert_int_equal(mac_iface_of(view_now(), id_of(50))->tag, ETH_P_8021AD);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -325,7 +416,9 @@ int main(void)
 		TEST(a_dump_removes_vlans_that_it_does_not_contain),
 		TEST(without_memory_vlans_are_lost_until_a_dump),
 		TEST(linux_is_told_in_which_vlan_a_host_was_seen),
-		TEST(workers_do_not_route_on_it),
+		TEST(workers_route_in_the_own_vlans_of_a_bridge),
+		TEST(vlan_interfaces_of_a_bridge_are_those_of_workers),
+		TEST(vlan_interfaces_with_other_tags_are_linuxs_and_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // Derives the fib interface from an interface, its lower and upper devices and settings. Control
 // thread.
-#include "netlink/ifaces_inside.h"
+#include "netlink/bridges_inside.h"
 
 #include "base/bits.h"
 
@@ -49,6 +49,9 @@ const struct iface_reason_row iface_reason[N_IFACE_REASONS] = {
 		"its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_TAGS] = {0, "VLAN interface with more than 2 tags",
 		"its frames, and all packets routed via it, are punted to Linux"},
+	[REASON_BRIDGE_TAGS] = {0, "VLAN interface on a bridge with other tags",
+		"its frames, and all packets routed via it, are punted to Linux: it has two tags, "
+		"or not the one by which the bridge filters (vlan_protocol)"},
 };
 
 // Linux handles these before the VLAN tag is parsed on input, and after it is added on output.
@@ -233,9 +236,22 @@ static bool has_taps(const struct ifaces *ifaces, const struct interface *bridge
 	return false;
 }
 
-// Follows the lower devices to the TAP interface: port, tags, and the reasons inherited from the
-// interfaces below. A bridge is below none, but has ports. Returns false if there is no TAP
-// interface.
+// A VLAN on a bridge, of which it has the tags. Returns false if that has no TAP interface.
+static bool check_bridge_below(const struct ifaces *ifaces, const struct interface *bridge,
+	struct iface_verdict *out)
+{
+	const uint16_t filtered = bridges_vlan_tag(&bridge->iface.bridge);
+
+	out->iface.is_bridge = true;
+	out->iface.port = bridge->id; // IFACE_NONE: it has none yet
+	if (out->iface.n_tags > 1 || (filtered && out->iface.tag[0].tpid != filtered))
+		out->reasons |= BIT(REASON_BRIDGE_TAGS);
+	return has_taps(ifaces, bridge);
+}
+
+// Follows the lower devices to the TAP interface, or to a bridge: port, tags, and the reasons
+// inherited from the interfaces below. A bridge is below none, but has ports. Returns false if
+// there is no TAP interface.
 static bool check_below(const struct ifaces *ifaces, const struct interface *one,
 	struct iface_verdict *out)
 {
@@ -253,6 +269,8 @@ static bool check_below(const struct ifaces *ifaces, const struct interface *one
 		if (!(at->iface.flags & IFF_UP))
 			out->iface.flags |= IFACE_DOWN;
 	}
+	if (is_kind(at, "bridge"))
+		return check_bridge_below(ifaces, at, out);
 	int port = taps_port(ifaces, at->ifindex);
 	out->iface.port = (uint8_t)MAX_OF(port, 0);
 	return port >= 0;
@@ -297,7 +315,7 @@ void decide(const struct ifaces *ifaces, const struct interface *one, struct ifa
 		out->reasons = 0;
 		return;
 	}
-	out->is_ours = !(out->reasons & BIT(REASON_TAGS));
+	out->is_ours = !(out->reasons & (BIT(REASON_TAGS) | BIT(REASON_BRIDGE_TAGS)));
 	out->reasons |= check_own(one) | check_conf(ifaces, one) |
 	                check_master(ifaces, one, &out->iface.vrf);
 	out->iface.rpf4 = rpf4_of(ifaces, one);

@@ -334,7 +334,8 @@ enum iface_reason {
 	REASON_PROXY_NDP,
 	REASON_MTU,
 	REASON_NO_ID,
-	REASON_TAGS, // more VLAN tags than workers support
+	REASON_TAGS,        // more VLAN tags than workers support
+	REASON_BRIDGE_TAGS, // on a bridge: more than one, or another than it filters by
 	N_IFACE_REASONS
 };
 
@@ -345,7 +346,7 @@ struct iface_reason_row {
 extern const struct iface_reason_row iface_reason[N_IFACE_REASONS];
 
 struct iface_verdict {
-	bool is_ours; // a port's TAP interface, a VLAN on one, or a bridge with one
+	bool is_ours; // a port's TAP interface, a bridge with one, or a VLAN on one of both
 	struct iface iface;
 	uint32_t reasons;
 };
@@ -367,6 +368,6 @@ bool check_lets_out(uint32_t reasons);
 
 // Publishes judged interfaces to the fib.
 
-// Takes the fib interface id away from the interface and deletes a VLAN from the fib. The id is
-// quarantined until ifaces_settled.
+// Takes the fib interface id away from the interface, and from VLANs on it if it is a bridge, and
+// deletes these from the fib. The ids are quarantined until ifaces_settled.
 void assign_take_back(struct ifaces *ifaces, struct interface *one);

@@ -34,7 +34,7 @@ struct inspection {
 	struct netlink *netlink;
 	const struct netlink_verification *how; // NULL: differences are only counted
 	struct places linuxs, workers;
-	struct mac_vlans *vlans; // of Linux, by port
+	struct mac_vlans *vlans; // of Linux: by port, then of the bridges that workers serve
 	bool is_out_of_memory;
 	int n; // differences
 };
@@ -78,22 +78,31 @@ static void take_mac(void *arg, const struct event *event)
 			(uint16_t)port});
 }
 
+// NULL: it is neither a port nor a bridge of workers.
+static struct mac_vlans *vlans_of(const struct inspection *look, int ifindex)
+{
+	const struct served_set *now = &bridges_of(look)->now;
+	const int port = taps_port(look->netlink->mirror->ifaces, ifindex);
+	const struct served *served = served_find(now, ifindex);
+
+	if (port >= 0)
+		return &look->vlans[port];
+	return served ? &look->vlans[PORT_MAX + (served - now->bridge)] : NULL;
+}
+
 static void take_vlans(void *arg, const struct event *event)
 {
-	struct inspection *look = arg;
 	const struct event_vlans *told = &event->vlans;
-	const int port = event->kind == EVENT_VLANS
-	                         ? taps_port(look->netlink->mirror->ifaces, told->ifindex)
-	                         : -1;
+	struct mac_vlans *to = event->kind == EVENT_VLANS ? vlans_of(arg, told->ifindex) : NULL;
 
-	if (port < 0)
+	if (!to)
 		return;
 	for (unsigned i = 0; i < MAC_VIDS / 64; i++) {
-		look->vlans[port].has[i] |= told->has[i] & ~told->odd[i];
-		look->vlans[port].untagged[i] |= told->untagged[i] & ~told->odd[i];
+		to->has[i] |= told->has[i] & ~told->odd[i];
+		to->untagged[i] |= told->untagged[i] & ~told->odd[i];
 	}
 	if (told->pvid)
-		look->vlans[port].pvid = told->pvid;
+		to->pvid = told->pvid;
 }
 
 static void report(struct inspection *look, const char *where, const char *what)
@@ -247,19 +256,11 @@ static void compare_macs(struct inspection *look)
 	}
 }
 
-static void compare_vlans(struct inspection *look, unsigned port)
+static void compare_vlans(struct inspection *look, const char *name, const struct mac_vlans *linuxs,
+	const struct mac_vlans *workers)
 {
-	const struct mac_vlans *linuxs = &look->vlans[port], *workers;
-	const struct mirror *mirror = look->netlink->mirror;
-	const char *name = ifaces_name(mirror, mirror->settings.tap[port]);
-	struct mac_member member;
 	char where[64];
-	uint16_t domain;
-	uint32_t n;
 
-	if (!mac_member(macs_of(look), (uint16_t)port, &member, &domain, &n) || !member.vlans)
-		return;
-	workers = member.vlans;
 	if (workers->pvid != linuxs->pvid)
 		report(look, name, "Linux and workers have different PVIDs");
 	for (unsigned i = 0; i < MAC_VIDS / 64; i++) {
@@ -278,14 +279,40 @@ static void compare_vlans(struct inspection *look, unsigned port)
 	}
 }
 
+static void compare_vlans_of_port(struct inspection *look, unsigned port)
+{
+	const struct mirror *mirror = look->netlink->mirror;
+	struct mac_member member;
+	uint16_t domain;
+	uint32_t n;
+
+	if (mac_member(macs_of(look), (uint16_t)port, &member, &domain, &n) && member.vlans)
+		compare_vlans(look, ifaces_name(mirror, mirror->settings.tap[port]),
+			&look->vlans[port], member.vlans);
+}
+
+static void compare_own_vlans(struct inspection *look, unsigned i)
+{
+	const struct bridges *bridges = bridges_of(look);
+	const struct mac_vlans *own = mac_own_vlans(macs_of(look), bridges->domain[i]);
+
+	if (own)
+		compare_vlans(look, bridges->now.bridge[i].is.name, &look->vlans[PORT_MAX + i],
+			own);
+}
+
 static void compare(struct inspection *look)
 {
+	const struct served_set *now = &bridges_of(look)->now;
+
 	sort(&look->linuxs);
 	sort(&look->workers);
 	compare_macs(look);
 	for (unsigned port = 0; port < PORT_MAX; port++)
-		if (bridges_of(look)->now.of_port[port])
-			compare_vlans(look, port);
+		if (now->of_port[port])
+			compare_vlans_of_port(look, port);
+	for (unsigned i = 0; i < now->n; i++)
+		compare_own_vlans(look, i);
 }
 
 int verify_macs(struct netlink *netlink, const struct netlink_verification *how)
@@ -295,7 +322,7 @@ int verify_macs(struct netlink *netlink, const struct netlink_verification *how)
 
 	if (!netlink->mirror->settings.macs || !netlink->mirror->bridges->now.n)
 		return 0;
-	look.vlans = calloc(PORT_MAX, sizeof(*look.vlans));
+	look.vlans = calloc(PORT_MAX + MAC_BRIDGES, sizeof(*look.vlans));
 	err = look.vlans ? dump_all(&look) : -ENOMEM;
 	take_workers(&look);
 	if (look.is_out_of_memory)
