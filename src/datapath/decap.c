@@ -86,12 +86,14 @@ static enum verdict peel_udp(const struct fib_ends *ends, struct peeled *p)
 	if (p->contiguous < WIRE_UDP_BYTES || p->bytes < WIRE_UDP_BYTES)
 		return VERDICT_LOCAL;
 	const uint16_t bytes = be16toh(udp->length_be);
-	if (!fib_udp_end_has(ends, be16toh(udp->dst_port_be)))
+	const struct fib_udp_end *end =
+		fib_udp_end_find(ends, be16toh(udp->dst_port_be), p->key.is_ip6);
+	if (!end)
 		return VERDICT_LOCAL;
 	if (bytes < WIRE_UDP_BYTES || bytes > p->bytes)
 		return VERDICT_TUNNEL_SHORT;
 	p->bytes = whole.bytes = bytes;
-	if (!udp->checksum_be && p->key.is_ip6)
+	if (!udp->checksum_be && p->key.is_ip6 && !(end->flags & FIB_UDP_ZERO))
 		return VERDICT_TUNNEL_CHECKSUM;
 	const uint64_t pseudo =
 		p->key.is_ip6 ? wire_sum_pseudo6((const void *)p->outer, WIRE_PROTO_UDP, bytes)
@@ -100,7 +102,9 @@ static enum verdict peel_udp(const struct fib_ends *ends, struct peeled *p)
 		return VERDICT_TUNNEL_CHECKSUM;
 	if (!skip(p, WIRE_UDP_BYTES) || !p->contiguous)
 		return VERDICT_TUNNEL_SHORT;
-	p->protocol = p->at[0] >> 4 == 6 ? WIRE_PROTO_IP6 : WIRE_PROTO_IP4;
+	p->protocol = end->protocol;
+	if (!p->protocol)
+		p->protocol = p->at[0] >> 4 == 6 ? WIRE_PROTO_IP6 : WIRE_PROTO_IP4;
 	return VERDICT_FORWARD;
 }
 
@@ -111,7 +115,9 @@ static enum verdict peel_gre(struct peeled *p)
 	if (!skip(p, GRE_BYTES))
 		return VERDICT_TUNNEL_SHORT;
 	const uint16_t flags = load16_be(whole.at), type = load16_be(whole.at + 2);
-	if (flags & (GRE_ROUTING | GRE_VERSION))
+	if (flags & GRE_VERSION) // PPTP
+		return VERDICT_LOCAL;
+	if (flags & GRE_ROUTING)
 		return VERDICT_TUNNEL_FLAGS;
 	if (type != WIRE_ETHERTYPE_IP4 && type != WIRE_ETHERTYPE_IP6)
 		return VERDICT_LOCAL;
@@ -157,10 +163,12 @@ static enum verdict find_end(const struct fib_view *view, const struct fib_ends 
 	if (!*end || !((*end)->flags & family) ||
 		iface_in_load(&view->ifaces, (*end)->iface).flags & IFACE_DOWN)
 		return VERDICT_TUNNEL_UNKNOWN;
-	if ((*end)->flags & IFACE_TUNNEL_WANTS_CHECKSUM && p->key.carrier == FIB_IP_IN_GRE &&
-		!p->has_checksum)
-		return VERDICT_TUNNEL_CHECKSUM;
-	return VERDICT_FORWARD;
+	if (p->key.carrier != FIB_IP_IN_GRE)
+		return VERDICT_FORWARD;
+	const bool wants = (*end)->flags & IFACE_TUNNEL_WANTS_CHECKSUM;
+	const bool is_strict = (*end)->flags & IFACE_TUNNEL_LINUX;
+	return wants != p->has_checksum && (wants || is_strict) ? VERDICT_TUNNEL_CHECKSUM
+	                                                        : VERDICT_FORWARD;
 }
 
 static enum verdict check_inner(const struct parse *p, const struct peeled *at)

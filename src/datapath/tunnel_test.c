@@ -357,7 +357,7 @@ static void wrong_headers_have_names(void **state)
 	static const struct {
 		uint8_t at, value;
 		enum verdict verdict;
-	} rows[] = {{FLAGS, 0x60, VERDICT_TUNNEL_FLAGS}, {FLAGS + 1, 1, VERDICT_TUNNEL_FLAGS},
+	} rows[] = {{FLAGS, 0x60, VERDICT_TUNNEL_FLAGS}, {FLAGS + 1, 1, VERDICT_LOCAL},
 		{KEY_LAST, 8, VERDICT_TUNNEL_UNKNOWN}, {29, 8, VERDICT_TUNNEL_UNKNOWN},
 		{FLAGS, 0xa0, VERDICT_TUNNEL_CHECKSUM}, {ECN, 3, VERDICT_TUNNEL_ECN},
 		{INNER_LENGTH, 0xff, VERDICT_TUNNEL_SHORT}, {20, 0x20, VERDICT_LOCAL},

@@ -31,10 +31,20 @@ struct fib_end {
 
 // What comes to one of these UDP ports (FOU) is as if it were sent without UDP.
 enum { FIB_MAX_UDP_ENDS = 16 };
+enum fib_udp_flag {
+	FIB_UDP_IP4 = 1,  // in IPv4
+	FIB_UDP_IP6 = 2,  // in IPv6
+	FIB_UDP_ZERO = 4, // in IPv6, also without a checksum
+};
+struct fib_udp_end {
+	uint16_t port;
+	uint8_t protocol; // of what is in it; 0: IPv4 or IPv6, as its first bits say
+	uint8_t flags;    // enum fib_udp_flag
+};
 struct fib_ends {
 	uint32_t n_ends, n_udp;
 	uint32_t mask; // of hashes
-	uint16_t udp[FIB_MAX_UDP_ENDS];
+	struct fib_udp_end udp[FIB_MAX_UDP_ENDS];
 	const uint32_t *first; // by hash: number + 1; 0: none
 	struct fib_end end[];
 };

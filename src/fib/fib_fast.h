@@ -453,7 +453,7 @@ static inline const struct fib_ends *fib_ends_load(const struct fib_view *view)
 
 // NULL: there is none. Worker.
 const struct fib_end *fib_end_find(const struct fib_ends *ends, const struct fib_end_key *key);
-bool fib_udp_end_has(const struct fib_ends *ends, uint16_t port);
+const struct fib_udp_end *fib_udp_end_find(const struct fib_ends *ends, uint16_t port, bool is_ip6);
 
 // The tables in use. `view` is read once per burst or pipelined batch, before the lookups; what it
 // points to remains valid until the worker reports a quiescent state (rcu/rcu_fast.h). Never NULL

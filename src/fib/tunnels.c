@@ -1,6 +1,7 @@
 // See tunnels.h. Control thread; workers find ends with fib_end_find.
 #include "fib/tunnels.h"
 
+#include "base/bits.h"
 #include "base/hash_table.h"
 #include "base/vector.h"
 #include "fib/table.h"
@@ -28,12 +29,13 @@ const struct fib_end *fib_end_find(const struct fib_ends *ends, const struct fib
 	return NULL;
 }
 
-bool fib_udp_end_has(const struct fib_ends *ends, uint16_t port)
+const struct fib_udp_end *fib_udp_end_find(const struct fib_ends *ends, uint16_t port, bool is_ip6)
 {
 	for (uint32_t i = 0; i < ends->n_udp; i++)
-		if (ends->udp[i] == port)
-			return true;
-	return false;
+		if (ends->udp[i].port == port &&
+			ends->udp[i].flags & (is_ip6 ? FIB_UDP_IP6 : FIB_UDP_IP4))
+			return &ends->udp[i];
+	return NULL;
 }
 
 static void add_end(struct fib_ends *ends, uint16_t iface, const struct iface_tunnel *tunnel,
@@ -59,9 +61,13 @@ static void add_end(struct fib_ends *ends, uint16_t iface, const struct iface_tu
 
 static void add_tunnel(struct fib_ends *ends, uint16_t iface, const struct iface_tunnel *tunnel)
 {
-	if (tunnel->flags & IFACE_TUNNEL_UDP && !fib_udp_end_has(ends, tunnel->dest_port) &&
-		ends->n_udp < FIB_MAX_UDP_ENDS)
-		ends->udp[ends->n_udp++] = tunnel->dest_port;
+	const bool has_port = tunnel->flags & IFACE_TUNNEL_UDP &&
+	                      !(tunnel->flags & IFACE_TUNNEL_LINUX) &&
+	                      !fib_udp_end_find(ends, tunnel->dest_port, false);
+
+	if (has_port && ends->n_udp < FIB_MAX_UDP_ENDS)
+		ends->udp[ends->n_udp++] = (struct fib_udp_end){.port = tunnel->dest_port,
+			.flags = FIB_UDP_IP4 | FIB_UDP_IP6};
 	if (tunnel->kind == IFACE_GRE) {
 		add_end(ends, iface, tunnel, FIB_IP_IN_GRE);
 		return;
@@ -88,6 +94,8 @@ static struct fib_ends *make_ends(const struct fib *fib)
 		return NULL;
 	ends->mask = slots - 1;
 	ends->first = (const uint32_t *)&ends->end[most];
+	ends->n_udp = fib->tunnels.n_udp;
+	memcpy(ends->udp, fib->tunnels.udp, sizeof(ends->udp));
 	for (size_t i = 0; i < fib->tunnels.n; i++)
 		add_tunnel(ends, fib->tunnels.iface[i],
 			&iface_current(&fib->ifaces, fib->tunnels.iface[i])->tunnel);
@@ -103,6 +111,17 @@ static void publish_ends(struct fib *fib)
 		return;
 	rcu_defer_wait(&fib->defer);
 	free(old);
+}
+
+void fib_udp_ends_set(struct fib *fib, const struct fib_udp_end *ends, unsigned n)
+{
+	struct tunnels *tunnels = &fib->tunnels;
+
+	tunnels->n_udp = MIN_OF(n, FIB_MAX_UDP_ENDS);
+	memset(tunnels->udp, 0, sizeof(tunnels->udp));
+	memcpy(tunnels->udp, ends, tunnels->n_udp * sizeof(*ends));
+	if (tunnels->n)
+		publish_ends(fib);
 }
 
 static size_t find(const struct tunnels *tunnels, uint16_t iface)

@@ -133,9 +133,10 @@ static void build_way(struct fib_template *t, uint16_t iface, const struct iface
 		append_gre(t, tunnel);
 	else if (tunnel->flags & IFACE_TUNNEL_UDP)
 		append_udp(t, tunnel);
-	const int mtu =
-		iface_mtu(under, tunnel->local.family) - t->mtu_bytes - (t->length - t->outer_at);
-	t->mtu = MAX_OF(mtu, LEAST_MTU);
+	int mtu = iface_mtu(under, tunnel->local.family) - t->mtu_bytes;
+	if (tunnel->path_mtu)
+		mtu = MIN_OF(mtu, tunnel->path_mtu);
+	t->mtu = MAX_OF(mtu - (t->length - t->outer_at), LEAST_MTU);
 	t->port = under->port;
 	t->tunnel = flags_of(tunnel);
 	t->iface = iface;
@@ -171,6 +172,10 @@ static void add(struct ways *ways, const struct hops *hops, uint32_t id, uint16_
 
 	if (!build_under(way, hops, id, &ways->verdict))
 		return;
+	if (settings->tunnel.flags & IFACE_TUNNEL_BOUND && way->under != settings->tunnel.link) {
+		ways->verdict = VERDICT_LINUX;
+		return;
+	}
 	build_way(way, iface, settings, iface_latest(hops->ifaces, way->under));
 	ways->n++;
 }
