@@ -10,6 +10,7 @@
 #include "netlink/event.h"
 #include "netlink/guard.h"
 #include "netlink/netlink.h"
+#include "netlink/tunnel_facts.h"
 
 #include <stdbool.h>
 
@@ -69,6 +70,9 @@ struct mirror_ops {
 	bool (*is_judged)(void *ops, unsigned port); // by an access list; NULL: none is
 	// Limits of storm control for frames from the port, in frames/s, 0: none. NULL: none.
 	void (*storm)(void *ops, unsigned port, uint32_t pps[MAC_STORMS]);
+	// As tunnel_facts_ports, / as tunnel_facts_mtu. NULL: there are none, / 0.
+	int (*udp_ports)(void *ops, struct mirror_udp_port out[], unsigned most);
+	uint32_t (*path_mtu)(void *ops, const struct wire_addr *addr, int ifindex);
 	void *ops;
 };
 
