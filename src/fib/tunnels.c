@@ -119,7 +119,8 @@ void fib_udp_ends_set(struct fib *fib, const struct fib_udp_end *ends, unsigned 
 
 	tunnels->n_udp = MIN_OF(n, FIB_MAX_UDP_ENDS);
 	memset(tunnels->udp, 0, sizeof(tunnels->udp));
-	memcpy(tunnels->udp, ends, tunnels->n_udp * sizeof(*ends));
+	for (unsigned i = 0; i < tunnels->n_udp; i++)
+		tunnels->udp[i] = ends[i];
 	if (tunnels->n)
 		publish_ends(fib);
 }
