@@ -19,8 +19,12 @@
 enum { GRE_HAS_CHECKSUM = 0x8000, GRE_HAS_KEY = 0x2000, GRE_HAS_SEQUENCE = 0x1000 };
 enum { TOS_INHERIT = 1, DSCP = 0xfc, FLOW_LABEL = 0xfffff, CLASS_SHIFT = 20 };
 enum { PROTO_ANY = 0, PROTO_MPLS = 137 };
-enum { FLAGS_HARMLESS = IP6_TNL_F_USE_ORIG_FWMARK | IP6_TNL_F_ALLOW_LOCAL_REMOTE };
-enum { FLAGS_KNOWN = IP6_TNL_F_IGN_ENCAP_LIMIT | IP6_TNL_F_USE_ORIG_TCLASS | FLAGS_HARMLESS };
+// Flags of ip6tnl and ip6gre that workers know, and those that the kernel has for itself.
+enum {
+	FLAGS_KNOWN = IP6_TNL_F_IGN_ENCAP_LIMIT | IP6_TNL_F_USE_ORIG_TCLASS |
+	              IP6_TNL_F_USE_ORIG_FWMARK | IP6_TNL_F_ALLOW_LOCAL_REMOTE,
+	FLAGS_OF_KERNEL = 0x70000,
+};
 
 // Attributes as they are; numbers that are big-endian there still are.
 struct draft {
@@ -126,7 +130,8 @@ static enum tunnel_trouble find_trouble(const struct kind *kind, const struct dr
 				draft->encap_flags & TUNNEL_ENCAP_FLAG_REMCSUM ||
 				(draft->encap && !draft->dest_port),
 			TUNNEL_ENCAP},
-		{is_ip6 && (be32toh(draft->flow_be) & FLOW_LABEL || draft->flags & ~FLAGS_KNOWN),
+		{is_ip6 && (be32toh(draft->flow_be) & FLOW_LABEL ||
+				   draft->flags & ~(uint32_t)(FLAGS_KNOWN | FLAGS_OF_KERNEL)),
 			TUNNEL_FLAGS},
 		{!is_ip6 && draft->flags, TUNNEL_FLAGS},
 		{draft->mark, TUNNEL_MARK},

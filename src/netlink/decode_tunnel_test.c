@@ -115,7 +115,7 @@ static void reads_ip_in_ip_and_in_udp(void **state)
 	assert_int_equal(tunnel.trouble, TUNNEL_FINE);
 	assert_int_equal(tunnel.settings.ttl, 64);
 	assert_int_equal(tunnel.settings.flags,
-		IFACE_TUNNEL_IP6 | IFACE_TUNNEL_DF | IFACE_TUNNEL_LINUX);
+		IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_DF | IFACE_TUNNEL_LINUX);
 }
 
 static void reads_tunnels_over_ipv6(void **state)

@@ -125,6 +125,7 @@ static void leaves_troubled_devices_to_linux(void **state)
 	add(link);
 	assert_int_equal(fake_unsupported(&fake, "tunnel with sequence numbers (seq)", where), 0);
 	add(device(GRE, "192.0.2.1"));
+	add_route("10.60.0.0/16", NULL, GRE);
 	assert_int_equal(look("10.60.1.1").verdict, VERDICT_FORWARD);
 }
 
