@@ -230,8 +230,8 @@ class Tunnelled:
                 far = HOSTS[side][family]
                 batch(router, [f"neighbour replace {far} lladdr {HOST_MAC.format(side)} dev {device} nud permanent"])
         batch(router, [f"route add 192.0.2.0/24 via {HOSTS[1][4]}", f"route add 2001:db8:2::/64 via {HOSTS[1][6]}"])
-        for device in DEVICES.values():
-            batch(router, device.lines())
+        for tunnel in DEVICES.values():
+            batch(router, tunnel.lines())
         batch(router, [f"fou add port {FOU4} ipproto 4", f"fou add port {FOU6} ipproto 41 -6"])
         batch(router, [f"fou add port {GRE_IN_UDP} ipproto 47"])
 
