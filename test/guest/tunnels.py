@@ -26,6 +26,7 @@ HOST_MAC = "02:00:00:01:{:02x}:02"
 HOSTS = [{4: f"10.1.{side}.2", 6: f"2001:db8:1:{side}::2"} for side in range(2)]
 OWN = [{4: f"10.1.{side}.1", 6: f"2001:db8:1:{side}::1"} for side in range(2)]
 MARK = b"the mark"
+MODULES = ("ip_gre", "ipip", "sit", "ip6_gre", "ip6_tunnel", "fou", "fou6")
 FOU4, FOU6, GRE_IN_UDP = 5544, 5566, 5547
 
 
@@ -42,7 +43,6 @@ class Device:
     in_key: int = -1
     checksum: bool = False
     port: int = 0  # UDP, on which the router receives it
-    vrf: str = ""
 
     @property
     def number(self) -> int:
@@ -221,6 +221,7 @@ class Tunnelled:
 
     def _configure(self) -> None:
         router = self.router.namespace
+        router.run("modprobe", "-a", *MODULES)
         for side in range(2):
             device = port_name(side)
             for family, length in ((4, 24), (6, 64)):
