@@ -119,13 +119,19 @@ void ports_close_removed(struct api_ctx *ctx, const struct config *next_config)
 	}
 }
 
-// The port of a next hop, also if its interface was deleted; PORT_MAX: none, or those of a bridge.
+static bool has_no_port(const struct iface *iface)
+{
+	return iface->is_bridge || iface_is_tunnel(iface);
+}
+
+// The port of a next hop, also if its interface was deleted; PORT_MAX: none, or those of a bridge
+// or of a tunnel.
 static unsigned port_of_hop(const struct api_ctx *ctx, const struct fib_hop *hop)
 {
 	const struct iface *iface = hop->iface < IFACE_MAX ? fib_iface(ctx->fib, hop->iface) : NULL;
 
 	if (iface)
-		return iface->is_bridge ? (unsigned)PORT_MAX : iface->port;
+		return has_no_port(iface) ? (unsigned)PORT_MAX : iface->port;
 	return hop->iface < PORT_MAX ? hop->iface : (unsigned)PORT_MAX;
 }
 
@@ -146,7 +152,7 @@ void ports_find_kept(const struct api_ctx *ctx, struct config_numbers *out)
 	for (unsigned i = 0; i < IFACE_MAX; i++) {
 		const struct iface *iface = fib_iface(ctx->fib, i);
 
-		if (iface && !iface->is_bridge && iface->port < PORT_MAX)
+		if (iface && !has_no_port(iface) && iface->port < PORT_MAX)
 			out->is_kept[iface->port] = true;
 	}
 	flows_find_kept(ctx, out);

@@ -118,7 +118,9 @@ static enum verdict peel_gre(struct peeled *p)
 	if (!skip(p, GRE_BYTES))
 		return VERDICT_TUNNEL_SHORT;
 	const uint16_t flags = load16_be(whole.at), type = load16_be(whole.at + 2);
-	if (flags & (GRE_ROUTING | GRE_VERSION))
+	if (flags & GRE_VERSION) // PPTP
+		return VERDICT_LOCAL;
+	if (flags & GRE_ROUTING)
 		return VERDICT_TUNNEL_FLAGS;
 	p->has_labels = type == WIRE_ETHERTYPE_MPLS;
 	if (type != WIRE_ETHERTYPE_IP4 && type != WIRE_ETHERTYPE_IP6 && !p->has_labels)
@@ -172,10 +174,12 @@ static enum verdict find_end(const struct fib_view *view, const struct fib_ends 
 		return VERDICT_TUNNEL_UNKNOWN;
 	if (p->has_labels && (flags & (IFACE_MPLS | IFACE_LINUX)) != IFACE_MPLS)
 		return VERDICT_LINUX;
-	if ((*end)->flags & IFACE_TUNNEL_WANTS_CHECKSUM && p->key.carrier == FIB_IP_IN_GRE &&
-		!p->has_checksum)
-		return VERDICT_TUNNEL_CHECKSUM;
-	return VERDICT_FORWARD;
+	if (p->key.carrier != FIB_IP_IN_GRE)
+		return VERDICT_FORWARD;
+	const bool wants = (*end)->flags & IFACE_TUNNEL_WANTS_CHECKSUM;
+	const bool is_strict = (*end)->flags & IFACE_TUNNEL_LINUX;
+	return wants != p->has_checksum && (wants || is_strict) ? VERDICT_TUNNEL_CHECKSUM
+	                                                        : VERDICT_FORWARD;
 }
 
 static enum verdict check_inner(const struct parse *p, const struct peeled *at)

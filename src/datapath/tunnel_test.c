@@ -357,7 +357,7 @@ static void wrong_headers_have_names(void **state)
 	static const struct {
 		uint8_t at, value;
 		enum verdict verdict;
-	} rows[] = {{FLAGS, 0x60, VERDICT_TUNNEL_FLAGS}, {FLAGS + 1, 1, VERDICT_TUNNEL_FLAGS},
+	} rows[] = {{FLAGS, 0x60, VERDICT_TUNNEL_FLAGS}, {FLAGS + 1, 1, VERDICT_LOCAL},
 		{KEY_LAST, 8, VERDICT_TUNNEL_UNKNOWN}, {29, 8, VERDICT_TUNNEL_UNKNOWN},
 		{FLAGS, 0xa0, VERDICT_TUNNEL_CHECKSUM}, {ECN, 3, VERDICT_TUNNEL_ECN},
 		{INNER_LENGTH, 0xff, VERDICT_TUNNEL_SHORT}, {20, 0x20, VERDICT_LOCAL},
@@ -373,6 +373,56 @@ static void wrong_headers_have_names(void **state)
 			assert_int_equal(stopped(rows[i].verdict), 1);
 			assert_int_equal(fake.device[OUT].n_sent, 0);
 		}
+}
+
+// The outer packet of IPv4 in UDP from the other end.
+static struct bytes in_udp(void)
+{
+	static const uint8_t header[] = {0x08, 0x00, 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 1,
+		9, 9, 10, 0, 0, 1, 0xc3, 0x50, FOU_PORT >> 8, FOU_PORT & 0xff, 0, 0, 0, 0};
+	const struct bytes inner = frame_to(IN, "10.1.2.3");
+	struct bytes frame = wrapped(&inner, header, sizeof(header));
+
+	frame.at[38] = (inner.n - 14 + 8) >> 8;
+	frame.at[39] = (inner.n - 14 + 8) & 0xff;
+	set_length4(&frame);
+	return arrived(&frame);
+}
+
+static void receive_by(unsigned v, const struct iface_tunnel *tunnel, const struct bytes *frame)
+{
+	start(v, tunnel);
+	fake_receive(IN, frame);
+	fake_run();
+}
+
+// A device of Linux sends to one port and receives on those on which Linux listens; of GRE it takes
+// no checksum that it does not want.
+static void a_device_of_linux_receives_what_linux_would(void **state)
+{
+	const struct fib_udp_end here = {FOU_PORT, WIRE_PROTO_IP4, FIB_UDP_IP4};
+	struct iface_tunnel gre = keyed();
+	struct iface_tunnel fou =
+		tunnel_of(IFACE_IPIP, IFACE_TUNNEL_UDP | IFACE_TUNNEL_LINUX, false);
+	const struct bytes udp = in_udp();
+	struct bytes frame = from_there("10.1.2.3");
+	const struct bytes plain = frame;
+
+	gre.flags |= IFACE_TUNNEL_LINUX;
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		receive_by(v, &fou, &udp);
+		assert_int_equal(stopped(VERDICT_LOCAL), 1);
+		fib_udp_ends_set(fake.fib, &here, 1);
+		receive_by(v, &fou, &udp);
+		assert_int_equal(fake.device[OUT].n_sent, 1);
+		fib_udp_ends_set(fake.fib, NULL, 0);
+		receive_by(v, &gre, &plain);
+		assert_int_equal(fake.device[OUT].n_sent, 1);
+		gre.flags |= IFACE_TUNNEL_WANTS_CHECKSUM;
+		receive_by(v, &gre, &plain);
+		assert_int_equal(stopped(VERDICT_TUNNEL_CHECKSUM), 1);
+		gre.flags &= ~IFACE_TUNNEL_WANTS_CHECKSUM;
+	}
 }
 
 // Linux gets all of a packet that came in a tunnel, when it is to answer: here the TTL has expired.
@@ -526,6 +576,7 @@ int main(void)
 		cmocka_unit_test(udp_has_a_port_by_flow_and_a_sum_over_ipv6),
 		cmocka_unit_test(what_goes_in_comes_out),
 		cmocka_unit_test(wrong_headers_have_names),
+		cmocka_unit_test(a_device_of_linux_receives_what_linux_would),
 		cmocka_unit_test(linux_gets_the_packet_as_it_was_received),
 		cmocka_unit_test(a_tunnel_in_a_tunnel_is_left_to_linux),
 		cmocka_unit_test(random_bytes_do_no_harm),

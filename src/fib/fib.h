@@ -109,6 +109,11 @@ int fib_iface_set(struct fib *fib, uint16_t iface, const struct iface *settings)
 void fib_iface_delete(struct fib *fib, uint16_t iface);
 // The current settings of an interface; NULL: there is no such interface. Control thread.
 const struct iface *fib_iface(const struct fib *fib, uint16_t iface);
+// The UDP ports (fib_fast.h) on which tunnels with IFACE_TUNNEL_LINUX are received; at most
+// FIB_MAX_UDP_ENDS, the rest is left out. Waits for an RCU grace period if there are tunnels.
+// Control thread.
+struct fib_udp_end;
+void fib_udp_ends_set(struct fib *fib, const struct fib_udp_end *ends, unsigned n);
 
 // Applies a batch of changes, all or nothing: on error nothing is changed, `error` names the prefix
 // and *bad (may be NULL) is its index. A batch may contain a prefix several times; changes apply in

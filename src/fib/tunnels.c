@@ -78,7 +78,7 @@ static void add_end(struct fib_ends *ends, uint16_t iface, const struct iface_tu
 
 static void add_tunnel(struct fib_ends *ends, uint16_t iface, const struct iface_tunnel *tunnel)
 {
-	if (tunnel->flags & IFACE_TUNNEL_UDP)
+	if (tunnel->flags & IFACE_TUNNEL_UDP && !(tunnel->flags & IFACE_TUNNEL_LINUX))
 		add_udp(ends, tunnel);
 	if (tunnel->kind == IFACE_GRE) {
 		add_end(ends, iface, tunnel, FIB_IP_IN_GRE);
@@ -108,6 +108,8 @@ static struct fib_ends *make_ends(const struct fib *fib)
 		return NULL;
 	ends->mask = slots - 1;
 	ends->first = (const uint32_t *)&ends->end[most];
+	ends->n_udp = fib->tunnels.n_udp;
+	memcpy(ends->udp, fib->tunnels.udp, sizeof(ends->udp));
 	for (size_t i = 0; i < fib->tunnels.n; i++)
 		add_tunnel(ends, fib->tunnels.iface[i],
 			&iface_current(&fib->ifaces, fib->tunnels.iface[i])->tunnel);
@@ -123,6 +125,18 @@ static void publish_ends(struct fib *fib)
 		return;
 	rcu_defer_wait(&fib->defer);
 	free(old);
+}
+
+void fib_udp_ends_set(struct fib *fib, const struct fib_udp_end *ends, unsigned n)
+{
+	struct tunnels *tunnels = &fib->tunnels;
+
+	tunnels->n_udp = MIN_OF(n, FIB_MAX_UDP_ENDS);
+	memset(tunnels->udp, 0, sizeof(tunnels->udp));
+	for (unsigned i = 0; i < tunnels->n_udp; i++)
+		tunnels->udp[i] = ends[i];
+	if (tunnels->n)
+		publish_ends(fib);
 }
 
 static size_t find(const struct tunnels *tunnels, uint16_t iface)

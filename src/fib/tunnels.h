@@ -11,7 +11,9 @@ struct fib;
 struct tunnels {
 	uint16_t *iface; // of each
 	size_t n, capacity;
-	struct fib_ends *ends; // what workers read; NULL: none
+	struct fib_ends *ends;                    // what workers read; NULL: none
+	struct fib_udp_end udp[FIB_MAX_UDP_ENDS]; // of fib_udp_ends_set
+	unsigned n_udp;
 };
 
 void tunnels_close(struct tunnels *tunnels);

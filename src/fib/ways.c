@@ -148,9 +148,10 @@ static void build_way(struct fib_template *t, const struct fib_hop *into,
 	else if (tunnel->flags & IFACE_TUNNEL_UDP)
 		append_udp(t, tunnel);
 	template_append_labels(t, into);
-	const int mtu =
-		iface_mtu(under, tunnel->local.family) - t->mtu_bytes - (t->length - t->outer_at);
-	t->mtu = MAX_OF(mtu, LEAST_MTU);
+	int mtu = iface_mtu(under, tunnel->local.family) - t->mtu_bytes;
+	if (tunnel->path_mtu)
+		mtu = MIN_OF(mtu, tunnel->path_mtu);
+	t->mtu = MAX_OF(mtu - (t->length - t->outer_at), LEAST_MTU);
 	t->port = under->port;
 	t->tunnel = flags_of(tunnel);
 	if (into->n_labels && !(tunnel->flags & IFACE_TUNNEL_LABELLED_TOS))
@@ -188,6 +189,10 @@ static void add(struct ways *ways, const struct hops *hops, uint32_t id, const s
 
 	if (!build_under(way, hops, id, &ways->verdict))
 		return;
+	if (tunnel.flags & IFACE_TUNNEL_BOUND && way->under != tunnel.link) {
+		ways->verdict = VERDICT_LINUX;
+		return;
+	}
 	if (into->n_labels)
 		tunnel = labelled(&tunnel);
 	build_way(way, into, &tunnel, iface_latest(hops->ifaces, way->under));

@@ -41,6 +41,10 @@ enum iface_tunnel_flag {
 	IFACE_TUNNEL_DF = 128,            // IPv4: sent with DF; else with that of the inner packet
 	IFACE_TUNNEL_TOS = 256,           // sent with the DSCP of the inner packet
 	IFACE_TUNNEL_LIMIT = 512,         // IPv6: sent with `limit` in an option (RFC 2473, 4.1.1)
+	IFACE_TUNNEL_LINUX = 1024, // received as by a device of Linux: in UDP to the ports of
+	                           // fib_udp_ends_set, with a checksum of GRE only if it is
+	                           // wanted
+	IFACE_TUNNEL_BOUND = 2048, // sent by the interface `link` only
 	// It carries packets with MPLS labels (RFC 4023, 7510), and receives them if it has
 	// IFACE_MPLS. In UDP there are labels then, and no IP packets.
 	IFACE_TUNNEL_MPLS = 4096,
@@ -60,6 +64,8 @@ struct iface_tunnel {
 	uint16_t flags;                  // enum iface_tunnel_flag
 	uint16_t vrf;                    // of outer packets
 	uint16_t source_port, dest_port; // UDP; source_port 0: by flow, 49152 and up
+	uint16_t link;                   // index, with IFACE_TUNNEL_BOUND
+	uint16_t path_mtu; // bytes of the longest outer packet that reaches `remote`; 0: unknown
 	uint32_t key, wanted_key;
 };
 

@@ -47,6 +47,15 @@ static struct address *find(const struct addresses *all, const struct address *w
 	return one;
 }
 
+bool addresses_have(const struct addresses *all, const struct wire_addr *local)
+{
+	const struct address *one = first_of(all, local);
+
+	while (one && !wire_addr_equal(&one->local, local))
+		one = hash_table_find_next(&one->node);
+	return one;
+}
+
 // The VRF of the routes that use this source address.
 static uint16_t vrf_of(const struct ifaces *ifaces, int ifindex)
 {
@@ -73,6 +82,7 @@ static void remove_address(struct ifaces *ifaces, struct address *gone, bool is_
 	uint16_t vrf = vrf_of(ifaces, gone->ifindex);
 
 	hash_table_remove(&ifaces->addresses.by_local, &gone->node);
+	ifaces->is_dirty |= ifaces->tunnels.n_devices > 0;
 	if (is_reported && vrf != IFACES_NO_VRF && !is_ours_in(ifaces, vrf, &gone->local))
 		routes_address_gone(routes, vrf, &gone->local);
 	if (one && --one->n_addresses == 0)
@@ -99,6 +109,7 @@ static void add(struct ifaces *ifaces, const struct address *wanted)
 	if (wanted->local.family == 4 && interface->n_addresses4++ == 0)
 		ifaces->is_dirty = true; // rp_filter 2 is 1 without an address
 	*one = *wanted;
+	ifaces->is_dirty |= ifaces->tunnels.n_devices > 0; // it may be the local end of one
 	hash_table_insert(&ifaces->addresses.by_local, &one->node,
 		hash_table_hash(wanted->local.bytes, 0));
 }

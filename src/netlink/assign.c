@@ -67,7 +67,8 @@ static bool same_macs(const struct iface *a, const struct iface *b)
 
 static bool same_tags(const struct iface *a, const struct iface *b)
 {
-	bool same = a->port == b->port && a->n_tags == b->n_tags && a->is_bridge == b->is_bridge;
+	bool same = a->port == b->port && a->n_tags == b->n_tags && a->is_bridge == b->is_bridge &&
+	            iface_is_tunnel(a) == iface_is_tunnel(b);
 
 	for (unsigned i = 0; same && i < a->n_tags; i++)
 		same = a->tag[i].tpid == b->tag[i].tpid && a->tag[i].vid == b->tag[i].vid;
@@ -78,7 +79,7 @@ static bool same_iface(const struct iface *a, const struct iface *b)
 {
 	return same_tags(a, b) && same_macs(a, b) && a->vrf == b->vrf && a->flags == b->flags &&
 	       a->rpf4 == b->rpf4 && a->mtu == b->mtu && a->mtu6 == b->mtu6 &&
-	       a->has_peer == b->has_peer;
+	       a->has_peer == b->has_peer && !memcmp(&a->tunnel, &b->tunnel, sizeof(a->tunnel));
 }
 
 static int set(struct ifaces *ifaces, uint16_t id, const struct iface *iface)
@@ -120,7 +121,7 @@ static uint16_t take_id(struct ifaces *ifaces, const struct interface *one)
 
 static void give_id(struct ifaces *ifaces, struct interface *one, const struct iface_verdict *found)
 {
-	if (found->iface.n_tags || found->iface.is_bridge) {
+	if (found->iface.n_tags || found->iface.is_bridge || iface_is_tunnel(&found->iface)) {
 		one->id = take_id(ifaces, one);
 	} else {
 		one->id = found->iface.port;
@@ -205,6 +206,7 @@ static void read_sysctls(struct ifaces *ifaces, struct interface *one)
 	one->sysctls_known = true;
 	one->mtu6 = ops->mtu6 ? ops->mtu6(ops->ops, name) : 0;
 	one->tcx = ops->tcx ? ops->tcx(ops->ops, one->ifindex) : 0;
+	one->path_mtu = tunnels_path_mtu(ifaces, one);
 	if (!ops->sends_redirects)
 		return;
 	if (ops->sends_redirects(ops->ops, name, 4))
@@ -225,13 +227,14 @@ void ifaces_poll(struct ifaces *ifaces)
 		if (!one || !one->sysctls_read)
 			continue;
 		uint8_t before = one->sysctls, tcx_before = one->tcx;
-		unsigned mtu6_before = one->mtu6;
+		unsigned mtu6_before = one->mtu6, path_before = one->path_mtu;
 		read_sysctls(ifaces, one);
 		ifaces->is_dirty |= one->sysctls != before || one->mtu6 != mtu6_before ||
-		                    one->tcx != tcx_before;
+		                    one->tcx != tcx_before || one->path_mtu != path_before;
 		n++;
 	}
 	foreign_poll(ifaces);
+	tunnels_poll(ifaces);
 }
 
 // For interfaces that may be published to workers. Returns true if some are still to be read.
@@ -270,6 +273,15 @@ static void bury_filters(struct ifaces *ifaces)
 	filters_bury(ifaces);
 }
 
+// After the interfaces to which they may be bound.
+static void give_tunnels(struct ifaces *ifaces)
+{
+	for (struct interface *one = NULL;
+		ifaces->tunnels.n_devices && (one = interfaces_next(&ifaces->all, one));)
+		if (one->iface.tunnel.is_tunnel)
+			give_iface(ifaces, one);
+}
+
 void ifaces_flush(struct ifaces *ifaces)
 {
 	if (!ifaces->is_dirty)
@@ -280,12 +292,15 @@ void ifaces_flush(struct ifaces *ifaces)
 	check_above(ifaces);
 	vrfs_follow(ifaces);
 	taps_follow(ifaces);
+	tunnels_check(ifaces);
 	take_back_ids(ifaces);
 	bury_filters(ifaces);
 	give_ports(ifaces); // the fib requires ports and bridges before VLANs on them
 	give_bridges(ifaces);
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
-		give_iface(ifaces, one);
+		if (!one->iface.tunnel.is_tunnel)
+			give_iface(ifaces, one);
+	give_tunnels(ifaces);
 	taps_follow_filters(ifaces);
 }
 

@@ -111,6 +111,16 @@ static struct wire_addr via_beyond(const struct wire_addr *via, const struct wir
 	return addr && wire_addr_equal(via, addr) ? (struct wire_addr){.family = 0} : *via;
 }
 
+// What is sent into a tunnel goes to its other end, whatever the gateway.
+static bool leads_into_tunnel(const struct netlink *netlink, int ifindex)
+{
+	const struct ifaces_state state = ifaces_state(netlink->mirror, ifindex);
+	const struct iface *iface =
+		state.iface == IFACE_NONE ? NULL : fib_iface(netlink->ctx.fib, state.iface);
+
+	return iface && iface_is_tunnel(iface);
+}
+
 static void next_hops_of_linux(struct netlink *netlink, const struct comparison *comparison,
 	struct next_hops *out)
 {
@@ -118,10 +128,14 @@ static void next_hops_of_linux(struct netlink *netlink, const struct comparison 
 
 	*out = (struct next_hops){.n = 0};
 	compare_hops_of(netlink, comparison->kernel, comparison->nexthops, &hops);
-	for (unsigned i = 0; i < hops.n; i++)
-		add_next_hop(out, &(struct next_hop){hops.hop[i].ifindex,
-					  via_beyond(&hops.hop[i].via, comparison->addr),
-					  hops.hop[i].weight});
+	for (unsigned i = 0; i < hops.n; i++) {
+		struct next_hop one = {hops.hop[i].ifindex,
+			via_beyond(&hops.hop[i].via, comparison->addr), hops.hop[i].weight};
+
+		if (leads_into_tunnel(netlink, one.ifindex))
+			one.via = (struct wire_addr){.family = 0};
+		add_next_hop(out, &one);
+	}
 }
 
 static struct next_hop next_hop_of(struct netlink *netlink, const struct fib_hop *hop,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "netlink/event.h"
+#include "netlink/tunnel_facts.h"
 
 #include <linux/netlink.h>
 #include <stdbool.h>
@@ -107,6 +108,10 @@ bool read_via(struct wire_addr *out, const struct piece *value);
 // if it is not, once all attributes are read.
 bool labels_take_encap(void *hop, const struct piece *value);
 void labels_settle(struct event_hop *hop);
+
+// A link of a kind that is a tunnel gets it from IFLA_INFO_DATA; others stay as they are. False: it
+// is malformed.
+bool tunnel_take_data(struct event_link *link, const struct piece *data);
 
 // The next hops of an event: at most EVENT_MAX_HOPS.
 struct hop_list {

@@ -227,7 +227,7 @@ static bool take_iface_data(struct iface_draft *draft)
 		return attrs_take(&wants_vrf, &draft->data, draft);
 	if (!strcmp(draft->iface.kind, "hsr"))
 		return attrs_take(&wants_hsr, &draft->data, draft);
-	return true;
+	return tunnel_take_data(&draft->iface, &draft->data);
 }
 
 static bool take_protinfo(void *out, const struct piece *value)

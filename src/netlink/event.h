@@ -4,6 +4,7 @@
 
 #include "netlink/filter.h"
 
+#include "iface/iface.h"
 #include "wire/addr.h"
 
 #include <stdbool.h>
@@ -91,6 +92,32 @@ struct event_bridge_port {
 	bool is_odd; // another attribute is set that acts on unicast frames, or that we do not know
 };
 
+// Why workers cannot serve a tunnel device.
+enum tunnel_trouble {
+	TUNNEL_FINE,
+	TUNNEL_KIND,
+	TUNNEL_EXTERNAL,
+	TUNNEL_ENDS,
+	TUNNEL_SEQUENCE,
+	TUNNEL_ENCAP,
+	TUNNEL_FLAGS,
+	TUNNEL_MARK,
+	TUNNEL_IGNORES_DF,
+	TUNNEL_MODE,
+	TUNNEL_LOCAL, // from here on: because of other devices
+	TUNNEL_LINK,
+	TUNNEL_TWIN,
+	N_TUNNEL_TROUBLES
+};
+
+// A tunnel device.
+struct event_tunnel {
+	bool is_tunnel;
+	uint8_t trouble; // enum tunnel_trouble
+	int link;        // it sends by this interface, or in the VRF of this device; 0: any
+	struct iface_tunnel settings; // without trouble: all but link, path_mtu and vrf
+};
+
 struct event_link {
 	int ifindex, master;
 	int lower;      // IFLA_LINK of a VLAN, macvlan or tunnel; 0: none, or in another namespace
@@ -110,6 +137,7 @@ struct event_link {
 	bool has_xdp;
 	struct event_bridge bridge;    // kind "bridge"
 	struct event_bridge_port port; // slave_kind "bridge"
+	struct event_tunnel tunnel;
 };
 
 struct event_port {

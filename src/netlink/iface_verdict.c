@@ -45,7 +45,7 @@ const struct iface_reason_row iface_reason[N_IFACE_REASONS] = {
 	[REASON_MTU] = {0, "MTU that the port does not support",
 		"packets longer than the port's MTU are punted to Linux; the port drops the frames "
 		"that Linux sends"},
-	[REASON_NO_ID] = {0, "VLAN or bridge beyond the 65534 interfaces that workers support",
+	[REASON_NO_ID] = {0, "VLAN, bridge or tunnel beyond the 65534 interfaces of workers",
 		"its frames, and all packets routed via it, are punted to Linux"},
 	[REASON_TAGS] = {0, "VLAN interface with more than 2 tags",
 		"its frames, and all packets routed via it, are punted to Linux"},
@@ -250,13 +250,15 @@ static bool check_bridge_below(const struct ifaces *ifaces, const struct interfa
 }
 
 // Follows the lower devices to the TAP interface, or to a bridge: port, tags, and the reasons
-// inherited from the interfaces below. A bridge is below none, but has ports. Returns false if
-// there is no TAP interface.
+// inherited from the interfaces below. A bridge is below none, but has ports; a tunnel has none.
+// Returns false if there is no TAP interface.
 static bool check_below(const struct ifaces *ifaces, const struct interface *one,
 	struct iface_verdict *out)
 {
 	const struct interface *at = one;
 
+	if (one->iface.tunnel.is_tunnel)
+		return tunnels_decide(ifaces, one, &out->iface.tunnel);
 	out->iface.is_bridge = is_kind(one, "bridge");
 	if (out->iface.is_bridge)
 		return has_taps(ifaces, one);
@@ -283,7 +285,7 @@ static uint16_t check_mtu(const struct ifaces *ifaces, const struct interface *o
 	const struct mirror_port *asked = &ifaces->taps.asked[out->iface.port];
 	uint32_t mtu = MIN_OF(one->iface.mtu, MTU_MAX);
 
-	if (out->iface.is_bridge) // its ports have their own
+	if (out->iface.is_bridge || iface_is_tunnel(&out->iface)) // ports have their own
 		return (uint16_t)MAX_OF(mtu, MTU_MIN);
 	if (has->mtu && asked->mtu != has->mtu && mtu > has->mtu)
 		out->reasons |= BIT(REASON_MTU);
@@ -320,6 +322,7 @@ void decide(const struct ifaces *ifaces, const struct interface *one, struct ifa
 	                check_master(ifaces, one, &out->iface.vrf);
 	out->iface.rpf4 = rpf4_of(ifaces, one);
 	out->iface.mac = one->iface.mac;
+	out->iface.has_peer = iface_is_tunnel(&out->iface);
 	out->iface.mtu = check_mtu(ifaces, one, out);
 	out->iface.mtu6 = check_mtu6(one, out->iface.mtu);
 	out->iface.n_macs = (uint8_t)MIN_OF(one->above.n_macs, IFACE_MACS);

@@ -92,6 +92,8 @@ struct interface {
 	bool sysctls_known; // they have been read at least once
 	unsigned mtu6;      // read with them; 0: unknown
 	uint32_t reasons;   // of the current verdict
+	uint8_t trouble;    // enum tunnel_trouble, as judged
+	uint16_t path_mtu;  // of a tunnel's outer packets, read with the sysctls; 0: unknown
 	uint16_t mtu;       // of its fib interface; routes depend on it and on the VRF
 	uint16_t vrf;
 	struct ifaces_state reported;            // what routes were last notified of
@@ -126,6 +128,8 @@ void addresses_iface_gone(struct ifaces *ifaces, int ifindex);
 // Writes at most `max` addresses of an interface, with their prefix lengths; returns how many.
 unsigned addresses_of(const struct addresses *all, int ifindex, struct wire_prefix out[],
 	unsigned max);
+// Whether any interface has this address.
+bool addresses_have(const struct addresses *all, const struct wire_addr *local);
 void addresses_sweep(struct ifaces *ifaces); // removes what the latest dump did not contain
 
 // Kernel objects that act on packets but are not supported by workers: rules, nftables, iptables,
@@ -248,8 +252,8 @@ uint16_t vrfs_of_interface(const struct ifaces *ifaces, const struct interface *
 // The VRF device among its masters; NULL: none.
 const struct interface *vrfs_master(const struct ifaces *ifaces, const struct interface *one);
 
-// Fib interface ids: a port's id is its index; VLANs and bridges get ids from n_ports (PORT_MAX)
-// up. A released id is quarantined until no neighbour or route refers to it.
+// Fib interface ids: a port's id is its index; VLANs, bridges and tunnels get ids from n_ports
+// (PORT_MAX) up. A released id is quarantined until no neighbour or route refers to it.
 struct iface_ids {
 	unsigned n_ports, next; // next: where the search starts; the least recently used id is
 	                        // taken first
@@ -268,6 +272,29 @@ uint16_t iface_ids_take_kept(struct iface_ids *ids, uint16_t id, int ifindex);
 void iface_ids_give_up(struct iface_ids *ids, uint16_t id, bool is_kept);
 // Frees the quarantined ids. Returns true if an allocation had failed and an id is now available.
 bool iface_ids_settled(struct iface_ids *ids);
+
+// Tunnel devices: tunnels.c.
+enum { TUNNELS_PORTS = 64 };
+struct tunnels_of_linux {
+	unsigned n_devices, n_served; // tunnel devices; those that workers serve
+	struct mirror_udp_port port[TUNNELS_PORTS];
+	unsigned n_ports;
+};
+
+// Call before a round of verdicts: judges all of them.
+void tunnels_check(struct ifaces *ifaces);
+// Whether workers serve it; the settings of its tunnel.
+bool tunnels_decide(const struct ifaces *ifaces, const struct interface *one,
+	struct iface_tunnel *out);
+// Re-reads the UDP ports, / the MTU of a path.
+void tunnels_poll(struct ifaces *ifaces);
+uint16_t tunnels_path_mtu(const struct ifaces *ifaces, const struct interface *one);
+// Names why workers do not serve a device, / do not receive on UDP ports. Return false if `cb`
+// stopped the iteration.
+bool tunnels_tell(const struct interface *one,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
+bool tunnels_tell_ports(const struct ifaces *ifaces,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 
 // Applies the administrative state, MTU, MAC address and promiscuity requirements of a TAP
 // interface to its port.
@@ -295,6 +322,7 @@ struct ifaces {
 	struct vrfs vrfs;
 	struct iface_ids ids;
 	struct taps taps;
+	struct tunnels_of_linux tunnels;
 	uint32_t dump;   // dump counter: entries not seen in the latest dump are swept
 	uint32_t judged; // counts the rounds in which interfaces were judged
 	uint32_t n_vlan_changes;
@@ -346,7 +374,8 @@ struct iface_reason_row {
 extern const struct iface_reason_row iface_reason[N_IFACE_REASONS];
 
 struct iface_verdict {
-	bool is_ours; // a port's TAP interface, a bridge with one, or a VLAN on one of both
+	// a port's TAP interface, a bridge with one, a VLAN on one of both, or a tunnel
+	bool is_ours;
 	struct iface iface;
 	uint32_t reasons;
 };

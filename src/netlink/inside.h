@@ -5,6 +5,7 @@
 #include "netlink/listen.h"
 #include "netlink/mirror.h"
 #include "netlink/netlink.h"
+#include "netlink/tunnel_facts.h"
 #include "tap/tap.h"
 
 #include <stdbool.h>
@@ -20,6 +21,7 @@ struct netlink {
 	struct neigh_refresh *refresh;
 	struct audit *audit;
 	struct guard *guard;
+	struct tunnel_facts facts;
 	int epoll, timer;
 	uint64_t n_changes; // number of events that affect routes
 	bool is_flushing;   // not all changes are in the fib yet

@@ -10,6 +10,7 @@
 #include "netlink/event.h"
 #include "netlink/guard.h"
 #include "netlink/netlink.h"
+#include "netlink/tunnel_facts.h"
 
 #include <stdbool.h>
 
@@ -76,6 +77,9 @@ struct mirror_ops {
 		void *arg);
 	int (*dump_groups)(void *ops, void (*take)(void *arg, const struct event *event),
 		void *arg);
+	// As tunnel_facts_ports, / as tunnel_facts_mtu. NULL: there are none, / 0.
+	int (*udp_ports)(void *ops, struct mirror_udp_port out[], unsigned most);
+	uint32_t (*path_mtu)(void *ops, const struct wire_addr *addr, int ifindex);
 	void *ops;
 };
 

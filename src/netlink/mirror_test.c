@@ -275,7 +275,7 @@ static void lets_vrf_devices_share_a_table(void **state)
 static unsigned n_beyond(void)
 {
 	return fake_unsupported(&fake,
-		"VLAN or bridge beyond the 65534 interfaces that workers support", NULL);
+		"VLAN, bridge or tunnel beyond the 65534 interfaces of workers", NULL);
 }
 
 // The first VLANs are on a port, the others on these.

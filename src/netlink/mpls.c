@@ -109,7 +109,8 @@ static bool take_member(const struct mpls *mpls, const struct event_hop *hop,
 	const struct ifaces_state *state, struct fib_hop *out)
 {
 	if (hop->has_encap || !hop->via.family || state->iface == IFACE_NONE ||
-		!fib_iface(mpls->mirror->settings.fib, state->iface))
+		!fib_iface(mpls->mirror->settings.fib, state->iface) ||
+		iface_is_tunnel(fib_iface(mpls->mirror->settings.fib, state->iface)))
 		return false;
 	*out = (struct fib_hop){.via = hop->via,
 		.iface = state->iface,

@@ -184,6 +184,16 @@ static int dump_groups(void *ops, void (*take)(void *arg, const struct event *ev
 	return listen_ask(((struct netlink *)ops)->listen, &request);
 }
 
+static int udp_ports(void *ops, struct mirror_udp_port out[], unsigned most)
+{
+	return tunnel_facts_ports(&((struct netlink *)ops)->facts, out, most);
+}
+
+static uint32_t path_mtu(void *ops, const struct wire_addr *addr, int ifindex)
+{
+	return tunnel_facts_mtu(&((struct netlink *)ops)->facts, addr, ifindex);
+}
+
 // Callbacks of the listener.
 static void handle_event(void *arg, const struct event *event)
 {
@@ -238,7 +248,7 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 			bridge_filters, sends_redirects, disables_ipv6, mtu6, tcx,
 			hides_lost_routes, has_old_tables, hash_policy, dump_again, lost,
 			dump_filters, macs_seen, mpls, guard, tell_statement, is_judged, storm,
-			guard_follows, ask_link, dump_groups, netlink}};
+			guard_follows, ask_link, dump_groups, udp_ports, path_mtu, netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		settings.tap[i] = tap_ifindex(netlink->ctx.taps, i);
@@ -258,6 +268,11 @@ static int open_listen(void *arg)
 	struct listen_ops ops = {handle_event, handle_dump_begin, handle_dump_lack, handle_dump_end,
 		handle_filters_end, opening->netlink};
 
+	int err = tunnel_facts_open(&opening->netlink->facts);
+
+	if (err)
+		return error_set(opening->error, err, "cannot query Linux over netlink: %s",
+			strerror(-err));
 	return listen_open(&opening->netlink->listen, &ops, RECEIVE_BUFFER, opening->error);
 }
 
@@ -314,6 +329,7 @@ int netlink_open(struct netlink **out, const struct netlink_ctx *ctx, struct err
 		return error_set(error, -ENOMEM, "not enough memory for the mirror");
 	netlink->ctx = *ctx;
 	netlink->epoll = netlink->timer = -1;
+	netlink->facts = (struct tunnel_facts){.generic = -1, .route = -1};
 	err = open_all(netlink, error);
 	if (err)
 		netlink_close(netlink);
@@ -337,6 +353,7 @@ void netlink_close(struct netlink *netlink)
 	if (netlink->mirror)
 		mirror_close(netlink->mirror);
 	guard_close(netlink->guard);
+	tunnel_facts_close(&netlink->facts);
 	free(netlink);
 }
 

@@ -1,7 +1,8 @@
-// Arbitrary bytes as a netlink datagram of any of the three families: either valid events with
-// bounded counts and terminated strings, or none.
+// Arbitrary bytes as a netlink datagram of any of the three families, or an answer about tunnels:
+// either valid events with bounded counts and terminated strings, or none.
 #include "fib/fib.h"
 #include "netlink/listen_inside.h"
+#include "netlink/tunnel_facts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,20 @@ static bool vlans_are_sane(const struct event_vlans *vlans)
 	       (!vlans->pvid || vlans->has[vlans->pvid / 64] >> vlans->pvid % 64 & 1);
 }
 
+static bool tunnel_is_sane(const struct event_tunnel *tunnel)
+{
+	const struct iface_tunnel *settings = &tunnel->settings;
+
+	if (!tunnel->is_tunnel || tunnel->trouble)
+		return tunnel->trouble < TUNNEL_LOCAL && !settings->kind;
+	return (settings->kind == IFACE_IPIP || settings->kind == IFACE_GRE) &&
+	       settings->local.family && settings->local.family == settings->remote.family &&
+	       !wire_addr_equal(&settings->local, &settings->remote) &&
+	       settings->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6) &&
+	       !(settings->flags & IFACE_TUNNEL_UDP) == !settings->dest_port &&
+	       !(settings->flags & IFACE_TUNNEL_UDP && settings->kind == IFACE_GRE);
+}
+
 static bool labels_are_sane(const struct event_hop hop[], unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -75,7 +90,8 @@ static bool is_sane(const struct event *event)
 	case EVENT_LINK:
 		return event->iface.ifindex > 0 && ends(event->iface.name, EVENT_NAME_MAX) &&
 		       ends(event->iface.kind, EVENT_KIND_MAX) &&
-		       ends(event->iface.slave_kind, EVENT_KIND_MAX);
+		       ends(event->iface.slave_kind, EVENT_KIND_MAX) &&
+		       tunnel_is_sane(&event->iface.tunnel);
 	case EVENT_BRIDGE_PORT:
 		return event->port.ifindex > 0 && event->port.port.is_known && !event->is_delete;
 	case EVENT_VLANS:
@@ -115,16 +131,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	static uint8_t copy[64 << 10] __attribute__((aligned(NLMSG_ALIGNTO)));
 	struct socket_rest rest = {copy + sizeof(copy) - NLMSG_ALIGN(n), n};
 	const struct nlmsghdr *message;
+	struct mirror_udp_port port;
 	struct event event;
 
 	if (n > sizeof(copy))
 		return 0;
 	// The copy ends at the end of the allocation, so that overreads are detected.
 	memcpy((void *)rest.bytes, data, n);
-	while ((message = socket_next(&rest)))
+	while ((message = socket_next(&rest))) {
+		decode_family(message);
+		decode_route_mtu(message);
+		if (decode_udp_port(message, &port) && !port.port)
+			abort();
 		for (size_t i = 0; i < sizeof(decoders) / sizeof(decoders[0]); i++)
 			if (decoders[i](message, message->nlmsg_len, &event) == DECODE_EVENT &&
 				!is_sane(&event))
 				abort();
+	}
 	return 0;
 }

@@ -63,7 +63,10 @@ static void collect_hop(struct routes *routes, struct hop_set *hop_set,
 	const struct iface *iface = state.iface == IFACE_NONE
 	                                    ? NULL
 	                                    : fib_iface(routes->mirror->settings.fib, state.iface);
-	if (hop->has_encap || (hop->n_labels && !hop->via.family))
+	const bool is_tunnel = iface && iface_is_tunnel(iface);
+	const bool takes_labels = is_tunnel ? iface->tunnel.flags & IFACE_TUNNEL_MPLS
+	                                    : hop->via.family != 0;
+	if (hop->has_encap || (hop->n_labels && !takes_labels))
 		leave_to_linux(hop_set, HOP_SET_ENCAP, hop->ifindex);
 	else if (!state.is_known)
 		leave_to_linux(hop_set, HOP_SET_UNKNOWN_LINK, hop->ifindex);
@@ -76,9 +79,12 @@ static void collect_hop(struct routes *routes, struct hop_set *hop_set,
 	if (hop_set->reason != HOP_SET_OK)
 		return;
 	struct fib_hop *out = &members->member[members->n].hop;
-	*out = (struct fib_hop){.via = hop->via,
-		.iface = state.iface,
-		.kind = hop->via.family ? FIB_VIA : FIB_CONNECTED};
+	*out = (struct fib_hop){.iface = state.iface,
+		.kind = is_tunnel         ? FIB_PEER
+	                : hop->via.family ? FIB_VIA
+	                                  : FIB_CONNECTED};
+	if (out->kind == FIB_VIA)
+		out->via = hop->via;
 	take_labels(routes, hop, out);
 	members->weight[members->n++] = hop->weight;
 }
@@ -157,7 +163,7 @@ static int make_group(struct routes *routes, struct hop_set *hop_set, const stru
 static void join(struct routes *routes, struct hop_set *hop_set, struct members *members)
 {
 	for (unsigned i = 0; i < members->n; i++)
-		if (members->member[i].hop.kind != FIB_VIA)
+		if (members->member[i].hop.kind == FIB_CONNECTED)
 			leave_to_linux(hop_set, HOP_SET_MIXED, 0);
 	if (routes->hash_policy[hop_set->key.family == 6] > HASH_LAYER4)
 		leave_to_linux(hop_set, HOP_SET_HASH, 0);
@@ -176,7 +182,7 @@ static bool needs_group(const struct routes *routes, const struct hop_set *hop_s
 {
 	if (members->n > 1)
 		return true;
-	return resilient_of(routes, hop_set) && members->member[0].hop.kind == FIB_VIA &&
+	return resilient_of(routes, hop_set) && members->member[0].hop.kind != FIB_CONNECTED &&
 	       routes->hash_policy[hop_set->key.family == 6] <= HASH_LAYER4;
 }
 

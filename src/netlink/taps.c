@@ -155,7 +155,8 @@ void taps_follow_filters(struct ifaces *ifaces)
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
 		const struct iface *iface = one->id == IFACE_NONE ? NULL : fib_iface(fib, one->id);
 
-		if (iface && !iface->is_bridge && wants_all_frames(ifaces, one, iface))
+		if (iface && !iface->is_bridge && !iface_is_tunnel(iface) &&
+			wants_all_frames(ifaces, one, iface))
 			wanted[iface->port] = true;
 	}
 	for (unsigned port = 0; port < ifaces->mirror->settings.n_ports; port++)

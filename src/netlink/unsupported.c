@@ -225,9 +225,11 @@ static bool tell_hidden_addresses(const struct interface *one,
 void ifaces_unsupported(const struct ifaces *ifaces,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
-	if (!foreign_unsupported(ifaces, cb, arg) || !floods_tell(ifaces, cb, arg))
+	if (!foreign_unsupported(ifaces, cb, arg) || !floods_tell(ifaces, cb, arg) ||
+		!tunnels_tell_ports(ifaces, cb, arg))
 		return;
 	for (const struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
-		if (!tell_reasons(ifaces, one, cb, arg) || !tell_hidden_addresses(one, cb, arg))
+		if (!tell_reasons(ifaces, one, cb, arg) || !tell_hidden_addresses(one, cb, arg) ||
+			!tunnels_tell(one, cb, arg))
 			return;
 }
