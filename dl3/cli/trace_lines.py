@@ -120,6 +120,7 @@ DECISIONS: Mapping[str, Callable[[Trace], str]] = {
     "untag": lambda _: "received VLAN tags or labels removed",
     "fragment": lambda _: "fragmented",
     "encap": of_encap,
+    "shape": lambda _: "goes through a queue of its subscriber",
 }
 # These found something also about a packet that they stop.
 FOUND_ANYWAY = ("bridge", "parse", "match", "lookup", "check", "mirror", "mark", "rewrite", "encap")

@@ -76,5 +76,6 @@ void burst_keep(struct burst *b, uint64_t mask)
 	b->mark_mask = squeeze(b->mark_mask, kept);
 	b->mirror_mask = squeeze(b->mirror_mask, kept);
 	b->priority_mask = squeeze(b->priority_mask, kept);
+	b->shape_mask = squeeze(b->shape_mask, kept);
 	b->n = n;
 }

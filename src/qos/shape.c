@@ -76,7 +76,7 @@ void shape_close(struct shape *s)
 	free(s);
 }
 
-int shape_set_profile(struct shape *s, uint8_t number, const struct shape_profile *p,
+int shape_set_profile(struct shape *s, uint16_t number, const struct shape_profile *p,
 	struct error *error)
 {
 	struct shape_rules rules = {.is_set = true, .is_fair = p->is_fair};
@@ -285,7 +285,23 @@ const struct shape_totals *shape_totals(const struct shape *s)
 
 unsigned shape_held(const struct shape *s, uint32_t subscriber)
 {
-	return s->node[s->first[SHAPE_SUBSCRIBER] + subscriber].held_packets;
+	const struct shape_node *node = &s->node[s->first[SHAPE_SUBSCRIBER] + subscriber];
+
+	return __atomic_load_n(&node->held_packets, __ATOMIC_RELAXED);
+}
+
+void shape_clear_stats(struct shape *s, uint32_t subscriber)
+{
+	struct shape_class_stats *stats = stats_of(s, s->first[SHAPE_SUBSCRIBER] + subscriber, 0);
+
+	for (unsigned i = 0; i < SHAPE_CLASSES; i++) {
+		__atomic_store_n(&stats[i].packets, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&stats[i].bytes, 0, __ATOMIC_RELAXED);
+		for (unsigned k = 0; k < SHAPE_DROPS_OF_CLASS; k++)
+			__atomic_store_n(&stats[i].dropped[k], 0, __ATOMIC_RELAXED);
+		for (unsigned k = 0; k < SHAPE_DELAYS; k++)
+			__atomic_store_n(&stats[i].delays[k], 0, __ATOMIC_RELAXED);
+	}
 }
 
 uint64_t shape_delay_bound(const struct shape *s, unsigned i)

@@ -36,8 +36,7 @@ struct shape_node {
 	};
 	uint32_t parent;
 	int32_t deficit; // bytes that it may send in its turn
-	uint16_t quantum;
-	uint8_t state, profile;
+	uint16_t quantum, profile;
 	union {
 		uint32_t children; // first of the ring of a parent, 0: none is ready
 		uint32_t backlog;  // of a subscriber, 0: none
@@ -47,9 +46,9 @@ struct shape_node {
 		uint32_t n_children;
 		uint32_t held_bytes;
 	};
-	uint16_t held_packets;
-	uint8_t classes; // that hold packets, a bit for each
-	uint8_t turn;    // class that sends next, of those with weights
+	uint16_t held_packets; // atomic, relaxed
+	uint8_t state : 4, turn : 4; // turn: class that sends next, of those with weights
+	uint8_t classes;             // that hold packets, a bit for each
 };
 _Static_assert(sizeof(struct shape_node) == CACHE_LINE_BYTES, "an idle subscriber is a line");
 
