@@ -38,10 +38,11 @@ static int64_t in_flight(const struct stats_account *a)
 
 json_t *account_json(const struct stats_account *a)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "received", (json_int_t)a->received,
-		"injected", (json_int_t)a->injected, "copied", (json_int_t)a->copied, "sent",
-		(json_int_t)a->sent, "punted", (json_int_t)a->punted, "dropped",
-		(json_int_t)a->dropped, "held", (json_int_t)a->held, "in_flight", (json_int_t)in_flight(a));
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "received",
+		(json_int_t)a->received, "injected", (json_int_t)a->injected, "copied",
+		(json_int_t)a->copied, "sent", (json_int_t)a->sent, "punted", (json_int_t)a->punted,
+		"dropped", (json_int_t)a->dropped, "held", (json_int_t)a->held, "in_flight",
+		(json_int_t)in_flight(a));
 }
 
 // Packets lost by the devices before any worker could receive them; not part of the account. null:

@@ -189,7 +189,8 @@ static json_t *counts_json(const struct qos_count *count)
 
 static json_t *class_json(const struct shape_class_stats *class)
 {
-	static const char *const reasons[SHAPE_DROPS_OF_CLASS] = {"codel", "limit", "pool", "flushed"};
+	static const char *const reasons[SHAPE_DROPS_OF_CLASS] = {"codel", "limit", "pool",
+		"flushed"};
 	json_t *dropped = json_object(), *delays = json_array();
 
 	for (unsigned i = 0; i < SHAPE_DROPS_OF_CLASS; i++)

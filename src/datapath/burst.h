@@ -76,8 +76,8 @@ struct burst {
 	uint64_t mark_mask;     // dscp[i] is to be written
 	uint64_t mirror_mask;   // mirror[i] is to get a copy
 	uint64_t priority_mask; // priority[i] is to be written into VLAN tags
-	uint64_t shape_mask; // goes through the queues of its subscriber (shape.h); valid with
-	                     // BURST_SHAPED, set by subscriber
+	uint64_t shape_mask;    // goes through the queues of its subscriber (shape.h); valid with
+	                        // BURST_SHAPED, set by subscriber
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	// Start of the Ethernet header. For a tagged packet: where the header would start without
 	// the tags, so that the EtherType is at offset 12 and the packet at 14; the MAC addresses

@@ -56,8 +56,9 @@ int shape_workers_make(struct shape_worker *out[], unsigned n, struct port_wait 
 		out[i] = pages_alloc(sizeof(*out[i]));
 		err = out[i] ? 0 : -ENOMEM;
 		if (!err)
-			*out[i] = (struct shape_worker){
-				.shaper = shaper, .is_owner = i == owner, .offset = offset};
+			*out[i] = (struct shape_worker){.shaper = shaper,
+				.is_owner = i == owner,
+				.offset = offset};
 	}
 	if (!err && !make_rings(out, n, owner, wait))
 		return 0;

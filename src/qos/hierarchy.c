@@ -69,8 +69,8 @@ static int check_aggregate(const struct qos *qos, const struct profile *one, str
 	return error_set(error, -EINVAL,
 		"profile '%s': %s is above %s of the parent '%s'; lower it, or add \"oversubscribe "
 		"yes\" to the parent",
-		one->name, words_print_rate(one->rate, rate),
-		words_print_rate(parent->rate, above), parent->name);
+		one->name, words_print_rate(one->rate, rate), words_print_rate(parent->rate, above),
+		parent->name);
 }
 
 // Of those who have them, only if profiles changed that are or were not for policing.

@@ -133,7 +133,7 @@ struct profile_reading {
 	struct error *error;
 };
 extern const char *const counts_words[QOS_WIRE + 1], *const colour_words[POLICE_COLOURS],
-	*const kind_words[PROFILE_KINDS];
+							     *const kind_words[PROFILE_KINDS];
 int profile_mistake(const struct profile_reading *reading, const char *key, const char *value,
 	const char *expected);
 int profile_read_burst(const struct profile_reading *reading, const char *key, const char *given,

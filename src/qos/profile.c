@@ -35,25 +35,28 @@ bool words_number(const char *text, long least, long most, long *out)
 	return !errno && end != text && !*end && *out >= least && *out <= most;
 }
 
-static int read_rate(struct profile_reading *reading, const char *key, const char *value, uint64_t *out)
+static int read_rate(struct profile_reading *reading, const char *key, const char *value,
+	uint64_t *out)
 {
 	if (*out)
 		return error_set(reading->error, -EINVAL, "profile '%s': %s is given twice",
 			reading->profile->name, key);
-	return words_rate(value, out)
-	               ? profile_mistake(reading, key, value, "8 kbit/s to 400 Gbit/s, such as 100Mbit/s")
-	               : 0;
+	return words_rate(value, out) ? profile_mistake(reading, key, value,
+						"8 kbit/s to 400 Gbit/s, such as 100Mbit/s")
+	                              : 0;
 }
 
 // Numbers with commas between them.
-static int read_dscps(const struct profile_reading *reading, const char *key, char *value, uint64_t *out)
+static int read_dscps(const struct profile_reading *reading, const char *key, char *value,
+	uint64_t *out)
 {
 	char *rest, *word = strtok_r(value, ",", &rest);
 	long dscp;
 
 	for (; word; word = strtok_r(NULL, ",", &rest)) {
 		if (!words_number(word, 0, MOST_DSCP, &dscp))
-			return profile_mistake(reading, key, word, "DSCPs from 0 to 63, such as 10,12");
+			return profile_mistake(reading, key, word,
+				"DSCPs from 0 to 63, such as 10,12");
 		*out |= 1ull << dscp;
 	}
 	return 0;
@@ -70,7 +73,8 @@ static int read_act(const struct profile_reading *reading, const char *key, char
 	for (; word; word = strtok_r(NULL, ",", &rest)) {
 		if (!strcmp(word, "drop"))
 			act->drops = true;
-		else if (!strncmp(word, "dscp:", 5) && words_number(word + 5, 0, MOST_DSCP, &number))
+		else if (!strncmp(word, "dscp:", 5) &&
+			 words_number(word + 5, 0, MOST_DSCP, &number))
 			act->dscp = number;
 		else if (!strncmp(word, "priority:", 9) &&
 			 words_number(word + 9, 0, MOST_PRIORITY, &number))

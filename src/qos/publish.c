@@ -182,8 +182,7 @@ static void set_shaping(struct qos *qos, const struct subscriber *one, bool is_n
 	if (!qos->live.shaper || (!is_shaped && !concerns_shaper(qos, one)))
 		return;
 	shaper_set(qos->live.shaper, one->index,
-		is_shaped ? (uint64_t)down->slot |
-				    (uint64_t)one->parent << SHAPER_PARENT_SHIFT |
+		is_shaped ? (uint64_t)down->slot | (uint64_t)one->parent << SHAPER_PARENT_SHIFT |
 				    (is_new ? SHAPER_IS_NEW : 0)
 			  : 0);
 }
@@ -231,8 +230,7 @@ static bool joins(const struct profile *profile)
 static void set_aggregates(struct qos *qos)
 {
 	for (size_t i = 0; i < 2 * qos->n_profile_changes; i++) {
-		const struct profile *one =
-			qos->profile_change[i % qos->n_profile_changes].new;
+		const struct profile *one = qos->profile_change[i % qos->n_profile_changes].new;
 
 		if (joins(one) && (i < qos->n_profile_changes) == !one->parent)
 			shaper_set_aggregate(qos->live.shaper, one->id, one->slot);
@@ -245,7 +243,8 @@ static void remove_aggregates(struct qos *qos)
 	for (size_t i = 0; i < qos->n_profile_changes; i++) {
 		const struct profile_change *change = &qos->profile_change[i];
 
-		if (joins(change->old) && !(joins(change->new) && change->new->id == change->old->id))
+		if (joins(change->old) &&
+			!(joins(change->new) && change->new->id == change->old->id))
 			shaper_set_aggregate(qos->live.shaper, change->old->id, 0);
 	}
 }
@@ -304,7 +303,7 @@ static void withdraw_entries(struct qos *qos, const struct change *change)
 			continue;
 		qos->place[qos->n_places++] = index_withdraw(qos->index, prefix->key, kind);
 	}
-	if (one && !change->new && concerns_shaper(qos, one))
+	if (one && !change->new &&concerns_shaper(qos, one))
 		shaper_set(qos->live.shaper, one->index, 0);
 	if (one && !change->new)
 		qos->left[qos->n_left++] = one->index;

@@ -25,10 +25,10 @@ enum {
 struct qos_settings {
 	struct rcu *rcu; // NULL: no worker reads
 	unsigned n_workers;
-	uint64_t hz;       // ticks a second, see police_rate
-	uint32_t most_held; // packets in queues of the shaper; 0: no profile may shape
+	uint64_t hz;           // ticks a second, see police_rate
+	uint32_t most_held;    // packets in queues of the shaper; 0: no profile may shape
 	const uint64_t *clock; // of the shaper, for tests; NULL: TSC
-	unsigned n_ifaces; // at most QOS_IFACES
+	unsigned n_ifaces;     // at most QOS_IFACES
 	// The name of an interface, NULL: there is none.
 	const char *(*iface_name)(void *ctx, unsigned iface);
 	void *ctx;
@@ -78,7 +78,7 @@ void qos_usage(const struct qos *qos, struct qos_usage *out);
 
 // One subscriber for display; strings are valid until the next change.
 struct qos_info {
-	uint32_t number;                            // from 1 on
+	uint32_t number;                                     // from 1 on
 	const char *name, *profile[QOS_DIRECTIONS], *parent; // NULL: none
 	bool is_of_file;
 	unsigned n_addresses, n_ifaces;

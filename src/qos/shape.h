@@ -2,7 +2,8 @@
 // above them, let them pass (docs/internals/shaping.md). It knows neither devices nor buffers:
 // packets are struct shape_packet, which the caller embeds in its buffers. Times are ticks that the
 // caller passes and that never run backwards. One thread, the owner, calls all functions but
-// shape_terms_of; nothing here locks, allocates after shape_open, or makes system calls. Counters may be read by any thread.
+// shape_terms_of; nothing here locks, allocates after shape_open, or makes system calls. Counters
+// may be read by any thread.
 //
 // The account: enqueued = sent + dropped by reason + held, at any moment.
 #pragma once
@@ -26,12 +27,12 @@ enum {
 	SHAPE_PROFILES = 1 << 16,
 	SHAPE_BYTES_BITS = 18,
 	SHAPE_MOST_BYTES = (1 << SHAPE_BYTES_BITS) - 1, // of a packet
-	SHAPE_MOST_WEIGHT = 256,       // among the children of a parent
-	SHAPE_WEIGHT_BYTES = 96,       // that a weight of 1 gives a child per round
-	SHAPE_MOST_CLASS_WEIGHT = 64,  // among the classes of a subscriber
-	SHAPE_BURST = 64,              // most packets of a call
-	SHAPE_DELAYS = 8,              // of the histogram
-	SHAPE_LEAST_BURST_US = 16,     // that a burst must last at its rate: two slots of the wheel
+	SHAPE_MOST_WEIGHT = 256,                        // among the children of a parent
+	SHAPE_WEIGHT_BYTES = 96,      // that a weight of 1 gives a child per round
+	SHAPE_MOST_CLASS_WEIGHT = 64, // among the classes of a subscriber
+	SHAPE_BURST = 64,             // most packets of a call
+	SHAPE_DELAYS = 8,             // of the histogram
+	SHAPE_LEAST_BURST_US = 16,    // that a burst must last at its rate: two slots of the wheel
 	SHAPE_MOST_BURST_MS = 400,
 };
 
@@ -87,11 +88,11 @@ enum shape_level { SHAPE_PORT, SHAPE_AGGREGATE, SHAPE_SUBSCRIBER };
 
 // What is set of a port, an aggregate or a subscriber.
 struct shape_setting {
-	uint64_t bits;   // per second, SHAPE_LEAST_RATE to SHAPE_MOST_RATE
-	uint64_t burst;  // bytes: at least one MTU and weight * SHAPE_WEIGHT_BYTES, and at least
-	                 // SHAPE_LEAST_BURST_US and at most SHAPE_MOST_BURST_MS at the rate
-	uint32_t parent; // of an aggregate: port; of a subscriber: aggregate
-	uint16_t weight; // 1 to SHAPE_MOST_WEIGHT, among the children of the parent
+	uint64_t bits;    // per second, SHAPE_LEAST_RATE to SHAPE_MOST_RATE
+	uint64_t burst;   // bytes: at least one MTU and weight * SHAPE_WEIGHT_BYTES, and at least
+	                  // SHAPE_LEAST_BURST_US and at most SHAPE_MOST_BURST_MS at the rate
+	uint32_t parent;  // of an aggregate: port; of a subscriber: aggregate
+	uint16_t weight;  // 1 to SHAPE_MOST_WEIGHT, among the children of the parent
 	uint16_t profile; // of a subscriber
 };
 

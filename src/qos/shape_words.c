@@ -239,7 +239,8 @@ int shape_read_end(struct profile_reading *reading)
 			"file; add it and restart",
 			p->name, kind_words[p->kind]);
 	p->burst = MAX_OF(p->rate / 8 / PER_SECOND, least);
-	if (reading->burst && profile_read_burst(reading, "burst", reading->burst, p->rate, &p->burst))
+	if (reading->burst &&
+		profile_read_burst(reading, "burst", reading->burst, p->rate, &p->burst))
 		return -EINVAL;
 	const struct shape_setting setting = {p->rate, p->burst, 0, p->weight, 0};
 

@@ -212,8 +212,7 @@ void qos_shaper_follow(struct qos_shaper *s, uint64_t now, struct shape_drops *d
 }
 
 // A packet may come before the setting that it needs has had its turn.
-static void set_early(struct qos_shaper *s, uint32_t index, uint64_t now,
-	struct shape_drops *drops)
+static void set_early(struct qos_shaper *s, uint32_t index, uint64_t now, struct shape_drops *drops)
 {
 	const uint64_t word = __atomic_load_n(&s->word[index], __ATOMIC_ACQUIRE);
 	const uint32_t parent = (word & ~SHAPER_IS_NEW) >> SHAPER_PARENT_SHIFT;
@@ -242,8 +241,8 @@ void qos_shaper_put(struct qos_shaper *s, uint64_t now, const uint32_t subscribe
 static unsigned next_link(const struct qos_shaper *s, unsigned from)
 {
 	for (unsigned i = from / 64; i < QOS_LINKS / 64; i++) {
-		const uint64_t left = i == from / 64 ? s->links[i] >> from % 64 << from % 64
-		                                     : s->links[i];
+		const uint64_t left =
+			i == from / 64 ? s->links[i] >> from % 64 << from % 64 : s->links[i];
 
 		if (left)
 			return i * 64 + (unsigned)__builtin_ctzll(left);

@@ -320,7 +320,8 @@ int qos_stage_file_end(struct qos *qos, struct error *error)
 		struct profile *one = qos->profile[id];
 		const bool is_first = i <= MOST_PROFILES;
 
-		if (one && one->is_of_file && one->batch != qos->batch && (one->parent || !is_first))
+		if (one && one->is_of_file && one->batch != qos->batch &&
+			(one->parent || !is_first))
 			err = remove_profile(qos, one, error);
 	}
 	return err;
