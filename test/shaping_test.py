@@ -124,10 +124,10 @@ def a_stop_drops_what_waits_by_name(wired: WiredForwarder) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        (["set alice parent nobody"], "parent: there is no profile \"nobody\"; add it first"),
+        (["set alice parent nobody"], 'parent: there is no profile "nobody"; add it first'),
         (["set alice up fast"], "profile 'fast' does not police; only downstream is shaped"),
         (["profile olt aggregate 1Mbit/s"], "shapes to 20Mbit/s, which is above 1Mbit/s of the parent 'olt'"),
-        (["profile slow shape 64kbit/s burst 100B"], "burst is \"100B\"; expected 1518B"),
+        (["profile slow shape 64kbit/s burst 100B"], 'burst is "100B"; expected 1518B'),
     ],
 )
 def a_mistake_changes_nothing(changes: list[str], sentence: str) -> None:

@@ -15,8 +15,8 @@ from dl3.cli.show import Json as WatchJson
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.subscriber_replies import (
     ColourCount,
-    Subscriber,
     Shaping,
+    Subscriber,
     SubscriberDirection,
     SubscriberPage,
     SubscribersChanged,
@@ -63,7 +63,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ProfileName = Annotated[str, typer.Argument(metavar="PROFILE", help="Name of the profile.")]
 Words = Annotated[
     list[str] | None,
-    typer.Argument(metavar="WORDS", help="[up PROFILE] [down PROFILE] [parent AGGREGATE] [address PREFIX]... [interface NAME]..."),
+    typer.Argument(
+        metavar="WORDS", help="[up PROFILE] [down PROFILE] [parent AGGREGATE] [address PREFIX]... [interface NAME]..."
+    ),
 ]
 Keys = Annotated[list[str], typer.Argument(metavar="KEYS", help="rate RATE [burst BURST] [KEY VALUE]...")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The file; dl3d reads or writes it itself.")]
@@ -220,7 +222,7 @@ class ColourRates:
         if now.parent:
             where.append(("parent", now.parent))
         columns = ("", "profile", "colour", ">packets", ">bytes", ">bit/s")
-        parts = [table("", ("subscriber", f"~{now.name}"), where), "", table("", columns, rows)]
+        parts: list[RenderableType] = [table("", ("subscriber", f"~{now.name}"), where), "", table("", columns, rows)]
         return Group(*parts, "", shaped(now.shaping)) if now.shaping else Group(*parts)
 
 

@@ -141,7 +141,7 @@ static const char EXAMPLE[] =
 	"#     - bob down gold interface east.100\n"
 	"#   file: subscribers         # more of them, a line each\n"
 	"#   held_packets: 65536       # in queues of profiles that shape; default: none may; "
-        "restart\n"
+	"restart\n"
 	"\n"
 	"burst: 64                     # frames received from a queue at a time, 1 to 64\n"
 	"idle: sleep                   # sleep while no frames arrive; or poll: busy-poll\n"
