@@ -190,6 +190,7 @@ ELSEWHERE = {
     "bridge_unknown": "src/datapath/bridge_out_test.c",
     **dict.fromkeys(("storm_broadcast", "storm_multicast", "storm_unknown"), BRIDGE),
     "redirect": "src/datapath/punt_test.c",
+    **dict.fromkeys(("shape_codel", "shape_limit", "shape_pool", "shape_flushed"), "src/datapath/shape_test.c"),
     "worker_ring_full": "src/datapath/handover_test.c",
     "no_headroom": "src/datapath/encap_test.c",
     "punt_ring_full": "src/datapath/punt_test.c",

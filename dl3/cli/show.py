@@ -251,7 +251,7 @@ def drops(reply: Drops) -> RenderableType:
     dropped = [verdict for verdict in reply.verdicts if verdict.name != "forward" and verdict.packets]
     rows = [(verdict.name, verdict.packets, verdict.step, verdict.text) for verdict in dropped]
     handed = [(v.name, v.handed, v.step, v.text) for v in reply.verdicts if v.handed]
-    fields = ("received", "injected", "copied", "sent", "punted", "dropped", "in_flight")
+    fields = ("received", "injected", "copied", "sent", "punted", "dropped", "held", "in_flight")
     sums = [(field.replace("_", " "), getattr(reply, field)) for field in fields]
     account = table("", ("packet accounting", ">packets"), sums)
     wire = sum(n or 0 for n in (reply.wire.rx_missed, reply.wire.rx_no_mbuf, reply.wire.rx_errors))

@@ -15,6 +15,7 @@ from dl3.cli.show import Json as WatchJson
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.subscriber_replies import (
     ColourCount,
+    Shaping,
     Subscriber,
     SubscriberDirection,
     SubscriberPage,
@@ -27,6 +28,7 @@ from dl3.model.fault import UsageFault
 SUBSCRIBERS, FILES = "Subscribers and profiles", "Files"
 PAGE, SECONDS = 1000, 120.0  # a file of a million lines takes some seconds
 COLOURS = ("green", "yellow", "red")
+MS_US = 1000
 
 
 class SubscriberCommands(LazyGroup):
@@ -61,7 +63,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ProfileName = Annotated[str, typer.Argument(metavar="PROFILE", help="Name of the profile.")]
 Words = Annotated[
     list[str] | None,
-    typer.Argument(metavar="WORDS", help="[up PROFILE] [down PROFILE] [address PREFIX]... [interface NAME]..."),
+    typer.Argument(
+        metavar="WORDS", help="[up PROFILE] [down PROFILE] [parent AGGREGATE] [address PREFIX]... [interface NAME]..."
+    ),
 ]
 Keys = Annotated[list[str], typer.Argument(metavar="KEYS", help="rate RATE [burst BURST] [KEY VALUE]...")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The file; dl3d reads or writes it itself.")]
@@ -180,6 +184,20 @@ def list_subscribers(
         out.print(Group(shown, f"More: --after {page.next}") if page.next is not None else shown)
 
 
+def shaped(shaping: Shaping) -> RenderableType:
+    """A row for each class: sent, dropped, and delays."""
+    bounds = [f"<{us} us" if us < MS_US else f"<{us / MS_US:.0f} ms" for us in shaping.delay_us]
+    heads = ("class", ">packets", ">bytes", ">codel", ">limit", ">pool", ">flushed")
+    rows, delays = [], []
+    for i, one in enumerate(shaping.classes):
+        drops = one.dropped
+        rows.append((str(i), one.packets, one.bytes, drops.codel, drops.limit, drops.pool, drops.flushed))
+        delays.append((str(i), *one.delays))
+    columns = ("class, delay", *(f">{bound}" for bound in bounds), ">longer")
+    held = f"Held in queues now: {counted(shaping.held, 'packet')}"
+    return Group(table("", heads, rows), "", table("", columns, delays), "", held)
+
+
 class ColourRates:
     """Bits per second of each direction and colour between two replies."""
 
@@ -201,8 +219,11 @@ class ColourRates:
                 rows.append((way, direction.profile, colour, count.packets, count.bytes, rate))
         where = [("number", str(now.number)), ("addresses", ", ".join(now.addresses) or None)]
         where.append(("interfaces", ", ".join(now.interfaces) or None))
+        if now.parent:
+            where.append(("parent", now.parent))
         columns = ("", "profile", "colour", ">packets", ">bytes", ">bit/s")
-        return Group(table("", ("subscriber", f"~{now.name}"), where), "", table("", columns, rows))
+        parts: list[RenderableType] = [table("", ("subscriber", f"~{now.name}"), where), "", table("", columns, rows)]
+        return Group(*parts, "", shaped(now.shaping)) if now.shaping else Group(*parts)
 
 
 def subscriber(

@@ -142,6 +142,7 @@ DECISIONS: Mapping[str, Callable[[Trace], str]] = {
     "fragment": lambda _: "fragmented",
     "encap": of_encap,
     "decap": of_decap,
+    "shape": lambda _: "goes through a queue of its subscriber",
 }
 # These found something also about a packet that they stop.
 FOUND_ANYWAY = ("bridge", "parse", "match", "lookup", "check", "mirror", "mark", "rewrite", "encap", "decap")

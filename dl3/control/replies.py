@@ -161,6 +161,7 @@ class Drops(Reply):
     sent: int
     punted: int
     dropped: int
+    held: int = 0  # in queues of subscribers
     in_flight: int
     verdicts: tuple[Verdict, ...]
     wire: Wire

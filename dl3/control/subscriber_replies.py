@@ -25,14 +25,42 @@ class SubscriberDirection(Reply):
     counts: ColourCounts
 
 
+class ShapedDrops(Reply):
+    """Packets dropped by reason: see the verdicts shape_codel, shape_limit, shape_pool and shape_flushed."""
+
+    codel: int
+    limit: int
+    pool: int
+    flushed: int
+
+
+class ShapedClass(Reply):
+    """What was sent of a class, and how long it waited: delays[i] counts less than delay_us[i], the last one the rest."""
+
+    packets: int
+    bytes: int
+    dropped: ShapedDrops
+    delays: tuple[int, ...]
+
+
+class Shaping(Reply):
+    """The queues of a subscriber; class 0 is strict."""
+
+    held: int
+    delay_us: tuple[int, ...]
+    classes: tuple[ShapedClass, ...]
+
+
 class Subscriber(Reply):
-    """Method 'subscribers.find'; of_file: the configuration file names it."""
+    """Method 'subscribers.find'; of_file: the configuration file names it; shaping: None: its packets do not wait."""
 
     name: str
     number: int
     of_file: bool
     addresses: tuple[str, ...]
     interfaces: tuple[str, ...]
+    parent: str | None = None
+    shaping: Shaping | None = None
     up: SubscriberDirection
     down: SubscriberDirection
 

@@ -1,4 +1,4 @@
-// Packet accounting: received + injected + copied = sent + punted + each named drop. Control
+// Packet accounting: received + injected + copied = sent + punted + each named drop + held. Control
 // thread.
 #include "api/inside.h"
 
@@ -32,15 +32,17 @@ void account_read(const struct api_ctx *ctx, struct stats_account *account)
 // Includes packets in the rings towards Linux.
 static int64_t in_flight(const struct stats_account *a)
 {
-	return (int64_t)(a->received + a->injected + a->copied - a->sent - a->punted - a->dropped);
+	return (int64_t)(a->received + a->injected + a->copied - a->sent - a->punted - a->dropped -
+			 a->held);
 }
 
 json_t *account_json(const struct stats_account *a)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "received", (json_int_t)a->received,
-		"injected", (json_int_t)a->injected, "copied", (json_int_t)a->copied, "sent",
-		(json_int_t)a->sent, "punted", (json_int_t)a->punted, "dropped",
-		(json_int_t)a->dropped, "in_flight", (json_int_t)in_flight(a));
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "received",
+		(json_int_t)a->received, "injected", (json_int_t)a->injected, "copied",
+		(json_int_t)a->copied, "sent", (json_int_t)a->sent, "punted", (json_int_t)a->punted,
+		"dropped", (json_int_t)a->dropped, "held", (json_int_t)a->held, "in_flight",
+		(json_int_t)in_flight(a));
 }
 
 // Packets lost by the devices before any worker could receive them; not part of the account. null:

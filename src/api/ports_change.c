@@ -23,6 +23,7 @@ static void remove_one(struct api_ctx *ctx, unsigned port)
 {
 	port_remove(ctx->ports, port);
 	datapath_drain(ctx->path);
+	subscribers_port_gone(ctx, port);
 	if (ctx->taps)
 		tap_remove(ctx->taps, port);
 }

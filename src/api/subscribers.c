@@ -27,6 +27,7 @@ int api_open_subscribers(struct api_ctx *ctx, uint64_t hz, struct error *error)
 	const struct qos_settings settings = {.rcu = ctx->rcu,
 		.n_workers = port_n_workers(ctx->ports),
 		.hz = hz,
+		.most_held = config_held_packets(ctx->config),
 		.n_ifaces = IFACE_MAX,
 		.iface_name = api_iface_name,
 		.ctx = ctx};
@@ -46,7 +47,9 @@ int api_open_subscribers(struct api_ctx *ctx, uint64_t hz, struct error *error)
 
 int api_check_subscribers(const struct config *config, struct error *error)
 {
-	const struct qos_settings settings = {.hz = 1000000000, .iface_name = api_iface_name};
+	const struct qos_settings settings = {.hz = 1000000000,
+		.most_held = config_held_packets(config),
+		.iface_name = api_iface_name};
 	struct qos *qos;
 
 	if (!config_has_qos(config))
@@ -105,6 +108,12 @@ void subscribers_follow_ports(struct api_ctx *ctx, struct config *next)
 	ctx->config = next;
 	qos_refresh(ctx->qos);
 	ctx->config = now;
+}
+
+void subscribers_port_gone(struct api_ctx *ctx, unsigned port)
+{
+	if (ctx->qos)
+		qos_port_gone(ctx->qos, port);
 }
 
 void subscribers_iface_named(struct api_ctx *ctx, uint16_t iface, const char *name)
@@ -178,6 +187,38 @@ static json_t *counts_json(const struct qos_count *count)
 	return json;
 }
 
+static json_t *class_json(const struct shape_class_stats *class)
+{
+	static const char *const reasons[SHAPE_DROPS_OF_CLASS] = {"codel", "limit", "pool",
+		"flushed"};
+	json_t *dropped = json_object(), *delays = json_array();
+
+	for (unsigned i = 0; i < SHAPE_DROPS_OF_CLASS; i++)
+		json_object_set_new(dropped, reasons[i], number_json(class->dropped[i]));
+	for (unsigned i = 0; i < SHAPE_DELAYS; i++)
+		json_array_append_new(delays, number_json(class->delays[i]));
+	return json_pack("{s:o, s:o, s:o, s:o}", "packets", number_json(class->packets), "bytes",
+		number_json(class->bytes), "dropped", dropped, "delays", delays);
+}
+
+// null: packets to the subscriber are not shaped.
+static json_t *shaping_json(const struct qos *qos, uint32_t number)
+{
+	json_t *classes, *bounds;
+	struct qos_shaping shaping;
+
+	if (!qos_shaping(qos, number, &shaping))
+		return json_null();
+	classes = json_array();
+	bounds = json_array();
+	for (unsigned i = 0; i < SHAPE_CLASSES; i++)
+		json_array_append_new(classes, class_json(&shaping.class[i]));
+	for (unsigned i = 0; i < SHAPE_DELAYS - 1; i++)
+		json_array_append_new(bounds, number_json(shaping.delay_us[i]));
+	return json_pack("{s:I, s:o, s:o}", "held", (json_int_t)shaping.held, "delay_us", bounds,
+		"classes", classes);
+}
+
 static json_t *info_json(const struct qos *qos, const struct qos_info *info)
 {
 	json_t *addresses = json_array(), *ifaces = json_array();
@@ -189,9 +230,10 @@ static json_t *info_json(const struct qos *qos, const struct qos_info *info)
 	}
 	for (unsigned i = 0; i < info->n_ifaces; i++)
 		json_array_append_new(ifaces, rpc_text_json(qos_iface(qos, info->number, i)));
-	return json_pack("{s:s, s:I, s:b, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}}", "name",
+	return json_pack("{s:s, s:I, s:b, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}}", "name",
 		info->name, "number", (json_int_t)info->number, "of_file", info->is_of_file,
-		"addresses", addresses, "interfaces", ifaces, "up", "profile",
+		"addresses", addresses, "interfaces", ifaces, "parent", rpc_text_json(info->parent),
+		"shaping", shaping_json(qos, info->number), "up", "profile",
 		rpc_text_json(info->profile[QOS_UP]), "counts", counts_json(&info->count[QOS_UP]),
 		"down", "profile", rpc_text_json(info->profile[QOS_DOWN]), "counts",
 		counts_json(&info->count[QOS_DOWN]));

@@ -11,6 +11,8 @@ void subscribers_commit(struct api_ctx *ctx, struct config *next);
 void subscribers_drop(struct api_ctx *ctx);
 // The ports are those of `next`.
 void subscribers_follow_ports(struct api_ctx *ctx, struct config *next);
+// A port was removed; before another one gets its index.
+void subscribers_port_gone(struct api_ctx *ctx, unsigned port);
 // An interface gets a name, before workers know it. NULL: it is gone.
 void subscribers_iface_named(struct api_ctx *ctx, uint16_t iface, const char *name);
 // NULL with `error` set: the configuration has no key `qos`.

@@ -64,6 +64,7 @@ const struct acl_set *config_acl(const struct config *config); // key `acl`
 // begun, in place of those of an earlier file; reads the file that it names. -errno with `error`
 // set to "FILE:LINE: ...": the batch is to be aborted.
 bool config_has_qos(const struct config *config);
+uint32_t config_held_packets(const struct config *config); // in queues; 0: nothing is shaped
 int config_stage_qos(const struct config *config, struct qos *qos, struct error *error);
 // Whether access lists can do what they say with these ports: a port with `mode: xconnect`, or
 // in a bridge, has no list, / and mirrors lead to ports. -EINVAL with `error` set. Pure.

@@ -140,6 +140,8 @@ static const char EXAMPLE[] =
 	"#     - alice up gold down gold address 198.51.100.7 address 2001:db8:1::/56\n"
 	"#     - bob down gold interface east.100\n"
 	"#   file: subscribers         # more of them, a line each\n"
+	"#   held_packets: 65536       # in queues of profiles that shape; default: none may; "
+	"restart\n"
 	"\n"
 	"burst: 64                     # frames received from a queue at a time, 1 to 64\n"
 	"idle: sleep                   # sleep while no frames arrive; or poll: busy-poll\n"

@@ -104,6 +104,7 @@ struct config_qos {
 		int line;
 	} * line;
 	char file[CONFIG_PATH_MAX]; // "": none
+	uint32_t held_packets;      // 0: nothing is shaped
 };
 
 struct config {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILE_BYTES = 1 << 30, MAX_LINES = 1 << 20 };
+enum { MAX_FILE_BYTES = 1 << 30, MAX_LINES = 1 << 20, LEAST_HELD = 64, MOST_HELD = 1 << 24 };
 
 static int no_memory(const struct reader *reader)
 {
@@ -49,12 +49,15 @@ static int add_subscriber(struct reader *reader, const struct node *node, unsign
 // Profiles come first, whatever the order in the file.
 struct top {
 	const struct node *profiles, *subscribers, *file;
+	uint32_t held_packets;
 };
 static const struct row qos_rows[] = {
 	{"profiles", ROW_NODE, .size = sizeof(void *), .offset = offsetof(struct top, profiles)},
 	{"subscribers", ROW_NODE, .size = sizeof(void *),
 		.offset = offsetof(struct top, subscribers)},
 	{"file", ROW_NODE, .size = sizeof(void *), .offset = offsetof(struct top, file)},
+	{"held_packets", ROW_NUMBER, .size = sizeof(uint32_t),
+		.offset = offsetof(struct top, held_packets), .min = LEAST_HELD, .max = MOST_HELD},
 };
 const struct key_table qos_keys = {"qos", qos_rows, ARRAY_LEN(qos_rows)};
 
@@ -87,6 +90,7 @@ int qos_read(struct reader *reader, const struct node *node, struct config *conf
 	int err = rows_is_empty(node) ? 0 : rows_read(reader, node, &qos_keys, &top);
 
 	config->qos.is_on = true;
+	config->qos.held_packets = config->ports.n_held_mbufs = top.held_packets;
 	if (!err && top.profiles)
 		err = rows_each(reader, top.profiles, MAX_LINES, add_profile);
 	if (!err && top.subscribers)
@@ -105,7 +109,7 @@ void qos_free(struct config_qos *qos)
 
 int qos_copy(struct config_qos *to, const struct config_qos *from)
 {
-	*to = (struct config_qos){.is_on = from->is_on};
+	*to = (struct config_qos){.is_on = from->is_on, .held_packets = from->held_packets};
 	memcpy(to->file, from->file, sizeof(to->file));
 	if (vector_reserve(&to->line, &to->capacity, from->n + 1, sizeof(*to->line)))
 		return -ENOMEM;
@@ -121,6 +125,11 @@ int qos_copy(struct config_qos *to, const struct config_qos *from)
 bool config_has_qos(const struct config *config)
 {
 	return config->qos.is_on;
+}
+
+uint32_t config_held_packets(const struct config *config)
+{
+	return config->qos.held_packets;
 }
 
 static int stage_file(const struct config *config, struct qos *qos, struct error *error)

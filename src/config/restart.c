@@ -53,6 +53,7 @@ static const struct field other_fields[] = {
 	{"flow.ipv4", FIELD(config, flow.max4)},
 	{"flow.ipv6", FIELD(config, flow.max6)},
 	{"qos", FIELD(config, qos.is_on)},
+	{"qos.held_packets", FIELD(config, qos.held_packets)},
 };
 
 static const char *differs(const struct field fields[], size_t n, const void *now, const void *next)

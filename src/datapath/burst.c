@@ -79,5 +79,6 @@ void burst_keep(struct burst *b, uint64_t mask)
 	b->mirror_mask = squeeze(b->mirror_mask, kept);
 	b->priority_mask = squeeze(b->priority_mask, kept);
 	b->tag_mask = squeeze(b->tag_mask, kept);
+	b->shape_mask = squeeze(b->shape_mask, kept);
 	b->n = n;
 }

@@ -8,6 +8,7 @@
 #include "capture/capture_fast.h"
 #include "datapath/handover.h"
 #include "datapath/offload.h"
+#include "datapath/shape.h"
 #include "fib/fib_fast.h"
 #include "flow/flow_fast.h"
 #include "mac/mac_fast.h"
@@ -41,6 +42,7 @@ enum burst_has {
 	BURST_OFFLOADS = 1 << 14,   // an open frame (offload.h)
 	BURST_BRIDGES = 1 << 15,    // some were routed to a bridge
 	BURST_LABELS = 1 << 16,     // MPLS labels that a packet arrived with
+	BURST_SHAPED = 1 << 17,     // a bit in shape_mask
 };
 
 // Structure of arrays: element i of each array, and bit i of each mask, belong to packet i. If all
@@ -75,6 +77,8 @@ struct burst {
 	uint64_t mirror_mask;   // mirror[i] is to get a copy
 	uint64_t priority_mask; // priority[i] is to be written into VLAN tags
 	uint64_t tag_mask;      // routed to a bridge, and to be sent with tag[i]; set by bridge_out
+	uint64_t shape_mask;    // goes through the queues of its subscriber (shape.h); valid with
+	                        // BURST_SHAPED, set by subscriber
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	// Start of the Ethernet header. For a tagged packet: where the header would start without
 	// the tags, so that the EtherType is at offset 12 and the packet at 14; the MAC addresses
@@ -220,6 +224,7 @@ struct worker {
 	struct injection injection;
 	struct handover_out *handover_out; // NULL: processes itself what it receives
 	struct handover_in *handover_in;   // NULL: is handed nothing by others
+	struct shape_worker *shape;        // NULL: nothing is ever shaped
 	uint64_t timed_from;           // when stat->bursts reaches this, the next burst is timed
 	uint64_t redirects_due;        // TSC: theoretical arrival time of the redirect limit (GCRA)
 	struct enabled_steps steps[2]; // of IPv4 and of IPv6

@@ -2,6 +2,7 @@
 #include "datapath/datapath.h"
 
 #include "base/pages.h"
+#include "datapath/shape.h"
 #include "datapath/trace.h"
 #include "datapath/variant.h"
 #include "rcu/rcu.h"
@@ -22,6 +23,7 @@ struct path {
 	struct stats_worker *stat[STATS_MAX_WORKERS];
 	struct handover_out *out[STATS_MAX_WORKERS]; // by worker
 	struct handover_in *in[STATS_MAX_WORKERS];
+	struct shape_worker *shape[STATS_MAX_WORKERS];
 };
 
 static int add_worker(struct path *path, const struct datapath_tables *tables,
@@ -55,6 +57,7 @@ static int add_worker(struct path *path, const struct datapath_tables *tables,
 	w->stop = &path->stop;
 	w->handover_out = path->out[worker];
 	w->handover_in = path->in[worker];
+	w->shape = path->shape[worker];
 	w->variant = datapath_choose_variant();
 	w->poll = w->polls;
 	w->poisons = BURST_POISONS;
@@ -83,6 +86,18 @@ static int make_handover(struct path *path, struct error *error)
 	return handover_make(n, io, path->out, path->in, error);
 }
 
+static int make_shaping(struct path *path, const struct qos_live *qos, struct error *error)
+{
+	struct port_wait *wait[STATS_MAX_WORKERS];
+	const unsigned n = port_n_workers(path->ports);
+
+	if (!qos || !qos->shaper)
+		return 0;
+	for (unsigned i = 0; i < n; i++)
+		wait[i] = port_worker(path->ports, i)->wait;
+	return shape_workers_make(path->shape, n, wait, qos->shaper, error);
+}
+
 int datapath_open(struct path **out, struct port_table *ports, const struct datapath_tables *tables,
 	struct tap_table *taps, struct error *error)
 {
@@ -92,12 +107,16 @@ int datapath_open(struct path **out, struct port_table *ports, const struct data
 		return error_set(error, -ENOMEM, "not enough memory for the datapath");
 	path->ports = ports;
 	port_set_grace(ports, &(struct port_grace){start_grace, has_passed, tables->live->rcu});
-	if (make_handover(path, error)) {
+	int err = make_handover(path, error);
+
+	if (!err)
+		err = make_shaping(path, tables->qos, error);
+	if (err) {
 		datapath_close(path);
-		return -ENOMEM;
+		return err;
 	}
 	while (path->n_workers < port_n_workers(ports)) {
-		int err = add_worker(path, tables, taps, error);
+		err = add_worker(path, tables, taps, error);
 		if (err) {
 			datapath_close(path);
 			return err;
@@ -127,6 +146,7 @@ void datapath_close(struct path *path)
 	if (!path)
 		return;
 	handover_free(STATS_MAX_WORKERS, path->out, path->in);
+	shape_workers_free(path->shape, STATS_MAX_WORKERS);
 	for (unsigned i = 0; i < path->n_workers; i++) {
 		pages_free(path->worker[i], sizeof(struct worker));
 		pages_free(path->stat[i], sizeof(struct stats_worker));

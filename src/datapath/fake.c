@@ -366,6 +366,7 @@ static void expect_accounting(void)
 		punted += fake.stat.handed[v];
 	assert_int_equal(account.received + account.injected, fake.n_made);
 	assert_int_equal(fake.n_made + account.copied, account.sent + punted + account.dropped);
+	assert_int_equal(account.held, 0);
 	assert_int_equal(account.sent, account.verdict[VERDICT_FORWARD]);
 	// Of a packet and its fragments, one is not a copy: as many packets were replaced.
 	assert_int_equal(account.dropped + fake.n_taken - fake.n_split - account.copied,

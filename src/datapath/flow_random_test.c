@@ -11,12 +11,12 @@ enum { ROUNDS = 40, N_PACKETS = 500, MOST_FLOWS = 300, MIRROR = 2 };
 enum { LEFT_TO_LINUX = SERVICE_IN };
 
 // What a packet is made of; its flow, if it has one, has the same addresses, protocol and ports.
-enum shape { WHOLE, FIRST_FRAGMENT, LATER_FRAGMENT, CUT, EXTENSION, ERROR_MESSAGE, N_SHAPES };
+enum form { WHOLE, FIRST_FRAGMENT, LATER_FRAGMENT, CUT, EXTENSION, ERROR_MESSAGE, N_SHAPES };
 struct packet {
 	uint16_t iface;
 	uint8_t family, proto, src, dst, ttl; // src and dst: numbers in the lists below
 	uint16_t src_port, dst_port;
-	enum shape shape;
+	enum form form;
 	struct bytes plain, frame; // without and with tags
 	struct rte_mbuf *mbuf;
 };
@@ -93,14 +93,14 @@ static void insert(struct packet *p, uint8_t header, uint8_t field)
 	ip6->payload_length_be = htobe16(be16toh(ip6->payload_length_be) + BYTES);
 }
 
-static void shape(struct packet *p)
+static void form(struct packet *p)
 {
 	static const uint8_t extensions[] = {WIRE_PROTO_DESTINATION, WIRE_PROTO_ROUTING,
 		WIRE_PROTO_FRAGMENT}; // the last one: an atomic fragment
 	struct wire_ip4 *ip4 = (void *)(p->plain.at + WIRE_ETHER_BYTES);
-	const bool is_first = p->shape == FIRST_FRAGMENT;
+	const bool is_first = p->form == FIRST_FRAGMENT;
 
-	switch (p->shape) {
+	switch (p->form) {
 	case FIRST_FRAGMENT:
 	case LATER_FRAGMENT:
 		if (p->family == 4)
@@ -143,7 +143,7 @@ static void build(struct packet *p, unsigned id)
 	assert_int_equal(wire_build(&recipe, p->plain.at, sizeof(p->plain.at)), 0);
 	if (has_ports(p->proto))
 		memcpy(p->plain.at + layer4, ports_be, sizeof(ports_be));
-	shape(p);
+	form(p);
 	if (p->family == 4) {
 		ip4->id_be = htobe16(id);
 		frame_mend(&p->plain);
@@ -164,7 +164,7 @@ static struct packet random_packet(unsigned id)
 		.ttl = dice(20) ? 64 : 1,
 		.src_port = dice(2) ? 1000 : 0x1234,
 		.dst_port = dice(2),
-		.shape = dice(3) ? WHOLE : (enum shape)dice(N_SHAPES)};
+		.form = dice(3) ? WHOLE : (enum form)dice(N_SHAPES)};
 
 	if (dice(4))
 		p.proto = protos[dice(ARRAY_LEN(protos))];
@@ -192,9 +192,9 @@ static bool tuple_of(const struct packet *p, struct flow_tuple *tuple)
 		tuple->src_port = p->src_port;
 		tuple->dst_port = p->dst_port;
 	}
-	if (is_icmp(p) && p->shape != ERROR_MESSAGE)
+	if (is_icmp(p) && p->form != ERROR_MESSAGE)
 		tuple->src_port = p->src_port;
-	switch (p->shape) {
+	switch (p->form) {
 	case FIRST_FRAGMENT:
 	case LATER_FRAGMENT:
 		return false;
@@ -252,7 +252,7 @@ static void deal_flows(void)
 		struct packet p = dice(4) ? packets[dice(N_PACKETS)] : random_packet(0);
 		typeof(*flows) made = {0};
 
-		p.shape = p.shape == ERROR_MESSAGE ? ERROR_MESSAGE : WHOLE;
+		p.form = p.form == ERROR_MESSAGE ? ERROR_MESSAGE : WHOLE;
 		tuple_of(&p, &made.tuple);
 		if (flow_of(&p) >= 0)
 			continue;
@@ -388,7 +388,7 @@ static void expect_fates(void)
 		const struct packet *p = &packets[i];
 		const struct fate fate = judge_packet(p);
 
-		n_fragments += p->shape == FIRST_FRAGMENT || p->shape == LATER_FRAGMENT;
+		n_fragments += p->form == FIRST_FRAGMENT || p->form == LATER_FRAGMENT;
 		expected[fate.verdict]++;
 		if (fate.verdict != VERDICT_FORWARD)
 			continue;

@@ -54,10 +54,17 @@ static void flush(struct worker *w, struct burst *out)
 
 	if (out->template_mask | out->tag_mask)
 		datapath_encap(w, out);
+	if (has & BURST_SHAPED)
+		datapath_shape(w, out);
 	datapath_send(w, out);
 	out->has = has;
-	out->template_mask = out->tag_mask = 0;
+	out->template_mask = out->tag_mask = out->shape_mask = 0;
 	burst_free_dropped(w); // there is space for those of one burst
+}
+
+static bool is_shaped(const struct burst *b, uint16_t i)
+{
+	return b->has & BURST_SHAPED && b->shape_mask >> i & 1;
 }
 
 // Packet i of `b`, or a fragment of it.
@@ -75,8 +82,16 @@ static void add(struct worker *w, struct burst *out, struct rte_mbuf *mbuf, cons
 	out->template_mask |= (b->template_mask >> i & 1) << to;
 	out->tag_mask |= (b->tag_mask >> i & 1) << to;
 	out->tag[to] = b->tag_mask >> i & 1 ? b->tag[i] : 0;
+	out->shape_mask |= (uint64_t)is_shaped(b, i) << to;
 	if (out->n == BURST_MAX)
 		flush(w, out);
+}
+
+static void shape_fragments(const struct worker *w, const struct burst *b, uint16_t i,
+	struct rte_mbuf *made[], unsigned n)
+{
+	for (unsigned k = 0; k < n; k++)
+		datapath_shape_fragment(w, made[k], b->mbuf[i], made[k]->pkt_len, b->length[i]);
 }
 
 // The MTU may have changed since the packet was checked: the plan is made again, for fragments that
@@ -102,6 +117,8 @@ static void fragment(struct worker *w, const struct burst *b, uint16_t i, struct
 		offload_finish(b->mbuf[i]);
 	for (unsigned k = 0; k < plan.n; k++)
 		write_fragment(b, i, &plan, k, made[k]);
+	if (is_shaped(b, i))
+		shape_fragments(w, b, i, made, plan.n);
 	stats_add(&w->stat->port[burst_port(b, i)].copied_packets, plan.n - 1);
 	w->dropped[w->n_dropped++] = b->mbuf[i]; // to be freed only: one of its fragments counts
 	for (unsigned k = 0; k < plan.n; k++)

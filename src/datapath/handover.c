@@ -92,10 +92,9 @@ static uint64_t put_of(const struct handover_ring *ring)
 	return __atomic_load_n(&ring->put, __ATOMIC_ACQUIRE);
 }
 
-uint16_t handover_put(struct handover_out *out, unsigned ring_, struct rte_mbuf *mbuf[], uint16_t n)
+uint16_t handover_ring_put(struct handover_ring *ring, struct port_wait *wait,
+	struct rte_mbuf *mbuf[], uint16_t n)
 {
-	struct handover_ring *ring = out->ring[ring_];
-
 	if (HANDOVER_RING - (ring->put - ring->seen_done) < n)
 		ring->seen_done = done_of(ring);
 	n = MIN_OF(n, HANDOVER_RING - (ring->put - ring->seen_done));
@@ -104,8 +103,13 @@ uint16_t handover_put(struct handover_out *out, unsigned ring_, struct rte_mbuf 
 	for (uint16_t i = 0; i < n; i++)
 		ring->packet[(ring->put + i) % HANDOVER_RING] = mbuf[i];
 	__atomic_store_n(&ring->put, ring->put + n, __ATOMIC_RELEASE);
-	port_wake(out->wait[ring_]);
+	port_wake(wait);
 	return n;
+}
+
+uint16_t handover_put(struct handover_out *out, unsigned ring, struct rte_mbuf *mbuf[], uint16_t n)
+{
+	return handover_ring_put(out->ring[ring], out->wait[ring], mbuf, n);
 }
 
 // No worker reads this packet, so its bytes are counted here.

@@ -82,6 +82,9 @@ void handover_free(unsigned n, struct handover_out *out[], struct handover_in *i
 // Puts packets into a ring and wakes its worker; returns how many it has taken. The caller still
 // owns the others. Receive worker.
 uint16_t handover_put(struct handover_out *out, unsigned ring, struct rte_mbuf *mbuf[], uint16_t n);
+// The same for a ring and what wakes its reader. Writer of the ring.
+uint16_t handover_ring_put(struct handover_ring *ring, struct port_wait *wait,
+	struct rte_mbuf *mbuf[], uint16_t n);
 // Hands over what was received. Receive worker.
 void datapath_handover(struct worker *w, const struct received *r);
 // Begins a move that the control thread wants, or ends one; called once per loop. Receive worker.

@@ -31,6 +31,11 @@ static bool has_subscribers(const struct worker *w)
 	return w->qos;
 }
 
+static bool has_shaper(const struct worker *w)
+{
+	return w->shape;
+}
+
 #define PHASE_ROW(name, phase) {#name, phase, BOTH, BURST_PACKETS, NULL, NULL},
 #define STEP_ROW(name, phase, families, has, is_enabled)                                           \
 	{#name, phase, families, has, is_enabled, datapath_##name},

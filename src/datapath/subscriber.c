@@ -160,6 +160,8 @@ static void police(struct worker *w, struct burst *b, enum qos_direction directi
 	qos_police(&basis, &packets, &verdicts);
 	if (verdicts.has_dscp | verdicts.has_priority)
 		mark(b, &verdicts);
+	if (unlikely(verdicts.shaped & ~verdicts.dropped) && w->shape)
+		datapath_shape_later(w, b, &packets, &verdicts);
 	if (verdicts.dropped)
 		drop(w, b, verdicts.dropped);
 }

@@ -408,7 +408,8 @@ static __attribute__((noinline)) uint64_t idle_sleep(struct worker *w, uint64_t 
 	// Without free buffers the device may hold frames without signalling an event.
 	if (w->injection.n || !has_buffers(w) || !port_wait_begin(wait))
 		return 0;
-	if ((w->tap && !tap_is_quiet(w->tap)) || !handover_is_quiet(w)) {
+	if ((w->tap && !tap_is_quiet(w->tap)) || !handover_is_quiet(w) ||
+		(w->shape && !datapath_shape_is_quiet(w))) {
 		port_wait_end(wait);
 		return 0;
 	}
@@ -452,6 +453,8 @@ int worker_run(void *arg)
 	idle_start(&w->idle, w->io->may_sleep, w->tsc_hz, now);
 	rcu_reader_online(w->rcu, w->io->id);
 	handover_open(w);
+	if (w->shape)
+		datapath_shape_open(w);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
 		w->capture = capture_producer(w->captures, w->io->id);
 		unsigned got = 0, n_injected = w->tap ? datapath_inject(w) : 0;
@@ -460,6 +463,8 @@ int worker_run(void *arg)
 			got += poll_queue(w, q);
 		if (unlikely(hands_over))
 			got += poll_workers(w);
+		if (unlikely(w->shape != NULL))
+			got += datapath_shape_poll(w);
 		rcu_reader_report(w->rcu, w->io->id);
 		now = measure_gap(w, expected_start, got + n_injected);
 		expected_start = now;
@@ -477,6 +482,8 @@ int worker_run(void *arg)
 			pause_briefly(&w->idle, now);
 	}
 	finish_handover(w);
+	if (w->shape)
+		datapath_shape_close(w);
 	w->capture = NULL;
 	rcu_reader_offline(w->rcu, w->io->id);
 	if (w->tap)

@@ -106,7 +106,7 @@ static void count_mbufs(struct pools_plan *pools, const struct port_table_settin
 		struct pools_node *node = &pools->nodes[i];
 
 		node->cache = RTE_MEMPOOL_CACHE_MAX_SIZE;
-		node->n_mbufs += on_wire + count_handed_mbufs(plan) +
+		node->n_mbufs += on_wire + count_handed_mbufs(plan) + settings->n_held_mbufs +
 		                 plan->n_workers * (node->cache * 2 + BURSTS_IN_HAND * burst +
 							   settings->n_lent_mbufs);
 		round_number(node);

@@ -86,6 +86,7 @@ struct port_table_settings {
 	uint8_t idle;          // enum port_idle, for automatically chosen workers
 	unsigned memory_mib;   // 0: computed from the sizes of the mempools
 	bool may_grow;         // port_add may be called: it allocates further mempools
+	unsigned n_held_mbufs; // mbufs in queues of subscribers; added to each mempool
 	unsigned n_lent_mbufs; // mbufs per worker in punt and inject rings; added to the mempool
 	                       // size
 	char plugins[PORT_MAX_PLUGINS][PORT_DEVICE_MAX];

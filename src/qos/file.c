@@ -86,6 +86,8 @@ static void write_subscriber(const struct qos *qos, const struct qos_info *info,
 	for (unsigned d = 0; d < QOS_DIRECTIONS; d++)
 		if (info->profile[d])
 			fprintf(out, " %s %s", words[d], info->profile[d]);
+	if (info->parent)
+		fprintf(out, " parent %s", info->parent);
 	for (unsigned i = 0; i < info->n_addresses; i++) {
 		const struct wire_prefix prefix = qos_address(qos, info->number, i);
 		char text[WIRE_PREFIX_TEXT];
@@ -101,14 +103,17 @@ static void write_subscriber(const struct qos *qos, const struct qos_info *info,
 
 bool qos_export(const struct qos *qos, FILE *out)
 {
-	uint32_t number = 1, n_users;
 	char text[QOS_PROFILE_TEXT];
 	struct qos_info info;
+	uint32_t number = 1;
 
 	fputs("# Behind #: packets/bytes that were green, yellow and red, up and down.\n", out);
-	while (qos_next_profile(qos, &number, text, &n_users))
-		fprintf(out, "profile %s\n", text);
-	number = 1;
+	for (uint32_t i = 0; i < 2 * QOS_PROFILES; i++) { // parents before their children
+		const struct profile *one = qos->profile[i % QOS_PROFILES];
+
+		if (one && (i < QOS_PROFILES) == !one->parent)
+			fprintf(out, "profile %s\n", profile_print(one, text));
+	}
 	while (qos_next(qos, &number, &info))
 		write_subscriber(qos, &info, out);
 	return !ferror(out);

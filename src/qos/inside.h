@@ -6,6 +6,7 @@
 #include "police/police.h"
 #include "qos/index.h"
 #include "qos/qos.h"
+#include "qos/shaper.h"
 
 enum { FREE_LENGTH = 0, ENTRY_KIND = 1, COVER_KIND = 17, NO_PROFILE = 0 };
 
@@ -14,6 +15,9 @@ struct prefix {
 	uint64_t key;
 	uint8_t family, length; // enum qos_family
 };
+
+// What a profile is for: to police, to shape, or an aggregate that others join.
+enum profile_kind { PROFILE_POLICES, PROFILE_SHAPES, PROFILE_JOINS, PROFILE_KINDS };
 
 // A profile as given; rates in bit/s, bursts in bytes.
 struct profile {
@@ -25,6 +29,15 @@ struct profile {
 	bool is_of_file;
 	uint64_t rate, burst, excess_rate, excess_burst;
 	struct qos_terms terms;
+	uint8_t kind; // enum profile_kind
+	// Only of those that do not police.
+	uint8_t link;    // of an aggregate without parent
+	bool may_exceed; // an aggregate: children may have a higher rate
+	uint16_t weight; // among the children of the parent
+	uint32_t parent; // id of an aggregate's parent, NO_PROFILE: none
+	char parent_name[QOS_NAME_MAX];
+	struct shape_profile queues;
+	struct shape_terms shape_terms;
 };
 
 // By name of an interface.
@@ -39,6 +52,7 @@ struct subscriber {
 	struct hash_node node; // must be first; in `by_name` or `gone`
 	uint32_t index;
 	uint32_t profile[QOS_DIRECTIONS]; // id, NO_PROFILE: none
+	uint32_t parent;                  // id of an aggregate, NO_PROFILE: none
 	uint32_t batch;                   // its place in qos.change is `change`
 	uint32_t change;
 	bool is_of_file, has_number;
@@ -102,11 +116,42 @@ void subscriber_free(struct subscriber *subscriber);
 
 // text.c: a profile of its words, which strtok_r takes from *rest. / A subscriber, whose profiles
 // exist; `base`: what it is where nothing else is said, NULL: nothing.
-int profile_read(struct profile *out, char **rest, struct error *error);
+int profile_read(const struct qos *qos, struct profile *out, char **rest, struct error *error);
 const char *profile_print(const struct profile *profile, char text[QOS_PROFILE_TEXT]);
 int subscriber_read(const struct qos *qos, struct subscriber **out, const char *name, char **rest,
 	const struct subscriber *base, struct error *error);
 int name_check(const char *name, const char *what, struct error *error);
+
+// A profile while it is read.
+struct profile_reading {
+	const struct qos *qos;
+	struct profile *profile;
+	const char *burst, *excess_burst; // as given, since they may be a time of a rate
+	bool is_peak;
+	const char *only[PROFILE_KINDS]; // a key that only this kind has; NULL: none was given
+	const char *weight;              // this key; only those that do not police have it
+	struct error *error;
+};
+extern const char *const counts_words[QOS_WIRE + 1], *const colour_words[POLICE_COLOURS],
+							     *const kind_words[PROFILE_KINDS];
+int profile_mistake(const struct profile_reading *reading, const char *key, const char *value,
+	const char *expected);
+int profile_read_burst(const struct profile_reading *reading, const char *key, const char *given,
+	uint64_t rate, uint64_t *out);
+
+// shape_words.c: what a profile is where nothing is said. / Reads a key: 0, -EINVAL with `error`
+// set, or 1: it is no key of shaping. / After all keys.
+void shape_start(struct profile *profile);
+int shape_read_pair(struct profile_reading *reading, const char *key, char *value);
+int shape_read_end(struct profile_reading *reading);
+
+// hierarchy.c: whether a subscriber's profiles and parent fit. / All that staged profiles concern.
+// -EINVAL with `error` set. / Gives an aggregate without parent the link that it had as `old`
+// (NULL: none), or a free one. -ENOSPC with `error` set.
+int hierarchy_check(const struct qos *qos, const struct subscriber *one, struct error *error);
+int hierarchy_check_profiles(const struct qos *qos, struct error *error);
+int hierarchy_link(const struct qos *qos, struct profile *one, const struct profile *old,
+	struct error *error);
 
 // file.c: whether a line that begins with this name is not that of a subscriber.
 bool file_means_more(const char *name);
@@ -114,6 +159,8 @@ bool file_means_more(const char *name);
 // words.c: numbers with units. -EINVAL: invalid, or out of range.
 int words_rate(const char *text, uint64_t *bits);
 int words_burst(const char *text, uint64_t rate, uint64_t *bytes); // also "20ms" of a rate
+int words_time(const char *text, uint64_t *us);
+bool words_number(const char *text, long least, long most, long *out);
 const char *words_print_rate(uint64_t bits, char text[32]);
 int words_prefix(const char *text, struct prefix *out, struct error *error);
 struct wire_prefix words_of_prefix(const struct prefix *prefix);

@@ -142,6 +142,16 @@ static void act(const struct qos_act *act, unsigned i, struct qos_verdicts *out)
 	}
 }
 
+static void shape(const struct qos_terms *terms, const struct sharers *sharers, unsigned k,
+	struct qos_verdicts *out)
+{
+	const unsigned i = sharers->place[k];
+
+	out->shaped |= 1ull << i;
+	out->cost[i] = sharers->cost[k];
+	out->terms[i] = terms;
+}
+
 // Without a profile packets are green, and their IP bytes counted.
 static void police_one(const struct qos_basis *basis, uint32_t subscriber,
 	const struct qos_terms *terms, const struct sharers *sharers, struct qos_verdicts *out)
@@ -161,6 +171,8 @@ static void police_one(const struct qos_basis *basis, uint32_t subscriber,
 			stats_add(&count->bytes[colour], sharers->cost[k]);
 		}
 		act(&terms->act[colour], sharers->place[k], out);
+		if (unlikely(terms->shapes))
+			shape(terms, sharers, k, out);
 	}
 }
 
@@ -172,7 +184,7 @@ void qos_police(const struct qos_basis *basis, const struct qos_packets *packets
 	struct chains chains;
 
 	make_chains(packets, &chains);
-	out->dropped = out->has_dscp = out->has_priority = 0;
+	out->dropped = out->has_dscp = out->has_priority = out->shaped = 0;
 	while (left) {
 		const unsigned first = __builtin_ctzll(left);
 		const uint32_t subscriber = packets->subscriber[first];

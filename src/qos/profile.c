@@ -1,10 +1,8 @@
 // Profiles as text. Control thread.
 #include "qos/inside.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,25 +15,18 @@ enum {
 	MOST_OVERHEAD = 64
 };
 
-static const char *const counts_words[] = {"ip", "ethernet", "wire"};
-static const char *const colour_words[POLICE_COLOURS] = {"green", "yellow", "red"};
+const char *const counts_words[QOS_WIRE + 1] = {"ip", "ethernet", "wire"};
+const char *const colour_words[POLICE_COLOURS] = {"green", "yellow", "red"};
+const char *const kind_words[PROFILE_KINDS] = {"rate", "shape", "aggregate"};
 
-// A profile while it is read.
-struct reading {
-	struct profile *profile;
-	const char *burst, *excess_burst; // as given, since they may be a time of a rate
-	bool is_peak;
-	struct error *error;
-};
-
-static int mistake(const struct reading *reading, const char *key, const char *value,
+int profile_mistake(const struct profile_reading *reading, const char *key, const char *value,
 	const char *expected)
 {
 	return error_set(reading->error, -EINVAL, "profile '%s': %s is \"%.60s\"; expected %s",
 		reading->profile->name, key, value, expected);
 }
 
-static bool read_number(const char *text, long least, long most, long *out)
+bool words_number(const char *text, long least, long most, long *out)
 {
 	char *end;
 
@@ -44,32 +35,35 @@ static bool read_number(const char *text, long least, long most, long *out)
 	return !errno && end != text && !*end && *out >= least && *out <= most;
 }
 
-static int read_rate(struct reading *reading, const char *key, const char *value, uint64_t *out)
+static int read_rate(struct profile_reading *reading, const char *key, const char *value,
+	uint64_t *out)
 {
 	if (*out)
 		return error_set(reading->error, -EINVAL, "profile '%s': %s is given twice",
 			reading->profile->name, key);
-	return words_rate(value, out)
-	               ? mistake(reading, key, value, "8 kbit/s to 400 Gbit/s, such as 100Mbit/s")
-	               : 0;
+	return words_rate(value, out) ? profile_mistake(reading, key, value,
+						"8 kbit/s to 400 Gbit/s, such as 100Mbit/s")
+	                              : 0;
 }
 
 // Numbers with commas between them.
-static int read_dscps(const struct reading *reading, const char *key, char *value, uint64_t *out)
+static int read_dscps(const struct profile_reading *reading, const char *key, char *value,
+	uint64_t *out)
 {
 	char *rest, *word = strtok_r(value, ",", &rest);
 	long dscp;
 
 	for (; word; word = strtok_r(NULL, ",", &rest)) {
-		if (!read_number(word, 0, MOST_DSCP, &dscp))
-			return mistake(reading, key, word, "DSCPs from 0 to 63, such as 10,12");
+		if (!words_number(word, 0, MOST_DSCP, &dscp))
+			return profile_mistake(reading, key, word,
+				"DSCPs from 0 to 63, such as 10,12");
 		*out |= 1ull << dscp;
 	}
 	return 0;
 }
 
 // pass, drop, dscp:N, priority:N, dscp:N,priority:N.
-static int read_act(const struct reading *reading, const char *key, char *value,
+static int read_act(const struct profile_reading *reading, const char *key, char *value,
 	struct qos_act *act)
 {
 	char *rest, *word = strtok_r(value, ",", &rest);
@@ -79,19 +73,20 @@ static int read_act(const struct reading *reading, const char *key, char *value,
 	for (; word; word = strtok_r(NULL, ",", &rest)) {
 		if (!strcmp(word, "drop"))
 			act->drops = true;
-		else if (!strncmp(word, "dscp:", 5) && read_number(word + 5, 0, MOST_DSCP, &number))
+		else if (!strncmp(word, "dscp:", 5) &&
+			 words_number(word + 5, 0, MOST_DSCP, &number))
 			act->dscp = number;
 		else if (!strncmp(word, "priority:", 9) &&
-			 read_number(word + 9, 0, MOST_PRIORITY, &number))
+			 words_number(word + 9, 0, MOST_PRIORITY, &number))
 			act->priority = number;
 		else if (strcmp(word, "pass"))
-			return mistake(reading, key, word,
+			return profile_mistake(reading, key, word,
 				"pass, drop, dscp:0 to dscp:63, priority:0 to priority:7");
 	}
 	return 0;
 }
 
-static int read_colour(const struct reading *reading, const char *key, char *value)
+static int read_colour(const struct profile_reading *reading, const char *key, char *value)
 {
 	for (unsigned i = 0; i < POLICE_COLOURS; i++)
 		if (!strcmp(key, colour_words[i]))
@@ -99,27 +94,47 @@ static int read_colour(const struct reading *reading, const char *key, char *val
 	return error_set(reading->error, -EINVAL,
 		"profile '%s': unknown key \"%.60s\"; expected rate, burst, peak_rate, peak_burst, "
 		"excess_rate, excess_burst, counts, overhead, yellow_dscp, red_dscp, green, yellow "
-		"or red",
+		"or red, or shape or aggregate and their keys",
 		reading->profile->name, key);
 }
 
-static int read_counts(const struct reading *reading, const char *value)
+static int read_counts(const struct profile_reading *reading, const char *value)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(counts_words); i++)
 		if (!strcmp(value, counts_words[i])) {
 			reading->profile->terms.counts = i;
 			return 0;
 		}
-	return mistake(reading, "counts", value, "ip, ethernet or wire");
+	return profile_mistake(reading, "counts", value, "ip, ethernet or wire");
 }
 
-static int read_pair(struct reading *reading, const char *key, char *value)
+// One of the keys that say what kind of a profile it is.
+static int read_kind(struct profile_reading *reading, enum profile_kind kind, const char *value)
+{
+	if (reading->profile->rate && kind != reading->profile->kind)
+		return error_set(reading->error, -EINVAL,
+			"profile '%s': %s and %s are given; keep one of them",
+			reading->profile->name, kind_words[reading->profile->kind],
+			kind_words[kind]);
+	reading->profile->kind = kind;
+	return read_rate(reading, kind_words[kind], value, &reading->profile->rate);
+}
+
+static int read_pair(struct profile_reading *reading, const char *key, char *value)
 {
 	struct profile *profile = reading->profile;
 	long number;
 
-	if (!strcmp(key, "rate"))
-		return read_rate(reading, key, value, &profile->rate);
+	for (unsigned i = 0; i < PROFILE_KINDS; i++)
+		if (!strcmp(key, kind_words[i]))
+			return read_kind(reading, i, value);
+	if (strcmp(key, "burst") && strcmp(key, "counts") && strcmp(key, "overhead")) {
+		int err = shape_read_pair(reading, key, value);
+
+		if (err <= 0)
+			return err;
+		reading->only[PROFILE_POLICES] = key;
+	}
 	if (!strcmp(key, "peak_rate") || !strcmp(key, "excess_rate")) {
 		reading->is_peak = *key == 'p';
 		return read_rate(reading, key, value, &profile->excess_rate);
@@ -136,8 +151,8 @@ static int read_pair(struct reading *reading, const char *key, char *value)
 		reading->excess_burst = value;
 	else if (strcmp(key, "overhead"))
 		return read_colour(reading, key, value);
-	else if (!read_number(value, LEAST_OVERHEAD, MOST_OVERHEAD, &number))
-		return mistake(reading, key, value, "bytes from -32 to 64");
+	else if (!words_number(value, LEAST_OVERHEAD, MOST_OVERHEAD, &number))
+		return profile_mistake(reading, key, value, "bytes from -32 to 64");
 	else
 		profile->terms.overhead = number;
 	return 0;
@@ -152,7 +167,7 @@ static uint64_t mtu_cost(const struct qos_terms *terms)
 }
 
 // Without one: 10 ms of the rate, at least ten packets.
-static int read_burst(const struct reading *reading, const char *key, const char *given,
+int profile_read_burst(const struct profile_reading *reading, const char *key, const char *given,
 	uint64_t rate, uint64_t *out)
 {
 	const uint64_t least = mtu_cost(&reading->profile->terms);
@@ -164,11 +179,28 @@ static int read_burst(const struct reading *reading, const char *key, const char
 		*out = MIN_OF(MAX_OF(rate / 8 / HUNDREDTHS, USUAL_PACKETS * least),
 			POLICE_MOST_BURST);
 	else if (words_burst(given, rate, out) || *out < least)
-		return mistake(reading, key, given, expected);
+		return profile_mistake(reading, key, given, expected);
 	return 0;
 }
 
-static int end(struct reading *reading)
+// Keys that another kind of profile has.
+static int check_keys(const struct profile_reading *reading)
+{
+	const struct profile *p = reading->profile;
+
+	if (p->kind == PROFILE_POLICES && reading->weight)
+		return error_set(reading->error, -EINVAL,
+			"profile '%s': weight has no meaning with rate; remove one of them",
+			p->name);
+	for (unsigned i = 0; i < PROFILE_KINDS; i++)
+		if (i != p->kind && reading->only[i])
+			return error_set(reading->error, -EINVAL,
+				"profile '%s': %s has no meaning with %s; remove one of them",
+				p->name, reading->only[i], kind_words[p->kind]);
+	return 0;
+}
+
+static int end(struct profile_reading *reading)
 {
 	struct profile *p = reading->profile;
 	const char *name = p->name, *excess = reading->is_peak ? "peak_burst" : "excess_burst";
@@ -179,6 +211,10 @@ static int end(struct reading *reading)
 			"profile '%s': no rate; add \"rate "
 			"100Mbit/s\"",
 			name);
+	if (check_keys(reading))
+		return -EINVAL;
+	if (p->kind != PROFILE_POLICES)
+		return shape_read_end(reading);
 	if (reading->is_peak && p->excess_rate < p->rate)
 		return error_set(reading->error, -EINVAL,
 			"profile '%s': rate is above peak_rate; expected at most that", name);
@@ -196,21 +232,22 @@ static int end(struct reading *reading)
 			"excess_rate or excess_burst",
 			name);
 	p->terms.is_aware = p->terms.yellow || p->terms.red;
-	int err = read_burst(reading, "burst", reading->burst, p->rate, &p->burst);
+	int err = profile_read_burst(reading, "burst", reading->burst, p->rate, &p->burst);
 
 	if (!err && has_excess)
-		err = read_burst(reading, excess, reading->excess_burst,
+		err = profile_read_burst(reading, excess, reading->excess_burst,
 			p->excess_rate ? p->excess_rate : p->rate, &p->excess_burst);
 	return err;
 }
 
-int profile_read(struct profile *out, char **rest, struct error *error)
+int profile_read(const struct qos *qos, struct profile *out, char **rest, struct error *error)
 {
-	struct reading reading = {.profile = out, .error = error};
+	struct profile_reading reading = {.qos = qos, .profile = out, .error = error};
 	char *key = strtok_r(NULL, " \t", rest);
 	int err = 0;
 
 	out->terms.counts = QOS_ETHERNET;
+	shape_start(out);
 	for (unsigned i = 0; i < POLICE_COLOURS; i++)
 		out->terms.act[i] = (struct qos_act){i == POLICE_RED, QOS_KEEP, QOS_KEEP};
 	for (; key && !err; key = strtok_r(NULL, " \t", rest)) {
@@ -222,62 +259,4 @@ int profile_read(struct profile *out, char **rest, struct error *error)
 				      out->name, key);
 	}
 	return err ? err : end(&reading);
-}
-
-struct printer {
-	char *text;
-	size_t n;
-};
-
-__attribute__((format(printf, 2, 3))) static void put(struct printer *out, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	const int n = vsnprintf(out->text + out->n, QOS_PROFILE_TEXT - out->n, format, args);
-
-	va_end(args);
-	out->n = MIN_OF(out->n + (size_t)MAX_OF(n, 0), QOS_PROFILE_TEXT - 1ul);
-}
-
-static void put_dscps(struct printer *out, const char *key, uint64_t dscps)
-{
-	const char *before = key;
-
-	for (; dscps; dscps &= dscps - 1) {
-		put(out, before == key ? " %s " : "%s", before == key ? key : ",");
-		put(out, "%d", __builtin_ctzll(dscps));
-		before = ",";
-	}
-}
-
-static void put_act(struct printer *out, unsigned colour, const struct qos_act *act)
-{
-	put(out, " %s %s", colour_words[colour], act->drops ? "drop" : "pass");
-	if (act->dscp != QOS_KEEP)
-		put(out, ",dscp:%u", act->dscp);
-	if (act->priority != QOS_KEEP)
-		put(out, ",priority:%u", act->priority);
-}
-
-const char *profile_print(const struct profile *p, char text[QOS_PROFILE_TEXT])
-{
-	const char *excess = p->terms.marker == POLICE_RFC2698 ? "peak" : "excess";
-	struct printer out = {text, 0};
-	char rate[32];
-
-	put(&out, "%s rate %s burst %" PRIu64 "B", p->name, words_print_rate(p->rate, rate),
-		p->burst);
-	if (p->excess_rate)
-		put(&out, " %s_rate %s", excess, words_print_rate(p->excess_rate, rate));
-	if (p->excess_burst)
-		put(&out, " %s_burst %" PRIu64 "B", excess, p->excess_burst);
-	put(&out, " counts %s", counts_words[p->terms.counts]);
-	if (p->terms.overhead)
-		put(&out, " overhead %d", p->terms.overhead);
-	put_dscps(&out, "yellow_dscp", p->terms.yellow);
-	put_dscps(&out, "red_dscp", p->terms.red);
-	for (unsigned i = 0; i < POLICE_COLOURS; i++)
-		put_act(&out, i, &p->terms.act[i]);
-	return text;
 }

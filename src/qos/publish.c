@@ -122,8 +122,8 @@ static void start_buckets(struct qos *qos, uint32_t index, unsigned d, uint64_t 
 	const struct profile *profile = qos->profile[qos->at[index]->profile[d]];
 	const struct qos_buckets *buckets = &qos->live.view.buckets[d];
 
-	if (!profile) {
-		buckets->commit[index].owners = 0;
+	if (!profile || profile->kind != PROFILE_POLICES) {
+		buckets->commit[index].owners = profile ? profile->slot : 0;
 		return;
 	}
 	const struct police_rate commit = commit_rate(qos, profile);
@@ -142,7 +142,7 @@ static void change_buckets(struct qos *qos, uint32_t index, unsigned d, uint64_t
 	const struct profile *profile = qos->profile[qos->at[index]->profile[d]];
 	const struct qos_buckets *buckets = &qos->live.view.buckets[d];
 
-	if (profile) {
+	if (profile && profile->kind == PROFILE_POLICES) {
 		const struct police_rate commit = commit_rate(qos, profile);
 		const struct police_rate excess = excess_rate(qos, profile);
 
@@ -167,12 +167,33 @@ static void clear_counts(struct qos *qos, uint32_t index)
 		}
 }
 
+// Whether the shaper knows, or is to know, the subscriber of a change.
+static bool concerns_shaper(const struct qos *qos, const struct subscriber *one)
+{
+	return qos->live.shaper && qos->live.shaper->word[one->index] != 0;
+}
+
+// What the shaper is to do with a subscriber; before packets are given to it.
+static void set_shaping(struct qos *qos, const struct subscriber *one, bool is_new)
+{
+	const struct profile *down = qos->profile[one->profile[QOS_DOWN]];
+	const bool is_shaped = down && down->kind == PROFILE_SHAPES;
+
+	if (!qos->live.shaper || (!is_shaped && !concerns_shaper(qos, one)))
+		return;
+	shaper_set(qos->live.shaper, one->index,
+		is_shaped ? (uint64_t)down->slot | (uint64_t)one->parent << SHAPER_PARENT_SHIFT |
+				    (is_new ? SHAPER_IS_NEW : 0)
+			  : 0);
+}
+
 static void set_buckets(struct qos *qos, const struct change *change, uint64_t now)
 {
 	if (!change->new)
 		return;
 	if (!change->old)
 		clear_counts(qos, change->new->index);
+	set_shaping(qos, change->new, !change->old);
 	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
 		if (!change->old)
 			start_buckets(qos, change->new->index, d, now);
@@ -195,6 +216,37 @@ static void set_slot(struct qos *qos, const struct profile_change *change)
 	qos->slot_in_use[slot] = true;
 	qos->terms[slot] = change->new->terms;
 	change->new->slot = slot;
+	if (qos->live.shaper && change->new->kind != PROFILE_POLICES)
+		qos->live.shaper->slot[slot] = (struct shaper_slot){change->new->shape_terms,
+			change->new->queues, change->new->parent, change->new->link};
+}
+
+static bool joins(const struct profile *profile)
+{
+	return profile && profile->kind == PROFILE_JOINS;
+}
+
+// Aggregates that are new or changed: those without a parent first.
+static void set_aggregates(struct qos *qos)
+{
+	for (size_t i = 0; i < 2 * qos->n_profile_changes; i++) {
+		const struct profile *one = qos->profile_change[i % qos->n_profile_changes].new;
+
+		if (joins(one) && (i < qos->n_profile_changes) == !one->parent)
+			shaper_set_aggregate(qos->live.shaper, one->id, one->slot);
+	}
+}
+
+// Those that are no more, after who was below them.
+static void remove_aggregates(struct qos *qos)
+{
+	for (size_t i = 0; i < qos->n_profile_changes; i++) {
+		const struct profile_change *change = &qos->profile_change[i];
+
+		if (joins(change->old) &&
+			!(joins(change->new) && change->new->id == change->old->id))
+			shaper_set_aggregate(qos->live.shaper, change->old->id, 0);
+	}
 }
 
 // All that have a changed profile.
@@ -210,8 +262,11 @@ static void change_users(struct qos *qos, uint64_t now)
 		for (unsigned d = 0; one && one->batch != qos->batch && d < QOS_DIRECTIONS; d++) {
 			const struct profile *profile = qos->profile[one->profile[d]];
 
-			if (profile && profile->batch == qos->batch)
-				change_buckets(qos, index, d, now);
+			if (!profile || profile->batch != qos->batch)
+				continue;
+			if (d == QOS_DOWN)
+				set_shaping(qos, one, false);
+			change_buckets(qos, index, d, now);
 		}
 	}
 }
@@ -248,6 +303,8 @@ static void withdraw_entries(struct qos *qos, const struct change *change)
 			continue;
 		qos->place[qos->n_places++] = index_withdraw(qos->index, prefix->key, kind);
 	}
+	if (one && !change->new &&concerns_shaper(qos, one))
+		shaper_set(qos->live.shaper, one->index, 0);
 	if (one && !change->new)
 		qos->left[qos->n_left++] = one->index;
 }
@@ -283,6 +340,8 @@ void publish(struct qos *qos, uint64_t now)
 	set_lengths(qos);
 	for (size_t i = 0; i < qos->n_profile_changes; i++)
 		set_slot(qos, &qos->profile_change[i]);
+	if (qos->live.shaper)
+		set_aggregates(qos);
 	for (size_t i = 0; i < qos->n_changes; i++)
 		set_buckets(qos, &qos->change[i], now);
 	change_users(qos, now);
@@ -293,6 +352,8 @@ void publish(struct qos *qos, uint64_t now)
 		publish_ifaces(qos);
 	for (size_t i = 0; i < qos->n_changes; i++)
 		withdraw_entries(qos, &qos->change[i]);
+	if (qos->live.shaper)
+		remove_aggregates(qos);
 	__atomic_store_n(&qos->live.view.has_subscribers, qos->n_subscribers > 0, __ATOMIC_RELAXED);
 	if (qos->settings.rcu)
 		qos->token = rcu_start_grace(qos->settings.rcu);
@@ -305,6 +366,8 @@ void publish_reclaim(struct qos *qos)
 		return;
 	if (qos->settings.rcu)
 		rcu_wait(qos->settings.rcu, qos->token);
+	if (qos->live.shaper)
+		shaper_wait(qos->live.shaper);
 	qos->is_pending = false;
 	for (size_t i = 0; i < qos->n_places; i++)
 		index_reuse(qos->index, qos->place[i]);

@@ -88,6 +88,17 @@ static bool open_all(struct qos *qos)
 	       !hash_table_init(&qos->gone, FIRST_BUCKETS);
 }
 
+// Without workers the settings are only checked. The last worker is the owner.
+static int open_shaper(struct qos *qos, struct error *error)
+{
+	const struct qos_settings *s = &qos->settings;
+
+	if (!s->most_held || !s->n_workers)
+		return 0;
+	return shaper_open(&qos->live.shaper,
+		&(struct shaper_settings){s->hz, s->most_held, s->n_workers - 1, s->clock}, error);
+}
+
 int qos_open(struct qos **out, const struct qos_settings *settings, struct error *error)
 {
 	struct qos *qos = calloc(1, sizeof(*qos));
@@ -95,8 +106,13 @@ int qos_open(struct qos **out, const struct qos_settings *settings, struct error
 	if (qos) {
 		qos->settings = *settings;
 		if (open_all(qos)) {
-			*out = qos;
-			return 0;
+			int err = open_shaper(qos, error);
+
+			if (err)
+				qos_close(qos);
+			else
+				*out = qos;
+			return err;
 		}
 	}
 	qos_close(qos);
@@ -132,6 +148,7 @@ void qos_close(struct qos *qos)
 	if (!qos)
 		return;
 	close_workers_part(qos);
+	shaper_close(qos->live.shaper);
 	if (qos->by_name.bucket)
 		hash_table_free(&qos->by_name, free_subscriber);
 	if (qos->profiles.bucket)
@@ -197,6 +214,7 @@ static void fill(const struct qos *qos, const struct subscriber *one, struct qos
 		.is_of_file = one->is_of_file,
 		.n_addresses = one->n_prefixes,
 		.n_ifaces = one->n_ifaces};
+	out->parent = one->parent ? qos->profile[one->parent]->name : NULL;
 	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
 		const struct profile *profile = qos->profile[one->profile[d]];
 
@@ -224,6 +242,39 @@ bool qos_next(const struct qos *qos, uint32_t *number, struct qos_info *out)
 			return true;
 		}
 	return false;
+}
+
+static void read_class(struct shape_class_stats *out, const struct shape_class_stats *from)
+{
+	out->packets = stats_read(&from->packets);
+	out->bytes = stats_read(&from->bytes);
+	for (unsigned i = 0; i < SHAPE_DROPS_OF_CLASS; i++)
+		out->dropped[i] = __atomic_load_n(&from->dropped[i], __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < SHAPE_DELAYS; i++)
+		out->delays[i] = __atomic_load_n(&from->delays[i], __ATOMIC_RELAXED);
+}
+
+bool qos_shaping(const struct qos *qos, uint32_t number, struct qos_shaping *out)
+{
+	const uint32_t index = number - 1;
+	const struct qos_shaper *shaper = qos->live.shaper;
+	const struct subscriber *one = index < QOS_MAX ? qos->at[index] : NULL;
+	const struct profile *down = one ? qos->profile[one->profile[QOS_DOWN]] : NULL;
+
+	if (!shaper || !down || down->kind != PROFILE_SHAPES)
+		return false;
+	for (unsigned i = 0; i < SHAPE_CLASSES; i++)
+		read_class(&out->class[i], shape_class_stats(shaper->shape, index, i));
+	out->held = shape_held(shaper->shape, index);
+	for (unsigned i = 0; i < SHAPE_DELAYS - 1; i++)
+		out->delay_us[i] = shape_delay_bound(shaper->shape, i) * 1000000 / qos->settings.hz;
+	return true;
+}
+
+void qos_port_gone(struct qos *qos, unsigned port)
+{
+	if (qos->live.shaper)
+		__atomic_add_fetch(&qos->live.shaper->life[port], 1, __ATOMIC_RELEASE);
 }
 
 struct wire_prefix qos_address(const struct qos *qos, uint32_t number, unsigned i)

@@ -25,8 +25,10 @@ enum {
 struct qos_settings {
 	struct rcu *rcu; // NULL: no worker reads
 	unsigned n_workers;
-	uint64_t hz;       // ticks a second, see police_rate
-	unsigned n_ifaces; // at most QOS_IFACES
+	uint64_t hz;           // ticks a second, see police_rate
+	uint32_t most_held;    // packets in queues of the shaper; 0: no profile may shape
+	const uint64_t *clock; // of the shaper, for tests; NULL: TSC
+	unsigned n_ifaces;     // at most QOS_IFACES
 	// The name of an interface, NULL: there is none.
 	const char *(*iface_name)(void *ctx, unsigned iface);
 	void *ctx;
@@ -76,8 +78,8 @@ void qos_usage(const struct qos *qos, struct qos_usage *out);
 
 // One subscriber for display; strings are valid until the next change.
 struct qos_info {
-	uint32_t number;                            // from 1 on
-	const char *name, *profile[QOS_DIRECTIONS]; // NULL: none
+	uint32_t number;                                     // from 1 on
+	const char *name, *profile[QOS_DIRECTIONS], *parent; // NULL: none
 	bool is_of_file;
 	unsigned n_addresses, n_ifaces;
 	struct qos_count count[QOS_DIRECTIONS]; // of all workers
@@ -86,6 +88,17 @@ struct qos_info {
 // one after it. False: none.
 bool qos_find_name(const struct qos *qos, const char *name, struct qos_info *out);
 bool qos_next(const struct qos *qos, uint32_t *number, struct qos_info *out);
+// What the shaper has sent and dropped of a subscriber by class, packets that it holds, and the
+// upper bounds of delays in us. False: there is no such number, or its packets are not shaped.
+struct qos_shaping {
+	struct shape_class_stats class[SHAPE_CLASSES];
+	unsigned held;
+	uint64_t delay_us[SHAPE_DELAYS - 1];
+};
+bool qos_shaping(const struct qos *qos, uint32_t number, struct qos_shaping *out);
+// A port was removed: packets that wait for it are dropped when their time comes. Before another
+// port gets its index.
+void qos_port_gone(struct qos *qos, unsigned port);
 // Address and interface i of it.
 struct wire_prefix qos_address(const struct qos *qos, uint32_t number, unsigned i);
 const char *qos_iface(const struct qos *qos, uint32_t number, unsigned i);

@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "police/police_fast.h"
+#include "qos/shape.h"
 #include "stats/stats.h"
 
 #include <stdbool.h>
@@ -60,6 +61,10 @@ struct qos_terms {
 	uint8_t counts; // enum qos_counts
 	int16_t overhead;
 	bool is_aware;
+	bool shapes, is_fair;      // packets go through queues; by flow
+	bool by_priority;          // 802.1p decides the class of a packet with a VLAN tag
+	uint16_t priority_classes; // two bits for each priority
+	uint64_t dscp_classes[2];  // two bits for each DSCP, 32 in a word
 	struct qos_act act[POLICE_COLOURS];
 	uint64_t yellow, red; // colour-aware: a bit for each DSCP
 };
@@ -82,6 +87,7 @@ struct qos_view {
 // What workers have: counters by worker and direction.
 struct qos_live {
 	struct qos_view view;
+	struct qos_shaper *shaper; // NULL: no profile shapes
 	struct qos_count *count[STATS_MAX_WORKERS][QOS_DIRECTIONS];
 };
 
@@ -115,10 +121,13 @@ struct qos_packets {
 	uint8_t dscp[POLICE_BURST];      // as it leaves, unless it is marked here
 };
 
-// A bit for each packet: dropped; with a DSCP or a priority to be written.
+// A bit for each packet: dropped; to be shaped; with a DSCP or a priority to be written.
 struct qos_verdicts {
-	uint64_t dropped, has_dscp, has_priority;
+	uint64_t dropped, has_dscp, has_priority, shaped;
 	uint8_t dscp[POLICE_BURST], priority[POLICE_BURST];
+	// Only of those in `shaped`, which are to go through the queues of their subscriber.
+	uint32_t cost[POLICE_BURST];                 // bytes
+	const struct qos_terms *terms[POLICE_BURST]; // until the next grace period
 };
 
 // Gives packets colours, counts them and says what becomes of each. `now`: in ticks of the rates.
@@ -132,3 +141,43 @@ struct qos_basis {
 };
 void qos_police(const struct qos_basis *basis, const struct qos_packets *packets,
 	struct qos_verdicts *out);
+
+// The class of a packet with this DSCP. / With this 802.1p priority, if terms->by_priority.
+static inline unsigned qos_class_of_dscp(const struct qos_terms *terms, uint8_t dscp)
+{
+	return terms->dscp_classes[dscp >> 5 & 1] >> 2 * (dscp & 31) & 3;
+}
+static inline unsigned qos_class_of_priority(const struct qos_terms *terms, uint8_t priority)
+{
+	return terms->priority_classes >> 2 * (priority & 7) & 3;
+}
+
+// --- The shaper, of one worker: its owner (docs/internals/shaping.md). Only the owner calls
+// functions without another word.
+
+enum { QOS_LINKS = 256 }; // aggregates without a parent, and 0: of subscribers without a parent
+
+// The id of the worker. Any thread.
+unsigned qos_shaper_owner(const struct qos_shaper *shaper);
+// Now, in ticks.
+uint64_t qos_shaper_now(const struct qos_shaper *shaper);
+// Between begin and end the control thread waits for settings to be in force.
+void qos_shaper_begin(struct qos_shaper *shaper);
+void qos_shaper_end(struct qos_shaper *shaper);
+// Whether there are settings that are not in force. / Applies some of them; drops packets of
+// subscribers who are not shaped any more, as far as `drops` has space.
+bool qos_shaper_has_news(const struct qos_shaper *shaper);
+void qos_shaper_follow(struct qos_shaper *shaper, uint64_t now, struct shape_drops *drops);
+// As shape_enqueue; applies settings that the packets need.
+void qos_shaper_put(struct qos_shaper *shaper, uint64_t now, const uint32_t subscriber[],
+	struct shape_packet *const packet[], unsigned n, struct shape_drops *drops);
+// Takes packets that may be sent, at most SHAPE_BURST; the links take turns. Bounded work. Returns
+// the number.
+unsigned qos_shaper_take(struct qos_shaper *shaper, uint64_t now, struct shape_packet *sent[],
+	struct shape_drops *drops);
+// Drops what is held, some at a time: `*next` is 0 at first. Returns whether it is done.
+bool qos_shaper_flush(struct qos_shaper *shaper, uint32_t *next, struct shape_drops *drops);
+// Packets held, and dropped by reason. Any thread.
+const struct shape_totals *qos_shaper_totals(const struct qos_shaper *shaper);
+// How often a port with this index was removed: changes before another port gets the index. Worker.
+uint8_t qos_shaper_life(const struct qos_shaper *shaper, uint8_t port);

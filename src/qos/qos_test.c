@@ -193,9 +193,9 @@ static void mistakes_are_named_and_change_nothing(void **state)
 	REFUSED("add b number 1048577",
 		"subscriber 'b': number is \"1048577\"; expected 1 to 1048576");
 	REFUSED("add b address", "subscriber 'b': \"address\" has no value; expected one after it");
-	REFUSED("add b port east",
-		"subscriber 'b': unknown key \"port\"; expected up, down, address, interface or "
-		"number");
+	REFUSED("add b port east", "subscriber 'b': unknown key \"port\"; expected up, down, "
+	                           "parent, address, interface or "
+				   "number");
 	REFUSED("remove b", "there is no subscriber 'b'");
 	REFUSED("no-profile p",
 		"profile 'p': subscribers have it (1 times); give them another one first");

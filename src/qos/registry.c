@@ -345,6 +345,7 @@ static void enter(struct qos *qos, struct subscriber *one)
 	qos->n_addresses += one->n_prefixes;
 	for (unsigned d = 0; d < QOS_DIRECTIONS; d++)
 		qos->n_users[one->profile[d]]++;
+	qos->n_users[one->parent]++;
 	qos->has_names |= one->n_ifaces;
 }
 
@@ -382,5 +383,6 @@ void registry_remove(struct qos *qos, struct subscriber *one)
 	qos->n_addresses -= one->n_prefixes;
 	for (unsigned d = 0; d < QOS_DIRECTIONS; d++)
 		qos->n_users[one->profile[d]]--;
+	qos->n_users[one->parent]--;
 	qos->has_names |= one->n_ifaces;
 }

@@ -22,7 +22,8 @@ static bool map_tables(struct shape *s, uint64_t now)
 	s->backlogs = pages_alloc((size_t)s->n_backlogs * sizeof(*s->backlogs));
 	s->cells = pages_alloc((size_t)s->n_cells * sizeof(*s->cells));
 	s->stats = pages_alloc((size_t)n * SHAPE_CLASSES * sizeof(*s->stats));
-	if (!s->node || !s->backlogs || !s->cells || !s->stats)
+	s->rules = pages_alloc(SHAPE_PROFILES * sizeof(*s->rules));
+	if (!s->node || !s->backlogs || !s->cells || !s->stats || !s->rules)
 		return false;
 	return !wheel_init(&s->wheel, &s->node[0].wheel, sizeof(*s->node), n_nodes,
 		now >> s->slot_shift);
@@ -71,12 +72,13 @@ void shape_close(struct shape *s)
 	pages_free(s->backlogs, (size_t)s->n_backlogs * sizeof(*s->backlogs));
 	pages_free(s->cells, (size_t)s->n_cells * sizeof(*s->cells));
 	pages_free(s->stats, (size_t)s->config.n_subscribers * SHAPE_CLASSES * sizeof(*s->stats));
+	pages_free(s->rules, SHAPE_PROFILES * sizeof(*s->rules));
 	if (s->wheel.cells)
 		wheel_free(&s->wheel);
 	free(s);
 }
 
-int shape_set_profile(struct shape *s, uint8_t number, const struct shape_profile *p,
+int shape_set_profile(struct shape *s, uint16_t number, const struct shape_profile *p,
 	struct error *error)
 {
 	struct shape_rules rules = {.is_set = true, .is_fair = p->is_fair};
@@ -101,6 +103,7 @@ int shape_set_profile(struct shape *s, uint8_t number, const struct shape_profil
 	rules.limit = p->limit_us * per_us;
 	rules.limit_bytes = p->limit_bytes;
 	s->rules[number] = rules;
+	s->n_rules = MAX_OF(s->n_rules, number + 1u);
 	return 0;
 }
 
@@ -285,7 +288,23 @@ const struct shape_totals *shape_totals(const struct shape *s)
 
 unsigned shape_held(const struct shape *s, uint32_t subscriber)
 {
-	return s->node[s->first[SHAPE_SUBSCRIBER] + subscriber].held_packets;
+	const struct shape_node *node = &s->node[s->first[SHAPE_SUBSCRIBER] + subscriber];
+
+	return __atomic_load_n(&node->held_packets, __ATOMIC_RELAXED);
+}
+
+void shape_clear_stats(struct shape *s, uint32_t subscriber)
+{
+	struct shape_class_stats *stats = stats_of(s, s->first[SHAPE_SUBSCRIBER] + subscriber, 0);
+
+	for (unsigned i = 0; i < SHAPE_CLASSES; i++) {
+		__atomic_store_n(&stats[i].packets, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&stats[i].bytes, 0, __ATOMIC_RELAXED);
+		for (unsigned k = 0; k < SHAPE_DROPS_OF_CLASS; k++)
+			__atomic_store_n(&stats[i].dropped[k], 0, __ATOMIC_RELAXED);
+		for (unsigned k = 0; k < SHAPE_DELAYS; k++)
+			__atomic_store_n(&stats[i].delays[k], 0, __ATOMIC_RELAXED);
+	}
 }
 
 uint64_t shape_delay_bound(const struct shape *s, unsigned i)
@@ -295,7 +314,8 @@ uint64_t shape_delay_bound(const struct shape *s, unsigned i)
 
 uint64_t shape_memory(const struct shape *s)
 {
-	return sizeof(*s) + (uint64_t)s->first[SHAPE_SUBSCRIBER + 1] * sizeof(*s->node) +
+	return sizeof(*s) + s->n_rules * sizeof(*s->rules) +
+	       (uint64_t)s->first[SHAPE_SUBSCRIBER + 1] * sizeof(*s->node) +
 	       (uint64_t)s->touched_backlogs * sizeof(*s->backlogs) +
 	       (uint64_t)s->touched_cells * sizeof(*s->cells) +
 	       (uint64_t)s->wheel.n_touched * sizeof(*s->wheel.cells);

@@ -2,7 +2,8 @@
 // above them, let them pass (docs/internals/shaping.md). It knows neither devices nor buffers:
 // packets are struct shape_packet, which the caller embeds in its buffers. Times are ticks that the
 // caller passes and that never run backwards. One thread, the owner, calls all functions but
-// shape_terms_of; nothing here locks, allocates after shape_open, or makes system calls.
+// shape_terms_of; nothing here locks, allocates after shape_open, or makes system calls. Counters
+// may be read by any thread.
 //
 // The account: enqueued = sent + dropped by reason + held, at any moment.
 #pragma once
@@ -23,14 +24,15 @@ enum {
 	SHAPE_MOST_SUBSCRIBERS = 1 << 20,
 	SHAPE_MOST_AGGREGATES = 1 << 16,
 	SHAPE_MOST_PORTS = 256,
-	SHAPE_PROFILES = 256,
-	SHAPE_MOST_BYTES = UINT16_MAX, // of a packet
-	SHAPE_MOST_WEIGHT = 256,       // among the children of a parent
-	SHAPE_WEIGHT_BYTES = 96,       // that a weight of 1 gives a child per round
-	SHAPE_MOST_CLASS_WEIGHT = 64,  // among the classes of a subscriber
-	SHAPE_BURST = 64,              // most packets of a call
-	SHAPE_DELAYS = 8,              // of the histogram
-	SHAPE_LEAST_BURST_US = 16,     // that a burst must last at its rate: two slots of the wheel
+	SHAPE_PROFILES = 1 << 16,
+	SHAPE_BYTES_BITS = 18,
+	SHAPE_MOST_BYTES = (1 << SHAPE_BYTES_BITS) - 1, // of a packet
+	SHAPE_MOST_WEIGHT = 256,                        // among the children of a parent
+	SHAPE_WEIGHT_BYTES = 96,      // that a weight of 1 gives a child per round
+	SHAPE_MOST_CLASS_WEIGHT = 64, // among the classes of a subscriber
+	SHAPE_BURST = 64,             // most packets of a call
+	SHAPE_DELAYS = 8,             // of the histogram
+	SHAPE_LEAST_BURST_US = 16,    // that a burst must last at its rate: two slots of the wheel
 	SHAPE_MOST_BURST_MS = 400,
 };
 
@@ -50,9 +52,9 @@ struct shape_packet {
 	struct shape_packet *next;
 	uint64_t since; // ticks: when it was enqueued
 	// By the caller:
-	uint16_t bytes;  // as the rates count them; at least 1
-	uint8_t class;   // 0 to SHAPE_CLASSES - 1
-	uint8_t subflow; // a hash of the packet's flow, for fair classes
+	uint32_t bytes : SHAPE_BYTES_BITS; // as the rates count them; at least 1
+	uint32_t class : 2;                // 0 to SHAPE_CLASSES - 1
+	uint32_t subflow : 8;              // a hash of the packet's flow, for fair classes
 	uint32_t for_caller;
 };
 
@@ -86,12 +88,12 @@ enum shape_level { SHAPE_PORT, SHAPE_AGGREGATE, SHAPE_SUBSCRIBER };
 
 // What is set of a port, an aggregate or a subscriber.
 struct shape_setting {
-	uint64_t bits;   // per second, SHAPE_LEAST_RATE to SHAPE_MOST_RATE
-	uint64_t burst;  // bytes: at least one MTU and weight * SHAPE_WEIGHT_BYTES, and at least
-	                 // SHAPE_LEAST_BURST_US and at most SHAPE_MOST_BURST_MS at the rate
-	uint32_t parent; // of an aggregate: port; of a subscriber: aggregate
-	uint16_t weight; // 1 to SHAPE_MOST_WEIGHT, among the children of the parent
-	uint8_t profile; // of a subscriber
+	uint64_t bits;    // per second, SHAPE_LEAST_RATE to SHAPE_MOST_RATE
+	uint64_t burst;   // bytes: at least one MTU and weight * SHAPE_WEIGHT_BYTES, and at least
+	                  // SHAPE_LEAST_BURST_US and at most SHAPE_MOST_BURST_MS at the rate
+	uint32_t parent;  // of an aggregate: port; of a subscriber: aggregate
+	uint16_t weight;  // 1 to SHAPE_MOST_WEIGHT, among the children of the parent
+	uint16_t profile; // of a subscriber
 };
 
 // A setting as the owner computes with it.
@@ -100,7 +102,7 @@ struct shape_terms {
 	uint32_t burst;    // ticks
 	uint32_t parent;
 	uint16_t quantum; // bytes
-	uint8_t profile;
+	uint16_t profile;
 };
 
 // Of a class of a subscriber. 32-bit counters overflow to 0. Written by the owner.
@@ -127,7 +129,7 @@ void shape_close(struct shape *shape);
 uint64_t shape_memory(const struct shape *shape);
 
 // 0, or -EINVAL with `error` set. A change is in force for the next packet; packets stay.
-int shape_set_profile(struct shape *shape, uint8_t number, const struct shape_profile *profile,
+int shape_set_profile(struct shape *shape, uint16_t number, const struct shape_profile *profile,
 	struct error *error);
 // Checks a setting and computes its terms. 0, or -EINVAL with `error` set. Any thread.
 int shape_terms_of(const struct shape_config *config, const struct shape_setting *setting,
@@ -141,6 +143,8 @@ int shape_set(struct shape *shape, enum shape_level level, uint32_t number,
 // 0, -ENOENT, or -EBUSY: it has children, or holds packets.
 int shape_remove(struct shape *shape, enum shape_level level, uint32_t number);
 
+// A bit for each subscriber[i] that there is not. `n`: at most SHAPE_BURST.
+uint64_t shape_missing(const struct shape *shape, const uint32_t subscriber[], unsigned n);
 // Enqueues packet[i] of subscriber[i]. `n`: at most SHAPE_BURST. Drops at most four per packet,
 // which may be others of the same subscriber.
 void shape_enqueue(struct shape *shape, uint64_t now, const uint32_t subscriber[],
@@ -168,7 +172,9 @@ bool shape_flush_port(struct shape *shape, uint32_t port, uint32_t *next,
 const struct shape_class_stats *shape_class_stats(const struct shape *shape, uint32_t subscriber,
 	unsigned class);
 const struct shape_totals *shape_totals(const struct shape *shape);
-// Packets that a subscriber holds.
+// Sets the counters of a subscriber to 0.
+void shape_clear_stats(struct shape *shape, uint32_t subscriber);
+// Packets that a subscriber holds. Any thread.
 unsigned shape_held(const struct shape *shape, uint32_t subscriber);
 // delays[i] counts delays of fewer ticks than this (and not fewer than of i - 1), the last one all
 // others. Each bound is four times the one before; the first is 64 to 128 us.

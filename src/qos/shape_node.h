@@ -36,8 +36,7 @@ struct shape_node {
 	};
 	uint32_t parent;
 	int32_t deficit; // bytes that it may send in its turn
-	uint16_t quantum;
-	uint8_t state, profile;
+	uint16_t quantum, profile;
 	union {
 		uint32_t children; // first of the ring of a parent, 0: none is ready
 		uint32_t backlog;  // of a subscriber, 0: none
@@ -47,9 +46,9 @@ struct shape_node {
 		uint32_t n_children;
 		uint32_t held_bytes;
 	};
-	uint16_t held_packets;
-	uint8_t classes; // that hold packets, a bit for each
-	uint8_t turn;    // class that sends next, of those with weights
+	uint16_t held_packets;       // atomic, relaxed
+	uint8_t state : 4, turn : 4; // turn: class that sends next, of those with weights
+	uint8_t classes;             // that hold packets, a bit for each
 };
 _Static_assert(sizeof(struct shape_node) == CACHE_LINE_BYTES, "an idle subscriber is a line");
 
@@ -93,6 +92,8 @@ struct shape {
 	struct shape_backlog *backlogs;
 	union shape_cell *cells;
 	struct shape_class_stats *stats; // by subscriber and class
+	struct shape_rules *rules;       // by profile
+	uint32_t n_rules;                // no profile from it on was ever set
 	struct shape_config config;
 	uint32_t first[SHAPE_SUBSCRIBER + 2]; // nodes by level
 	uint32_t n_backlogs, n_cells, free_backlog, free_cell;
@@ -100,7 +101,6 @@ struct shape {
 	unsigned slot_shift, delay_shift;
 	uint32_t least_limit; // bytes that any subscriber may hold
 	struct shape_totals totals;
-	struct shape_rules rules[SHAPE_PROFILES];
 	struct wheel wheel;
 };
 

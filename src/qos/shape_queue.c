@@ -14,6 +14,11 @@ static void add32(uint32_t *counter, uint32_t n)
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
+static void set_held(struct shape_node *node, uint32_t packets)
+{
+	__atomic_store_n(&node->held_packets, (uint16_t)packets, __ATOMIC_RELAXED);
+}
+
 // A cell of zeros, or 0: there is none.
 static uint32_t alloc_cell(struct shape *s)
 {
@@ -140,7 +145,7 @@ static void account(struct shape *s, struct shape_node *node, const struct shape
 	class->bytes -= packet->bytes;
 	class->packets--;
 	node->held_bytes -= packet->bytes;
-	node->held_packets--;
+	set_held(node, node->held_packets - 1u);
 	add64(&s->totals.held, -1ull);
 	if (!class->packets)
 		clear_class(s, node, packet->class);
@@ -258,7 +263,7 @@ void queue_put(struct shape *s, uint32_t id, struct shape_packet *packet, uint64
 	class->bytes += packet->bytes;
 	class->packets++;
 	node->held_bytes += packet->bytes;
-	node->held_packets++;
+	set_held(node, node->held_packets + 1u);
 	node->classes |= 1u << packet->class;
 	add64(&s->totals.held, 1);
 	for (unsigned i = 0; i < 2 && unlikely(is_above_limit(s, node)); i++)

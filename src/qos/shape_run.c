@@ -23,6 +23,20 @@ static void enqueue_one(struct shape *s, uint64_t now, uint32_t subscriber,
 	}
 }
 
+uint64_t shape_missing(const struct shape *s, const uint32_t subscriber[], unsigned n)
+{
+	const struct shape_node *first = &s->node[s->first[SHAPE_SUBSCRIBER]];
+	uint64_t missing = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (likely(subscriber[i] < s->config.n_subscribers))
+			__builtin_prefetch(&first[subscriber[i]], 1);
+	for (unsigned i = 0; i < n; i++)
+		if (subscriber[i] < s->config.n_subscribers)
+			missing |= (uint64_t)(first[subscriber[i]].state == NODE_UNUSED) << i;
+	return missing;
+}
+
 void shape_enqueue(struct shape *s, uint64_t now, const uint32_t subscriber[],
 	struct shape_packet *const packet[], unsigned n, struct shape_drops *drops)
 {

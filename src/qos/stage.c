@@ -159,7 +159,9 @@ static int stage_subscriber(struct qos *qos, enum op op, char **rest, bool is_of
 	if (err)
 		return err;
 	one->is_of_file = op == SET ? old->is_of_file : is_of_file;
-	err = replace(qos, old, one, error);
+	err = hierarchy_check(qos, one, error);
+	if (!err)
+		err = replace(qos, old, one, error);
 	if (err)
 		subscriber_free(one);
 	return err;
@@ -169,6 +171,7 @@ static void enter_profile(struct qos *qos, struct profile *one)
 {
 	hash_table_insert(&qos->profiles, &one->node, name_hash(one->name));
 	qos->profile[one->id] = one;
+	qos->n_users[one->parent]++;
 	qos->n_profiles++;
 }
 
@@ -176,6 +179,7 @@ static void leave_profile(struct qos *qos, struct profile *one)
 {
 	hash_table_remove(&qos->profiles, &one->node);
 	qos->profile[one->id] = NULL;
+	qos->n_users[one->parent]--;
 	qos->n_profiles--;
 }
 
@@ -230,7 +234,9 @@ static int stage_profile(struct qos *qos, char **rest, bool is_of_file, struct e
 	if (!one)
 		return no_memory(error);
 	strcpy(one->name, name);
-	err = profile_read(one, rest, error);
+	err = profile_read(qos, one, rest, error);
+	if (!err)
+		err = hierarchy_link(qos, one, old, error);
 	id = err ? err : old ? (int)old->id : find_id(qos, error);
 	if (id > 0) {
 		one->id = id;
@@ -308,10 +314,14 @@ int qos_stage_file_end(struct qos *qos, struct error *error)
 {
 	int err = 0;
 
-	for (uint32_t id = 1; id <= MOST_PROFILES && !err; id++) {
+	// Children before their parents.
+	for (uint32_t i = 1; i < 2 * (MOST_PROFILES + 1) && !err; i++) {
+		const uint32_t id = i % (MOST_PROFILES + 1);
 		struct profile *one = qos->profile[id];
+		const bool is_first = i <= MOST_PROFILES;
 
-		if (one && one->is_of_file && one->batch != qos->batch)
+		if (one && one->is_of_file && one->batch != qos->batch &&
+			(one->parent || !is_first))
 			err = remove_profile(qos, one, error);
 	}
 	return err;
@@ -319,7 +329,9 @@ int qos_stage_file_end(struct qos *qos, struct error *error)
 
 int qos_prepare(struct qos *qos, struct error *error)
 {
-	return publish_reserve(qos, error);
+	int err = hierarchy_check_profiles(qos, error);
+
+	return err ? err : publish_reserve(qos, error);
 }
 
 static void forget_gone(struct qos *qos)

@@ -26,7 +26,7 @@ struct reading {
 	const struct qos *qos;
 	const char *name;
 	uint32_t number; // 0: none
-	uint32_t profile[QOS_DIRECTIONS];
+	uint32_t profile[QOS_DIRECTIONS], parent;
 	struct prefix prefix[QOS_MAX_ADDRESSES];
 	char iface[QOS_MAX_ADDRESSES][QOS_IFACE_MAX];
 	unsigned n_prefixes, n_ifaces;
@@ -152,6 +152,8 @@ static int read_pair(struct reading *reading, const char *key, const char *value
 		return read_profile(reading, key, value, &reading->profile[QOS_UP]);
 	if (!strcmp(key, "down"))
 		return read_profile(reading, key, value, &reading->profile[QOS_DOWN]);
+	if (!strcmp(key, "parent"))
+		return read_profile(reading, key, value, &reading->parent);
 	if (!strcmp(key, "address"))
 		return read_address(reading, value);
 	if (!strcmp(key, "interface"))
@@ -161,8 +163,8 @@ static int read_pair(struct reading *reading, const char *key, const char *value
 	if (!strcmp(key, "without") && reading->may_be_without)
 		return read_without(reading, value);
 	return error_set(reading->error, -EINVAL,
-		"subscriber '%s': unknown key \"%.60s\"; expected up, down, address, interface or "
-		"%s",
+		"subscriber '%s': unknown key \"%.60s\"; expected up, down, parent, address, "
+		"interface or %s",
 		reading->name, key, reading->may_be_without ? "without" : "number");
 }
 
@@ -172,6 +174,7 @@ static void start(struct reading *reading, const struct subscriber *base)
 		return;
 	reading->may_be_without = true;
 	memcpy(reading->profile, base->profile, sizeof(base->profile));
+	reading->parent = base->parent;
 	reading->n_prefixes = base->n_prefixes;
 	memcpy(reading->prefix, base->prefix, base->n_prefixes * sizeof(*base->prefix));
 	reading->n_ifaces = base->n_ifaces;
@@ -197,6 +200,7 @@ static struct subscriber *make(const struct reading *reading)
 		return NULL;
 	memcpy(out->name, reading->name, n);
 	memcpy(out->profile, reading->profile, sizeof(out->profile));
+	out->parent = reading->parent;
 	out->has_number = reading->number;
 	out->index = reading->number ? reading->number - 1 : QOS_NONE;
 	out->n_prefixes = reading->n_prefixes;

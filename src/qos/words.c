@@ -77,6 +77,13 @@ int words_burst(const char *text, uint64_t rate, uint64_t *bytes)
 	return 0;
 }
 
+int words_time(const char *text, uint64_t *us)
+{
+	static const struct unit units[] = {{"us", 1}, {"ms", 1000}, {"s", 1000000}};
+
+	return read_amount(text, units, ARRAY_LEN(units), us);
+}
+
 const char *words_print_rate(uint64_t bits, char text[32])
 {
 	for (unsigned i = 0; i < ARRAY_LEN(rates); i++)

@@ -30,6 +30,8 @@ void stats_add_workers(struct stats_account *account, struct stats_worker *const
 {
 	for (unsigned i = 0; i < n; i++)
 		add_left(account, workers[i]);
+	for (unsigned i = 0; i < n; i++) // may have been sent since, but is not counted twice
+		account->held += stats_read_first(&workers[i]->held_packets);
 	for (unsigned i = 0; i < n; i++)
 		add_come(account, workers[i]);
 }

@@ -84,10 +84,10 @@ static inline uint64_t stats_read_first(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
 }
 
-// The packet account, all 0 at first: received + injected + copied = sent + punted + dropped, once
-// nothing is in flight.
+// The packet account, all 0 at first: received + injected + copied = sent + punted + dropped +
+// held, once nothing is in flight. Held: in queues of subscribers.
 struct stats_account {
-	uint64_t received, injected, copied, sent, punted, dropped;
+	uint64_t received, injected, copied, sent, punted, dropped, held;
 	uint64_t verdict[N_VERDICTS];
 };
 // Adds what the workers counted. Packets that come while the counters are read are counted as

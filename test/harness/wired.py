@@ -141,7 +141,7 @@ class WiredForwarder:
 
 @dataclass(frozen=True)
 class Account:
-    """Received + injected + copied = sent + punted + dropped, and each drop counter that is not zero."""
+    """Received + injected + copied = sent + punted + dropped + held, and each drop counter that is not zero."""
 
     received: int
     injected: int
@@ -150,6 +150,7 @@ class Account:
     punted: int
     dropped: int
     drops: dict[str, int]
+    held: int = 0
 
     @classmethod
     def of(cls, reply: dict[str, Any]) -> "Account":
@@ -157,12 +158,13 @@ class Account:
         sums = {key: int(reply.get(key, 0)) for key in ("received", "injected", "copied", "sent", "punted", "dropped")}
         verdicts = {row["name"]: int(row["packets"]) for row in reply["verdicts"] if row["packets"]}
         drops = {name: n for name, n in verdicts.items() if name != "forward"}
-        return cls(**sums, drops=drops)
+        return cls(**sums, drops=drops, held=int(reply.get("held", 0)))
 
     @property
     def is_closed(self) -> bool:
         """The accounting balances, and the drop counters add up."""
-        left, right = self.received + self.injected + self.copied, self.sent + self.punted + self.dropped
+        left = self.received + self.injected + self.copied
+        right = self.sent + self.punted + self.dropped + self.held
         return left == right and self.dropped == sum(self.drops.values())
 
     def since(self, before: "Account") -> "Account":
@@ -176,6 +178,7 @@ class Account:
             self.punted - before.punted,
             self.dropped - before.dropped,
             {name: n for name, n in drops.items() if n},
+            self.held - before.held,
         )
 
 

@@ -80,6 +80,7 @@ EXPLAIN_CHINESE = {
     "advice.cable": "检查链路及其两端",
     "advice.streams": "发生器发送了被测设备不应转发的包，请修改测试流的配置",
     "advice.routes": "用 'dl3 show route ADDRESS' 查询测试流的目的地址，并添加缺少的路由",
+    "advice.shape": "用 'dl3 show subscriber' 查看哪个类别在等待；提高其配置的速率或上限，或加大 qos.held_packets",
     "advice.acls": "用 'dl3 acl check' 查询由哪条规则决定，需要放行时修改该列表",
     "advice.flows": "用 'dl3 flow find' 查询该流，需要放行时添加或修改它",
     "advice.unsynced": "等 'dl3 show status' 显示 dl3d 已就绪（ready）后再发送流量",

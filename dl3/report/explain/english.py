@@ -89,6 +89,7 @@ EXPLAIN_ENGLISH = {
     "advice.cable": "check the cable and both of its ends",
     "advice.streams": "the generator sends packets that the device must not forward; change its streams",
     "advice.routes": "run 'dl3 show route ADDRESS' for a destination of the streams, and add the missing route",
+    "advice.shape": "ask 'dl3 show subscriber' which class waits; raise the rate or the limits of its profile, or qos.held_packets",
     "advice.acls": "ask 'dl3 acl check' which rule decides; change the list if the packets are to pass",
     "advice.flows": "look the flow up with 'dl3 flow find'; add or change it if its packets are to pass",
     "advice.unsynced": "start the traffic when 'dl3 show status' reports that dl3d is ready",

@@ -1,0 +1,122 @@
+// Which profiles a subscriber may have in which direction, and who may be below whom. Control
+// thread.
+#include "qos/inside.h"
+
+#include <errno.h>
+
+static const struct profile *profile_of(const struct qos *qos, uint32_t id)
+{
+	return id == NO_PROFILE ? NULL : qos->profile[id];
+}
+
+static int refuse(const struct subscriber *one, const char *key, const struct profile *profile,
+	const char *what, struct error *error)
+{
+	return error_set(error, -EINVAL, "subscriber '%s': %s: profile '%s' %s", one->name, key,
+		profile->name, what);
+}
+
+static int check_rate(const struct subscriber *one, const struct profile *down,
+	const struct profile *parent, struct error *error)
+{
+	char rate[32], above[32];
+
+	if (down->rate <= parent->rate || parent->may_exceed)
+		return 0;
+	return error_set(error, -EINVAL,
+		"subscriber '%s': down: profile '%s' shapes to %s, which is above %s of the parent "
+		"'%s'; lower it, or add \"oversubscribe yes\" to the parent",
+		one->name, down->name, words_print_rate(down->rate, rate),
+		words_print_rate(parent->rate, above), parent->name);
+}
+
+int hierarchy_check(const struct qos *qos, const struct subscriber *one, struct error *error)
+{
+	const struct profile *up = profile_of(qos, one->profile[QOS_UP]),
+			     *down = profile_of(qos, one->profile[QOS_DOWN]),
+			     *parent = profile_of(qos, one->parent);
+
+	if (up && up->kind != PROFILE_POLICES)
+		return refuse(one, "up", up, "does not police; only downstream is shaped", error);
+	if (down && down->kind == PROFILE_JOINS)
+		return refuse(one, "down", down, "is an aggregate; name it as the parent", error);
+	if (!parent)
+		return 0;
+	if (parent->kind != PROFILE_JOINS)
+		return refuse(one, "parent", parent, "is no aggregate; name one", error);
+	if (!down || down->kind != PROFILE_SHAPES)
+		return error_set(error, -EINVAL,
+			"subscriber '%s': parent: it needs a profile with shape downstream; add "
+			"\"down PROFILE\", or remove the parent",
+			one->name);
+	return check_rate(one, down, parent, error);
+}
+
+static int check_aggregate(const struct qos *qos, const struct profile *one, struct error *error)
+{
+	const struct profile *parent = profile_of(qos, one->parent);
+	char rate[32], above[32];
+
+	if (!parent)
+		return 0;
+	if (parent->kind != PROFILE_JOINS || parent->parent)
+		return error_set(error, -EINVAL,
+			"profile '%s': parent: profile '%s' is no aggregate without a parent; name "
+			"one",
+			one->name, parent->name);
+	if (one->rate <= parent->rate || parent->may_exceed)
+		return 0;
+	return error_set(error, -EINVAL,
+		"profile '%s': %s is above %s of the parent '%s'; lower it, or add \"oversubscribe "
+		"yes\" to the parent",
+		one->name, words_print_rate(one->rate, rate), words_print_rate(parent->rate, above),
+		parent->name);
+}
+
+// Of those who have them, only if profiles changed that are or were not for policing.
+int hierarchy_check_profiles(const struct qos *qos, struct error *error)
+{
+	bool is_any = false;
+	int err = 0;
+
+	for (size_t i = 0; i < qos->n_profile_changes; i++) {
+		const struct profile_change *change = &qos->profile_change[i];
+
+		is_any |= change->old && change->old->kind != PROFILE_POLICES;
+		is_any |= change->new && change->new->kind != PROFILE_POLICES;
+	}
+	for (uint32_t id = 1; is_any && id < SHAPER_AGGREGATES && !err; id++)
+		if (qos->profile[id] && qos->profile[id]->kind == PROFILE_JOINS)
+			err = check_aggregate(qos, qos->profile[id], error);
+	for (uint32_t index = 0; is_any && index < qos->end && !err; index++)
+		if (qos->at[index])
+			err = hierarchy_check(qos, qos->at[index], error);
+	return err;
+}
+
+int hierarchy_link(const struct qos *qos, struct profile *one, const struct profile *old,
+	struct error *error)
+{
+	bool is_used[QOS_LINKS] = {true};
+
+	one->link = 0;
+	if (one->kind != PROFILE_JOINS || one->parent)
+		return 0;
+	if (old && old->link) {
+		one->link = old->link;
+		return 0;
+	}
+	for (uint32_t id = 1; id < SHAPER_AGGREGATES; id++)
+		if (qos->profile[id])
+			is_used[qos->profile[id]->link] = true;
+	for (size_t i = 0; i < qos->n_profile_changes; i++)
+		if (qos->profile_change[i].old) // the batch may be aborted
+			is_used[qos->profile_change[i].old->link] = true;
+	for (unsigned link = 1; link < QOS_LINKS && !one->link; link++)
+		one->link = is_used[link] ? 0 : (uint8_t)link;
+	return one->link ? 0
+	                 : error_set(error, -ENOSPC,
+				   "profile '%s': there are %d aggregates without a parent "
+				   "already; give it a parent",
+				   one->name, QOS_LINKS - 1);
+}
