@@ -3,6 +3,7 @@
 import random
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from harness.paired import BROADCAST, HOSTS, MARK, NAMES, Both, frame, pair
@@ -197,7 +198,7 @@ def a_host_that_joins_is_served(both: Both) -> None:
     assert any(row["group"] == GROUPS4[1] and set(row["ports"]) >= {"c", "d"} for row in shown)
 
 
-def _shown(both: Both) -> list[dict[str, object]]:
+def _shown(both: Both) -> list[dict[str, Any]]:
     return list(both.wired.dl3d.call("groups")["groups"])
 
 

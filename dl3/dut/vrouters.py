@@ -67,30 +67,34 @@ class Vrouter:
         role = ("server", "client")[self.host]
         return f"net_memif9,role={role},id=0,socket={self.folder / 'underlay.memif'},socket-abstract=no,rsize=14"
 
+    def ports(self) -> list[dict[str, object]]:
+        """The port of the VM and that of the underlay."""
+        me, slots = self.host, self.endpoint.descriptors
+        vm = {
+            "name": NAMES[me],
+            "device": self.endpoint.links.devices("server")[me],
+            "mac": DUT_MACS[me],
+            "addresses": [DUT_ADDRESSES[me], DUT_ADDRESSES_6[me]],
+        }
+        underlay = {
+            "name": "underlay",
+            "device": self.underlay(),
+            "mac": UNDERLAY_MACS[me],
+            "mtu": UNDERLAY_MTU,
+            "addresses": [f"{UNDERLAY[me]}/24"],
+        }
+        return [
+            {**vm, "queues": 1, "rx_descriptors": slots, "tx_descriptors": slots},
+            {**underlay, "queues": 1, "rx_descriptors": RINGS, "tx_descriptors": RINGS},
+        ]
+
     def file(self) -> dict[str, object]:
         """dl3d's configuration."""
         me, other = self.host, 1 - self.host
         ways = [(NETWORKS[me], GENERATOR_ADDRESSES[me]), (NETWORKS_6[me], GENERATOR_ADDRESSES_6[me])]
         encap = f"encap mpls-udp label {LABELS[other]} remote {UNDERLAY[other]} local {UNDERLAY[me]}"
-        rings = {"queues": 1, "rx_descriptors": self.endpoint.descriptors, "tx_descriptors": self.endpoint.descriptors}
         return {
-            "ports": [
-                {
-                    "name": NAMES[me],
-                    "device": self.endpoint.links.devices("server")[me],
-                    "mac": DUT_MACS[me],
-                    "addresses": [DUT_ADDRESSES[me], DUT_ADDRESSES_6[me]],
-                    **rings,
-                },
-                {
-                    "name": "underlay",
-                    "device": self.underlay(),
-                    "mac": UNDERLAY_MACS[me],
-                    "mtu": UNDERLAY_MTU,
-                    "addresses": [f"{UNDERLAY[me]}/24"],
-                    **(rings | {"rx_descriptors": RINGS, "tx_descriptors": RINGS}),
-                },
-            ],
+            "ports": self.ports(),
             "workers": [{"core": self.endpoint.core}],
             "burst": self.endpoint.burst,
             "routes": [

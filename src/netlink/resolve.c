@@ -64,8 +64,8 @@ static void collect_hop(struct routes *routes, struct hop_set *hop_set,
 	                                    ? NULL
 	                                    : fib_iface(routes->mirror->settings.fib, state.iface);
 	const bool is_tunnel = iface && iface_is_tunnel(iface);
-	const bool takes_labels = is_tunnel ? iface->tunnel.flags & IFACE_TUNNEL_MPLS
-	                                    : hop->via.family != 0;
+	const bool takes_labels =
+		is_tunnel ? iface->tunnel.flags & IFACE_TUNNEL_MPLS : hop->via.family != 0;
 	if (hop->has_encap || (hop->n_labels && !takes_labels))
 		leave_to_linux(hop_set, HOP_SET_ENCAP, hop->ifindex);
 	else if (!state.is_known)
