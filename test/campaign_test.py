@@ -112,9 +112,9 @@ def a_plan_reports_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -
 
 
 def every_published_measurement_is_listed_with_what_repeats_it() -> None:
-    done = _run("campaigns", "--sources")
+    done = _run("campaigns", "--sources", "--json")
     assert done.returncode == 0, done.stderr
-    found = {(one["source"], one["case"]): one for one in json.loads(_run("campaigns", "--sources", "--json").stdout)}
+    found = {(one["source"], one["case"]): one for one in json.loads(done.stdout)}
     assert {case for source, case in found if source == "thesis"} == {f"4.{n}" for n in range(3, 9)}
     assert len([case for source, case in found if source == "white-paper"]) == 18  # 2.5 prints the figures of 2.6
     assert found["white-paper", "1.1"]["repeated_by"] == ["white-paper 1.1"]

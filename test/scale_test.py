@@ -40,7 +40,7 @@ def _say_what_it_took(wired: WiredForwarder, took_s: float, capsys: pytest.Captu
         )
 
 
-@pytest.mark.parametrize("family", [IP4, IP6], ids=["ip4", "ip6"])
+@pytest.mark.parametrize("family", [IP4, pytest.param(IP6, marks=pytest.mark.long)], ids=["ip4", "ip6"])
 def many_routes_load_and_answer_right(family: Family, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reference = Reference(family, N_ROUTES[family], seed=1)
     file = tmp_path / "routes"

@@ -33,7 +33,7 @@ SENT, FEW, SIZE, PATIENCE_S = 300, 120, 200, 120.0
 EXPEDITED, BULK, PLAIN = 46 << 2, 10 << 2, 0
 
 
-@pytest.fixture(params=[None, WORKERS], ids=["one worker", "two workers"])
+@pytest.fixture(params=[pytest.param(None, marks=pytest.mark.long), WORKERS], ids=["one worker", "two workers"])
 def wired(request: pytest.FixtureRequest) -> Iterator[WiredForwarder]:
     workers = {"workers": request.param} if request.param else {"workers": [{"core": CORES[0]}]}
     with WiredForwarder(PORTS, qos=QOS, **ROUTES, **workers) as made:

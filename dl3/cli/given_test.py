@@ -94,7 +94,7 @@ REFUSED = {
     "compare dl3d linux --sizes imx": "--sizes imx: ",
     "compare dl3d linux --sizes 1519": "the lab does not support '1519'",
     "compare dl3d linx": "unknown device kind 'linx'",
-    "compare dl3d linux:mode=fast --descriptors 2048": "has no option 'mode'",
+    "compare dl3d linux:speed=fast --descriptors 2048": "has no option 'speed'",
     "compare dl3d dl3d:mode=fast": "option mode is 'fast'",
     "compare dl3d dl3d --routes 2k": "unknown route table '2k'",
     "compare dl3d dl3d --descriptors 1000": "a ring has a power of two",
