@@ -24,11 +24,15 @@ struct iface_tag {
 
 // A tunnel of layer 3: packets to it are sent in packets from `local` to `remote`, and what comes
 // from there to `local` is received on it.
+// VXLAN carries frames, and has many remote ends, of which nothing is said here: which frame goes
+// to which one is in the MAC table (mac/mac.h), and how that is reached is fib_vtep_hold's.
 enum iface_tunnel_kind {
 	IFACE_NO_TUNNEL,
-	IFACE_IPIP, // IP in IP (RFC 2003, 2473, 4213), or in UDP with IFACE_TUNNEL_UDP
-	IFACE_GRE,  // GRE (RFC 2784, 2890)
+	IFACE_IPIP,  // IP in IP (RFC 2003, 2473, 4213), or in UDP with IFACE_TUNNEL_UDP
+	IFACE_GRE,   // GRE (RFC 2784, 2890)
+	IFACE_VXLAN, // VXLAN (RFC 7348); no two of a family, VRF and UDP port have one VNI
 };
+enum { IFACE_MAX_VXLANS = 4096, IFACE_MAX_VNI = (1 << 24) - 1 };
 
 enum iface_tunnel_flag {
 	IFACE_TUNNEL_IP4 = 1,             // it carries IPv4 packets
@@ -41,10 +45,15 @@ enum iface_tunnel_flag {
 	IFACE_TUNNEL_DF = 128,            // IPv4: sent with DF; else with that of the inner packet
 	IFACE_TUNNEL_TOS = 256,           // sent with the DSCP of the inner packet
 	IFACE_TUNNEL_LIMIT = 512,         // IPv6: sent with `limit` in an option (RFC 2473, 4.1.1)
+	// VXLAN only; of those above it has CHECKSUM, TOS and DF: without DF, packets are sent
+	// without, unless they are of IFACE_TUNNEL_INNER_DF.
+	IFACE_TUNNEL_INNER_DF = 1024, // IPv4: sent with the DF of an inner IPv4 packet
+	IFACE_TUNNEL_ZERO6 = 2048,    // IPv6: packets without a checksum are received
+	IFACE_TUNNEL_BOUND = 4096,    // received by what comes to `local` only, not to any address
 };
 
 struct iface_tunnel {
-	struct wire_addr local, remote; // both of one family
+	struct wire_addr local, remote; // both of one family; VXLAN has no `remote`: family 0
 	uint8_t kind;                   // enum iface_tunnel_kind
 	uint8_t ttl;                    // of outer packets; 0: that of the inner one
 	uint8_t tos;                    // its DSCP bits, without IFACE_TUNNEL_TOS
@@ -52,7 +61,10 @@ struct iface_tunnel {
 	uint16_t flags;                  // enum iface_tunnel_flag
 	uint16_t vrf;                    // of outer packets
 	uint16_t source_port, dest_port; // UDP; source_port 0: by flow, 49152 and up
-	uint32_t key, wanted_key;
+	uint16_t last_source_port;       // VXLAN: by flow, from source_port to this one; with
+	                                 // source_port 0: 49152 to 65535
+	uint16_t vxlan;           // VXLAN: a number that no other one has, below IFACE_MAX_VXLANS
+	uint32_t key, wanted_key; // VXLAN: `key` is the VNI, to 16,777,215
 };
 
 // Settings of an interface: used to receive frames, to write headers and to check lengths.
