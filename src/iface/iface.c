@@ -124,6 +124,18 @@ static bool tunnel_is_sound(const struct iface_tunnel *tunnel)
 		       (tunnel->kind == IFACE_IPIP && tunnel->dest_port));
 }
 
+static bool vxlan_is_sound(const struct iface *settings)
+{
+	const struct iface_tunnel *tunnel = &settings->tunnel;
+	const uint8_t family = tunnel->local.family;
+
+	return settings->is_bridge && (family == 4 || family == 6) &&
+	       tunnel->vrf < IFACE_MAX_VRFS && tunnel->vxlan < IFACE_MAX_VXLANS &&
+	       tunnel->key <= IFACE_MAX_VNI && tunnel->dest_port &&
+	       tunnel->source_port <= tunnel->last_source_port &&
+	       tunnel->last_source_port - tunnel->source_port < UINT16_MAX;
+}
+
 // A port's index is its own; a VLAN needs another index and unique tags, a bridge or a tunnel one
 // of no port.
 static bool place_is_sound(const struct iface_table *table, uint16_t iface,
@@ -133,6 +145,8 @@ static bool place_is_sound(const struct iface_table *table, uint16_t iface,
 		return false;
 	if (iface_is_tunnel(settings) &&
 		(settings->is_bridge || !tunnel_is_sound(&settings->tunnel)))
+		return false;
+	if (iface_is_vxlan(settings) && !vxlan_is_sound(settings))
 		return false;
 	if (settings->is_bridge || iface_is_tunnel(settings))
 		return iface >= IFACE_MAX_PORTS && !settings->n_tags && !settings->port;
@@ -160,7 +174,8 @@ bool iface_moves(const struct iface_table *table, uint16_t iface, const struct i
 	return entry->was_set &&
 	       (old.tags != key.tags || old.port != key.port ||
 		       entry->latest.is_bridge != settings->is_bridge ||
-		       iface_is_tunnel(&entry->latest) != iface_is_tunnel(settings));
+		       iface_is_tunnel(&entry->latest) != iface_is_tunnel(settings) ||
+		       iface_is_vxlan(&entry->latest) != iface_is_vxlan(settings));
 }
 
 void iface_set(struct iface_table *table, uint16_t iface, const struct iface *settings)

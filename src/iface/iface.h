@@ -75,7 +75,7 @@ struct iface {
 	bool has_peer;
 	uint8_t rpf4;                         // enum iface_rpf, of received IPv4 packets
 	uint8_t n_tags;                       // 0: the port itself, a bridge or a tunnel
-	bool is_bridge;                       // it has no port of its own: `port` is 0
+	bool is_bridge;                       // it has no port of its own: `port` is 0; or VXLAN
 	struct iface_tunnel tunnel;           // of a kind: likewise
 	uint8_t n_macs;                       // number of additional addresses (macvlan, VRRP)
 	uint16_t port;                        // index
@@ -132,9 +132,16 @@ uint16_t iface_vrf(const struct iface_table *table, uint16_t iface);
 // An interface's tags as on the wire.
 struct iface_tags iface_wire_tags(const struct iface *iface);
 
+// A tunnel of layer 3.
 static inline bool iface_is_tunnel(const struct iface *iface)
 {
-	return iface->tunnel.kind != IFACE_NO_TUNNEL;
+	return iface->tunnel.kind == IFACE_IPIP || iface->tunnel.kind == IFACE_GRE;
+}
+
+// A VXLAN device. Its neighbours are found as those on a bridge are: is_bridge is set, too.
+static inline bool iface_is_vxlan(const struct iface *iface)
+{
+	return iface->tunnel.kind == IFACE_VXLAN;
 }
 
 // The MTU for packets of a family.
