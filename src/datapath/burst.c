@@ -40,6 +40,8 @@ static void move(struct burst *b, uint16_t to, uint16_t from)
 		b->dscp[to] = b->dscp[from];
 	if (b->priority_mask)
 		b->priority[to] = b->priority[from];
+	if (b->has & BURST_REMOTES)
+		b->remote[to] = b->remote[from];
 }
 
 // Moves the bits of `bits` that are set in `mask` to the lowest positions.
@@ -76,5 +78,7 @@ void burst_keep(struct burst *b, uint64_t mask)
 	b->mark_mask = squeeze(b->mark_mask, kept);
 	b->mirror_mask = squeeze(b->mirror_mask, kept);
 	b->priority_mask = squeeze(b->priority_mask, kept);
+	if (b->has & BURST_REMOTES)
+		b->remote_mask = squeeze(b->remote_mask, kept);
 	b->n = n;
 }

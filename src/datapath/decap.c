@@ -4,6 +4,7 @@
 // received. Worker.
 #include "datapath/parse.h"
 #include "datapath/tunnel.h"
+#include "datapath/vxlan.h"
 #include "wire/checksum.h"
 
 #include <rte_ip.h>
@@ -176,15 +177,13 @@ static enum verdict check_inner(const struct parse *p, const struct peeled *at)
 		wire_check_packet(at->at, at->is_ip6, at->contiguous, at->bytes, &rules));
 }
 
-// RFC 6040, 4.2: what the outer header says of congestion is written into the inner one, as Linux
-// does. Doing it again changes nothing, so the packet may still be punted as it was received.
-static enum verdict take_ecn(const struct peeled *p)
+enum verdict tunnel_take_ecn(uint8_t *packet, bool is_ip6, uint8_t outer_tos)
 {
-	struct wire_ip4 *ip4 = (void *)p->at;
-	struct wire_ip6 *ip6 = (void *)p->at;
-	const uint32_t word = p->is_ip6 ? be32toh(ip6->version_class_flow_be) : 0;
-	const uint8_t tos = p->is_ip6 ? word >> 20 : ip4->dscp_ecn;
-	const uint8_t inner = tos & ECN_MASK, outer = p->tos & ECN_MASK;
+	struct wire_ip4 *ip4 = (void *)packet;
+	struct wire_ip6 *ip6 = (void *)packet;
+	const uint32_t word = is_ip6 ? be32toh(ip6->version_class_flow_be) : 0;
+	const uint8_t tos = is_ip6 ? word >> 20 : ip4->dscp_ecn;
+	const uint8_t inner = tos & ECN_MASK, outer = outer_tos & ECN_MASK;
 	uint8_t now = inner;
 
 	if (outer == ECN_CE && !inner)
@@ -195,7 +194,7 @@ static enum verdict take_ecn(const struct peeled *p)
 		now = ECN_ECT1;
 	if (now == inner)
 		return VERDICT_FORWARD;
-	if (p->is_ip6) {
+	if (is_ip6) {
 		ip6->version_class_flow_be =
 			htobe32((word & ~((uint32_t)ECN_MASK << 20)) | (uint32_t)now << 20);
 		return VERDICT_FORWARD;
@@ -207,21 +206,45 @@ static enum verdict take_ecn(const struct peeled *p)
 	return VERDICT_FORWARD;
 }
 
+// Returns how many bytes the packet has.
+static uint32_t add_to_burst(struct parse *p, struct rte_mbuf *m, uint8_t *packet, bool is_ip6,
+	uint16_t id)
+{
+	struct burst *b = is_ip6 ? &p->w->poll->ip6 : &p->w->poll->ip4;
+	const uint32_t bytes = parse_reported_bytes(packet, is_ip6);
+	uint8_t *frame = packet - WIRE_ETHER_BYTES;
+	const uint8_t *end_of_frame = rte_pktmbuf_mtod(m, uint8_t *) + m->pkt_len;
+
+	if (is_ip6)
+		take6(b, m, frame, WIRE_ETHER_BYTES + bytes);
+	else
+		take4(b, m, frame, WIRE_ETHER_BYTES + bytes);
+	parse_arrive(p, b, id, iface_in_load(&p->view->ifaces, id));
+	b->has |= BURST_TAGS | BURST_LABELS | (m->nb_segs > 1 ? BURST_SEGMENTS : 0) |
+	          (packet + bytes < end_of_frame ? BURST_TRAILERS : 0);
+	return bytes;
+}
+
+enum verdict tunnel_add_packet(struct parse *p, struct rte_mbuf *m, uint8_t *packet, bool is_ip6,
+	uint16_t iface)
+{
+	const uint32_t before = packet - rte_pktmbuf_mtod(m, uint8_t *);
+	const struct peeled at = {.m = m,
+		.at = packet,
+		.bytes = m->pkt_len - before,
+		.contiguous = m->data_len - before,
+		.is_ip6 = is_ip6};
+	const enum verdict verdict = check_inner(p, &at);
+
+	if (verdict == VERDICT_FORWARD)
+		add_to_burst(p, m, packet, is_ip6, iface);
+	return verdict;
+}
+
 static void add(struct parse *p, const struct peeled *at, const struct fib_end *end)
 {
-	struct burst *b = at->is_ip6 ? &p->w->poll->ip6 : &p->w->poll->ip4;
-	const uint32_t bytes = parse_reported_bytes(at->at, at->is_ip6);
-	uint8_t *frame = at->at - WIRE_ETHER_BYTES;
-	const uint8_t *end_of_frame = rte_pktmbuf_mtod(at->m, uint8_t *) + at->m->pkt_len;
-	const struct iface_in iface = iface_in_load(&p->view->ifaces, end->iface);
+	const uint32_t bytes = add_to_burst(p, at->m, at->at, at->is_ip6, end->iface);
 
-	if (at->is_ip6)
-		take6(b, at->m, frame, WIRE_ETHER_BYTES + bytes);
-	else
-		take4(b, at->m, frame, WIRE_ETHER_BYTES + bytes);
-	parse_arrive(p, b, end->iface, iface);
-	b->has |= BURST_TAGS | BURST_LABELS | (at->m->nb_segs > 1 ? BURST_SEGMENTS : 0) |
-	          (at->at + bytes < end_of_frame ? BURST_TRAILERS : 0);
 	stats_add(&p->w->stat->tunnel[end->iface].rx_packets, 1);
 	stats_add(&p->w->stat->tunnel[end->iface].rx_bytes, bytes);
 }
@@ -250,7 +273,7 @@ static enum verdict take_one(struct parse *p, const struct fib_ends *ends,
 	if (verdict == VERDICT_FORWARD)
 		verdict = check_inner(p, &at);
 	if (verdict == VERDICT_FORWARD)
-		verdict = take_ecn(&at);
+		verdict = tunnel_take_ecn(at.at, at.is_ip6, at.tos);
 	if (verdict == VERDICT_FORWARD)
 		add(p, &at, end);
 	return verdict;
@@ -259,13 +282,20 @@ static enum verdict take_one(struct parse *p, const struct fib_ends *ends,
 void tunnel_take(struct parse *p, const struct tunnelled *in)
 {
 	const struct fib_ends *ends = fib_ends_load(p->view);
+	const bool has_vxlan = vxlan_receives(p->view);
+	struct vxlan_inner inner;
 
+	inner.n = 0;
 	for (unsigned i = 0; i < in->n; i++) {
-		const enum verdict verdict = ends ? take_one(p, ends, in, i) : VERDICT_LOCAL;
+		enum verdict verdict = has_vxlan ? vxlan_peel(p, in, i, &inner) : VERDICT_LOCAL;
 
+		if (verdict == VERDICT_LOCAL && ends)
+			verdict = take_one(p, ends, in, i);
 		if (verdict != VERDICT_FORWARD)
 			worker_stop(p->w, in->mbuf[i], p->in_port, verdict);
 	}
+	if (inner.n)
+		vxlan_bridge(p, &inner);
 }
 
 static bool is_of_tunnel(uint8_t protocol)
@@ -280,7 +310,8 @@ bool tunnel_may_end(const struct burst *b, uint16_t i)
 	const struct wire_ip4 *ip4 = (const void *)(b->frame[i] + WIRE_ETHER_BYTES);
 	const struct wire_ip6 *ip6 = (const void *)ip4;
 
-	if (!fib_ends_load(b->view) || offload_is_open(b->mbuf[i]) || b->linux_mask >> i & 1)
+	if ((!fib_ends_load(b->view) && !vxlan_receives(b->view)) || offload_is_open(b->mbuf[i]) ||
+		b->linux_mask >> i & 1)
 		return false;
 	if (b->is_ip6)
 		return is_of_tunnel(ip6->next_header);

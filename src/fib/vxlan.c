@@ -179,7 +179,7 @@ void vxlans_iface_changed(struct fib *fib, uint16_t iface)
 {
 	struct vxlans *vxlans = &fib->vxlans;
 	const struct iface_tunnel *tunnel = tunnel_of(fib, iface);
-	const unsigned was = find(vxlans, iface);
+	const unsigned was = vxlans->n && iface ? find(vxlans, iface) : FIB_MAX_VXLANS;
 	const unsigned is = tunnel ? tunnel->vxlan : FIB_MAX_VXLANS;
 
 	if (was == FIB_MAX_VXLANS && !tunnel)

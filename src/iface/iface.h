@@ -48,8 +48,8 @@ enum iface_tunnel_flag {
 	// VXLAN only; of those above it has CHECKSUM, TOS and DF: without DF, packets are sent
 	// without, unless they are of IFACE_TUNNEL_INNER_DF.
 	IFACE_TUNNEL_INNER_DF = 1024, // IPv4: sent with the DF of an inner IPv4 packet
-	IFACE_TUNNEL_ZERO6 = 2048,    // IPv6: packets without a checksum are received
-	IFACE_TUNNEL_BOUND = 4096,    // received by what comes to `local` only, not to any address
+	IFACE_TUNNEL_BOUND = 2048,    // received by what comes to `local` only, not to any address
+	IFACE_TUNNEL_ZERO_CHECKSUM = 16384, // IPv6: received without a checksum, too
 };
 
 struct iface_tunnel {

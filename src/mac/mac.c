@@ -164,7 +164,7 @@ static void set_storm(const struct mac_table *table, struct mac_port *port,
 		const uint32_t pps =
 			member->storm_pps[i] ? member->storm_pps[i] : bridge->storm_pps[i];
 
-		if (pps)
+		if (pps && member->port < MAC_PORTS)
 			port->storm_cycles[i] = table->settings.hz / pps;
 	}
 }
