@@ -337,6 +337,7 @@ static void the_last_remote_end_gets_the_frame_itself(void **state)
 	assert_int_equal(fake.stat.port[HOSTS].copied_packets - copied, 1);
 	expect_wrapped(UNDER, 1, wrapped(&to_all, 1, false), false);
 	fake_reset(fake_variants[1]);
+	fake.worker.macs = mac_live(table);
 	fake.worker.tap = NULL;
 	assert_int_equal(mac_set_flood(table, MEMBER, NULL, 0, NULL), 0);
 	fake.states[HOSTS].is_bridged = true;
