@@ -111,11 +111,29 @@ def a_plan_reports_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -
     assert {one["name"]: one["cases"] for one in found}["white-paper"] == 19
 
 
+def every_published_measurement_is_listed_with_what_repeats_it() -> None:
+    done = _run("campaigns", "--sources")
+    assert done.returncode == 0, done.stderr
+    found = {(one["source"], one["case"]): one for one in json.loads(_run("campaigns", "--sources", "--json").stdout)}
+    assert {case for source, case in found if source == "thesis"} == {f"4.{n}" for n in range(3, 9)}
+    assert len([case for source, case in found if source == "white-paper"]) == 18  # 2.5 prints the figures of 2.6
+    assert found["white-paper", "1.1"]["repeated_by"] == ["white-paper 1.1"]
+    assert found["white-paper", "1.1"]["not_here"] == ""
+    assert found["white-paper", "2.6"]["repeated_by"] == ["white-paper 2.5", "white-paper 2.6"]
+    assert "SR-IOV" in found["white-paper", "2.6"]["not_here"]
+    assert found["notes", "kernel L2"]["repeated_by"] == ["kernel-notes L2"]
+    assert all(one["repeated_by"] or one["not_here"] == "no campaign repeats it" for one in found.values())
+    assert {case for one in found.values() for case in one["repeated_by"]} >= {f"white-paper {n}.1" for n in (1, 2, 3)}
+
+
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
         (("run", "small.yaml"), "small.yaml, line 6: the key 'test' is unknown: expected one of frames, tests, "),
-        (("run", "nothing"), "unknown campaign 'nothing': specify a YAML file or a built-in campaign: peers, smoke, "),
+        (
+            ("run", "nothing"),
+            "unknown campaign 'nothing': specify a YAML file or a built-in campaign: kernel-notes, peers, smoke, ",
+        ),
         (("run", "smoke", "--budget", "soon"), "--budget 'soon': expected a time like '90s', '20m' or '1h30m'"),
         (("run", "smoke", "--budget", ""), "--budget '': expected a time like '90s', '20m' or '1h30m'"),
         (("run", "white-paper", "--budget", "30s"), "the time budget of 30s is too short for "),

@@ -14,11 +14,11 @@ from dl3.bench.flows import ROW_OF_EXACT_MATCH, ROW_OF_WHITE_PAPER
 from dl3.bench.generators import ROW_OF_FLOWGEN, ROW_OF_FLOWS, ROW_OF_MOST_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
 from dl3.bench.norow import NoRow
+from dl3.bench.one_worker import ROW_OF_HANDOVER, ROW_OF_VRFS
 from dl3.bench.sides import Contestant, Entry, PairSettings, Running
 from dl3.bench.space import space_for
 from dl3.bench.taps import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
 from dl3.bench.twocores import ROW_OF_MEMIF, ROW_OF_VHOST
-from dl3.bench.vrfs import ROW_OF_VRFS
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
 from dl3.model.fault import Fault, UsageFault
@@ -117,6 +117,12 @@ ROWS = (
         Entry("worker of dl3d", n_vrfs=16),
         Entry("worker of dl3d", n_vrfs=1),
         note=ROW_OF_VRFS,
+    ),
+    Row(
+        "pipeline-handover",
+        Entry("worker of dl3d", n_vrfs=0),
+        Entry("worker of dl3d", n_vrfs=1),
+        note=ROW_OF_HANDOVER,
     ),
     Row(
         "generator-multi-flow",

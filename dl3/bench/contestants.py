@@ -8,6 +8,7 @@ from dl3.bench.ceilings import make_dl3gen_over_memif, make_testpmd_over_memif
 from dl3.bench.flows import make_flow_dl3d, make_l3fwd_em
 from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.generators import make_dl3gen, make_testpmd_alone
+from dl3.bench.one_worker import make_worker
 from dl3.bench.sides import (
     MAKER,
     Contestant,
@@ -21,7 +22,6 @@ from dl3.bench.sides import (
 )
 from dl3.bench.taps import make_tapped_dl3d
 from dl3.bench.twocores import make_memif_dl3d, make_memif_l3fwd, make_vhost_dl3d, make_vhost_testpmd
-from dl3.bench.vrfs import make_worker
 from dl3.bench.workplace import BUILD, PEERS, TABLES, Workplace, built
 from dl3.lab.tables import TableFiles
 

@@ -332,11 +332,13 @@ def refuses_bytes_that_are_no_text() -> None:
 
 def reports_when_there_is_no_such_campaign(tmp_path: Path) -> None:
     with pytest.raises(
-        UsageFault, match="unknown campaign 'smoked': specify a YAML file or a built-in campaign: peers, smoke"
+        UsageFault,
+        match="unknown campaign 'smoked': specify a YAML file or a built-in campaign: kernel-notes, peers, smoke",
     ):
         path_of("smoked")
     with pytest.raises(
-        UsageFault, match=f"^{tmp_path} is a directory: specify a YAML file or a built-in campaign: peers, smoke"
+        UsageFault,
+        match=f"^{tmp_path} is a directory: specify a YAML file or a built-in campaign: kernel-notes, peers, smoke",
     ):
         path_of(str(tmp_path))
     with pytest.raises(UsageFault, match="cannot be read: Is a directory"):

@@ -25,6 +25,7 @@ from dl3.cli.left_out import HEAD, not_here, reasons
 from dl3.cli.place import say
 from dl3.cli.printing import counted, out, print_json, table
 from dl3.cli.progress import span
+from dl3.cli.sources import show_sources
 from dl3.host.root import need_root
 from dl3.model.campaign import Case, Plan
 from dl3.model.fault import Fault, UsageFault
@@ -44,6 +45,9 @@ RecordFile = Annotated[
 Budget = Annotated[
     str | None, typer.Option(metavar="TIME", help="Time budget instead of that in the file: 90s, 20m, 1h30m.")
 ]
+Sources = Annotated[
+    bool, typer.Option("--sources", help="List the published measurements and which case repeats each.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan, or what is missing in --record, and exit.")]
 Check = Annotated[bool, typer.Option("--check", help="Check the file and exit.")]
 
@@ -60,12 +64,17 @@ def budget_of(text: str | None) -> float:
         raise UsageFault(f"--budget '{text}': expected {BUDGET_WANTED}") from error
 
 
-def campaigns(as_json: Json = False) -> None:
-    """List the built-in campaigns.
+def campaigns(as_json: Json = False, sources: Sources = False) -> None:
+    """List the built-in campaigns, or the published measurements that they repeat.
 
+    \b
     Example: dl3 bench campaigns
+    Example: dl3 bench campaigns --sources
     """
     found = [read_campaign(path.stem) for path in shipped()]
+    if sources:
+        show_sources([plan_of(one, 0) for one in found], as_json)
+        return
     rows = [(one.written.name, len(one.written.cases), one.written.title.en, str(one.path)) for one in found]
     if as_json:
         print_json([dict(zip(("name", "cases", "title", "path"), row, strict=True)) for row in rows])

@@ -10,7 +10,7 @@ from dl3.report.published import SOURCES, published_for, table
 
 def published() -> frozenset[str]:
     """What a report can draw next to a case: 'white-paper' for all of it, 'white-paper 1.1' for one case."""
-    cases = {row.case for row in table()}
+    cases = {row.case or row.scenario for row in table()}
     names = [f"{source} {case}".strip() for source in SOURCES for case in ("", *cases)]
     return frozenset(name for name in names if published_for([name]))
 

@@ -1,4 +1,4 @@
-"""Linux itself as the router between two veth links, in its own namespace."""
+"""Linux itself between two veth links, in its own namespace: as a router, or with a bridge."""
 
 import platform
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +14,7 @@ from dl3.lab.endpoint import Device, Endpoint
 from dl3.lab.links import (
     DUT_ADDRESSES,
     DUT_ADDRESSES_6,
+    DUT_MACS,
     GENERATOR_ADDRESSES,
     GENERATOR_ADDRESSES_6,
     GENERATOR_MACS,
@@ -25,9 +26,11 @@ from dl3.lab.namespace import Namespace
 from dl3.lab.process import Process
 from dl3.lab.tables import TableFiles
 from dl3.model.campaign import Setup
-from dl3.model.fault import Fault
+from dl3.model.fault import Fault, UsageFault
 
 BATCH_SECONDS = 120.0
+BRIDGE = "br0"
+PORT_MACS = ("02:00:00:00:00:21", "02:00:00:00:00:22")
 SETTINGS = {
     "net.ipv4.ip_forward": "1",
     "net.ipv6.conf.all.forwarding": "1",
@@ -56,11 +59,29 @@ def lines_for(port: int) -> list[str]:
     ]
 
 
+def bridge_lines() -> list[str]:
+    """The `ip -batch` commands for a bridge of both ports. Frames are sent to the addresses that a router would have,
+    which its ports must not have: these get others.
+    """
+    return [
+        f"link add {BRIDGE} type bridge mcast_snooping 0",
+        *(f"link set dev {name} address {mac}" for name, mac in zip(NAMES, PORT_MACS, strict=True)),
+        *(f"link set dev {name} master {BRIDGE}" for name in NAMES),
+        f"link set dev {BRIDGE} up",
+    ]
+
+
+def bridge_macs() -> list[str]:
+    """The `bridge -batch` commands: the addresses to which frames are sent are behind the other link."""
+    return [f"fdb replace {mac} dev {NAMES[1 - i]} master static" for i, mac in enumerate(DUT_MACS)]
+
+
 @dataclass(frozen=True)
 class Router:
     """The forwarding namespace; it has no process."""
 
     cables: Cables
+    mode: str = "route"
     processes: tuple[Process, ...] = ()
     name: str = "linux"
     client: Client | None = None
@@ -70,42 +91,58 @@ class Router:
         """The namespace of the device's ends."""
         return self.cables.server
 
-    def tell(self, lines: Sequence[str]) -> None:
-        """Run all commands in one `ip` batch."""
+    def tell(self, lines: Sequence[str], program: str = "ip") -> None:
+        """Run all commands in one batch of `ip` or `bridge`."""
         path = self.cables.folder / "batch"
         path.write_text("\n".join(lines) + "\n", encoding="ascii")
-        self.namespace.run("ip", "-batch", str(path), timeout_s=BATCH_SECONDS)
+        self.namespace.run(program, "-batch", str(path), timeout_s=BATCH_SECONDS)
 
     def restart(self) -> None:
         """Not possible."""
         raise Fault("linux: the kernel is not a process that can be reset; reset its port instead")
 
     def reset_port(self) -> None:
-        """Linux removes the routes of a port that is down, so they are added again."""
+        """Linux removes the routes of a port that is down, so they are added again; a bridge keeps its port."""
         self.cables.reset_port()
-        self.tell(lines_for(0))
+        if self.mode == "route":
+            self.tell(lines_for(0))
 
 
 @dataclass(frozen=True)
 class Linux:
-    """The router with its routes."""
+    """The router with its routes, or the bridge."""
 
     prefixes: tuple[str, ...] = ()
+    mode: str = "route"
 
-    @contextmanager
-    def started(self, endpoint: Endpoint) -> Iterator[Device]:
-        """Settings, routes, neighbours. Packets are processed on the device's cores (RPS), not on the sender's."""
-        router = Router(cast(Cables, endpoint.links))  # veth is the only wire of this kind
+    def configure(self, router: Router) -> None:
+        """What is told to the kernel."""
+        if self.mode == "bridge":
+            router.tell(bridge_lines())
+            router.tell(bridge_macs(), "bridge")
+            return
         router.namespace.run("sysctl", "-qw", *(f"{key}={value}" for key, value in SETTINGS.items()))
-        for name in NAMES:
-            queue = f"/sys/class/net/{name}/queues/rx-0/rps_cpus"
-            router.namespace.run("sh", "-c", f"echo {core_mask(endpoint.cores)} > {queue}")
         hops = [GENERATOR_ADDRESSES, GENERATOR_ADDRESSES_6]
         more = (
             f"route replace {prefix} via {hops[':' in prefix][i % 2]} dev {NAMES[i % 2]}"
             for i, prefix in enumerate(self.prefixes)
         )
         router.tell([*lines_for(0), *lines_for(1), *more])
+
+    def configuration(self) -> dict[str, object]:
+        """The same, for the record."""
+        if self.mode == "bridge":
+            return {"ip": bridge_lines(), "bridge": bridge_macs()}
+        return {"sysctl": SETTINGS, "ip": [*lines_for(0), *lines_for(1)], "further_routes": len(self.prefixes)}
+
+    @contextmanager
+    def started(self, endpoint: Endpoint) -> Iterator[Device]:
+        """Settings, routes, neighbours. Packets are processed on the device's cores (RPS), not on the sender's."""
+        router = Router(cast(Cables, endpoint.links), self.mode)  # veth is the only wire of this kind
+        for name in NAMES:
+            queue = f"/sys/class/net/{name}/queues/rx-0/rps_cpus"
+            router.namespace.run("sh", "-c", f"echo {core_mask(endpoint.cores)} > {queue}")
+        self.configure(router)
         yield router
 
     def about(self, endpoint: Endpoint, _device: Device) -> Mapping[str, object]:
@@ -113,19 +150,21 @@ class Linux:
         return {
             "version": f"Linux {platform.release()} {platform.version()}",
             "configuration": {
-                "sysctl": SETTINGS,
-                "ip": [*lines_for(0), *lines_for(1)],
-                "further_routes": len(self.prefixes),
+                **self.configuration(),
                 "rps_cpus": core_mask(endpoint.cores),
                 "offloads": "tx, rx, tso, gso and gro off",
             },
         }
 
 
-def make(setup: Setup, _options: Mapping[str, str], build: Path) -> Linux:
+def make(setup: Setup, options: Mapping[str, str], build: Path) -> Linux:
     """With the routing table in addition to its own routes."""
     if setup.routes == "one":
-        return Linux()
+        return Linux(mode=options["mode"])
+    if options["mode"] != "route":
+        raise UsageFault(
+            f"{setup.dut.name}: routes '{setup.routes}' have no effect with 'mode: bridge': leave one of them out"
+        )
     return Linux(tuple(TableFiles(setup.routes, build / "tables").prefixes()))
 
 
@@ -134,6 +173,6 @@ KIND = WiredKind(
     make=make,
     needs=lambda: "",  # it is the host's kernel
     honours=frozenset(("cores", "dut_cores", "routes")),
-    choices={"wire": ("veth",)},
+    choices={"mode": ("route", "bridge"), "wire": ("veth",)},
     is_router=True,
 )

@@ -16,7 +16,7 @@ SOURCES = {
     "thesis": "HUST thesis",
     "vrouter": "OpenContrail DPDK vRouter report",
     "notes": "SR-IOV and kernel forwarding notes",
-    "run": "KVM l2fwd run report",
+    "kvm-report": "KVM l2fwd",
 }
 GBPS = 1e9
 PAIR_GBPS = 20.0  # 2 x 10 Gbit/s, the base of the white paper's percentages
@@ -77,13 +77,16 @@ def table() -> tuple[Published, ...]:
         return tuple(published_of(row) for row in csv.DictReader(file))
 
 
+def rows_for(name: str) -> tuple[Published, ...]:
+    """All rows of 'white-paper 1.1', of 'notes kernel L3' (a source without numbers has scenarios), or of a source."""
+    source, _, case = name.partition(" ")
+    begin = SOURCES.get(source, source)
+    return tuple(row for row in table() if row.source.startswith(begin) and case in ("", row.case or row.scenario))
+
+
 def published_for(names: Iterable[str]) -> tuple[Published, ...]:
-    """Forwarded rates of the named cases, 'white-paper 1.1'; a name without a number means its whole source."""
-    found: list[Published] = []
-    for name in names:
-        source, _, case = name.partition(" ")
-        begin = SOURCES.get(source, source)
-        found += [row for row in table() if row.source.startswith(begin) and case in ("", row.case)]
+    """Forwarded rates of the named cases; a name without a case means its whole source."""
+    found = (row for name in names for row in rows_for(name))
     return tuple(row for row in found if row.pps is not None and row.metric not in LEFT_OUT)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dl3.report.published import SOURCES, published_for, same, table
+from dl3.report.published import SOURCES, published_for, rows_for, same, table
 from dl3.report.quoted import QUOTED
 
 
@@ -33,6 +33,14 @@ def keeps_what_was_forwarded_and_not_what_was_offered() -> None:
     found = published_for(["thesis 4.7"])
     assert {row.metric for row in found} == {"received rate"}
     assert [row.pps for row in found] == [row.figure for row in found]
+
+
+def selects_a_scenario_of_a_source_without_numbers() -> None:
+    assert {row.figure for row in published_for(["notes kernel L3"])} == {2e6, 10e6, 12e6}
+
+
+def finds_rows_of_each_source_by_its_name() -> None:
+    assert all(rows_for(source) for source in SOURCES)
 
 
 def has_all_cases_of_the_white_paper_except_the_one_that_another_prints() -> None:

@@ -159,7 +159,7 @@ static const char *check_size(struct vhost_rules *rules, struct vhost_ring *ring
 
 	if (slots < VHOST_LEAST_SLOTS || slots > VHOST_MOST_SLOTS || slots & (slots - 1))
 		return "its peer was disconnected: the size of a ring is no power of two from 32 "
-		       "to 4096; set another queue size there";
+		       "to 16384; set another queue size there";
 	if (merges && slots > MOST_MERGED_SLOTS)
 		return "its peer was disconnected: a ring has more than 1024 slots while buffers "
 		       "are mergeable; set another queue size there";

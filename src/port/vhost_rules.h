@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 // DPDK's limits, and its rings of fewer slots than a burst (docs/internals/vhost.md).
-enum { VHOST_RINGS = 256, VHOST_REGIONS = 8, VHOST_LEAST_SLOTS = 32, VHOST_MOST_SLOTS = 4096 };
+enum { VHOST_RINGS = 256, VHOST_REGIONS = 8, VHOST_LEAST_SLOTS = 32, VHOST_MOST_SLOTS = 16384 };
 
 // Numbers of messages (vhost-user protocol). linux/vhost.h has macros of similar names.
 enum {

@@ -138,11 +138,12 @@ static void features_change_only_while_there_are_no_rings(void **state)
 
 static void sizes_of_rings_have_limits(void **state)
 {
-	static const uint32_t bad[] = {0, 1, 16, 33, 300, 8192, 32768, 65536, 1u << 31, UINT32_MAX};
+	static const uint32_t bad[] = {0, 1, 16, 33, 300, 32768, 65536, 1u << 31, UINT32_MAX};
 
 	for (unsigned i = 0; i < ARRAY_LEN(bad); i++)
 		expect(say_number(VHOST_MSG_SET_VRING_NUM, 0, bad[i]), "power of two from 32");
 	assert_null(say_number(VHOST_MSG_SET_VRING_NUM, 0, 32));
+	assert_null(say_number(VHOST_MSG_SET_VRING_NUM, 0, 16384));
 	assert_null(say_number(VHOST_MSG_SET_VRING_NUM, 0, 4096));
 	for (uint32_t ring = 1; ring < 32; ring++)
 		assert_null(say_number(VHOST_MSG_SET_VRING_NUM, ring, 4096));

@@ -1,11 +1,13 @@
 // One worker forwards frames of 16 VLANs, received on one port in turns, to another port; the VLANs
-// are in as many VRFs as the argument says. Frames, routes and next hops do not depend on that. The
-// devices are arrays; EAL is not used. Writes its counters as the plugin onecore does (to
-// ONECORE_STATS, see onecore/onecore.c) until SIGINT or SIGTERM.
+// are in as many VRFs as the argument says. Frames, routes and next hops do not depend on that.
+// With 0 VRFs, it hands them to other workers instead, which are not there: its rings are emptied
+// at once. The devices are arrays; EAL is not used. Writes its counters as the plugin onecore does
+// (to ONECORE_STATS, see onecore/onecore.c) until SIGINT or SIGTERM.
 #include "datapath/steps.h"
 
 #include "datapath/datapath.h"
 #include "datapath/dice.h"
+#include "datapath/handover.h"
 #include "datapath/variant.h"
 #include "fib/fib.h"
 #include "rcu/rcu.h"
@@ -35,6 +37,7 @@ enum {
 	N_PACKETS = 2048,
 	HEADROOM = 128,
 	ROOM = 256,
+	N_HANDS = 3,
 	WRITE_STATS_US = 100 * 1000,
 	CALIBRATE_US = 50 * 1000,
 };
@@ -54,15 +57,32 @@ static struct stats_worker stat;
 static struct port_worker io;
 static struct port_state states[N_PORTS];
 static struct tap_worker taps;
+static struct handover_out *hands[1 + N_HANDS];
+static uint64_t n_handed;
 
 static void fail(const char *what)
 {
-	fprintf(stderr, "vrfs_bench: %s\n", what);
+	fprintf(stderr, "worker_bench: %s\n", what);
 	exit(1);
+}
+
+// As if the other workers had processed all that was handed to them.
+static void empty_rings(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; hands[0] && i < N_HANDS; i++) {
+		struct handover_ring *ring = hands[0]->ring[i];
+
+		__atomic_store_n(&ring->done, ring->put, __ATOMIC_RELEASE);
+		n += ring->put;
+	}
+	__atomic_store_n(&n_handed, n, __ATOMIC_RELAXED);
 }
 
 static uint16_t receive(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 {
+	empty_rings();
 	for (uint16_t i = 0; i < n; i++, n_taken++) {
 		struct rte_mbuf *m = &packets[n_taken % N_PACKETS].mbuf;
 
@@ -197,7 +217,13 @@ static unsigned long long calibrate(void)
 	return cycles * 1000000000ull / (read_clock(CLOCK_MONOTONIC) - ns);
 }
 
-// All frames are forwarded: the counters are those of the ports.
+static unsigned long long count_sent(void)
+{
+	return stats_read(&stat.port[OUT].tx_packets) +
+	       __atomic_load_n(&n_handed, __ATOMIC_RELAXED);
+}
+
+// All frames are forwarded, or handed over.
 static void *write_stats(void *path)
 {
 	const unsigned long long tsc_hz = calibrate();
@@ -210,7 +236,7 @@ static void *write_stats(void *path)
 		unsigned long long time_ns = read_clock(CLOCK_MONOTONIC);
 		unsigned long long core_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
 		unsigned long long received = stats_read(&stat.port[IN].rx_packets);
-		unsigned long long sent = stats_read(&stat.port[OUT].tx_packets);
+		unsigned long long sent = count_sent();
 		int n = snprintf(line, sizeof(line), "%020llu %020llu %020llu %020llu %020llu\n",
 			time_ns, core_ns, tsc_hz, received, sent);
 		if (pwrite(file, line, n, 0) != n)
@@ -224,15 +250,31 @@ static void end(int signal)
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 }
 
+static void make_hands(void)
+{
+	static struct port_worker other[N_HANDS];
+	static struct handover_in *in[1 + N_HANDS];
+	const struct port_worker *all[1 + N_HANDS] = {&io};
+
+	io.n_hands_to = N_HANDS;
+	for (unsigned i = 0; i < N_HANDS; i++) {
+		io.hands_to[i] = 1 + i;
+		other[i] = (struct port_worker){.id = 1 + i};
+		all[1 + i] = &other[i];
+	}
+	if (handover_make(1 + N_HANDS, all, hands, in, NULL))
+		fail("not enough memory for rings");
+}
+
 int main(int argc, char **argv)
 {
-	int n_vrfs = argc == 2 ? atoi(argv[1]) : 0;
+	int n_vrfs = argc == 2 ? atoi(argv[1]) : -1;
 	char *path = getenv("ONECORE_STATS");
 	struct tap_settings settings;
 	pthread_t thread;
 
-	if (n_vrfs < 1 || n_vrfs > N_VLANS)
-		fail("expected a number of VRFs from 1 to 16");
+	if (n_vrfs < 0 || n_vrfs > N_VLANS)
+		fail("expected a number of VRFs to 16, or 0 for packets that are handed over");
 	signal(SIGINT, end);
 	signal(SIGTERM, end);
 	tap_settings_default(&settings);
@@ -242,7 +284,9 @@ int main(int argc, char **argv)
 		fail("not enough memory");
 	open_devices();
 	make_frames();
-	struct fib *fib = make_table(n_vrfs);
+	if (!n_vrfs)
+		make_hands();
+	struct fib *fib = make_table(MAX_OF(n_vrfs, 1));
 	fib_live_swap(&live, fib);
 	worker = (struct worker){.io = &io,
 		.states = states,
@@ -253,6 +297,7 @@ int main(int argc, char **argv)
 		.variant = datapath_choose_variant(),
 		.poll = worker.polls,
 		.tap = &taps,
+		.handover_out = hands[0],
 		.long_gap = 1ull << 40};
 	if (path && pthread_create(&thread, NULL, write_stats, path))
 		fail("cannot start a thread");
@@ -261,7 +306,8 @@ int main(int argc, char **argv)
 		if (stat.step_cycles[i])
 			printf("%s %.1f\n", datapath_step_name(i),
 				(double)stat.step_cycles[i] / stat.timed_packets);
-	if (stat.port[IN].rx_packets != stat.port[OUT].tx_packets)
+	empty_rings();
+	if (stat.port[IN].rx_packets != count_sent())
 		fail("not all frames were forwarded");
 	return 0;
 }
