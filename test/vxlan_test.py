@@ -92,13 +92,17 @@ def _ports_of(site: Site) -> dict[str, str]:
     return {row["mac"]: row["port"] for row in site.dl3d.call("macs")["macs"]}
 
 
+def _wait_until_known(here: Site, there: Site) -> None:
+    wanted = {here.mac: "in", there.mac: "vxlan"}
+    wait_until(lambda: _ports_of(here).items() >= wanted.items(), "the bridge knew both hosts")
+
+
 def hosts_ping_each_other_through_vxlan(sites: tuple[Site, Site]) -> None:
     first, second = sites
     first.ping(second)
     second.ping(first, "-M", "do", "-s", str(MTU - 28))
-    for here, there in ((first, second), (second, first)):
-        wanted = {here.mac: "in", there.mac: "vxlan"}
-        wait_until(lambda: _ports_of(here).items() >= wanted.items(), "the bridge knew both hosts")
+    _wait_until_known(first, second)
+    _wait_until_known(second, first)
     for site in sites:
         account = settled(site.dl3d, 8)
         assert account.drops.keys() <= {"bridge_reserved"}

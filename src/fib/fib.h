@@ -300,8 +300,8 @@ struct fib_usage {
 	size_t worker_bytes4, worker_bytes6, worker_bytes_hops; // memory that workers may read
 	size_t worker_bytes_labels;
 	size_t worker_bytes_vxlan; // of devices and remote ends
-	size_t control_bytes; // memory that only the control thread reads
-	size_t pending_frees; // blocks waiting for the end of a grace period
+	size_t control_bytes;      // memory that only the control thread reads
+	size_t pending_frees;      // blocks waiting for the end of a grace period
 };
 void fib_usage(const struct fib *fib, struct fib_usage *out);
 
