@@ -18,6 +18,11 @@ static const char *bridge_word(const struct bridges *bridges, uint16_t domain)
 	return mac_usage(bridges->table, domain, &usage) ? usage.name : NULL;
 }
 
+static const char *member_word(const struct api_ctx *ctx, uint16_t member)
+{
+	return member >= MAC_FIRST_TUNNEL ? "vxlan" : port_word(ctx, member);
+}
+
 static void log_held(void *ctx_, const struct mac_info *info, uint16_t other)
 {
 	const struct api_ctx *ctx = ctx_;
@@ -26,7 +31,7 @@ static void log_held(void *ctx_, const struct mac_info *info, uint16_t other)
 	log_warn("bridge %s: MAC address %s has moved more than %d times in %d s, now to port %s; "
 		 "it is held at port %s for %d s: look for a loop, or a host that is there twice",
 		bridge_word(ctx->bridges, info->domain), wire_mac_print(&info->mac, text),
-		MAC_MOVES, MAC_MOVES_S, port_word(ctx, other), port_word(ctx, info->port),
+		MAC_MOVES, MAC_MOVES_S, member_word(ctx, other), member_word(ctx, info->port),
 		MAC_HOLD_S);
 }
 
@@ -45,6 +50,7 @@ int api_open_bridges(struct api_ctx *ctx, uint64_t hz, struct error *error)
 		.rcu = ctx->rcu,
 		.held = log_held,
 		.unknown = teach_linux,
+		.remote = vxlans_find,
 		.ctx = ctx};
 	struct bridges *bridges = calloc(1, sizeof(*bridges));
 	struct mac_pending *pending;
@@ -70,6 +76,7 @@ void api_close_bridges(struct api_ctx *ctx)
 	if (!ctx->bridges)
 		return;
 	mac_close(ctx->bridges->table);
+	free(ctx->bridges->ends.end);
 	free(ctx->bridges);
 	ctx->bridges = NULL;
 }
@@ -83,12 +90,21 @@ int bridges_prepare(struct api_ctx *ctx, const struct config *next, struct mac_p
 	struct error *error)
 {
 	unsigned n;
-	const struct mac_bridge *bridges = config_bridges(next, &n);
 
 	*out = NULL;
 	if (ctx->netlink) // Linux's bridges are in the table
 		return 0;
-	return mac_prepare(ctx->bridges->table, bridges, n, out, error);
+	struct mac_bridge *list = vxlans_list(next, &n);
+	if (!list)
+		return error_set(error, -ENOMEM, "not enough memory for bridges");
+	int err = vxlans_hold(ctx, next, error);
+	if (!err) {
+		err = mac_prepare(ctx->bridges->table, list, n, out, error);
+		if (err)
+			vxlans_drop(ctx);
+	}
+	vxlans_free_list(list, n);
+	return err;
 }
 
 static void set_port(struct api_ctx *ctx, unsigned port, bool is_in)
@@ -112,15 +128,20 @@ void bridges_commit(struct api_ctx *ctx, const struct config *next, struct mac_p
 	for (unsigned i = 0; i < PORT_MAX; i++)
 		if (bridges->is_in[i] && !config_bridge_of(next, i))
 			set_port(ctx, i, false);
+	vxlans_apply(ctx);
 	mac_commit(bridges->table, pending, rte_rdtsc());
+	vxlans_finish(ctx);
 	for (unsigned i = 0; i < PORT_MAX; i++)
 		if (!bridges->is_in[i] && config_bridge_of(next, i))
 			set_port(ctx, i, true);
 }
 
-void bridges_drop(struct mac_pending *pending)
+void bridges_drop(struct api_ctx *ctx, struct mac_pending *pending)
 {
+	if (!pending)
+		return;
 	mac_drop(pending);
+	vxlans_drop(ctx);
 }
 
 static void follow_link(struct api_ctx *ctx, unsigned port)
@@ -285,7 +306,7 @@ static json_t *info_json(const struct api_ctx *ctx, const struct mac_info *info)
 
 	return json_pack("{s:o, s:s?, s:o, s:s?, s:s, s:o}", "mac", mac_json(&info->mac), "bridge",
 		bridge_word(ctx->bridges, info->domain), "vlan", limit_json(info->vlan), "port",
-		port_word(ctx, info->port), "kind", kind, "idle_s",
+		member_word(ctx, info->port), "kind", kind, "idle_s",
 		info->is_static || info->is_unseen ? json_null() : number_json(info->idle_s));
 }
 

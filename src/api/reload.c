@@ -110,6 +110,8 @@ static int apply_static(struct api_ctx *ctx, struct config *next, struct error *
 		return err;
 	err = fib_copy_held(fib, ctx->fib, error); // actions of flows refer to their numbers
 	if (!err)
+		err = fib_copy_vteps(fib, ctx->fib, error); // and bridges to those
+	if (!err)
 		err = change_ports(ctx, config_ports(ctx->config), config_ports(next), error);
 	if (err) {
 		fib_destroy(fib);
@@ -171,7 +173,7 @@ static int apply_tables(struct api_ctx *ctx, struct config *next, struct pending
 	if (!err) {
 		err = apply_ports(ctx, next, error);
 		if (err)
-			bridges_drop(pending->bridges);
+			bridges_drop(ctx, pending->bridges);
 	}
 	if (err) {
 		acls_drop(ctx, pending->lists);

@@ -215,7 +215,7 @@ static int read_all_fixed(struct reader *reader, const struct node *node, struct
 struct parts {
 	char name[MAC_NAME_MAX];
 	uint32_t ageing, max_macs;
-	const struct node *ports, *macs, *storm;
+	const struct node *ports, *macs, *storm, *vxlan;
 };
 
 #define PARTS(field)                                                                               \
@@ -228,6 +228,7 @@ static const struct row bridge_rows[] = {
 	{"max_macs", ROW_NUMBER, PARTS(max_macs), .min = 1, .max = MAC_MAX},
 	{"macs", ROW_NODE, PARTS(macs)},
 	{"storm", ROW_NODE, PARTS(storm)},
+	{"vxlan", ROW_NODE, PARTS(vxlan)},
 };
 static const struct key_table bridge_table = {"bridges[i]", bridge_rows, ARRAY_LEN(bridge_rows)};
 
@@ -249,7 +250,7 @@ static_assert((int)PORT_STORMS == (int)MAC_STORMS, "each has a limit");
 const struct key_table *bridge_tables(unsigned i)
 {
 	const struct key_table *const tables[] = {&bridge_table, &member_table, &fixed_table,
-		&storm_table};
+		&storm_table, &vxlan_keys};
 
 	static_assert(ARRAY_LEN(tables) == N_BRIDGE_TABLES, "all of them");
 	return i < N_BRIDGE_TABLES ? tables[i] : NULL;
@@ -288,6 +289,10 @@ static int read_bridge(struct reader *reader, const struct node *node, unsigned 
 	err = read_members(reader, parts.ports, bridge);
 	if (!err && parts.storm)
 		err = bridge_read_storm(reader, parts.storm, bridge->storm_pps);
+	if (!err && parts.vxlan) {
+		snprintf(reader->where, sizeof(reader->where), "bridges[%u].", i);
+		err = vxlan_read(reader, parts.vxlan, config);
+	}
 	if (!err && parts.macs)
 		err = read_all_fixed(reader, parts.macs, bridge);
 	return err;
@@ -332,6 +337,7 @@ static void *copy_bytes(const void *from, size_t bytes)
 int bridges_copy(struct config_bridges *to, const struct config_bridges *from)
 {
 	to->bridge = calloc(MAC_BRIDGES, sizeof(*to->bridge));
+	memcpy(to->vxlan, from->vxlan, sizeof(to->vxlan));
 	for (unsigned i = 0; to->bridge && i < from->n; i++) {
 		struct mac_bridge *bridge = &to->bridge[to->n++];
 

@@ -10,6 +10,11 @@
 
 #include <cmocka.h>
 
+// Port `up` has an address; the bridge is in line 6 of the file.
+#define VXLAN(keys)                                                                                \
+	PORTS "  - {name: up, device: net_null2, addresses: [10.0.0.1/24]}\n"                      \
+	      "bridges:\n  - {name: br0, ports: [left], vxlan: {" keys "}}\n"
+
 static const struct mistake mistakes[] = {
 	{PORTS "bridges: yes", "f.yaml:4: bridges: found \"yes\", expected a list"},
 	{PORTS "bridges: [br0]",
@@ -78,6 +83,32 @@ static const struct mistake mistakes[] = {
 	       "acl: {lists: {a: []}, use: [{interface: left, direction: in, list: a}]}",
 		"f.yaml:5: acl: interface 'left' uses list 'a', but no list judges the frames of a "
 		"port in a bridge"},
+	{VXLAN("vni: 16777216, local: 10.0.0.1, remotes: [10.0.0.2]"),
+		"f.yaml:6: bridges[0].vxlan.vni: found \"16777216\", expected a number from 1 to "
+		"16777215"},
+	{VXLAN("local: 10.0.0.1, remotes: [10.0.0.2]"),
+		"f.yaml:6: bridges[0].vxlan: missing key \"vni\"; expected vni, local and remotes"},
+	{VXLAN("vni: 1, local: 10.0.0.1"), "f.yaml:6: bridges[0].vxlan: missing key \"remotes\"; "
+					   "expected vni, local and remotes"},
+	{VXLAN("vni: 1, local: 10.0.0.9, remotes: [10.0.0.2]"),
+		"f.yaml:6: bridges[0].vxlan.local: no port has this address; expected one of those "
+		"under ports"},
+	{VXLAN("vni: 1, local: here, remotes: [10.0.0.2]"),
+		"f.yaml:6: bridges[0].vxlan: found \"here\", expected an address like 192.0.2.1 or "
+		"2001:db8::1"},
+	{VXLAN("vni: 1, local: 10.0.0.1, remotes: [2001:db8::1]"),
+		"f.yaml:6: bridges[0].vxlan.remotes[0]: 2001:db8::1 is not of the family of local; "
+		"expected one that is"},
+	{VXLAN("vni: 1, local: 10.0.0.1, remotes: [10.0.0.1]"),
+		"f.yaml:6: bridges[0].vxlan.remotes[0]: 10.0.0.1 is an address of the router "
+		"itself; expected a remote end"},
+	{VXLAN("vni: 1, local: 10.0.0.1, remotes: [10.0.0.2, 10.0.0.2]"),
+		"f.yaml:6: bridges[0].vxlan.remotes[1]: 10.0.0.2 is there twice; remove one"},
+	{VXLAN("vni: 1, local: 10.0.0.1, remotes: [10.0.0.2]") "  - {name: br1, ports: [right], "
+							       "vxlan: {vni: 1, local: 10.0.0.1, "
+							       "remotes: [10.0.0.2]}}",
+		"f.yaml:7: bridges[1].vxlan: bridge \"br0\" has VNI 1 on UDP port 4789 already; "
+		"use another one"},
 	{PORTS "control: {socket: /run/x.sock}\nlinux:\nbridges: [{name: br0, ports: [left]}]",
 		"f.yaml:6: key \"bridges\" cannot be used with \"linux:\"; configure it in Linux: "
 		"ip -n x link add br0 type bridge"},
@@ -146,6 +177,33 @@ static void reads_each_key(void **state)
 	config_free(config);
 }
 
+static void vxlan_has_these_settings_and_keeps_its_number(void **state)
+{
+	struct config *now = fake_take(VXLAN("vni: 100, local: 10.0.0.1, remotes: [10.0.0.2, "
+					     "10.0.0.3], port: 8472, ttl: 9, udp_checksum: off"));
+	struct config *next = fake_take(PORTS
+		"  - {name: up, device: net_null2, addresses: [10.0.0.1/24]}\n"
+		"bridges:\n  - {name: br1, ports: [right], vxlan: {vni: 7, local: 10.0.0.1, "
+		"remotes: [10.0.0.2]}}\n"
+		"  - {name: br0, ports: [left], vxlan: {vni: 8, local: 10.0.0.1, remotes: []}}\n");
+	const struct config_vxlan *vxlan = config_vxlan(now, 0);
+
+	assert_int_equal(vxlan->tunnel.key, 100);
+	assert_int_equal(vxlan->tunnel.dest_port, 8472);
+	assert_int_equal(vxlan->tunnel.ttl, 9);
+	assert_int_equal(vxlan->tunnel.flags, IFACE_TUNNEL_ONLY_LOCAL);
+	assert_int_equal(vxlan->n_remotes, 2);
+	assert_int_equal(vxlan->remote[1].bytes[3], 3);
+	vxlans_place(&next->bridges, &now->bridges);
+	assert_int_equal(config_vxlan(next, 1)->tunnel.vxlan, vxlan->tunnel.vxlan);
+	assert_int_not_equal(config_vxlan(next, 0)->tunnel.vxlan, vxlan->tunnel.vxlan);
+	assert_int_equal(config_vxlan(next, 1)->n_remotes, 0);
+	assert_int_equal(config_vxlan(next, 1)->tunnel.flags,
+		IFACE_TUNNEL_ONLY_LOCAL | IFACE_TUNNEL_CHECKSUM);
+	config_free(now);
+	config_free(next);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +211,7 @@ int main(void)
 		cmocka_unit_test(without_the_key_there_are_no_bridges),
 		cmocka_unit_test(the_limits_of_a_port_are_its_own),
 		cmocka_unit_test(reads_each_key),
+		cmocka_unit_test(vxlan_has_these_settings_and_keeps_its_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

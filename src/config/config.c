@@ -177,6 +177,7 @@ int config_load_again(struct config **out, const struct config *now,
 	if (err)
 		return err;
 	tunnels_place(*out, now);
+	vxlans_place(&(*out)->bridges, &now->bridges);
 	err = numbers_place(*out, now, numbers, error);
 	if (err)
 		config_free(*out);

@@ -77,6 +77,15 @@ const struct config_flow *config_flow(const struct config *config);
 // of the bridge that a port is in; NULL: none.
 const struct mac_bridge *config_bridges(const struct config *config, unsigned *n);
 const char *config_bridge_of(const struct config *config, unsigned port);
+// The VXLAN of a bridge; NULL: it has none. Its interface is CONFIG_FIRST_VXLAN plus the number of
+// the device, which a bridge keeps at a reload.
+enum { CONFIG_MAX_REMOTES = 64, CONFIG_FIRST_VXLAN = IFACE_MAX - IFACE_MAX_VXLANS };
+struct config_vxlan {
+	struct iface_tunnel tunnel;
+	struct wire_addr remote[CONFIG_MAX_REMOTES]; // that get floods
+	unsigned n_remotes;
+};
+const struct config_vxlan *config_vxlan(const struct config *config, unsigned bridge);
 const char *config_socket(const struct config *config);       // control socket
 const char *config_socket_group(const struct config *config); // NULL: the group of the
                                                               // process

@@ -280,6 +280,8 @@ int config_fill(const struct config *config, const struct wire_mac macs[], struc
 		err = fill_routes(config, fib, error);
 	if (!err)
 		err = tunnels_fill(config, fib, error);
+	if (!err)
+		err = vxlans_fill(config, fib, error);
 	return err ? err : fill_labels(config, fib, error);
 }
 

@@ -81,6 +81,7 @@ enum files { FILES_NONE, FILES_ANY, FILES_REGULAR };
 struct config_bridges {
 	unsigned n;
 	struct mac_bridge *bridge; // MAC_BRIDGES of them, with members and addresses of their own
+	struct config_vxlan vxlan[MAC_BRIDGES]; // by bridge; without a kind: it has none
 };
 
 // Tunnels that routes lead into, as they are written: without `local` if the file does not say it.
@@ -178,7 +179,13 @@ int bridges_copy(struct config_bridges *to, const struct config_bridges *from);
 void bridges_renumber(struct config_bridges *bridges, const int to[]);
 // Limits of storm control: broadcast, multicast, unknown.
 int bridge_read_storm(struct reader *reader, const struct node *node, uint32_t pps[MAC_STORMS]);
-enum { N_BRIDGE_TABLES = 4 };
+// Reads the key `vxlan` of the latest bridge. / Keeps numbers at a reload. / Adds devices to a
+// table that has all interfaces of ports.
+int vxlan_read(struct reader *reader, const struct node *node, struct config *config);
+void vxlans_place(struct config_bridges *next, const struct config_bridges *now);
+int vxlans_fill(const struct config *config, struct fib *fib, struct error *error);
+extern const struct key_table vxlan_keys;
+enum { N_BRIDGE_TABLES = 5 };
 const struct key_table *bridge_tables(unsigned i); // for tests: NULL after the last one
 // Reads the key `flow`.
 int flow_read(struct reader *reader, const struct node *node, struct config *config);

@@ -315,9 +315,9 @@ void tunnels_place(struct config *config, const struct config *now)
 	for (size_t i = 0; i < next->n; i++) {
 		const uint16_t kept = tunnels_iface(now, &next->tunnel[i].settings);
 
-		next->tunnel[i].iface = kept != IFACE_NONE ? kept
-		                        : end < IFACE_MAX  ? end++
-		                                           : IFACE_NONE;
+		next->tunnel[i].iface = kept != IFACE_NONE         ? kept
+		                        : end < CONFIG_FIRST_VXLAN ? end++
+		                                                   : IFACE_NONE;
 	}
 	next->end = end;
 	for (size_t i = 0; i < routes->n; i++)

@@ -6,11 +6,11 @@
 #include "wire/headers.h"
 
 #include <rte_cycles.h>
+#include <string.h>
 
 // Removes frames without a whole header, cut ones, and those of impossible senders.
 static void read_addresses(struct worker *w, struct frames *f, uint16_t n)
 {
-	const struct port_state *state = &w->states[f->in];
 	const uint16_t domain = f->from->domain;
 	uint64_t bytes = 0;
 
@@ -25,14 +25,46 @@ static void read_addresses(struct worker *w, struct frames *f, uint16_t n)
 		}
 		f->dst[f->n] = mac_key(domain, frame);
 		f->src[f->n] = mac_key(domain, frame + 6);
-		if (unlikely(is_no_source(f->src[f->n])))
+		if (unlikely(is_no_source(f->src[f->n]))) {
 			worker_drop(w, m, VERDICT_BRIDGE_SOURCE);
-		else if (unlikely(state->cut_bytes && datapath_is_cut(state, m)))
+			continue;
+		}
+		if (unlikely(frames_is_cut(w, f, i))) {
 			worker_drop(w, m, VERDICT_FRAME_CUT);
-		else
-			f->mbuf[f->n++] = m;
+			continue;
+		}
+		if (unlikely(frames_are_remote(f)))
+			memmove(f->end[f->n], f->end[i], sizeof(f->end[i]));
+		f->mbuf[f->n++] = m;
 	}
-	stats_add(&w->stat->port[f->in].rx_bytes, bytes);
+	frames_count(w, f, bytes);
+}
+
+bool frames_know_sender(const struct worker *w, const struct frames *f, uint16_t i,
+	const struct mac_found *source)
+{
+	if (!source->slot || frames_member(w, source) != f->in)
+		return false;
+	if (likely(!frames_are_remote(f)) || !(f->from->flags & MAC_LEARNS_REMOTES) ||
+		source->flags & MAC_STATIC)
+		return true;
+	const struct fib_view *view = fib_live_view(w->live);
+	const struct mac_remote *remote = mac_live_remote(w->macs, source->port);
+
+	return source->flags & MAC_REMOTE &&
+	       !memcmp(view->overlay->vtep[remote->vtep].addr, f->end[i], sizeof(f->end[i]));
+}
+
+void frames_tell(struct worker *w, const struct frames *f, uint16_t i)
+{
+	struct mac_told told = {.key = f->src[i], .port = f->in, .tick = mac_tick(f->view, f->now)};
+
+	if (unlikely(frames_are_remote(f))) {
+		told.family = f->end_family;
+		memcpy(told.end, f->end[i], sizeof(told.end));
+	}
+	if (!mac_tell(w->macs, w->io->id, &told))
+		stats_add(&w->stat->mac_learn_lost, 1);
 }
 
 static void learn(struct worker *w, const struct frames *f)
@@ -46,12 +78,10 @@ static void learn(struct worker *w, const struct frames *f)
 	for (uint16_t i = 0; i < f->n; i++) {
 		const struct mac_found *found = &source[i];
 
-		if (likely(found->slot && found->port == f->in))
+		if (likely(frames_know_sender(w, f, i, found)))
 			mac_mark(found, tick);
-		else if ((!found->slot || !found->flags) &&
-			 !mac_tell(w->macs, w->io->id,
-				 &(struct mac_told){.key = f->src[i], .port = f->in, .tick = tick}))
-			stats_add(&w->stat->mac_learn_lost, 1);
+		else if (!found->slot || !(found->flags & ~MAC_REMOTE))
+			frames_tell(w, f, i);
 	}
 }
 
@@ -76,9 +106,24 @@ static void forward(struct worker *w, const struct frames *f)
 		for (unsigned kind = 0; kind < MAC_STORMS; kind++)
 			of[kind] = frames_pass_storm_control(w, f, of[kind], kind);
 		for (unsigned kind = 0; kind < MAC_STORMS; kind++)
-			frames_flood(w, f, of[kind], f->from->copies[kind], false);
+			frames_flood(w, f, of[kind],
+				&(struct flood_to){.ports = f->from->copies[kind], .kind = kind});
 	}
 	frames_send_known(w, f, known);
+}
+
+void frames_bridge(struct worker *w, struct frames *f, struct received *r,
+	struct received_on_bridge *own)
+{
+	if (f->from->flags & MAC_OF_LINUX) {
+		frames_of_linux(w, f, r, own);
+		return;
+	}
+	read_addresses(w, f, r->n);
+	r->n = 0;
+	mac_lookup(f->view->slots, f->dst, f->n, f->to);
+	learn(w, f);
+	forward(w, f);
 }
 
 // A port that has just left its bridge has no domain, though it may still be taken for one: what
@@ -98,13 +143,5 @@ void datapath_bridge(struct worker *w, struct received *r, struct received_on_br
 	own->frames.n = 0;
 	if (unlikely(!f.from->domain && w->tap))
 		return;
-	if (f.from->flags & MAC_OF_LINUX) {
-		frames_of_linux(w, &f, r, own);
-		return;
-	}
-	read_addresses(w, &f, r->n);
-	r->n = 0;
-	mac_lookup(view->slots, f.dst, f.n, f.to);
-	learn(w, &f);
-	forward(w, &f);
+	frames_bridge(w, &f, r, own);
 }

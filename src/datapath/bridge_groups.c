@@ -119,6 +119,7 @@ bool frames_snoop(struct frames *f, uint16_t i)
 	return true;
 }
 
+// A VXLAN device that wants a group is not one of its ports: Linux gets the frame itself, then.
 void frames_send_groups(struct worker *w, const struct frames *f, uint64_t mask)
 {
 	while (mask) {
@@ -132,7 +133,10 @@ void frames_send_groups(struct worker *w, const struct frames *f, uint64_t mask)
 		}
 		for (unsigned word = 0; word < MAC_PORTS / 64; word++)
 			ports[word] = out->ports[word] & f->from->others[word];
-		frames_flood(w, f, same, ports, out->linux_too);
+		frames_flood(w, f, same,
+			&(struct flood_to){.ports = ports,
+				.keeps = out->linux_too,
+				.kind = MAC_STORMS});
 		mask &= ~same;
 	}
 }

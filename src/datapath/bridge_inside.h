@@ -12,15 +12,52 @@ static const uint64_t ADDRESS = (1ull << 48) - 1;
 struct frames {
 	const struct mac_view *view;
 	const struct mac_port *from;
-	uint16_t in, n;
-	bool has_offloads; // an open frame (offload.h)
-	uint64_t now;      // TSC
+	uint16_t in, n;     // in: the member by which they came in
+	uint8_t end_family; // of a VXLAN device: 4 or 6, of their senders' addresses
+	bool has_offloads;  // an open frame (offload.h)
+	uint64_t now;       // TSC
 	struct rte_mbuf **mbuf;
 	uint64_t dst[BURST_MAX], src[BURST_MAX]; // keys
 	struct mac_found to[BURST_MAX];
 	uint16_t vid[BURST_MAX];              // 0: none; only if the bridge filters by VLAN
 	const struct mac_out *out[BURST_MAX]; // of frames to groups: see frames_snoop
+	uint8_t end[BURST_MAX][16];           // of a VXLAN device: addresses of the remote ends
 };
+
+// Whether the frames came in by VXLAN.
+static inline bool frames_are_remote(const struct frames *f)
+{
+	return f->in >= MAC_FIRST_TUNNEL;
+}
+
+// The member behind which an address is.
+static inline uint32_t frames_member(const struct worker *w, const struct mac_found *found)
+{
+	return unlikely(found->flags & MAC_REMOTE) ? mac_live_remote(w->macs, found->port)->member
+	                                           : found->port;
+}
+
+// Whether the sender of frame i is known where the frame came in; of a device that learns remote
+// ends: at that remote end.
+bool frames_know_sender(const struct worker *w, const struct frames *f, uint16_t i,
+	const struct mac_found *source);
+// Tells the control thread of the sender of frame i.
+void frames_tell(struct worker *w, const struct frames *f, uint16_t i);
+// Whether frame i was cut by the device.
+static inline bool frames_is_cut(const struct worker *w, const struct frames *f, uint16_t i)
+{
+	if (frames_are_remote(f))
+		return false;
+	const struct port_state *state = &w->states[f->in];
+
+	return unlikely(state->cut_bytes) && datapath_is_cut(state, f->mbuf[i]);
+}
+// What the counters of a port count.
+static inline void frames_count(struct worker *w, const struct frames *f, uint64_t bytes)
+{
+	if (!frames_are_remote(f))
+		stats_add(&w->stat->port[f->in].rx_bytes, bytes);
+}
 
 static inline bool is_group(uint64_t key)
 {
@@ -77,11 +114,18 @@ void frames_drop(struct worker *w, const struct frames *f, uint64_t mask, enum v
 // Returns those of `mask` that storm control lets pass; the others are dropped.
 uint64_t frames_pass_storm_control(struct worker *w, const struct frames *f, uint64_t mask,
 	enum mac_storm kind);
-// Sends the frames in `mask` to all ports of a set that are up and in their VLAN. Copies go to all
-// but the last one, which gets the frame itself, unless the caller `keeps` it: then all get copies.
-void frames_flood(struct worker *w, const struct frames *f, uint64_t mask, const uint64_t set[],
-	bool keeps);
-// Sends each frame in `mask` by the port of to[i].
+// Where frames are flooded to.
+struct flood_to {
+	const uint64_t *ports; // a set, of which those are used that are up and in a frame's VLAN
+	bool keeps;            // the caller keeps the frames
+	enum mac_storm kind;   // of the frames: so that VXLAN devices get them, too; MAC_STORMS:
+	                       // these do not
+};
+// Sends the frames in `mask` there. Copies go to all but the last one, which gets the frame itself,
+// unless the caller keeps it: then all get copies.
+void frames_flood(struct worker *w, const struct frames *f, uint64_t mask,
+	const struct flood_to *to);
+// Sends each frame in `mask` by the port of to[i], or to that remote end.
 void frames_send_known(struct worker *w, const struct frames *f, uint64_t mask);
 
 // bridge_groups.c. What is in a frame, behind at most one tag, which Linux takes off.
@@ -97,6 +141,23 @@ bool frames_snoop(struct frames *f, uint16_t i);
 // Sends the frames in `mask` to where out[] says.
 void frames_send_groups(struct worker *w, const struct frames *f, uint64_t mask);
 
+// bridge_remote.c: why a frame cannot be sent to a remote end; `more`: bytes that it will be longer
+// by. / Sends those in `mask` to the remote ends of to[]. / Sends those in `mask` to all remote
+// ends of the bridge that get floods; those in `*left` leave themselves instead of their last copy,
+// and are removed from it.
+enum verdict frames_judge_remote(const struct worker *w, struct rte_mbuf *m, uint32_t remote,
+	unsigned more);
+void frames_send_remote(struct worker *w, const struct frames *f, uint64_t mask);
+void frames_flood_remotes(struct worker *w, const struct frames *f, uint64_t mask,
+	enum mac_storm kind, uint64_t *left);
+// bridge_send.c: a copy of the frame; NULL: counted. / Counts a copy that is not made.
+struct rte_mbuf *frames_copy(struct worker *w, struct rte_mbuf *from);
+struct rte_mbuf *frames_lose_copy(struct worker *w, struct rte_mbuf *from, enum verdict verdict);
+
+// bridge.c: all that happens to frames of one member, of which the view and the member are set: as
+// datapath_bridge.
+void frames_bridge(struct worker *w, struct frames *f, struct received *r,
+	struct received_on_bridge *own);
 // bridge_linux.c: frames of a port of a bridge of Linux; the view and the port are set. As
 // datapath_bridge.
 void frames_of_linux(struct worker *w, struct frames *f, struct received *r,

@@ -38,30 +38,49 @@ static void read_vlans(struct frames *f)
 	}
 }
 
-static bool lets_out(const struct worker *w, const struct frames *f, uint16_t i)
+// NULL: the member is gone, or does not filter.
+static const struct mac_vlans *member_vlans(const struct frames *f, uint32_t member)
 {
-	const uint16_t to = f->to[i].port;
-
-	return bridge_vlans_out(f->from->vlans, f->view->port[to].vlans, f->vid[i], f->mbuf[i],
-		port_mtu(&w->states[to]));
+	return member < f->view->n_members ? f->view->port[member].vlans : NULL;
 }
 
-static void set_tags(const struct frames *f, uint64_t mask)
+static bool lets_out(const struct worker *w, const struct frames *f, uint16_t i)
+{
+	const uint32_t to = frames_member(w, &f->to[i]);
+	const uint16_t mtu = to < MAC_PORTS ? port_mtu(&w->states[to]) : UINT16_MAX;
+
+	return bridge_vlans_out(f->from->vlans, member_vlans(f, to), f->vid[i], f->mbuf[i], mtu);
+}
+
+static void set_tags(const struct worker *w, const struct frames *f, uint64_t mask)
 {
 	for (; mask; mask &= mask - 1) {
 		const unsigned i = __builtin_ctzll(mask);
 
-		bridge_vlans_tag(f->view->port[f->to[i].port].vlans, f->vid[i], f->mbuf[i]);
+		bridge_vlans_tag(member_vlans(f, frames_member(w, &f->to[i])), f->vid[i],
+			f->mbuf[i]);
 	}
 }
 
 // Whether Linux need not see frame i for its sender's sake: that is known where it came in, unless
 // the port does not learn.
-static bool is_settled(const struct frames *f, uint16_t i, const struct mac_found *source)
+static bool is_settled(const struct worker *w, const struct frames *f, uint16_t i,
+	const struct mac_found *source)
 {
-	const bool is_known = source->slot && source->port == f->in;
+	const bool is_known = frames_know_sender(w, f, i, source);
 
 	return !is_no_source(f->src[i]) && (is_known || !(f->from->flags & MAC_LEARNS));
+}
+
+// The same for a frame to a remote end, which only a device other than its own sends.
+static bool is_ours_remote(const struct worker *w, const struct frames *f, uint16_t i)
+{
+	const uint32_t member = frames_member(w, &f->to[i]);
+	const struct mac_vlans *vlans = member_vlans(f, member);
+	const unsigned more = vlans ? bridge_vlans_more(vlans, f->vid[i], f->mbuf[i]) : 0;
+
+	return member != f->in && !frames_is_cut(w, f, i) &&
+	       frames_judge_remote(w, f->mbuf[i], f->to[i].port, more) == VERDICT_FORWARD;
 }
 
 // Whether workers do with frame i of a settled sender what Linux would: its receiver is known
@@ -69,16 +88,17 @@ static bool is_settled(const struct frames *f, uint16_t i, const struct mac_foun
 // forwarded by both.
 static bool is_ours(const struct worker *w, const struct frames *f, uint16_t i)
 {
-	const struct port_state *in = &w->states[f->in], *out;
+	const struct port_state *out;
 
 	if (!f->to[i].slot || f->to[i].flags & MAC_ELSEWHERE)
 		return false;
 	if (f->from->vlans && !lets_out(w, f, i))
 		return false;
+	if (f->to[i].flags & MAC_REMOTE)
+		return is_ours_remote(w, f, i);
 	out = &w->states[f->to[i].port];
 	return port_is_up(out) && frames_judge(out, f->mbuf[i]) == VERDICT_FORWARD &&
-	       !(in->cut_bytes && datapath_is_cut(in, f->mbuf[i])) &&
-	       !frames_judged(w, ACL_OUT, f->to[i].port);
+	       !frames_is_cut(w, f, i) && !frames_judged(w, ACL_OUT, f->to[i].port);
 }
 
 // ARP, RARP, IGMP, PIM, and IPv6 packets with options for each hop, as MLD has, or of ICMP: Linux
@@ -113,7 +133,6 @@ static bool is_own(const struct frames *f, uint16_t i)
 // The kind as which workers flood frame i; MAC_STORMS: they do not.
 static enum mac_storm flooded_as(const struct worker *w, struct frames *f, uint16_t i)
 {
-	const struct port_state *in = &w->states[f->in];
 	const enum mac_storm kind = frames_kind(f->dst[i]);
 	const struct rte_mbuf *m = f->mbuf[i];
 
@@ -123,7 +142,7 @@ static enum mac_storm flooded_as(const struct worker *w, struct frames *f, uint1
 		(is_own(f, i) || __atomic_load_n(&w->macs->is_partial, __ATOMIC_RELAXED)))
 		return MAC_STORMS;
 	if (is_no_source(f->src[i]) || is_reserved(f->dst[i]) || (f->from->vlans && !f->vid[i]) ||
-		(in->cut_bytes && datapath_is_cut(in, m)))
+		frames_is_cut(w, f, i))
 		return MAC_STORMS;
 	if (is_control(f, m) || (kind == MAC_MULTICAST && !frames_snoop(f, i)))
 		return MAC_STORMS;
@@ -137,17 +156,6 @@ struct plan {
 	uint64_t floods[MAC_STORMS];
 };
 
-// Has the control thread tell Linux of the sender of a flooded frame.
-static void tell(struct worker *w, const struct frames *f, uint16_t i)
-{
-	const struct mac_told told = {.key = f->src[i],
-		.port = f->in,
-		.tick = mac_tick(f->view, f->now)};
-
-	if (!mac_tell(w->macs, w->io->id, &told))
-		stats_add(&w->stat->mac_learn_lost, 1);
-}
-
 static void plan_frames(struct worker *w, struct frames *f, const struct mac_found source[],
 	struct plan *plan)
 {
@@ -155,11 +163,11 @@ static void plan_frames(struct worker *w, struct frames *f, const struct mac_fou
 	const bool marks = f->from->flags & MAC_LEARNS && !w->trace;
 
 	for (uint16_t i = 0; i < f->n; i++) {
-		const bool is_known = source[i].slot && source[i].port == f->in;
+		const bool is_known = frames_know_sender(w, f, i, &source[i]);
 		const uint64_t bit = 1ull << i;
 		enum mac_storm kind = MAC_STORMS;
 
-		if (!is_settled(f, i, &source[i]))
+		if (!is_settled(w, f, i, &source[i]))
 			kind = flooded_as(w, f, i);
 		else if (is_own(f, i))
 			plan->routed |= bit;
@@ -172,7 +180,7 @@ static void plan_frames(struct worker *w, struct frames *f, const struct mac_fou
 		if (marks && is_known && (kind < MAC_STORMS || (plan->ours | plan->routed) & bit))
 			mac_mark(&source[i], tick);
 		else if (marks && kind < MAC_STORMS)
-			tell(w, f, i);
+			frames_tell(w, f, i); // so that it tells Linux
 	}
 }
 
@@ -192,7 +200,7 @@ static void keep_rest(struct worker *w, const struct frames *f, struct received 
 	r->n = n;
 	for (; routed; routed &= routed - 1)
 		r->mbuf[n++] = f->mbuf[__builtin_ctzll(routed)];
-	stats_add(&w->stat->port[f->in].rx_bytes, bytes);
+	frames_count(w, f, bytes);
 }
 
 // Frames to the bridge itself, which are the last n of r.
@@ -251,7 +259,9 @@ static void flood(struct worker *w, const struct frames *f, const struct plan *p
 		const uint64_t mask = plan->floods[kind];
 
 		frames_flood(w, f, kind == MAC_MULTICAST ? mask & ~grouped : mask,
-			f->from->copies[kind], f->from->linux_too >> kind & 1);
+			&(struct flood_to){.ports = f->from->copies[kind],
+				.keeps = f->from->linux_too >> kind & 1,
+				.kind = kind});
 	}
 	frames_send_groups(w, f, grouped);
 }
@@ -263,7 +273,7 @@ void frames_of_linux(struct worker *w, struct frames *f, struct received *r,
 	struct mac_found source[BURST_MAX];
 	struct plan plan = {0};
 
-	if (frames_judged(w, ACL_IN, f->in))
+	if (!frames_are_remote(f) && frames_judged(w, ACL_IN, f->in))
 		return;
 	memcpy(mbuf, r->mbuf, r->n * sizeof(mbuf[0]));
 	f->mbuf = mbuf;
@@ -277,6 +287,6 @@ void frames_of_linux(struct worker *w, struct frames *f, struct received *r,
 	take_own(f, r, __builtin_popcountll(plan.routed), own);
 	flood(w, f, &plan);
 	if (f->from->vlans)
-		set_tags(f, plan.ours);
+		set_tags(w, f, plan.ours);
 	frames_send_known(w, f, plan.ours);
 }

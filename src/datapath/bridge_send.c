@@ -50,13 +50,22 @@ static void send_all(struct worker *w, const struct frames *f, uint16_t to, uint
 }
 
 // Counts a copy that is not made. Returns NULL.
-static __attribute__((noinline)) struct rte_mbuf *lose_copy(struct worker *w, struct rte_mbuf *from,
+__attribute__((noinline)) struct rte_mbuf *frames_lose_copy(struct worker *w, struct rte_mbuf *from,
 	enum verdict verdict)
 {
 	stats_add(&w->stat->verdict[verdict], 1);
 	if (w->capture)
 		worker_capture_drop(w, from, verdict);
 	return NULL;
+}
+
+struct rte_mbuf *frames_copy(struct worker *w, struct rte_mbuf *from)
+{
+	struct rte_mbuf *made = rte_pktmbuf_copy(from, from->pool, 0, UINT32_MAX);
+
+	if (unlikely(!made))
+		return frames_lose_copy(w, from, VERDICT_BRIDGE_COPY_FAILED);
+	return made;
 }
 
 // A copy that the port can send, in a buffer of the frame's pool; NULL: counted.
@@ -66,10 +75,10 @@ static struct rte_mbuf *copy(struct worker *w, const struct port_state *out, str
 	struct rte_mbuf *made;
 
 	if (unlikely(verdict != VERDICT_FORWARD))
-		return lose_copy(w, from, verdict);
-	made = rte_pktmbuf_copy(from, from->pool, 0, UINT32_MAX);
+		return frames_lose_copy(w, from, verdict);
+	made = frames_copy(w, from);
 	if (unlikely(!made))
-		return lose_copy(w, from, VERDICT_BRIDGE_COPY_FAILED);
+		return NULL;
 	if (unlikely(!datapath_has_room(out, made))) {
 		worker_drop(w, made, VERDICT_MULTI_SEGMENT);
 		return NULL;
@@ -149,20 +158,23 @@ static unsigned list_ports(const struct worker *w, const struct frames *f, const
 
 // The last port of a frame is the last one that it may leave by: with VLANs, each frame has its
 // own. Ports are served in order, so that no frame is changed before the last copy of it is made.
-void frames_flood(struct worker *w, const struct frames *f, uint64_t mask, const uint64_t set[],
-	bool keeps)
+void frames_flood(struct worker *w, const struct frames *f, uint64_t mask,
+	const struct flood_to *to)
 {
-	uint64_t out[MAC_PORTS], itself[MAC_PORTS], left = keeps ? 0 : mask;
+	uint64_t out[MAC_PORTS], itself[MAC_PORTS], left = to->keeps ? 0 : mask;
 	uint8_t port[MAC_PORTS];
 
 	if (!mask)
 		return;
-	const unsigned n = list_ports(w, f, set, port);
+	const unsigned n = list_ports(w, f, to->ports, port);
 	for (unsigned k = n; k-- > 0;) {
 		out[k] = in_vlans(w, f, port[k], mask);
 		itself[k] = out[k] & left;
 		left &= ~out[k];
 	}
+	if (unlikely(f->view->n_members > MAC_FIRST_TUNNEL) && !frames_are_remote(f) &&
+		to->kind < MAC_STORMS)
+		frames_flood_remotes(w, f, mask, to->kind, &left);
 	for (unsigned k = 0; k < n; k++) {
 		if (out[k] & ~itself[k])
 			send_copies(w, f, port[k], out[k] & ~itself[k]);
@@ -186,6 +198,14 @@ static enum verdict refuse(const struct frames *f, uint16_t to)
 // Each round sends the frames to the first one's port, in order.
 void frames_send_known(struct worker *w, const struct frames *f, uint64_t left)
 {
+	uint64_t remote = 0;
+
+	for (uint64_t rest = left; f->view->n_members > MAC_FIRST_TUNNEL && rest; rest &= rest - 1)
+		if (f->to[__builtin_ctzll(rest)].flags & MAC_REMOTE)
+			remote |= rest & -rest;
+	if (unlikely(remote))
+		frames_send_remote(w, f, remote);
+	left &= ~remote;
 	while (left) {
 		const uint16_t to = f->to[__builtin_ctzll(left)].port;
 		const enum verdict verdict = refuse(f, to);

@@ -58,6 +58,11 @@ bool bridge_vlans_out(const struct mac_vlans *in, const struct mac_vlans *out, u
 	       m->pkt_len <= mtu + (uint32_t)TAGGED_BYTES;
 }
 
+unsigned bridge_vlans_more(const struct mac_vlans *out, uint16_t vid, const struct rte_mbuf *m)
+{
+	return has_tag(out, m) || mac_vlans_has(out->untagged, vid) ? 0 : (unsigned)WIRE_VLAN_BYTES;
+}
+
 static void push(const struct mac_vlans *out, uint16_t vid, struct rte_mbuf *m)
 {
 	uint8_t *frame;

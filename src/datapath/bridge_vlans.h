@@ -15,4 +15,6 @@ bool bridge_vlans_out(const struct mac_vlans *in, const struct mac_vlans *out, u
 	const struct rte_mbuf *m, uint16_t mtu);
 // Gives the frame, which bridge_vlans_out lets out, the tag with which it leaves, or none. Priority
 // and DEI of a tag remain.
+// How many bytes longer a frame gets that leaves with that tag.
+unsigned bridge_vlans_more(const struct mac_vlans *out, uint16_t vid, const struct rte_mbuf *m);
 void bridge_vlans_tag(const struct mac_vlans *out, uint16_t vid, struct rte_mbuf *m);

@@ -42,6 +42,8 @@ static void move(struct burst *b, uint16_t to, uint16_t from)
 		b->priority[to] = b->priority[from];
 	if (b->tag_mask)
 		b->tag[to] = b->tag[from];
+	if (b->has & BURST_REMOTES)
+		b->remote[to] = b->remote[from];
 }
 
 // Moves the bits of `bits` that are set in `mask` to the lowest positions.
@@ -80,5 +82,7 @@ void burst_keep(struct burst *b, uint64_t mask)
 	b->priority_mask = squeeze(b->priority_mask, kept);
 	b->tag_mask = squeeze(b->tag_mask, kept);
 	b->shape_mask = squeeze(b->shape_mask, kept);
+	if (b->has & BURST_REMOTES)
+		b->remote_mask = squeeze(b->remote_mask, kept);
 	b->n = n;
 }

@@ -43,6 +43,7 @@ enum burst_has {
 	BURST_BRIDGES = 1 << 15,    // some were routed to a bridge
 	BURST_LABELS = 1 << 16,     // MPLS labels that a packet arrived with
 	BURST_SHAPED = 1 << 17,     // a bit in shape_mask
+	BURST_REMOTES = 1 << 18,    // a bit in remote_mask
 };
 
 // Structure of arrays: element i of each array, and bit i of each mask, belong to packet i. If all
@@ -71,6 +72,8 @@ struct burst {
 	uint64_t template_mask; // the next hop was FIB_HOP_TEMPLATE; set by check
 	uint64_t bridge_mask;   // the next hop was FIB_HOP_BRIDGE; set by check with BURST_BRIDGES,
 	                        // and valid in the step after it
+	uint64_t remote_mask;   // the next hop is behind remote[i]; set by bridge_out with
+	                        // BURST_REMOTES, without which it has no meaning
 	uint64_t flow_mask;     // a flow was found; set by match
 	uint64_t flow_hop_mask; // the flow gave the next hop; set by match
 	uint64_t mark_mask;     // dscp[i] is to be written
@@ -104,7 +107,8 @@ struct burst {
 	uint16_t mirror[BURST_MAX] LINE_ALIGNED; // interface of a port
 	uint8_t dscp[BURST_MAX] LINE_ALIGNED;
 	uint8_t priority[BURST_MAX] LINE_ALIGNED;
-	uint32_t tag[BURST_MAX] LINE_ALIGNED; // EtherType << 16 | VLAN; of packets in tag_mask
+	uint32_t tag[BURST_MAX] LINE_ALIGNED;    // EtherType << 16 | VLAN; of packets in tag_mask
+	uint32_t remote[BURST_MAX] LINE_ALIGNED; // of VXLAN; only of packets in remote_mask
 };
 
 struct parse;

@@ -5,6 +5,7 @@
 #include "datapath/mpls.h"
 #include "datapath/parse.h"
 #include "datapath/tunnel.h"
+#include "datapath/vxlan.h"
 #include "wire/checksum.h"
 
 #include <rte_ip.h>
@@ -195,9 +196,7 @@ static enum verdict check_inner(const struct parse *p, const struct peeled *at)
 		wire_check_packet(at->at, at->is_ip6, at->contiguous, at->bytes, &rules));
 }
 
-// RFC 6040, 4.2: what the outer header says of congestion is written into the inner one, as Linux
-// does. Doing it again changes nothing, so the packet may still be punted as it was received.
-static enum verdict take_ecn(uint8_t *packet, bool is_ip6, uint8_t outer_tos)
+enum verdict tunnel_take_ecn(uint8_t *packet, bool is_ip6, uint8_t outer_tos)
 {
 	struct wire_ip4 *ip4 = (void *)packet;
 	struct wire_ip6 *ip6 = (void *)packet;
@@ -244,7 +243,7 @@ static enum verdict take_ecn_below(const struct peeled *p)
 	const bool is_ip6 = version == 6;
 	if ((version == 4 && left >= WIRE_IP4_BYTES) || (is_ip6 && left >= WIRE_IP6_BYTES))
 		if (wire_check_packet(p->at + at, is_ip6, left, p->bytes - at, &rules) == WIRE_OK)
-			return take_ecn(p->at + at, is_ip6, p->tos);
+			return tunnel_take_ecn(p->at + at, is_ip6, p->tos);
 	return (p->tos & ECN_MASK) == ECN_CE ? VERDICT_TUNNEL_ECN : VERDICT_FORWARD;
 }
 
@@ -254,22 +253,44 @@ static void count(const struct parse *p, uint16_t iface, uint32_t bytes)
 	stats_add(&p->w->stat->tunnel[iface].rx_bytes, bytes);
 }
 
+// Returns how many bytes the packet has.
+static uint32_t add_to_burst(struct parse *p, struct rte_mbuf *m, uint8_t *packet, bool is_ip6,
+	uint16_t id)
+{
+	struct burst *b = is_ip6 ? &p->w->poll->ip6 : &p->w->poll->ip4;
+	const uint32_t bytes = parse_reported_bytes(packet, is_ip6);
+	uint8_t *frame = packet - WIRE_ETHER_BYTES;
+	const uint8_t *end_of_frame = rte_pktmbuf_mtod(m, uint8_t *) + m->pkt_len;
+
+	if (is_ip6)
+		take6(b, m, frame, WIRE_ETHER_BYTES + bytes);
+	else
+		take4(b, m, frame, WIRE_ETHER_BYTES + bytes);
+	parse_arrive(p, b, id, iface_in_load(&p->view->ifaces, id));
+	b->has |= BURST_TAGS | BURST_LABELS | (m->nb_segs > 1 ? BURST_SEGMENTS : 0) |
+	          (packet + bytes < end_of_frame ? BURST_TRAILERS : 0);
+	return bytes;
+}
+
+enum verdict tunnel_add_packet(struct parse *p, struct rte_mbuf *m, uint8_t *packet, bool is_ip6,
+	uint16_t iface)
+{
+	const uint32_t before = packet - rte_pktmbuf_mtod(m, uint8_t *);
+	const struct peeled at = {.m = m,
+		.at = packet,
+		.bytes = m->pkt_len - before,
+		.contiguous = m->data_len - before,
+		.is_ip6 = is_ip6};
+	const enum verdict verdict = check_inner(p, &at);
+
+	if (verdict == VERDICT_FORWARD)
+		add_to_burst(p, m, packet, is_ip6, iface);
+	return verdict;
+}
+
 static void add(struct parse *p, const struct peeled *at, const struct fib_end *end)
 {
-	struct burst *b = at->is_ip6 ? &p->w->poll->ip6 : &p->w->poll->ip4;
-	const uint32_t bytes = parse_reported_bytes(at->at, at->is_ip6);
-	uint8_t *frame = at->at - WIRE_ETHER_BYTES;
-	const uint8_t *end_of_frame = rte_pktmbuf_mtod(at->m, uint8_t *) + at->m->pkt_len;
-	const struct iface_in iface = iface_in_load(&p->view->ifaces, end->iface);
-
-	if (at->is_ip6)
-		take6(b, at->m, frame, WIRE_ETHER_BYTES + bytes);
-	else
-		take4(b, at->m, frame, WIRE_ETHER_BYTES + bytes);
-	parse_arrive(p, b, end->iface, iface);
-	b->has |= BURST_TAGS | BURST_LABELS | (at->m->nb_segs > 1 ? BURST_SEGMENTS : 0) |
-	          (at->at + bytes < end_of_frame ? BURST_TRAILERS : 0);
-	count(p, end->iface, bytes);
+	count(p, end->iface, add_to_burst(p, at->m, at->at, at->is_ip6, end->iface));
 }
 
 // What begins with labels is dealt with after all others.
@@ -320,7 +341,7 @@ static enum verdict take_one(struct parse *p, const struct fib_ends *ends,
 	if (verdict == VERDICT_FORWARD)
 		verdict = check_inner(p, &at);
 	if (verdict == VERDICT_FORWARD)
-		verdict = take_ecn(at.at, at.is_ip6, at.tos);
+		verdict = tunnel_take_ecn(at.at, at.is_ip6, at.tos);
 	if (verdict == VERDICT_FORWARD)
 		add(p, &at, end);
 	return verdict;
@@ -329,16 +350,23 @@ static enum verdict take_one(struct parse *p, const struct fib_ends *ends,
 void tunnel_take(struct parse *p, const struct tunnelled *in)
 {
 	const struct fib_ends *ends = fib_ends_load(p->view);
+	const bool has_vxlan = vxlan_receives(p->view);
 	struct labelled labelled;
+	struct vxlan_inner inner;
 
+	inner.n = 0;
 	labelled.n = 0;
 	p->labelled = &labelled;
 	for (unsigned i = 0; i < in->n; i++) {
-		const enum verdict verdict = ends ? take_one(p, ends, in, i) : VERDICT_LOCAL;
+		enum verdict verdict = has_vxlan ? vxlan_peel(p, in, i, &inner) : VERDICT_LOCAL;
 
+		if (verdict == VERDICT_LOCAL && ends)
+			verdict = take_one(p, ends, in, i);
 		if (verdict != VERDICT_FORWARD)
 			worker_stop(p->w, in->mbuf[i], p->in_port, verdict);
 	}
+	if (inner.n)
+		vxlan_bridge(p, &inner);
 	if (labelled.n)
 		datapath_mpls(p->w, p->view, p->in_port, &labelled);
 }
@@ -355,7 +383,8 @@ bool tunnel_may_end(const struct burst *b, uint16_t i)
 	const struct wire_ip4 *ip4 = (const void *)(b->frame[i] + WIRE_ETHER_BYTES);
 	const struct wire_ip6 *ip6 = (const void *)ip4;
 
-	if (!fib_ends_load(b->view) || offload_is_open(b->mbuf[i]) || b->linux_mask >> i & 1)
+	if ((!fib_ends_load(b->view) && !vxlan_receives(b->view)) || offload_is_open(b->mbuf[i]) ||
+		b->linux_mask >> i & 1)
 		return false;
 	if (b->is_ip6)
 		return is_of_tunnel(ip6->next_header);

@@ -54,11 +54,13 @@ static void flush(struct worker *w, struct burst *out)
 
 	if (out->template_mask | out->tag_mask)
 		datapath_encap(w, out);
+	if (has & BURST_REMOTES)
+		datapath_vxlan(w, out);
 	if (has & BURST_SHAPED)
 		datapath_shape(w, out);
 	datapath_send(w, out);
 	out->has = has;
-	out->template_mask = out->tag_mask = out->shape_mask = 0;
+	out->template_mask = out->tag_mask = out->shape_mask = out->remote_mask = 0;
 	burst_free_dropped(w); // there is space for those of one burst
 }
 
@@ -83,6 +85,10 @@ static void add(struct worker *w, struct burst *out, struct rte_mbuf *mbuf, cons
 	out->tag_mask |= (b->tag_mask >> i & 1) << to;
 	out->tag[to] = b->tag_mask >> i & 1 ? b->tag[i] : 0;
 	out->shape_mask |= (uint64_t)is_shaped(b, i) << to;
+	if (b->has & BURST_REMOTES && b->remote_mask >> i & 1) {
+		out->remote_mask |= 1ull << to;
+		out->remote[to] = b->remote[i];
+	}
 	if (out->n == BURST_MAX)
 		flush(w, out);
 }

@@ -221,7 +221,7 @@ void datapath_parse_tunnelled(struct worker *w, const struct fib_view *view)
 // not plain.
 static void begin_in_vlan(struct parse *p)
 {
-	const uint16_t iface = parse_bridge_iface(p, p->bridge->vlans->pvid);
+	const uint16_t iface = parse_bridge_iface(p->view, p->bridge, p->bridge->vlans->pvid);
 
 	p->in_iface = iface == IFACE_NONE ? p->in_port : iface;
 	p->iface = iface_in_load(&p->view->ifaces, p->in_iface);

@@ -46,9 +46,9 @@ uint32_t parse_reported_bytes(const uint8_t *packet, bool is_ip6);
 // The latest packet came in on an interface other than the one of the frames. Packets of that have
 // the values that are set already.
 void parse_arrive(const struct parse *p, struct burst *b, uint16_t id, struct iface_in iface);
-// The interface of a bridge that filters by VLAN on which frames in this one come in; IFACE_NONE:
-// none.
-uint16_t parse_bridge_iface(const struct parse *p, uint16_t vid);
+// The interface of a bridge that filters by VLAN, and is routed, on which frames come in that a
+// port of it has let into this VLAN; IFACE_NONE: none.
+uint16_t parse_bridge_iface(const struct fib_view *view, const struct mac_port *port, uint16_t vid);
 // Slow path: parses one frame that is not plain.
 void parse_slow(struct parse *p, struct rte_mbuf *m);
 

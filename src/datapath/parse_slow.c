@@ -73,16 +73,15 @@ static struct iface_tags read_tags(struct arrival *a)
 	return tags;
 }
 
-uint16_t parse_bridge_iface(const struct parse *p, uint16_t vid)
+uint16_t parse_bridge_iface(const struct fib_view *view, const struct mac_port *port, uint16_t vid)
 {
-	const struct mac_vlans *own = p->bridge->own_vlans;
+	const struct mac_vlans *own = port->own_vlans;
 	const struct iface_tags tags = {{own->tag >> 8, own->tag, vid >> 8, vid}};
 
 	if (!mac_vlans_has(own->has, vid))
 		return IFACE_NONE;
-	return mac_vlans_has(own->untagged, vid)
-	               ? p->bridge->iface
-	               : iface_tagged(&p->view->ifaces, p->bridge->iface, &tags);
+	return mac_vlans_has(own->untagged, vid) ? port->iface
+	                                         : iface_tagged(&view->ifaces, port->iface, &tags);
 }
 
 // On a bridge that filters by VLAN: its tag says in which one the frame came in, or its port. If no
@@ -90,7 +89,7 @@ uint16_t parse_bridge_iface(const struct parse *p, uint16_t vid)
 static void find_vlan_of_bridge(const struct parse *p, struct arrival *a)
 {
 	const struct mac_vlans *in = p->bridge->vlans;
-	const uint16_t id = parse_bridge_iface(p, bridge_vlans_in(in, a->mbuf));
+	const uint16_t id = parse_bridge_iface(p->view, p->bridge, bridge_vlans_in(in, a->mbuf));
 	const uint16_t bridge = p->bridge->iface;
 
 	a->id = id == IFACE_NONE ? p->in_port : id;

@@ -116,6 +116,7 @@ static inline uint16_t datapath_sent_length(const struct burst *b, uint16_t i)
 	STEP(untag, PHASE_AFTER, BOTH, BURST_TAGS, NULL)                                           \
 	STEP(fragment, PHASE_AFTER, IP4, BURST_FRAGMENTS, NULL)                                    \
 	STEP(encap, PHASE_AFTER, BOTH, BURST_TEMPLATES, NULL)                                      \
+	STEP(vxlan, PHASE_AFTER, BOTH, BURST_REMOTES, NULL)                                        \
 	STEP(shape, PHASE_AFTER, BOTH, BURST_SHAPED, has_shaper)                                   \
 	STEP(send, PHASE_AFTER, BOTH, BURST_PACKETS, NULL)                                         \
 	PHASE(decap, PHASE_DECAP)                                                                  \

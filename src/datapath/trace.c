@@ -142,6 +142,9 @@ static void set_macs(struct shadow *s, const struct worker *like, uint16_t port)
 	for (unsigned kind = 0; kind < MAC_STORMS; kind++)
 		s->macs.due[port].at[kind] =
 			__atomic_load_n(&like->macs->due[port].at[kind], __ATOMIC_RELAXED);
+	s->macs.remote = like->macs->remote;
+	for (uint32_t i = MAC_FIRST_TUNNEL; i < s->macs.view->n_members; i++)
+		s->macs.flood[i - MAC_FIRST_TUNNEL] = mac_live_flood(like->macs, i);
 	s->worker.macs = &s->macs;
 }
 
@@ -230,6 +233,8 @@ static void find_bridged(const struct shadow *s, const struct trace_input *input
 	const bool is_known = !(mac[0] & 1) && found.slot;
 	out->bridge = is_known ? TRACE_KNOWN : TRACE_FLOODED;
 	out->bridge_port = is_known ? found.port : PORT_NONE;
+	if (is_known && found.flags & MAC_REMOTE)
+		out->bridge_port = out->n_ends ? out->end[0].port : PORT_NONE;
 }
 
 static void account(const struct shadow *s, struct trace *out)

@@ -43,6 +43,7 @@ static void show_to_workers(struct fib *fib)
 		.ifaces = fib->ifaces.view,
 		.sources = &fib->sources.shown,
 		.ends = &fib->tunnels.ends,
+		.overlay = fib->vxlans.overlay,
 		.layer3_hash = &fib->groups.layer3_hash,
 		.vrfs = fib->vrf_view,
 		.mixed4 = fib->lookups->mixed4,
@@ -65,6 +66,10 @@ static void free_block(void *ctx, struct rcu_block block)
 
 	if (block.kind == DEFERRED_HELD) {
 		held_reuse(&fib->held, block.first);
+		return;
+	}
+	if (block.kind == DEFERRED_VTEP) {
+		vteps_reuse(&fib->vxlans, block.first);
 		return;
 	}
 	if (block.kind != DEFERRED_HOP) {
@@ -97,7 +102,11 @@ static int open_parts(struct fib *fib)
 		goto close_rib;
 	if (publish6_open(&fib->publish6))
 		goto close_publish4;
+	if (vxlans_open(&fib->vxlans))
+		goto close_publish6;
 	return 0;
+close_publish6:
+	publish6_close(&fib->publish6);
 close_publish4:
 	publish4_close(&fib->publish4);
 close_rib:
@@ -142,6 +151,7 @@ void fib_destroy(struct fib *fib)
 	if (!fib)
 		return;
 	tunnels_close(&fib->tunnels);
+	vxlans_close(&fib->vxlans);
 	publish6_close(&fib->publish6);
 	publish4_close(&fib->publish4);
 	rib_close(&fib->rib);
@@ -284,6 +294,7 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.n_held = fib->held.n,
 		.n_labels = fib->labels.n,
 		.worker_bytes_labels = labels_bytes(&fib->labels),
+		.worker_bytes_vxlan = vxlans_bytes(&fib->vxlans),
 		.n_neighbours = fib->n_neighbours,
 		.max_hop_id = fib->hops.max_id,
 		.worker_bytes4 = blocks_bytes(&four->page) + blocks_bytes(&four->leaf) +

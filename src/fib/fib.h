@@ -204,6 +204,28 @@ bool fib_held_hop(const struct fib *fib, uint32_t held, struct fib_hop *out);
 // -ENOSPC with `error` set: `to` may only be destroyed. Control thread.
 int fib_copy_held(struct fib *to, const struct fib *from, struct error *error);
 
+// Holds the remote end of VXLAN devices at an address, in the VRF of outer packets, and gives it a
+// number (1 to FIB_MAX_VTEPS), which a remote end of the MAC table has (struct mac_remote). It
+// follows the routes to the address. One that is held several times has one number, and is to be
+// released as often. -EINVAL (VRF, family), -ENOSPC with `error` set. Control thread.
+int fib_vtep_hold(struct fib *fib, uint16_t vrf, const struct wire_addr *addr, uint32_t *vtep,
+	struct error *error);
+// The number that fib_vtep_hold would give; 0: it is not held. Control thread.
+uint32_t fib_vtep_find(const struct fib *fib, uint16_t vrf, const struct wire_addr *addr);
+// The same of a group of n others (1 to FIB_MAX_VTEP_GROUP), as a next hop with NHA_FDB is: a flow
+// uses one of them. They are held as long as they are in it. Each call gives a new number. /
+// Changes its members, in place. -EINVAL, -ENOSPC, -ENOMEM with `error` set: nothing is changed.
+// Control thread.
+enum { FIB_MAX_VTEP_GROUP = 64 };
+int fib_vtep_hold_group(struct fib *fib, const uint32_t members[], unsigned n, uint32_t *vtep,
+	struct error *error);
+int fib_vtep_set_group(struct fib *fib, uint32_t vtep, const uint32_t members[], unsigned n,
+	struct error *error);
+// Nothing that workers read may have the number any more (mac_remote_release). Control thread.
+void fib_vtep_release(struct fib *fib, uint32_t vtep);
+// As fib_copy_held.
+int fib_copy_vteps(struct fib *to, const struct fib *from, struct error *error);
+
 // What workers do with a received MPLS label.
 struct fib_label {
 	uint32_t label; // 0 to FIB_MAX_LABEL
@@ -282,8 +304,9 @@ struct fib_usage {
 	uint32_t max_hop_id;
 	size_t worker_bytes4, worker_bytes6, worker_bytes_hops; // memory that workers may read
 	size_t worker_bytes_labels;
-	size_t control_bytes; // memory that only the control thread reads
-	size_t pending_frees; // blocks waiting for the end of a grace period
+	size_t worker_bytes_vxlan; // of devices and remote ends
+	size_t control_bytes;      // memory that only the control thread reads
+	size_t pending_frees;      // blocks waiting for the end of a grace period
 };
 void fib_usage(const struct fib *fib, struct fib_usage *out);
 

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/word16.h"
 #include "fib/ends.h"
+#include "fib/vxlan_fast.h"
 #include "iface/iface_fast.h"
 #include "stats/verdict.h"
 
@@ -298,6 +299,7 @@ struct fib_view {
 	struct fib_ends *const *ends; // see fib_ends_load
 	const uint8_t *layer3_hash;   // FIB_LAYER3_*; atomic, relaxed
 	const uint32_t *labels;       // of the main one: see fib_labels_load
+	const struct fib_overlay *overlay;
 } LINE_ALIGNED;
 
 // The hop of a bucket of a resilient group, which is marked as used now: one store per bucket and

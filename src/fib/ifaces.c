@@ -12,6 +12,7 @@ void fib_iface_delete(struct fib *fib, uint16_t iface)
 	hops_rewrite_iface(&fib->hops, iface);
 	iface_publish(&fib->ifaces, iface);
 	tunnels_iface_changed(fib, iface);
+	vxlans_iface_changed(fib, iface);
 	tunnels_follow(fib);
 }
 
@@ -41,6 +42,7 @@ int fib_iface_set(struct fib *fib, uint16_t iface, const struct iface *settings)
 	hops_rewrite_iface(&fib->hops, iface);
 	iface_publish(&fib->ifaces, iface);
 	tunnels_iface_changed(fib, iface);
+	vxlans_iface_changed(fib, iface);
 	tunnels_follow(fib);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "fib/rib.h"
 #include "fib/sources.h"
 #include "fib/tunnels.h"
+#include "fib/vxlan.h"
 #include "rcu/rcu.h"
 
 // What is freed after a grace period.
@@ -23,7 +24,8 @@ enum deferred_kind {
 	DEFERRED_WIDE6,
 	DEFERRED_TEMPLATE,
 	DEFERRED_HOP,
-	DEFERRED_HELD
+	DEFERRED_HELD,
+	DEFERRED_VTEP
 };
 
 struct fib {
@@ -38,6 +40,7 @@ struct fib {
 	struct groups groups;
 	struct held held;
 	struct tunnels tunnels;
+	struct vxlans vxlans;
 	struct labels labels;
 	struct publish4 publish4;
 	struct publish6 publish6;

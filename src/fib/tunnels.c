@@ -209,6 +209,7 @@ void tunnels_follow(struct fib *fib)
 	const bool changed = hops->under_changed;
 
 	hops->under_changed = false;
+	vteps_follow(fib);
 	if (!fib->tunnels.n)
 		return;
 	for (size_t i = 0; i < fib->tunnels.n; i++) {

@@ -131,7 +131,8 @@ static bool bridge_is_sound(const struct iface_table *table, const struct iface 
 {
 	const struct iface *bridge = iface_current(table, vlan->port);
 
-	return bridge && bridge->is_bridge && !bridge->n_tags && vlan->n_tags == 1;
+	return bridge && bridge->is_bridge && !bridge->n_tags && !iface_is_vxlan(bridge) &&
+	       vlan->n_tags == 1;
 }
 
 static bool tags_are_free(const struct iface_table *table, uint16_t iface,
@@ -140,6 +141,18 @@ static bool tags_are_free(const struct iface_table *table, uint16_t iface,
 	const uint16_t found = slots_find(table, key_of(settings));
 
 	return tags_are_sound(settings) && (found == IFACE_NONE || found == iface);
+}
+
+static bool vxlan_is_sound(const struct iface *settings)
+{
+	const struct iface_tunnel *tunnel = &settings->tunnel;
+	const uint8_t family = tunnel->local.family;
+
+	return settings->is_bridge && (family == 4 || family == 6) &&
+	       tunnel->vrf < IFACE_MAX_VRFS && tunnel->vxlan < IFACE_MAX_VXLANS &&
+	       tunnel->key <= IFACE_MAX_VNI && tunnel->dest_port &&
+	       tunnel->source_port <= tunnel->last_source_port &&
+	       tunnel->last_source_port - tunnel->source_port < UINT16_MAX;
 }
 
 // A port's index is its own; a VLAN needs another index and unique tags, a bridge, a VLAN on one or
@@ -153,6 +166,8 @@ static bool place_is_sound(const struct iface_table *table, uint16_t iface,
 		return false;
 	if (iface_is_tunnel(settings) &&
 		(settings->is_bridge || !tunnel_is_sound(&settings->tunnel)))
+		return false;
+	if (iface_is_vxlan(settings) && (is_on_bridge || !vxlan_is_sound(settings)))
 		return false;
 	if (is_on_bridge)
 		return iface >= IFACE_MAX_PORTS && iface != settings->port &&
@@ -182,7 +197,8 @@ bool iface_moves(const struct iface_table *table, uint16_t iface, const struct i
 	return entry->was_set &&
 	       (old.tags != key.tags || old.port != key.port ||
 		       entry->latest.is_bridge != settings->is_bridge ||
-		       iface_is_tunnel(&entry->latest) != iface_is_tunnel(settings));
+		       iface_is_tunnel(&entry->latest) != iface_is_tunnel(settings) ||
+		       iface_is_vxlan(&entry->latest) != iface_is_vxlan(settings));
 }
 
 void iface_set(struct iface_table *table, uint16_t iface, const struct iface *settings)

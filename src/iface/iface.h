@@ -24,11 +24,15 @@ struct iface_tag {
 
 // A tunnel of layer 3: packets to it are sent in packets from `local` to `remote`, and what comes
 // from there to `local` is received on it.
+// VXLAN carries frames, and has many remote ends, of which nothing is said here: which frame goes
+// to which one is in the MAC table (mac/mac.h), and how that is reached is fib_vtep_hold's.
 enum iface_tunnel_kind {
 	IFACE_NO_TUNNEL,
-	IFACE_IPIP, // IP, or labels, in IP (RFC 2003, 2473, 4213), or in UDP with IFACE_TUNNEL_UDP
-	IFACE_GRE,  // GRE (RFC 2784, 2890)
+	IFACE_IPIP,  // IP, or labels, in IP (RFC 2003, 2473, 4213), or in UDP with IFACE_TUNNEL_UDP
+	IFACE_GRE,   // GRE (RFC 2784, 2890)
+	IFACE_VXLAN, // VXLAN (RFC 7348); no two of a family, VRF and UDP port have one VNI
 };
+enum { IFACE_MAX_VXLANS = 4096, IFACE_MAX_VNI = (1 << 24) - 1 };
 
 enum iface_tunnel_flag {
 	IFACE_TUNNEL_IP4 = 1,             // it carries IPv4 packets
@@ -53,21 +57,36 @@ enum iface_tunnel_flag {
 	// are `tos`, 0, that of IFACE_TUNNEL_DF and 64, as in Linux.
 	IFACE_TUNNEL_LABELLED_TOS = 8192,
 	IFACE_TUNNEL_ZERO_CHECKSUM = 16384, // UDP over IPv6: received without a checksum, too
+	// VXLAN only; of those above it has CHECKSUM, TOS, DF and ZERO_CHECKSUM: without DF,
+	// packets are sent without, unless they are of IFACE_TUNNEL_INNER_DF.
+	IFACE_TUNNEL_INNER_DF = 1 << 15,   // IPv4: sent with the DF of an inner IPv4 packet
+	IFACE_TUNNEL_ONLY_LOCAL = 1 << 16, // received by what comes to `local` only, not to any
+	                                   // address
 };
 
 struct iface_tunnel {
-	struct wire_addr local, remote; // both of one family
+	struct wire_addr local, remote; // both of one family; VXLAN has no `remote`: family 0
 	uint8_t kind;                   // enum iface_tunnel_kind
 	uint8_t ttl;                    // of outer packets; 0: that of the inner one
 	uint8_t tos;                    // its DSCP bits, without IFACE_TUNNEL_TOS
 	uint8_t limit;
-	uint16_t flags;                  // enum iface_tunnel_flag
 	uint16_t vrf;                    // of outer packets
 	uint16_t source_port, dest_port; // UDP; source_port 0: by flow, 49152 and up
 	uint16_t link;                   // index, with IFACE_TUNNEL_BOUND
 	uint16_t path_mtu; // bytes of the longest outer packet that reaches `remote`; 0: unknown
-	uint32_t key, wanted_key;
+	uint16_t last_source_port; // VXLAN: by flow, from source_port to this one; with
+	                           // source_port 0: 49152 to 65535
+	uint16_t vxlan;            // VXLAN: a number that no other one has, below IFACE_MAX_VXLANS
+	uint32_t flags;            // enum iface_tunnel_flag
+	uint32_t key, wanted_key;  // VXLAN: `key` is the VNI, to 16,777,215
 };
+// It is compared as bytes: there are none between its fields.
+_Static_assert(sizeof(struct iface_tunnel) ==
+			       offsetof(struct iface_tunnel, wanted_key) + sizeof(uint32_t) &&
+		       offsetof(struct iface_tunnel, flags) == 2 * sizeof(struct wire_addr) +
+								       4 * sizeof(uint8_t) +
+								       7 * sizeof(uint16_t),
+	"padding");
 
 // Settings of an interface: used to receive frames, to write headers and to check lengths.
 struct iface {
@@ -77,7 +96,7 @@ struct iface {
 	bool has_peer;
 	uint8_t rpf4;                         // enum iface_rpf, of received IPv4 packets
 	uint8_t n_tags;                       // 0: the port itself, a bridge or a tunnel
-	bool is_bridge;                       // a bridge, or a VLAN on one: it has no port
+	bool is_bridge;                       // a bridge, a VLAN on one, or VXLAN: it has no port
 	struct iface_tunnel tunnel;           // of a kind: likewise
 	uint8_t n_macs;                       // number of additional addresses (macvlan, VRRP)
 	uint16_t port;                        // index; of a VLAN on a bridge: that of the bridge;
@@ -135,9 +154,16 @@ uint16_t iface_vrf(const struct iface_table *table, uint16_t iface);
 // An interface's tags as on the wire.
 struct iface_tags iface_wire_tags(const struct iface *iface);
 
+// A tunnel of layer 3.
 static inline bool iface_is_tunnel(const struct iface *iface)
 {
-	return iface->tunnel.kind != IFACE_NO_TUNNEL;
+	return iface->tunnel.kind == IFACE_IPIP || iface->tunnel.kind == IFACE_GRE;
+}
+
+// A VXLAN device. Its neighbours are found as those on a bridge are: is_bridge is set, too.
+static inline bool iface_is_vxlan(const struct iface *iface)
+{
+	return iface->tunnel.kind == IFACE_VXLAN;
 }
 
 // The MTU for packets of a family.

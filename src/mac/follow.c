@@ -22,7 +22,7 @@ void mac_unfollow(struct mac_table *table, uint16_t domain, const struct mac_fix
 {
 	struct mac_slot *slot = macs_find(table_slots(table), key_at(table, domain, at));
 
-	if (slot)
+	if (slot && !(macs_get(slot).flags & MAC_TUNNEL))
 		table_forget(table, slot);
 }
 
@@ -33,13 +33,13 @@ bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed
 	struct bridge *bridge = table_bridge(table, key);
 	struct mac_slot *known = macs_find(table_slots(table), key);
 	const struct mac_slot was = known ? macs_get(known) : (struct mac_slot){0};
-	const bool is_behind = at->port < MAC_PORTS;
+	const bool is_behind = at->port != MAC_PORTS, is_remote = at->port >= MAC_AT_REMOTE;
 	const struct mac_slot value = {.key = key,
-		.port = at->port,
-		.flags = MAC_LINUX | (is_behind ? 0 : MAC_ELSEWHERE),
+		.port = at->port % MAC_AT_REMOTE,
+		.flags = MAC_LINUX | (is_behind ? 0 : MAC_ELSEWHERE) | (is_remote ? MAC_REMOTE : 0),
 		.seen = mac_tick(table->now->view, now) - UNSEEN_TICKS};
 
-	if (known && was.port == at->port)
+	if (known && was.port == value.port && was.flags == value.flags)
 		return true;
 	if (known) {
 		table_count(table, bridge, &was, -1);

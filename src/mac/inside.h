@@ -1,6 +1,7 @@
 // Shared by the files of this module. Control thread.
 #pragma once
 
+#include "base/hash_table.h"
 #include "mac/mac.h"
 
 #include <string.h>
@@ -29,11 +30,21 @@ struct mac_pending {
 	struct mac_view *view; // with slots
 	uint32_t max;          // that the slots were made for
 	struct bridge bridge[MAC_BRIDGES];
-	struct mac_member member[MAC_PORTS]; // of ports that are in a bridge
-	struct mac_vlans *vlans;             // of those whose bridges filter by VLAN, and of these
+	struct mac_member *member; // by member; of those that are in a bridge
+	struct mac_vlans *vlans;   // of those whose bridges filter by VLAN, and of these
 	unsigned n_vlans;
 	uint16_t of_vlans[MAC_BRIDGES_BY_VLAN +
 			  1]; // the bridge's domain by its vlan_domain / MAC_VIDS
+};
+
+// The remote ends of VXLAN devices.
+struct remotes {
+	struct hash_table table;  // by what they are
+	struct remote *remote;    // by number
+	struct mac_remote *shown; // what workers read
+	uint32_t *unused;         // numbers up to `max` that no worker can have any more
+	uint32_t *waiting;        // of those that were released, workers may still have one
+	uint32_t max, n_unused, n_waiting;
 };
 
 struct mac_table {
@@ -41,12 +52,13 @@ struct mac_table {
 	struct mac_live live;
 	uint64_t secret[4];
 	struct mac_pending *now; // in use
-	uint32_t n_learnt[MAC_PORTS];
+	uint32_t n_learnt[MAC_MEMBERS];
 	struct mover mover[MOVERS];
 	uint64_t aged;             // TSC until which the table was searched for old addresses
 	uint32_t age_at, evict_at; // places
 	uint32_t released_tick;    // when holds were last ended
 	unsigned n_linuxs;         // addresses of which this turn has told Linux
+	struct remotes remotes;
 };
 
 // slots.c: the table itself. A place is a slot's number. NULL: not enough memory.
@@ -94,10 +106,36 @@ static inline struct bridge *table_bridge(const struct mac_table *table, uint64_
 	return &table->now->bridge[table_domain(table, key) - 1];
 }
 
+// remotes.c: the remote ends of VXLAN devices, and those that get floods. 0 or -ENOMEM.
+int remotes_open(struct mac_table *table);
+void remotes_close(struct mac_table *table);
+// How many places the members of bridges take; *n_floods: entries for the floods of VXLAN devices.
+uint32_t remotes_count_members(const struct mac_bridge bridges[], unsigned n, uint32_t *n_floods);
+// Floods of the bridge, or of each VLAN of the member, find that as the address 0. False: no space.
+bool remotes_add_tunnel(struct mac_pending *pending, uint16_t domain, uint16_t member);
+// Whether the remote end behind which an address was learnt still gets floods: others are forgotten
+// with their remote end.
+bool remotes_keep(const struct mac_table *table, const struct mac_slot *slot);
+
+// The member behind which an entry is.
+static inline uint16_t table_member(const struct mac_table *table, const struct mac_slot *slot)
+{
+	return slot->flags & MAC_REMOTE ? table->live.remote[slot->port].member : slot->port;
+}
+// The settings of a member; NULL: it is in no bridge.
+static inline const struct mac_member *pending_member(const struct mac_pending *pending,
+	uint16_t member)
+{
+	return member < pending->view->n_members && pending->view->port[member].domain
+	               ? &pending->member[member]
+	               : NULL;
+}
+
 // vlans.c: bridges that filter by VLAN. Domains from MAC_VIDS on are those of VLANs, MAC_VIDS of
-// them for each such bridge. Makes space for all their VLANs; false: no memory. /
-// Gives the bridge its domains, which it keeps as long as it filters. / The VLANs of a
+// them for each such bridge. How many VLANs a set has. / Makes space for all their VLANs; false: no
+// memory. / Gives the bridge its domains, which it keeps as long as it filters. / The VLANs of a
 // member, or of its own interface.
+unsigned vlans_count(const struct mac_vlans *vlans);
 bool vlans_alloc(struct mac_pending *pending, const struct mac_bridge bridges[], unsigned n);
 void vlans_choose(const struct mac_table *table, struct mac_pending *pending, uint16_t domain);
 const struct mac_vlans *vlans_add(struct mac_pending *pending, const struct mac_bridge *bridge,

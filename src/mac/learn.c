@@ -11,7 +11,7 @@ bool mac_tell(const struct mac_live *live, unsigned worker, const struct mac_tol
 	struct mac_told *mark = &ring->mark[fold(told->key, 0x9e3779b97f4a7c15) % MAC_MARKS];
 
 	if (mark->key == told->key && mark->port == told->port && mark->tick == told->tick &&
-		mark->n_flushes == n_flushes)
+		mark->n_flushes == n_flushes && !memcmp(mark->end, told->end, sizeof(told->end)))
 		return true;
 	// Pairs with the store in take: the control thread has read what was there.
 	if (ring->written - __atomic_load_n(&ring->read, __ATOMIC_ACQUIRE) == MAC_RING)
@@ -61,9 +61,9 @@ static bool moves_too_often(struct mac_table *table, struct mac_slot *slot, uint
 
 static bool is_full(const struct mac_table *table, uint16_t port)
 {
-	const uint32_t max = table->now->member[port].max;
+	const struct mac_member *member = pending_member(table->now, port);
 
-	return max && table->n_learnt[port] >= max;
+	return !member || (member->max && table->n_learnt[port] >= member->max);
 }
 
 // The port of a bridge with most learnt addresses.
@@ -72,7 +72,7 @@ static uint16_t busiest_port(const struct mac_table *table, uint16_t domain)
 	const struct mac_port *port = table->now->view->port;
 	unsigned most = MAC_PORTS;
 
-	for (unsigned i = 0; i < MAC_PORTS; i++)
+	for (unsigned i = 0; i < table->now->view->n_members; i++)
 		if (port[i].domain == domain &&
 			(most == MAC_PORTS || table->n_learnt[i] > table->n_learnt[most]))
 			most = i;
@@ -92,7 +92,7 @@ static bool evict(struct mac_table *table, uint16_t domain, uint16_t port)
 		const struct mac_slot value = macs_get(slot);
 
 		if (!value.key || value.flags & MAC_STATIC || value.key >> 48 != domain ||
-			value.port != port)
+			table_member(table, &value) != port)
 			continue;
 		table_forget(table, slot);
 		table_bridge(table, (uint64_t)domain << 48)->usage.n_evicted++;
@@ -114,12 +114,37 @@ static bool make_room(struct mac_table *table, uint16_t domain, uint16_t port)
 	return table->n_learnt[port] < table->n_learnt[busiest] && evict(table, domain, busiest);
 }
 
+// The remote end of an address behind a VXLAN device; 0: none.
+static uint32_t remote_of(const struct mac_table *table, const struct mac_told *told)
+{
+	struct wire_addr end = {.family = told->family};
+
+	memcpy(end.bytes, told->end, sizeof(end.bytes));
+	return table->settings.remote
+	               ? table->settings.remote(table->settings.ctx, told->port, &end)
+	               : 0;
+}
+
+// What is to be learnt; its `key` is 0 if nothing is: a remote end is not known.
+static struct mac_slot slot_of(const struct mac_table *table, const struct mac_told *told)
+{
+	struct mac_slot slot = {.key = told->key, .port = told->port, .seen = told->tick};
+
+	if (told->port < MAC_FIRST_TUNNEL)
+		return slot;
+	slot.port = remote_of(table, told);
+	slot.flags = MAC_REMOTE;
+	slot.key = slot.port ? slot.key : 0;
+	return slot;
+}
+
 static void add(struct mac_table *table, const struct mac_told *told)
 {
 	struct mac_usage *usage = &table_bridge(table, told->key)->usage;
-	const struct mac_slot slot = {.key = told->key, .port = told->port, .seen = told->tick};
+	const struct mac_slot slot = slot_of(table, told);
 
-	if (is_full(table, told->port) || !make_room(table, told->key >> 48, told->port) ||
+	if (!slot.key || is_full(table, told->port) ||
+		!make_room(table, told->key >> 48, told->port) ||
 		!macs_add(table_slots(table), &slot)) {
 		usage->n_refused++;
 		return;
@@ -133,19 +158,20 @@ static void move(struct mac_table *table, struct mac_slot *slot, const struct ma
 	uint64_t now)
 {
 	struct mac_usage *usage = &table_bridge(table, told->key)->usage;
-	struct mac_slot value = macs_get(slot);
+	const struct mac_slot was = macs_get(slot), is = slot_of(table, told);
+	const bool is_elsewhere = table_member(table, &was) != told->port;
 
-	if (is_full(table, told->port)) {
+	if (!is.key || (is_elsewhere && is_full(table, told->port))) {
 		usage->n_refused++;
 		return;
 	}
+	if (is.port == was.port && is.flags == was.flags)
+		return;
 	if (moves_too_often(table, slot, told->port, now))
 		return;
-	table->n_learnt[value.port]--;
+	table->n_learnt[table_member(table, &was)]--;
 	table->n_learnt[told->port]++;
-	value.port = told->port;
-	value.seen = told->tick;
-	macs_set(slot, &value);
+	macs_set(slot, &is);
 	usage->n_moved++;
 }
 
@@ -159,6 +185,8 @@ static void tell_linux(struct mac_table *table, const struct mac_told *told, uin
 		return;
 	table->n_linuxs++;
 	table_describe(table, &value, now, &info);
+	info.end.family = told->family;
+	memcpy(info.end.bytes, told->end, sizeof(told->end));
 	table->settings.unknown(table->settings.ctx, &info);
 }
 
@@ -166,17 +194,22 @@ static void learn(struct mac_table *table, const struct mac_told *told, uint64_t
 {
 	const struct mac_port *port = &table->now->view->port[told->port];
 
-	// The port may have changed since.
-	if (port->domain != table_domain(table, told->key) || !(port->flags & MAC_LEARNS))
+	// The member may have changed since.
+	if (told->port >= table->now->view->n_members ||
+		port->domain != table_domain(table, told->key) || !(port->flags & MAC_LEARNS))
 		return;
 	struct mac_slot *slot = macs_find(table_slots(table), told->key);
+	const struct mac_slot was = slot ? macs_get(slot) : (struct mac_slot){0};
+	const bool is_remote = told->port >= MAC_FIRST_TUNNEL;
+	// A worker tells of an address behind another remote end of the same device, too.
+	const bool is_new = !slot || table_member(table, &was) != told->port || is_remote;
 
 	if (port->flags & MAC_OF_LINUX) {
-		if (!slot || slot->port != told->port)
+		if (is_new)
 			tell_linux(table, told, now);
 	} else if (!slot)
 		add(table, told);
-	else if (slot->port != told->port && !(slot->flags & (MAC_STATIC | MAC_HELD)))
+	else if (is_new && !(was.flags & (MAC_STATIC | MAC_HELD)))
 		move(table, slot, told, now);
 }
 

@@ -17,6 +17,7 @@ static void free_pending(struct mac_pending *pending)
 	free(pending->view->iface);
 	free(pending->view);
 	free(pending->vlans);
+	free(pending->member);
 	free(pending);
 }
 
@@ -26,23 +27,34 @@ static unsigned shift_of(uint64_t hz)
 	return 63 - __builtin_clzll(hz);
 }
 
-static struct mac_pending *alloc_pending(const struct mac_table *table, uint32_t max)
+static size_t view_bytes(uint32_t n_members)
+{
+	return sizeof(struct mac_view) + n_members * sizeof(struct mac_port);
+}
+
+static struct mac_pending *alloc_pending(const struct mac_table *table, uint32_t max,
+	uint32_t n_members)
 {
 	const uint64_t hz = table->settings.hz;
 	struct mac_pending *pending = calloc(1, sizeof(*pending));
-	struct mac_view *view = aligned_alloc(CACHE_LINE_BYTES, sizeof(*view));
+	struct mac_member *member = calloc(n_members, sizeof(*member));
+	struct mac_view *view = aligned_alloc(CACHE_LINE_BYTES, view_bytes(n_members));
 	struct mac_slots *slots = macs_alloc(max, table->secret);
 
-	if (!pending || !view || !slots) {
+	if (!pending || !member || !view || !slots) {
 		macs_free(slots);
 		free(view);
+		free(member);
 		free(pending);
 		return NULL;
 	}
-	*view = (struct mac_view){.slots = slots,
-		.tick_shift = shift_of(hz),
-		.storm_burst_cycles = hz / 20};
+	memset(view, 0, view_bytes(n_members));
+	view->slots = slots;
+	view->tick_shift = shift_of(hz);
+	view->storm_burst_cycles = hz / 20;
+	view->n_members = n_members;
 	pending->view = view;
+	pending->member = member;
 	pending->max = max;
 	return pending;
 }
@@ -71,8 +83,9 @@ int mac_open(struct mac_table **out, const struct mac_settings *settings, struct
 	}
 	table->secret[1] |= 1;
 	table->secret[3] |= 1;
-	table->now = alloc_pending(table, 0);
-	if (!table->now || !ifaces_alloc(table->now->view, NULL, 0) || open_rings(table)) {
+	table->now = alloc_pending(table, 0, MAC_FIRST_TUNNEL);
+	if (!table->now || !ifaces_alloc(table->now->view, NULL, 0) || remotes_open(table) ||
+		open_rings(table)) {
 		mac_close(table);
 		return error_set(error, -ENOMEM, "not enough memory for bridges");
 	}
@@ -87,6 +100,7 @@ void mac_close(struct mac_table *table)
 		return;
 	for (unsigned i = 0; i < table->settings.n_workers; i++)
 		pages_free(table->live.ring[i], sizeof(*table->live.ring[i]));
+	remotes_close(table);
 	free_pending(table->now);
 	free(table);
 }
@@ -131,6 +145,8 @@ static void fill_sets(struct mac_port *port, const struct mac_bridge *bridge,
 	for (unsigned i = 0; i < bridge->n_members; i++) {
 		const struct mac_member *to = &bridge->member[i];
 
+		if (to->port >= MAC_PORTS)
+			continue;
 		if (to->port == from->port && !(from->flags & MAC_HAIRPIN))
 			continue;
 		if (to->flags & from->flags & MAC_ISOLATED)
@@ -152,7 +168,7 @@ static void set_storm(const struct mac_table *table, struct mac_port *port,
 		const uint32_t pps =
 			member->storm_pps[i] ? member->storm_pps[i] : bridge->storm_pps[i];
 
-		if (pps)
+		if (pps && member->port < MAC_PORTS)
 			port->storm_cycles[i] = table->settings.hz / pps;
 	}
 }
@@ -182,8 +198,8 @@ static void fill_port(const struct mac_table *table, struct mac_pending *pending
 static bool add_fixed(struct mac_pending *pending, uint16_t domain, const struct mac_fixed *fixed)
 {
 	const struct mac_slot slot = {.key = table_key(domain, &fixed->mac),
-		.port = fixed->port,
-		.flags = MAC_STATIC};
+		.port = fixed->port % MAC_AT_REMOTE,
+		.flags = MAC_STATIC | (fixed->port >= MAC_AT_REMOTE ? MAC_REMOTE : 0)};
 	return macs_add(pending->view->slots, &slot);
 }
 
@@ -214,6 +230,10 @@ static bool add_bridge(const struct mac_table *table, struct mac_pending *pendin
 		ifaces_add(pending, from, domain);
 	for (unsigned i = 0; i < from->n_members; i++)
 		fill_port(table, pending, from, domain, &from->member[i]);
+	for (unsigned i = 0; i < from->n_members; i++)
+		if (from->member[i].port >= MAC_FIRST_TUNNEL &&
+			!remotes_add_tunnel(pending, domain, from->member[i].port))
+			return false;
 	for (uint32_t i = 0; i < from->n_fixed; i++)
 		if (!add_fixed(pending, domain, &from->fixed[i]))
 			return false;
@@ -237,10 +257,13 @@ int mac_prepare(struct mac_table *table, const struct mac_bridge bridges[], unsi
 	struct mac_pending **out, struct error *error)
 {
 	uint64_t max = 0;
+	uint32_t n_floods;
 
 	for (unsigned i = 0; i < n; i++)
 		max += bridges[i].max;
-	struct mac_pending *pending = alloc_pending(table, MIN_OF(max, (uint64_t)MAC_MAX));
+	const uint32_t n_members = remotes_count_members(bridges, n, &n_floods);
+	struct mac_pending *pending =
+		alloc_pending(table, MIN_OF(max, (uint64_t)MAC_MAX) + n_floods, n_members);
 	if (pending &&
 		!(vlans_alloc(pending, bridges, n) && ifaces_alloc(pending->view, bridges, n) &&
 			add_all(table, pending, bridges, n) &&
@@ -266,9 +289,10 @@ void mac_drop(struct mac_pending *pending)
 static bool keeps(const struct mac_table *table, const struct mac_pending *next, uint16_t port,
 	uint16_t domain)
 {
-	const uint32_t max = next->member[port].max;
+	const struct mac_member *member = pending_member(next, port);
 
-	return next->view->port[port].domain == domain && (!max || table->n_learnt[port] < max);
+	return member && next->view->port[port].domain == domain &&
+	       (!member->max || table->n_learnt[port] < member->max);
 }
 
 // Whether a learnt address is still valid: its bridge is the same, its port is still in it, and
@@ -284,8 +308,9 @@ static bool is_kept(const struct mac_table *table, const struct mac_pending *nex
 	return is->is_used && !strcmp(was->name, is->name) && was->linux_id == is->linux_id &&
 	       was->vlan_domain == is->vlan_domain &&
 	       usage->n_static + usage->n_learnt + is->n_elsewhere < usage->max &&
-	       (slot->flags & MAC_ELSEWHERE || keeps(table, next, slot->port, domain)) &&
-	       !macs_find(next->view->slots, slot->key);
+	       (slot->flags & MAC_ELSEWHERE ||
+		       keeps(table, next, table_member(table, slot), domain)) &&
+	       remotes_keep(table, slot) && !macs_find(next->view->slots, slot->key);
 }
 
 // Workers remember what they have told, not what was forgotten.
@@ -302,7 +327,7 @@ void table_count(struct mac_table *table, struct bridge *bridge, const struct ma
 		return;
 	}
 	bridge->usage.n_learnt += by;
-	table->n_learnt[slot->port] += by;
+	table->n_learnt[table_member(table, slot)] += by;
 }
 
 static void copy_learnt(struct mac_table *table, struct mac_pending *next)
@@ -346,9 +371,9 @@ void table_forget(struct mac_table *table, struct mac_slot *slot)
 static bool is_of(const struct mac_table *table, const struct mac_slot *slot,
 	const struct mac_choice *choice)
 {
-	return slot->key && !(slot->flags & MAC_ELSEWHERE) &&
+	return slot->key && !(slot->flags & (MAC_ELSEWHERE | MAC_TUNNEL)) &&
 	       (!choice->domain || table_domain(table, slot->key) == choice->domain) &&
-	       (choice->port == MAC_PORTS || slot->port == choice->port);
+	       (choice->port == MAC_PORTS || table_member(table, slot) == choice->port);
 }
 
 uint32_t mac_flush(struct mac_table *table, const struct mac_choice *choice)
@@ -377,7 +402,8 @@ void table_describe(const struct mac_table *table, const struct mac_slot *slot, 
 	const uint16_t domain = table_domain(table, slot->key);
 
 	*out = (struct mac_info){.domain = domain,
-		.port = slot->port,
+		.port = table_member(table, slot),
+		.remote = slot->flags & MAC_REMOTE ? slot->port : 0,
 		.vlan = slot->key >> 48 == domain ? 0 : (slot->key >> 48) % MAC_VIDS,
 		.is_static = slot->flags & MAC_STATIC,
 		.is_held = slot->flags & MAC_HELD,
@@ -415,8 +441,9 @@ bool mac_way_to(const struct mac_table *table, uint16_t iface, const struct wire
 
 	if (!slot || slot->flags & MAC_ELSEWHERE)
 		return false;
-	out->port = slot->port;
-	return mac_tag_of(view, own, slot->port, &out->tag);
+	out->port = table_member(table, slot);
+	return out->port < view->n_members && mac_tag_of(view, own, out->port, &out->tag) &&
+	       !(slot->flags & MAC_REMOTE && out->tag);
 }
 
 const struct mac_vlans *mac_own_vlans(const struct mac_table *table, uint16_t domain)
@@ -440,8 +467,12 @@ bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage 
 bool mac_member(const struct mac_table *table, uint16_t port, struct mac_member *out,
 	uint16_t *domain, uint32_t *n_learnt)
 {
+	const struct mac_member *member = pending_member(table->now, port);
+
+	if (!member)
+		return false;
 	*domain = table->now->view->port[port].domain;
-	*out = table->now->member[port];
+	*out = *member;
 	*n_learnt = table->n_learnt[port];
-	return *domain;
+	return true;
 }

@@ -16,6 +16,7 @@ enum {
 	MAC_GROUPS = 16384,       // groups of all bridges
 	MAC_BRIDGES_BY_VLAN = 15, // of them filter by VLAN
 	MAC_NAME_MAX = 16,        // including the final 0
+	MAC_AT_REMOTE = 1 << 20,
 	MAC_MOVES = 5, // more of them within MAC_MOVES_S, and the address is held for MAC_HOLD_S
 	MAC_MOVES_S = 3,
 	MAC_HOLD_S = 30,
@@ -23,8 +24,9 @@ enum {
 	MAC_TURN_LINUX = 128, // of these, those of which it tells Linux
 };
 
+// A port, or a VXLAN device, of which a bridge, or each VLAN of it, has one at most.
 struct mac_member {
-	uint16_t port;
+	uint16_t port; // or MAC_FIRST_TUNNEL plus the number of the device
 	uint8_t flags; // enum mac_port_flag
 	uint32_t max;  // learnt addresses; 0: no limit of its own
 	// Of a bridge that filters by VLAN, else NULL; its `domain` and `tag` are not read.
@@ -34,7 +36,7 @@ struct mac_member {
 
 struct mac_fixed {
 	struct wire_mac mac;
-	uint16_t port;
+	uint32_t port; // a member; or MAC_AT_REMOTE plus the number of a remote end, of a member
 	uint16_t vlan; // 1 to 4094; 0: the bridge does not filter by VLAN
 };
 
@@ -86,8 +88,10 @@ struct mac_bridge {
 // One address, for display.
 struct mac_info {
 	struct wire_mac mac;
-	uint16_t domain, port;
-	uint16_t vlan; // 0: the bridge does not filter by VLAN
+	uint16_t domain, port; // port: member
+	uint32_t remote;       // 0: it is behind no VXLAN device
+	struct wire_addr end;  // only for `unknown`: the remote end; family 0: none
+	uint16_t vlan;         // 0: the bridge does not filter by VLAN
 	bool is_static, is_held, is_linux;
 	bool is_unseen;  // Linux has told of it, and workers have seen no frame from there
 	uint32_t idle_s; // since its latest frame
@@ -100,8 +104,12 @@ struct mac_settings {
 	// Called when an address is held: it is behind info->port and has come from `other`, too.
 	void (*held)(void *ctx, const struct mac_info *info, uint16_t other);
 	// Called for an address behind a port of a bridge of Linux, which does not have it there:
-	// workers have flooded a frame from it. NULL: Linux is not told.
+	// workers have flooded a frame from it. NULL: Linux is not told. From a VXLAN device that
+	// learns remote ends, info->end is where the frame came from.
 	void (*unknown)(void *ctx, const struct mac_info *info);
+	// The remote end (number) of the VXLAN device `member` at an address; 0: none may be learnt
+	// there. NULL: none is.
+	uint32_t (*remote)(void *ctx, uint16_t member, const struct wire_addr *end);
 	void *ctx;
 };
 
@@ -140,9 +148,26 @@ uint64_t mac_bytes(uint32_t max);
 // again in some milliseconds. `now`: TSC.
 bool mac_poll(struct mac_table *table, uint64_t now);
 
-// Linux has an address of the bridge behind the port, which is in it, or, with port MAC_PORTS,
-// elsewhere: then no function below tells of it. `now`: TSC. False: it is new, and the bridge has
-// `max` addresses, or there is no space. / Linux has it no more.
+// Holds a remote end of a VXLAN device, and gives it a number, by which struct mac_fixed and flood
+// lists name it. One that is held several times has one number, and is to be released as often.
+// -ENOSPC with `error` set. / Before the last hold is released, it must be gone from the table and
+// from flood lists; its number is given again only when no worker can have it any more.
+int mac_remote_hold(struct mac_table *table, const struct mac_remote *remote, uint32_t *number,
+	struct error *error);
+void mac_remote_release(struct mac_table *table, uint32_t number);
+// 0: it is not held.
+uint32_t mac_remote_find(const struct mac_table *table, const struct mac_remote *remote);
+// False: it is not held.
+bool mac_remote_at(const struct mac_table *table, uint32_t number, struct mac_remote *out);
+// The remote ends that get frames that are flooded by a VXLAN device: those of the address 0 in
+// Linux's table of it. It is kept over commits, whether the device is in a bridge or not. When this
+// returns, workers use it, and not the one before. -ENOMEM with `error` set: the old one remains.
+int mac_set_flood(struct mac_table *table, uint16_t member, const uint32_t remotes[], unsigned n,
+	struct error *error);
+
+// Linux has an address of the bridge behind the port or the remote end, which is in it, or, with
+// port MAC_PORTS, elsewhere: then no function below tells of it. `now`: TSC. False: it is new, and
+// the bridge has `max` addresses, or there is no space. / Linux has it no more.
 bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at, uint64_t now);
 void mac_unfollow(struct mac_table *table, uint16_t domain, const struct mac_fixed *at);
 // Counts an address of Linux's that workers will not know, because of a limit.
@@ -175,8 +200,8 @@ struct mac_usage {
 	uint64_t n_refused; // reports of addresses that were not learnt because of a limit
 	uint64_t n_evicted; // forgotten to make room for those of other ports
 };
-// How workers send to a neighbour on an interface of a bridge: the port, and the tag, as
-// mac_tag_of. False: they do not.
+// How workers send to a neighbour on an interface of a bridge: the member, and the tag, as
+// mac_tag_of, which is 0 for one that is no port. False: they do not.
 struct mac_way {
 	uint16_t port;
 	uint32_t tag;
@@ -189,7 +214,7 @@ const struct mac_vlans *mac_own_vlans(const struct mac_table *table, uint16_t do
 bool mac_usage(const struct mac_table *table, uint16_t domain, struct mac_usage *out);
 // 0: there is none of this name.
 uint16_t mac_domain(const struct mac_table *table, const char *name);
-// A port of a bridge, and how many addresses were learnt behind it; its VLANs are valid until the
+// A member of a bridge, and how many addresses were learnt behind it; its VLANs are valid until the
 // next commit. False: it is in no bridge.
 bool mac_member(const struct mac_table *table, uint16_t port, struct mac_member *out,
 	uint16_t *domain, uint32_t *n_learnt);

@@ -12,6 +12,12 @@ enum {
 	MAC_BURST = 64,  // addresses of one lookup
 	MAC_SLOTS = 4,   // of a bucket, which is a cache line
 	MAC_PORTS = 256, // ports are interfaces; those of static bridges have ids below
+	// A member of a bridge that is no port, but a VXLAN device: its number is this one plus
+	// that of the device (struct iface_tunnel).
+	MAC_FIRST_TUNNEL = MAC_PORTS + 1,
+	MAC_TUNNELS = 4096,
+	MAC_MEMBERS = MAC_FIRST_TUNNEL + MAC_TUNNELS,
+	MAC_MAX_REMOTES = (1 << 17) - 1, // numbers are 1 to this
 	MAC_WORKERS = 128,
 	MAC_RING = 1024, // reports of a worker that wait for the control thread
 	MAC_MARKS = 256, // reports that a worker remembers
@@ -21,12 +27,16 @@ enum {
 
 // STATIC: configured, stays where it is. HELD: learnt, and moved too often; stays for a while.
 // LINUX: of a bridge of Linux, which alone moves and forgets it. ELSEWHERE: so is this one, but it
-// is behind no port that workers serve, or the bridge's own; its `port` is MAC_PORTS.
+// is behind no port that workers serve, or the bridge's own; its `port` is MAC_PORTS. REMOTE: it is
+// behind a VXLAN device; its `port` is the number of a remote end. TUNNEL: no address, but the
+// member by which floods of the domain of its key, whose address is 0, leave by VXLAN.
 enum mac_flag {
 	MAC_STATIC = 1 << 0,
 	MAC_HELD = 1 << 1,
 	MAC_LINUX = 1 << 2,
-	MAC_ELSEWHERE = 1 << 3
+	MAC_ELSEWHERE = 1 << 3,
+	MAC_REMOTE = 1 << 4,
+	MAC_TUNNEL = 1 << 5
 };
 enum mac_port_flag {
 	MAC_LEARNS = 1 << 0,   // source addresses are learnt
@@ -36,8 +46,10 @@ enum mac_port_flag {
 	MAC_OF_LINUX = 1 << 4, // of a bridge of Linux, which gets all frames but those between two
 	                       // addresses that it knows behind such ports, and those of the
 	                       // kinds that workers flood
-	MAC_NO_BROADCASTS = 1 << 5, // gets no frames to all
-	MAC_NO_MULTICASTS = 1 << 6, // nor to other groups
+	MAC_NO_BROADCASTS = 1 << 5,  // gets no frames to all
+	MAC_NO_MULTICASTS = 1 << 6,  // nor to other groups
+	MAC_LEARNS_REMOTES = 1 << 7, // VXLAN: with source addresses, the remote end is learnt, too:
+	                             // with MAC_OF_LINUX, Linux is told of both (mac_info.end)
 };
 // The kinds of frames that are flooded, which storm control distinguishes.
 enum mac_storm { MAC_BROADCAST, MAC_MULTICAST, MAC_UNKNOWN, MAC_STORMS };
@@ -46,10 +58,10 @@ enum { MAC_ALL_STORMS = (1 << MAC_STORMS) - 1 }; // a bit of each
 // One address, replaced as a whole by the control thread (base/word16.h), except for `seen`, which
 // workers write.
 struct mac_slot {
-	uint64_t key;   // mac_key(); 0: free
-	uint16_t port;  // behind which it is
-	uint16_t flags; // enum mac_flag
-	uint32_t seen;  // tick of its latest frame; atomic, relaxed
+	uint64_t key;        // mac_key(); 0: free
+	uint32_t port : 20;  // behind which it is: a member, or a remote end
+	uint32_t flags : 12; // enum mac_flag
+	uint32_t seen;       // tick of its latest frame; atomic, relaxed
 } __attribute__((aligned(16)));
 
 struct mac_bucket {
@@ -82,8 +94,24 @@ static inline bool mac_vlans_has(const uint64_t set[], uint16_t vid)
 	return set[vid / 64] >> vid % 64 & 1;
 }
 
-// A port of a bridge. The sets of `copies` have a bit for each port that gets a copy of a frame
-// from this one, by the frame's kind.
+// A remote end of a VXLAN device: where frames to a MAC address behind it go. Immutable.
+struct mac_remote {
+	uint32_t vtep;     // number of fib_vtep_hold
+	uint32_t vni;      // other than the device's, with has_vni
+	uint16_t member;   // of the device, from MAC_FIRST_TUNNEL on
+	uint16_t udp_port; // 0: the device's
+	bool has_vni;
+} __attribute__((aligned(16)));
+
+// The remote ends of a device that get its floods. Immutable.
+struct mac_flood {
+	uint32_t n;
+	uint32_t remote[]; // numbers
+};
+
+// A member of a bridge: a port or a VXLAN device. The sets of `copies` have a bit for each port
+// that gets a copy of a frame from this one, by the frame's kind; whether a VXLAN device does is in
+// MAC_FLOODS and the like of that. None gets a frame of another one, or of itself.
 struct mac_port {
 	uint16_t domain;                   // of the bridge; 0: in no bridge
 	uint8_t flags;                     // enum mac_port_flag
@@ -148,7 +176,8 @@ struct mac_view {
 	struct mac_groups *groups; // atomic; NULL: no bridge snoops
 	struct mac_iface *iface;   // in last_iface + 1 places, a power of two
 	unsigned last_iface;
-	struct mac_port port[MAC_PORTS];
+	uint32_t n_members;     // of `port`; at least MAC_FIRST_TUNNEL
+	struct mac_port port[]; // by member
 };
 
 // The interface of a bridge; NULL: workers do not route on it. Worker and control thread.
@@ -180,9 +209,11 @@ static inline bool mac_tag_of(const struct mac_view *view, const struct mac_ifac
 // An address that is unknown, or known behind another port.
 struct mac_told {
 	uint64_t key;
-	uint16_t port;
+	uint16_t port;      // member
 	uint16_t n_flushes; // set by mac_tell
 	uint32_t tick;
+	uint8_t end[16]; // of a VXLAN device: the address of the remote end
+	uint8_t family;  // of that; 0: it is none
 };
 
 // `read` is written by the control thread, all else by the worker.
@@ -206,8 +237,22 @@ struct mac_live {
 	uint16_t n_flushes; // atomic, relaxed: what was told before is to be told again
 	bool is_partial;    // atomic, relaxed: Linux may have addresses that are not in the view:
 	                    // it floods frames to unknown ones itself
-	struct mac_due due[MAC_PORTS];
+	struct mac_due due[MAC_PORTS];   // not of VXLAN devices, which have no storm control
+	const struct mac_remote *remote; // by number
+	const struct mac_flood *flood[MAC_TUNNELS]; // by device; atomic; NULL: none
 };
+
+// The remote end of an entry with MAC_REMOTE, and those that get floods of a VXLAN device; NULL:
+// none. Valid until the worker reports a quiescent state.
+static inline const struct mac_remote *mac_live_remote(const struct mac_live *live, uint32_t number)
+{
+	return &live->remote[number];
+}
+
+static inline const struct mac_flood *mac_live_flood(const struct mac_live *live, uint16_t member)
+{
+	return __atomic_load_n(&live->flood[member - MAC_FIRST_TUNNEL], __ATOMIC_ACQUIRE);
+}
 
 static inline const struct mac_view *mac_live_view(const struct mac_live *live)
 {
@@ -246,7 +291,8 @@ static inline uint32_t mac_tick(const struct mac_view *view, uint64_t tsc)
 // What a lookup found. `slot` is NULL: nothing.
 struct mac_found {
 	struct mac_slot *slot;
-	uint16_t port, flags;
+	uint32_t port; // as in struct mac_slot
+	uint16_t flags;
 	uint32_t seen;
 };
 

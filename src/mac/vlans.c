@@ -16,6 +16,15 @@ bool vlans_alloc(struct mac_pending *pending, const struct mac_bridge bridges[],
 	return pending->vlans;
 }
 
+unsigned vlans_count(const struct mac_vlans *vlans)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < MAC_VIDS / 64; i++)
+		n += __builtin_popcountll(vlans->has[i]);
+	return n;
+}
+
 // Domains that no bridge has now are preferred to those of one that goes.
 static unsigned choose(const struct mac_pending *now, const struct mac_pending *next)
 {

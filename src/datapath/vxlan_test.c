@@ -1,0 +1,673 @@
+// VXLAN: the bytes that are sent, which frames go to which remote ends, what is taken out of
+// received packets, and why it is not.
+#include "datapath/fake.h"
+
+#include "mac/mac.h"
+#include "wire/checksum.h"
+#include "wire/headers.h"
+
+#include <rte_cycles.h>
+#include <string.h>
+
+enum { HOSTS = 0, OTHERS = 1, UNDER = 2, SECOND = 3, DEVICE = 300, BRIDGE = 301, NUMBER = 5 };
+enum { MEMBER = MAC_FIRST_TUNNEL + NUMBER, VNI = 0x10203, UDP_PORT = 4789, MTU = 1500 };
+enum { OUTER4 = 50, OUTER6 = 70, LENGTH = 100, NOBODY = 99 };
+
+static struct mac_table *table;
+static struct mac_member members[3];
+static struct mac_bridge bridge;
+static struct iface device;
+static uint32_t vtep[2], remote[2]; // of 10.2.0.9 and .10, or 2001:db8:2::9 and a
+static struct stats_worker stat_before;
+
+static const struct wire_mac own = {{2, 0, 0, 0, 7, 1}};
+static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+static struct wire_addr addr(const char *text)
+{
+	struct wire_addr parsed;
+
+	assert_int_equal(wire_addr_parse(text, &parsed), 0);
+	return parsed;
+}
+
+static struct wire_mac mac_of(unsigned host)
+{
+	return (struct wire_mac){{2, 0, 0, 0, 9, host}};
+}
+
+static struct wire_addr end_addr(unsigned i, bool is_ip6)
+{
+	return addr(
+		is_ip6 ? (i ? "2001:db8:2::a" : "2001:db8:2::9") : (i ? "10.2.0.10" : "10.2.0.9"));
+}
+
+static uint32_t find_remote(void *ctx, uint16_t member, const struct wire_addr *end)
+{
+	const struct mac_remote is = {.vtep = fib_vtep_find(fake.fib, 0, end), .member = MEMBER};
+
+	assert_int_equal(member, MEMBER);
+	return is.vtep ? mac_remote_find(table, &is) : 0;
+}
+
+static struct mac_info told;
+static void teach(void *ctx, const struct mac_info *info)
+{
+	told = *info;
+}
+
+static int open_vxlan(void **state)
+{
+	const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
+	const struct fib_hop connected = {.kind = FIB_CONNECTED, .iface = BRIDGE};
+	int err = fake_open(state);
+	struct mac_settings settings = {.hz = rte_get_tsc_hz(),
+		.n_workers = 1,
+		.rcu = fake.rcu,
+		.unknown = teach,
+		.remote = find_remote};
+
+	settings.hz = settings.hz ? settings.hz : 1000000000; // no EAL
+	fake_route(0, "10.2.0.1/32", &local);
+	fake_route(0, "2001:db8:2::1/128", &local);
+	fake_route(0, "10.50.0.0/16", &connected);
+	return err ? err : mac_open(&table, &settings, NULL);
+}
+
+static int close_vxlan(void **state)
+{
+	mac_close(table);
+	return fake_close(state);
+}
+
+static void commit(void)
+{
+	struct mac_pending *pending;
+
+	assert_int_equal(mac_prepare(table, &bridge, 1, &pending, NULL), 0);
+	mac_commit(table, pending, rte_rdtsc());
+}
+
+static void set_ends(bool is_ip6, unsigned n)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const struct wire_addr end = end_addr(i, is_ip6);
+		struct mac_remote is = {.member = MEMBER};
+
+		assert_int_equal(fib_vtep_hold(fake.fib, 0, &end, &vtep[i], NULL), 0);
+		is.vtep = vtep[i];
+		assert_int_equal(mac_remote_hold(table, &is, &remote[i], NULL), 0);
+	}
+	assert_int_equal(mac_set_flood(table, MEMBER, remote, n, NULL), 0);
+}
+
+static void note_before(void)
+{
+	memcpy(&stat_before, &fake.stat, sizeof(stat_before));
+}
+
+// A bridge of the file of ports 0 and 1 and VXLAN, without addresses.
+static void reset(bool is_ip6, uint16_t flags)
+{
+	struct mac_pending *pending;
+
+	fake_reset(fake_variants[1]);
+	fake.worker.macs = mac_live(table);
+	fake.worker.tap = NULL;
+	fake.worker.next_id = 0;
+	device = (struct iface){.mtu = 9600,
+		.is_bridge = true,
+		.tunnel = {.kind = IFACE_VXLAN,
+			.local = addr(is_ip6 ? "2001:db8:2::1" : "10.2.0.1"),
+			.ttl = 64,
+			.vxlan = NUMBER,
+			.flags = flags,
+			.dest_port = UDP_PORT,
+			.key = VNI}};
+	fake_set(DEVICE, &device);
+	for (unsigned i = 0; i < FAKE_PORTS; i++) {
+		fake.states[i].is_bridged = i < UNDER;
+		fake.states[i].mtu = MTU;
+	}
+	for (unsigned i = 0; i < 3; i++)
+		members[i] = (struct mac_member){.port = i < 2 ? i : (unsigned)MEMBER,
+			.flags = MAC_LEARNS | MAC_FLOODS | MAC_LEARNS_REMOTES};
+	bridge = (struct mac_bridge){.name = "br0",
+		.ageing_s = 300,
+		.max = 100,
+		.member = members,
+		.n_members = 3};
+	assert_int_equal(mac_prepare(table, NULL, 0, &pending, NULL), 0);
+	mac_commit(table, pending, rte_rdtsc());
+	set_ends(is_ip6, 2);
+	commit();
+	note_before();
+}
+
+// A bridge of Linux, which workers route on.
+static void reset_linux(uint8_t linuxs)
+{
+	const struct iface settings = {.is_bridge = true, .mtu = MTU, .mac = own};
+
+	reset(false, 0);
+	fake_reset(fake_variants[1]);
+	fake.worker.macs = mac_live(table);
+	fake_set(DEVICE, &device);
+	fake_set(BRIDGE, &settings);
+	for (unsigned i = 0; i < UNDER; i++)
+		fake.states[i].is_bridged = true;
+	for (unsigned i = 0; i < FAKE_PORTS; i++)
+		fake.states[i].mtu = MTU;
+	for (unsigned i = 0; i < 3; i++)
+		members[i].flags |= MAC_OF_LINUX;
+	bridge.linux_id = 1;
+	bridge.linuxs = linuxs;
+	bridge.is_routed = true;
+	bridge.iface = BRIDGE;
+	bridge.mac = own;
+	commit();
+	note_before();
+}
+
+static void follow(unsigned host, uint32_t port)
+{
+	assert_true(mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port, 0}, rte_rdtsc()));
+}
+
+static struct bytes frame(const uint8_t dst[6], unsigned from)
+{
+	const struct wire_mac source = mac_of(from);
+	struct bytes made = {.n = LENGTH};
+
+	memcpy(made.at, dst, 6);
+	memcpy(made.at + 6, source.bytes, 6);
+	made.at[12] = 0x88;
+	made.at[13] = 0xb5;
+	for (unsigned i = 14; i < LENGTH; i++)
+		made.at[i] = i;
+	return made;
+}
+
+static struct bytes frame_between(unsigned to, unsigned from)
+{
+	return frame(mac_of(to).bytes, from);
+}
+
+static void set_length(struct bytes *packet, bool is_ip6)
+{
+	const unsigned udp_at = is_ip6 ? 54 : 34, from = is_ip6 ? udp_at : 14;
+
+	packet->at[is_ip6 ? 18 : 16] = (packet->n - from) >> 8;
+	packet->at[is_ip6 ? 19 : 17] = packet->n - from;
+	packet->at[udp_at + 4] = (packet->n - udp_at) >> 8;
+	packet->at[udp_at + 5] = packet->n - udp_at;
+	if (!is_ip6)
+		frame_mend(packet);
+}
+
+// What is sent to remote end i, with source port 0 and without checksum.
+static struct bytes wrapped(const struct bytes *inner, unsigned i, bool is_ip6)
+{
+	const struct wire_addr from = addr(is_ip6 ? "2001:db8:2::1" : "10.2.0.1");
+	const struct wire_addr to = end_addr(i, is_ip6);
+	const unsigned n = is_ip6 ? OUTER6 : OUTER4, n_addr = is_ip6 ? 16 : 4;
+	static const uint8_t link[] = {2, 0, 0, UNDER, 0, 2, 2, 0, 0, 0, 0, UNDER + 1};
+	static const uint8_t tail[] = {0, 0, UDP_PORT >> 8, UDP_PORT & 0xff, 0, 0, 0, 0, 8, 0, 0, 0,
+		1, 2, 3, 0};
+	struct bytes made = {.n = n + inner->n};
+
+	memcpy(made.at, link, sizeof(link));
+	if (is_ip6)
+		memcpy(made.at + 12, (uint8_t[]){0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, 17, 64}, 10);
+	else
+		memcpy(made.at + 12, (uint8_t[]){8, 0, 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17}, 12);
+	memcpy(made.at + (is_ip6 ? 22 : 26), from.bytes, n_addr);
+	memcpy(made.at + (is_ip6 ? 22 : 26) + n_addr, to.bytes, n_addr);
+	memcpy(made.at + n - sizeof(tail), tail, sizeof(tail));
+	memcpy(made.at + n, inner->at, inner->n);
+	set_length(&made, is_ip6);
+	return made;
+}
+
+// What comes from remote end i.
+static struct bytes arriving(const struct bytes *inner, unsigned i, bool is_ip6)
+{
+	struct bytes made = wrapped(inner, i, is_ip6);
+	const unsigned at = is_ip6 ? 22 : 26, n = is_ip6 ? 16 : 4;
+	uint8_t local[16];
+
+	memcpy(local, made.at + at, n);
+	memcpy(made.at + at, made.at + at + n, n);
+	memcpy(made.at + at + n, local, n);
+	memcpy(made.at, (uint8_t[]){2, 0, 0, 0, 0, UNDER + 1}, 6);
+	return made;
+}
+
+// Sent frame k on the port is this one, but for its source port, which is returned, and its id.
+static uint16_t expect_wrapped(uint8_t port, unsigned k, struct bytes expected, bool is_ip6)
+{
+	const unsigned udp_at = is_ip6 ? 54 : 34;
+
+	assert_true(k < fake.device[port].n_sent);
+	const uint8_t *sent = rte_pktmbuf_mtod(fake.device[port].sent[k], const uint8_t *);
+	memcpy(expected.at + udp_at, sent + udp_at, 2);
+	if (!is_ip6) {
+		memcpy(expected.at + 18, sent + 18, 2);
+		frame_mend(&expected);
+	}
+	expect_bytes(fake.device[port].sent[k], &expected);
+	return expected.at[udp_at] << 8 | expected.at[udp_at + 1];
+}
+
+static void receive(uint8_t port, const struct bytes *made)
+{
+	note_before();
+	fake_receive(port, made);
+	fake_run();
+	mac_poll(table, rte_rdtsc());
+}
+
+static void expect_verdict(enum verdict verdict)
+{
+	assert_int_equal(fake.stat.verdict[verdict] - stat_before.verdict[verdict], 1);
+}
+
+static unsigned n_sent(uint8_t port)
+{
+	return fake.device[port].n_sent;
+}
+
+static void a_frame_to_a_known_address_has_these_bytes(void **state)
+{
+	const struct bytes known = frame_between(1, 50), answer = frame_between(50, 1);
+
+	for (unsigned is_ip6 = 0; is_ip6 < 2; is_ip6++) {
+		const struct bytes expected = wrapped(&answer, 1, is_ip6);
+		const struct bytes arrived = arriving(&known, 1, is_ip6);
+
+		reset(is_ip6, IFACE_TUNNEL_ZERO_CHECKSUM);
+		receive(UNDER, &arrived); // 50 is learnt behind remote end 1
+		const unsigned at_hosts = n_sent(HOSTS);
+		receive(HOSTS, &answer);
+		assert_int_equal(n_sent(UNDER), 1);
+		assert_in_range(expect_wrapped(UNDER, 0, expected, is_ip6), 49152, 65535);
+		receive(UNDER, &arrived); // 1 is learnt by now
+		assert_int_equal(n_sent(HOSTS), at_hosts + 1);
+		expect_bytes(fake.device[HOSTS].sent[at_hosts], &known);
+		assert_int_equal(fake.stat.tunnel[DEVICE].rx_packets, 2);
+	}
+}
+
+static void floods_go_to_all_ports_and_remote_ends_but_not_between_these(void **state)
+{
+	const struct bytes to_all = frame(broadcast, 1), unknown = frame_between(NOBODY, 1);
+	const struct bytes arrived = arriving(&to_all, 0, false);
+
+	reset(false, 0);
+	receive(HOSTS, &to_all);
+	assert_int_equal(n_sent(HOSTS), 0);
+	assert_int_equal(n_sent(OTHERS), 1);
+	expect_bytes(fake.device[OTHERS].sent[0], &to_all);
+	assert_int_equal(n_sent(UNDER), 2);
+	expect_wrapped(UNDER, 0, wrapped(&to_all, 0, false), false);
+	expect_wrapped(UNDER, 1, wrapped(&to_all, 1, false), false);
+	receive(HOSTS, &unknown);
+	assert_int_equal(n_sent(UNDER), 4);
+	receive(UNDER, &arrived);
+	assert_int_equal(n_sent(UNDER), 4);
+	assert_int_equal(n_sent(HOSTS), 1);
+	assert_int_equal(n_sent(OTHERS), 3);
+	members[2].flags &= ~MAC_FLOODS;
+	commit();
+	receive(HOSTS, &unknown);
+	assert_int_equal(n_sent(UNDER), 4);
+}
+
+static void the_last_remote_end_gets_the_frame_itself(void **state)
+{
+	const struct bytes to_all = frame(broadcast, 1);
+
+	reset(false, 0);
+	bridge.n_members = 2;
+	members[1] = members[2];
+	commit();
+	const uint64_t copied = fake.stat.port[HOSTS].copied_packets;
+	receive(HOSTS, &to_all);
+	assert_int_equal(n_sent(UNDER), 2);
+	assert_int_equal(fake.stat.port[HOSTS].copied_packets - copied, 1);
+	expect_wrapped(UNDER, 1, wrapped(&to_all, 1, false), false);
+	fake_reset(fake_variants[1]);
+	fake.worker.macs = mac_live(table);
+	fake.worker.tap = NULL;
+	assert_int_equal(mac_set_flood(table, MEMBER, NULL, 0, NULL), 0);
+	fake.states[HOSTS].is_bridged = true;
+	receive(HOSTS, &to_all);
+	expect_verdict(VERDICT_BRIDGE_NO_PORT);
+}
+
+static void an_address_moves_between_ports_and_remote_ends(void **state)
+{
+	const struct bytes to_it = frame_between(50, 1), from_it = frame_between(1, 50);
+	const struct bytes first = arriving(&from_it, 0, false);
+	const struct bytes second = arriving(&from_it, 1, false);
+
+	reset(false, 0);
+	receive(UNDER, &first);
+	receive(HOSTS, &to_it);
+	expect_wrapped(UNDER, 0, wrapped(&to_it, 0, false), false);
+	receive(UNDER, &second);
+	receive(HOSTS, &to_it);
+	expect_wrapped(UNDER, 1, wrapped(&to_it, 1, false), false);
+	receive(OTHERS, &from_it);
+	const unsigned at_others = n_sent(OTHERS);
+	receive(HOSTS, &to_it);
+	assert_int_equal(n_sent(UNDER), 2);
+	assert_int_equal(n_sent(OTHERS), at_others + 1);
+}
+
+static uint16_t udp_sum(const struct rte_mbuf *m, bool is_ip6)
+{
+	const uint8_t *bytes = rte_pktmbuf_mtod(m, const uint8_t *);
+	const unsigned at = is_ip6 ? 54 : 34, n = m->pkt_len - at;
+	const uint64_t pseudo =
+		is_ip6 ? wire_sum_pseudo6((const void *)(bytes + 14), WIRE_PROTO_UDP, n)
+		       : wire_sum_pseudo4((const void *)(bytes + 14), WIRE_PROTO_UDP, n);
+
+	return wire_sum_finish_be(wire_sum(pseudo, bytes + at, n));
+}
+
+// What is sent with a checksum is received by the other end, and a wrong one is not.
+static void checksums_are_right_and_are_verified(void **state)
+{
+	const struct bytes inner = frame_between(NOBODY, 1);
+
+	for (unsigned is_ip6 = 0; is_ip6 < 2; is_ip6++) {
+		struct bytes arrived = arriving(&inner, 0, is_ip6);
+		const unsigned at = is_ip6 ? 60 : 40;
+
+		reset(is_ip6, IFACE_TUNNEL_CHECKSUM);
+		receive(HOSTS, &inner);
+		const struct rte_mbuf *m = fake.device[UNDER].sent[0];
+		assert_int_not_equal(load16(rte_pktmbuf_mtod(m, uint8_t *) + at), 0);
+		assert_int_equal(udp_sum(m, is_ip6), 0);
+		// The sum of two addresses does not depend on their order.
+		const uint8_t *sent = rte_pktmbuf_mtod(m, uint8_t *);
+		memcpy(arrived.at + at, sent + at, 2);
+		memcpy(arrived.at + at - 6, sent + at - 6, 2);
+		receive(UNDER, &arrived);
+		assert_int_equal(fake.stat.verdict[VERDICT_TUNNEL_CHECKSUM],
+			stat_before.verdict[VERDICT_TUNNEL_CHECKSUM]);
+		arrived.at[at]++;
+		receive(UNDER, &arrived);
+		expect_verdict(VERDICT_TUNNEL_CHECKSUM);
+		arrived.at[at] = arrived.at[at + 1] = 0;
+		receive(UNDER, &arrived);
+		assert_int_equal(fake.stat.verdict[VERDICT_TUNNEL_CHECKSUM] -
+					 stat_before.verdict[VERDICT_TUNNEL_CHECKSUM],
+			is_ip6);
+	}
+}
+
+static void expect_refused(const struct bytes *packet, enum verdict verdict)
+{
+	receive(UNDER, packet);
+	expect_verdict(verdict);
+}
+
+static void wrong_packets_have_names(void **state)
+{
+	const struct bytes inner = frame_between(NOBODY, 1);
+	const struct bytes right = arriving(&inner, 0, false);
+	struct bytes wrong = right;
+
+	reset(false, 0);
+	wrong.at[OUTER4 - 8] = 0x0c;
+	expect_refused(&wrong, VERDICT_TUNNEL_FLAGS);
+	wrong = right;
+	wrong.at[OUTER4 - 1] = 1;
+	expect_refused(&wrong, VERDICT_TUNNEL_FLAGS);
+	wrong = right;
+	wrong.at[OUTER4 - 2]++;
+	expect_refused(&wrong, VERDICT_TUNNEL_UNKNOWN);
+	wrong = right;
+	wrong.n = OUTER4 + 13;
+	set_length(&wrong, false);
+	expect_refused(&wrong, VERDICT_TUNNEL_SHORT);
+	wrong = right;
+	wrong.at[39]++; // UDP length beyond the packet
+	expect_refused(&wrong, VERDICT_TUNNEL_SHORT);
+	wrong = right;
+	memset(wrong.at + OUTER4 + 6, 0xff, 6); // from a group
+	expect_refused(&wrong, VERDICT_BRIDGE_SOURCE);
+	device.flags = IFACE_DOWN;
+	fake_set(DEVICE, &device);
+	expect_refused(&right, VERDICT_TUNNEL_UNKNOWN);
+	device.flags = 0;
+	device.tunnel.flags = IFACE_TUNNEL_ONLY_LOCAL;
+	device.tunnel.local = addr("10.2.0.77");
+	fake_set(DEVICE, &device);
+	expect_refused(&right, VERDICT_TUNNEL_UNKNOWN);
+}
+
+static struct bytes packet_to(const char *to, uint8_t tos)
+{
+	struct bytes made = frame_to(HOSTS, to);
+
+	memcpy(made.at, mac_of(NOBODY).bytes, 6);
+	memcpy(made.at + 6, mac_of(1).bytes, 6);
+	made.at[15] = tos;
+	frame_mend(&made);
+	return made;
+}
+
+static void congestion_is_passed_on_or_has_a_name(void **state)
+{
+	struct bytes inner = packet_to("10.9.0.1", 0), arrived;
+
+	reset(false, IFACE_TUNNEL_TOS);
+	arrived = arriving(&inner, 0, false);
+	arrived.at[15] = 3;
+	frame_mend(&arrived);
+	expect_refused(&arrived, VERDICT_TUNNEL_ECN);
+	inner = packet_to("10.9.0.1", 0xb9);
+	arrived = arriving(&inner, 0, false);
+	arrived.at[15] = 3;
+	frame_mend(&arrived);
+	receive(UNDER, &arrived);
+	inner.at[15] = 0xbb;
+	frame_mend(&inner);
+	expect_bytes(fake.device[HOSTS].sent[0], &inner);
+	receive(HOSTS, &inner); // its DSCP and ECN are those of the outer packet
+	assert_int_equal(rte_pktmbuf_mtod(fake.device[UNDER].sent[0], uint8_t *)[15], 0xbb);
+}
+
+static void what_cannot_be_sent_has_a_name(void **state)
+{
+	struct bytes made = frame_between(50, 1);
+	const struct bytes from_it = frame_between(NOBODY, 50);
+	const struct bytes arrived = arriving(&from_it, 0, false);
+
+	reset(false, 0);
+	receive(UNDER, &arrived);
+	made.n = MTU - OUTER4 + 15; // one more than there is space for
+	receive(HOSTS, &made);
+	expect_verdict(VERDICT_BRIDGE_MTU);
+	made.n--;
+	receive(HOSTS, &made);
+	expect_verdict(VERDICT_FORWARD);
+	fake.states[UNDER].up = false;
+	receive(HOSTS, &made);
+	expect_verdict(VERDICT_PORT_DOWN);
+	fake.states[UNDER].up = true;
+	fib_iface_delete(fake.fib, DEVICE);
+	receive(HOSTS, &made);
+	expect_verdict(VERDICT_TUNNEL_NO_WAY);
+}
+
+// Flows to a group of remote ends, or over several next hops, use all of them, and each only one.
+static void flows_are_spread_over_remote_ends_and_next_hops(void **state)
+{
+	enum { FLOWS = 64 };
+	const struct fib_member hops[] = {
+		{{.kind = FIB_VIA, .iface = UNDER, .via = addr("10.2.0.2")}, 1},
+		{{.kind = FIB_VIA, .iface = SECOND, .via = addr("10.3.0.2")}, 1}};
+	struct fib_hop both;
+	uint32_t group;
+
+	reset(false, 0);
+	assert_int_equal(fib_group(fake.fib, hops, 2, &both, NULL), 0);
+	fake_route(0, "10.2.0.9/32", &both);
+	assert_int_equal(fib_vtep_hold_group(fake.fib, vtep, 2, &group, NULL), 0);
+	const struct mac_remote is = {.member = MEMBER, .vtep = group};
+	assert_int_equal(mac_remote_hold(table, &is, &group, NULL), 0);
+	assert_int_equal(mac_set_flood(table, MEMBER, &group, 1, NULL), 0);
+	for (unsigned i = 0; i < 2 * FLOWS; i++) {
+		struct bytes made = packet_to("10.9.0.1", 0);
+
+		made.at[35] += i / 2; // UDP source port
+		fake_receive(HOSTS, &made);
+	}
+	fake_run();
+	assert_int_equal(n_sent(UNDER) + n_sent(SECOND), 2 * FLOWS);
+	assert_true(n_sent(SECOND) > FLOWS / 8); // a quarter of them, ..
+	assert_true(n_sent(SECOND) < FLOWS);
+	assert_int_equal(n_sent(UNDER) % 2 + n_sent(SECOND) % 2, 0); // .. whole flows
+	unsigned to_second_end = 0;
+	for (unsigned k = 0; k < n_sent(UNDER); k++)
+		to_second_end += rte_pktmbuf_mtod(fake.device[UNDER].sent[k], uint8_t *)[33] == 10;
+	assert_true(to_second_end > FLOWS / 2 && to_second_end < 2 * FLOWS);
+}
+
+static void linux_gets_what_it_is_to_decide_as_it_was_received(void **state)
+{
+	const struct bytes inner = frame_between(1, 50);
+	const struct bytes arrived = arriving(&inner, 0, false);
+
+	reset_linux(MAC_ALL_STORMS);
+	follow(1, HOSTS);
+	receive(UNDER, &arrived); // its sender is not known
+	const struct rte_mbuf *punted = fake_punted(CLASS_HOST);
+	assert_non_null(punted);
+	expect_bytes(punted, &arrived);
+	follow(50, MAC_AT_REMOTE + remote[1]);
+	receive(UNDER, &arrived); // nor that it is behind this end
+	expect_bytes(fake_punted(CLASS_HOST), &arrived);
+	follow(50, MAC_AT_REMOTE + remote[0]);
+	receive(UNDER, &arrived);
+	assert_null(fake_punted(CLASS_HOST));
+	assert_int_equal(n_sent(HOSTS), 1);
+	expect_bytes(fake.device[HOSTS].sent[0], &inner);
+	const struct bytes answer = frame_between(50, 1);
+	receive(HOSTS, &answer);
+	expect_wrapped(UNDER, 0, wrapped(&answer, 0, false), false);
+	struct bytes longer = answer;
+	longer.n = MTU - OUTER4 + 15;
+	receive(HOSTS, &longer); // Linux answers that it is too long
+	assert_int_equal(n_sent(UNDER), 1);
+	const struct bytes to_all = frame(broadcast, 50);
+	const struct bytes flooded = arriving(&to_all, 0, false);
+	receive(UNDER, &flooded);
+	expect_bytes(fake_punted(CLASS_HOST), &flooded);
+}
+
+static void linux_is_told_of_flooded_senders_and_their_remote_ends(void **state)
+{
+	const struct bytes inner = frame(broadcast, 50);
+	const struct bytes arrived = arriving(&inner, 1, false);
+
+	reset_linux(0);
+	receive(UNDER, &arrived);
+	assert_int_equal(n_sent(HOSTS), 1);
+	assert_int_equal(n_sent(OTHERS), 1);
+	assert_int_equal(n_sent(UNDER), 0);
+	assert_int_equal(told.port, MEMBER);
+	assert_int_equal(told.end.family, 4);
+	assert_int_equal(told.end.bytes[3], 10);
+	assert_memory_equal(told.mac.bytes, mac_of(50).bytes, 6);
+}
+
+// What is routed to a bridge leaves by VXLAN, and what comes by it to the bridge is routed.
+static void packets_are_routed_into_and_out_of_vxlan(void **state)
+{
+	const struct wire_addr there = addr("10.50.0.50");
+	const struct wire_mac mac = mac_of(50);
+	struct bytes in = frame_to(SECOND, "10.50.0.50"), inner = in;
+
+	reset_linux(MAC_ALL_STORMS);
+	assert_int_equal(fib_neighbour_set(fake.fib, BRIDGE, &there, &mac, NULL), 0);
+	follow(50, MAC_AT_REMOTE + remote[0]);
+	receive(SECOND, &in);
+	memcpy(inner.at, mac.bytes, 6);
+	memcpy(inner.at + 6, own.bytes, 6);
+	inner.at[22]--;
+	frame_mend(&inner);
+	assert_int_equal(n_sent(UNDER), 1);
+	expect_wrapped(UNDER, 0, wrapped(&inner, 0, false), false);
+	struct bytes back = frame_to(UNDER, "10.3.0.7");
+	memcpy(back.at, own.bytes, 6);
+	memcpy(back.at + 6, mac.bytes, 6);
+	const struct bytes arrived = arriving(&back, 0, false);
+	receive(UNDER, &arrived);
+	const struct bytes expected = frame_forwarded(&back, SECOND);
+	assert_int_equal(n_sent(SECOND), 1);
+	expect_bytes(fake.device[SECOND].sent[0], &expected);
+	in.n = MTU - OUTER4 + 15; // Linux answers that it is too long
+	in.at[16] = (in.n - 14) >> 8;
+	in.at[17] = in.n - 14;
+	in.at[20] = 0x40;
+	frame_mend(&in);
+	receive(SECOND, &in);
+	assert_int_equal(n_sent(UNDER), 1);
+	assert_int_equal(fake.stat.handed[VERDICT_BRIDGE_UNKNOWN] -
+				 stat_before.handed[VERDICT_BRIDGE_UNKNOWN],
+		1);
+}
+
+// A device in no bridge, with one remote end, needs no address of its neighbours.
+static void a_device_alone_sends_all_to_its_only_end(void **state)
+{
+	const struct fib_hop via = {.kind = FIB_VIA, .iface = DEVICE, .via = addr("10.60.0.2")};
+	const struct wire_mac mac = mac_of(60);
+	struct bytes in = frame_to(SECOND, "10.61.0.1"), inner = in;
+
+	reset_linux(MAC_ALL_STORMS);
+	device.mac = own;
+	fake_set(DEVICE, &device);
+	bridge.n_members = 1;
+	bridge.member = &members[2];
+	bridge.iface = DEVICE;
+	commit();
+	assert_int_equal(mac_set_flood(table, MEMBER, remote, 1, NULL), 0);
+	assert_int_equal(fib_neighbour_set(fake.fib, DEVICE, &via.via, &mac, NULL), 0);
+	fake_route(0, "10.61.0.0/16", &via);
+	receive(SECOND, &in);
+	memcpy(inner.at, mac.bytes, 6);
+	memcpy(inner.at + 6, own.bytes, 6);
+	inner.at[22]--;
+	frame_mend(&inner);
+	assert_int_equal(n_sent(UNDER), 1);
+	expect_wrapped(UNDER, 0, wrapped(&inner, 0, false), false);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, open_vxlan, close_vxlan)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_frame_to_a_known_address_has_these_bytes),
+		TEST(floods_go_to_all_ports_and_remote_ends_but_not_between_these),
+		TEST(the_last_remote_end_gets_the_frame_itself),
+		TEST(an_address_moves_between_ports_and_remote_ends),
+		TEST(checksums_are_right_and_are_verified),
+		TEST(wrong_packets_have_names),
+		TEST(congestion_is_passed_on_or_has_a_name),
+		TEST(what_cannot_be_sent_has_a_name),
+		TEST(flows_are_spread_over_remote_ends_and_next_hops),
+		TEST(linux_gets_what_it_is_to_decide_as_it_was_received),
+		TEST(linux_is_told_of_flooded_senders_and_their_remote_ends),
+		TEST(packets_are_routed_into_and_out_of_vxlan),
+		TEST(a_device_alone_sends_all_to_its_only_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+"""Two dl3d with a bridge each, and VXLAN between them: hosts that talk through both."""
+
+import hashlib
+import random
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from harness.wire import wait_until
+from harness.wired import DL3D, Port, config_text, host_mac, port_mac, settled
+
+from dl3.lab.forwarder import Forwarder
+from dl3.lab.namespace import End, Lab, Namespace
+
+BYTES = 1 << 20
+MTU = 1400  # of hosts: room for the outer headers
+LOCAL = {4: ("192.0.2.1", "192.0.2.2"), 6: ("2001:db8::1", "2001:db8::2")}
+UP_MACS = ("02:00:00:00:02:01", "02:00:00:00:02:02")
+
+
+@dataclass
+class Site:
+    """A host, and the dl3d that it is connected to."""
+
+    dl3d: Forwarder
+    host: Namespace
+    keys: dict[str, Any]
+    index: int
+
+    @property
+    def address(self) -> str:
+        return f"10.0.0.{self.index + 1}"
+
+    @property
+    def mac(self) -> str:
+        return host_mac(self.index)
+
+    def ping(self, other: "Site", *words: str) -> None:
+        self.host.run("ping", "-c", "2", "-i", "0.2", "-W", "20", *words, other.address)
+
+    def reload(self, **vxlan: Any) -> None:
+        """Reload with other keys of the VXLAN."""
+        bridge = self.keys["bridges"][0]
+        keys = self.keys | {"bridges": [bridge | {"vxlan": bridge["vxlan"] | vxlan}]}
+        text = _text(self.index, keys).replace("@SOCKET@", str(self.dl3d.socket))
+        self.dl3d.file.write_text(text)
+        self.dl3d.call("reload")
+
+
+def _keys(index: int, family: int, checksum: bool) -> dict[str, Any]:
+    here, there = LOCAL[family][index], LOCAL[family][1 - index]
+    vxlan = {"vni": 100, "local": here, "remotes": [there], "udp_checksum": "on" if checksum else "off"}
+    return {
+        "neighbours": [f"{there} lladdr {UP_MACS[1 - index]} dev up"],
+        "bridges": [{"name": "br0", "ports": ["in"], "vxlan": vxlan}],
+    }
+
+
+def _text(index: int, keys: dict[str, Any]) -> str:
+    family = 6 if ":" in keys["bridges"][0]["vxlan"]["local"] else 4
+    length = 64 if family == 6 else 24
+    up = Port("up", keys={"addresses": [f"{LOCAL[family][index]}/{length}"]})
+    return config_text([Port("in"), up], **keys)
+
+
+@pytest.fixture(scope="module", params=[(4, False), (6, True)], ids=["IPv4", "IPv6 with checksums"])
+def sites(request: pytest.FixtureRequest) -> Iterator[tuple[Site, Site]]:
+    family, checksum = request.param
+    with Lab() as lab:
+        middles = [lab.namespace(f"dl3d{index}", silent=True) for index in range(2)]
+        hosts = [lab.namespace(f"host{index}") for index in range(2)]
+        lab.cable(End(middles[0], "up", UP_MACS[0]), End(middles[1], "up", UP_MACS[1]))
+        for index, (middle, host) in enumerate(zip(middles, hosts, strict=True)):
+            lab.cable(End(middle, "in", port_mac(index)), End(host, "eth0", host_mac(index)))
+            host.ip("link", "set", "dev", "eth0", "mtu", str(MTU))
+            host.ip("address", "add", f"10.0.0.{index + 1}/24", "dev", "eth0")
+        keys = [_keys(index, family, checksum) for index in range(2)]
+        with (
+            Forwarder(DL3D, _text(0, keys[0]), middles[0]) as first,
+            Forwarder(DL3D, _text(1, keys[1]), middles[1]) as second,
+        ):
+            first.wait_ready()
+            second.wait_ready()
+            yield Site(first, hosts[0], keys[0], 0), Site(second, hosts[1], keys[1], 1)
+
+
+def _ports_of(site: Site) -> dict[str, str]:
+    """Which port each MAC address is behind."""
+    return {row["mac"]: row["port"] for row in site.dl3d.call("macs")["macs"]}
+
+
+def _wait_until_known(here: Site, there: Site) -> None:
+    wanted = {here.mac: "in", there.mac: "vxlan"}
+    wait_until(lambda: _ports_of(here).items() >= wanted.items(), "the bridge knew both hosts")
+
+
+def hosts_ping_each_other_through_vxlan(sites: tuple[Site, Site]) -> None:
+    first, second = sites
+    first.ping(second)
+    second.ping(first, "-M", "do", "-s", str(MTU - 28))
+    _wait_until_known(first, second)
+    _wait_until_known(second, first)
+    for site in sites:
+        account = settled(site.dl3d, 8)
+        assert account.drops.keys() <= {"bridge_reserved"}
+
+
+def tcp_carries_a_megabyte_whole_through_vxlan(sites: tuple[Site, Site]) -> None:
+    first, second = sites
+    data, digests = random.Random(1).randbytes(BYTES), list[str]()
+    with second.host.entered():
+        listener = socket.create_server((second.address, 5001))
+
+    def serve() -> None:
+        with listener.accept()[0] as peer:
+            digest = hashlib.sha256()
+            while got := peer.recv(1 << 16):
+                digest.update(got)
+            digests.append(digest.hexdigest())
+
+    reader = threading.Thread(target=serve)
+    reader.start()
+    with first.host.entered():
+        client = socket.socket()
+    with client:
+        client.settimeout(60)
+        client.connect((second.address, 5001))
+        client.sendall(data)
+    reader.join(60)
+    listener.close()
+    assert digests == [hashlib.sha256(data).hexdigest()]
+    for site in sites:
+        settled(site.dl3d, BYTES // MTU)
+
+
+def another_vni_is_not_received_and_a_reload_brings_hosts_back(sites: tuple[Site, Site]) -> None:
+    first, second = sites
+    second.reload(vni=101)
+    before = settled(second.dl3d, 0).drops.get("tunnel_unknown", 0)
+    with first.host.entered():
+        sender = socket.socket(type=socket.SOCK_DGRAM)
+
+    def is_dropped() -> bool:
+        sender.sendto(b"", (second.address, 9))
+        return settled(second.dl3d, 0).drops.get("tunnel_unknown", 0) > before
+
+    wait_until(is_dropped, "packets of another VNI were dropped")
+    sender.close()
+    second.reload()
+    first.ping(second)
