@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -82,9 +83,14 @@ def sites(request: pytest.FixtureRequest) -> Iterator[tuple[Site, Site]]:
             Forwarder(DL3D, _text(0, keys[0]), middles[0]) as first,
             Forwarder(DL3D, _text(1, keys[1]), middles[1]) as second,
         ):
-            first.wait_ready()
-            second.wait_ready()
+            for dl3d in (first, second):
+                dl3d.wait_ready()
+                wait_until(partial(_is_up, dl3d), "both ports were up")
             yield Site(first, hosts[0], keys[0], 0), Site(second, hosts[1], keys[1], 1)
+
+
+def _is_up(dl3d: Forwarder) -> bool:
+    return all(port["link_up"] for port in dl3d.call("ports")["ports"])
 
 
 def _ports_of(site: Site) -> dict[str, str]:
@@ -99,13 +105,15 @@ def _wait_until_known(here: Site, there: Site) -> None:
 
 def hosts_ping_each_other_through_vxlan(sites: tuple[Site, Site]) -> None:
     first, second = sites
+    early = [settled(site.dl3d, 0).drops.get("port_down", 0) for site in sites]  # frames of hosts before ports were up
     first.ping(second)
     second.ping(first, "-M", "do", "-s", str(MTU - 28))
     _wait_until_known(first, second)
     _wait_until_known(second, first)
-    for site in sites:
+    for site, before in zip(sites, early, strict=True):
         account = settled(site.dl3d, 8)
-        assert account.drops.keys() <= {"bridge_reserved"}
+        assert account.drops.keys() <= {"bridge_reserved", "port_down"}
+        assert account.drops.get("port_down", 0) == before
 
 
 def tcp_carries_a_megabyte_whole_through_vxlan(sites: tuple[Site, Site]) -> None:
