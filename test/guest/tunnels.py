@@ -213,11 +213,13 @@ class Tunnelled:
             self.lab.cable(self.router.end(side), end)
         self.router.start(2)
         self.wires = [Wire(end) for end in ends]
-        links = json.loads(self.router.namespace.ip("-json", "link"))
-        macs = {link["ifname"]: bytes.fromhex(link["address"].replace(":", "")) for link in links if "address" in link}
-        self.macs = [macs[port_name(side)] for side in range(2)]
+        self.macs = [self._mac(port_name(side)) for side in range(2)]
         self._configure()
         self.settle()
+
+    def _mac(self, device: str) -> bytes:
+        (link,) = json.loads(self.router.namespace.ip("-json", "link", "show", "dev", device))
+        return bytes.fromhex(link["address"].replace(":", ""))
 
     def _configure(self) -> None:
         router = self.router.namespace
