@@ -36,7 +36,8 @@ static struct tunnel_inner read_inner(const struct burst *b, uint16_t i)
 static uint8_t tos_of(const struct fib_template *t, uint8_t fixed, const struct tunnel_inner *inner)
 {
 	const uint8_t dscp = t->tunnel & FIB_TUNNEL_TOS ? inner->tos : fixed;
-	const uint8_t ecn = t->tunnel & FIB_TUNNEL_OPAQUE ? 0 : inner->tos & 3;
+	const uint16_t without = FIB_TUNNEL_OPAQUE | FIB_TUNNEL_NO_ECN;
+	const uint8_t ecn = t->tunnel & without ? 0 : inner->tos & 3;
 
 	return (dscp & 0xfc) | ecn;
 }

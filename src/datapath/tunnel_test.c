@@ -161,6 +161,36 @@ static void ipv6_in_ipv6_has_these_bytes(void **state)
 	}
 }
 
+// Of Linux's GRE devices over IPv6 only those with `tclass inherit` send the ECN of the inner
+// packet.
+static void gre_of_linux_over_ipv6_has_ecn_with_the_dscp_only(void **state)
+{
+	const struct {
+		uint16_t flags, without;
+		uint8_t kind, tos;
+	} rows[] = {
+		{IFACE_TUNNEL_LINUX, IFACE_TUNNEL_TOS, IFACE_GRE, 0},
+		{IFACE_TUNNEL_LINUX, 0, IFACE_GRE, 0xb9},
+		{IFACE_TUNNEL_LINUX, IFACE_TUNNEL_TOS, IFACE_IPIP, 1},
+		{0, IFACE_TUNNEL_TOS, IFACE_GRE, 1},
+	};
+	struct bytes frame = frame_to(IN, "10.77.0.9");
+
+	frame.at[15] = 0xb9;
+	frame_mend(&frame);
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+		struct iface_tunnel tunnel = tunnel_of(rows[i].kind, rows[i].flags, true);
+
+		tunnel.flags &= ~rows[i].without;
+		start(0, &tunnel);
+		fake_receive(IN, &frame);
+		fake_run();
+		assert_int_equal(fake.device[OUT].n_sent, 1);
+		const uint8_t *sent = rte_pktmbuf_mtod(fake.device[OUT].sent[0], uint8_t *);
+		assert_int_equal((sent[14] & 0xf) << 4 | sent[15] >> 4, rows[i].tos);
+	}
+}
+
 static void udp_has_a_port_by_flow_and_a_sum_over_ipv6(void **state)
 {
 	struct iface_tunnel tunnel =
@@ -573,6 +603,7 @@ int main(void)
 		cmocka_unit_test(gre_with_a_key_has_these_bytes),
 		cmocka_unit_test(ip_in_ip_copies_dscp_and_ecn),
 		cmocka_unit_test(ipv6_in_ipv6_has_these_bytes),
+		cmocka_unit_test(gre_of_linux_over_ipv6_has_ecn_with_the_dscp_only),
 		cmocka_unit_test(udp_has_a_port_by_flow_and_a_sum_over_ipv6),
 		cmocka_unit_test(what_goes_in_comes_out),
 		cmocka_unit_test(wrong_headers_have_names),

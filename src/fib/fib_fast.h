@@ -98,6 +98,7 @@ enum fib_tunnel_flag {
 		1024, // the source port (UDP) or the flow label (IPv6) is a hash of the flow
 	FIB_TUNNEL_MPLS = 2048,   // the tunnel carries packets with labels
 	FIB_TUNNEL_OPAQUE = 4096, // DSCP, ECN and DF are not those of the inner packet
+	FIB_TUNNEL_NO_ECN = 8192, // ECN is 0
 };
 
 // What precedes packets to a hop: MACs, and headers up to the EtherType of the packet, which stays

@@ -88,6 +88,15 @@ static void append_udp(struct fib_template *t, const struct iface_tunnel *tunnel
 	append(t, &udp, sizeof(udp));
 }
 
+// Linux sends GRE over IPv6 with the ECN of the inner packet only if its DSCP is, too.
+static bool has_no_ecn(const struct iface_tunnel *tunnel)
+{
+	const uint16_t flags = tunnel->flags & (IFACE_TUNNEL_LINUX | IFACE_TUNNEL_TOS);
+
+	return tunnel->kind == IFACE_GRE && tunnel->local.family == 6 &&
+	       flags == IFACE_TUNNEL_LINUX;
+}
+
 static uint16_t flags_of(const struct iface_tunnel *tunnel)
 {
 	const bool is_ip6 = tunnel->local.family == 6, is_udp = tunnel->flags & IFACE_TUNNEL_UDP;
@@ -106,6 +115,7 @@ static uint16_t flags_of(const struct iface_tunnel *tunnel)
 		{tunnel->flags & IFACE_TUNNEL_DF, FIB_TUNNEL_DF},
 		{is_udp ? !tunnel->source_port : is_ip6, FIB_TUNNEL_FLOW},
 		{tunnel->flags & IFACE_TUNNEL_MPLS, FIB_TUNNEL_MPLS},
+		{has_no_ecn(tunnel), FIB_TUNNEL_NO_ECN},
 	};
 	uint16_t flags = FIB_TUNNEL;
 

@@ -47,7 +47,8 @@ enum iface_tunnel_flag {
 	IFACE_TUNNEL_LIMIT = 512,         // IPv6: sent with `limit` in an option (RFC 2473, 4.1.1)
 	IFACE_TUNNEL_LINUX = 1024, // received as by a device of Linux: in UDP to the ports of
 	                           // fib_udp_ends_set, with a checksum of GRE only if it is
-	                           // wanted
+	                           // wanted; sent as by it: GRE over IPv6 with an ECN of 0
+	                           // unless with IFACE_TUNNEL_TOS
 	IFACE_TUNNEL_BOUND = 2048, // sent by the interface `link` only
 	// It carries packets with MPLS labels (RFC 4023, 7510), and receives them if it has
 	// IFACE_MPLS. In UDP there are labels then, and no IP packets.

@@ -20,7 +20,7 @@ from harness.wire import wait_until
 from dl3.lab.command import run
 from dl3.model.fault import Fault
 
-DEVICE = "net_pcap{index},iface={name}"  # see tagged.py
+DEVICE = "net_pcap{index},iface={name},phy_mac=1"  # see tagged.py; with the MAC address of the cable
 HOSTS = (2, 3, 4, 5)
 VLANS = (10, 20)
 NETWORKS = {BRIDGE: "br0", 10: "br0.10", 20: "br0.20"}

@@ -72,10 +72,8 @@ class Device:
         packet = inner
         if self.gre:
             key = {"key_present": 1, "key": self.in_key} if self.in_key >= 0 else {}
-            packet = (
-                GRE(proto=0x86DD if IPv6 in inner else 0x0800, chksum_present=int(self.checksum), **(key | gre))
-                / packet
-            )
+            fields: dict[str, Any] = {"chksum_present": int(self.checksum)} | key | gre
+            packet = GRE(proto=0x86DD if IPv6 in inner else 0x0800, **fields) / packet
         if self.port:
             packet = UDP(sport=50000, dport=self.port) / packet
         proto = 17 if self.port else 47 if self.gre else 41 if IPv6 in inner else 4
@@ -213,11 +211,13 @@ class Tunnelled:
             self.lab.cable(self.router.end(side), end)
         self.router.start(2)
         self.wires = [Wire(end) for end in ends]
-        links = json.loads(self.router.namespace.ip("-json", "link"))
-        macs = {link["ifname"]: bytes.fromhex(link["address"].replace(":", "")) for link in links if "address" in link}
-        self.macs = [macs[port_name(side)] for side in range(2)]
+        self.macs = [self._mac(port_name(side)) for side in range(2)]
         self._configure()
         self.settle()
+
+    def _mac(self, device: str) -> bytes:
+        (link,) = json.loads(self.router.namespace.ip("-json", "link", "show", "dev", device))
+        return bytes.fromhex(link["address"].replace(":", ""))
 
     def _configure(self) -> None:
         router = self.router.namespace
@@ -267,15 +267,17 @@ class Tunnelled:
         self.wires[other].drain()
         for one in packets:
             self._send(side, one)
-            self._send(side, mark)  # when it has come through, so has the one before
             got: list[bytes] = []
-            while not got or MARK not in got[-1]:
-                left = self.wires[other].receive(60.0)
-                assert left, f"the mark after {one.hex()} is lost: {self.account()}"
-                if left[6:12] == self.macs[other] and left[12:14] in (b"\x08\x00", b"\x86\xdd") and not _is_noise(left):
-                    got.append(left[:6] + bytes(6) + left[12:])
-            assert len(got) <= 2, one.hex()
-            found.append(got[0] if len(got) == 2 else None)
+            for n_marks in (1, 2):  # Linux takes packets out of tunnels after what it has received with them
+                self._send(side, mark)
+                while sum(MARK in left for left in got) < n_marks:
+                    left = self.wires[other].receive(60.0)
+                    assert left, f"the mark after {one.hex()} is lost: {self.account()}"
+                    if left[6:12] == self.macs[other] and not _is_noise(left):
+                        got.append(left[:6] + bytes(6) + left[12:])
+            got = [left for left in got if MARK not in left]
+            assert len(got) <= 1, one.hex()
+            found.append(got[0] if got else None)
         return found
 
     def rx_packets(self) -> dict[str, int]:
@@ -293,7 +295,8 @@ class Tunnelled:
 
 def _is_noise(left: bytes) -> bool:
     """Linux solicits routers and reports groups on its devices: to groups, alone or in a tunnel."""
-    return any(kind in left for kind in (b"\xff\x02" + bytes(11), b"\xff\x02" + bytes(13)))
+    is_ip = left[12:14] in (b"\x08\x00", b"\x86\xdd")
+    return not is_ip or any(kind in left for kind in (b"\xff\x02" + bytes(11), b"\xff\x02" + bytes(13)))
 
 
 def _served(router: Dl3dRouter) -> set[str]:

@@ -30,6 +30,7 @@ SETTINGS = {
 
 
 PATIENCE_S = 60.0
+READY_S = 300.0  # in a guest a start takes 15 s of an emulated processor, which others may need as well
 # Not net_af_packet: the kernel reassembles IPv4 fragments before its sockets see them.
 DEVICE = "net_af_xdp{index},iface={name}"
 
@@ -121,7 +122,7 @@ class Dl3dRouter:
             DL3D, text, self._wires, linux={"namespace": self.namespace.name, "keep": self._keep}
         )
         try:
-            self.forwarder.wait_ready()
+            self.forwarder.wait_ready(READY_S)
         except Fault:
             self.close()
             raise
