@@ -308,7 +308,9 @@ static enum verdict send_on(struct worker *w, const struct fib_view *view,
 	struct onward to;
 	enum verdict verdict = find_hop(w, view, in, i, p, &to);
 
-	if (verdict == VERDICT_FORWARD && !datapath_has_room(&w->states[to.entry.port], m))
+	// Each way of a tunnel has a port of its own: send asks that one.
+	if (verdict == VERDICT_FORWARD && to.entry.kind != FIB_HOP_TUNNEL &&
+		!datapath_has_room(&w->states[to.entry.port], m))
 		verdict = VERDICT_MULTI_SEGMENT;
 	if (verdict == VERDICT_FORWARD)
 		verdict = find_type(p, &to);
@@ -320,6 +322,7 @@ static enum verdict send_on(struct worker *w, const struct fib_view *view,
 		return VERDICT_FORWARD;
 	}
 	stats_add(&w->stat->hop[to.hop], 1);
+	out->has |= m->nb_segs > 1 ? BURST_SEGMENTS : 0;
 	out->mbuf[out->n] = m;
 	out->length[out->n] = MIN_OF(m->pkt_len, UINT16_MAX);
 	out->port[out->n++] = to.entry.port;

@@ -332,6 +332,57 @@ static void what_is_below_the_last_label_goes_into_a_tunnel(void **state)
 	assert_int_equal(stopped(VERDICT_TUNNEL_REFUSED), 1);
 }
 
+static void receive_in_two(const struct bytes *frame)
+{
+	enum { FIRST = 60 };
+	struct bytes first = *frame, rest = {.n = frame->n - FIRST};
+	struct rte_mbuf *m;
+
+	first.n = FIRST;
+	memcpy(rest.at, frame->at + FIRST, rest.n);
+	m = fake_receive(IN, &first);
+	m->next = fake_mbuf(&rest);
+	fake.n_made--; // one packet
+	m->next->refcnt++;
+	m->nb_segs = 2;
+	m->pkt_len = frame->n;
+}
+
+// One of both ways leads to a port that cannot send frames in several buffers.
+static void each_way_has_a_port_that_sends_or_does_not(void **state)
+{
+	const struct fib_hop one = {.kind = FIB_VIA,
+		.iface = OUT,
+		.via = {.family = 4, .bytes = {10, OUT, 0, 2}}};
+	struct fib_member members[2] = {{one, .weight = 1}, {one, .weight = 1}};
+	struct iface_tunnel tunnel = over_udp(0);
+	struct fib_hop group;
+
+	members[1].hop.iface = members[1].hop.via.bytes[1] = OUT + 1;
+	tunnel.remote = (struct wire_addr){.family = 4, .bytes = {203, 0, 113, 9}};
+	assert_int_equal(fib_group(fake.fib, members, 2, &group, NULL), 0);
+	fake_route(0, "203.0.113.0/24", &group);
+	enum { FLOWS = 16 };
+	for (unsigned able = 0; able < 2; able++) {
+		start(0, &tunnel);
+		fake.states[OUT + able].tx_multi_segment = true;
+		for (unsigned flow = 0; flow < FLOWS; flow++) {
+			struct bytes frame = frame_to(IN, "10.5.0.9");
+
+			frame.at[33] = flow;
+			frame_mend(&frame);
+			push(&frame, SWAP_IN, 9, true);
+			receive_in_two(&frame);
+		}
+		fake_run();
+		fake.states[OUT + able].tx_multi_segment = false;
+		assert_int_equal(fake.device[OUT + !able].n_sent, 0);
+		assert_int_equal(fake.device[OUT + able].n_sent + stopped(VERDICT_MULTI_SEGMENT),
+			FLOWS);
+	}
+	assert_true(stopped(VERDICT_MULTI_SEGMENT) < FLOWS); // the second way is used
+}
+
 static void labels_count_against_the_mtu(void **state)
 {
 	enum { FITS = 1500 - 20 - 8 - 8 };
@@ -626,6 +677,7 @@ int main(void)
 		cmocka_unit_test(over_ipv6_there_is_a_checksum_unless_it_is_off),
 		cmocka_unit_test(labels_are_swapped_into_a_tunnel),
 		cmocka_unit_test(what_is_below_the_last_label_goes_into_a_tunnel),
+		cmocka_unit_test(each_way_has_a_port_that_sends_or_does_not),
 		cmocka_unit_test(labels_count_against_the_mtu),
 		cmocka_unit_test(what_went_in_comes_out),
 		cmocka_unit_test(labels_out_of_a_tunnel_are_swapped),
