@@ -69,6 +69,7 @@ class Vlans(Both):
     """Both routers, with VLAN interfaces on the bridge."""
 
     filters = False
+    has_many = False  # a port may have several VLANs, and is Linux's while the bridge does not filter by them
 
     def ip(self, *lines: str) -> None:
         """Run lines of `ip -batch` on both."""
@@ -92,7 +93,8 @@ class Vlans(Both):
     def settle(self) -> None:
         """Once what was said applies to packets."""
         for side in self.sides:
-            wait_until(side.routed.is_served, "workers served all ports")
+            if self.filters or not self.has_many:
+                wait_until(side.routed.is_served, "workers served all ports")
             side.routed.router.settle()
 
     def set_filtering(self, filters: bool) -> None:
@@ -277,6 +279,7 @@ def _burst(vlans: Vlans, dice: random.Random, link: int) -> list[bytes]:
 def random_packets_fare_as_with_the_kernel_alone(vlans: Vlans) -> None:
     dice = random.Random(1)
     before = vlans.account()
+    vlans.has_many = True
     for _ in range(CHANGES):
         dice.choices(KINDS, (6, 2, 3, 2))[0](vlans, dice)
         vlans.greet()
