@@ -49,7 +49,7 @@ LAB_KINDS = (
     OVS,
     pytest.param("ovs:mode=bridge", marks=pytest.mark.long),
     "linux",
-    "linux:mode=bridge",
+    pytest.param("linux:mode=bridge", marks=pytest.mark.long),
 )
 
 

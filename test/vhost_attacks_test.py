@@ -253,6 +253,7 @@ def host(running: _Host) -> Iterator[_Host]:
     wait_until(lambda: running.n_files() <= files, "no descriptor was left behind")
 
 
+@pytest.mark.long  # takes seconds to be sure
 def a_ring_that_cannot_be_followed_is_named(host: _Host) -> None:
     """As is a peer that negotiates nothing; after three seconds."""
     with contextlib.ExitStack() as ends:
