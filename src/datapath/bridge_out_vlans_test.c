@@ -64,6 +64,7 @@ static int open_bridge(void **state)
 	int err = fake_open(state);
 	struct mac_settings settings = {.hz = rte_get_tsc_hz(), .n_workers = 1, .rcu = fake.rcu};
 
+	settings.hz = settings.hz ? settings.hz : 1000000000; // no EAL
 	for (unsigned i = 0; i < N_IFACES; i++) {
 		ifaces[i] = (struct iface){.is_bridge = true, .mtu = MTU, .mac = own};
 		if (i) {
