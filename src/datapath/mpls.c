@@ -346,6 +346,11 @@ static void begin(struct burst *out, const struct fib_view *view, uint16_t in_po
 	out->in_port = in_port;
 	out->has_one_port = false;
 	out->view = view;
+	// Of those that send drops, others take the places (burst_keep).
+	out->is_ip6 = false;
+	out->has_one_iif = out->has_one_vrf = true;
+	out->flow_mask = out->mark_mask = out->mirror_mask = 0;
+	out->priority_mask = out->tag_mask = 0;
 }
 
 void datapath_mpls(struct worker *w, const struct fib_view *view, uint16_t in_port,
