@@ -67,7 +67,11 @@ def _text(index: int, keys: dict[str, Any]) -> str:
     return config_text([Port("in"), up], **keys)
 
 
-@pytest.fixture(scope="module", params=[(4, False), pytest.param((6, True), marks=pytest.mark.long)], ids=["IPv4", "IPv6 with checksums"])
+@pytest.fixture(
+    scope="module",
+    params=[(4, False), pytest.param((6, True), marks=pytest.mark.long)],
+    ids=["IPv4", "IPv6 with checksums"],
+)
 def sites(request: pytest.FixtureRequest) -> Iterator[tuple[Site, Site]]:
     family, checksum = request.param
     with Lab() as lab:
