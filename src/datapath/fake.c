@@ -289,6 +289,19 @@ void frame_mend(struct bytes *frame)
 	ip->checksum_be = wire_ip4_checksum_be(ip);
 }
 
+struct bytes forwarded_once(const struct bytes *frame)
+{
+	struct bytes left = *frame;
+
+	if (left.at[12] == 0x08) {
+		left.at[22]--;
+		frame_mend(&left);
+	} else {
+		left.at[21]--;
+	}
+	return left;
+}
+
 struct bytes frame_forwarded(const struct bytes *frame, uint16_t iface)
 {
 	const struct iface *out = &ifaces[iface];

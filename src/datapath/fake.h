@@ -84,6 +84,8 @@ struct bytes frame_to(uint8_t port, const char *dst);
 void frame_tag(struct bytes *frame, uint32_t tag);
 // Corrects the IPv4 header checksum.
 void frame_mend(struct bytes *frame);
+// With a TTL, or hop limit, that is less by 1.
+struct bytes forwarded_once(const struct bytes *frame);
 // The expected output frame: to the neighbour on `iface`, with that interface's tags.
 struct bytes frame_forwarded(const struct bytes *frame, uint16_t iface);
 

@@ -131,19 +131,6 @@ static void push(struct bytes *frame, uint32_t label, uint8_t ttl, bool is_botto
 	set_type(frame, WIRE_ETHERTYPE_MPLS);
 }
 
-static struct bytes forwarded_once(const struct bytes *frame)
-{
-	struct bytes left = *frame;
-
-	if (left.at[12] == 0x08) {
-		left.at[22]--;
-		frame_mend(&left);
-	} else {
-		left.at[21]--;
-	}
-	return left;
-}
-
 static void set_macs(struct bytes *frame)
 {
 	memcpy(frame->at, (uint8_t[]){2, 0, 0, OUT, 0, 2, 2, 0, 0, 0, 0, OUT + 1}, 12);

@@ -52,19 +52,6 @@ static void start(unsigned variant, const struct iface_tunnel *tunnel)
 	fake.worker.next_id = 0;
 }
 
-static struct bytes forwarded_once(const struct bytes *frame)
-{
-	struct bytes left = *frame;
-
-	if (left.at[12] == 0x08) {
-		left.at[22]--;
-		frame_mend(&left);
-	} else {
-		left.at[21]--;
-	}
-	return left;
-}
-
 static void set_macs(struct bytes *frame)
 {
 	memcpy(frame->at, (uint8_t[]){2, 0, 0, OUT, 0, 2, 2, 0, 0, 0, 0, OUT + 1}, 12);

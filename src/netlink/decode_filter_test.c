@@ -2,6 +2,8 @@
 // lists, and what is not understood; u32 beside a plain reading of its keys.
 #include "netlink/event.h"
 
+#include "netlink/corpus.h"
+
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
@@ -14,23 +16,12 @@
 
 #include <cmocka.h>
 
-#define MESSAGE_MAX 4096
-
-struct message {
-	uint8_t bytes[MESSAGE_MAX] __attribute__((aligned(4)));
-	size_t n;
-};
-
-static void load(struct message *message, const char *name)
+static void load_filter(struct message *message, const char *name)
 {
-	char path[256];
-	FILE *file;
+	char file[128];
 
-	snprintf(path, sizeof(path), "%s/filter_%s", NETLINK_CORPUS, name);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	message->n = fread(message->bytes, 1, MESSAGE_MAX, file);
-	fclose(file);
+	snprintf(file, sizeof(file), "filter_%s", name);
+	load(message, file);
 }
 
 static struct event decoded_message(const struct message *message)
@@ -45,7 +36,7 @@ static struct event decoded(const char *name)
 {
 	struct message message;
 
-	load(&message, name);
+	load_filter(&message, name);
 	return decoded_message(&message);
 }
 
@@ -215,7 +206,7 @@ static void filters_of_other_qdiscs_are_ignored(void **state)
 	struct message message;
 	struct event event;
 
-	load(&message, "notified");
+	load_filter(&message, "notified");
 	((struct tcmsg *)NLMSG_DATA(message.bytes))->tcm_parent = TC_H_MAKE(1 << 16, 0);
 	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_IGNORED);
 }
@@ -225,7 +216,7 @@ static void a_filter_cut_anywhere_is_malformed(void **state)
 	struct message message;
 	struct event event;
 
-	load(&message, "notified");
+	load_filter(&message, "notified");
 	for (size_t n = 0; n < message.n; n++)
 		assert_int_equal(decode_route(message.bytes, n, &event), DECODE_MALFORMED);
 }
@@ -853,7 +844,7 @@ static void changed_bytes_give_whole_filters_or_none(void **state)
 		struct error error;
 
 		if (i % 10000 == 0)
-			load(&message, names[i / 10000 % 5]);
+			load_filter(&message, names[i / 10000 % 5]);
 		struct message changed = message;
 		for (unsigned k = random() % 4; k > 0; k--)
 			changed.bytes[NLMSG_HDRLEN + random() % (changed.n - NLMSG_HDRLEN)] =

@@ -1,6 +1,8 @@
 // Messages recorded from this kernel series (test/corpus/netlink), and their decoded events.
 #include "netlink/event.h"
 
+#include "netlink/corpus.h"
+
 #include <linux/if_bridge.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
@@ -14,25 +16,6 @@
 #include <sys/socket.h>
 
 #include <cmocka.h>
-
-#define MESSAGE_MAX 4096
-
-struct message {
-	uint8_t bytes[MESSAGE_MAX] __attribute__((aligned(4)));
-	size_t n;
-};
-
-static void load(struct message *message, const char *name)
-{
-	char path[256];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", NETLINK_CORPUS, name);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	message->n = fread(message->bytes, 1, MESSAGE_MAX, file);
-	fclose(file);
-}
 
 typedef enum decode_result decoder(const void *message, size_t bytes, struct event *out);
 

@@ -2,6 +2,8 @@
 // (test/corpus/netlink), also with other values, and their decoded settings.
 #include "netlink/decode_inside.h"
 
+#include "netlink/corpus.h"
+
 #include <linux/if_link.h>
 #include <linux/if_tunnel.h>
 #include <linux/ip6_tunnel.h>
@@ -12,25 +14,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-enum { MESSAGE_MAX = 4096 };
-
-struct message {
-	uint8_t bytes[MESSAGE_MAX] __attribute__((aligned(4)));
-	size_t n;
-};
-
-static void load(struct message *message, const char *name)
-{
-	char path[256];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", NETLINK_CORPUS, name);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	message->n = fread(message->bytes, 1, MESSAGE_MAX, file);
-	fclose(file);
-}
 
 // The value of an attribute inside of others; NULL: there is none.
 static uint8_t *value_of(struct message *message, const uint16_t path[], unsigned depth)
