@@ -37,9 +37,10 @@ static uint8_t tos_of(const struct fib_template *t, uint8_t fixed, const struct 
 {
 	const uint8_t dscp = t->tunnel & FIB_TUNNEL_TOS ? inner->tos : fixed;
 	const uint16_t without = FIB_TUNNEL_OPAQUE | FIB_TUNNEL_NO_ECN;
-	const uint8_t ecn = t->tunnel & without ? 0 : inner->tos & 3;
 
-	return (dscp & 0xfc) | ecn;
+	if (t->tunnel & without)
+		return dscp & 0xfc;
+	return (dscp & 0xfc) | tunnel_ecn(inner->tos, t->tunnel & FIB_TUNNEL_NO_CE);
 }
 
 static void complete4(struct worker *w, const struct fib_template *t, struct wire_ip4 *ip,

@@ -14,6 +14,16 @@ struct tunnel_inner {
 	uint64_t hash; // of its flow
 };
 
+// The ECN of an outer header by that of the packet in it: equal (RFC 6040, 4.1), or ECT(0) in place
+// of CE, as Linux does (RFC 3168, 9.1.1).
+static inline uint8_t tunnel_ecn(uint8_t tos, bool has_no_ce)
+{
+	enum { ECT0 = 2, CE = 3 };
+	const uint8_t ecn = tos & CE;
+
+	return has_no_ce && ecn == CE ? ECT0 : ecn;
+}
+
 // Whether a tunnel with this template carries packets of an EtherType; with labels in its header:
 // whether these may precede them. Part of check and mpls.
 bool tunnel_carries(const struct fib_template *t, uint16_t type);

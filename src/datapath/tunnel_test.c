@@ -149,25 +149,29 @@ static void ipv6_in_ipv6_has_these_bytes(void **state)
 }
 
 // Of Linux's GRE devices over IPv6 only those with `tclass inherit` send the ECN of the inner
-// packet.
-static void gre_of_linux_over_ipv6_has_ecn_with_the_dscp_only(void **state)
+// packet; the others have ECT(0) in place of CE.
+static void linux_devices_have_the_ecn_that_linux_gives_them(void **state)
 {
 	const struct {
 		uint16_t flags, without;
-		uint8_t kind, tos;
+		uint8_t kind, inner, tos;
 	} rows[] = {
-		{IFACE_TUNNEL_LINUX, IFACE_TUNNEL_TOS, IFACE_GRE, 0},
-		{IFACE_TUNNEL_LINUX, 0, IFACE_GRE, 0xb9},
-		{IFACE_TUNNEL_LINUX, IFACE_TUNNEL_TOS, IFACE_IPIP, 1},
-		{0, IFACE_TUNNEL_TOS, IFACE_GRE, 1},
+		{IFACE_TUNNEL_LINUX, IFACE_TUNNEL_TOS, IFACE_GRE, 0xb9, 0},
+		{IFACE_TUNNEL_LINUX, 0, IFACE_GRE, 0xb9, 0xb9},
+		{IFACE_TUNNEL_LINUX, 0, IFACE_GRE, 0xbb, 0xbb},
+		{IFACE_TUNNEL_LINUX, IFACE_TUNNEL_TOS, IFACE_IPIP, 0xb9, 1},
+		{IFACE_TUNNEL_LINUX, IFACE_TUNNEL_TOS, IFACE_IPIP, 0xbb, 2},
+		{IFACE_TUNNEL_LINUX, 0, IFACE_IPIP, 0xbb, 0xba},
+		{0, IFACE_TUNNEL_TOS, IFACE_GRE, 0xb9, 1},
+		{0, IFACE_TUNNEL_TOS, IFACE_GRE, 0xbb, 3},
 	};
-	struct bytes frame = frame_to(IN, "10.77.0.9");
 
-	frame.at[15] = 0xb9;
-	frame_mend(&frame);
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
 		struct iface_tunnel tunnel = tunnel_of(rows[i].kind, rows[i].flags, true);
+		struct bytes frame = frame_to(IN, "10.77.0.9");
 
+		frame.at[15] = rows[i].inner;
+		frame_mend(&frame);
 		tunnel.flags &= ~rows[i].without;
 		start(0, &tunnel);
 		fake_receive(IN, &frame);
@@ -590,7 +594,7 @@ int main(void)
 		cmocka_unit_test(gre_with_a_key_has_these_bytes),
 		cmocka_unit_test(ip_in_ip_copies_dscp_and_ecn),
 		cmocka_unit_test(ipv6_in_ipv6_has_these_bytes),
-		cmocka_unit_test(gre_of_linux_over_ipv6_has_ecn_with_the_dscp_only),
+		cmocka_unit_test(linux_devices_have_the_ecn_that_linux_gives_them),
 		cmocka_unit_test(udp_has_a_port_by_flow_and_a_sum_over_ipv6),
 		cmocka_unit_test(what_goes_in_comes_out),
 		cmocka_unit_test(wrong_headers_have_names),

@@ -3,6 +3,7 @@
 #include "datapath/vxlan.h"
 
 #include "datapath/steps.h"
+#include "datapath/tunnel.h"
 #include "iface/iface.h"
 #include "wire/checksum.h"
 #include "wire/innermost.h"
@@ -87,8 +88,6 @@ enum verdict vxlan_find_way(const struct worker *w, const struct vxlan_frame *fr
 	if (verdict != VERDICT_FORWARD)
 		return verdict;
 	way->port = way->template ? way->template->port : way->hop.port;
-	if (!way->template)
-		way->port = way->hop.port;
 	const struct port_state *out = &w->states[way->port];
 	if (!port_is_up(out))
 		return VERDICT_PORT_DOWN;
@@ -126,7 +125,8 @@ static struct inner read_inner(const struct rte_mbuf *m)
 
 static uint8_t tos_of(const struct fib_vxlan *vxlan, uint8_t fixed, const struct inner *inner)
 {
-	return ((vxlan->takes_tos ? inner->tos : fixed) & 0xfc) | (inner->tos & 3);
+	return ((vxlan->takes_tos ? inner->tos : fixed) & 0xfc) |
+	       tunnel_ecn(inner->tos, vxlan->flags & IFACE_TUNNEL_LINUX);
 }
 
 static void complete4(struct worker *w, const struct vxlan_way *way, struct wire_ip4 *ip,

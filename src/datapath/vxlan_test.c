@@ -479,6 +479,10 @@ static void congestion_is_passed_on_or_has_a_name(void **state)
 	expect_bytes(fake.device[HOSTS].sent[0], &inner);
 	receive(HOSTS, &inner); // its DSCP and ECN are those of the outer packet
 	assert_int_equal(rte_pktmbuf_mtod(fake.device[UNDER].sent[0], uint8_t *)[15], 0xbb);
+	reset(false, IFACE_TUNNEL_TOS | IFACE_TUNNEL_LINUX);
+	receive(UNDER, &arrived);
+	receive(HOSTS, &inner); // a device of Linux says ECT(0) instead
+	assert_int_equal(rte_pktmbuf_mtod(fake.device[UNDER].sent[0], uint8_t *)[15], 0xba);
 }
 
 static void what_cannot_be_sent_has_a_name(void **state)

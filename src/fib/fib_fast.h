@@ -99,6 +99,7 @@ enum fib_tunnel_flag {
 	FIB_TUNNEL_MPLS = 2048,   // the tunnel carries packets with labels
 	FIB_TUNNEL_OPAQUE = 4096, // DSCP, ECN and DF are not those of the inner packet
 	FIB_TUNNEL_NO_ECN = 8192, // ECN is 0
+	FIB_TUNNEL_NO_CE = 16384, // ECN is ECT(0) if that of the inner packet is CE
 };
 
 // What precedes packets to a hop: MACs, and headers up to the EtherType of the packet, which stays

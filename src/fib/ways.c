@@ -97,6 +97,14 @@ static bool has_no_ecn(const struct iface_tunnel *tunnel)
 	       flags == IFACE_TUNNEL_LINUX;
 }
 
+// Linux does as RFC 3168 has it: routers on the way of the tunnel mark its packets anew. But what it
+// sends by GRE over IPv6 is the inner packet's.
+static bool has_no_ce(const struct iface_tunnel *tunnel)
+{
+	return tunnel->flags & IFACE_TUNNEL_LINUX &&
+	       !(tunnel->kind == IFACE_GRE && tunnel->local.family == 6);
+}
+
 static uint16_t flags_of(const struct iface_tunnel *tunnel)
 {
 	const bool is_ip6 = tunnel->local.family == 6, is_udp = tunnel->flags & IFACE_TUNNEL_UDP;
@@ -116,6 +124,7 @@ static uint16_t flags_of(const struct iface_tunnel *tunnel)
 		{is_udp ? !tunnel->source_port : is_ip6, FIB_TUNNEL_FLOW},
 		{tunnel->flags & IFACE_TUNNEL_MPLS, FIB_TUNNEL_MPLS},
 		{has_no_ecn(tunnel), FIB_TUNNEL_NO_ECN},
+		{has_no_ce(tunnel), FIB_TUNNEL_NO_CE},
 	};
 	uint16_t flags = FIB_TUNNEL;
 

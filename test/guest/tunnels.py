@@ -142,7 +142,7 @@ def inward() -> Iterator[tuple[str, bytes]]:
             source, to = HOSTS[0][family], device.far(family)
             for ttl in (2, 64, 255):
                 yield device.name, bytes(packet(source, to, ttl))
-            for tos in (0xB8, 0x01, 0x02, 0x29):
+            for tos in (0xB8, 0x01, 0x02, 0x29, 0x2B):
                 yield device.name, bytes(packet(source, to, tos=tos))
             yield device.name, bytes(packet(source, to, payload=bytes(range(256)) * 4 + b"odd"))
             if family == 4:
