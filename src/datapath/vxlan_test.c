@@ -627,6 +627,48 @@ static void packets_are_routed_into_and_out_of_vxlan(void **state)
 		1);
 }
 
+// Fragments are made in a burst of their own, in which the others leave by VXLAN as they would
+// have.
+static void frames_beside_fragments_leave_by_vxlan(void **state)
+{
+	const struct wire_addr there = addr("10.50.0.50"), via = addr("10.2.0.2");
+	const struct fib_hop hop = {.kind = FIB_VIA, .iface = UNDER, .via = via};
+	const struct wire_mac mac = mac_of(50);
+	struct bytes in = frame_to(SECOND, "10.50.0.50"), inner = in, longer = in;
+	struct iface under;
+
+	reset_linux(MAC_ALL_STORMS);
+	under = *fib_iface(fake.fib, UNDER);
+	under.mtu = 200;
+	fake_set(UNDER, &under);
+	assert_int_equal(fib_neighbour_set(fake.fib, BRIDGE, &there, &mac, NULL), 0);
+	follow(50, MAC_AT_REMOTE + remote[0]);
+	fake_route(0, "10.61.0.0/16", &hop);
+	longer = frame_to(SECOND, "10.61.0.1");
+	longer.n = 14 + 300; // two fragments
+	longer.at[16] = 300 >> 8;
+	longer.at[17] = 300 & 0xff;
+	longer.at[20] = 0;
+	frame_mend(&longer);
+	memcpy(inner.at, mac.bytes, 6);
+	memcpy(inner.at + 6, own.bytes, 6);
+	inner.at[22]--;
+	frame_mend(&inner);
+	fake_receive(SECOND, &in);
+	fake_receive(SECOND, &longer);
+	fake_receive(SECOND, &in);
+	fake_run();
+	assert_int_equal(n_sent(UNDER), 4);
+	expect_wrapped(UNDER, 0, wrapped(&inner, 0, false), false);
+	expect_wrapped(UNDER, 3, wrapped(&inner, 0, false), false);
+	for (unsigned i = 1; i < 3; i++) {
+		const uint8_t *sent = rte_pktmbuf_mtod(fake.device[UNDER].sent[i], uint8_t *);
+
+		assert_int_equal(sent[23], longer.at[23]); // no header in front
+		assert_memory_equal(sent + 30, longer.at + 30, 4);
+	}
+}
+
 // A device in no bridge, with one remote end, needs no address of its neighbours.
 static void a_device_alone_sends_all_to_its_only_end(void **state)
 {
@@ -670,6 +712,7 @@ int main(void)
 		TEST(linux_gets_what_it_is_to_decide_as_it_was_received),
 		TEST(linux_is_told_of_flooded_senders_and_their_remote_ends),
 		TEST(packets_are_routed_into_and_out_of_vxlan),
+		TEST(frames_beside_fragments_leave_by_vxlan),
 		TEST(a_device_alone_sends_all_to_its_only_end),
 	};
 
