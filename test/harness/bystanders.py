@@ -124,8 +124,12 @@ class Bystanders:
         wait_until(lambda: is_up(self.dl3d, name), "the port was up")
         into, out = guest.rings[:2]
         ring = self.sender.rings[1]
-        wait_until(lambda: ring.offer(frame_to(self.mac, 0, index, 7)), "the ring had space")
-        wait_until(lambda: any(frame[42:46] == b"\0\0\0\7" for frame in into.take()), "a frame had arrived")
+
+        def has_arrived() -> bool:
+            ring.offer(frame_to(self.mac, 0, index, 7))  # again: the port is up before its rings are
+            return any(frame[42:46] == b"\0\0\0\7" for frame in into.take())
+
+        wait_until(has_arrived, "a frame had arrived")
         used = out.used
         assert out.offer(frame_to(port_of(self.dl3d, name).mac, index, 1, self.sent))
         self.sent += 1
