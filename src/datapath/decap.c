@@ -369,6 +369,7 @@ void tunnel_take(struct parse *p, const struct tunnelled *in)
 		vxlan_bridge(p, &inner);
 	if (labelled.n)
 		datapath_mpls(p->w, p->view, p->in_port, &labelled);
+	p->labelled = NULL;
 }
 
 static bool is_of_tunnel(uint8_t protocol)

@@ -31,7 +31,7 @@ def in_root(root: Path, script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=HOURS)
 
 
-def make_root(suite: str, root: Path, packages: Path, more: Sequence[str] = ()) -> None:
+def make_root(suite: str, packages: Path, root: Path, more: Sequence[str] = ()) -> None:
     """A clean Debian with these packages of its own more, and ours in /packages."""
     include = [f"--include={','.join(more)}"] if more else []
     command = ["mmdebstrap", "--quiet", "--variant=apt", *include, suite, str(root)]
