@@ -20,7 +20,18 @@ def _dl3(*words: str | Path) -> subprocess.CompletedProcess[str]:
 def rates_are_witnessed_or_the_trial_is_invalid(device: str, tmp_path: Path) -> None:
     """A busy machine makes trials INVALID: then there is a reason and no result, and status 1."""
     record = tmp_path / "record.jsonl"
-    words = ("--device", device, "--subscribers", "10", "--rate", "400kbit/s,1Mbit/s", "--seconds", "2", "--retries", "1")
+    words = (
+        "--device",
+        device,
+        "--subscribers",
+        "10",
+        "--rate",
+        "400kbit/s,1Mbit/s",
+        "--seconds",
+        "2",
+        "--retries",
+        "1",
+    )
     done = _dl3("bench", "shape", *words, "--record", record, "--json")
     lines = [json.loads(line) for line in record.read_text().splitlines()]
     trials, results = ([one for one in lines if one["kind"] == kind] for kind in ("trial", "shaping"))

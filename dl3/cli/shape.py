@@ -196,4 +196,6 @@ def shape(
     print_json({"record": str(path), "results": [one.model_dump() for one in found]}) if as_json else show(found)
     say(f"recorded in {path}")
     if faults:
-        raise Fault(f"{len(faults)} of {len(plans)} numbers of subscribers have no result, because their trials were INVALID")
+        raise Fault(
+            f"{len(faults)} of {len(plans)} numbers of subscribers have no result, because their trials were INVALID"
+        )

@@ -213,18 +213,21 @@ class Sorter:
             self.proofs.append(record)
         elif isinstance(record, Shaping):
             self.shapings[record.question] = record
-        elif isinstance(record, Plan):
+        elif isinstance(record, Plan | Skipped | Finished):
+            self.take_of_campaign(record)
+        elif not isinstance(record, Idle):  # its trials and searches count as those of two devices here
+            what = {"reset": "what", "versus": "test"}.get(record.kind, "kind")
+            self.others[record.kind, getattr(record, what), *question(record)] = record
+
+    def take_of_campaign(self, record: Plan | Skipped | Finished) -> None:
+        """Store what was planned, and what became of it."""
+        if isinstance(record, Plan):
             first = self.plans.get(record.campaign, record)  # the first plan is the commitment
             self.plans[record.campaign] = record.model_copy(update={"seconds": first.seconds})
         elif isinstance(record, Skipped):
             self.skipped[record.campaign, record.job] = record
-        elif isinstance(record, Finished):
-            self.finished.add((record.campaign, record.job))
-        elif isinstance(record, Idle):  # its trials and searches count as those of two devices here
-            pass
         else:
-            what = {"reset": "what", "versus": "test"}.get(record.kind, "kind")
-            self.others[record.kind, getattr(record, what), *question(record)] = record
+            self.finished.add((record.campaign, record.job))
 
     def results(self, lines: Mapping[int, str]) -> Results:
         """All records in order."""

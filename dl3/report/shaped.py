@@ -65,7 +65,8 @@ CHINESE = {
     "shaping.strict": "严格优先，DSCP {dscp}",
     "shaping.rest": "其余，DSCP {dscp}",
     "shaping.unknown": "未知",
-    "shaping.note": "向每个用户分两个类别发送其速率的 {overload} 倍，持续 {seconds} 秒。速率按二层计算，包含 FCS，从该用户的第一帧到最后一帧。"
+    "shaping.note": "向每个用户分两个类别发送其速率的 {overload} 倍，持续 {seconds} 秒。"
+    "速率按二层计算，包含 FCS，从该用户的第一帧到最后一帧。"
     "误差相对于设定速率，取所有用户的平均、最低和最高值。公平性为各用户实得与设定速率之比的 Jain 指数，1 表示完全相等。"
     "最大突发：任一用户在任一时段内超出其速率的字节数。",
     "shaping.windows": "任一用户在任一窗口内的最低与最高速率，以设定速率的百分比表示。每个用户应到不足十帧的窗口不列出。",
@@ -148,7 +149,15 @@ def rate_row(result: Shaping, results: Results, words: Words) -> Row:
 def window_rows(result: Shaping, results: Results) -> list[Row]:
     """The rates over windows of each length."""
     return [
-        Row((*head(result), number(one.seconds * 1e3, 0), percent(one.low, 1), percent(one.high, 1), results.line(result)))
+        Row(
+            (
+                *head(result),
+                number(one.seconds * 1e3, 0),
+                percent(one.low, 1),
+                percent(one.high, 1),
+                results.line(result),
+            )
+        )
         for one in result.windows
     ]
 

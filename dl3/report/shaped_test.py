@@ -16,7 +16,9 @@ EN = words_in(Language.EN)
 
 
 def _cells(table: Element) -> list[dict[str, str]]:
-    return [{cell.attrib["data-col"]: "".join(cell.itertext()) for cell in row.iter("td")} for row in table.iter("tr")][1:]
+    return [{cell.attrib["data-col"]: "".join(cell.itertext()) for cell in row.iter("td")} for row in table.iter("tr")][
+        1:
+    ]
 
 
 def _tables(*results: object) -> dict[str, list[dict[str, str]]]:
