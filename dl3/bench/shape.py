@@ -111,7 +111,7 @@ def stall_sentence(who: str, gaps: Sequence[WorkerPause], span: tuple[int, int],
     if lost <= MOST_STALLED:
         return ""
     return (
-        f"stalls: workers of {who} stalled {len(within):,} times for longer than {bridged_us:,.0f} us, up to "
+        f"gaps: workers of {who} stalled {len(within):,} times for longer than {bridged_us:,.0f} us, up to "
         f"{max(within):,.0f} us; subscribers can have lost {lost:.2%} of their rates, more than {MOST_STALLED:.1%}"
     )
 

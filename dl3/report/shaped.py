@@ -42,6 +42,11 @@ ENGLISH = {
     "shaping.sentence": "{dut} gave {n} subscribers their rates with a mean error of {error} %, the worst {worst} %; fairness "
     "{jain}.",
     "title.shaping": "Shaping: {duts}",
+    "reason.gaps": "workers stalled",
+    "reason.log": "log full",
+    "why.stalled": "workers of {program} {n} times for longer than {bridged} µs, up to {us} µs; subscribers can have lost "
+    "{share} of their rates, more than {most}",
+    "why.log": "{n} frames came when the log of arrivals was full",
 }
 CHINESE = {
     "section.shaping": "用户整形",
@@ -73,6 +78,10 @@ CHINESE = {
     "shaping.delays": "从帧的应发时刻到返回为止。其余类别的排队是有意造成的：发送量超过允许通过的量。",
     "shaping.sentence": "{dut} 对 {n} 个用户整形，速率平均误差 {error} %，最差 {worst} %，公平性 {jain}。",
     "title.shaping": "整形测试：{duts}",
+    "reason.gaps": "工作线程停顿",
+    "reason.log": "记录已满",
+    "why.stalled": "{program} 的工作线程有 {n} 次停顿超过 {bridged} µs，最长 {us} µs；用户可能因此损失其速率的 {share}，超过 {most}",
+    "why.log": "到达时间的记录已满后又收到 {n} 帧",
 }
 
 RATES = (
