@@ -151,7 +151,9 @@ def one(spec: DutSpec, plan: Plan, place: tuple[str, Path, Bar]) -> Shaping:
         setup = setup.model_copy(update={"descriptors": SLOTS, "memory_mib": subscribers.memory_mib})
     with tempfile.TemporaryDirectory(prefix="dl3-shape-") as folder:
         kind = kind_of(spec, subscribers, Path(folder))
-        with kind.opened(setup, Traffic(direction="unidirectional"), BUILD) as bed:
+        # A device that is configured already has streams of its own.
+        traffic = Traffic() if spec.kind == EXTERNAL else Traffic(direction="unidirectional")
+        with kind.opened(setup, traffic, BUILD) as bed:
             return measure(run_with(bed, spec.name, place, plan.whole_s), bed, plan)
 
 

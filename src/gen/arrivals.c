@@ -64,22 +64,15 @@ void arrivals_destroy(struct arrivals *a)
 	free(a);
 }
 
-static uint32_t lag_of(uint64_t due, uint64_t now)
-{
-	const uint64_t lag = (int64_t)(now - due) > 0 ? (now - due) >> LAG_UNIT_BITS : 0;
-
-	return MIN_OF(lag, UINT32_MAX);
-}
-
 void arrivals_add(struct arrivals *a, const struct whole *frames, const uint32_t flow[],
-	uint64_t now)
+	const uint64_t since_due[], uint64_t now)
 {
 	const uint64_t n = MIN_OF((uint64_t)frames->n, a->size - a->n);
 
 	for (uint64_t i = 0; i < n; i++)
 		a->entry[a->n + i] =
 			(struct entry){now << BYTES_BITS | (frames->bytes[i] & UINT16_MAX), flow[i],
-				lag_of(frames->due[i], now)};
+				MIN_OF(since_due[i] >> LAG_UNIT_BITS, (uint64_t)UINT32_MAX)};
 	__atomic_store_n(&a->missed, a->missed + frames->n - n, __ATOMIC_RELAXED);
 	__atomic_store_n(&a->n, a->n + n, __ATOMIC_RELEASE); // partner: write_all
 }

@@ -32,9 +32,10 @@ struct arrivals_written {
 // arrivals_destroy.
 int arrivals_create(struct arrivals **out, const struct gen_stream *stream, struct error *error);
 void arrivals_destroy(struct arrivals *arrivals);
-// Logs frames that have arrived at `now`, with the flow of each. Worker.
+// Logs frames that have arrived at `now`, with the flow of each, and its cycles since it was due.
+// Worker.
 void arrivals_add(struct arrivals *arrivals, const struct whole *frames, const uint32_t flow[],
-	uint64_t now);
+	const uint64_t since_due[], uint64_t now);
 // Writes all that is logged so far to a new file, which replaces `path`. 0, or -errno with `error`
 // set.
 int arrivals_write(const struct arrivals *arrivals, const char *path,

@@ -460,9 +460,11 @@ static void writes_the_arrivals_of_a_stream_to_a_file(void **state)
 	await_done();
 	const struct run *run = ctx.gen->current;
 	const uint64_t now = run->start + 3 * run->hz;
-	const struct whole frames = {.n = 2, .bytes = {64, 9622}, .due = {now - run->hz, now + 1}};
-	arrivals_add(run->received[0]->per_flow->arrivals, &frames, (uint32_t[]){7, 8}, now);
-	arrivals_add(run->received[0]->per_flow->arrivals, &frames, (uint32_t[]){9, 10}, now);
+	const uint64_t since[] = {run->hz, 0};
+	const struct whole frames = {.n = 2, .bytes = {64, 9622}};
+	arrivals_add(run->received[0]->per_flow->arrivals, &frames, (uint32_t[]){7, 8}, since, now);
+	arrivals_add(run->received[0]->per_flow->arrivals, &frames, (uint32_t[]){9, 10}, since,
+		now);
 	snprintf(params, sizeof(params), "{\"stream\": \"flows\", \"path\": \"%s\"}", path);
 	json_t *reply = call("arrivals", params);
 	expect(reply, "frames", "3");

@@ -84,7 +84,7 @@ static void count(struct per_flow *p, const uint32_t flow[], unsigned n)
 }
 
 void per_flow_count(struct per_flow *p, const struct whole *frames, const uint64_t number[],
-	uint64_t now)
+	const uint64_t since_due[], uint64_t now)
 {
 	uint32_t flow[RECOGNISE_MAX];
 
@@ -95,7 +95,7 @@ void per_flow_count(struct per_flow *p, const struct whole *frames, const uint64
 	if (p->received)
 		count(p, flow, frames->n);
 	if (p->arrivals)
-		arrivals_add(p->arrivals, frames, flow, now);
+		arrivals_add(p->arrivals, frames, flow, since_due, now);
 }
 
 static bool is_address(const uint8_t *found, const struct wire_addr *first, uint32_t last_bits)

@@ -47,10 +47,10 @@ struct per_flow {
 // -ENOMEM with `error` set. Owner: caller, per_flow_destroy.
 int per_flow_create(struct per_flow **out, const struct gen_stream *stream, struct error *error);
 void per_flow_destroy(struct per_flow *per_flow);
-// Counts frames received at `now`, with these sequence numbers, and logs their arrival; does
-// nothing of both that the stream does not want. Worker.
+// Counts frames received at `now`, with these sequence numbers and so many cycles since they were
+// due, and logs their arrival; does nothing of both that the stream does not want. Worker.
 void per_flow_count(struct per_flow *per_flow, const struct whole *frames, const uint64_t number[],
-	uint64_t now);
+	const uint64_t since_due[], uint64_t now);
 // Checks a valid frame that arrived on `port` against what the stream expects. Worker.
 void per_flow_check(struct per_flow *per_flow, const struct rte_mbuf *m, uint64_t number,
 	uint8_t port);

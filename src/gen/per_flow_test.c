@@ -142,10 +142,12 @@ static void want(struct per_flow_counters wanted)
 	assert_memory_equal(c, &wanted, sizeof(wanted));
 }
 
-// Two frames that are new, one that has been seen, and one for which there is no space.
+// Three frames that are new, one that has been seen, and one for which there is no space. Stamps
+// have only the last 40 bits of a time.
 static void logs_the_arrival_of_each_new_frame(void **state)
 {
-	const struct arrivals_clock clock = {NOW - 1000, 1000000};
+	const uint64_t now = (1ull << 45) + NOW;
+	const struct arrivals_clock clock = {now - 1000, 1000000};
 	struct arrivals_written written;
 	struct arrivals_record found[3];
 	char path[] = "/tmp/dl3-arrivals-XXXXXX";
@@ -153,8 +155,11 @@ static void logs_the_arrival_of_each_new_frame(void **state)
 
 	stream.n_logged = 3;
 	begin_again();
-	for (unsigned i = 0; i < 5; i++)
-		take_number((uint64_t[]){7, 9, 7, 11, 12}[i], LEFT, 0);
+	for (unsigned i = 0; i < 5; i++) {
+		build(&frames[0], (uint64_t[]){7, 9, 7, 11, 12}[i], 0);
+		sink_take(&sink, &counters, burst, 1, LEFT, now);
+		rte_mbuf_refcnt_set(burst[0], 2);
+	}
 	close(mkstemp(path));
 	assert_int_equal(arrivals_write(s->per_flow->arrivals, path, &clock, &written, &error), 0);
 	FILE *file = fopen(path, "r");
