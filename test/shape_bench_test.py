@@ -25,7 +25,7 @@ def a_wire_that_drops_what_is_above_its_rate_is_witnessed(tmp_path: Path) -> Non
     channel = f"{THERE} limit_pps={LIMIT_PPS} limit_depth=8 {AS_DUE} ring=1024 slot=2048"
     streams, record = tmp_path / "streams.yaml", tmp_path / "record.jsonl"
     streams.write_text(STREAM)
-    with Bench(tmp_path / "wire", [channel], measures=True, ports=[port(0), port(1)]) as wire:
+    with Bench(tmp_path, [channel], measures=True, ports=[port(0), port(1)]) as wire:
         device = f"external:generator={wire.dl3gen.socket},streams={streams}"
         words = ("--subscribers", "1", "--rate", f"{LIMIT_PPS * FRAME * 8}bit/s", "--frame", str(FRAME))
         more = ("--seconds", "0.5", "--retries", "0", "--record", record, "--json")
