@@ -1,18 +1,20 @@
-"""Sides of rows that have bridges and vhost-user ports, for real: frames arrive, and what the row names forwards them."""
+"""Sides of rows that have bridges, vhost-user ports and subscribers, for real: what the row names does its work."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from harness.wire import wait_until
 from harness.wired import BUILD
 
-from dl3.bench import bridges
+from dl3.bench import bridges, shapers
 from dl3.bench.bridges import KnownOnly, make_bridge_dl3d, make_bridge_ovs, make_bridge_testpmd
 from dl3.bench.macs import MAC_SETS
 from dl3.bench.onecore import Runner
+from dl3.bench.shapers import make_police, make_sched, make_shaper
 from dl3.bench.sides import Contestant, Entry, PairSettings
 from dl3.bench.space import pages_of
 from dl3.bench.twocores import VHOST, LinkRunner, links_started
@@ -90,6 +92,29 @@ def testpmd_hands_on_frames_both_ways(place: Workplace) -> None:
     side = make_bridge_testpmd(Entry("testpmd io both ways", macs="4k"), TERMS, place)
     with _begun(side, place) as runner:
         assert runner.read()
+
+
+POLICING, SHAPING = Entry("policing"), Entry("shaping")
+SIDES: dict[str, Callable[[Workplace], Contestant]] = {
+    "dl3d polices": lambda place: make_police(replace(POLICING, mode="dl3d"), TERMS, place),
+    "rte_meter polices": lambda place: make_police(replace(POLICING, mode="rte_meter"), TERMS, place),
+    "dl3d shapes": lambda place: make_shaper(".", SHAPING, TERMS, place),
+    "rte_sched shapes": lambda place: make_sched(".", SHAPING, TERMS, place),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("side", SIDES)
+def packets_of_subscribers_are_counted_until_the_end(
+    side: str, place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shapers, "march_of_build", lambda _: "any")
+    with SIDES[side](place).started(place) as runner:
+        assert isinstance(runner, Runner)
+        before = runner.wait_for(0, 60.0)
+        assert runner.wait_for(before.sent + MANY, 60.0).tsc_hz > 0
+        process = runner.process
+    assert process.returncode == 0
 
 
 DUTS = (Dl3d(BUILD / "src" / "dl3d", mode="xconnect"), Testpmd("io"))

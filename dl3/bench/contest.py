@@ -15,6 +15,7 @@ from dl3.bench.generators import ROW_OF_FLOWGEN, ROW_OF_FLOWS, ROW_OF_MOST_FLOWS
 from dl3.bench.measure import trial_of
 from dl3.bench.norow import NoRow
 from dl3.bench.one_worker import ROW_OF_HANDOVER, ROW_OF_VRFS
+from dl3.bench.shapers import ROW_OF_POLICE, ROW_OF_SHAPE
 from dl3.bench.sides import Contestant, Entry, PairSettings, Running
 from dl3.bench.space import space_for
 from dl3.bench.taps import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
@@ -123,6 +124,20 @@ ROWS = (
         Entry("worker of dl3d", n_vrfs=0),
         Entry("worker of dl3d", n_vrfs=1),
         note=ROW_OF_HANDOVER,
+    ),
+    Row(
+        "police-1m",
+        Entry("policing", mode="dl3d"),
+        Entry("policing", mode="rte_meter"),
+        note=ROW_OF_POLICE,
+        most_starts=MOST_STARTS,
+    ),
+    Row(
+        "shape-64k-active",
+        Entry("shaper of dl3d"),
+        Entry("rte_sched"),
+        note=ROW_OF_SHAPE,
+        most_starts=MOST_STARTS,
     ),
     Row(
         "generator-multi-flow",

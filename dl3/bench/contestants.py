@@ -9,6 +9,7 @@ from dl3.bench.flows import make_flow_dl3d, make_l3fwd_em
 from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.generators import make_dl3gen, make_testpmd_alone
 from dl3.bench.one_worker import make_worker
+from dl3.bench.shapers import make_police, make_sched, make_shaper
 from dl3.bench.sides import (
     MAKER,
     Contestant,
@@ -76,6 +77,9 @@ MAKERS: dict[str, Maker] = {
     "dl3d as built for testpmd": lambda *side: make_dl3d("peers/portable", *side),
     "dl3d with TAP interfaces": make_tapped_dl3d,
     "worker of dl3d": make_worker,
+    "policing": make_police,
+    "shaper of dl3d": lambda *side: make_shaper("peers/portable", *side),
+    "rte_sched": lambda *side: make_sched("peers/portable", *side),
     "l3fwd": lambda *side: make_l3fwd("program", *side),
     "l3fwd linked alike": lambda *side: make_l3fwd("program-alike", *side),
     "dl3d with flows": make_flow_dl3d,

@@ -24,7 +24,11 @@ from dl3.trial.run import Act, Runner
 
 FRAMES = ("64", "128", "256", "512", "1024", "1280", "1518", *MIXES)
 USUAL_MTU, AROUND_BYTES = 1500, 18  # bytes of a frame outside the IP packet, including the FCS
-WHOLE = ("reset", "free")  # tests whose trials are never shortened: what happens at a certain time is their result
+WHOLE = (
+    "reset",
+    "shaping",
+    "free",
+)  # tests whose trials are never shortened: what happens at a certain time is their result
 OVERHEAD_S = 0.4  # of a trial: start, drain, reading counters
 
 

@@ -31,6 +31,7 @@ class Benches(LazyGroup):
         "proof": ("dl3.cli.proof:proof", COMPARE, {}),
         "idle": ("dl3.cli.idle:idle", COMPARE, {}),
         "restart": ("dl3.cli.restart:restart", COMPARE, {}),
+        "shape": ("dl3.cli.shape:shape", COMPARE, {}),
         "onecore": ("dl3.cli.onecore:onecore", ONE_CORE, KNOWN),
         "tables": ("dl3.cli.onecore:tables", ONE_CORE, {}),
         "plugin": ("dl3.cli.onecore:plugin", ONE_CORE, {}),

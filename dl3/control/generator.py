@@ -157,6 +157,13 @@ class RunTimeline(Reply):
     received: tuple[int, ...]
 
 
+class Logged(Reply):
+    """Method 'arrivals': frames of a stream in the file that was written, and those that came when the log was full."""
+
+    frames: int
+    missed: int
+
+
 class WorkerPause(Reply):
     """A stall as defined in src/stats/stalls.h, at least as long as requested from 'gaps'."""
 

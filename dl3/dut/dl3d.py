@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class Dl3d:
     name: str = "dl3d"
     ready_words: str = ""
     flows: FlowTable | None = None
+    more: Mapping[str, object] = field(default_factory=dict)  # keys of its configuration
 
     def ports(self, endpoint: Endpoint) -> list[dict[str, object]]:
         """Both ports, with one queue each."""
@@ -94,6 +95,7 @@ class Dl3d:
             **(self.tables() if self.mode == "route" else {}),
             **(self.bridge() if self.mode == "bridge" else {}),
             **(self.flows.keys() if self.flows else {}),
+            **self.more,
             "memory": pages,
             **({"eal": {"args": ["-n", str(endpoint.channels)]}} if endpoint.channels else {}),
             "control": {"socket": str(self.socket(endpoint))},

@@ -1,7 +1,7 @@
 """Linux itself between two veth links, in its own namespace: as a router, or with a bridge."""
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ from dl3.model.fault import Fault, UsageFault
 
 BATCH_SECONDS = 120.0
 BRIDGE = "br0"
+FAIR_QUEUE, PLAIN_QUEUE = "fq_codel", "bfifo"
 PORT_MACS = ("02:00:00:00:00:21", "02:00:00:00:00:22")
 SETTINGS = {
     "net.ipv4.ip_forward": "1",
@@ -114,6 +115,7 @@ class Linux:
 
     prefixes: tuple[str, ...] = ()
     mode: str = "route"
+    shaper: Callable[[str], Iterable[str]] | None = None  # the `tc -batch` commands, from what each class queues with
 
     def configure(self, router: Router) -> None:
         """What is told to the kernel."""
@@ -128,6 +130,8 @@ class Linux:
             for i, prefix in enumerate(self.prefixes)
         )
         router.tell([*lines_for(0), *lines_for(1), *more])
+        if self.shaper:
+            router.tell(list(self.shaper(queue_here(router.namespace))), "tc")
 
     def configuration(self) -> dict[str, object]:
         """The same, for the record."""
@@ -145,16 +149,28 @@ class Linux:
         self.configure(router)
         yield router
 
-    def about(self, endpoint: Endpoint, _device: Device) -> Mapping[str, object]:
+    def about(self, endpoint: Endpoint, device: Device) -> Mapping[str, object]:
         """The kernel version and the configuration."""
+        queue = {"queue": queue_here(cast(Router, device).namespace)} if self.shaper else {}
         return {
             "version": f"Linux {platform.release()} {platform.version()}",
             "configuration": {
                 **self.configuration(),
+                **queue,
                 "rps_cpus": core_mask(endpoint.cores),
                 "offloads": "tx, rx, tso, gso and gro off",
             },
         }
+
+
+def queue_here(namespace: Namespace) -> str:
+    """What a class can queue with: fq_codel if the kernel has it, else the plain queue that it always has."""
+    try:
+        namespace.run("tc", "qdisc", "replace", "dev", "lo", "root", FAIR_QUEUE)
+    except Fault:
+        return PLAIN_QUEUE
+    namespace.run("tc", "qdisc", "delete", "dev", "lo", "root")
+    return FAIR_QUEUE
 
 
 def make(setup: Setup, options: Mapping[str, str], build: Path) -> Linux:

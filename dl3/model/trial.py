@@ -20,6 +20,7 @@ Test = Literal[
     "forwarding",
     "proof",
     "ceiling",
+    "shaping",
     "free",
 ]
 

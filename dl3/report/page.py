@@ -34,6 +34,7 @@ from dl3.report.method import method
 from dl3.report.other_tables import SHEETS, sheet_table
 from dl3.report.plan_tables import plan_section
 from dl3.report.results import Part, Record, Results, gather, parts
+from dl3.report.shaped import shaping_section
 from dl3.report.style import STYLE
 from dl3.report.summary import sentences, title, when
 from dl3.report.tables import invalid_table, latency_table, loss_table, result_notes, results_table
@@ -142,6 +143,7 @@ class Composer:
         yield Section("comparison", comparison_section(comparison, words) if comparison else [])
         yield Section("plan", [piece for plan in results.plans for piece in plan_section(plan, self.groups, words)])
         yield from self.measured()
+        yield Section("shaping", shaping_section(results, words))
         yield Section("proof", [*proof_table(results, words), *self.figures(whole, "proof")])
         yield Section("loss", [*loss_table(self.groups, words), *self.figures(whole, "loss")])
         yield Section("explained", [*explained(self.groups, words), *self.figures(whole, "explained")])

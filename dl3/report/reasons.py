@@ -30,6 +30,12 @@ OF_TRIALS = (
         "why.gaps",
         rf"stream '(?P<stream>.*)' lost (?P<lost>{NUMBER}) frames, but (?P<gaps>{NUMBER}) by the gaps in its sequence numbers",
     ),
+    (
+        "why.stalled",
+        rf"workers of (?P<program>\S+) stalled (?P<n>{NUMBER}) times for longer than (?P<bridged>{NUMBER}) us, up to "
+        rf"(?P<us>{NUMBER}) us; subscribers can have lost (?P<share>{SHARE}) of their rates, more than (?P<most>{SHARE})",
+    ),
+    ("why.log", rf"(?P<n>{NUMBER}) frames came when the log of arrivals was full"),
     ("why.restarted", r"dl3d's counters decreased: it was restarted during the trial"),
     (
         "why.passage",

@@ -32,6 +32,12 @@ TOLD = (
         "5,000 frames (5.00%), more than 1%",
         *("5", "10,012", "make", "5,000", "5.00%", "1%"),
     ),
+    (
+        "gaps: workers of dl3d stalled 5 times for longer than 1,000 us, up to 191,068 us; subscribers can have lost 7.96% of "
+        "their rates, more than 0.1%",
+        *("dl3d", "5", "1,000", "191,068", "7.96%", "0.1%"),
+    ),
+    ("log: 1,200 frames came when the log of arrivals was full", "1,200"),
     ("link: port 'left' of the generator lost its link", "left"),
     ("clock: the TSCs of two workers are 230 ns apart", "230"),
     ("burst: 70 of 5,000 frames were skipped because the generator was late", "5,000", "70"),

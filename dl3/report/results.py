@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from dl3.model.campaign import Case, Finished, Job, Plan, Skipped
 from dl3.model.results import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
+from dl3.model.shaping import Shaping
 from dl3.model.trial import Throughput, Trial, wire_of
 from dl3.search.forwarding import forwarded_pps
 
 Other = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
 Measured = Trial | Throughput | Other
-Record = Measured | Proof | Plan | Skipped | Finished | Idle
+Record = Measured | Proof | Shaping | Plan | Skipped | Finished | Idle
 # Trials of the generator against itself: not related to a device under test.
 OF_THE_TESTER = ("ceiling", "proof")
 # Trials at a steady load; after a burst or an overload, more may come back than can be sustained.
@@ -70,6 +71,7 @@ class Results:
     trials: tuple[Trial, ...]  # in order of time
     others: tuple[Other, ...] = ()  # one for each question
     proofs: tuple[Proof, ...] = ()
+    shapings: tuple[Shaping, ...] = ()  # one for each device and number of subscribers of a campaign
     plans: tuple[Plan, ...] = ()  # the last plan of each campaign
     skipped: tuple[Skipped, ...] = ()
     lines: Mapping[int, str] = field(default_factory=dict)  # by id(): the line of the record, '17', of several '2:17'
@@ -80,9 +82,9 @@ class Results:
         return (*self.searches, *self.others, *(t for t in self.trials if t.test not in OF_THE_TESTER))
 
     @property
-    def records(self) -> tuple[Throughput | Other | Trial | Proof, ...]:
+    def records(self) -> tuple[Throughput | Other | Trial | Proof | Shaping, ...]:
         """Everything that was measured."""
-        return (*self.searches, *self.others, *self.proofs, *self.trials)
+        return (*self.searches, *self.others, *self.proofs, *self.shapings, *self.trials)
 
     @cached_property
     def jobs(self) -> dict[str, Job]:
@@ -197,6 +199,7 @@ class Sorter:
         self.plans: dict[str, Plan] = {}
         self.trials: list[Trial] = []
         self.proofs: list[Proof] = []
+        self.shapings: dict[tuple[object, ...], Shaping] = {}
         self.skipped: dict[tuple[str, str], Skipped] = {}
         self.finished: set[tuple[str, str]] = set()
 
@@ -208,18 +211,23 @@ class Sorter:
             self.trials.append(record)
         elif isinstance(record, Proof):
             self.proofs.append(record)
-        elif isinstance(record, Plan):
+        elif isinstance(record, Shaping):
+            self.shapings[record.question] = record
+        elif isinstance(record, Plan | Skipped | Finished):
+            self.take_of_campaign(record)
+        elif not isinstance(record, Idle):  # its trials and searches count as those of two devices here
+            what = {"reset": "what", "versus": "test"}.get(record.kind, "kind")
+            self.others[record.kind, getattr(record, what), *question(record)] = record
+
+    def take_of_campaign(self, record: Plan | Skipped | Finished) -> None:
+        """Store what was planned, and what became of it."""
+        if isinstance(record, Plan):
             first = self.plans.get(record.campaign, record)  # the first plan is the commitment
             self.plans[record.campaign] = record.model_copy(update={"seconds": first.seconds})
         elif isinstance(record, Skipped):
             self.skipped[record.campaign, record.job] = record
-        elif isinstance(record, Finished):
-            self.finished.add((record.campaign, record.job))
-        elif isinstance(record, Idle):  # its trials and searches count as those of two devices here
-            pass
         else:
-            what = {"reset": "what", "versus": "test"}.get(record.kind, "kind")
-            self.others[record.kind, getattr(record, what), *question(record)] = record
+            self.finished.add((record.campaign, record.job))
 
     def results(self, lines: Mapping[int, str]) -> Results:
         """All records in order."""
@@ -228,6 +236,7 @@ class Sorter:
             trials=tuple(sorted(self.trials, key=lambda trial: trial.at)),
             others=tuple(sorted(self.others.values(), key=frame_order)),
             proofs=tuple(self.proofs),
+            shapings=tuple(self.shapings.values()),
             plans=tuple(self.plans.values()),
             skipped=tuple(self.skipped[job] for job in self.skipped if job not in self.finished),
             lines=lines,

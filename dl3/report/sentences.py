@@ -12,7 +12,7 @@ from dl3.report.reasons import noise_text, reason_text
 from dl3.report.words import Language, Words
 
 N = r"-?[\d,.]+"
-WORD = "(late|sink late|stalls|pacing|accounting|link|burst|clock)"  # the first word of a reason
+WORD = "(late|sink late|stalls|pacing|accounting|link|burst|clock|gaps|log)"  # the first word of a reason
 NO_RESULT = (
     (
         rf"no result: at (?P<pps>{N}) packets/s (?P<n>{N}) trials were INVALID, the last because (?P<reason>.*)",

@@ -13,6 +13,7 @@ from dl3.report.names import series_names, short_loss
 from dl3.report.other_sentences import other_sentence
 from dl3.report.plan_tables import is_partly, is_run, said, with_result
 from dl3.report.results import Results, frames_of
+from dl3.report.shaped import shaping_sentences
 from dl3.report.units import MICRO, micros, moment, percent, significant
 from dl3.report.words import Words
 
@@ -33,6 +34,8 @@ def title(results: Results, words: Words) -> str:
         return joined([said(plan.title, words) for plan in results.plans], words)
     if not results.measured:
         return words("title.proof" if results.proofs else "title.empty")
+    if results.shapings and not (results.searches or results.latencies or results.others):
+        return words("title.shaping", duts=joined(results.duts, words))
     has_throughput, has_latency = bool(results.searches), bool(results.latencies)
     both = "both" if has_latency else "throughput"
     kind = both if has_throughput else "latency" if has_latency else "tests" if results.others else "trials"
@@ -178,4 +181,7 @@ def sentences(results: Results, words: Words, comparison: Comparison | None = No
     found += [plan_sentence(plan, results, words) for plan in results.plans]
     if results.plans:
         return [*found, best_sentence(results, words)] if results.searches else found
+    shaped = shaping_sentences(results, words)[:N_SERIES]
+    if shaped and not (results.searches or results.latencies or results.others):
+        return [*found, *shaped]
     return [*found, found_sentence(results, words)]

@@ -13,6 +13,8 @@ from dl3.report.lacks import CHINESE as LACKS_CHINESE
 from dl3.report.lacks import ENGLISH as LACKS_ENGLISH
 from dl3.report.quoted import CHINESE as QUOTED_CHINESE
 from dl3.report.quoted import ENGLISH as QUOTED_ENGLISH
+from dl3.report.shaped import CHINESE as SHAPED_CHINESE
+from dl3.report.shaped import ENGLISH as SHAPED_ENGLISH
 from dl3.report.stalls import CHINESE as STALLS_CHINESE
 from dl3.report.stalls import ENGLISH as STALLS_ENGLISH
 from dl3.report.words import Language, Words
@@ -24,6 +26,7 @@ TABLES = {
     | PLACES_ENGLISH
     | QUOTED_ENGLISH
     | STALLS_ENGLISH
+    | SHAPED_ENGLISH
     | LACKS_ENGLISH,
     Language.ZH: CHINESE
     | CHINESE_CAMPAIGN
@@ -31,6 +34,7 @@ TABLES = {
     | PLACES_CHINESE
     | QUOTED_CHINESE
     | STALLS_CHINESE
+    | SHAPED_CHINESE
     | LACKS_CHINESE,
 }
 

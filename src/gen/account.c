@@ -161,13 +161,14 @@ static __attribute__((noinline)) void note_silence(struct sink_counters *c, uint
 		stats_set(&c->longest_silence, now - c->last_tsc);
 }
 
-static __attribute__((noinline)) void count_flows(struct sink_stream *s, const struct whole *f)
+static __attribute__((noinline)) void count_flows(struct sink_stream *s, const struct whole *f,
+	const uint64_t since_due[], uint64_t now)
 {
 	uint64_t number[RECOGNISE_MAX];
 
 	for (uint16_t i = 0; i < f->n; i++)
 		number[i] = window_whole(&s->window->window, f->sequence[i]);
-	per_flow_count(s->per_flow, number, f->n);
+	per_flow_count(s->per_flow, f, number, since_due, now);
 }
 
 static inline void count_new(struct sink_stream *s, const struct whole *f, uint64_t now)
@@ -193,7 +194,7 @@ static inline void count_new(struct sink_stream *s, const struct whole *f, uint6
 	histogram_add_burst(&s->sent, since_sent + 1, f->n);
 	count_jitter(s, since_sent, f->n);
 	if (unlikely(s->per_flow != NULL))
-		count_flows(s, f);
+		count_flows(s, f, since_due, now);
 }
 
 static void account_stream(struct sink_stream *s, struct whole *f, uint64_t now)

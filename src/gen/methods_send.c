@@ -55,6 +55,8 @@ static json_t *stream_json(const struct gen *gen, const struct gen_stream *strea
 	json_object_set_new(json, "exponent", json_real(stream->exponent));
 	json_object_set_new(json, "seed", json_integer(stream->seed));
 	json_object_set_new(json, "count_flows", json_boolean(stream->counts_flows));
+	json_object_set_new(json, "log_arrivals", json_integer(stream->n_logged));
+	json_object_set_new(json, "dscp", json_integer(stream->recipe.dscp_ecn >> 2));
 	json_object_set_new(json, "sizes", sizes_json(stream));
 	json_object_set_new(json, "mean_bytes", json_real(gen_mean_bytes(stream)));
 	json_object_set_new(json, "pps", json_real(stream->pps));

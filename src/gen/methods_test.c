@@ -442,6 +442,54 @@ static void writes_the_counters_of_flows_to_a_file(void **state)
 		"\"cannot write /nowhere/a: No such file or directory\"");
 }
 
+#define LOGGED                                                                                     \
+	"{\"name\": \"flows\", \"from\": \"left\", \"to\": \"right\", \"dst_mac\": "               \
+	"\"02:00:00:00:00:99\", \"rate\": \"max\", \"frames\": 100, \"dscp\": 46, "                \
+	"\"log_arrivals\": 3}"
+
+static void writes_the_arrivals_of_a_stream_to_a_file(void **state)
+{
+	char path[] = "/tmp/dl3-arrivals-XXXXXX", params[128];
+	struct arrivals_record found[3];
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	check("send", "{\"streams\": [" LOGGED ", {\"to\": \"left\"}]}", "streams.0.log_arrivals",
+		"3");
+	await_done();
+	const struct run *run = ctx.gen->current;
+	const uint64_t now = run->start + 3 * run->hz;
+	const uint64_t since[] = {run->hz, 0};
+	const struct whole frames = {.n = 2, .bytes = {64, 9622}};
+	arrivals_add(run->received[0]->per_flow->arrivals, &frames, (uint32_t[]){7, 8}, since, now);
+	arrivals_add(run->received[0]->per_flow->arrivals, &frames, (uint32_t[]){9, 10}, since,
+		now);
+	snprintf(params, sizeof(params), "{\"stream\": \"flows\", \"path\": \"%s\"}", path);
+	json_t *reply = call("arrivals", params);
+	expect(reply, "frames", "3");
+	expect(reply, "missed", "1");
+	json_decref(reply);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(fread(found, sizeof(found[0]), 3, file), 3);
+	assert_int_equal(fgetc(file), EOF);
+	fclose(file);
+	assert_int_equal(remove(path), 0);
+	assert_int_equal(found[0].at_ns, 3000000000);
+	assert_in_range(found[0].delay_ns, 999999900, 1000000000);
+	assert_int_equal(found[1].delay_ns, 0);
+	assert_int_equal(found[1].bytes, 9622);
+	assert_int_equal(found[2].flow, 9);
+	check("arrivals", "{\"stream\": \"stream1\", \"path\": \"/tmp/a\"}", "error",
+		"\"the arrivals of stream stream1 are not logged; add \\\"log_arrivals: N\\\" to "
+		"it\"");
+	check("arrivals", "{\"stream\": \"flows\", \"path\": \"a\"}", "error",
+		"\"path \\\"a\\\": expected an absolute path\"");
+	check("arrivals", "{\"stream\": \"flows\", \"path\": \"/nowhere/a\"}", "error",
+		"\"cannot write /nowhere/a: No such file or directory\"");
+}
+
 static void one_worker_receives_all_frames_of_a_stream(void **state)
 {
 	check("send",
@@ -483,6 +531,7 @@ int main(void)
 		TEST(receives_only_for_as_long_as_it_is_told),
 		TEST(tells_what_it_expected_and_what_it_found),
 		TEST(writes_the_counters_of_flows_to_a_file),
+		TEST(writes_the_arrivals_of_a_stream_to_a_file),
 		TEST(one_worker_receives_all_frames_of_a_stream),
 		TEST(a_port_where_frames_are_expected_needs_a_link),
 		TEST(stop_only_raises_the_flag),

@@ -2,14 +2,12 @@
 #include "gen/per_flow.h"
 
 #include "base/pages.h"
+#include "gen/new_file.h"
 #include "wire/headers.h"
 
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { WRITTEN_AT_ONCE = 16384 };
 
@@ -40,7 +38,7 @@ static int make_counters(struct per_flow *p, struct error *error)
 int per_flow_create(struct per_flow **out, const struct gen_stream *stream, struct error *error)
 {
 	*out = NULL;
-	if (!stream->counts_flows && !stream->expect.n_ports)
+	if (!stream->counts_flows && !stream->n_logged && !stream->expect.n_ports)
 		return 0;
 	struct per_flow *p = aligned_alloc(_Alignof(struct per_flow), sizeof(*p));
 	if (!p)
@@ -53,6 +51,8 @@ int per_flow_create(struct per_flow **out, const struct gen_stream *stream, stru
 	int err = flows_make(&p->flows, stream, error);
 	if (!err && stream->counts_flows)
 		err = make_counters(p, error);
+	if (!err)
+		err = arrivals_create(&p->arrivals, stream, error);
 	if (err)
 		per_flow_destroy(p);
 	else
@@ -66,26 +66,36 @@ void per_flow_destroy(struct per_flow *p)
 		return;
 	if (p->received)
 		pages_free(p->received, counter_bytes(p->stream));
+	arrivals_destroy(p->arrivals);
 	flows_free(&p->flows);
 	free(p);
 }
 
 // The counters do not fit into the caches: all are fetched before the first is needed.
-void per_flow_count(struct per_flow *p, const uint64_t number[], unsigned n)
+static void count(struct per_flow *p, const uint32_t flow[], unsigned n)
 {
-	uint32_t flow[RECOGNISE_MAX];
-
-	if (!p->received)
-		return;
-	for (unsigned i = 0; i < n; i++) {
-		flow[i] = flows_of(&p->flows, number[i]);
+	for (unsigned i = 0; i < n; i++)
 		rte_prefetch0_write(&p->received[flow[i]]);
-	}
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t *counter = &p->received[flow[i]];
 
 		__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 	}
+}
+
+void per_flow_count(struct per_flow *p, const struct whole *frames, const uint64_t number[],
+	const uint64_t since_due[], uint64_t now)
+{
+	uint32_t flow[RECOGNISE_MAX];
+
+	if (!p->received && !p->arrivals)
+		return;
+	for (unsigned i = 0; i < frames->n; i++)
+		flow[i] = flows_of(&p->flows, number[i]);
+	if (p->received)
+		count(p, flow, frames->n);
+	if (p->arrivals)
+		arrivals_add(p->arrivals, frames, flow, since_due, now);
 }
 
 static bool is_address(const uint8_t *found, const struct wire_addr *first, uint32_t last_bits)
@@ -217,19 +227,25 @@ void per_flow_check(struct per_flow *p, const struct rte_mbuf *m, uint64_t numbe
 		note_wrong(p, number, found, &encap);
 }
 
-static bool write_all(const struct per_flow *p, FILE *file, uint64_t *total)
+struct writing {
+	const struct per_flow *per_flow;
+	uint64_t total;
+};
+
+static bool write_all(void *ctx, FILE *file)
 {
 	static uint32_t part[WRITTEN_AT_ONCE];
+	struct writing *w = ctx;
+	const struct per_flow *p = w->per_flow;
 	uint32_t n = p->stream->n_flows;
 
-	*total = 0;
 	for (uint32_t at = 0; at < n; at += WRITTEN_AT_ONCE) {
 		uint32_t n_part = MIN_OF(n - at, (uint32_t)WRITTEN_AT_ONCE);
 
 		for (uint32_t i = 0; i < n_part; i++) {
 			uint32_t received = __atomic_load_n(&p->received[at + i], __ATOMIC_RELAXED);
 
-			*total += received;
+			w->total += received;
 			part[i] = htole32(received);
 		}
 		if (fwrite(part, sizeof(part[0]), n_part, file) != n_part)
@@ -238,44 +254,11 @@ static bool write_all(const struct per_flow *p, FILE *file, uint64_t *total)
 	return true;
 }
 
-// Whatever else has the name stays as it is: others may choose the path.
-static FILE *create(const char *path)
-{
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	const int fd = open(path, flags, 0666);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-
-	if (fd >= 0 && !file)
-		close(fd);
-	return file;
-}
-
 int per_flow_write(const struct per_flow *p, const char *path, uint64_t *total, struct error *error)
 {
-	char *beside = NULL;
+	struct writing writing = {p, 0};
+	int err = new_file(path, write_all, &writing, error);
 
-	if (asprintf(&beside, "%s.part", path) < 0)
-		return error_set(error, -ENOMEM, "not enough memory to write %s", path);
-	errno = 0;
-	FILE *file = create(beside);
-	if (!file && errno == EEXIST) {
-		error_set(error, -EEXIST,
-			"cannot write %s: %s exists; if nothing else needs it, remove it", path,
-			beside);
-		free(beside);
-		return -EEXIST;
-	}
-	bool is_written = file && write_all(p, file, total);
-	if (file && fclose(file))
-		is_written = false;
-	if (!is_written || rename(beside, path)) {
-		int err = errno ? -errno : -EIO;
-
-		if (file)
-			unlink(beside);
-		free(beside);
-		return error_set(error, err, "cannot write %s: %s", path, strerror(-err));
-	}
-	free(beside);
-	return 0;
+	*total = writing.total;
+	return err;
 }

@@ -1,9 +1,10 @@
-// What is counted and checked by flow at the receiving side of a stream. One writer: the worker
-// that polls the stream's ports. Creation, and reading of the counters: control thread.
+// What is counted, logged and checked by flow at the receiving side of a stream. One writer: the
+// worker that polls the stream's ports. Creation, and reading of the counters: control thread.
 #pragma once
 
 #include "base/bits.h"
 #include "base/error.h"
+#include "gen/arrivals.h"
 #include "gen/expect.h"
 #include "gen/fields.h"
 #include "gen/flows.h"
@@ -36,18 +37,20 @@ struct per_flow {
 	struct per_flow_wrong wrong;
 	const struct gen_stream *stream;
 	struct flows flows;
-	uint32_t *received; // by flow, modulo 2^32, atomic; NULL: not counted
+	uint32_t *received;        // by flow, modulo 2^32, atomic; NULL: not counted
+	struct arrivals *arrivals; // NULL: not logged
 	struct fields fields;
 	struct frame_values values; // of the flow being checked
 };
 
-// NULL in *out if the stream neither counts flows nor expects anything of them. 0, or -ENOMEM with
-// `error` set. Owner: caller, per_flow_destroy.
+// NULL in *out if the stream neither counts nor logs flows nor expects anything of them. 0, or
+// -ENOMEM with `error` set. Owner: caller, per_flow_destroy.
 int per_flow_create(struct per_flow **out, const struct gen_stream *stream, struct error *error);
 void per_flow_destroy(struct per_flow *per_flow);
-// Counts received frames with these sequence numbers, at most RECOGNISE_MAX; does nothing if flows
-// are not counted. Worker.
-void per_flow_count(struct per_flow *per_flow, const uint64_t number[], unsigned n);
+// Counts frames received at `now`, with these sequence numbers and so many cycles since they were
+// due, and logs their arrival; does nothing of both that the stream does not want. Worker.
+void per_flow_count(struct per_flow *per_flow, const struct whole *frames, const uint64_t number[],
+	const uint64_t since_due[], uint64_t now);
 // Checks a valid frame that arrived on `port` against what the stream expects. Worker.
 void per_flow_check(struct per_flow *per_flow, const struct rte_mbuf *m, uint64_t number,
 	uint8_t port);

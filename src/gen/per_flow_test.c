@@ -2,6 +2,7 @@
 #include "gen/per_flow.h"
 
 #include "gen/fake_frames.h"
+#include "wire/headers.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -139,6 +140,41 @@ static void want(struct per_flow_counters wanted)
 	const struct per_flow_counters *c = &s->per_flow->counters;
 
 	assert_memory_equal(c, &wanted, sizeof(wanted));
+}
+
+// Three frames that are new, one that has been seen, and one for which there is no space. Stamps
+// have only the last 40 bits of a time.
+static void logs_the_arrival_of_each_new_frame(void **state)
+{
+	const uint64_t now = (1ull << 45) + NOW;
+	const struct arrivals_clock clock = {now - 1000, 1000000};
+	struct arrivals_written written;
+	struct arrivals_record found[3];
+	char path[] = "/tmp/dl3-arrivals-XXXXXX";
+	struct error error = {""};
+
+	stream.n_logged = 3;
+	begin_again();
+	for (unsigned i = 0; i < 5; i++) {
+		build(&frames[0], (uint64_t[]){7, 9, 7, 11, 12}[i], 0);
+		sink_take(&sink, &counters, burst, 1, LEFT, now);
+		rte_mbuf_refcnt_set(burst[0], 2);
+	}
+	close(mkstemp(path));
+	assert_int_equal(arrivals_write(s->per_flow->arrivals, path, &clock, &written, &error), 0);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(fread(found, sizeof(found[0]), ARRAY_LEN(found), file), 3);
+	fclose(file);
+	assert_int_equal(remove(path), 0);
+	assert_int_equal(written.frames, 3);
+	assert_int_equal(written.missed, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(found[i].flow, flow_of((uint64_t[]){7, 9, 11}[i]));
+		assert_int_equal(found[i].at_ns, 1000000);
+		assert_int_equal(found[i].delay_ns, 2992000); // 3000 cycles, in units of 16
+		assert_int_equal(found[i].bytes, frames[0].mbuf.pkt_len + WIRE_FCS_BYTES);
+	}
 }
 
 static void counts_each_new_frame_for_its_flow(void **state)
@@ -466,6 +502,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(counts_each_new_frame_for_its_flow),
+		CASE(logs_the_arrival_of_each_new_frame),
 		CASE(counts_late_frames_but_none_twice),
 		CASE(counts_on_after_40_bits),
 		CASE(counts_two_streams_of_one_burst_each_for_itself),

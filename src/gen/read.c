@@ -157,6 +157,15 @@ static int read_ttl(struct stream_reader *r, const json_t *value)
 	return err;
 }
 
+static int read_dscp(struct stream_reader *r, const json_t *value)
+{
+	uint64_t dscp = 0;
+	int err = value ? read_number(r, value, 0, 63, &dscp) : 0;
+
+	r->stream->recipe.dscp_ecn = dscp << 2;
+	return err;
+}
+
 static int check_sends(struct stream_reader *r, const json_t *value)
 {
 	if (!value || !r->stream->is_receive_only)
@@ -200,12 +209,12 @@ static int read_frames(struct stream_reader *r, const json_t *value)
 static const struct stream_key keys[] = {
 	{"name", read_name}, {"id", read_id}, {"to", read_to}, {"from", read_from},
 	{"pcap", read_pcap}, {"stamp", read_stamp}, {"protocol", read_protocol},
-	{"vlan", read_vlan}, {"ttl", read_ttl}, {"src_mac", read_src_mac},
+	{"vlan", read_vlan}, {"ttl", read_ttl}, {"dscp", read_dscp}, {"src_mac", read_src_mac},
 	{"dst_mac", read_dst_mac}, {"src_ip", read_src_ip}, {"dst_ip", read_dst_ip},
 	{"src_port", read_src_port}, {"dst_port", read_dst_port}, {"encap", read_encap},
 	{"flows", read_flows}, {"distribution", read_distribution}, {"exponent", read_exponent},
-	{"seed", read_seed}, {"count_flows", read_count_flows}, {"expect", read_expect},
-	{"size", read_size}, {"rate", read_rate}, {"burst", read_burst},
+	{"seed", read_seed}, {"count_flows", read_count_flows}, {"log_arrivals", read_log_arrivals},
+	{"expect", read_expect}, {"size", read_size}, {"rate", read_rate}, {"burst", read_burst},
 	{"catch_up", read_catch_up}, {"frames", read_frames}, {"loops", read_loops}, // after frames
 };
 

@@ -64,6 +64,7 @@ int read_encap(struct stream_reader *r, const json_t *value);
 int read_expect_encap(struct stream_reader *r, const json_t *value);
 // --- read_expect.c: after the flows and `to`
 int read_count_flows(struct stream_reader *r, const json_t *value);
+int read_log_arrivals(struct stream_reader *r, const json_t *value);
 int read_expect(struct stream_reader *r, const json_t *value);
 // --- read_size.c: after the headers
 int read_size(struct stream_reader *r, const json_t *value);

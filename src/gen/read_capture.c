@@ -12,9 +12,9 @@
 // Keys that are determined by the capture's own bytes.
 static int check_beside(struct stream_reader *r)
 {
-	static const char *const others[] = {"protocol", "vlan", "ttl", "src_ip", "dst_ip",
+	static const char *const others[] = {"protocol", "vlan", "ttl", "dscp", "src_ip", "dst_ip",
 		"src_port", "dst_port", "flows", "distribution", "exponent", "seed", "size",
-		"burst", "count_flows", "expect", "encap"};
+		"burst", "count_flows", "log_arrivals", "expect", "encap"};
 
 	for (unsigned i = 0; i < ARRAY_LEN(others); i++)
 		if (json_object_get(r->map, others[i]))

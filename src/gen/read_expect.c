@@ -8,6 +8,15 @@ int read_count_flows(struct stream_reader *r, const json_t *value)
 	return value ? read_boolean(r, value, &r->stream->counts_flows) : 0;
 }
 
+int read_log_arrivals(struct stream_reader *r, const json_t *value)
+{
+	uint64_t n = 0;
+	int err = value ? read_number(r, value, 1, GEN_MAX_LOGGED, &n) : 0;
+
+	r->stream->n_logged = n;
+	return err;
+}
+
 static int read_any_secret(struct stream_reader *r, const json_t *value, uint64_t *secret)
 {
 	if (!value)
@@ -75,6 +84,7 @@ static int read_dscps(struct stream_reader *r, const json_t *value)
 	uint64_t dscp;
 
 	expect->n_dscps = 1;
+	expect->dscp[0] = r->stream->recipe.dscp_ecn >> 2;
 	int err = value ? check_list(r, value, GEN_EXPECT_DSCPS, "numbers from 0 to 63") : 0;
 	for (size_t i = 0; value && i < json_array_size(value) && !err; i++) {
 		err = read_number(r, json_array_get(value, i), 0, 63, &dscp);

@@ -89,9 +89,10 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 			"streams[0] (east): tll: unknown key; did you mean \"ttl\"?"},
 		{ONE("\"colours\": 64"),
 			"streams[0]: colours: unknown key; expected one of name, id, to, from, "
-			"pcap, stamp, protocol, vlan, ttl, src_mac, dst_mac, src_ip, dst_ip, "
+			"pcap, stamp, protocol, vlan, ttl, dscp, src_mac, dst_mac, src_ip, dst_ip, "
 			"src_port, dst_port, encap, flows, distribution, exponent, seed, "
-			"count_flows, expect, size, rate, burst, catch_up, frames, loops"},
+			"count_flows, log_arrivals, expect, size, rate, burst, catch_up, frames, "
+			"loops"},
 		{"[{\"from\": \"left\"}]", "streams[0]: to: missing; expected the receiving port"},
 		{"[{\"from\": \"left\", \"to\": \"right\"}]",
 			"streams[0]: dst_mac: missing; expected the destination MAC address, or "
@@ -259,6 +260,9 @@ static void answers_each_wrong_expectation_with_one_sentence(void **state)
 {
 	static const struct mistake mistakes[] = {
 		{ONE("\"count_flows\": 1"), "streams[0]: count_flows 1: expected true or false"},
+		{ONE("\"dscp\": 64"), "streams[0]: dscp 64: expected a whole number from 0 to 63"},
+		{ONE("\"log_arrivals\": 0"),
+			"streams[0]: log_arrivals 0: expected a whole number from 1 to 268435456"},
 		{ONE("\"pcap\": \"/nowhere\", \"count_flows\": true"),
 			"streams[0]: pcap: captured frames are sent unchanged, so \"count_flows\" "
 			"has no effect; remove it"},
@@ -781,7 +785,14 @@ static void expects_what_it_is_told(void **state)
 	const struct gen_stream *s = take(ONE("\"size\": 64"))->stream;
 
 	assert_false(s->counts_flows);
+	assert_int_equal(s->n_logged, 0);
+	assert_int_equal(s->recipe.dscp_ecn, 0);
 	assert_int_equal(s->expect.n_ports, 0);
+	s = take(ONE("\"log_arrivals\": 268435456, \"dscp\": 46, \"expect\": {\"secret\": 1}"))
+	            ->stream;
+	assert_int_equal(s->n_logged, 1 << 28);
+	assert_int_equal(s->recipe.dscp_ecn, 46 << 2);
+	assert_int_equal(s->expect.dscp[0], 46);
 	s = take(ONE("\"count_flows\": true, \"expect\": {\"secret\": 9223372036854775807}"))
 	            ->stream;
 	assert_true(s->counts_flows);

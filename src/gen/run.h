@@ -84,7 +84,7 @@ struct sink_stream {
 	const struct gen_stream *stream;
 	struct sink_window *window; // private to sink.c
 	struct timeline *timeline;  // of the streams received by this worker, borrowed; NULL: none
-	struct per_flow *per_flow;  // NULL: nothing is counted or expected by flow
+	struct per_flow *per_flow;  // NULL: nothing is counted, logged or expected by flow
 } LINE_ALIGNED;
 
 // Counters of one polled queue, over all streams.

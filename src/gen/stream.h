@@ -23,8 +23,9 @@ enum {
 	GEN_EXPECT_PORTS = 16,
 	GEN_EXPECT_DSCPS = 64,
 	GEN_MAX_LABELS = 4,
-	GEN_MIN_SIZE = 64,   // frame sizes include the FCS
-	GEN_MAX_SIZE = 9622, // 9600 bytes of IP, Ethernet, a VLAN tag and the FCS
+	GEN_MAX_LOGGED = 1 << 28, // 4 GiB
+	GEN_MIN_SIZE = 64,        // frame sizes include the FCS
+	GEN_MAX_SIZE = 9622,      // 9600 bytes of IP, Ethernet, a VLAN tag and the FCS
 };
 
 enum gen_field_name {
@@ -139,6 +140,7 @@ struct gen_stream {
 	double exponent;      // of GEN_ZIPF
 	uint64_t seed;        // of distributions other than GEN_SEQUENTIAL
 	bool counts_flows;    // received frames are also counted by flow
+	uint32_t n_logged;    // the arrival of so many frames is logged; 0: of none
 	struct gen_expect expect;
 	unsigned n_sizes;
 	struct gen_size sizes[GEN_MAX_SIZES];

@@ -1,20 +1,27 @@
 // What shaping costs: shape_bench prints nanoseconds of CPU time per packet, in and out, for 64,000
 // active of 1,048,576 configured subscribers, and the same with 1,000 active. Virtual time runs at
 // the pace of the packets, so that queues stay as long as they are. The time of others on the core
-// does not count. One thread.
+// does not count. One thread. shape_bench dl3d holds 64,000 active of 1,048,576 below 64 aggregates
+// until SIGINT, and writes samples: all are due, as those of sched_bench are.
 #include "qos/shape.h"
 
 #include "base/bits.h"
 #include "base/pages.h"
+#include "stats/samples.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define HZ 1000000000ull
 enum {
 	N = 1 << 20,
 	AGGREGATES = 1000,
+	ROW_AGGREGATES = 64, // as the subports of sched_bench
+	ROW_ACTIVE = 64000,
+	ROW_LOAD = 10,
+	ROW_ROUNDS = 256, // after which a sample may be taken
 	EACH = 4,
 	BYTES = 1000,
 	ROUNDS = 20000,
@@ -49,7 +56,7 @@ static void set(struct shape *s, const struct shape_config *config, enum shape_l
 		abort();
 }
 
-static struct shape *open_with(const struct shape_config *config, uint64_t bits)
+static struct shape *open_with(const struct shape_config *config, uint64_t bits, uint32_t n)
 {
 	const struct shape_profile profile = {50, {0, 1, 2, 4}, false, 10000000, 10000000, 10000000,
 		1 << 30};
@@ -62,10 +69,10 @@ static struct shape *open_with(const struct shape_config *config, uint64_t bits)
 	if (shape_open(&s, config, 0, &error) || shape_set_profile(s, 0, &profile, &error))
 		abort();
 	set(s, config, SHAPE_PORT, 0, &wide);
-	for (uint32_t i = 0; i < AGGREGATES; i++)
+	for (uint32_t i = 0; i < n; i++)
 		set(s, config, SHAPE_AGGREGATE, i, &wide);
 	for (uint32_t i = 0; i < N; i++) {
-		each.parent = i % AGGREGATES;
+		each.parent = i % n;
 		set(s, config, SHAPE_SUBSCRIBER, i, &each);
 	}
 	return s;
@@ -84,60 +91,104 @@ static void enqueue(struct shape *s, uint64_t now, struct shape_packet *packet[]
 		abort();
 }
 
-// What leaves comes in again. `gap`: ticks per burst of 64 packets at the rate of all.
-static double run(struct shape *s, uint64_t *now, uint64_t gap)
+// A shaper whose `active` subscribers hold EACH packets. `load`: ninths of what one burst per gap
+// can send that the rates allow. With less than 9, most subscribers wait in the wheel; with more,
+// all are due, and wait in their rings.
+struct loaded {
+	struct shape *shape;
+	struct buffer *buffer;
+	uint32_t active;
+	uint64_t now, gap; // gap: ticks per burst of 64 packets at the rate of all
+};
+
+static void load_all(struct loaded *l, uint32_t aggregates, uint64_t bits, unsigned load)
+{
+	const struct shape_config config = {HZ, 1, AGGREGATES, N, 1 << 20, 1518};
+
+	l->buffer = pages_alloc((size_t)l->active * EACH * BUFFER);
+	if (!l->buffer)
+		abort();
+	l->shape = open_with(&config, bits, aggregates);
+	l->gap = (uint64_t)SHAPE_BURST * BYTES * 8 * HZ / (l->active * bits) * load / 9;
+	l->now = 1000000;
+	for (uint32_t i = 0; i < l->active * EACH; i++) {
+		struct shape_packet *packet = &l->buffer[i].packet;
+
+		*packet = (struct shape_packet){.bytes = BYTES,
+			.class = 1,
+			.for_caller = (uint32_t)((uint64_t)(i % l->active) * 2654435761u % N)};
+		enqueue(l->shape, l->now + (uint64_t)i / SHAPE_BURST, &packet, 1);
+	}
+	l->now += (uint64_t)l->active * EACH;
+}
+
+// What leaves comes in again. Returns how many packets have left.
+static uint64_t run(struct loaded *l, unsigned rounds)
 {
 	static struct shape_drops drops;
 	struct shape_packet *sent[SHAPE_BURST];
 	uint64_t n_sent = 0;
-	const uint64_t began = cpu_ns();
 
-	for (unsigned i = 0; i < ROUNDS; i++, *now += gap) {
-		const unsigned n =
-			shape_dequeue(s, &(struct shape_round){*now, 0, SHAPE_BURST}, sent, &drops);
+	for (unsigned i = 0; i < rounds; i++, l->now += l->gap) {
+		const unsigned n = shape_dequeue(l->shape,
+			&(struct shape_round){l->now, 0, SHAPE_BURST}, sent, &drops);
 
 		n_sent += n;
-		enqueue(s, *now, sent, n);
+		enqueue(l->shape, l->now, sent, n);
 	}
-	return (double)(cpu_ns() - began) / (double)MAX_OF(n_sent, 1);
+	return n_sent;
 }
 
-// `load`: ninths of what one burst per gap can send that the rates allow. With less than 9, most
-// subscribers wait in the wheel; with more, all are due, and wait in their rings.
+static void unload(struct loaded *l)
+{
+	shape_close(l->shape);
+	pages_free(l->buffer, (size_t)l->active * EACH * BUFFER);
+}
+
 static void measure(uint32_t active, uint64_t bits, unsigned load)
 {
-	const struct shape_config config = {HZ, 1, AGGREGATES, N, 1 << 20, 1518};
-	const uint64_t gap = (uint64_t)SHAPE_BURST * BYTES * 8 * HZ / (active * bits) * load / 9;
-	struct buffer *buffer = pages_alloc((size_t)active * EACH * BUFFER);
-	struct shape *s = open_with(&config, bits);
-	uint64_t now = 1000000;
+	struct loaded l = {.active = active};
 	double best = 1e9;
 
-	if (!buffer)
-		abort();
-	for (uint32_t i = 0; i < active * EACH; i++) {
-		struct shape_packet *packet = &buffer[i].packet;
-
-		*packet = (struct shape_packet){.bytes = BYTES,
-			.class = 1,
-			.for_caller = (uint32_t)((uint64_t)(i % active) * 2654435761u % N)};
-		enqueue(s, now + (uint64_t)i / SHAPE_BURST, &packet, 1);
-	}
-	now += (uint64_t)active * EACH;
+	load_all(&l, AGGREGATES, bits, load);
 	for (unsigned i = 0; i < TRIALS; i++) {
-		const double ns = run(s, &now, gap);
+		const uint64_t began = cpu_ns(), n = run(&l, ROUNDS);
+		const double ns = (double)(cpu_ns() - began) / (double)MAX_OF(n, 1);
 
 		best = MIN_OF(best, ns);
 	}
 	printf("%6u active of %u, rates allow %u/9: %.1f ns per packet, %.2f Mpps, %.1f MiB of "
 	       "tables\n",
-		active, N, load, best, 1e3 / best, (double)shape_memory(s) / (1 << 20));
-	shape_close(s);
-	pages_free(buffer, (size_t)active * EACH * BUFFER);
+		active, N, load, best, 1e3 / best, (double)shape_memory(l.shape) / (1 << 20));
+	unload(&l);
 }
 
-int main(void)
+static int run_row(void)
 {
+	static struct samples samples;
+	struct loaded l = {.active = ROW_ACTIVE};
+
+	load_all(&l, ROW_AGGREGATES, 2000000, ROW_LOAD);
+	if (samples_start(&samples))
+		return 1;
+	while (!__atomic_load_n(&samples_stop, __ATOMIC_RELAXED)) {
+		const uint64_t n = run(&l, ROW_ROUNDS);
+
+		stats_add(&samples.done, n);
+	}
+	samples_end(&samples);
+	unload(&l);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "dl3d") != 0) {
+		fprintf(stderr, "expected dl3d, or no argument\n");
+		return 1;
+	}
+	if (argc > 1)
+		return run_row();
 	measure(1000, 100000000, 8);
 	measure(64000, 2000000, 8);
 	measure(64000, 2000000, 10);
