@@ -68,8 +68,8 @@ def unit_files() -> Iterator[TrialFile]:
         UNIT,
         f"{HEAD}[Unit]\nDescription=Keep the kernel parameters of dl3 host, or go back to those before\n"
         f"After=multi-user.target\nConditionPathExists={journals.PATH}\n"
-        f"[Service]\nType=oneshot\nEnvironment=PYTHONPATH={TOP}\n"
-        f"ExecStart={sys.executable} -m dl3 host confirm --booted\n",
+        f'[Service]\nType=oneshot\nEnvironment="PYTHONPATH={TOP}"\n'
+        f'ExecStart="{sys.executable}" -m dl3 host confirm --booted\n',
     )
     yield TrialFile(WANTED, f"{HEAD}[Unit]\nWants={PurePosixPath(UNIT).name}\n")
 
