@@ -92,10 +92,18 @@ def make_disk(disk: Path, grub_files: Path, panics: bool = False) -> None:
     with disk.open("wb") as file:
         file.truncate(SIZE_MIB << 20)
     blocks = f"{SIZE_MIB - (START >> 20)}M"
-    command = ["mke2fs", "-q", "-F", "-t", "ext4", "-d", root, "-E", f"offset={START}", disk, blocks]
+    command: list[str | Path] = ["mke2fs", "-q", "-F", "-t", "ext4", "-d", root, "-E", f"offset={START}", disk, blocks]
     subprocess.run(command, check=True)
     core = disk.with_suffix(".core")
-    image = [_grub() / "usr/bin/grub-mkimage", "-O", "i386-pc", "-d", modules, "-p", "(hd0,msdos1)/boot/grub"]
+    image: list[str | Path] = [
+        _grub() / "usr/bin/grub-mkimage",
+        "-O",
+        "i386-pc",
+        "-d",
+        modules,
+        "-p",
+        "(hd0,msdos1)/boot/grub",
+    ]
     subprocess.run([*image, "-o", core, *CORE], check=True)
     entry = bytes([0x80, 0, 0, 0, 0x83, 0, 0, 0])
     extent = (START // SECTOR).to_bytes(4, "little") + (((SIZE_MIB << 20) - START) // SECTOR).to_bytes(4, "little")
