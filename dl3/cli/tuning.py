@@ -11,7 +11,9 @@ from dl3.cli.host import Json, Recorded, tree_of
 from dl3.cli.outlet import judging
 from dl3.cli.printing import counted, out, print_json, table
 from dl3.host.change import apply as changes
+from dl3.host.change import confirm as confirms
 from dl3.host.change import journal as journals
+from dl3.host.change.confirm import Settled
 from dl3.host.change.root import root_at
 from dl3.host.change.undo import Left, undo_unconfirmed
 from dl3.host.change.undo import undo as changes_undo
@@ -170,17 +172,53 @@ def apply(
         said = f"drivers and VFs change back in {changes.CONFIRM_SECONDS} seconds unless you run 'dl3 host confirm'"
         out.print(said, highlight=False)
     if tuning.needs_reboot:
-        out.print("reboot, then run 'dl3 host verify'", highlight=False)
+        after = (
+            ""
+            if journal.trial and journal.trial.unit_paths
+            else "; run 'dl3 host confirm' then, as there is no systemd"
+        )
+        said = "reboot: the next boot tries the kernel parameters, and keeps them if they have the wanted effect"
+        out.print(f"{said}{after}", highlight=False, soft_wrap=True)
 
 
-def confirm(root: Root = THIS, as_json: Json = False) -> None:
+SETTLED = {
+    Settled.NOTHING: "no trial boot is pending",
+    Settled.WAITS: "the trial boot is still to come: reboot",
+    Settled.KEPT: "the kernel parameters have the wanted effect and stay",
+    Settled.RECOVERED: "an apply or undo was interrupted, and is undone",
+}
+
+
+def confirm(
+    booted: Annotated[
+        bool,
+        typer.Option(
+            "--booted", help="What a unit of systemd runs after a boot: judge the trial boot of kernel parameters."
+        ),
+    ] = False,
+    root: Root = THIS,
+    as_json: Json = False,
+) -> None:
     """Keep changes of drivers, which are undone after 120 seconds otherwise.
+
+    In a trial boot, keep its kernel parameters, too, whatever their effect; systemd keeps them by itself if they have the
+    wanted one.
 
     Example: dl3 host confirm
     """
     if root == THIS:
         need_root("dl3 host confirm")
-    is_kept = changes.confirm(root_at(root))
+    if booted:
+        settled = confirms.settle(root_at(root))
+        if as_json:
+            print_json({"trial": settled.name.lower()})
+        else:
+            journal = journals.read(root_at(root))
+            said = journal.trial.said if journal and journal.trial else ""
+            text = SETTLED.get(settled) or f"{said}: the kernel parameters are those before"
+            out.print(text, highlight=False, soft_wrap=True)
+        return
+    is_kept = confirms.confirm(root_at(root))
     if as_json:
         print_json({"confirmed": is_kept})
     else:

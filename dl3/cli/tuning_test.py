@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dl3.cli.main import app
+from dl3.host.change.fixture import boot
 from dl3.host.fixture import Machine
 from dl3.model.fault import UsageFault
 
@@ -34,16 +35,36 @@ def plans_applies_verifies_and_undoes(root: Path) -> None:
     file = _planned(root)
     at = ("--root", str(root))
     done = _dl3("apply", file, *at)
-    assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "reboot, then run 'dl3 host verify'")
-    assert "nothing to change" in _dl3("plan", "--for", str(root)).stdout
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (
+        0,
+        "reboot: the next boot tries the kernel parameters, and keeps them if they have the wanted effect",
+    )
+    assert "1 step, nothing is changed yet" in _dl3("plan", "--for", str(root)).stdout, "the parameters do not stay yet"
     verified = _dl3("verify", *at, "--json")
     rows = json.loads(verified.stdout)
     assert verified.exit_code == 1
     assert {row["waits"] for row in rows if not row["is_met"]} == {True}, "only the kernel parameters wait for a boot"
     assert "nothing waits to be confirmed" in _dl3("confirm", *at).stdout
+    boot(root)
+    kept = _dl3("confirm", "--booted", *at)
+    assert kept.stdout == "the kernel parameters have the wanted effect and stay\n"
+    assert _dl3("verify", *at).exit_code == 0
+    assert "nothing to change" in _dl3("plan", "--for", str(root)).stdout
     assert "everything is as before" in _dl3("undo", *at).stdout
     assert "nothing to undo" in _dl3("undo", *at).stdout
     assert not (root / "etc/default/grub.d").exists()
+
+
+def says_why_a_trial_boot_failed(root: Path) -> None:
+    at = ("--root", str(root))
+    assert _dl3("apply", _planned(root), *at).exit_code == 0
+    boot(root)
+    boot(root)
+    said = "the boot with the new kernel parameters did not come up"
+    assert _dl3("confirm", "--booted", *at).stdout == f"{said}: the kernel parameters are those before\n"
+    rows = json.loads(_dl3("verify", *at, "--json").stdout)
+    assert [row["found"] for row in rows if row["what"] == "trial boot"] == [said]
+    assert json.loads(_dl3("confirm", "--booted", "--json", *at).stdout) == {"trial": "nothing"}
 
 
 def a_row_stands_for_the_same_step_of_several_cpus(root: Path) -> None:

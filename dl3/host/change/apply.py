@@ -1,8 +1,9 @@
-"""Apply a plan, and confirm what would be undone otherwise.
+"""Apply a plan.
 
 The journal is on disk before the first change. Each step compares before it changes something; if what it finds is not
 what the plan says, nothing at all is done. An apply that fails or was killed is undone. Steps that may cut off the
-machine come last; what would repeat them at the next boot is only written by confirm().
+machine come last; what would repeat them at the next boot is only written by confirm(). Kernel parameters are tried in
+one boot first.
 """
 
 import os
@@ -10,8 +11,9 @@ import sys
 from pathlib import Path, PurePosixPath
 
 from dl3.host.change import journal as journals
+from dl3.host.change import trial_boot as trials
 from dl3.host.change.cards import driver_of
-from dl3.host.change.journal import Journal
+from dl3.host.change.journal import Journal, TrialBoot
 from dl3.host.change.root import Root
 from dl3.host.change.steps import State, do, live_value, state
 from dl3.host.change.undo import TIMER, Left, alone, disarm, recover, thens_of, undo_all
@@ -25,7 +27,6 @@ from dl3.host.tuning.step import AnyStep, DriverStep, FileStep, LiveStep, VfStep
 from dl3.model.fault import Fault, UsageFault
 
 CONFIRM_SECONDS = 120
-TOP = Path(__file__).resolve().parents[3]
 
 
 def found_instead(root: Root, step: AnyStep) -> str:
@@ -39,22 +40,16 @@ def found_instead(root: Root, step: AnyStep) -> str:
     return "a file with other contents" if root.read(step.path) is not None else "no file"
 
 
-def found_now(root: Root, step: DriverStep | VfStep) -> str:
-    """What a card has instead of what was applied."""
-    if isinstance(step, DriverStep):
-        return f"the driver {driver_of(root, step.address)} instead of {step.after}"
-    return f"{number(root.tree, f'{PCI}/{step.address}/sriov_numvfs') or 0} VFs instead of {step.after}"
-
-
 def nearest_folder(root: Root, path: str) -> Path:
     """The folder of a file, or the nearest one that exists."""
     folders = (root.place(str(one)) for one in PurePosixPath(path).parents if one.name)
     return next((folder for folder in folders if folder.exists()), root.folder)
 
 
-def check_writable(root: Root, tuning: Tuning) -> None:
+def check_writable(root: Root, tuning: Tuning, trial: TrialBoot | None) -> None:
     """Fault if a file could not be written."""
-    for path in (journals.PATH, *(step.path for step in tuning.steps if isinstance(step, FileStep))):
+    steps = (step.path for step in tuning.steps if isinstance(step, FileStep))
+    for path in (journals.PATH, *steps, *(trial.paths if trial else ())):
         folder = nearest_folder(root, path)
         if not os.access(folder, os.W_OK):
             raise Fault(f"{folder} is read-only, so {path} cannot be written: nothing is changed; remount it writable")
@@ -85,8 +80,8 @@ def check_management(step: AnyStep, facts: Facts) -> None:
                 )
 
 
-def check(root: Root, tuning: Tuning, facts: Facts) -> None:
-    """Refuse what is not for this machine as it is now, before anything is changed."""
+def check(root: Root, tuning: Tuning, facts: Facts) -> TrialBoot | None:
+    """Refuse what is not for this machine as it is now, before anything is changed. Returns the trial that it needs."""
     if tuning.facts_digest != facts.digest():
         raise UsageFault(
             "this plan was made for another machine (processors, memory or network cards differ): make one here with "
@@ -99,7 +94,9 @@ def check(root: Root, tuning: Tuning, facts: Facts) -> None:
                 f"{target(step)} has {found_instead(root, step)}: it changed since the plan was made, so nothing is done; "
                 "make a new plan"
             )
-    check_writable(root, tuning)
+    trial = trials.new_trial(root, tuning, facts)
+    check_writable(root, tuning, trial)
+    return trial
 
 
 def arm(root: Root) -> None:
@@ -113,21 +110,28 @@ def arm(root: Root) -> None:
             f"--unit={TIMER}",
             "--collect",
         ),
-        *(f"--setenv=PYTHONPATH={TOP}", sys.executable, "-m", "dl3", "host", "undo", "--unconfirmed"),
+        *(f"--setenv=PYTHONPATH={trials.TOP}", sys.executable, "-m", "dl3", "host", "undo", "--unconfirmed"),
     )
     root.run(command)
 
 
 def do_all(root: Root, journal: Journal) -> None:
-    """All steps in order, except those that `confirm` makes."""
+    """All steps in order, except those that `confirm` makes, and those that a boot tries before they stay."""
     tuning, thens, is_armed = journal.tuning, thens_of(root), False
+    if journal.trial:
+        trials.watch(root, journal.trial)
     for n in tuning.order:
         if n in tuning.held:
             continue
         if n in tuning.unconfirmed and not is_armed:
             arm(root)
             is_armed = True
-        do(root, tuning.steps[n], thens)
+        if n in tuning.tried:
+            trials.prepare(root, journal, thens)
+        else:
+            do(root, tuning.steps[n], thens)
+    if journal.trial:
+        trials.arm(root, journal)
 
 
 def refuse_second(root: Root) -> None:
@@ -152,8 +156,8 @@ def apply(root: Root, tuning: Tuning) -> Journal:
     """Apply a plan. If a step fails, those before it are undone, and a Fault says so."""
     with alone(root):
         refuse_second(root)
-        check(root, tuning, read(root.tree))
-        journal = journals.new_journal(root, tuning)
+        trial = check(root, tuning, read(root.tree))
+        journal = journals.new_journal(root, tuning, trial)
         journals.write(root, journal)
         try:
             do_all(root, journal)
@@ -162,26 +166,3 @@ def apply(root: Root, tuning: Tuning) -> Journal:
         journal = journal.model_copy(update={"state": "applied"})
         journals.write(root, journal)
         return journal
-
-
-def confirm(root: Root) -> bool:
-    """Keep what would be undone by itself, also over a boot. False if nothing waits for it."""
-    with alone(root):
-        if recover(root) is not None:
-            raise Fault("an interrupted apply was found and undone: apply the plan again")
-        journal = journals.read(root)
-        if not journal or not journal.waits:
-            return False
-        tuning = journal.tuning
-        for step in tuning.steps:
-            if isinstance(step, DriverStep | VfStep) and state(root, step) != State.AFTER:
-                raise Fault(
-                    f"{step.address} has {found_now(root, step)}, perhaps after a boot: nothing is confirmed; run "
-                    "'dl3 host undo', then apply the plan again"
-                )
-        for n in tuning.order:
-            if n in tuning.held:
-                do(root, tuning.steps[n], thens_of(root))
-        journals.write(root, journal.model_copy(update={"is_confirmed": True}))
-        disarm(root)
-        return True

@@ -14,11 +14,15 @@ from hypothesis import strategies as st
 
 from dl3.host.change import apply as changes
 from dl3.host.change import journal as journals
+from dl3.host.change.confirm import confirm
 from dl3.host.change.fixture import REQUEST, Crash, Kernel, Manifest, manifest, ready, stop_after
 from dl3.host.change.root import Root
+from dl3.host.change.steps import TRIAL_TEXT
+from dl3.host.change.trial_boot import TOP
 from dl3.host.change.undo import undo
 from dl3.host.facts.read import read
 from dl3.host.fixture import Machine
+from dl3.host.tuning.names import GRUB
 from dl3.host.tuning.plan import Tuning, plan
 from dl3.host.tuning.request import Request
 from dl3.host.tuning.step import DriverStep, FileStep, LiveStep
@@ -37,10 +41,11 @@ def applies_every_step_and_undoes_it_byte_for_byte(tmp_path: Path) -> None:
     assert {step.kind for step in tuning.steps} == {"file", "live", "driver"}
     changes.apply(kernel, tuning)
     assert [command[0] for command in kernel.ran] == ["update-grub", "systemctl", "systemd-run", "nmcli", "modprobe"]
-    assert changes.confirm(kernel)
-    for step in tuning.steps:
+    assert confirm(kernel)
+    assert (root / GRUB[1:]).read_text() == TRIAL_TEXT
+    for n, step in enumerate(tuning.steps):
         if isinstance(step, FileStep):
-            assert (root / step.path.lstrip("/")).read_text() == step.after
+            assert n in tuning.tried or (root / step.path.lstrip("/")).read_text() == step.after
         elif isinstance(step, LiveStep):
             assert (root / step.path.lstrip("/")).read_text().strip() == step.after
         else:
@@ -272,7 +277,7 @@ def refuses_a_read_only_file_system(tmp_path: Path) -> None:
     )
     mounted = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" -c "$3" "$1" "$4"'
     words = [str(root), sys.executable, program, str(tmp_path / "plan.json")]
-    environment = os.environ | {"PYTHONPATH": str(changes.TOP)}
+    environment = os.environ | {"PYTHONPATH": str(TOP)}
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", mounted, "sh", *words], capture_output=True, text=True, env=environment
     )
@@ -284,6 +289,6 @@ def a_damaged_journal_stops_everything(tmp_path: Path) -> None:
     root, tuning = ready(tmp_path)
     changes.apply(Kernel(root), tuning)
     (root / journals.PATH.lstrip("/")).write_text("{")
-    for work in (undo, changes.confirm, lambda one: changes.apply(one, tuning)):
+    for work in (undo, confirm, lambda one: changes.apply(one, tuning)):
         with pytest.raises(Fault, match="is damaged"):
             work(Kernel(root))

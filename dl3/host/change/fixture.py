@@ -1,6 +1,7 @@
 """A machine below a folder that behaves like a kernel where drivers are bound. Used by tests, not by commands."""
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable, Sequence
@@ -8,8 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from dl3.host.change.root import Root
+from dl3.host.change.steps import TRIAL_TEXT
+from dl3.host.change.trial_boot import BOOT_ID, GRUB_MARK, GRUB_SCRIPT, VARIABLE, WORD
 from dl3.host.facts.read import read
 from dl3.host.fixture import Machine
+from dl3.host.tuning.names import GRUB, PARAMETERS
+from dl3.host.tuning.parameters import words_in
 from dl3.host.tuning.plan import Tuning, plan
 from dl3.host.tuning.request import Request
 from dl3.model.fault import Fault
@@ -111,6 +116,33 @@ def ready(tmp_path: Path) -> tuple[Path, Tuning]:
     root = tmp_path / "root"
     machine().write(root)
     return root, plan(read(Root(root).tree), REQUEST)
+
+
+def boot(root: Path, takes_mark: bool = True) -> None:
+    """What GRUB and the kernel do. The words of the trial are used if its mark is found, which is cleared first."""
+    texts = {path: root / path.lstrip("/") for path in (GRUB, GRUB_SCRIPT, f"/boot/grub/{GRUB_MARK}", "/proc/cmdline")}
+    have = {path: file.read_text() if file.exists() else "" for path, file in texts.items()}
+    words = [
+        word for word in have["/proc/cmdline"].split() if word.partition("=")[0] not in (*PARAMETERS, "panic", WORD)
+    ]
+    mark = re.search(rf"^{VARIABLE}=(\w+)$", have[f"/boot/grub/{GRUB_MARK}"], re.MULTILINE)
+    if have[GRUB] == TRIAL_TEXT:
+        both = re.findall(r'set dl3_words="(.*)"', have[GRUB_SCRIPT])
+        words += both[-1 if mark and takes_mark else 0].split() if both else []
+        if mark and takes_mark:
+            texts[f"/boot/grub/{GRUB_MARK}"].write_text(
+                have[f"/boot/grub/{GRUB_MARK}"].replace(mark[0], f"{VARIABLE}=")
+            )
+    else:
+        words += words_in(have[GRUB])
+    texts["/proc/cmdline"].write_text(f"{' '.join(words)}\n")
+    found = dict(word.split("=", 1) for word in words if "=" in word)
+    cpus = root / "sys/devices/system/cpu"
+    (cpus / "isolated").write_text(f"{found.get('isolcpus', '').removeprefix('managed_irq,domain,')}\n")
+    (cpus / "nohz_full").write_text(f"{found.get('nohz_full', '(null)')}\n")
+    number = root / BOOT_ID.lstrip("/")
+    number.parent.mkdir(exist_ok=True)
+    number.write_text(f"{int(number.read_text()) + 1 if number.exists() else 1}\n")
 
 
 def stop_after(n: int) -> Callable[[str], None]:

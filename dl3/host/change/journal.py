@@ -27,17 +27,46 @@ class Saved(Noun):
     gid: int = 0
     folders: tuple[str, ...] = ()  # that did not exist
 
+    @property
+    def data(self) -> bytes:
+        """Its contents."""
+        return base64.b64decode(self.content or "")
+
+    @property
+    def owner(self) -> Owner:
+        """Its mode and owner."""
+        return Owner(self.mode, self.uid, self.gid)
+
+
+class TrialBoot(Noun):
+    """The boot that tries the kernel parameters. `boot`: in which the plan was applied. The paths are of files that exist
+    until it is settled, those that were written first come first. `said`: why it failed.
+    """
+
+    state: Literal["armed", "keeping", "kept", "failed"]
+    mark: str
+    boot: str
+    boot_paths: tuple[str, ...]
+    unit_paths: tuple[str, ...]
+    said: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.unit_paths, *self.boot_paths)
+
 
 class Journal(Noun):
     """One apply. `folders`: of the journal itself, which did not exist. `undone`: numbers of steps that were put back."""
 
-    state: Literal["applying", "applied", "undoing", "reverting"]
+    state: Literal["applying", "applied", "undoing", "reverting", "failing"]
     at: str
     tuning: Tuning
     saved: tuple[Saved, ...]
     folders: tuple[str, ...]
     is_confirmed: bool
     undone: tuple[int, ...] = ()
+    trial: TrialBoot | None = None
 
     @property
     def numbers(self) -> frozenset[int]:
@@ -54,25 +83,27 @@ class Journal(Noun):
         return next(one for one in self.saved if one.path == path)
 
 
-def save(root: Root, step: FileStep) -> Saved:
+def save(root: Root, path: str) -> Saved:
     """A file as it is."""
-    data, folders = root.read(step.path), root.missing_folders(step.path)
+    data, folders = root.read(path), root.missing_folders(path)
     if data is None:
-        return Saved(path=step.path, content=None, folders=folders)
-    owner = root.owner(step.path)
+        return Saved(path=path, content=None, folders=folders)
+    owner = root.owner(path)
     content = base64.b64encode(data).decode("ascii")
-    return Saved(path=step.path, content=content, mode=owner.mode, uid=owner.uid, gid=owner.gid)
+    return Saved(path=path, content=content, mode=owner.mode, uid=owner.uid, gid=owner.gid)
 
 
-def new_journal(root: Root, tuning: Tuning) -> Journal:
+def new_journal(root: Root, tuning: Tuning, trial: TrialBoot | None) -> Journal:
     """The journal of an apply that begins."""
+    paths = [step.path for step in tuning.steps if isinstance(step, FileStep)]
     return Journal(
         state="applying",
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         tuning=tuning,
-        saved=tuple(save(root, step) for step in tuning.steps if isinstance(step, FileStep)),
+        saved=tuple(save(root, path) for path in (*paths, *(trial.paths if trial else ()))),
         folders=root.missing_folders(PATH),
         is_confirmed=not tuning.unconfirmed,
+        trial=trial,
     )
 
 

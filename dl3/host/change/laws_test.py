@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from dl3.host.change.apply import apply, confirm
+from dl3.host.change.apply import apply
+from dl3.host.change.confirm import confirm
 from dl3.host.change.fixture import Crash, Kernel, Manifest, manifest, stop_after
 from dl3.host.change.undo import undo, undo_unconfirmed
 from dl3.host.facts.read import read
@@ -61,7 +62,8 @@ def undo_restores_every_byte(made: Machine, request: Request, confirms: bool, wa
             undo_unconfirmed(kernel)
         assert confirm(kernel) == (bool(tuning.unconfirmed) and not waits) if confirms else True
         again = {target(step) for step in plan(read(kernel.tree), request).steps}
-        reverted = {target(tuning.steps[n]) for n in (tuning.unconfirmed if waits else () if confirms else tuning.held)}
+        waiting = tuning.unconfirmed if waits else frozenset() if confirms else tuning.held
+        reverted = {target(tuning.steps[n]) for n in waiting | tuning.tried}
         assert again == reverted, "only what is not in place would be planned again"
         assert undo(kernel) == ()
         assert manifest(root) == before

@@ -9,10 +9,13 @@ from dl3.host.change.vfs import make_vfs
 from dl3.host.cpulist import cpus_of, cpus_of_mask
 from dl3.host.facts.devices import PCI
 from dl3.host.tree import number
-from dl3.host.tuning.step import AnyStep, DriverStep, FileStep, LiveStep, VfStep
+from dl3.host.tuning.names import GRUB
+from dl3.host.tuning.step import HEAD, AnyStep, DriverStep, FileStep, LiveStep, VfStep
 from dl3.model.fault import Fault
 
 MANY = 1 << 16  # more CPUs than there are
+# GRUB's menu gets the words from a variable until a boot has shown that they work (see trial_boot.py).
+TRIAL_TEXT = f'{HEAD}GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX \\$dl3_words"\n'
 
 
 class State(Enum):
@@ -20,7 +23,7 @@ class State(Enum):
 
     BEFORE = auto()
     AFTER = auto()
-    PARTLY = auto()  # ours, but interrupted
+    PARTLY = auto()  # ours, but interrupted, or on trial
     OTHER = auto()  # somebody else changed it
 
 
@@ -97,6 +100,8 @@ def state(root: Root, step: AnyStep) -> State:
     before = None if step.before is None else step.before.encode()
     if now == after:
         return State.AFTER
+    if step.path == GRUB and now == TRIAL_TEXT.encode():
+        return State.PARTLY
     return State.BEFORE if now == before else State.OTHER
 
 

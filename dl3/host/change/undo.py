@@ -3,14 +3,15 @@
 A step that cannot be put back stays in the journal with all that is needed, and the next undo tries it again.
 """
 
-import base64
 from contextlib import AbstractContextManager
+from typing import Literal
 
 from dl3.host import loans
 from dl3.host.change import journal as journals
+from dl3.host.change import trial_boot as trials
 from dl3.host.change.cards import bind
 from dl3.host.change.journal import Journal, Saved
-from dl3.host.change.root import Owner, Root
+from dl3.host.change.root import Root
 from dl3.host.change.steps import State, Thens, state
 from dl3.host.change.vfs import remove_vfs
 from dl3.host.facts.boot import program
@@ -47,12 +48,11 @@ def thens_of(root: Root) -> Thens:
 
 def restore_file(root: Root, step: FileStep, saved: Saved, thens: Thens) -> None:
     """A file as it was, and its folders."""
-    if state(root, step) == State.AFTER:
+    if state(root, step) in (State.AFTER, State.PARTLY):
         if saved.content is None:
             root.remove(step.path)
         else:
-            owner = Owner(saved.mode, saved.uid, saved.gid)
-            root.replace(step.path, base64.b64decode(saved.content), owner)
+            root.replace(step.path, saved.data, saved.owner)
     root.remove_folders(saved.folders)
     if step.then:
         root.run(thens.command(step.then))
@@ -77,6 +77,8 @@ def restore(root: Root, step: AnyStep, journal: Journal, thens: Thens) -> Left |
     """Put one step back. What others changed since is left."""
     if isinstance(step, FileStep) and not root.missing_folders(step.path):
         root.remove_new(step.path)
+    if step in (journal.tuning.steps[n] for n in journal.tuning.tried):
+        trials.disarm(root, journal)
     now = state(root, step)
     if now == State.OTHER:
         if isinstance(step, LiveStep) and step.is_optional and root.read(step.path) is None:
@@ -114,6 +116,8 @@ def put_back(root: Root, journal: Journal, numbers: frozenset[int]) -> tuple[Jou
 
 def close(root: Root, journal: Journal) -> None:
     """Keep the journal as long as it has steps that are in place."""
+    if not journal.tuning.tried & journal.numbers:
+        trials.unwatch(root, journal)
     if journal.numbers:
         journals.write(root, journal)
     else:
@@ -140,13 +144,14 @@ def undo_all(root: Root, journal: Journal) -> tuple[Left, ...]:
     return left
 
 
-def revert(root: Root, journal: Journal) -> tuple[Left, ...]:
-    """The steps that were not confirmed. The others stay applied."""
-    journal = journal.model_copy(update={"state": "reverting"})
+def revert(root: Root, journal: Journal, state: Literal["reverting", "failing"]) -> tuple[Left, ...]:
+    """The steps that were not confirmed, or those of a trial that failed. The others stay applied."""
+    journal = journal.model_copy(update={"state": state})
     journals.write(root, journal)
-    journal, left = put_back(root, journal, journal.tuning.unconfirmed)
+    numbers = journal.tuning.unconfirmed if state == "reverting" else journal.tuning.tried
+    journal, left = put_back(root, journal, numbers)
     is_done = all(one.is_final for one in left)
-    close(root, journal.model_copy(update={"state": "applied" if is_done else "reverting"}))
+    close(root, journal.model_copy(update={"state": "applied" if is_done else state}))
     return left
 
 
@@ -161,11 +166,17 @@ def open_journal(root: Root) -> Journal | None:
 
 
 def recover(root: Root) -> tuple[Left, ...] | None:
-    """Finish what was interrupted: an apply and an undo by undoing. None if nothing was."""
+    """Finish what was interrupted: an apply and an undo by undoing. None if nothing was, or parameters were being kept."""
     journal = open_journal(root)
-    if not journal or journal.state == "applied":
+    if not journal:
         return None
-    return revert(root, journal) if journal.state == "reverting" else undo_all(root, journal)
+    if journal.state == "applied":
+        if journal.trial and journal.trial.state == "keeping":
+            trials.keep(root, journal, thens_of(root))
+        return None
+    if journal.state == "reverting" or journal.state == "failing":
+        return revert(root, journal, journal.state)
+    return undo_all(root, journal)
 
 
 def undo(root: Root, forgets: bool = False) -> tuple[Left, ...] | None:
@@ -188,4 +199,4 @@ def undo_unconfirmed(root: Root) -> tuple[Left, ...] | None:
             return None
         if journal.state != "applied":
             return recover(root)
-        return revert(root, journal) if journal.waits else None
+        return revert(root, journal, "reverting") if journal.waits else None

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from dl3.host.change import journal as journals
-from dl3.host.change.apply import apply, confirm
+from dl3.host.change.apply import apply
+from dl3.host.change.confirm import confirm
 from dl3.host.change.fixture import CARD, Crash, Kernel, Manifest, manifest, ready, stop_after
 from dl3.host.change.undo import TIMER, Left, undo, undo_unconfirmed
 from dl3.host.tuning.plan import Tuning

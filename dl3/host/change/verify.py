@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from dl3.host.change.cards import driver_of
-from dl3.host.change.journal import Journal
+from dl3.host.change.journal import Journal, TrialBoot
 from dl3.host.change.root import Root
 from dl3.host.change.steps import State, live_value, state
 from dl3.host.cpulist import CpuSet, cpus_of
@@ -26,9 +26,18 @@ class Row(Noun):
     waits: bool = False
 
 
+def trial_row(trial: TrialBoot) -> Row:
+    """The boot that tries the kernel parameters."""
+    found = trial.said or "not booted since"
+    return Row(what="trial boot", wanted="passed", found=found, is_met=False, waits=not trial.said)
+
+
 def step_rows(root: Root, journal: Journal) -> Iterator[Row]:
     """Each step that was made and not undone: what it wrote is still there."""
     made = journal.numbers - (journal.tuning.held if journal.waits else frozenset())
+    if journal.trial and journal.trial.state != "kept":
+        made -= journal.tuning.tried
+        yield trial_row(journal.trial)
     for step in (journal.tuning.steps[n] for n in sorted(made)):
         is_met = state(root, step) == State.AFTER
         if isinstance(step, FileStep):
@@ -51,10 +60,9 @@ def set_row(what: str, wanted: frozenset[int], found: CpuSet | None, waits: bool
     return Row(what=what, wanted=named(wanted), found=named(found), is_met=is_met, waits=not is_met and waits)
 
 
-def parameter_rows(tuning: Tuning, facts: Facts) -> Iterator[Row]:
+def parameter_rows(tuning: Tuning, facts: Facts, waits: bool) -> Iterator[Row]:
     """Effects of the kernel parameters, by what the kernel did with them."""
     words = dict(word.split("=", 1) for word in tuning.parameters)
-    waits = any(word not in facts.kernel.words for word in tuning.parameters)
     found = {"isolcpus": facts.cpus.isolated, "nohz_full": facts.cpus.nohz_full, "rcu_nocbs": asked(facts, "rcu_nocbs")}
     for key, cpus in found.items():
         if key in words:
@@ -64,15 +72,8 @@ def parameter_rows(tuning: Tuning, facts: Facts) -> Iterator[Row]:
         yield Row(what="IOMMU", wanted="in use", found=now, is_met=is_met, waits=not is_met and waits)
 
 
-def effect_rows(tuning: Tuning, facts: Facts) -> Iterator[Row]:
-    """Effects on the machine as a whole."""
-    waits = any(word not in facts.kernel.words for word in tuning.parameters)
-    yield from parameter_rows(tuning, facts)
-    busy = [irq for irq in facts.irqs if irq.effective & tuning.isolated]
-    found = ", ".join(f"{irq.number} ({irq.actions})" for irq in busy) or "none"
-    yield Row(
-        what="interrupts on cores of workers", wanted="none", found=found, is_met=not busy, waits=bool(busy) and waits
-    )
+def page_rows(tuning: Tuning, facts: Facts, waits: bool) -> Iterator[Row]:
+    """Huge pages on each node."""
     for node, mib in tuning.memory_mib.items():
         has = sum(pages.total_mib for one in facts.nodes if one.number == node for pages in one.pages)
         what = f"huge pages of node {node}"
@@ -80,6 +81,26 @@ def effect_rows(tuning: Tuning, facts: Facts) -> Iterator[Row]:
         yield Row(what=what, wanted=f"{mib:,} MiB", found=f"{has:,} MiB", is_met=is_met, waits=not is_met and waits)
 
 
+def trial_rows(tuning: Tuning, facts: Facts) -> Iterator[Row]:
+    """What the kernel did with its parameters: on this depends whether they stay."""
+    yield from parameter_rows(tuning, facts, waits=False)
+    if any(word.startswith("hugepages=") for word in tuning.parameters):
+        yield from page_rows(tuning, facts, waits=False)
+
+
+def effect_rows(journal: Journal, facts: Facts) -> Iterator[Row]:
+    """Effects on the machine as a whole."""
+    tuning, has_failed = journal.tuning, bool(journal.trial and journal.trial.said)
+    waits = not has_failed and any(word not in facts.kernel.words for word in tuning.parameters)
+    yield from parameter_rows(tuning, facts, waits)
+    busy = [irq for irq in facts.irqs if irq.effective & tuning.isolated]
+    found = ", ".join(f"{irq.number} ({irq.actions})" for irq in busy) or "none"
+    yield Row(
+        what="interrupts on cores of workers", wanted="none", found=found, is_met=not busy, waits=bool(busy) and waits
+    )
+    yield from page_rows(tuning, facts, waits)
+
+
 def verify(root: Root, journal: Journal, facts: Facts) -> tuple[Row, ...]:
     """All comparisons."""
-    return (*step_rows(root, journal), *effect_rows(journal.tuning, facts))
+    return (*step_rows(root, journal), *effect_rows(journal, facts))

@@ -8,7 +8,8 @@ import pytest
 
 from dl3.host.change import journal as vfs_journal
 from dl3.host.change import vfs
-from dl3.host.change.apply import apply, confirm
+from dl3.host.change.apply import apply
+from dl3.host.change.confirm import confirm
 from dl3.host.change.fixture import CARD, Crash, Kernel, Manifest, machine, manifest, stop_after
 from dl3.host.change.undo import undo, undo_unconfirmed
 from dl3.host.change.verify import verify

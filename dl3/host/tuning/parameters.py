@@ -1,5 +1,6 @@
 """One consistent set of kernel parameters, and the step that brings it to the bootloader."""
 
+import re
 from collections.abc import Iterator
 
 from dl3.host.cores import listed
@@ -8,7 +9,7 @@ from dl3.host.facts.kernel import words_of
 from dl3.host.facts.read import Facts
 from dl3.host.tuning.cores import housekeeping
 from dl3.host.tuning.names import GRUB
-from dl3.host.tuning.step import HEAD, FileStep
+from dl3.host.tuning.step import HEAD, WORD, FileStep
 
 BOOTLOADERS_OWN = ("BOOT_IMAGE", "initrd")
 PAGES_PER_GIB = 1024
@@ -27,17 +28,18 @@ def isolation(facts: Facts, isolated: frozenset[int]) -> Iterator[str]:
     yield f"irqaffinity={listed(housekeeping(facts, isolated))}"
 
 
-def own_words(facts: Facts) -> tuple[str, ...]:
-    """The words that an applied tuning has set."""
-    line = (facts.system.own_file(GRUB) or "").removeprefix(HEAD).strip()
-    return words_of(line.partition('"')[2].rpartition('"')[0].removeprefix("$GRUB_CMDLINE_LINUX"))
+def words_in(text: str) -> tuple[str, ...]:
+    """The words of a file that a tuning wrote for GRUB."""
+    line = text.removeprefix(HEAD).strip()
+    found = words_of(line.partition('"')[2].rpartition('"')[0].removeprefix("$GRUB_CMDLINE_LINUX"))
+    return tuple(one for one in found if re.fullmatch(WORD, one))
 
 
 def iommu(facts: Facts, binds: bool) -> Iterator[str]:
     """Only where cards are bound and the IOMMU is off, or was until a tuning switched it on."""
     is_intel = "Intel" in facts.cpus.model
     needed = binds and not facts.system.has_iommu and not facts.cpus.is_virtual
-    if needed or "iommu=pt" in own_words(facts):
+    if needed or "iommu=pt" in words_in(facts.system.own_file(GRUB) or ""):
         yield from ["intel_iommu=on"] if is_intel else []
         yield "iommu=pt"
 

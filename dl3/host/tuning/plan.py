@@ -5,10 +5,11 @@ from pathlib import Path
 
 from pydantic import ConfigDict, ValidationError
 
+from dl3.host.facts.boot import KERNEL_FILE
 from dl3.host.facts.read import Facts
 from dl3.host.tuning.cores import NodeCores, choose
 from dl3.host.tuning.memory import Load, needed_mib
-from dl3.host.tuning.names import DRIVERS, MODULES, UNMANAGED
+from dl3.host.tuning.names import DRIVERS, GRUB, MODULES, UNMANAGED
 from dl3.host.tuning.parameters import iommu, isolation, pages, parameter_steps
 from dl3.host.tuning.request import Place, Request, places
 from dl3.host.tuning.settings import (
@@ -49,6 +50,17 @@ class Tuning(Noun):
     def isolated(self) -> frozenset[int]:
         """All cores of workers, with all their threads."""
         return frozenset(cpu for one in self.cores for cpu in one.isolated)
+
+    @property
+    def tried(self) -> frozenset[int]:
+        """Numbers of the steps with kernel parameters, of which there is one at most: a boot tries them before they stay."""
+        paths = (GRUB, KERNEL_FILE)
+        return frozenset(n for n, step in enumerate(self.steps) if isinstance(step, FileStep) and step.path in paths)
+
+    @property
+    def tried_step(self) -> FileStep:
+        """That step, if there is one."""
+        return next(step for step in (self.steps[n] for n in sorted(self.tried)) if isinstance(step, FileStep))
 
     @property
     def held(self) -> frozenset[int]:
