@@ -6,6 +6,7 @@ h0 -- p0 [ router ] p1 -- h1      all remote ends of tunnels are behind h1
 import json
 import struct
 from collections.abc import Callable, Collection
+from typing import Any
 
 from dl3.lab.namespace import End, Lab, Namespace
 from harness.frames import IP, UDP, IPv6, Packet, Raw
@@ -22,7 +23,7 @@ TYPES = {4: 0x0800, 6: 0x86DD}  # by the first four bits; others are of labels b
 
 
 def packet(
-    source: str, to: str, ttl: int = 64, tos: int = 0, payload: bytes = b"some bytes of data", **more: str
+    source: str, to: str, ttl: int = 64, tos: int = 0, payload: bytes = b"some bytes of data", **more: Any
 ) -> Packet:
     """A UDP packet."""
     if ":" in to:
