@@ -51,7 +51,7 @@ enum iface_tunnel_flag {
 	                           // unless with IFACE_TUNNEL_TOS
 	IFACE_TUNNEL_BOUND = 2048, // sent by the interface `link` only
 	// It carries packets with MPLS labels (RFC 4023, 7510), and receives them if it has
-	// IFACE_MPLS. In UDP there are labels then, and no IP packets.
+	// IFACE_MPLS. In UDP there are labels then, and no IP packets, but for IFACE_TUNNEL_LINUX.
 	IFACE_TUNNEL_MPLS = 4096,
 	// Packets that get labels here are sent with the DSCP (with IFACE_TUNNEL_TOS), the ECN
 	// bits, the DF and, without a ttl, the TTL of their own, as other ones are. Otherwise these

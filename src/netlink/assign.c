@@ -129,15 +129,21 @@ static void give_id(struct ifaces *ifaces, struct interface *one, const struct i
 	}
 }
 
-// Logs changes of the VRF or the MTU of an interface.
+// Tells routes and labels of changes of an interface on which they depend.
 static void tell_change(struct ifaces *ifaces, struct interface *one, const struct iface *now)
 {
-	bool is_same = one->vrf == now->vrf && one->mtu == now->mtu;
+	const bool carries_labels = now->tunnel.flags & IFACE_TUNNEL_MPLS;
+	const bool is_other = one->carries_labels != carries_labels;
+	const bool is_same = one->vrf == now->vrf && one->mtu == now->mtu && !is_other;
 
 	one->vrf = now->vrf;
 	one->mtu = now->mtu;
-	if (!ifaces_tell(ifaces, one) && !is_same)
-		routes_iface_changed(ifaces->mirror->routes, one->ifindex);
+	one->carries_labels = carries_labels;
+	if (ifaces_tell(ifaces, one) || is_same)
+		return;
+	routes_iface_changed(ifaces->mirror->routes, one->ifindex);
+	if (is_other)
+		mpls_ifaces_changed(ifaces->mirror->mpls);
 }
 
 static void give_iface(struct ifaces *ifaces, struct interface *one)

@@ -18,7 +18,7 @@
 
 enum { GRE_HAS_CHECKSUM = 0x8000, GRE_HAS_KEY = 0x2000, GRE_HAS_SEQUENCE = 0x1000 };
 enum { TOS_INHERIT = 1, DSCP = 0xfc, FLOW_LABEL = 0xfffff, CLASS_SHIFT = 20 };
-enum { PROTO_ANY = 0, PROTO_MPLS = 137 };
+enum { PROTO_ANY = 0 };
 // Flags of ip6tnl and ip6gre that workers know, and those that the kernel has for itself.
 enum {
 	FLAGS_KNOWN = IP6_TNL_F_IGN_ENCAP_LIMIT | IP6_TNL_F_USE_ORIG_TCLASS |
@@ -82,27 +82,29 @@ static const struct want want_gre[] = {
 };
 static const struct wants wants_ip = WANTS(want_ip), wants_gre = WANTS(want_gre);
 
-// Kinds of devices. Those without attributes are never taken.
+// Kinds of devices. Those without attributes are never taken: trouble.
 struct kind {
 	const char *name;
 	const struct wants *wants;
 	uint8_t kind;   // enum iface_tunnel_kind
 	uint8_t family; // of outer packets
 	uint8_t proto;  // of a device that does not say: what is in its packets
+	enum tunnel_trouble trouble;
 };
 
 static const struct kind kinds[] = {
-	{"gre", &wants_gre, IFACE_GRE, 4, PROTO_ANY},
-	{"ip6gre", &wants_gre, IFACE_GRE, 6, PROTO_ANY},
-	{"ipip", &wants_ip, IFACE_IPIP, 4, WIRE_PROTO_IP4},
-	{"sit", &wants_ip, IFACE_IPIP, 4, WIRE_PROTO_IP6},
-	{"ip6tnl", &wants_ip, IFACE_IPIP, 6, PROTO_ANY},
-	{.name = "gretap"},
-	{.name = "ip6gretap"},
-	{.name = "erspan"},
-	{.name = "ip6erspan"},
-	{.name = "vti"},
-	{.name = "vti6"},
+	{"gre", &wants_gre, IFACE_GRE, 4, PROTO_ANY, TUNNEL_FINE},
+	{"ip6gre", &wants_gre, IFACE_GRE, 6, PROTO_ANY, TUNNEL_FINE},
+	{"ipip", &wants_ip, IFACE_IPIP, 4, WIRE_PROTO_IP4, TUNNEL_FINE},
+	{"sit", &wants_ip, IFACE_IPIP, 4, WIRE_PROTO_IP6, TUNNEL_FINE},
+	{"ip6tnl", &wants_ip, IFACE_IPIP, 6, PROTO_ANY, TUNNEL_FINE},
+	{.name = "gretap", .trouble = TUNNEL_KIND},
+	{.name = "ip6gretap", .trouble = TUNNEL_KIND},
+	{.name = "erspan", .trouble = TUNNEL_KIND},
+	{.name = "ip6erspan", .trouble = TUNNEL_KIND},
+	{.name = "vti", .trouble = TUNNEL_KIND},
+	{.name = "vti6", .trouble = TUNNEL_KIND},
+	{.name = "bareudp", .trouble = TUNNEL_BAREUDP},
 };
 
 static bool is_host(const struct wire_addr *addr, uint8_t family)
@@ -137,7 +139,7 @@ static enum tunnel_trouble find_trouble(const struct kind *kind, const struct dr
 		{draft->mark, TUNNEL_MARK},
 		{draft->ignores_df, TUNNEL_IGNORES_DF},
 		{!is_gre && draft->proto != PROTO_ANY && draft->proto != WIRE_PROTO_IP4 &&
-				draft->proto != WIRE_PROTO_IP6,
+				draft->proto != WIRE_PROTO_IP6 && draft->proto != WIRE_PROTO_MPLS,
 			TUNNEL_MODE},
 	};
 
@@ -147,19 +149,21 @@ static enum tunnel_trouble find_trouble(const struct kind *kind, const struct dr
 	return TUNNEL_FINE;
 }
 
-// A device of IP in IPv4 that takes any protocol takes IPv4, and MPLS, which stays Linux's.
+// A device of IP in IPv4 that takes any protocol takes IPv4 and MPLS.
 static uint16_t families_of(const struct kind *kind, const struct draft *draft)
 {
 	if (kind->kind == IFACE_GRE)
-		return IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6;
+		return IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_MPLS;
 	switch (draft->proto) {
 	case WIRE_PROTO_IP4:
 		return IFACE_TUNNEL_IP4;
 	case WIRE_PROTO_IP6:
 		return IFACE_TUNNEL_IP6;
+	case WIRE_PROTO_MPLS:
+		return IFACE_TUNNEL_MPLS;
 	}
-	return kind->proto == WIRE_PROTO_IP4 ? IFACE_TUNNEL_IP4
-	                                     : IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6;
+	return IFACE_TUNNEL_MPLS | IFACE_TUNNEL_IP4 |
+	       (kind->proto == WIRE_PROTO_IP4 ? 0 : IFACE_TUNNEL_IP6);
 }
 
 static uint16_t flags_of(const struct kind *kind, const struct draft *draft)
@@ -225,7 +229,7 @@ bool tunnel_take_data(struct event_link *link, const struct piece *data)
 		if (strcmp(link->kind, kind->name) != 0)
 			continue;
 		out->is_tunnel = true;
-		out->trouble = TUNNEL_KIND;
+		out->trouble = kind->trouble;
 		if (!kind->wants)
 			return true;
 		draft.proto = kind->proto;
@@ -282,11 +286,11 @@ bool decode_udp_port(const struct nlmsghdr *message, struct mirror_udp_port *out
 	*out = (struct mirror_udp_port){.port = draft.port,
 		.is_ip6 = draft.family == AF_INET6,
 		.protocol = draft.protocol};
-	out->is_plain = draft.type == FOU_ENCAP_DIRECT && is_all(&draft.local4) &&
-	                is_all(&draft.local6) && is_all(&draft.peer4) && is_all(&draft.peer6) &&
-	                !draft.ifindex &&
-	                (draft.protocol == WIRE_PROTO_IP4 || draft.protocol == WIRE_PROTO_IP6 ||
-				draft.protocol == WIRE_PROTO_GRE);
+	out->is_plain =
+		draft.type == FOU_ENCAP_DIRECT && is_all(&draft.local4) && is_all(&draft.local6) &&
+		is_all(&draft.peer4) && is_all(&draft.peer6) && !draft.ifindex &&
+		(draft.protocol == WIRE_PROTO_IP4 || draft.protocol == WIRE_PROTO_IP6 ||
+			draft.protocol == WIRE_PROTO_MPLS || draft.protocol == WIRE_PROTO_GRE);
 	return true;
 }
 

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+enum { ANY = IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_MPLS };
+
 // The value of an attribute inside of others; NULL: there is none.
 static uint8_t *value_of(struct message *message, const uint16_t path[], unsigned depth)
 {
@@ -77,8 +79,7 @@ static void reads_gre(void **state)
 	assert_int_equal(settings->wanted_key, 7);
 	assert_int_equal(settings->key, 8);
 	assert_int_equal(settings->ttl, 20);
-	assert_int_equal(settings->flags, IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_KEY |
-						  IFACE_TUNNEL_WANTS_KEY |
+	assert_int_equal(settings->flags, ANY | IFACE_TUNNEL_KEY | IFACE_TUNNEL_WANTS_KEY |
 						  IFACE_TUNNEL_WANTS_CHECKSUM | IFACE_TUNNEL_DF |
 						  IFACE_TUNNEL_TOS | IFACE_TUNNEL_LINUX);
 }
@@ -91,14 +92,13 @@ static void reads_ip_in_ip_and_in_udp(void **state)
 	assert_int_equal(tunnel.settings.kind, IFACE_IPIP);
 	assert_int_equal(tunnel.settings.dest_port, 5544);
 	assert_int_equal(tunnel.settings.source_port, 0);
-	assert_int_equal(tunnel.settings.flags, IFACE_TUNNEL_IP4 | IFACE_TUNNEL_UDP |
-							IFACE_TUNNEL_CHECKSUM | IFACE_TUNNEL_DF |
-							IFACE_TUNNEL_LINUX);
+	assert_int_equal(tunnel.settings.flags, IFACE_TUNNEL_IP4 | IFACE_TUNNEL_MPLS |
+							IFACE_TUNNEL_UDP | IFACE_TUNNEL_CHECKSUM |
+							IFACE_TUNNEL_DF | IFACE_TUNNEL_LINUX);
 	tunnel = recorded("link_sit");
 	assert_int_equal(tunnel.trouble, TUNNEL_FINE);
 	assert_int_equal(tunnel.settings.ttl, 64);
-	assert_int_equal(tunnel.settings.flags,
-		IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_DF | IFACE_TUNNEL_LINUX);
+	assert_int_equal(tunnel.settings.flags, ANY | IFACE_TUNNEL_DF | IFACE_TUNNEL_LINUX);
 }
 
 static void reads_tunnels_over_ipv6(void **state)
@@ -110,13 +110,51 @@ static void reads_tunnels_over_ipv6(void **state)
 	assert_int_equal(tunnel.settings.ttl, 9);
 	assert_int_equal(tunnel.settings.tos, 0x48);
 	assert_int_equal(tunnel.settings.limit, 4);
-	assert_int_equal(tunnel.settings.flags,
-		IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_LIMIT | IFACE_TUNNEL_LINUX);
+	assert_int_equal(tunnel.settings.flags, ANY | IFACE_TUNNEL_LIMIT | IFACE_TUNNEL_LINUX);
 	tunnel = recorded("link_ip6tnl");
 	assert_int_equal(tunnel.trouble, TUNNEL_FINE);
 	assert_int_equal(tunnel.settings.limit, 0);
+	assert_int_equal(tunnel.settings.flags, ANY | IFACE_TUNNEL_TOS | IFACE_TUNNEL_LINUX);
+}
+
+static void reads_mpls_over_udp(void **state)
+{
+	const struct event_tunnel tunnel = recorded("link_ipip_mpls");
+
+	assert_int_equal(tunnel.trouble, TUNNEL_FINE);
+	assert_int_equal(tunnel.settings.kind, IFACE_IPIP);
+	assert_int_equal(tunnel.settings.dest_port, 6635);
 	assert_int_equal(tunnel.settings.flags,
-		IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_TOS | IFACE_TUNNEL_LINUX);
+		IFACE_TUNNEL_MPLS | IFACE_TUNNEL_UDP | IFACE_TUNNEL_DF | IFACE_TUNNEL_LINUX);
+}
+
+// What a device carries: mode any, mplsip...
+static void reads_what_is_in_packets(void **state)
+{
+	static const struct {
+		const char *name;
+		uint8_t proto;
+		uint16_t flags;
+	} rows[] = {
+		{"link_ipip_fou", 0, IFACE_TUNNEL_IP4 | IFACE_TUNNEL_MPLS},
+		{"link_ipip_fou", 4, IFACE_TUNNEL_IP4},
+		{"link_ipip_fou", 137, IFACE_TUNNEL_MPLS},
+		{"link_sit", 0, ANY},
+		{"link_sit", 4, IFACE_TUNNEL_IP4},
+		{"link_sit", 41, IFACE_TUNNEL_IP6},
+		{"link_sit", 137, IFACE_TUNNEL_MPLS},
+		{"link_ip6tnl", 0, ANY},
+		{"link_ip6tnl", 41, IFACE_TUNNEL_IP6},
+	};
+	struct message message;
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		load(&message, rows[i].name);
+		*data_of(&message, IFLA_IPTUN_PROTO) = rows[i].proto;
+		const struct event_tunnel tunnel = decoded(&message);
+		assert_int_equal(tunnel.trouble, TUNNEL_FINE);
+		assert_int_equal(tunnel.settings.flags & ANY, rows[i].flags);
+	}
 }
 
 // What workers cannot do, by one byte of a message.
@@ -137,7 +175,7 @@ static void names_what_workers_cannot_do(void **state)
 		{"link_ipip_fou", IFLA_IPTUN_ENCAP_TYPE, 0, TUNNEL_ENCAP_GUE, TUNNEL_ENCAP},
 		{"link_ipip_fou", IFLA_IPTUN_ENCAP_FLAGS, 0, TUNNEL_ENCAP_FLAG_REMCSUM,
 			TUNNEL_ENCAP},
-		{"link_ipip_fou", IFLA_IPTUN_PROTO, 0, 137, TUNNEL_MODE},
+		{"link_ipip_fou", IFLA_IPTUN_PROTO, 0, 47, TUNNEL_MODE},
 		{"link_sit", IFLA_IPTUN_FLAGS, 0, SIT_ISATAP, TUNNEL_FLAGS},
 		{"link_ip6gre", IFLA_GRE_FLOWINFO, 3, 1, TUNNEL_FLAGS},
 		{"link_ip6tnl", IFLA_IPTUN_FLAGS, 0, IP6_TNL_F_RCV_DSCP_COPY, TUNNEL_FLAGS},
@@ -159,11 +197,27 @@ static void names_what_workers_cannot_do(void **state)
 	assert_int_equal(decoded(&message).trouble, TUNNEL_ENDS);
 }
 
+// Debian's kernel has none.
+static void names_bareudp(void **state)
+{
+	static const char kind[] = "bareudp";
+	struct message message;
+
+	load(&message, "link_gretap");
+	uint8_t *value = value_of(&message, (const uint16_t[]){IFLA_LINKINFO, IFLA_INFO_KIND}, 2);
+	assert_non_null(value);
+	assert_string_equal((const char *)value, "gretap"); // it has one byte of padding
+	memcpy(value, kind, sizeof(kind));
+	((struct nlattr *)(value - NLA_HDRLEN))->nla_len++;
+	assert_true(decoded(&message).is_tunnel);
+	assert_int_equal(decoded(&message).trouble, TUNNEL_BAREUDP);
+}
+
 // Every prefix of a message, with its length mended, and every byte of it changed: no crash.
 static void survives_any_bytes(void **state)
 {
 	static const char *const names[] = {"link_gre", "link_ipip_fou", "link_sit", "link_ip6gre",
-		"link_ip6tnl", "link_gretap"};
+		"link_ip6tnl", "link_gretap", "link_ipip_mpls"};
 	struct message message;
 	struct event event;
 	struct mirror_udp_port port;
@@ -193,7 +247,8 @@ static void reads_udp_ports(void **state)
 		const char *name;
 		struct mirror_udp_port port;
 	} rows[] = {{"fou", {5544, 4, false, true}}, {"fou_ip6", {5545, 41, true, true}},
-		{"fou_local", {5546, 4, false, false}}, {"fou_gue", {6080, 0, false, false}}};
+		{"fou_local", {5546, 4, false, false}}, {"fou_gue", {6080, 0, false, false}},
+		{"fou_mpls", {6635, 137, false, true}}};
 	struct mirror_udp_port port;
 	struct message message;
 
@@ -217,7 +272,10 @@ int main(void)
 		cmocka_unit_test(reads_gre),
 		cmocka_unit_test(reads_ip_in_ip_and_in_udp),
 		cmocka_unit_test(reads_tunnels_over_ipv6),
+		cmocka_unit_test(reads_what_is_in_packets),
+		cmocka_unit_test(reads_mpls_over_udp),
 		cmocka_unit_test(names_what_workers_cannot_do),
+		cmocka_unit_test(names_bareudp),
 		cmocka_unit_test(survives_any_bytes),
 		cmocka_unit_test(reads_udp_ports),
 	};

@@ -96,6 +96,7 @@ struct event_bridge_port {
 enum tunnel_trouble {
 	TUNNEL_FINE,
 	TUNNEL_KIND,
+	TUNNEL_BAREUDP,
 	TUNNEL_EXTERNAL,
 	TUNNEL_ENDS,
 	TUNNEL_SEQUENCE,

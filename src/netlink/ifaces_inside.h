@@ -96,6 +96,7 @@ struct interface {
 	uint16_t path_mtu;  // of a tunnel's outer packets, read with the sysctls; 0: unknown
 	uint16_t mtu;       // of its fib interface; routes depend on it and on the VRF
 	uint16_t vrf;
+	bool carries_labels;                     // it is a tunnel of MPLS; routes depend on that
 	struct ifaces_state reported;            // what routes were last notified of
 	struct filter_side side[ACL_DIRECTIONS]; // of tc
 };

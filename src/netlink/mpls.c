@@ -105,17 +105,24 @@ static bool take_lookup(const struct mpls *mpls, const struct event_hop *hop,
 	return true;
 }
 
+// A port needs to know whom to send to, and a tunnel has one other end only.
 static bool take_member(const struct mpls *mpls, const struct event_hop *hop,
 	const struct ifaces_state *state, struct fib_hop *out)
 {
-	if (hop->has_encap || !hop->via.family || state->iface == IFACE_NONE ||
-		!fib_iface(mpls->mirror->settings.fib, state->iface) ||
-		iface_is_tunnel(fib_iface(mpls->mirror->settings.fib, state->iface)))
+	const struct iface *iface = state->iface == IFACE_NONE
+	                                    ? NULL
+	                                    : fib_iface(mpls->mirror->settings.fib, state->iface);
+	const bool is_tunnel = iface && iface_is_tunnel(iface);
+
+	if (hop->has_encap || !iface ||
+		(is_tunnel ? hop->n_labels && !(iface->tunnel.flags & IFACE_TUNNEL_MPLS)
+			   : !hop->via.family))
 		return false;
-	*out = (struct fib_hop){.via = hop->via,
-		.iface = state->iface,
-		.kind = FIB_VIA,
+	*out = (struct fib_hop){.iface = state->iface,
+		.kind = is_tunnel ? FIB_PEER : FIB_VIA,
 		.n_labels = hop->n_labels};
+	if (!is_tunnel)
+		out->via = hop->via;
 	memcpy(out->label, hop->label, sizeof(out->label));
 	return true;
 }
@@ -147,8 +154,9 @@ static bool take_hops(const struct mpls *mpls, const struct label_route *route,
 
 		if (!is_usable(mpls, hop, &state))
 			continue;
-		if (route->n_hops == 1 && !hop->via.family && !hop->has_encap)
-			return take_lookup(mpls, hop, &state, out);
+		if (route->n_hops == 1 && !hop->via.family && !hop->has_encap &&
+			take_lookup(mpls, hop, &state, out))
+			return true;
 		if (!take_member(mpls, hop, &state, &members[n].hop))
 			return false;
 		weight[n++] = hop->weight;

@@ -9,7 +9,16 @@
 #include <linux/rtnetlink.h>
 #include <string.h>
 
-enum { LO = 1, LEFT = FAKE_TAP, RIGHT, RED = 50, OTHER = 60, TABLE_RED = 1001, N_MANY = 20000 };
+enum {
+	LO = 1,
+	LEFT = FAKE_TAP,
+	RIGHT,
+	RED = 50,
+	OTHER = 60,
+	TUNNEL = 70,
+	TABLE_RED = 1001,
+	N_MANY = 20000
+};
 
 static struct mirror_mpls settings;
 static bool has_mpls;
@@ -118,6 +127,42 @@ static void what_workers_cannot_do_is_linuxs(void **state)
 	assert_string_equal(where, "label 100 and others");
 	say(100, -1, to("10.0.0.2", LEFT, 0, NULL));
 	assert_int_equal(get(100).op, FIB_LABEL_FORWARD);
+}
+
+// A tunnel, of which nothing else is known: with or without labels in it.
+static void say_tunnel(uint32_t flags)
+{
+	struct event_link link = fake_device(TUNNEL, "mu1", "ipip");
+
+	link.mtu = 1472;
+	link.tunnel = (struct event_tunnel){.is_tunnel = true};
+	link.tunnel.settings = (struct iface_tunnel){.local = fake_addr("10.0.0.1"),
+		.remote = fake_addr("192.0.2.1"),
+		.kind = IFACE_IPIP,
+		.ttl = 64,
+		.flags = flags | IFACE_TUNNEL_LINUX};
+	fake_router(&fake, &link);
+	fake_flush(&fake);
+}
+
+static void labels_lead_into_tunnels(void **state)
+{
+	fake_address(&fake, LEFT, "10.0.0.1/24", false);
+	say_tunnel(IFACE_TUNNEL_MPLS);
+	say(100, -1, to(NULL, TUNNEL, 1, (uint32_t[]){200}));
+	say(101, -1, to("10.9.0.2", TUNNEL, 0, NULL));
+	assert_int_equal(get(100).op, FIB_LABEL_FORWARD);
+	assert_int_equal(get(100).hop.kind, FIB_PEER);
+	assert_int_equal(get(100).hop.label[0], 200);
+	assert_int_equal(get(100).hop.iface, get(101).hop.iface);
+	assert_int_equal(get(101).hop.kind, FIB_PEER);
+	assert_int_equal(get(101).hop.via.family, 0);
+	say_tunnel(IFACE_TUNNEL_IP4); // what is popped to IP may still be sent
+	assert_int_equal(get(100).op, FIB_LABEL_LINUX);
+	assert_int_equal(get(101).op, FIB_LABEL_FORWARD);
+	fake_iface_gone(&fake, TUNNEL);
+	fake_flush(&fake);
+	assert_int_equal(get(101).op, FIB_LABEL_LINUX);
 }
 
 static void hops_that_are_down_have_no_share(void **state)
@@ -293,6 +338,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(labels_lead_where_linux_has_them),
 		TEST(what_workers_cannot_do_is_linuxs),
+		TEST(labels_lead_into_tunnels),
 		TEST(hops_that_are_down_have_no_share),
 		TEST(a_label_goes_with_its_route_and_its_vrf),
 		TEST(a_vrf_stays_until_its_labels_have_left_it),

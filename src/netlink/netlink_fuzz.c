@@ -51,7 +51,7 @@ static bool tunnel_is_sane(const struct event_tunnel *tunnel)
 	return (settings->kind == IFACE_IPIP || settings->kind == IFACE_GRE) &&
 	       settings->local.family && settings->local.family == settings->remote.family &&
 	       !wire_addr_equal(&settings->local, &settings->remote) &&
-	       settings->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6) &&
+	       settings->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_MPLS) &&
 	       !(settings->flags & IFACE_TUNNEL_UDP) == !settings->dest_port &&
 	       !(settings->flags & IFACE_TUNNEL_UDP && settings->kind == IFACE_GRE);
 }

@@ -12,7 +12,8 @@ struct mirror_udp_port {
 	uint16_t port;
 	uint8_t protocol; // of what is in it
 	bool is_ip6;
-	bool is_plain; // workers may take it: FOU, with IPv4, IPv6 or GRE in it, at all addresses
+	bool is_plain; // workers may take it: FOU, with IPv4, IPv6, MPLS or GRE in it, at all
+	               // addresses
 };
 
 // Decoding. Pure. A message lies in its buffer as a whole.

@@ -12,6 +12,7 @@
 
 static const char *const what_of[N_TUNNEL_TROUBLES] = {
 	[TUNNEL_KIND] = "tunnel of Ethernet frames, ERSPAN or VTI",
+	[TUNNEL_BAREUDP] = "tunnel that routes with labels do not reach (bareudp)",
 	[TUNNEL_EXTERNAL] = "tunnel without ends of its own (external)",
 	[TUNNEL_ENDS] = "tunnel without a local and a remote address",
 	[TUNNEL_SEQUENCE] = "tunnel with sequence numbers (seq)",
@@ -19,7 +20,7 @@ static const char *const what_of[N_TUNNEL_TROUBLES] = {
 	[TUNNEL_FLAGS] = "tunnel with a flow label, dscp inherit or isatap",
 	[TUNNEL_MARK] = "tunnel with fwmark",
 	[TUNNEL_IGNORES_DF] = "tunnel with ignore-df",
-	[TUNNEL_MODE] = "tunnel of MPLS or another protocol (mode)",
+	[TUNNEL_MODE] = "tunnel of another protocol (mode)",
 	[TUNNEL_LOCAL] = "tunnel whose local address the router does not have",
 	[TUNNEL_LINK] = "tunnel bound to an interface that is not a port",
 	[TUNNEL_TWIN] = "several tunnels with the same ends",
@@ -92,7 +93,7 @@ static void set_ends(const struct ifaces *ifaces, struct interface *one, struct 
 	out->vrf = vrf_of(ifaces, one);
 	out->kind = tunnel->kind;
 	out->one = one;
-	out->families = tunnel->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6);
+	out->families = tunnel->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_MPLS);
 }
 
 // Linux tells devices that are bound to different interfaces apart by these, and others by their

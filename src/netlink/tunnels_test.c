@@ -202,6 +202,50 @@ static void follows_the_mtu_of_the_path(void **state)
 	assert_int_equal(fake_fib_iface(&fake, GRE)->tunnel.path_mtu, 0);
 }
 
+static void leads_routes_with_labels_into_a_device_that_has_them(void **state)
+{
+	struct event_link link = device(GRE, "192.0.2.1");
+	struct event event = {.kind = EVENT_ROUTE, .nl_flags = NLM_F_CREATE | NLM_F_EXCL};
+
+	event.route = (struct event_route){.table = RT_TABLE_MAIN,
+		.type = RTN_UNICAST,
+		.protocol = RTPROT_STATIC,
+		.n_hops = 1,
+		.hop = {{.ifindex = GRE, .weight = 1, .n_labels = 2, .label = {100, 200}}}};
+	assert_int_equal(wire_prefix_parse("10.60.0.0/16", &event.route.prefix), 0);
+	add(link);
+	mirror_event(fake.mirror, &event);
+	assert_int_equal(look("10.60.1.1").verdict, VERDICT_LINUX);
+	link.tunnel.settings.flags |= IFACE_TUNNEL_MPLS;
+	add(link);
+	assert_int_equal(look("10.60.1.1").verdict, VERDICT_FORWARD);
+	assert_int_equal(look("10.60.1.1").hop.n_labels, 2);
+	assert_int_equal(look("10.60.1.1").hop.kind, FIB_PEER);
+	link.tunnel.settings.flags &= ~IFACE_TUNNEL_MPLS;
+	add(link);
+	assert_int_equal(look("10.60.1.1").verdict, VERDICT_LINUX);
+}
+
+// Devices of two kinds may have the same ends, if what is in their packets differs.
+static void tells_devices_apart_by_what_is_in_them(void **state)
+{
+	struct event_link ip = device(GRE, "192.0.2.1"), labels = device(OTHER, "192.0.2.1");
+	char where[64];
+
+	ip.tunnel.settings.kind = labels.tunnel.settings.kind = IFACE_IPIP;
+	ip.tunnel.settings.flags = IFACE_TUNNEL_IP4 | IFACE_TUNNEL_LINUX;
+	labels.tunnel.settings.flags = IFACE_TUNNEL_MPLS | IFACE_TUNNEL_LINUX;
+	add(ip);
+	add(labels);
+	assert_non_null(fake_fib_iface(&fake, GRE));
+	assert_non_null(fake_fib_iface(&fake, OTHER));
+	ip.tunnel.settings.flags |= IFACE_TUNNEL_MPLS;
+	add(ip);
+	assert_null(fake_fib_iface(&fake, GRE));
+	assert_null(fake_fib_iface(&fake, OTHER));
+	assert_int_equal(fake_unsupported(&fake, "several tunnels with the same ends", where), 2);
+}
+
 static void names_ports_that_workers_do_not_receive_on(void **state)
 {
 	static const char *const what = "UDP port of tunnels (fou)";
@@ -235,6 +279,8 @@ int main(void)
 		TEST(leaves_devices_with_the_same_ends_to_linux),
 		TEST(binds_a_device_to_an_interface_or_a_vrf),
 		TEST(follows_the_mtu_of_the_path),
+		TEST(leads_routes_with_labels_into_a_device_that_has_them),
+		TEST(tells_devices_apart_by_what_is_in_them),
 		TEST(names_ports_that_workers_do_not_receive_on),
 	};
 

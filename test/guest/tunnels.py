@@ -5,27 +5,20 @@ h0 -- p0 [ router ] p1 -- h1      the same frames go in, once to the kernel and 
 """
 
 import contextlib
-import json
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from harness.frames import IP, UDP, IPv6, Packet, Raw
-from harness.router import Dl3dRouter, KernelRouter, Router, port_name
+from harness.router import Dl3dRouter
 from harness.shell import batch
-from harness.wire import Wire, wait_until
-from scapy.layers.inet6 import IPv6ExtHdrDestOpt
+from harness.tunnelled import HOSTS, OWN, Tunnelled, compared, packet
+from harness.wire import wait_until
 from scapy.layers.l2 import GRE
 
-from dl3.lab.namespace import End, Lab
+from dl3.lab.namespace import Namespace
 
-DEVICE = "net_pcap{index},iface={name}"
-HOST_MAC = "02:00:00:01:{:02x}:02"
-HOSTS = [{4: f"10.1.{side}.2", 6: f"2001:db8:1:{side}::2"} for side in range(2)]
-OWN = [{4: f"10.1.{side}.1", 6: f"2001:db8:1:{side}::1"} for side in range(2)]
-MARK = b"the mark"
 MODULES = ("ip_gre", "ipip", "sit", "ip6_gre", "ip6_tunnel", "fou", "fou6")
 FOU4, FOU6, GRE_IN_UDP = 5544, 5566, 5547
 
@@ -126,15 +119,6 @@ UNSUPPORTED = {
 ECN_PAIRS = [(outer, inner) for outer in range(4) for inner in range(4)]
 
 
-def packet(
-    source: str, to: str, ttl: int = 64, tos: int = 0, payload: bytes = b"some bytes of data", **more: Any
-) -> Packet:
-    """A UDP packet."""
-    if ":" in to:
-        return IPv6(src=source, dst=to, hlim=ttl, tc=tos) / UDP(sport=1024, dport=53) / Raw(payload)
-    return IP(src=source, dst=to, ttl=ttl, tos=tos, **more) / UDP(sport=1024, dport=53) / Raw(payload)
-
-
 def inward() -> Iterator[tuple[str, bytes]]:
     """Packets that h0 sends, and where."""
     for device in DEVICES.values():
@@ -173,166 +157,40 @@ def outward() -> Iterator[tuple[str, bytes]]:
         bytes(IP(src=gre.ends()[1], dst=gre.ends()[0]) / UDP(dport=GRE_IN_UDP) / GRE(proto=0x0800) / inside),
     )
     yield "from elsewhere", bytes(IP(src="192.0.2.200", dst=OWN[1][4], proto=4) / inside)
-    limited = IPv6ExtHdrDestOpt(nh=4, options=[b"\x04\x01\x04", b"\x01\x01\x00"])
+    limited = bytes([4, 0, 4, 1, 4, 1, 1, 0])  # options before IPv4: the limit, padding
     yield (
         "a limit",
-        bytes(IPv6(src=t6.ends()[1], dst=t6.ends()[0], nh=60))
-        + bytes(limited)[:8]
-        + bytes(packet(t6.far(4), HOSTS[0][4])),
+        bytes(IPv6(src=t6.ends()[1], dst=t6.ends()[0], nh=60) / Raw(limited + bytes(packet(t6.far(4), HOSTS[0][4])))),
     )
 
 
-def comparable(sent: bytes | None) -> bytes | None:
-    """What must be equal of a frame: all but what each sender chooses (IPv4 id, flow label, UDP source port), and sums of it."""
-    if sent is None:
-        return None
-    found = bytearray(sent)
-    if found[12:14] == b"\x08\x00":
-        found[18:20] = found[24:26] = b"\0\0"
-        l4, protocol = 34, found[23]
-    else:
-        found[15:18] = bytes([found[15] & 0xF0, 0, 0])
-        l4, protocol = 54, found[20]
-    if protocol == 17:
-        found[l4 : l4 + 2] = b"\0\0"
-        found[l4 + 6 : l4 + 8] = b"\1\1" if any(found[l4 + 6 : l4 + 8]) else b"\0\0"
-    return bytes(found)
-
-
-class Tunnelled:
-    """Router and hosts; close() removes everything."""
-
-    def __init__(self, kind: str) -> None:
-        self.lab = Lab()
-        self.router: Router = Dl3dRouter(self.lab, DEVICE) if kind == "dl3d" else KernelRouter(self.lab)
-        hosts = [self.lab.namespace(f"h{side}", silent=True) for side in range(2)]
-        ends = [End(host, "eth0", HOST_MAC.format(side)) for side, host in enumerate(hosts)]
-        for side, end in enumerate(ends):
-            self.lab.cable(self.router.end(side), end)
-        self.router.start(2)
-        self.wires = [Wire(end) for end in ends]
-        self.macs = [self._mac(port_name(side)) for side in range(2)]
-        self._configure()
-        self.settle()
-
-    def _mac(self, device: str) -> bytes:
-        (link,) = json.loads(self.router.namespace.ip("-json", "link", "show", "dev", device))
-        return bytes.fromhex(link["address"].replace(":", ""))
-
-    def _configure(self) -> None:
-        router = self.router.namespace
-        router.run("modprobe", "-a", *MODULES)
-        for side in range(2):
-            device = port_name(side)
-            for family, length in ((4, 24), (6, 64)):
-                batch(
-                    router, [f"address add {OWN[side][family]}/{length} dev {device} {'nodad' if family == 6 else ''}"]
-                )
-                far = HOSTS[side][family]
-                batch(router, [f"neighbour replace {far} lladdr {HOST_MAC.format(side)} dev {device} nud permanent"])
-        batch(router, [f"route add 192.0.2.0/24 via {HOSTS[1][4]}", f"route add 2001:db8:2::/64 via {HOSTS[1][6]}"])
-        for tunnel in DEVICES.values():
-            batch(router, tunnel.lines())
-        batch(router, [f"fou add port {FOU4} ipproto 4", f"fou add port {FOU6} ipproto 41 -6"])
-        batch(router, [f"fou add port {GRE_IN_UDP} ipproto 47"])
-
-    def settle(self) -> None:
-        """Wait until workers have all devices and ports."""
-        if isinstance(self.router, Dl3dRouter):
-            router = self.router
-            wait_until(lambda: _served(router) >= set(DEVICES), "workers serve all devices")
-        self.router.settle()
-
-    def account(self) -> str:
-        """Where packets went, for messages."""
-        return str(self.router.account()) if isinstance(self.router, Dl3dRouter) else "in the kernel"
-
-    def _send(self, side: int, inside: bytes) -> None:
-        """Workers do not keep the order of packets of tunnels and others that they receive at once."""
-        before = self._received()
-        kind = 0x86DD if inside[0] >> 4 == 6 else 0x0800
-        source = bytes.fromhex(HOST_MAC.format(side).replace(":", ""))
-        self.wires[side].send(self.macs[side] + source + struct.pack("!H", kind) + inside)
-        if isinstance(self.router, Dl3dRouter):
-            wait_until(lambda: self._received() > before, f"{inside.hex()} has been received")
-
-    def _received(self) -> int:
-        return self.router.account().received if isinstance(self.router, Dl3dRouter) else 0
-
-    def pass_through(self, side: int, packets: list[bytes]) -> list[bytes | None]:
-        """For each packet from a side, what leaves on the other one; None: nothing."""
-        other = 1 - side
-        mark = bytes(packet(HOSTS[side][4], HOSTS[other][4], payload=MARK))
-        found: list[bytes | None] = []
-        self.wires[other].drain()
-        for one in packets:
-            self._send(side, one)
-            got: list[bytes] = []
-            for n_marks in (1, 2):  # Linux takes packets out of tunnels after what it has received with them
-                self._send(side, mark)
-                while sum(MARK in left for left in got) < n_marks:
-                    left = self.wires[other].receive(60.0)
-                    assert left, f"the mark after {one.hex()} is lost: {self.account()}"
-                    if left[6:12] == self.macs[other] and not _is_noise(left):
-                        got.append(left[:6] + bytes(6) + left[12:])
-            got = [left for left in got if MARK not in left]
-            assert len(got) <= 1, one.hex()
-            found.append(got[0] if got else None)
-        return found
-
-    def rx_packets(self) -> dict[str, int]:
-        """What Linux's own devices have received."""
-        links = json.loads(self.router.namespace.ip("-json", "-statistics", "link"))
-        return {link["ifname"]: link["stats64"]["rx"]["packets"] for link in links if link["ifname"] in DEVICES}
-
-    def close(self) -> None:
-        """Stop the router, remove all namespaces."""
-        for wire in self.wires:
-            wire.close()
-        self.router.close()
-        self.lab.close()
-
-
-def _is_noise(left: bytes) -> bool:
-    """Linux solicits routers and reports groups on its devices: to groups, alone or in a tunnel."""
-    is_ip = left[12:14] in (b"\x08\x00", b"\x86\xdd")
-    return not is_ip or any(kind in left for kind in (b"\xff\x02" + bytes(11), b"\xff\x02" + bytes(13)))
-
-
-def _served(router: Dl3dRouter) -> set[str]:
-    return {tunnel["name"] for tunnel in router.call("tunnels")["tunnels"]}
+def configure(router: Namespace) -> None:
+    """All devices, and the ports on which they receive."""
+    router.run("modprobe", "-a", *MODULES)
+    for tunnel in DEVICES.values():
+        batch(router, tunnel.lines())
+    batch(router, [f"fou add port {FOU4} ipproto 4", f"fou add port {FOU6} ipproto 41 -6"])
+    batch(router, [f"fou add port {GRE_IN_UDP} ipproto 47"])
 
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Tunnelled]:
-    with contextlib.closing(Tunnelled("kernel")) as made:
+    with contextlib.closing(Tunnelled("kernel", DEVICES, configure)) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Tunnelled]:
-    with contextlib.closing(Tunnelled("dl3d")) as made:
+    with contextlib.closing(Tunnelled("dl3d", DEVICES, configure)) as made:
         yield made
         made.router.check()
-
-
-def _compare(pair: tuple[Tunnelled, Tunnelled], side: int, named: list[tuple[str, bytes]]) -> list[bytes | None]:
-    packets = [one for _, one in named]
-    wanted, found = (router.pass_through(side, packets) for router in pair)
-    wrong = [
-        f"{name}: in {one.hex()}\nkernel {a.hex() if a else None}\ndl3d   {b.hex() if b else None}"
-        for (name, one), a, b in zip(named, wanted, found, strict=True)
-        if comparable(a) != comparable(b)
-    ]
-    assert not wrong, f"{len(wrong)} of {len(wanted)} differ:\n" + "\n".join(wrong[:12])
-    return wanted
 
 
 def workers_send_into_tunnels_as_the_kernel_does(kernel: Tunnelled, workers: Tunnelled) -> None:
     assert isinstance(workers.router, Dl3dRouter)
     named = list(inward())
     before = workers.router.closed_account()
-    wanted = _compare((kernel, workers), 0, named)
+    wanted = compared((kernel, workers), 0, named)
     after = workers.router.closed_account()
     assert all(wanted), [name for (name, _), one in zip(named, wanted, strict=True) if one is None]
     by_workers = (after.sent - after.injected) - (before.sent - before.injected)
@@ -345,7 +203,7 @@ def workers_take_packets_out_of_tunnels_as_the_kernel_does(kernel: Tunnelled, wo
     assert isinstance(workers.router, Dl3dRouter)
     named = list(outward())
     seen, before = workers.rx_packets(), workers.router.closed_account()
-    wanted = _compare((kernel, workers), 1, named)
+    wanted = compared((kernel, workers), 1, named)
     after = workers.router.closed_account()
     assert sum(one is not None for one in wanted) > len(named) // 2
     by_workers = (after.sent - after.injected) - (before.sent - before.injected)
@@ -365,7 +223,7 @@ def sources_are_checked_on_the_tunnel(kernel: Tunnelled, workers: Tunnelled) -> 
         one.router.namespace.set_sysctl("net.ipv4.conf.g4.rp_filter", "1")
         one.settle()
     assert isinstance(workers.router, Dl3dRouter)
-    wanted = _compare((kernel, workers), 1, named)
+    wanted = compared((kernel, workers), 1, named)
     assert [one is not None for one in wanted] == [True, False, False]
     assert workers.router.account().drops.get("rpf_failed", 0) >= 1
     for one in (kernel, workers):
