@@ -2,17 +2,17 @@
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import pytest
 import yaml
+from harness.guest import make_guest
 from harness.vhost import guest_mac
 from harness.vhost_guests import PATIENCE_S, SHARED, Card, GuestRun, vhost_guest
 from harness.wire import wait_until
-from harness.wired import DL3D, TOP, Account
+from harness.wired import DL3D, Account
 
 from dl3.control.replies import Port, Ports
 from dl3.lab.forwarder import Forwarder
@@ -128,7 +128,7 @@ def _sends() -> Iterator[str]:
 @TAKES
 def two_guests_exchange_packets_and_files(tmp_path: Path, card: Sequence[str]) -> None:
     """Ping, TCP with and without offloads at both ends, and changes of the number of queues."""
-    subprocess.run([TOP / "tools" / "make-guest"], check=True)
+    make_guest()
     with ExitStack() as ends:
         dl3d = ends.enter_context(_forwarder(tmp_path))
         dl3d.wait_ready()
@@ -161,7 +161,7 @@ def two_guests_exchange_packets_and_files(tmp_path: Path, card: Sequence[str]) -
 
 
 def memory_that_is_not_shared_is_named(tmp_path: Path) -> None:
-    subprocess.run([TOP / "tools" / "make-guest"], check=True)
+    make_guest()
     with ExitStack() as ends:
         dl3d = ends.enter_context(_forwarder(tmp_path))
         dl3d.wait_ready()
