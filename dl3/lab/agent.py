@@ -1,19 +1,22 @@
-"""Runs in a guest of a lab: starts the program there, and answers on the guest's second serial line.
+"""Runs in a guest of a lab: starts the program there, and answers on the guest's second serial line. In a lab without
+guests it runs on this machine, and answers at the socket in its argument.
 
 A request and a reply are one line of JSON each. A reply has the request's `id`, and `error` if it failed.
 """
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import termios
 import tty
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from dl3.lab.inside import Dl3d, Dl3gen, L2fwd, Pktgen, Testpmd
+from dl3.lab.inside import Cards, Dl3d, Dl3gen, L2fwd, Pktgen, Testpmd
 from dl3.model.fault import Fault
 
 LINE = Path("/dev/ttyS1")
@@ -66,13 +69,16 @@ def give_to_dpdk(found: list[str], pages: int) -> None:
 
 def started(asked: dict[str, Any]) -> Inside:
     """Start what is asked for."""
+    if asked["devices"]:
+        here = Cards(asked["devices"], (asked["cores"][0], asked["cores"][1]), is_guest=False)
+        return PROGRAMS[asked["program"]](here, **asked["options"])
     found = cards()
     if asked["program"] == "pktgen":
         for module in ("virtio_net", "pktgen"):
             shell("modprobe", module)
     else:
         give_to_dpdk(found, asked["pages"])
-    return PROGRAMS[asked["program"]](found, **asked["options"])
+    return PROGRAMS[asked["program"]](Cards(found), **asked["options"])
 
 
 class Agent:
@@ -109,12 +115,9 @@ class Agent:
         return json.dumps(reply).encode() + b"\n"
 
 
-def main() -> None:
-    """Answer until the guest ends."""
-    line = os.open(LINE, os.O_RDWR | os.O_NOCTTY)
-    tty.setraw(line, termios.TCSANOW)
-    agent, text = Agent(), b""
-    print("agent: ready", flush=True)
+def serve(agent: Agent, line: int) -> None:
+    """Answer all requests of a line until its end."""
+    text = b""
     while more := os.read(line, MOST):
         text = (text + more)[-MOST:]
         while b"\n" in text:
@@ -122,6 +125,28 @@ def main() -> None:
             reply = agent.line(first)
             while reply:
                 reply = reply[os.write(line, reply) :]
+
+
+def serve_all(agent: Agent, path: str) -> None:
+    """Answer at a socket, one connection after the other."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        while True:
+            peer, _ = listener.accept()
+            with peer, suppress(OSError):  # the command was killed
+                serve(agent, peer.fileno())
+
+
+def main() -> None:
+    """Answer until the guest ends, or for ever."""
+    agent = Agent()
+    if len(sys.argv) > 1:
+        serve_all(agent, sys.argv[1])
+    line = os.open(LINE, os.O_RDWR | os.O_NOCTTY)
+    tty.setraw(line, termios.TCSANOW)
+    print("agent: ready", flush=True)
+    serve(agent, line)
 
 
 if __name__ == "__main__":

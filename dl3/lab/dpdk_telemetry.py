@@ -1,12 +1,13 @@
 """Counters of a DPDK program on this machine by its telemetry socket, for what the program itself does not print."""
 
 import json
+import os
 import socket
 from pathlib import Path
 
 from dl3.model.fault import Fault
 
-SOCKET = Path("/var/run/dpdk/rte/dpdk_telemetry.v2")
+SOCKET = Path(os.environ.get("RUNTIME_DIRECTORY", "/var/run"), "dpdk", "rte", "dpdk_telemetry.v2")
 MOST = 1 << 16
 SECONDS = 30.0
 

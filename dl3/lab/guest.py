@@ -11,6 +11,7 @@ PROGRAM = "qemu-system-x86_64"
 PACKAGES = {PROGRAM: "qemu-system-x86"}
 SHARED = "memory-backend-memfd,share=on"
 ACCELERATORS: dict[Accelerator, tuple[str, ...]] = {
+    "none": (),
     "kvm": ("-accel", "kvm", "-cpu", "host"),
     "tcg": ("-accel", "tcg,thread=multi", "-cpu", "max"),
 }

@@ -59,7 +59,9 @@ def cache_folder() -> Path:
     """Where the user's guest is kept; UsageFault for a folder that a guest does not see."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dl3" / "guest"
     if {"run", "tmp"} & {*folder.parts[1:2]}:
-        raise UsageFault(f"a guest cannot read {folder}, because it has a {folder.parents[-2]} of its own: set XDG_CACHE_HOME")
+        raise UsageFault(
+            f"a guest cannot read {folder}, because it has a {folder.parents[-2]} of its own: set XDG_CACHE_HOME"
+        )
     return folder
 
 
@@ -88,7 +90,9 @@ def need_disk(folder: Path) -> None:
     there = next(each for each in (folder, *folder.parents) if each.exists())
     free = shutil.disk_usage(there).free >> 20
     if free < NEEDED_MIB:
-        raise UsageFault(f"{there} has {free:,} MiB free, and the guest's kernel needs {NEEDED_MIB:,} MiB: free some space")
+        raise UsageFault(
+            f"{there} has {free:,} MiB free, and the guest's kernel needs {NEEDED_MIB:,} MiB: free some space"
+        )
 
 
 def download(work: Path) -> Path:
@@ -155,7 +159,7 @@ def make(folder: Path) -> None:
         (folder / "stamp").write_text(stamp(), encoding="utf-8")
 
 
-def made(folder: Path, say: Callable[[str], None] = lambda text: None) -> Path:
+def made(folder: Path, say: Callable[[str], None] = lambda _: None) -> Path:
     """The folder with the image, made if it is not there; `say` is told if that takes a while."""
     if is_made(folder):
         return folder

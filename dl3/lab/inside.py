@@ -2,9 +2,12 @@
 in (VM2) or out (VM1), and the second one for the other.
 """
 
+import os
 import re
 import subprocess
+import tempfile
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from dl3.model.fault import Fault
 
 PATIENCE_S = 600.0
 NAMES = ("a", "b")
-FOLDER = Path("/tmp")  # the guest's own
+FOLDER = Path(os.environ.get("RUNTIME_DIRECTORY") or tempfile.gettempdir())  # in a guest its own
 PKTGEN = Path("/proc/net/pktgen")
 CATCH_UP = 16_384  # frames, after a pause of the guest
 LOST_BEFORE = ("rx_missed", "rx_errors")
@@ -30,17 +33,35 @@ def ports(cards: list[str], keys: dict[str, Any], **own: dict[str, Any]) -> list
     return [{"name": name, "device": card} | keys | own.get(name, {}) for name, card in zip(NAMES, cards, strict=True)]
 
 
-def config(cards: list[str], keys: dict[str, Any], **own: dict[str, Any]) -> str:
-    """A configuration with one worker, on the guest's second CPU."""
-    workers = [{"core": 1}]
-    whole = {"ports": ports(cards, keys, **own), "workers": workers, "control": {"socket": "@SOCKET@"}}
+@dataclass(frozen=True)
+class Cards:
+    """The cards of a program: PCI addresses in a guest, else virtio_user devices. `cores`: for the rest and the worker."""
+
+    devices: list[str]
+    cores: tuple[int, int] = (0, 1)
+    is_guest: bool = True
+
+    def eal(self) -> list[str]:
+        """Arguments of EAL for a program that is not ours."""
+        lcores = ("--lcores", f"0@{self.cores[0]},1@{self.cores[1]}", "-n", "1", "--main-lcore", "0")
+        if self.is_guest:
+            return [*lcores]
+        vdevs = [word for device in self.devices for word in ("--vdev", device)]
+        return [*lcores, "--no-pci", "--no-huge", "-m", "256", *vdevs]
+
+
+def config(cards: Cards, keys: dict[str, Any], **own: dict[str, Any]) -> str:
+    """A configuration with one worker."""
+    memory = {} if cards.is_guest else {"memory": {"hugepages": "never"}}
+    given = ports(cards.devices, keys, **own)
+    whole = {"ports": given, "workers": [{"core": cards.cores[1]}], **memory, "control": {"socket": "@SOCKET@"}}
     return yaml.safe_dump(whole, sort_keys=False)
 
 
 class Dl3gen:
     """Sends at the first card, receives at the second."""
 
-    def __init__(self, cards: list[str], binary: str, keys: dict[str, Any]) -> None:
+    def __init__(self, cards: Cards, binary: str, keys: dict[str, Any]) -> None:
         self._dl3gen = Generator(Path(binary), config(cards, keys))
         self._dl3gen.wait_ready(PATIENCE_S)
 
@@ -65,14 +86,12 @@ class Dl3gen:
 class Pktgen:
     """The kernel's generator at the first card; the second one counts all frames."""
 
-    def __init__(self, cards: list[str], queue: int = 0) -> None:
-        found = [next(Path("/sys/bus/pci/devices", card).glob("virtio*/net/*")).name for card in cards]
+    def __init__(self, cards: Cards) -> None:
+        found = [next(Path("/sys/bus/pci/devices", card).glob("virtio*/net/*")).name for card in cards.devices]
         self._out, self._in = found
         self._before = {"sent": 0, "refused": 0, "came": 0, "missed": 0}
         self._thread: threading.Thread | None = None
         for name in found:
-            if queue:
-                run(["ip", "link", "set", "dev", name, "txqueuelen", str(queue)])
             Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1\n", encoding="ascii")
             run(["ip", "link", "set", "dev", name, "arp", "off", "promisc", "on", "up"])
         self._tell("kpktgend_1", "rem_device_all", f"add_device {self._out}")
@@ -110,7 +129,7 @@ class Pktgen:
 class Dl3d:
     """Cross-connects both cards."""
 
-    def __init__(self, cards: list[str], binary: str, keys: dict[str, Any]) -> None:
+    def __init__(self, cards: Cards, binary: str, keys: dict[str, Any]) -> None:
         ways = {"a": {"mode": "xconnect", "to": "b"}, "b": {"mode": "xconnect", "to": "a"}}
         self._dl3d = Forwarder(Path(binary), config(cards, keys, **ways))
         self._dl3d.wait_ready(PATIENCE_S)
@@ -120,7 +139,12 @@ class Dl3d:
         found = {port["name"]: port for port in self._dl3d.call("ports")["ports"]}
         dropped = self._dl3d.call("drops")["dropped"]
         missed = sum(found["a"][key] or 0 for key in LOST_BEFORE)
-        return {"came": found["a"]["rx_packets"], "missed": missed, "dropped": dropped, "sent": found["b"]["tx_packets"]}
+        return {
+            "came": found["a"]["rx_packets"],
+            "missed": missed,
+            "dropped": dropped,
+            "sent": found["b"]["tx_packets"],
+        }
 
 
 class External:
@@ -146,8 +170,8 @@ class External:
 class L2fwd(External):
     """DPDK's example: prints its counts once a second, of a port as destination."""
 
-    def __init__(self, _cards: list[str], binary: str) -> None:
-        super().__init__([binary, "-l", "0-1", "-n", "1", "--main-lcore", "0", "--", "-p", "3", "-T", "1"], "Port stat")
+    def __init__(self, cards: Cards, binary: str) -> None:
+        super().__init__([binary, *cards.eal(), "--", "-p", "3", "-T", "1"], "Port stat")
 
     def counts(self) -> dict[str, Any]:
         """Since the start, of the latest whole table."""
@@ -162,19 +186,26 @@ class L2fwd(External):
 class Testpmd(External):
     """testpmd, which rewrites the MAC addresses as l2fwd does."""
 
-    def __init__(self, _cards: list[str], binary: str, keys: dict[str, int]) -> None:
-        sizes = [f"--{option}={keys[key]}" for option, key in (("rxd", "rx_descriptors"), ("txd", "tx_descriptors")) if key in keys]
-        eal = [binary, "-l", "0-1", "-n", "1", "--", "-i", "--forward-mode=mac", "--auto-start", "--total-num-mbufs=8192"]
+    def __init__(self, cards: Cards, binary: str, keys: dict[str, int]) -> None:
+        sizes = [
+            f"--{option}={keys[key]}"
+            for option, key in (("rxd", "rx_descriptors"), ("txd", "tx_descriptors"))
+            if key in keys
+        ]
+        eal = [binary, *cards.eal(), "--", "-i", "--forward-mode=mac", "--auto-start", "--total-num-mbufs=8192"]
         super().__init__([*eal, *sizes], "testpmd>")
 
     def counts(self) -> dict[str, Any]:
         """Since the start."""
         begin = len(self._text())
-        assert self._process.stdin
-        self._process.stdin.write(b"show fwd stats all\n")
-        self._process.stdin.flush()
+        if self._process.stdin:
+            self._process.stdin.write(b"show fwd stats all\n")
+            self._process.stdin.flush()
         self._wait_for("Accumulated forward statistics", begin)
         self._wait_for("testpmd>", self._text().rindex("Accumulated forward statistics"))
-        found = [(int(one), int(other)) for one, other in re.findall(r"-packets: (\d+) +.X-dropped: (\d+)", self._text()[begin:])]
+        found = [
+            (int(one), int(other))
+            for one, other in re.findall(r"-packets: (\d+) +.X-dropped: (\d+)", self._text()[begin:])
+        ]
         (came, missed), _, _, (sent, dropped) = found[:4]
         return {"came": came, "missed": missed, "dropped": dropped, "sent": sent}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dl3.host.cores import usable
 from dl3.host.guest.qmp import ask as ask_qmp
 from dl3.host.guest.qmp import monitor
 from dl3.host.interrupts import Held
@@ -16,7 +17,7 @@ from dl3.lab.guest import PACKAGES, boot, lab_command
 from dl3.lab.guest_image import cache_folder, made, need_packages
 from dl3.lab.guest_programs import binary_of, build_for
 from dl3.lab.kept import Place, Started, start
-from dl3.lab.kvm_report import PAGES, Settings, ring_keys, start_options
+from dl3.lab.kvm_report import PAGES, Settings, devices_of, ring_keys, start_options
 from dl3.lab.pair import TOP
 from dl3.lab.serial import ask
 from dl3.lab.single import built
@@ -67,7 +68,9 @@ def need_memory(topology: Topology) -> None:
     text = Path("/proc/meminfo").read_text(encoding="ascii")
     available = next(int(line.split()[1]) for line in text.splitlines() if line.startswith("MemAvailable:")) >> 10
     if available < needed:
-        raise UsageFault(f"the guests need {needed:,} MiB of memory, and {available:,} MiB are available: end something")
+        raise UsageFault(
+            f"the guests need {needed:,} MiB of memory, and {available:,} MiB are available: end something"
+        )
 
 
 def commands(topology: Topology, place: Place, image: Path) -> dict[str, list[str]]:
@@ -100,22 +103,32 @@ class Lab:
     def up(self, stays: bool) -> None:
         """Start everything; guests boot at the same time."""
         need_root("the lab")
-        need_packages(PACKAGES)
-        need_memory(self.topology)
-        image = made(cache_folder(), self.say)
+        image = cache_folder()
+        if self.topology.has_guests:
+            need_packages(PACKAGES)
+            need_memory(self.topology)
+            made(image, self.say)
+        image.mkdir(parents=True, exist_ok=True)
         build = build_for(self.topology, self.say)
         binaries = {vm.name: self._binary(vm, image, build) for vm in self.topology.vms}
-        (image / "agent.sh").write_text(SCRIPT, encoding="utf-8")
         with Held():
             self.place.folder.mkdir()
         self._start_switch(stays)
-        guests = self._start_guests(image, stays)
-        for vm in reversed(self.topology.vms):  # VM2 forwards before VM1 is ready to send
+        guests = self._start_guests(image, stays) if self.topology.has_guests else self._start_agents(stays)
+        for n, vm in enumerate(reversed(self.topology.vms)):  # VM2 forwards before VM1 is ready to send
             self.wait_booted(guests[vm.name])
-            self.say(f"{vm.name} has booted; starting {vm.program} in it")
-            options = start_options(self.topology, vm, binaries[vm.name])
-            self.ask(vm.name, "start", program=vm.program, pages=PAGES, options=options)
+            self.say(f"{vm.name}: starting {vm.program}")
+            self.ask(vm.name, "start", program=vm.program, pages=PAGES, **self._given(n, vm, binaries[vm.name]))
         self._wait_links()
+
+    def _given(self, n: int, vm: Vm, binary: Path) -> dict[str, Any]:
+        """Options of a program; without a guest also its devices, and cores that the switch has not if there are more."""
+        options = {"options": start_options(self.topology, vm, binary)}
+        if self.topology.has_guests:
+            return options | {"devices": [], "cores": []}
+        cores = usable()
+        first = cores[(len(self.topology.bridges) + n) % len(cores)]
+        return options | {"devices": devices_of(vm, self.place.folder), "cores": [cores[0], first]}
 
     def _binary(self, vm: Vm, image: Path, build: Path) -> Path:
         return binary_of(vm.program, image, build, ring_keys(self.topology, vm.name))
@@ -127,6 +140,7 @@ class Lab:
             start_dl3d(self.topology, self.place, built(TOP / "build" / "src" / "dl3d"), stays)
 
     def _start_guests(self, image: Path, stays: bool) -> dict[str, Started]:
+        (image / "agent.sh").write_text(SCRIPT, encoding="utf-8")
         found = {}
         for name, words in commands(self.topology, self.place, image).items():
             whole = self.place.namespace.command(*words) if self.topology.switch == "linux" else words
@@ -134,8 +148,17 @@ class Lab:
             self.say(f"starting {name} ({'emulated' if self.topology.is_emulated else 'KVM'})")
         return found
 
+    def _start_agents(self, stays: bool) -> dict[str, Started]:
+        names = [vm.name for vm in self.topology.vms]
+        around = {"PYTHONPATH": str(TOP), "TMPDIR": str(self.place.folder)}
+        command = ("env", *(f"{key}={value}" for key, value in around.items()), sys.executable, "-m", "dl3.lab.agent")
+        return {name: start(self.place, name, [*command, str(self.serial(name))], stays) for name in names}
+
     def wait_booted(self, guest: Started) -> None:
         """Until its agent answers; QEMU says why not."""
+        if not self.topology.has_guests:
+            guest.wait_until(self.serial(guest.name).exists, "listen", BOOT_S)
+            return
         console = self.place.folder / f"{guest.name}.console"
 
         def is_booted() -> bool:

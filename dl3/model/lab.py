@@ -1,6 +1,6 @@
 """A lab as a value: what is connected with what. It is built, drawn and recorded from the same value.
 
-    VM1 -- vnet0 | br0 | vnet1 -- VM2 -- vnet2 | br1 | vnet3 -- VM1
+VM1 -- vnet0 | br0 | vnet1 -- VM2 -- vnet2 | br1 | vnet3 -- VM1
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from dl3.model.noun import Noun
 
-Accelerator = Literal["kvm", "tcg"]
+Accelerator = Literal["kvm", "tcg", "none"]  # none: programs of this machine in place of guests
 Switch = Literal["linux", "dl3d"]
 VM1, VM2 = "VM1", "VM2"
 # The places where frames can be lost, in the order in which a frame passes them; 'vnet1' is the queue towards VM2.
@@ -52,6 +52,11 @@ class Topology(Noun):
     def is_emulated(self) -> bool:
         """Whether each instruction of a guest is emulated: rates then say nothing about real ones."""
         return self.accelerator == "tcg"
+
+    @property
+    def has_guests(self) -> bool:
+        """Whether VM1 and VM2 are guests, not programs of this machine."""
+        return self.accelerator != "none"
 
     def vm(self, name: str) -> Vm:
         """A guest by its name."""
