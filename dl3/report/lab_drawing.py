@@ -9,7 +9,7 @@ from dl3.report.plot import Paper, svg
 from dl3.report.units import number, percent, significant
 from dl3.report.words import Words
 
-PAPER = Paper(width=760, height=330)
+PAPER = Paper(width=760, height=304)
 GUEST_WIDTH, GUEST_HEIGHT, EDGE = 132.0, 252.0, 6.0
 BRIDGE_WIDTH, BRIDGE_HEIGHT, PORT_WIDTH = 296.0, 84.0, 64.0
 TOP = 44.0

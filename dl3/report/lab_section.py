@@ -10,6 +10,7 @@ from dl3.report.figure import figure
 from dl3.report.grid import Column, Row, grid
 from dl3.report.lab_drawing import drawing
 from dl3.report.markup import tag
+from dl3.report.names import short_loss
 from dl3.report.published import rows_for
 from dl3.report.results import Results
 from dl3.report.units import MICRO, NOTHING, loss, micros, number, percent
@@ -67,7 +68,7 @@ def story(runs: Sequence[LabRun], words: Words) -> list[Element]:
                 words(f"lab.segment.{one.key}"),
                 f"{one.came:,.0f} → {one.went:,.0f}",
                 percent(one.ratio),
-                *(loss(run.ratio_at(one.places)) for run in runs),
+                *(short_loss(run.ratio_at(one.places)) for run in runs),
             ]
         )
         for one in found

@@ -6,11 +6,11 @@ from dl3.model.trial import Throughput
 from dl3.report.by_frame import ends_of, is_at_least, layer1_bps
 from dl3.report.latencies import latency_cases
 from dl3.report.markup import tag
-from dl3.report.names import goal_text, series_names
+from dl3.report.names import goal_text, series_names, short_loss
 from dl3.report.plan_tables import is_run
 from dl3.report.results import Results
 from dl3.report.summary import load_text, smallest, usual
-from dl3.report.units import MICRO, gbps, loss, micros, mpps
+from dl3.report.units import MICRO, gbps, micros, mpps
 from dl3.report.words import Words
 
 N_TILES = 4
@@ -62,7 +62,7 @@ def lab_tiles(results: Results, words: Words) -> list[Element]:
     for run in results.labs:
         on = words("list.comma") + words(f"lab.on.{run.topology.accelerator}")
         says = words("tile.lab", sent=f"{run.sent:,}", rate=f"{run.asked_pps:,.0f}", on=on)
-        found.append(tile(loss((run.sent - run.received) / run.sent if run.sent else None), "%", says))
+        found.append(tile(short_loss((run.sent - run.received) / run.sent if run.sent else 0.0), "%", says))
     return found
 
 
