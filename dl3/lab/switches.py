@@ -20,6 +20,7 @@ from dl3.model.lab import Topology
 
 SHORT_QUEUE = 8  # frames of a TAP interface; Linux's default is 1,000
 QUIET = ("net.ipv4.ip_forward=0", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
+NETFILTER = Path("/proc/sys/net/bridge")  # bridges pass frames through iptables
 READY_S = 120.0
 NOT_LOST = ("forward",)
 
@@ -27,7 +28,8 @@ NOT_LOST = ("forward",)
 def lay_linux(topology: Topology, namespace: Namespace) -> None:
     """Bridges and TAP interfaces in a namespace of their own, in which Linux sends nothing itself."""
     run(["ip", "netns", "add", namespace.name])
-    namespace.run("sysctl", "-qw", *QUIET)
+    filters = [f"net.bridge.bridge-nf-call-{name}=0" for name in ("iptables", "ip6tables", "arptables")]
+    namespace.run("sysctl", "-qw", *QUIET, *(filters if NETFILTER.exists() else ()))  # which drops without counting
     for bridge in topology.bridges:
         namespace.ip("link", "add", "name", bridge, "type", "bridge", "mcast_snooping", "0")
         namespace.ip("link", "set", "dev", bridge, "arp", "off", "up")
