@@ -77,8 +77,9 @@ class Asked:
     is_emulated: bool
 
 
-def checked(settings: Settings, n_vms: int) -> Settings:
-    """The settings; UsageFault for what does not go together."""
+def checked(asked: Asked) -> Asked:
+    """The same; UsageFault for what does not go together."""
+    settings, n_vms = asked.settings, asked.n_vms
     if n_vms not in (0, 2):
         raise UsageFault(
             f"--vms {n_vms}: the lab {LAB} has 2 guests, or 0: then programs of this machine are in their place"
@@ -93,7 +94,7 @@ def checked(settings: Settings, n_vms: int) -> Settings:
         raise UsageFault(
             "--short-queue vnet3 with --switch dl3d is the receive ring of dl3gen: omit --generator pktgen"
         )
-    return settings
+    return asked
 
 
 def records_folder() -> Path:
@@ -202,6 +203,17 @@ def act(action: Action, asked: Asked, record: Path) -> None:
                 measure_all(lab, asked.settings, record)
 
 
+def carry_out(action: Action, asked: Asked, record: Path | None, output: Path | None, lang: Language) -> None:
+    """One step, or all."""
+    if action == Action.REPORT:
+        write_report([record or newest_record()], output, lang)
+        return
+    path = writable("--record", record) if record else new_record(now())
+    act(action, asked, path)
+    if action == Action.ALL:
+        write_report([path], output, lang)
+
+
 Switches = Annotated[
     Literal["linux", "dl3d"],
     typer.Option("--switch", help="Linux bridges with TAP interfaces, or dl3d with vhost-user."),
@@ -250,26 +262,10 @@ def kvm_report(
 
     Example: dl3 lab kvm-report --switch dl3d --forwarder testpmd
     """
-    settings = checked(
-        Settings(
-            switch=switch,
-            generator=generator,
-            forwarder=forwarder,
-            n_cpus=cores,
-            short_queue=short_queue,
-            frame_bytes=size,
-            rates_pps=rates_of(rates),
-            seconds=seconds,
-        ),
-        vms,
-    )
+    programs = {"switch": switch, "generator": generator, "forwarder": forwarder, "short_queue": short_queue}
+    loads = {"n_cpus": cores, "frame_bytes": size, "rates_pps": rates_of(rates), "seconds": seconds}
+    asked = checked(Asked(Settings.model_validate(programs | loads), vms, emulated))
     if qemu:
-        print_qemu(settings, guests_on(2, emulated))
-        return
-    if action == Action.REPORT:
-        write_report([record or newest_record()], output, lang)
-        return
-    path = writable("--record", record) if record else new_record(now())
-    act(action, Asked(settings, vms, emulated), path)
-    if action == Action.ALL:
-        write_report([path], output, lang)
+        print_qemu(asked.settings, guests_on(2, emulated))
+    else:
+        carry_out(action, asked, record, output, lang)

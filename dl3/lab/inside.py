@@ -192,7 +192,17 @@ class Testpmd(External):
             for option, key in (("rxd", "rx_descriptors"), ("txd", "tx_descriptors"))
             if key in keys
         ]
-        eal = ["stdbuf", "-oL", binary, *cards.eal(), "--", "-i", "--forward-mode=mac", "--auto-start", "--total-num-mbufs=8192"]
+        eal = [
+            "stdbuf",
+            "-oL",
+            binary,
+            *cards.eal(),
+            "--",
+            "-i",
+            "--forward-mode=mac",
+            "--auto-start",
+            "--total-num-mbufs=8192",
+        ]
         super().__init__([*eal, *sizes], "testpmd>")
 
     def counts(self) -> dict[str, Any]:

@@ -168,9 +168,12 @@ class Lab:
             return "agent: ready" in text
 
         guest.wait_until(is_booted, "boot", BOOT_S)
-        with monitor(self.place.folder / f"{guest.name}.qmp") as file:
-            if (status := ask_qmp(file, "query-status").get("status")) != "running":
-                raise Fault(f"{guest.name} has booted, but QEMU says it is '{status}'")
+        guest.wait_until(lambda: self._is_running(guest.name), "run", BOOT_S)
+
+    def _is_running(self, name: str) -> bool:
+        with suppress(Fault), monitor(self.place.folder / f"{name}.qmp") as file:
+            return bool(ask_qmp(file, "query-status").get("status") == "running")
+        return False
 
     def _wait_links(self) -> None:
         deadline = time.monotonic() + DRAIN_S
