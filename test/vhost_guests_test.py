@@ -10,12 +10,13 @@ import pytest
 import yaml
 from harness.guest import make_guest
 from harness.vhost import guest_mac
-from harness.vhost_guests import PATIENCE_S, SHARED, Card, GuestRun, vhost_guest
+from harness.vhost_guests import PATIENCE_S, Card, GuestRun, vhost_guest
 from harness.wire import wait_until
 from harness.wired import DL3D, Account
 
 from dl3.control.replies import Port, Ports
 from dl3.lab.forwarder import Forwarder
+from dl3.lab.guest import SHARED
 
 pytestmark = pytest.mark.long  # guests without KVM boot slowly beside other work
 
