@@ -10,6 +10,8 @@ from dl3.model.lab import Accelerator, Topology, Vm
 PROGRAM = "qemu-system-x86_64"
 PACKAGES = {PROGRAM: "qemu-system-x86"}
 SHARED = "memory-backend-memfd,share=on"
+# Forwarders keep or invent the destination MAC address; without this filter a card takes frames for any.
+ALL_FRAMES = ("ctrl_rx=off",)
 ACCELERATORS: dict[Accelerator, tuple[str, ...]] = {
     "none": (),
     "kvm": ("-accel", "kvm", "-cpu", "host"),
@@ -67,7 +69,7 @@ def cards_of(topology: Topology, vm: Vm, folder: Path) -> list[str]:
     for number, one in enumerate(vm.cards):
         is_tap = topology.switch == "linux"
         end = tap_end(number, one.port) if is_tap else vhost_end(number, folder / f"{one.port}.sock")
-        found += [*end, *card(number, one.mac)]
+        found += [*end, *card(number, one.mac, ALL_FRAMES if is_tap else ())]
     return found
 
 

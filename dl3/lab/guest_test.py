@@ -31,7 +31,8 @@ def starts_a_guest_with_both_of_its_cards(switch: Switch, accelerator: Accelerat
     assert ("path=/run/x/vnet1.sock" in text and "share=on" in text) == (switch == "dl3d")
     assert "guest.script=/image/agent.sh" in text
     assert [word for word in command if word.startswith("virtio-net-pci")] == [
-        f"virtio-net-pci,netdev=n{n},mac=02:00:00:00:02:0{n + 2},vectors=0" for n in range(2)
+        f"virtio-net-pci,netdev=n{n},mac=02:00:00:00:02:0{n + 2},vectors=0{',ctrl_rx=off' if switch == 'linux' else ''}"
+        for n in range(2)
     ]
 
 
