@@ -2,20 +2,21 @@
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import pytest
 import yaml
+from harness.guest import make_guest
 from harness.vhost import guest_mac
-from harness.vhost_guests import PATIENCE_S, SHARED, Card, GuestRun, vhost_guest
+from harness.vhost_guests import PATIENCE_S, Card, GuestRun, vhost_guest
 from harness.wire import wait_until
-from harness.wired import DL3D, TOP, Account
+from harness.wired import DL3D, Account
 
 from dl3.control.replies import Port, Ports
 from dl3.lab.forwarder import Forwarder
+from dl3.lab.guest import SHARED
 
 pytestmark = pytest.mark.long  # guests without KVM boot slowly beside other work
 
@@ -128,7 +129,7 @@ def _sends() -> Iterator[str]:
 @TAKES
 def two_guests_exchange_packets_and_files(tmp_path: Path, card: Sequence[str]) -> None:
     """Ping, TCP with and without offloads at both ends, and changes of the number of queues."""
-    subprocess.run([TOP / "tools" / "make-guest"], check=True)
+    make_guest()
     with ExitStack() as ends:
         dl3d = ends.enter_context(_forwarder(tmp_path))
         dl3d.wait_ready()
@@ -161,7 +162,7 @@ def two_guests_exchange_packets_and_files(tmp_path: Path, card: Sequence[str]) -
 
 
 def memory_that_is_not_shared_is_named(tmp_path: Path) -> None:
-    subprocess.run([TOP / "tools" / "make-guest"], check=True)
+    make_guest()
     with ExitStack() as ends:
         dl3d = ends.enter_context(_forwarder(tmp_path))
         dl3d.wait_ready()

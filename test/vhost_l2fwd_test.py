@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import yaml
-from harness.guest import GUEST
+from harness.guest import GUEST, make_guest
 from harness.vhost import guest_mac
 from harness.vhost_guests import PATIENCE_S, Card, GuestRun, vhost_guest
 from harness.wire import wait_until
@@ -149,7 +149,7 @@ def _build_l2fwd() -> None:
 @pytest.mark.parametrize("forwarder", list(FORWARD))
 def a_guest_forwards_and_each_loss_is_named(tmp_path: Path, forwarder: str) -> None:
     """At a rate that is too high for emulated guests: frames find full rings."""
-    subprocess.run([TOP / "tools" / "make-guest"], check=True)
+    make_guest()
     subprocess.run(["make", "-s", "portable"], cwd=TOP, check=True, stdout=subprocess.DEVNULL)
     if forwarder == "l2fwd":
         _build_l2fwd()

@@ -3,13 +3,13 @@
 import json
 import os
 import re
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from harness.guest import make_guest
 from harness.vhost import guest_mac
 from harness.vhost_guests import PATIENCE_S, Card, vhost_guest
 from harness.wire import wait_until
@@ -124,7 +124,7 @@ def _judge(sender: tuple[bool, bool], receiver: tuple[bool, bool], result: dict[
 @pytest.mark.parametrize("is_routed", [False, True], ids=["bridged", "routed"])
 def tcp_arrives_whole_with_all_offloads(tmp_path: Path, is_routed: bool, card: int) -> None:
     """From a card of the first guest to each of the second: 100 MB, and 1 MB whose frames are looked at one by one."""
-    subprocess.run([TOP / "tools" / "make-guest"], check=True)
+    make_guest()
     bed = _Bed(tmp_path, is_routed)
     with ExitStack() as ends:
         dl3d = ends.enter_context(Forwarder(DL3D, bed.text()))

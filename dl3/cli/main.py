@@ -37,6 +37,7 @@ class Commands(LazyGroup):
         "trace": ("dl3.cli.trace:trace", FORWARDER, {}),
         "call": ("dl3.cli.call:call", FORWARDER, {}),
         "bench": ("dl3.cli.bench:app", MEASURE, {}),
+        "lab": ("dl3.cli.lab:app", MEASURE, {}),
         "report": ("dl3.cli.report:report", MEASURE, {}),
         "explain": ("dl3.cli.explain:explain", MEASURE, {}),
         "host": ("dl3.cli.host:app", MACHINE, {}),

@@ -11,6 +11,7 @@ from dl3.report.published import table as published
 
 COLUMNS = ("source", "case", "~published", ">figures", "repeated by", "~not applicable here")
 NONE = "no campaign repeats it"
+LABS = {"kvm-report": "lab kvm-report"}  # sources that a lab repeats as a whole: 'dl3 lab kvm-report'
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Measurement:
     case: str
     title: str
     figures: int
-    repeated_by: tuple[str, ...]  # 'white-paper 1.1': campaign and case
+    repeated_by: tuple[str, ...]  # 'white-paper 1.1': campaign and case, or a lab
     not_here: str  # why this machine, or no campaign, repeats it; '': it is repeated
 
 
@@ -42,10 +43,11 @@ def measurements(plans: Sequence[Plan]) -> Iterator[Measurement]:
         for case in dict.fromkeys(row.case or row.scenario for row in rows):
             name = f"{source} {case}"
             some, found = rows_for(name), repeating(plans, name)
-            runs = any(case.jobs for _, case in found)
+            runs = source in LABS or any(case.jobs for _, case in found)
             why = "" if runs else "; ".join(dict.fromkeys(reasons(case) for _, case in found)) or NONE
             title = title_of(some[0].source, some[0].scenario, some[0].variable)
-            yield Measurement(source, case, title, len(some), tuple(f"{p.name} {c.key}" for p, c in found), why)
+            by = [*(f"{plan.name} {case.key}" for plan, case in found), *([LABS[source]] if source in LABS else [])]
+            yield Measurement(source, case, title, len(some), tuple(by), why)
 
 
 def show_sources(plans: Sequence[Plan], as_json: bool) -> None:

@@ -10,6 +10,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from dl3.model.campaign import Finished, Plan, Skipped
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.files import read_bounded
+from dl3.model.lab import LabRun
 from dl3.model.results import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
 from dl3.model.shaping import Shaping
 from dl3.model.trial import Throughput, Trial
@@ -29,7 +30,7 @@ KNOWN_MISTAKES = {
 NAMED_LINES = 10  # maximum number of broken lines listed by number
 
 OtherResult = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
-AnyEntry = Trial | Throughput | OtherResult | Proof | Idle | Shaping | Plan | Finished | Skipped
+AnyEntry = Trial | Throughput | OtherResult | Proof | Idle | Shaping | Plan | Finished | Skipped | LabRun
 Entry = Annotated[AnyEntry, Field(discriminator="kind")]
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 

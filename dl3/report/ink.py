@@ -60,6 +60,9 @@ svg .value { text-anchor: middle; font-weight: 600; paint-order: stroke; stroke:
 .c3 { --c: var(--c3); } .c4 { --c: var(--c4); } .c5 { --c: var(--c5); }
 .bar, .dot { fill: var(--c); } .line { stroke: var(--c); }
 .hollow { fill: var(--paper); stroke: var(--c); stroke-width: 1.4; }
+.node { fill: var(--pale); stroke: var(--ink); stroke-width: 1; } .port { fill: var(--paper); stroke: var(--c0); stroke-width: 1.2; }
+.cable { stroke: var(--ink); stroke-width: 1.5; } .arrowhead { fill: var(--ink); }
+svg .lost { fill: var(--alarm-ink); font-weight: 600; }
 .loss { fill: var(--alarm); } .gap { fill: var(--c1); } .event { fill: var(--c3); }
 """
 # The same in a file: light regardless of the page's theme, with each colour written out.

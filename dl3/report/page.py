@@ -28,6 +28,7 @@ from dl3.report.fold import without_equal_notes, without_equal_reasons
 from dl3.report.gaps import gap_sentences
 from dl3.report.global_tables import explained, proof_table, skipped_table
 from dl3.report.groups import Groups
+from dl3.report.lab_section import lab_section
 from dl3.report.lacks import lacks_section
 from dl3.report.markup import document, tag
 from dl3.report.method import method
@@ -141,6 +142,7 @@ class Composer:
         """The sections of the page in order."""
         results, words, whole = self.results, self.words, Part(None, self.results)
         yield Section("comparison", comparison_section(comparison, words) if comparison else [])
+        yield Section("lab", lab_section(results, words, lambda: next(self.numbers)))
         yield Section("plan", [piece for plan in results.plans for piece in plan_section(plan, self.groups, words)])
         yield from self.measured()
         yield Section("shaping", shaping_section(results, words))
@@ -149,7 +151,8 @@ class Composer:
         yield Section("explained", [*explained(self.groups, words), *self.figures(whole, "explained")])
         yield Section("skipped", skipped_table(results, words))
         yield Section("invalid", invalid_table(self.groups, words))
-        yield Section("method", [method(results, words), *departures(results, words)])
+        if results.records != results.labs:  # the terms of the method are those of trials
+            yield Section("method", [method(results, words), *departures(results, words)])
         yield Section("facts", [*lacks_section(results, words), facts_table(results, words)])
         yield Section("trials", trials_table(self.groups, words))
 

@@ -8,6 +8,7 @@ from itertools import count
 from typing import NamedTuple
 
 from dl3.model.campaign import Case, Finished, Job, Plan, Skipped
+from dl3.model.lab import LabRun
 from dl3.model.results import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
 from dl3.model.shaping import Shaping
 from dl3.model.trial import Throughput, Trial, wire_of
@@ -15,7 +16,7 @@ from dl3.search.forwarding import forwarded_pps
 
 Other = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
 Measured = Trial | Throughput | Other
-Record = Measured | Proof | Shaping | Plan | Skipped | Finished | Idle
+Record = Measured | Proof | Shaping | Plan | Skipped | Finished | Idle | LabRun
 # Trials of the generator against itself: not related to a device under test.
 OF_THE_TESTER = ("ceiling", "proof")
 # Trials at a steady load; after a burst or an overload, more may come back than can be sustained.
@@ -74,6 +75,7 @@ class Results:
     shapings: tuple[Shaping, ...] = ()  # one for each device and number of subscribers of a campaign
     plans: tuple[Plan, ...] = ()  # the last plan of each campaign
     skipped: tuple[Skipped, ...] = ()
+    labs: tuple[LabRun, ...] = ()  # in order of time
     lines: Mapping[int, str] = field(default_factory=dict)  # by id(): the line of the record, '17', of several '2:17'
 
     @property
@@ -82,9 +84,9 @@ class Results:
         return (*self.searches, *self.others, *(t for t in self.trials if t.test not in OF_THE_TESTER))
 
     @property
-    def records(self) -> tuple[Throughput | Other | Trial | Proof | Shaping, ...]:
+    def records(self) -> tuple[Throughput | Other | Trial | Proof | Shaping | LabRun, ...]:
         """Everything that was measured."""
-        return (*self.searches, *self.others, *self.proofs, *self.shapings, *self.trials)
+        return (*self.searches, *self.others, *self.proofs, *self.shapings, *self.trials, *self.labs)
 
     @cached_property
     def jobs(self) -> dict[str, Job]:
@@ -202,6 +204,7 @@ class Sorter:
         self.shapings: dict[tuple[object, ...], Shaping] = {}
         self.skipped: dict[tuple[str, str], Skipped] = {}
         self.finished: set[tuple[str, str]] = set()
+        self.labs: list[LabRun] = []
 
     def take(self, record: Record) -> None:
         """Store a record where it belongs."""
@@ -209,8 +212,8 @@ class Sorter:
             self.searches[record.goal_loss_ratio, *question(record)] = record
         elif isinstance(record, Trial):
             self.trials.append(record)
-        elif isinstance(record, Proof):
-            self.proofs.append(record)
+        elif isinstance(record, Proof | LabRun):
+            self.append(record)
         elif isinstance(record, Shaping):
             self.shapings[record.question] = record
         elif isinstance(record, Plan | Skipped | Finished):
@@ -229,6 +232,13 @@ class Sorter:
         else:
             self.finished.add((record.campaign, record.job))
 
+    def append(self, record: Proof | LabRun) -> None:
+        """Keep each of these."""
+        if isinstance(record, Proof):
+            self.proofs.append(record)
+        else:
+            self.labs.append(record)
+
     def results(self, lines: Mapping[int, str]) -> Results:
         """All records in order."""
         results = Results(
@@ -239,6 +249,7 @@ class Sorter:
             shapings=tuple(self.shapings.values()),
             plans=tuple(self.plans.values()),
             skipped=tuple(self.skipped[job] for job in self.skipped if job not in self.finished),
+            labs=tuple(sorted(self.labs, key=lambda run: run.at)),
             lines=lines,
         )
         order = list(results.series)

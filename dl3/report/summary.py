@@ -8,6 +8,7 @@ from dl3.model.trial import Throughput
 from dl3.report.by_frame import ends_of, is_at_least, layer1_bps
 from dl3.report.compare import Comparison
 from dl3.report.comparison_table import comparison_text
+from dl3.report.lab_section import lab_sentence
 from dl3.report.latencies import LatencyCase, LoadPoint, latency_cases
 from dl3.report.names import series_names, short_loss
 from dl3.report.other_sentences import other_sentence
@@ -32,6 +33,10 @@ def title(results: Results, words: Words) -> str:
     """What was measured."""
     if results.plans:
         return joined([said(plan.title, words) for plan in results.plans], words)
+    if results.labs and not results.measured:
+        topology = results.labs[-1].topology
+        switch = words(f"lab.switch.{topology.switch}")
+        return words("title.lab", lab=topology.lab, program=topology.vms[1].program, switch=switch)
     if not results.measured:
         return words("title.proof" if results.proofs else "title.empty")
     if results.shapings and not (results.searches or results.latencies or results.others):
@@ -181,6 +186,9 @@ def sentences(results: Results, words: Words, comparison: Comparison | None = No
     found += [plan_sentence(plan, results, words) for plan in results.plans]
     if results.plans:
         return [*found, best_sentence(results, words)] if results.searches else found
+    found += [lab_sentence(results, words)] if results.labs else []
+    if results.labs and not results.measured:
+        return found
     shaped = shaping_sentences(results, words)[:N_SERIES]
     if shaped and not (results.searches or results.latencies or results.others):
         return [*found, *shaped]

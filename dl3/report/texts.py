@@ -9,6 +9,8 @@ from dl3.report.explain.chinese import EXPLAIN_CHINESE
 from dl3.report.explain.english import EXPLAIN_ENGLISH
 from dl3.report.explain.verdicts import CHINESE as PLACES_CHINESE
 from dl3.report.explain.verdicts import ENGLISH as PLACES_ENGLISH
+from dl3.report.lab_words import CHINESE as LAB_CHINESE
+from dl3.report.lab_words import ENGLISH as LAB_ENGLISH
 from dl3.report.lacks import CHINESE as LACKS_CHINESE
 from dl3.report.lacks import ENGLISH as LACKS_ENGLISH
 from dl3.report.quoted import CHINESE as QUOTED_CHINESE
@@ -27,7 +29,8 @@ TABLES = {
     | QUOTED_ENGLISH
     | STALLS_ENGLISH
     | SHAPED_ENGLISH
-    | LACKS_ENGLISH,
+    | LACKS_ENGLISH
+    | LAB_ENGLISH,
     Language.ZH: CHINESE
     | CHINESE_CAMPAIGN
     | EXPLAIN_CHINESE
@@ -35,7 +38,8 @@ TABLES = {
     | QUOTED_CHINESE
     | STALLS_CHINESE
     | SHAPED_CHINESE
-    | LACKS_CHINESE,
+    | LACKS_CHINESE
+    | LAB_CHINESE,
 }
 
 

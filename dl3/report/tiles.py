@@ -6,7 +6,7 @@ from dl3.model.trial import Throughput
 from dl3.report.by_frame import ends_of, is_at_least, layer1_bps
 from dl3.report.latencies import latency_cases
 from dl3.report.markup import tag
-from dl3.report.names import goal_text, series_names
+from dl3.report.names import goal_text, series_names, short_loss
 from dl3.report.plan_tables import is_run
 from dl3.report.results import Results
 from dl3.report.summary import load_text, smallest, usual
@@ -56,6 +56,16 @@ def plan_tiles(results: Results, words: Words) -> list[Element]:
     return [run, tile(f"{n_absent:,}", "", words("tile.absent"))]
 
 
+def lab_tiles(results: Results, words: Words) -> list[Element]:
+    """The loss at each load of a lab."""
+    found = []
+    for run in results.labs:
+        on = words("list.comma") + words(f"lab.on.{run.topology.accelerator}")
+        says = words("tile.lab", sent=f"{run.sent:,}", rate=f"{run.asked_pps:,.0f}", on=on)
+        found.append(tile(short_loss((run.sent - run.received) / run.sent if run.sent else 0.0), "%", says))
+    return found
+
+
 def throughput_or_plan(results: Results, words: Words) -> list[Element]:
     """The results that the tiles summarise."""
     if not results.plans:
@@ -70,7 +80,7 @@ def throughput_or_plan(results: Results, words: Words) -> list[Element]:
 
 def tiles(results: Results, words: Words) -> Element | None:
     """The figures at the top, at most four."""
-    found = throughput_or_plan(results, words)
+    found = [*throughput_or_plan(results, words), *lab_tiles(results, words)][:N_TILES]
     for case in latency_cases(results)[: max(N_TILES - 1 - len(found), 0)]:
         if case.points:
             point = usual(case)

@@ -10,21 +10,22 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from dl3.lab.guest import boot, command
+from dl3.lab.guest_image import made
 from harness.wired import TOP
 
 GUEST = TOP / "build" / "guest"
 MEMORY_MIB = 3072
 
 
+def make_guest() -> None:
+    """Make what guests boot, if it is not there."""
+    made(GUEST)
+
+
 def guest_command(script: Path, memory: Sequence[str] = ("-m", str(MEMORY_MIB))) -> list[str]:
     """QEMU for a guest that runs a shell script of this machine; `memory` are the arguments for that."""
-    words = f"console=ttyS0 quiet panic=-1 guest.script={script} guest.modules={GUEST}/kernel guest.top={TOP}"
-    return [
-        *("qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", *memory),
-        *("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
-        *("-kernel", str(GUEST / "vmlinuz"), "-initrd", str(GUEST / "initrd"), "-append", words),
-        *("-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"),
-    ]
+    return command("tcg", 2, [*memory, *boot(GUEST, TOP, script, {})])
 
 
 def run_in_guest(commands: str, timeout_s: float) -> tuple[int, str]:
@@ -33,7 +34,7 @@ def run_in_guest(commands: str, timeout_s: float) -> tuple[int, str]:
     All files of this machine are readable; writes are discarded with the guest. /tmp and /run are empty, except for
     the project if it is there.
     """
-    subprocess.run([TOP / "tools" / "make-guest"], check=True)
+    make_guest()
     with tempfile.NamedTemporaryFile("w", suffix=".sh", dir=GUEST, encoding="utf-8") as script:
         script.write(f"cd {TOP}\n{commands}\n")
         script.flush()

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dl3.lab.guest import SHARED, card, memory, vhost_end
 from harness.guest import GUEST, guest_command
 
 PATIENCE_S = 1200.0  # only ends what hangs
-SHARED = "memory-backend-memfd,share=on"
 
 
 @dataclass(frozen=True)
@@ -43,22 +43,6 @@ class GuestRun:
         return "guest: left with" in self.text() or self.process.poll() is not None
 
 
-def _memory(backend: str, mib: int) -> list[str]:
-    shared = ("-object", f"{backend},id=ram,size={mib}M", "-machine", "memory-backend=ram") if backend else ()
-    return ["-m", str(mib), *shared]
-
-
-def _card(number: int, card: Card) -> list[str]:
-    # Without KVM, QEMU 7.2 crashes when vhost-user starts on a card with MSI-X.
-    words = [f"virtio-net-pci,netdev=n{number},mac={card.mac},vectors=0", *card.options]
-    if card.queues > 1:
-        words.append("mq=on")
-    return [
-        *("-chardev", f"socket,id=c{number},path={card.socket},server=on,wait=off"),
-        *("-netdev", f"vhost-user,id=n{number},chardev=c{number},queues={card.queues}", "-device", ",".join(words)),
-    ]
-
-
 @contextmanager
 def vhost_guest(
     folder: Path, name: str, script: str, cards: Sequence[Card], backend: str = SHARED, mib: int = 768
@@ -68,9 +52,10 @@ def vhost_guest(
     # The guest sees this machine's files, but a /tmp of its own.
     file = GUEST / f"{folder.name}-{name}.sh"
     file.write_text(script)
-    command = guest_command(file, _memory(backend, mib))
-    for number, card in enumerate(cards):
-        command += _card(number, card)
+    command = guest_command(file, memory(backend, mib))
+    for number, one in enumerate(cards):
+        options = [*one.options, "mq=on"] if one.queues > 1 else one.options
+        command += [*vhost_end(number, one.socket, one.queues), *card(number, one.mac, options)]
     with log.open("w") as out, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out) as process:
         try:
             yield GuestRun(process, log)

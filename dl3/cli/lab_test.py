@@ -1,0 +1,60 @@
+"""dl3 lab: what is refused with one sentence, and what is printed without starting anything."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dl3.cli.lab import app
+from dl3.lab import accelerator
+from dl3.model.fault import UsageFault
+
+REFUSED = {
+    ("--short-queue", "br0"): "--short-queue br0: no such queue: expected vnet1, VM2, vnet3",
+    ("--rates", "5,x"): "--rates 5,x: invalid rate 'x': expected frames per second, like 2000,10000,50000",
+    ("--rates", "0"): "--rates 0: invalid rate '0': expected frames per second, like 2000,10000,50000",
+    ("--vms", "3"): "--vms 3: the lab kvm-report has 2 guests, or 0: then programs of this machine are in their place",
+    ("--vms", "0"): "--vms 0 needs --switch dl3d: programs in place of guests use vhost-user",
+    ("--vms", "0", "--switch", "dl3d", "--generator", "pktgen"): (
+        "--vms 0 needs dl3gen: pktgen is in the kernel of a guest; omit --generator pktgen"
+    ),
+    ("--generator", "pktgen", "--switch", "dl3d", "--short-queue", "vnet3"): (
+        "--short-queue vnet3 with --switch dl3d is the receive ring of dl3gen: omit --generator pktgen"
+    ),
+}
+
+
+@pytest.mark.parametrize("options", REFUSED)
+def refuses_with_one_sentence(options: tuple[str, ...]) -> None:
+    found = CliRunner().invoke(app, ["kvm-report", *options])
+    assert isinstance(found.exception, UsageFault)
+    assert str(found.exception) == REFUSED[options]
+
+
+@pytest.mark.parametrize("words", [["kvm-report", "--switch", "ovs"], ["kvm-report", "sideways"], ["no-such-lab"]])
+def refuses_unknown_names(words: list[str]) -> None:
+    found = CliRunner().invoke(app, words)
+    assert found.exit_code == 2
+    assert words[-1] in found.output
+
+
+def prints_the_commands_of_both_guests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerator, "KVM", Path("/dev/no-such-device"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "/var/cache")
+    monkeypatch.setattr("dl3.cli.lab.need_packages", lambda _: None)
+    found = CliRunner().invoke(app, ["kvm-report", "--print-qemu"])
+    assert found.exit_code == 0, found.output
+    commands = [shlex.split(line) for line in found.output.splitlines() if line.startswith("qemu-system-x86_64 ")]
+    assert [command[command.index("-name") + 1] for command in commands] == ["VM1", "VM2"]
+    assert all("tcg,thread=multi" in command for command in commands)
+
+
+def says_why_guests_are_emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerator, "KVM", Path("/dev/no-such-device"))
+    found, why = accelerator.accelerator(is_emulated=False)
+    assert found == "tcg"
+    assert why == (
+        "no KVM: /dev/no-such-device cannot be opened (No such file or directory); guests are emulated, so that rates say "
+        "nothing about real ones"
+    )
