@@ -200,7 +200,7 @@ static void handle_event(void *arg, const struct event *event)
 	struct netlink *netlink = arg;
 
 	if (event->kind != EVENT_NEIGHBOUR && event->kind != EVENT_FDB &&
-		event->kind != EVENT_GROUPS)
+		event->kind != EVENT_REMOTE && event->kind != EVENT_GROUPS)
 		netlink->n_changes++;
 	mirror_event(netlink->mirror, event);
 }

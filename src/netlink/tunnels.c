@@ -20,9 +20,15 @@ static const char *const what_of[N_TUNNEL_TROUBLES] = {
 	[TUNNEL_MARK] = "tunnel with fwmark",
 	[TUNNEL_IGNORES_DF] = "tunnel with ignore-df",
 	[TUNNEL_MODE] = "tunnel of MPLS or another protocol (mode)",
+	[TUNNEL_VXLAN_SOURCE] = "VXLAN device without a local address (local)",
+	[TUNNEL_VXLAN_HEADER] = "VXLAN with gbp, gpe, remote checksums or reserved bits",
+	[TUNNEL_VXLAN_ANSWERS] = "VXLAN device with proxy, rsc or l2miss",
+	[TUNNEL_VXLAN_OPTION] = "VXLAN device with an option that is not known",
 	[TUNNEL_LOCAL] = "tunnel whose local address the router does not have",
 	[TUNNEL_LINK] = "tunnel bound to an interface that is not a port",
 	[TUNNEL_TWIN] = "several tunnels with the same ends",
+	[TUNNEL_VXLAN_TWIN] = "several VXLAN devices of one VNI and port",
+	[TUNNEL_NO_NUMBER] = "more than 4096 VXLAN devices",
 };
 
 // The interface by which a tunnel is bound to send; NULL: it is not bound, or to a VRF device.
