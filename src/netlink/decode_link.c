@@ -30,6 +30,10 @@ static bool is_harmless(unsigned type)
 	case PORT_MCAST_EHT_HOSTS_CNT:
 	case PORT_MCAST_N_GROUPS:
 	case PORT_MCAST_MAX_GROUPS:
+	// They change only where Linux floods ARP and ND, of which it gets all.
+	case IFLA_BRPORT_PROXYARP_WIFI:
+	case IFLA_BRPORT_NEIGH_SUPPRESS:
+	case PORT_NEIGH_VLAN_SUPPRESS:
 		return true;
 	}
 	return type <= IFLA_BRPORT_FAST_LEAVE ||
@@ -61,9 +65,6 @@ static void take_flag(struct event_bridge_port *port, unsigned type, bool is_set
 		port->to_unicast = is_set;
 		break;
 	case IFLA_BRPORT_PROXYARP:
-	case IFLA_BRPORT_PROXYARP_WIFI:
-	case IFLA_BRPORT_NEIGH_SUPPRESS:
-	case PORT_NEIGH_VLAN_SUPPRESS:
 		port->answers |= is_set;
 		break;
 	default:

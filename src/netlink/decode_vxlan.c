@@ -17,7 +17,7 @@ enum { TOS_INHERIT = 1, DSCP = 0xfc, DEFAULT_TTL = 64 };
 // Attributes as they are.
 struct draft {
 	struct wire_addr local;
-	uint32_t vni, link;
+	uint32_t vni, link, ageing_s;
 	uint16_t port, first_source, last_source;
 	uint8_t ttl, tos, df;
 	bool inherits_ttl, learns, has_checksum, has_zero_tx6, has_zero_rx6;
@@ -84,6 +84,7 @@ static const struct want want_vxlan[] = {
 	[IFLA_VXLAN_TTL] = {WANT_U8, .at = AT(ttl)},
 	[IFLA_VXLAN_TOS] = {WANT_U8, .at = AT(tos)},
 	[IFLA_VXLAN_LEARNING] = {WANT_BOOL, .at = AT(learns)},
+	[IFLA_VXLAN_AGEING] = {WANT_U32, .at = AT(ageing_s)},
 	[IFLA_VXLAN_PORT_RANGE] = {WANT_TAKE, .take = take_ports},
 	[IFLA_VXLAN_PROXY] = {WANT_TAKE, .take = take_answers},
 	[IFLA_VXLAN_RSC] = {WANT_TAKE, .take = take_answers},
@@ -204,6 +205,7 @@ bool vxlan_take_data(struct event_link *link, const struct piece *data)
 	out->is_tunnel = true;
 	out->link = draft.link;
 	out->learns = draft.learns;
+	out->ageing_s = draft.ageing_s;
 	out->trouble = find_trouble(&draft);
 	if (out->trouble == TUNNEL_FINE)
 		translate(&draft, &out->settings);
