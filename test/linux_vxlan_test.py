@@ -1,8 +1,8 @@
 """Linux's VXLAN devices as workers serve them: a bridge of dl3d, and two Linux hosts with VXLAN of their own.
 
-    h0 -- p0 [ br0 + vxlan10 ] p1 -- peer 1     VNI 10: h0 10.0.5.2, br0 10.0.5.1, peers 10.0.5.11 and 10.0.5.12
-                             ] p2 -- peer 2     the local end of the router, and those of peers, are on their lo
-                             ] p3 -- out        10.0.3.2, routed to VNI 10 by br0
+h0 -- p0 [ br0 + vxlan10 ] p1 -- peer 1     VNI 10: h0 10.0.5.2, br0 10.0.5.1, peers 10.0.5.11 and 10.0.5.12
+                         ] p2 -- peer 2     the local end of the router, and those of peers, are on their lo
+                         ] p3 -- out        10.0.3.2, routed to VNI 10 by br0
 """
 
 from collections.abc import Callable, Iterator
@@ -173,7 +173,8 @@ def what_is_learnt_from_a_peer_is_behind_it_in_linux_too(bed: Bed) -> None:
     bed.meet(bed.h0, bed.peers[0], 4)
     mac = _mac(bed.peers[0])
     rows = [line for line in bed.linux.run(*FDB).splitlines() if line.startswith(mac)]
-    assert rows and all("dev vxlan10" in row for row in rows), rows
+    assert rows
+    assert all("dev vxlan10" in row for row in rows), rows
     assert any(f"dst {ENDS[bed.family][0]}" in row for row in rows), rows
     assert bed.dl3d.call("verify")["listed"] == []
 
