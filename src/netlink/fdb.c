@@ -3,7 +3,6 @@
 // Control thread.
 #include "netlink/bridges_inside.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -13,15 +12,6 @@
 #include <sys/random.h>
 
 enum { FIRST_BUCKETS = 256, FIRST_BRIDGES = 16, BATCH = 4096 };
-enum {
-	PAGE_MACS = 256,
-	LONGEST_ROUND_S = 30,
-	LONGEST_ROUND_STP_S = 5,
-	ROUNDS_WHILE_AGEING = 10,
-	TURN_NS = 2000000
-};
-
-static const uint64_t SECOND_NS = 1000000000;
 
 // The bridge of some entries; there is none without entries.
 struct fdb_bridge {
@@ -35,8 +25,9 @@ struct fdb_entry {
 	struct hash_node node; // first: see hash_table.h
 	struct fdb_entry *dirty;
 	struct fdb_bridge *of;
-	struct event_fdb is; // as last reported
-	uint32_t seen;       // the last dump that contained it
+	struct event_fdb is;     // as last reported
+	struct held_remote held; // what workers have it behind
+	uint32_t seen;           // the last dump that contained it
 	bool is_dirty, is_gone;
 };
 
@@ -213,19 +204,46 @@ static void forget(struct bridges *bridges, struct fdb_entry *one)
 
 // Those of VLANs are stored even while the bridge does not filter by them: Linux does not repeat
 // them when it begins to.
-void fdb_event(struct bridges *bridges, const struct event *event)
+void fdb_event(struct bridges *bridges, const struct event_fdb *at, bool is_delete)
 {
-	const struct event_fdb *at = &event->fdb;
 	struct fdb_entry *one = find(&bridges->fdb, at);
 
-	if (!one && !event->is_delete && !(at->mac.bytes[0] & 1))
+	if (!one && !is_delete && !(at->mac.bytes[0] & 1))
 		one = add(bridges, at);
 	if (!one)
 		return;
 	one->is = *at;
-	one->is_gone = event->is_delete;
+	one->is_gone = is_delete;
 	one->seen = bridges->fdb.dump;
 	look_at(&bridges->fdb, one);
+}
+
+static void look_in_vlan(struct bridges *bridges, struct event_fdb *at, uint16_t vlan)
+{
+	at->vlan = vlan;
+	struct fdb_entry *one = find(&bridges->fdb, at);
+
+	if (one)
+		look_at(&bridges->fdb, one);
+}
+
+// A device in no bridge is a bridge of its own, whose addresses are those of its table.
+void fdb_remote_changed(struct bridges *bridges, const struct event_remote *at, bool is_gone)
+{
+	const struct interface *one = interfaces_find(&bridges->mirror->ifaces->all, at->ifindex);
+	struct event_fdb entry = {.ifindex = at->ifindex,
+		.bridge = at->ifindex,
+		.mac = at->mac,
+		.is_plain = true};
+
+	fdb_event(bridges, &entry, is_gone);
+	if (!one || !one->iface.master)
+		return;
+	entry.bridge = one->iface.master;
+	look_in_vlan(bridges, &entry, 0);
+	for (unsigned i = 0; one->vlans && i < EVENT_VIDS / 64; i++)
+		for (uint64_t rest = one->vlans->has.has[i]; rest; rest &= rest - 1)
+			look_in_vlan(bridges, &entry, (uint16_t)(i * 64 + __builtin_ctzll(rest)));
 }
 
 void fdb_sweep(struct fdb *fdb)
@@ -255,23 +273,43 @@ static void follow(struct bridges *bridges, struct served *served, const struct 
 		bridges->is_stale = true;
 }
 
-static void publish(struct bridges *bridges, const struct fdb_entry *one)
+// Behind which member it is; MAC_PORTS: none that workers serve.
+static uint32_t place_of(struct bridges *bridges, const struct served *served,
+	const struct fdb_entry *one, struct held_remote *held)
 {
-	struct mac_table *macs = bridges->mirror->settings.macs;
-	struct served *served = served_find(&bridges->now, one->is.bridge);
 	const int port = taps_port(bridges->mirror->ifaces, one->is.ifindex);
-	struct mac_fixed at = {one->is.mac, MAC_PORTS, one->is.vlan};
+	const struct event_remote *remote;
 
-	// A bridge uses either the entries of VLANs or the others.
-	if (!served || !served->is.vlan_tag != !at.vlan)
-		return;
-	if (one->is.is_plain && port >= 0 &&
-		bridges->now.of_port[port] == served - bridges->now.bridge + 1)
-		at.port = (uint16_t)port;
-	if (one->is_gone)
-		mac_unfollow(macs, domain_of(bridges, served), &at);
-	else
-		follow(bridges, served, &at);
+	if (!one->is.is_plain || one->is_gone)
+		return MAC_PORTS;
+	if (port >= 0)
+		return bridges->now.of_port[port] == served - bridges->now.bridge + 1
+		               ? (uint32_t)port
+		               : MAC_PORTS;
+	if (!bridges->now.n_tunnels || !bridges_tunnel_member(bridges, served, one->is.ifindex))
+		return MAC_PORTS;
+	remote = remotes_find(bridges, one->is.ifindex, &one->is.mac);
+	return remote && remotes_hold(bridges, remote, held) ? MAC_AT_REMOTE + held->remote
+	                                                     : MAC_PORTS;
+}
+
+// A bridge uses either the entries of VLANs or the others.
+static void publish(struct bridges *bridges, struct fdb_entry *one)
+{
+	struct served *served = served_find(&bridges->now, one->is.bridge);
+	struct mac_fixed at = {one->is.mac, MAC_PORTS, one->is.vlan};
+	struct held_remote held = {0};
+
+	if (served && !served->is.vlan_tag == !at.vlan) {
+		at.port = place_of(bridges, served, one, &held);
+		if (one->is_gone)
+			mac_unfollow(bridges->mirror->settings.macs, domain_of(bridges, served),
+				&at);
+		else
+			follow(bridges, served, &at);
+	}
+	remotes_release(bridges, &one->held); // the table does not have it any more
+	one->held = held;
 }
 
 static void settle(struct bridges *bridges, struct fdb_entry *one)
@@ -348,63 +386,4 @@ bool fdb_flush(struct bridges *bridges)
 		walk(bridges, BATCH - n);
 	say_whether_whole(bridges);
 	return bridges->fdb.dirty || bridges->fdb.left;
-}
-
-// Refreshes: Linux does not see the frames that workers forward.
-
-// In seconds: the bridge that forgets first counts. After a change of the spanning tree, a bridge
-// forgets after its forward delay, 15 s by default.
-static uint64_t round_s(const struct bridges *bridges)
-{
-	uint32_t least_s = LONGEST_ROUND_S;
-
-	for (unsigned i = 0; i < bridges->now.n; i++) {
-		const struct served *one = &bridges->now.bridge[i];
-
-		least_s = MIN_OF(least_s, one->is.ageing_s / ROUNDS_WHILE_AGEING);
-		if (one->runs_stp)
-			least_s = MIN_OF(least_s, (uint32_t)LONGEST_ROUND_STP_S);
-	}
-	return MAX_OF(least_s, 1u);
-}
-
-// Addresses of one page that workers have seen in the last `recent_s`.
-static void refresh_page(struct bridges *bridges, uint64_t recent_s)
-{
-	static const struct mac_choice all = {0, MAC_PORTS};
-	const struct mirror_settings *settings = &bridges->mirror->settings;
-	struct mac_info info[PAGE_MACS];
-	struct mirror_seen seen[PAGE_MACS];
-	unsigned n_seen = 0;
-	const unsigned n =
-		mac_page(settings->macs, &all, rte_rdtsc(), &bridges->place, info, PAGE_MACS);
-
-	for (unsigned i = 0; i < n; i++)
-		if (info[i].is_linux && !info[i].is_unseen && info[i].idle_s <= recent_s)
-			seen[n_seen++] = (struct mirror_seen){settings->tap[info[i].port],
-				info[i].mac, info[i].vlan};
-	if (n_seen)
-		settings->ops.macs_seen(settings->ops.ops, seen, n_seen);
-}
-
-// Linux handles each report at once, and may have to wait for its lock: a turn ends after 2 ms.
-void mirror_refresh_macs(struct mirror *mirror, uint64_t now_ns)
-{
-	struct bridges *bridges = mirror->bridges;
-	const uint64_t every_s = round_s(bridges), until_ns = clock_now_ns() + TURN_NS;
-
-	bridges_retry(bridges, now_ns);
-	if (!bridges->now.n || !mirror->settings.ops.macs_seen)
-		return;
-	if (!bridges->place) {
-		const uint64_t since_s = (now_ns - bridges->began_ns) / SECOND_NS;
-
-		if (bridges->began_ns && since_s < every_s)
-			return;
-		bridges->recent_s = bridges->began_ns ? since_s + 1 : every_s;
-		bridges->began_ns = now_ns;
-	}
-	do
-		refresh_page(bridges, bridges->recent_s);
-	while (bridges->place && clock_now_ns() < until_ns);
 }
