@@ -54,9 +54,7 @@ def _link(folder: Path, role: str, index: int) -> str:
 
 def _forwarder(folder: Path) -> Forwarder:
     """dl3d with one worker that receives, and four behind it, on a machine that seems to have a core for each."""
-    ports = [
-        Port(port.name, device=_link(folder, "server", index), keys=port.keys) for index, port in enumerate(PORTS)
-    ]
+    ports = [Port(port.name, device=_link(folder, "server", index), keys=port.keys) for index, port in enumerate(PORTS)]
     receives = [f"{port.name}/0" for port in ports]
     others = list(range(1, 1 + N_HANDS))
     workers = [{"core": 0, "receives": receives, "hands_to": others}, *({"core": core} for core in others)]
@@ -148,7 +146,8 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
 def _stream(name: str, **keys: Any) -> Mapping[str, Any]:
     fields = {"src_ip": {"first": "10.9.0.1", "count": 100}, "dst_ip": {"first": "10.1.0.1", "count": 100}}
     ends = {"from": "left", "to": "right", "dst_mac": port_mac(0), "size": 256, "catch_up": 16384}
-    return {"name": name, "id": list(TUNNELS).index(name), "encap": {"type": name} | TUNNELS[name]} | ends | fields | keys
+    encap = {"type": name} | TUNNELS[name]
+    return {"name": name, "id": list(TUNNELS).index(name), "encap": encap} | ends | fields | keys
 
 
 @pytest.mark.parametrize("name", TUNNELS)

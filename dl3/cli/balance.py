@@ -118,10 +118,10 @@ def _owned(client: Client, receiver: int) -> set[tuple[int, int]]:
 def print_load(load: Load, owner: Mapping[int, int], seconds: float) -> None:
     """The shares of the workers, and what becomes of them."""
     before, after, moves = load.by_worker(load.owner), load.by_worker(owner), moves_of(load, owner)
-    rows = [
-        (worker, before[worker], share_of(before[worker], load.total), len(moves.get(worker, [])), share_of(n, load.total))
-        for worker, n in after.items()
-    ]
+    rows = []
+    for worker, n in after.items():
+        shares = [share_of(packets, load.total) for packets in (before[worker], n)]
+        rows.append((worker, before[worker], shares[0], len(moves.get(worker, [])), shares[1]))
     title = f"packets that worker {load.receiver} received within {seconds:g} s, by the worker that gets them"
     out.print(table(title, (">worker", ">packets", ">share", ">slots to it", ">then"), rows))
     biggest = max(load.packets.values())

@@ -90,8 +90,11 @@ static uint8_t *add_udp(uint8_t *at, const uint8_t *end, unsigned src, unsigned 
 
 static uint8_t *add_labels(uint8_t *at)
 {
-	for (unsigned i = 0; i < 4; i++, at += 4)
-		add16(add16(at, i), 16 << 4 << 8 | (i == 3) << 8 | 64);
+	for (unsigned i = 0; i < 4; i++) {
+		const uint32_t label = (16 + i) << 12 | (i == 3) << 8 | 64; // the last one; TTL
+
+		at = add16(add16(at, label >> 16), label & 0xffff);
+	}
 	return at;
 }
 
