@@ -29,10 +29,10 @@ class Load:
 
     @classmethod
     def between(cls, before: Worker, after: Worker) -> "Load":
-        """From two replies of dl3d."""
+        """From two replies of dl3d. A slot that moves while dl3d replies may be missing in one; then it stays."""
         then, now = _by_slot(before), _by_slot(after)
-        packets = {slot: n - then.get(slot, 0) for slot, n in now.items()}
-        owner = {slot: hand.worker for hand in after.hands_to for slot in hand.slots}
+        packets = {slot: n - then[slot] for slot, n in now.items() if slot in then}
+        owner = {slot: hand.worker for hand in after.hands_to for slot in hand.slots if slot in packets}
         return cls(after.worker, packets, owner, tuple(hand.worker for hand in after.hands_to))
 
     @property
@@ -124,7 +124,7 @@ def print_load(load: Load, owner: Mapping[int, int], seconds: float) -> None:
         rows.append((worker, before[worker], shares[0], len(moves.get(worker, [])), shares[1]))
     title = f"packets that worker {load.receiver} received within {seconds:g} s, by the worker that gets them"
     out.print(table(title, (">worker", ">packets", ">share", ">slots to it", ">then"), rows))
-    biggest = max(load.packets.values())
+    biggest = max(load.packets.values(), default=0)
     if biggest * len(load.workers) > load.total:
         share = share_of(biggest, load.total)
         out.print(f"One slot has {share} of the packets: if that is one flow, it stays on one worker.", highlight=False)

@@ -36,6 +36,7 @@ def counts_what_came_for_each_slot_even_if_it_has_moved_meanwhile() -> None:
     assert load.packets == {0: 1, 1: 5, 2: 0}
     assert load.owner == {0: 1, 1: 2, 2: 2}
     assert load.by_worker(load.owner) == {1: 1, 2: 5}
+    assert Load.between(_worker({1: {0: 10}, 2: {2: 5}}), after).packets == {0: 1, 2: 0}
 
 
 def an_idle_worker_gets_slots_of_a_busy_one_and_no_more_than_needed() -> None:
