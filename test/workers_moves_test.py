@@ -111,8 +111,8 @@ class Bed:
         """'dl3 balance' during traffic."""
         done = CliRunner().invoke(app, ["balance", "--seconds", "2", "--json", "--socket", str(self.dl3d.socket)])
         assert done.exit_code == 0, (done.stdout, done.exception)
-        (found,) = json.loads(done.stdout)
-        return found
+        found: list[dict[str, Any]] = json.loads(done.stdout)
+        return found[0]
 
     def rest(self, before: Account) -> Results:
         """The results once all that was sent has come or is counted as dropped."""

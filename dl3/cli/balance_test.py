@@ -24,7 +24,7 @@ def _worker(hands: Mapping[int, Mapping[int, int]]) -> Worker:
         {"worker": to, "packets": 0, "waiting": 0, "slots": list(slots), "slot_packets": list(slots.values())}
         for to, slots in hands.items()
     ]
-    rest = {"poll_gap": None, "hands_to": hands_to, "cycles_per_packet": None, "verdicts": {}}
+    rest: dict[str, Any] = {"poll_gap": None, "hands_to": hands_to, "cycles_per_packet": None, "verdicts": {}}
     return Worker.model_validate(made | rest)
 
 
