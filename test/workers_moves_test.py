@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from dl3.cli.main import app
 from dl3.control.generator import Results
-from dl3.control.replies import WorkerHand, Workers
+from dl3.control.replies import Ports, WorkerHand, Workers
 from dl3.lab.forwarder import Forwarder
 from dl3.lab.generator import Generator
 
@@ -131,6 +131,10 @@ class Bed:
         return results
 
 
+def _sees_links(dl3d: Forwarder) -> bool:
+    return all(port.link_up for port in Ports.model_validate(dl3d.call("ports")).ports)
+
+
 @pytest.fixture(scope="module")
 def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
     folder = tmp_path_factory.mktemp("links")
@@ -140,6 +144,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
         dl3gen = stack.enter_context(_generator(folder))
         dl3gen.wait_ready()
         wait_until(lambda: all(port.link_up for port in dl3gen.ports().ports), "the links were up", PATIENCE_S)
+        wait_until(lambda: _sees_links(dl3d), "dl3d had seen that", PATIENCE_S)
         yield Bed(dl3d, dl3gen)
 
 
