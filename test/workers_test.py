@@ -1,7 +1,6 @@
 """A worker that hands what it receives to another one: order, account, refusals, and ports that go.
 
-Two cores are enough for one of each; several that are handed packets, and flows that move between them, are tested
-with threads in src/datapath/handover_test.c.
+Several that are handed packets, and flows that move between them: test/workers_moves_test.py.
 """
 
 import subprocess
@@ -76,7 +75,9 @@ def packets_are_received_by_one_worker_and_forwarded_by_another_in_order(bed: Wi
     receiver, other = _workers(bed).workers
     (hand,) = receiver.hands_to
     assert (hand.worker, hand.waiting, len(hand.slots)) == (1, 0, 256)
-    assert hand.packets == receiver.counters["handover_packets"] == other.counters["taken_packets"]
+    assert len(hand.slot_packets) == 256
+    assert hand.packets == sum(hand.slot_packets) == receiver.counters["handover_packets"]
+    assert hand.packets == other.counters["taken_packets"]
     assert receiver.verdicts["forward"] == 0
     assert other.verdicts["forward"] >= len(packets)
     assert sum(queue.rx_packets for queue in receiver.queues) == hand.packets
@@ -95,15 +96,17 @@ def a_port_is_removed_while_its_packets_are_on_their_way(bed: WiredForwarder) ->
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
-        ({"from": 1, "to": 0, "first": 0}, "worker 1 hands no packets to worker 0; expected one of its hands_to"),
-        ({"from": 0, "to": 0, "first": 0}, "worker 0 hands no packets to worker 0; expected one of its hands_to"),
-        ({"from": 0, "to": 1, "first": 250, "count": 7}, "count: slots 250 to 256; the last slot is 255"),
-        ({"from": 0, "to": 1, "first": 256}, "first"),
-        ({"from": 0, "to": 2, "first": 0}, "to"),
+        ({"from": 1, "to": 0, "slots": [0]}, "worker 1 hands no packets to worker 0; expected one of its hands_to"),
+        ({"from": 0, "to": 0, "slots": [0]}, "worker 0 hands no packets to worker 0; expected one of its hands_to"),
+        ({"from": 0, "to": 1, "slots": [255, 256]}, r"slots\[1\]: expected the number of a slot, 0 to 255"),
+        ({"from": 0, "to": 1, "slots": [-1]}, r"slots\[0\]: expected the number of a slot, 0 to 255"),
+        ({"from": 0, "to": 1, "slots": ["all"]}, r"slots\[0\]: expected the number of a slot, 0 to 255"),
+        ({"from": 0, "to": 1, "slots": []}, "slots"),
+        ({"from": 0, "to": 2, "slots": [0]}, "to"),
     ],
 )
 def slots_move_only_to_workers_that_are_handed_packets(
-    bed: WiredForwarder, params: dict[str, int], sentence: str
+    bed: WiredForwarder, params: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(Fault, match=sentence):
         bed.dl3d.call("workers.move", **params)

@@ -14,7 +14,7 @@ from dl3.bench.flows import ROW_OF_EXACT_MATCH, ROW_OF_WHITE_PAPER
 from dl3.bench.generators import ROW_OF_FLOWGEN, ROW_OF_FLOWS, ROW_OF_MOST_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
 from dl3.bench.norow import NoRow
-from dl3.bench.one_worker import ROW_OF_HANDOVER, ROW_OF_VRFS
+from dl3.bench.one_worker import ROW_OF_DECAP, ROW_OF_ENCAP, ROW_OF_HANDOVER, ROW_OF_SWAP, ROW_OF_VRFS
 from dl3.bench.shapers import ROW_OF_POLICE, ROW_OF_SHAPE
 from dl3.bench.sides import Contestant, Entry, PairSettings, Running
 from dl3.bench.space import space_for
@@ -48,6 +48,7 @@ PORTABLE = "dl3d as built for testpmd"
 PORTABLE_GENERATOR = "dl3gen as built for testpmd"
 FLOWS, EXACT_MATCH, RULES = "dl3d with flows", "l3fwd exact match", "dl3d with access lists"
 BRIDGE, OVS = "dl3d with a bridge", "Open vSwitch"
+WORKER = "worker of dl3d"
 MOST_STARTS = 2  # with 33,554,432 flows, or 1,000,000 MAC addresses
 
 ROWS = (
@@ -115,16 +116,19 @@ ROWS = (
     ),
     Row(
         "vlans-16-vrfs",
-        Entry("worker of dl3d", n_vrfs=16),
-        Entry("worker of dl3d", n_vrfs=1),
+        Entry(WORKER, mode="vlans-16-vrfs"),
+        Entry(WORKER, mode="vlans-1-vrf"),
         note=ROW_OF_VRFS,
     ),
     Row(
         "pipeline-handover",
-        Entry("worker of dl3d", n_vrfs=0),
-        Entry("worker of dl3d", n_vrfs=1),
+        Entry(WORKER, mode="handover"),
+        Entry(WORKER, mode="vlans-1-vrf"),
         note=ROW_OF_HANDOVER,
     ),
+    Row("mpls-swap", Entry(WORKER, mode="mpls-swap"), Entry(WORKER, mode="ipv4"), note=ROW_OF_SWAP),
+    Row("mpls-udp-encap", Entry(WORKER, mode="mpls-udp-encap"), Entry(WORKER, mode="ipv4"), note=ROW_OF_ENCAP),
+    Row("mpls-udp-decap", Entry(WORKER, mode="mpls-udp-decap"), Entry(WORKER, mode="ipv4"), note=ROW_OF_DECAP),
     Row(
         "police-1m",
         Entry("policing", mode="dl3d"),

@@ -128,6 +128,7 @@ def has_the_rows_that_the_product_promises() -> None:
         *("bridge-4k-macs", "bridge-4k-macs-static", "bridge-1m-macs", "bridge-1m-macs-static", "vhost-io"),
         *("mirror-ipv4-1-route", "mirror-ipv4-1m-routes", "mirror-zero-loss", "vlans-16-vrfs", "pipeline-handover"),
         *("police-1m", "shape-64k-active"),
+        *("mpls-swap", "mpls-udp-encap", "mpls-udp-decap"),
     }
     assert {side.program for row in ROWS for side in (row.ours, row.peer)} <= set(MAKERS)
 

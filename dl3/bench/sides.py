@@ -37,7 +37,6 @@ class Entry:
     routes: str = "one"
     n_hops: int = 256
     mode: str = "route"
-    n_vrfs: int = 0  # of the VLANs that frames come from; 0: a worker hands them to others
     is_half_load: bool = False
     is_zero_loss: bool = False  # frames arrive at a fixed rate, the highest one without loss
     flows: str = ""  # a key of FLOW_SETS: the flows that arrive, all of which the program has

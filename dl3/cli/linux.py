@@ -118,7 +118,9 @@ def verify(
     socket: Socket = DEFAULT_SOCKET,
     as_json: Json = False,
 ) -> None:
-    """Compare the tables of Linux and workers, bridges included. Exits with status 0 (equal), 1 (different) or 2 (not compared).
+    """Compare the tables of Linux and workers, bridges and labels included.
+
+    Exits with status 0 (equal), 1 (different) or 2 (not compared).
 
     Example: dl3 verify --sample 1000
     """

@@ -29,6 +29,7 @@ class Commands(LazyGroup):
         "acl": ("dl3.cli.acl:app", FORWARDER, {}),
         "subscriber": ("dl3.cli.subscriber:app", FORWARDER, {}),
         "port": ("dl3.cli.ports:app", FORWARDER, {}),
+        "balance": ("dl3.cli.balance:balance", FORWARDER, {}),
         "reload": ("dl3.cli.forwarder:reload", FORWARDER, {}),
         "verify": ("dl3.cli.linux:verify", FORWARDER, {}),
         "metrics": ("dl3.cli.metrics:metrics", FORWARDER, {}),

@@ -22,6 +22,7 @@ METHODS = [
         ["run"],
         ["route"],
         ["reload"],
+        ["balance"],
         ["verify"],
         ["trace"],
         ["call"],

@@ -7,8 +7,8 @@ from dl3.control.replies import Worker, WorkerQueue, Workers
 
 SKEWED = 0.8  # share of all packets
 IDLE = 0.5  # share of empty polls of a worker with time to spare
+UNEVEN = 1.5  # times the mean of what is handed to a worker
 FEWEST = 10_000  # packets that tell anything
-HALVES = 2
 
 
 def worker_row(worker: Worker) -> tuple[object, ...]:
@@ -76,12 +76,11 @@ def _on_hands(reply: Workers, worker: Worker) -> str | None:
     idle = {each.worker for each in _idle_ones(reply, worker)}
     others = [hand.worker for hand in worker.hands_to if hand.worker in idle]
     for hand in worker.hands_to:
-        if packets >= FEWEST and hand.packets > SKEWED * packets and others and hand.worker not in idle:
-            first, count = hand.slots[0], max(1, len(hand.slots) // HALVES)
+        most = UNEVEN * packets / len(worker.hands_to)
+        if packets >= FEWEST and hand.packets > most and others and hand.worker not in idle:
             return (
                 f"Worker {hand.worker} gets {hand.packets / packets:.0%} of what worker {worker.worker} hands over, and "
-                f"worker {others[0]} is idle: move flows, for example with dl3 call workers.move "
-                f'\'{{"from": {worker.worker}, "to": {others[0]}, "first": {first}, "count": {count}}}\''
+                f"worker {others[0]} is idle: move flows between them with dl3 balance"
             )
     return None
 

@@ -10,7 +10,7 @@ MANY = 1_000_000
 
 def _worker(number: int, empty: float, rx: dict[str, int], hands: dict[int, int] | None = None) -> dict[str, Any]:
     hands_to = [
-        {"worker": to, "packets": packets, "waiting": 0, "slots": list(range(64 * to, 64 * to + 64))}
+        {"worker": to, "packets": packets, "waiting": 0, "slots": [to], "slot_packets": [packets]}
         for to, packets in (hands or {}).items()
     ]
     return {
@@ -48,7 +48,11 @@ def one_busy_worker_among_those_that_are_handed_packets_is_named() -> None:
     hands = {1: MANY, 2: 10}
     (said,) = _advice(_worker(0, 0.1, {"left": MANY}, hands), _worker(1, 0.0, {}), _worker(2, 0.9, {}))
     assert said.startswith("Worker 1 gets 100% of what worker 0 hands over, and worker 2 is idle: ")
-    assert """dl3 call workers.move '{"from": 0, "to": 2, "first": 64, "count": 32}'""" in said
+    assert said.endswith("move flows between them with dl3 balance")
+    hands = {1: 8 * MANY, 2: 3 * MANY, 3: 3 * MANY}
+    others = (_worker(1, 0.0, {}), _worker(2, 0.9, {}), _worker(3, 0.9, {}))
+    assert len(_advice(_worker(0, 0.1, {"left": MANY}, hands), *others)) == 1
+    assert not _advice(_worker(0, 0.1, {"left": MANY}, hands | {1: 4 * MANY}), *others)
     assert not _advice(_worker(0, 0.1, {"left": MANY}, {1: MANY, 2: MANY}), _worker(1, 0, {}), _worker(2, 0.9, {}))
 
 

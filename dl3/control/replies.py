@@ -92,12 +92,15 @@ class WorkerQueue(Reply):
 
 
 class WorkerHand(Reply):
-    """What a worker hands to another one; `waiting`: packets on their way now."""
+    """What a worker hands to another one; `waiting`: packets on their way now; `slot_packets`: those that came for each
+    of its slots since the start, also while another worker had the slot.
+    """
 
     worker: int
     packets: int
     waiting: int
     slots: tuple[int, ...]
+    slot_packets: tuple[int, ...]
 
 
 class PollGap(Reply):

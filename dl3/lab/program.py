@@ -18,7 +18,7 @@ from dl3.lab.command import run
 from dl3.lab.namespace import Namespace
 from dl3.model.fault import Fault
 
-REPLY_TIMEOUT_S = 30.0
+REPLY_TIMEOUT_S = 60.0  # on a busy machine its control thread waits for a core
 MOST_WEIGHT = "-20"  # highest priority for nice
 
 

@@ -124,15 +124,18 @@ static json_t *worker_hands(const struct api_ctx *ctx, unsigned worker)
 	struct datapath_hand hand;
 
 	for (unsigned i = 0; datapath_hand(ctx->path, worker, i, &hand); i++) {
-		json_t *slots = json_array();
+		json_t *slots = json_array(), *came = json_array();
 
 		for (unsigned slot = 0; slot < DATAPATH_SLOTS; slot++)
-			if (hand.slots[slot])
+			if (hand.slots[slot]) {
 				json_array_append_new(slots, json_integer(slot));
+				json_array_append_new(came, number_json(hand.n_came[slot]));
+			}
 		json_array_append_new(list,
-			json_pack("{s:i, s:o, s:o, s:o}", "worker", (int)hand.worker, "packets",
-				number_json(hand.handed), "waiting",
-				number_json(hand.handed - hand.processed), "slots", slots));
+			json_pack("{s:i, s:o, s:o, s:o, s:o}", "worker", (int)hand.worker,
+				"packets", number_json(hand.handed), "waiting",
+				number_json(hand.handed - hand.processed), "slots", slots,
+				"slot_packets", came));
 	}
 	return list;
 }
@@ -186,27 +189,34 @@ json_t *method_workers(void *ctx_, const json_t *params, struct error *error)
 	return json_pack("{s:o, s:I}", "workers", list, "tsc_hz", (json_int_t)rte_get_tsc_hz());
 }
 
+static int read_slots(const json_t *list, bool slots[DATAPATH_SLOTS], struct error *error)
+{
+	for (unsigned i = 0; i < json_array_size(list); i++) {
+		const json_t *slot = json_array_get(list, i);
+		const json_int_t number = json_is_integer(slot) ? json_integer_value(slot) : -1;
+
+		if (number < 0 || number >= DATAPATH_SLOTS)
+			return error_set(error, -ERANGE,
+				"slots[%u]: expected the number of a slot, 0 to %d", i,
+				DATAPATH_SLOTS - 1);
+		slots[number] = true;
+	}
+	return 0;
+}
+
 json_t *method_workers_move(void *ctx_, const json_t *params, struct error *error)
 {
 	const struct api_ctx *ctx = ctx_;
 	const long most = port_n_workers(ctx->ports) - 1;
-	long from = -1, to = -1, first = -1, count = 1;
+	const json_t *list = NULL;
+	long from = -1, to = -1;
 	const struct rpc_param rows[] = {{"from", RPC_NUMBER, true, 0, most, &from},
 		{"to", RPC_NUMBER, true, 0, most, &to},
-		{"first", RPC_NUMBER, true, 0, DATAPATH_SLOTS - 1, &first},
-		{"count", RPC_NUMBER, false, 1, DATAPATH_SLOTS, &count}};
+		{"slots", RPC_LIST, true, 1, DATAPATH_SLOTS, &list}};
 	bool slots[DATAPATH_SLOTS] = {false};
 
-	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error))
-		return NULL;
-	if (first + count > DATAPATH_SLOTS) {
-		error_set(error, -ERANGE, "count: slots %ld to %ld; the last slot is %d", first,
-			first + count - 1, DATAPATH_SLOTS - 1);
-		return NULL;
-	}
-	for (long i = 0; i < count; i++)
-		slots[first + i] = true;
-	if (datapath_move(ctx->path, from, slots, to, error))
+	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error) ||
+		read_slots(list, slots, error) || datapath_move(ctx->path, from, slots, to, error))
 		return NULL;
 	return json_pack("{s:b}", "moved", datapath_has_moved(ctx->path, from));
 }

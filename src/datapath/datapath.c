@@ -198,8 +198,10 @@ bool datapath_hand(const struct path *path, unsigned worker, unsigned i, struct 
 	*out = (struct datapath_hand){.worker = path->worker[worker]->io->hands_to[i],
 		.processed = __atomic_load_n(&from->ring[i]->done, __ATOMIC_ACQUIRE),
 		.handed = __atomic_load_n(&from->ring[i]->put, __ATOMIC_ACQUIRE)};
-	for (unsigned slot = 0; slot < HANDOVER_SLOTS; slot++)
+	for (unsigned slot = 0; slot < HANDOVER_SLOTS; slot++) {
 		out->slots[slot] = handover_slot(from, slot) == i;
+		out->n_came[slot] = stats_read(&from->n_came[slot]);
+	}
 	return true;
 }
 

@@ -52,11 +52,14 @@ struct stats_worker *const *datapath_stats(const struct path *path, unsigned *n_
 enum { DATAPATH_SLOTS = 256 };
 
 // What one worker hands to another: packets since the start, and how many of them the other one has
-// processed; the slots (flows by a hash of their innermost headers) that it has.
+// processed; the slots (flows by a hash of their innermost headers) that it has, and the packets
+// that came for each of them since the start, whichever worker got them or whether they were
+// dropped.
 struct datapath_hand {
 	unsigned worker;
 	uint64_t handed, processed;
 	bool slots[DATAPATH_SLOTS];
+	uint64_t n_came[DATAPATH_SLOTS];
 };
 // The i-th worker to which this one hands packets. False: there are no more.
 bool datapath_hand(const struct path *path, unsigned worker, unsigned i, struct datapath_hand *out);

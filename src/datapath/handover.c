@@ -182,6 +182,7 @@ void datapath_handover(struct worker *w, const struct received *r)
 		const uint8_t slot = slot_of(m);
 
 		m->port = port;
+		stats_add(&out->n_came[slot], 1);
 		if (unlikely(out->is_moving) && out->moves[slot])
 			hold(w, m, slot);
 		else

@@ -44,6 +44,7 @@ struct handover_out {
 	struct handover_ring *ring[PORT_MAX_HANDS];
 	struct port_wait *wait[PORT_MAX_HANDS]; // wakes the worker; NULL: it never sleeps long
 	uint8_t to[HANDOVER_SLOTS];             // index of the ring; atomic, relaxed
+	uint64_t n_came[HANDOVER_SLOTS]; // packets, by slot, those that no ring took included
 	// Written by the control thread: what the table is to become, and how often that changed
 	// (atomic, release).
 	uint8_t wanted[HANDOVER_SLOTS];

@@ -1,5 +1,5 @@
-// Packets that one worker receives and others process: their order, their account, and the port on
-// which they came in.
+// Packets that one worker receives and others process: their order and their shares, also of flows
+// in tunnels, their account, and the port on which they came in.
 #include "datapath/fake.h"
 
 #include "base/pages.h"
@@ -8,8 +8,12 @@
 #include <pthread.h>
 #include <sched.h>
 
-enum { N_WORKERS = 4, N_HANDS = N_WORKERS - 1, N_PACKETS = 60000, N_FLOWS = 97 };
-enum { DEVICE = 3, IN_FLIGHT_MOST = 1000, BYTES = 64, SRC_PORT_AT = 34, TSC_HZ = 1000000000 };
+enum { N_WORKERS = 5, N_HANDS = N_WORKERS - 1, N_PACKETS = 60000, FEW_FLOWS = 97 };
+enum { MANY_FLOWS = 10000, SHARE_PERCENT = 25, WITHIN_PERCENT = 5 };
+enum { DEVICE = 3, IN_FLIGHT_MOST = 1000, BYTES = 128, TSC_HZ = 1000000000 };
+
+// What packets are in: all that are in a tunnel have the same outer addresses and ports.
+enum carrier { PLAIN, FRAGMENTS, MPLS_UDP, GRE, VXLAN, N_CARRIERS };
 
 struct numbered {
 	struct rte_mbuf mbuf;
@@ -27,13 +31,15 @@ static struct {
 	struct rcu *rcu;
 	struct numbered *packet;
 	bool stop;
+	enum carrier carrier;
+	unsigned n_flows;
 	unsigned n_most; // to receive
 	unsigned in_flight_most;
 	unsigned n_received;   // by the receive worker
 	unsigned n_sent;       // atomic
 	unsigned n_disordered; // atomic
 	// By flow, not atomic: whoever processes a flow has seen all that the worker before it did.
-	uint32_t n_of_flow[N_FLOWS], last[N_FLOWS];
+	uint32_t n_of_flow[MANY_FLOWS], last[MANY_FLOWS];
 	uint32_t n_by[N_WORKERS];
 } lab;
 
@@ -47,10 +53,92 @@ static unsigned n_refused(void)
 	return stats_read(&lab.worker[0]->stat->verdict[VERDICT_WORKER_RING_FULL]);
 }
 
+// --- Frames.
+
+static uint8_t *add16(uint8_t *at, unsigned value)
+{
+	at[0] = value >> 8;
+	at[1] = value;
+	return at + 2;
+}
+
+static uint8_t *add_ether(uint8_t *at, unsigned type)
+{
+	memset(at, 2, 12);
+	return add16(at + 12, type);
+}
+
+// From 10.0.0.1 to 10.1.0.1; `end` is that of the packet.
+static uint8_t *add_ip4(uint8_t *at, const uint8_t *end, uint8_t proto)
+{
+	static const uint8_t addresses[] = {10, 0, 0, 1, 10, 1, 0, 1};
+
+	memset(at, 0, 20);
+	at[0] = 0x45;
+	add16(at + 2, end - at);
+	at[8] = 64;
+	at[9] = proto;
+	memcpy(at + 12, addresses, sizeof(addresses));
+	return at + 20;
+}
+
+static uint8_t *add_udp(uint8_t *at, const uint8_t *end, unsigned src, unsigned dst)
+{
+	add16(add16(add16(at, src), dst), end - at);
+	return add16(at + 6, 0);
+}
+
+static uint8_t *add_labels(uint8_t *at)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		const uint32_t label = (16 + i) << 12 | (i == 3) << 8 | 64; // the last one; TTL
+
+		at = add16(add16(at, label >> 16), label & 0xffff);
+	}
+	return at;
+}
+
+static uint8_t *add_tunnel(uint8_t *at, const uint8_t *end, enum carrier carrier)
+{
+	static const uint8_t vxlan[] = {8, 0, 0, 0, 0, 0, 5, 0};
+
+	at = add_ip4(at, end, carrier == GRE ? 47 : 17);
+	if (carrier == GRE)
+		return add16(add16(at, 0), 0x0800);
+	at = add_udp(at, end, 50000, carrier == VXLAN ? 4789 : 6635);
+	if (carrier == MPLS_UDP)
+		return add_labels(at);
+	memcpy(at, vxlan, sizeof(vxlan));
+	return add_ether(at + sizeof(vxlan), 0x0800);
+}
+
+static void build(uint8_t room[BYTES], uint32_t flow, uint32_t number)
+{
+	const uint8_t *end = room + BYTES;
+	uint8_t *at = add_ether(room, 0x0800);
+
+	memset(at, 0, end - at);
+	if (lab.carrier > FRAGMENTS)
+		at = add_tunnel(at, end, lab.carrier);
+	uint8_t *ip = at;
+
+	at = add_ip4(at, end, 17);
+	add16(ip + 14, flow);
+	add_udp(at, end, 1024 + flow, 9);
+	if (lab.carrier != FRAGMENTS)
+		return;
+	// The first one, one between, the last one: only the first one has ports.
+	static const uint16_t fragment[] = {0x2000, 0x2002, 0x0004};
+
+	add16(ip + 6, fragment[number % 3]);
+	if (number % 3)
+		memset(at, number * 31, 8);
+}
+
 static struct rte_mbuf *next_packet(void)
 {
-	struct numbered *p = &lab.packet[lab.n_received];
-	const uint32_t flow = lab.n_received++ * 7919u % N_FLOWS;
+	struct numbered *p = &lab.packet[lab.n_received % N_PACKETS];
+	const uint32_t flow = lab.n_received++ * 7919u % lab.n_flows;
 
 	p->mbuf = (struct rte_mbuf){.buf_addr = p->room,
 		.buf_len = BYTES,
@@ -60,14 +148,11 @@ static struct rte_mbuf *next_packet(void)
 		.pkt_len = BYTES};
 	p->flow = flow;
 	p->number = ++lab.n_of_flow[flow];
-	memset(p->room, 0, BYTES);
-	p->room[12] = 0x08;
-	p->room[14] = 0x45;
-	p->room[17] = BYTES - 14;
-	p->room[23] = 17;
-	p->room[SRC_PORT_AT] = flow;
+	build(p->room, flow, p->number);
 	return &p->mbuf;
 }
+
+// --- Devices and workers.
 
 static uint16_t receive(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 {
@@ -81,17 +166,21 @@ static uint16_t receive(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 	return got;
 }
 
+static void check_order(const struct rte_mbuf *mbuf)
+{
+	const struct numbered *p = (const void *)mbuf;
+
+	if (p->number <= lab.last[p->flow] || mbuf->port != 0)
+		__atomic_add_fetch(&lab.n_disordered, 1, __ATOMIC_RELAXED);
+	lab.last[p->flow] = p->number;
+}
+
 static uint16_t transmit(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 {
 	uint32_t *n_by = queue;
 
-	for (uint16_t i = 0; i < n; i++) {
-		const struct numbered *p = (const void *)mbuf[i];
-
-		if (p->number <= lab.last[p->flow] || mbuf[i]->port != 0)
-			__atomic_add_fetch(&lab.n_disordered, 1, __ATOMIC_RELAXED);
-		lab.last[p->flow] = p->number;
-	}
+	for (uint16_t i = 0; i < n; i++)
+		check_order(mbuf[i]);
 	*n_by += n;
 	__atomic_add_fetch(&lab.n_sent, n, __ATOMIC_RELAXED);
 	return n;
@@ -141,6 +230,7 @@ static int open_lab(void **state)
 	const struct port_worker *io[N_WORKERS];
 
 	memset(&lab, 0, sizeof(lab));
+	lab.n_flows = FEW_FLOWS;
 	lab.io = pages_alloc(N_WORKERS * sizeof(*lab.io));
 	lab.packet = pages_alloc(N_PACKETS * sizeof(*lab.packet));
 	lab.rcu = rcu_create(N_WORKERS, NULL);
@@ -170,6 +260,12 @@ static int close_lab(void **state)
 	return 0;
 }
 
+static void open_again(void)
+{
+	close_lab(NULL);
+	open_lab(NULL);
+}
+
 static void *run(void *worker)
 {
 	worker_run(worker);
@@ -187,6 +283,16 @@ static void stop(const pthread_t thread[])
 	__atomic_store_n(&lab.stop, true, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < N_WORKERS; i++)
 		pthread_join(thread[i], NULL);
+}
+
+// Packets that came for some slots.
+static unsigned n_came(unsigned first, unsigned end)
+{
+	unsigned n = 0;
+
+	for (unsigned i = first; i < end; i++)
+		n += stats_read(&lab.out[0]->n_came[i]);
+	return n;
 }
 
 // Received = sent + dropped, and each worker has counted what it did.
@@ -209,6 +315,7 @@ static void expect_account(void)
 	assert_int_equal(account.dropped, account.verdict[VERDICT_WORKER_RING_FULL]);
 	assert_int_equal(stats[0]->port[0].rx_packets, lab.n_received);
 	assert_int_equal(stats[0]->handover_packets, n_taken);
+	assert_int_equal(n_came(0, HANDOVER_SLOTS), lab.n_received);
 	assert_int_equal(n_taken, account.sent);
 	assert_int_equal(lab.n_by[0], 0);
 	assert_int_equal(lab.n_disordered, 0);
@@ -234,7 +341,7 @@ static void move_some(void)
 	handover_move(lab.out[0], slots, number(N_HANDS));
 }
 
-static void flows_stay_in_order_while_their_slots_move(void **state)
+static void keep_order_while_slots_move(void)
 {
 	pthread_t thread[N_WORKERS];
 	unsigned n_moves = 0;
@@ -255,6 +362,36 @@ static void flows_stay_in_order_while_their_slots_move(void **state)
 	stop(thread);
 	expect_account();
 	assert_int_equal(n_refused(), 0);
+}
+
+static void flows_stay_in_order_while_their_slots_move(void **state)
+{
+	for (enum carrier carrier = 0; carrier < N_CARRIERS; carrier++) {
+		open_again();
+		lab.carrier = carrier;
+		keep_order_while_slots_move();
+	}
+}
+
+static void each_worker_gets_a_quarter_of_the_flows_of_one_tunnel(void **state)
+{
+	for (enum carrier carrier = MPLS_UDP; carrier < N_CARRIERS; carrier++) {
+		pthread_t thread[N_WORKERS];
+
+		open_again();
+		lab.carrier = carrier;
+		lab.n_flows = MANY_FLOWS;
+		lab.n_most = N_PACKETS;
+		lab.in_flight_most = IN_FLIGHT_MOST;
+		start(thread, 0, N_WORKERS);
+		while (n_sent() < N_PACKETS)
+			sched_yield();
+		stop(thread);
+		expect_account();
+		for (unsigned i = 1; i < N_WORKERS; i++)
+			assert_in_range(lab.n_by[i] * 100 / N_PACKETS,
+				SHARE_PERCENT - WITHIN_PERCENT, SHARE_PERCENT + WITHIN_PERCENT);
+	}
 }
 
 // The rings fill while nobody reads them; what they have is processed all the same.
@@ -281,10 +418,8 @@ static void nothing_is_left_when_workers_are_stopped(void **state)
 	for (unsigned i = 0; i < 20; i++) {
 		pthread_t thread[N_WORKERS];
 
-		if (i) {
-			close_lab(NULL);
-			open_lab(NULL);
-		}
+		if (i)
+			open_again();
 		lab.n_most = N_PACKETS;
 		lab.in_flight_most = number(2) ? IN_FLIGHT_MOST : N_PACKETS;
 		start(thread, 0, N_WORKERS);
@@ -294,6 +429,86 @@ static void nothing_is_left_when_workers_are_stopped(void **state)
 		stop(thread);
 		expect_account();
 	}
+}
+
+// --- In virtual time: each worker processes so many packets in a tick, and so many arrive.
+
+enum { TICK_PACKETS = 32, N_TICKS = 4000, MOVED_SLOTS = 8, TICKS_PER_MOVE = 50 };
+
+static void receive_some(unsigned n)
+{
+	static const struct port_queue queue = {.device = DEVICE, .port = 0};
+	struct worker *w = lab.worker[0];
+
+	handover_follow(w);
+	while (n) {
+		struct rte_mbuf *mbuf[HANDOVER_BURST];
+		const uint16_t some = MIN_OF(n, (unsigned)HANDOVER_BURST);
+
+		for (uint16_t i = 0; i < some; i++)
+			mbuf[i] = next_packet();
+		datapath_handover(w, &(struct received){.from = &queue, .mbuf = mbuf, .n = some});
+		burst_free_dropped(w);
+		n -= some;
+	}
+}
+
+static void process_some(struct worker *w)
+{
+	struct rte_mbuf *mbuf[BURST_MAX];
+	struct received r = {.from = &w->handover_in->from,
+		.ring = w->handover_in->ring[0],
+		.mbuf = mbuf};
+
+	for (unsigned left = TICK_PACKETS; left && handover_take(w, &r); left -= r.n)
+		for (uint16_t i = 0; i < r.n; i++)
+			check_order(mbuf[i]);
+	handover_done(r.ring);
+}
+
+// Some slots of one worker go to the next one, which gives as many to the one after it.
+static void move_around(unsigned turn)
+{
+	for (unsigned ring = 0; ring < N_HANDS; ring++) {
+		bool slots[HANDOVER_SLOTS] = {false};
+
+		for (unsigned i = 0; i < MOVED_SLOTS; i++)
+			slots[(turn * MOVED_SLOTS + i) * N_HANDS % HANDOVER_SLOTS + ring] = true;
+		handover_move(lab.out[0], slots, (ring + 1 + turn) % N_HANDS);
+	}
+}
+
+// Packets lost of those that arrived, a tick at a time.
+static unsigned lost_at(unsigned per_tick, bool moves)
+{
+	open_again();
+	lab.carrier = MPLS_UDP;
+	lab.n_flows = MANY_FLOWS;
+	for (unsigned i = 1; i < N_WORKERS; i++)
+		lab.io[i].burst = TICK_PACKETS;
+	for (unsigned tick = 0; tick < N_TICKS; tick++) {
+		if (moves && tick % TICKS_PER_MOVE == 0)
+			move_around(tick / TICKS_PER_MOVE);
+		receive_some(per_tick);
+		for (unsigned i = 1; i < N_WORKERS; i++)
+			process_some(lab.worker[i]);
+	}
+	assert_int_equal(lab.n_disordered, 0);
+	assert_int_equal(n_came(0, HANDOVER_SLOTS), per_tick * N_TICKS);
+	return n_refused();
+}
+
+static void nothing_is_lost_at_80_percent_of_the_rate_at_which_it_is(void **state)
+{
+	unsigned rate = N_HANDS * TICK_PACKETS * 7 / 8;
+
+	while (!lost_at(rate, false))
+		rate++;
+	// The shares are so even that little of what the workers can do is left.
+	assert_in_range(rate, N_HANDS * TICK_PACKETS * 9 / 10, N_HANDS * TICK_PACKETS + 1);
+	assert_int_equal(lost_at(rate * 8 / 10, false), 0);
+	assert_int_equal(lost_at(rate * 8 / 10, true), 0);
+	assert_true(lost_at(N_HANDS * TICK_PACKETS * 11 / 10, true) > 0);
 }
 
 // --- With the table: what a worker does with packets that another one has received.
@@ -363,6 +578,11 @@ int main(void)
 	const struct CMUnitTest threads[] = {
 		cmocka_unit_test_setup_teardown(flows_stay_in_order_while_their_slots_move,
 			open_lab, close_lab),
+		cmocka_unit_test_setup_teardown(
+			each_worker_gets_a_quarter_of_the_flows_of_one_tunnel, open_lab, close_lab),
+		cmocka_unit_test_setup_teardown(
+			nothing_is_lost_at_80_percent_of_the_rate_at_which_it_is, open_lab,
+			close_lab),
 		cmocka_unit_test_setup_teardown(what_a_full_ring_does_not_take_is_dropped_by_name,
 			open_lab, close_lab),
 		cmocka_unit_test_setup_teardown(nothing_is_left_when_workers_are_stopped, open_lab,

@@ -1,8 +1,7 @@
-// One worker forwards frames of 16 VLANs, received on one port in turns, to another port; the VLANs
-// are in as many VRFs as the argument says. Frames, routes and next hops do not depend on that.
-// With 0 VRFs, it hands them to other workers instead, which are not there: its rings are emptied
-// at once. The devices are arrays; EAL is not used. Writes its counters as the plugin onecore does
-// (to ONECORE_STATS, see onecore/onecore.c) until SIGINT or SIGTERM.
+// One worker forwards frames from one port to another; the argument is the name of a task below,
+// which says what frames come and what is done with them. The devices are arrays; EAL is not used.
+// Writes its counters as the plugin onecore does (to ONECORE_STATS, see onecore/onecore.c) until
+// SIGINT or SIGTERM.
 #include "datapath/steps.h"
 
 #include "datapath/datapath.h"
@@ -31,8 +30,12 @@ enum {
 	N_VLANS = 16,
 	FIRST_VLAN = 300, // interface
 	FIRST_VRF = 1,
-	N_ROUTES = 10, // of a VRF, each with a next hop of its own
-	FRAME = 68,
+	N_ROUTES = 10,     // of a VRF, each with a next hop of its own
+	TUNNEL = 400,      // interface
+	FIRST_LABEL = 100, // received; one for each route
+	LABEL_OUT = 1000,  // the first one of those that are sent
+	MPLS_PORT = 6635,
+	FRAME = 64, // without a tag
 	N_FRAMES = 1024,
 	N_PACKETS = 2048,
 	HEADROOM = 128,
@@ -42,6 +45,31 @@ enum {
 	CALIBRATE_US = 50 * 1000,
 };
 
+// What frames are in when they come: 16 VLANs in turns, a label, or a label in UDP. They go to as
+// many routes, with a next hop each.
+enum form { UNTAGGED, TAGGED, LABELLED, IN_UDP };
+
+// What the worker does with them.
+struct task {
+	const char *name;
+	enum form form;
+	unsigned n_vrfs;  // that the VLANs are in
+	bool hands;       // to other workers, which are not there: its rings are emptied at once
+	bool is_into_udp; // routes lead into MPLS over UDP
+};
+
+static const struct task tasks[] = {
+	{.name = "vlans-1-vrf", .form = TAGGED, .n_vrfs = 1},
+	{.name = "vlans-16-vrfs", .form = TAGGED, .n_vrfs = N_VLANS},
+	{.name = "handover", .form = TAGGED, .n_vrfs = 1, .hands = true},
+	{.name = "ipv4", .form = UNTAGGED},
+	{.name = "mpls-swap", .form = LABELLED},
+	{.name = "mpls-udp-encap", .form = UNTAGGED, .is_into_udp = true},
+	{.name = "mpls-udp-decap", .form = IN_UDP},
+};
+
+static const struct task *task;
+
 struct packet {
 	struct rte_mbuf mbuf;
 	uint8_t room[ROOM];
@@ -49,6 +77,7 @@ struct packet {
 
 static struct packet packets[N_PACKETS];
 static uint8_t frames[N_FRAMES][CACHE_LINE_BYTES * 2] LINE_ALIGNED;
+static uint16_t frame_bytes;
 static unsigned n_taken;
 static bool stop;
 
@@ -87,10 +116,10 @@ static uint16_t receive(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 		struct rte_mbuf *m = &packets[n_taken % N_PACKETS].mbuf;
 
 		m->data_off = HEADROOM;
-		m->data_len = FRAME;
-		m->pkt_len = FRAME;
+		m->data_len = frame_bytes;
+		m->pkt_len = frame_bytes;
 		m->ol_flags = RTE_MBUF_F_RX_IP_CKSUM_GOOD;
-		memcpy((uint8_t *)m->buf_addr + HEADROOM, frames[n_taken % N_FRAMES], FRAME);
+		memcpy((uint8_t *)m->buf_addr + HEADROOM, frames[n_taken % N_FRAMES], frame_bytes);
 		mbuf[i] = m;
 	}
 	return n;
@@ -124,21 +153,70 @@ static void open_devices(void)
 			.refcnt = 1};
 }
 
-// 10.0.0.0/16 to 10.9.0.0/16.
+static const struct wire_addr here = {.family = 4, .bytes = {198, 51, 100, 1}};
+static const struct wire_addr there = {.family = 4, .bytes = {203, 0, 113, 1}};
+
+static void precede(uint8_t *frame, const void *bytes, unsigned n)
+{
+	memmove(frame + WIRE_ETHER_BYTES + n, frame + WIRE_ETHER_BYTES,
+		frame_bytes - WIRE_ETHER_BYTES);
+	memcpy(frame + WIRE_ETHER_BYTES, bytes, n);
+	frame_bytes += n;
+}
+
+static void push(uint8_t *frame, uint32_t label)
+{
+	const uint32_t word_be = htobe32(label << 12 | 1 << 8 | 64); // the only one; TTL 64
+
+	precede(frame, &word_be, sizeof(word_be));
+	frame[12] = WIRE_ETHERTYPE_MPLS >> 8;
+	frame[13] = WIRE_ETHERTYPE_MPLS & 0xff;
+}
+
+// The headers are those of a whole UDP frame; without a UDP checksum.
+static void put_into_udp(uint8_t *frame)
+{
+	enum { HEADERS = WIRE_ETHER_BYTES + sizeof(struct wire_ip4) + WIRE_UDP_BYTES };
+	struct wire_recipe outer = wire_recipe(4);
+	uint8_t built[sizeof(frames[0])];
+
+	outer.src = there;
+	outer.dst = here;
+	outer.src_port = 50000;
+	outer.dst_port = MPLS_PORT;
+	outer.dst_mac = *(const struct wire_mac *)frame;
+	outer.frame_bytes = frame_bytes + HEADERS - WIRE_ETHER_BYTES;
+	if (wire_build(&outer, built, sizeof(built)))
+		fail("an outer header cannot be built");
+	memset(built + HEADERS - 2, 0, 2);
+	precede(frame, built + WIRE_ETHER_BYTES, HEADERS - WIRE_ETHER_BYTES);
+	memcpy(frame, built, WIRE_ETHER_BYTES);
+}
+
+// To 10.0.0.0/16 to 10.9.0.0/16.
+static void make_frame(unsigned i)
+{
+	struct wire_recipe recipe = wire_recipe(4);
+	const unsigned route = dice(N_ROUTES);
+
+	recipe.has_vlan = task->form == TAGGED;
+	recipe.frame_bytes = FRAME + (recipe.has_vlan ? WIRE_VLAN_BYTES : 0);
+	recipe.vlan_tag = 1 + i % N_VLANS;
+	memcpy(recipe.dst_mac.bytes, states[IN].mac, sizeof(recipe.dst_mac.bytes));
+	recipe.dst = (struct wire_addr){.family = 4, .bytes = {10, route, dice(256), dice(256)}};
+	if (wire_build(&recipe, frames[i], sizeof(frames[i])))
+		fail("a frame cannot be built");
+	frame_bytes = recipe.frame_bytes;
+	if (task->form == LABELLED || task->form == IN_UDP)
+		push(frames[i], FIRST_LABEL + route);
+	if (task->form == IN_UDP)
+		put_into_udp(frames[i]);
+}
+
 static void make_frames(void)
 {
-	for (unsigned i = 0; i < N_FRAMES; i++) {
-		struct wire_recipe recipe = wire_recipe(4);
-
-		recipe.frame_bytes = FRAME;
-		recipe.has_vlan = true;
-		recipe.vlan_tag = 1 + i % N_VLANS;
-		memcpy(recipe.dst_mac.bytes, states[IN].mac, sizeof(recipe.dst_mac.bytes));
-		recipe.dst = (struct wire_addr){.family = 4,
-			.bytes = {10, dice(N_ROUTES), dice(256), dice(256)}};
-		if (wire_build(&recipe, frames[i], sizeof(frames[i])))
-			fail("a frame cannot be built");
-	}
+	for (unsigned i = 0; i < N_FRAMES; i++)
+		make_frame(i);
 }
 
 static void set_iface(struct fib *fib, uint16_t iface, const struct iface *settings)
@@ -152,21 +230,91 @@ static struct wire_addr neighbour(unsigned route)
 	return (struct wire_addr){.family = 4, .bytes = {192, 0, 2, route + 1}};
 }
 
+static void add_route(struct fib *fib, uint16_t vrf, struct wire_prefix prefix, struct fib_hop hop)
+{
+	const struct fib_change change = {.op = FIB_REPLACE,
+		.route = {.vrf = vrf, .prefix = prefix, .hop = hop}};
+
+	if (fib_change(fib, &change, 1, NULL, NULL))
+		fail("the table does not accept a route");
+}
+
+static struct fib_hop hop_of(unsigned route)
+{
+	if (task->is_into_udp)
+		return (struct fib_hop){.kind = FIB_PEER,
+			.iface = TUNNEL,
+			.n_labels = 1,
+			.label = {LABEL_OUT + route}};
+	return (struct fib_hop){.kind = FIB_VIA, .iface = OUT, .via = neighbour(route)};
+}
+
 static void add_routes(struct fib *fib, uint16_t vrf)
 {
 	for (unsigned i = 0; i < N_ROUTES; i++) {
-		struct fib_change change = {.op = FIB_REPLACE, .route.vrf = vrf};
+		const struct wire_addr addr = {.family = 4, .bytes = {10, i}};
 
-		change.route.prefix =
-			(struct wire_prefix){.addr = {.family = 4, .bytes = {10, i}}, .len = 16};
-		change.route.hop =
-			(struct fib_hop){.kind = FIB_VIA, .iface = OUT, .via = neighbour(i)};
-		if (fib_change(fib, &change, 1, NULL, NULL))
-			fail("the table does not accept a route");
+		add_route(fib, vrf, (struct wire_prefix){.addr = addr, .len = 16}, hop_of(i));
 	}
 }
 
-static struct fib *make_table(unsigned n_vrfs)
+// Labels are swapped, or popped where the packet below goes by the routes.
+static void add_labels(struct fib *fib)
+{
+	for (unsigned i = 0; i < N_ROUTES; i++) {
+		struct fib_label label = {.label = FIRST_LABEL + i,
+			.op = FIB_LABEL_LOOKUP,
+			.hop = {.iface = IFACE_NONE}};
+
+		if (task->form == LABELLED) {
+			label.op = FIB_LABEL_FORWARD;
+			label.hop = hop_of(i);
+			label.hop.n_labels = 1;
+			label.hop.label[0] = LABEL_OUT + i;
+		}
+		if (fib_label_set(fib, &label, NULL))
+			fail("the table does not accept a label");
+	}
+}
+
+static void add_tunnel(struct fib *fib)
+{
+	const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
+	const struct fib_hop via = {.kind = FIB_VIA, .iface = OUT, .via = neighbour(0)};
+
+	add_route(fib, 0, (struct wire_prefix){.addr = here, .len = 32}, local);
+	add_route(fib, 0, (struct wire_prefix){.addr = there, .len = 32}, via);
+	set_iface(fib, TUNNEL,
+		&(struct iface){.mtu = 1500,
+			.has_peer = true,
+			.flags = IFACE_MPLS,
+			.tunnel = {.local = here,
+				.remote = there,
+				.kind = IFACE_IPIP,
+				.ttl = 64,
+				.dest_port = MPLS_PORT,
+				.flags = IFACE_TUNNEL_UDP | IFACE_TUNNEL_MPLS | IFACE_TUNNEL_DF |
+	                                 IFACE_TUNNEL_TOS | IFACE_TUNNEL_LABELLED_TOS}});
+}
+
+static void add_vlans(struct fib *fib)
+{
+	for (unsigned i = 0; i < task->n_vrfs; i++) {
+		if (fib_vrf_open(fib, FIRST_VRF + i, NULL))
+			fail("the table does not accept a VRF");
+		add_routes(fib, FIRST_VRF + i);
+	}
+	for (unsigned i = 0; i < N_VLANS; i++)
+		set_iface(fib, FIRST_VLAN + i,
+			&(struct iface){.port = IN,
+				.vrf = FIRST_VRF + i % task->n_vrfs,
+				.mtu = 1500,
+				.mac = {{2, 0, 0, 0, 0, IN + 1}},
+				.n_tags = 1,
+				.tag = {{.tpid = 0x8100, .vid = 1 + i}}});
+}
+
+static struct fib *make_table(void)
 {
 	struct fib *fib = fib_create(NULL);
 
@@ -176,6 +324,7 @@ static struct fib *make_table(unsigned n_vrfs)
 		set_iface(fib, port,
 			&(struct iface){.port = port,
 				.mtu = 1500,
+				.flags = IFACE_MPLS,
 				.mac = {{2, 0, 0, 0, 0, port + 1}}});
 	for (unsigned i = 0; i < N_ROUTES; i++) {
 		const struct wire_mac mac = {{2, 1, 0, 0, 0, i}};
@@ -184,19 +333,15 @@ static struct fib *make_table(unsigned n_vrfs)
 		if (fib_neighbour_set(fib, OUT, &addr, &mac, NULL))
 			fail("the table does not accept a neighbour");
 	}
-	for (unsigned i = 0; i < n_vrfs; i++) {
-		if (fib_vrf_open(fib, FIRST_VRF + i, NULL))
-			fail("the table does not accept a VRF");
-		add_routes(fib, FIRST_VRF + i);
+	if (task->form == TAGGED) {
+		add_vlans(fib);
+		return fib;
 	}
-	for (unsigned i = 0; i < N_VLANS; i++)
-		set_iface(fib, FIRST_VLAN + i,
-			&(struct iface){.port = IN,
-				.vrf = FIRST_VRF + i % n_vrfs,
-				.mtu = 1500,
-				.mac = {{2, 0, 0, 0, 0, IN + 1}},
-				.n_tags = 1,
-				.tag = {{.tpid = 0x8100, .vid = 1 + i}}});
+	if (task->is_into_udp || task->form == IN_UDP)
+		add_tunnel(fib);
+	if (task->form != UNTAGGED)
+		add_labels(fib);
+	add_routes(fib, 0);
 	return fib;
 }
 
@@ -266,15 +411,24 @@ static void make_hands(void)
 		fail("not enough memory for rings");
 }
 
+static const struct task *task_named(const char *name)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(tasks); i++)
+		if (!strcmp(tasks[i].name, name))
+			return &tasks[i];
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
-	int n_vrfs = argc == 2 ? atoi(argv[1]) : -1;
 	char *path = getenv("ONECORE_STATS");
 	struct tap_settings settings;
 	pthread_t thread;
 
-	if (n_vrfs < 0 || n_vrfs > N_VLANS)
-		fail("expected a number of VRFs to 16, or 0 for packets that are handed over");
+	task = argc == 2 ? task_named(argv[1]) : NULL;
+	if (!task)
+		fail("expected a task: vlans-1-vrf, vlans-16-vrfs, handover, ipv4, mpls-swap, "
+		     "mpls-udp-encap or mpls-udp-decap");
 	signal(SIGINT, end);
 	signal(SIGTERM, end);
 	tap_settings_default(&settings);
@@ -284,9 +438,9 @@ int main(int argc, char **argv)
 		fail("not enough memory");
 	open_devices();
 	make_frames();
-	if (!n_vrfs)
+	if (task->hands)
 		make_hands();
-	struct fib *fib = make_table(MAX_OF(n_vrfs, 1));
+	struct fib *fib = make_table();
 	fib_live_swap(&live, fib);
 	worker = (struct worker){.io = &io,
 		.states = states,

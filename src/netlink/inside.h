@@ -130,3 +130,5 @@ bool compare_hop(struct netlink *netlink, struct comparison *comparison);
 int verify_neighbours(struct netlink *netlink, const struct netlink_verification *how);
 // The same for the bridges that workers serve: VLANs and MAC addresses.
 int verify_macs(struct netlink *netlink, const struct netlink_verification *how);
+// The same for received MPLS labels.
+int verify_labels(struct netlink *netlink, const struct netlink_verification *how);

@@ -191,7 +191,13 @@ void mpls_dump_ends(struct mpls *mpls);
 // Called by ifaces: the state of some interface or VRF has changed. `mpls` may be NULL.
 void mpls_ifaces_changed(struct mpls *mpls);
 bool mpls_flush(struct mpls *mpls); // as mirror_flush; call after ifaces_flush
-void mpls_poll(struct mpls *mpls);  // as mirror_poll
+// What workers are to do with a label for which Linux has this route, by the interfaces as they are
+// now; false: leave it to Linux. `out` is valid until the next fib_change. / Whether the kernel has
+// MPLS.
+bool mpls_wanted(const struct mpls *mpls, const struct event_label *reported,
+	struct fib_label *out);
+bool mpls_is_known(const struct mpls *mpls);
+void mpls_poll(struct mpls *mpls); // as mirror_poll
 void mpls_unsupported(const struct mpls *mpls,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 

@@ -141,20 +141,20 @@ static bool take_group(const struct mpls *mpls, struct fib_member members[], uin
 }
 
 // Hops that are not usable have no share, as in Linux (mpls_select_multipath).
-static bool take_hops(const struct mpls *mpls, const struct label_route *route,
+static bool take_hops(const struct mpls *mpls, const struct event_hop hops[], unsigned n_hops,
 	struct fib_label *out)
 {
 	struct fib_member members[EVENT_MAX_HOPS];
 	uint32_t weight[EVENT_MAX_HOPS];
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < route->n_hops; i++) {
-		const struct event_hop *hop = &route->hop[i];
+	for (unsigned i = 0; i < n_hops; i++) {
+		const struct event_hop *hop = &hops[i];
 		struct ifaces_state state;
 
 		if (!is_usable(mpls, hop, &state))
 			continue;
-		if (route->n_hops == 1 && !hop->via.family && !hop->has_encap &&
+		if (n_hops == 1 && !hop->via.family && !hop->has_encap &&
 			take_lookup(mpls, hop, &state, out))
 			return true;
 		if (!take_member(mpls, hop, &state, &members[n].hop))
@@ -165,17 +165,34 @@ static bool take_hops(const struct mpls *mpls, const struct label_route *route,
 	return n && take_group(mpls, members, weight, n, &out->hop);
 }
 
+static bool is_pipe(const struct mpls *mpls, int propagates)
+{
+	return propagates < 0 ? !mpls->settings.propagates_ttl : !propagates;
+}
+
 static struct fib_label resolve(const struct mpls *mpls, uint32_t label)
 {
 	const struct label_route *route = mpls->route[label];
 	struct fib_label out = {.label = label};
-	const bool propagates =
-		route->propagates < 0 ? mpls->settings.propagates_ttl : route->propagates != 0;
 
-	if (route->too_many_hops || !take_hops(mpls, route, &out))
+	if (route->too_many_hops || !take_hops(mpls, route->hop, route->n_hops, &out))
 		out = (struct fib_label){.label = label, .op = FIB_LABEL_LINUX};
-	out.is_pipe = !propagates;
+	out.is_pipe = is_pipe(mpls, route->propagates);
 	return out;
+}
+
+bool mpls_wanted(const struct mpls *mpls, const struct event_label *reported, struct fib_label *out)
+{
+	*out = (struct fib_label){.label = reported->label};
+	if (reported->too_many_hops || !take_hops(mpls, reported->hop, reported->n_hops, out))
+		return false;
+	out->is_pipe = is_pipe(mpls, reported->propagates);
+	return true;
+}
+
+bool mpls_is_known(const struct mpls *mpls)
+{
+	return mpls->is_known;
 }
 
 // --- reports

@@ -1,5 +1,6 @@
 // Compares a fresh dump of the kernel's tables with what workers read: routes here, neighbours in
-// verify_neighbours.c, bridges in verify_macs.c. Control thread; blocks while it runs.
+// verify_neighbours.c, bridges in verify_macs.c, MPLS labels in verify_labels.c. Control thread;
+// blocks while it runs.
 //
 // The expected result is computed from the dump alone, not from the mirror's state: for each prefix
 // the routes of the lowest metric, of these the first that is neither dead nor expired. A route for
@@ -391,6 +392,8 @@ int netlink_verify(struct netlink *netlink, struct netlink_verification *how, st
 		err = look_at(&look, verify_neighbours);
 	if (!err)
 		err = look_at(&look, verify_macs);
+	if (!err)
+		err = look_at(&look, verify_labels);
 	free(look.wanted);
 	free(look.words);
 	if (err == 1)
