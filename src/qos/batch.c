@@ -12,6 +12,7 @@ void work_begin(struct work *work, const struct work_row *rows, unsigned n)
 
 int work_some(struct qos *qos, struct work *work, unsigned most, struct error *error)
 {
+	qos->is_pausing = false;
 	for (; work->row < work->n_rows; work->row++, work->at = 0) {
 		const struct work_row *row = &work->rows[work->row];
 		const size_t n = row->n ? row->n(qos) : 1;
@@ -24,6 +25,8 @@ int work_some(struct qos *qos, struct work *work, unsigned most, struct error *e
 			if (result)
 				return result;
 			work->at++;
+			if (qos->is_pausing)
+				return WORK_MORE;
 		}
 	}
 	return 0;

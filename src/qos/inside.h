@@ -194,7 +194,7 @@ int work_pause(struct qos *qos);
 // What qos_begin and qos_commit do beside reuse_rows and publish_rows.
 void batch_open(struct qos *qos);
 void batch_committed(struct qos *qos);
-enum { ABORT_ROWS = 4, GROWTH_ROWS = 4, LENGTH_ROWS = 3, PREPARE_ROWS = 10, PUBLISH_ROWS = 11 };
+enum { ABORT_ROWS = 4, GROWTH_ROWS = 5, LENGTH_ROWS = 3, PREPARE_ROWS = 11, PUBLISH_ROWS = 11 };
 enum { REUSE_ROWS = 5, SEARCH_ROWS = 1 };
 extern const struct work_row abort_rows[ABORT_ROWS];
 

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-enum { FREE_BYTES = 2 << 20 };
+enum { PART_BYTES = 2 << 20 }; // a huge page
 
 // Waits until workers have passed `token`; in turns, only looks.
 static int pass(struct qos *qos, uint64_t token)
@@ -33,6 +33,21 @@ static int create_larger(struct qos *qos, size_t i, struct error *error)
 	qos->growth.to = index_create(qos->growth.n);
 	return qos->growth.to ? 0
 	                      : error_set(error, -ENOMEM, "not enough memory for more subscribers");
+}
+
+static size_t n_parts(const struct qos *qos)
+{
+	return qos->growth.to ? (qos->growth.to->n_bytes + PART_BYTES - 1) / PART_BYTES : 0;
+}
+
+// The kernel clears a huge page when it is touched: one at a time, as entries come to all places.
+static int touch_part(struct qos *qos, size_t i, struct error *error)
+{
+	volatile uint8_t *byte = (uint8_t *)qos->growth.to + i * PART_BYTES;
+
+	*byte = *byte;
+	qos->is_pausing = true;
+	return 0;
 }
 
 static size_t n_lines(const struct qos *qos)
@@ -87,7 +102,7 @@ static int free_old(struct qos *qos, size_t i, struct error *error)
 
 	if (!growth->old)
 		return 0;
-	growth->n_old_bytes = pages_free_some(growth->old, growth->n_old_bytes, FREE_BYTES);
+	growth->n_old_bytes = pages_free_some(growth->old, growth->n_old_bytes, PART_BYTES);
 	if (growth->n_old_bytes)
 		return work_pause(qos);
 	growth->old = NULL;
@@ -113,6 +128,7 @@ void registry_begin_growth(struct qos *qos)
 
 const struct work_row growth_rows[GROWTH_ROWS] = {
 	{NULL, create_larger},
+	{n_parts, touch_part},
 	{n_lines, copy_line},
 	{NULL, use_larger_registry},
 	{NULL, free_old},
@@ -177,6 +193,7 @@ const struct work_row prepare_rows[PREPARE_ROWS] = {
 	{n_changes, add_needs},
 	{NULL, reserve_lists},
 	{NULL, create_larger},
+	{n_parts, touch_part},
 	{n_lines, copy_line},
 	{NULL, use_larger_index},
 	{NULL, pass_old},
