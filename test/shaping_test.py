@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from harness.answers import CORES
 from harness.frames import Packet, ip4, on
+from harness.subscribers import run_job
 from harness.wire import wait_until
 from harness.wired import TOP, Account, Port, WiredForwarder
 from scapy.layers.inet import IP
@@ -144,10 +145,10 @@ def an_export_can_be_loaded_again() -> None:
     with WiredForwarder(PORTS, qos=QOS, **ROUTES) as wired:
         file = wired.dl3d.folder / "customers"
         wired.dl3d.call("subscribers.change", changes=["profile a aggregate 2Mbit/s parent olt"])
-        wired.dl3d.call("subscribers.export", path=str(file))
+        run_job(wired.dl3d, "subscribers.export", path=str(file))
         before = wired.dl3d.call("subscribers")["profile_list"]
         assert "alice number 1 down fast parent olt address 10.2.1.1/32 #" in file.read_text()
-        wired.dl3d.call("subscribers.load", path=str(file))
+        run_job(wired.dl3d, "subscribers.load", path=str(file))
         assert wired.dl3d.call("subscribers")["profile_list"] == before
 
 

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from harness.answers import CORES, DL3GEN
 from harness.frames import Packet, ip4, ip6, on
+from harness.subscribers import run_job
 from harness.wire import wait_until
 from harness.wired import DL3D, TOP, Account, Port, WiredForwarder, config_text
 
@@ -136,14 +137,19 @@ def a_file_is_loaded_whole_or_not_at_all(wired: WiredForwarder) -> None:
     with pytest.raises(
         Fault, match=r"customers:12346: subscriber 'c12345': down: there is no profile \"slov\"; add it"
     ):
-        wired.dl3d.call("subscribers.load", path=str(file))
+        run_job(wired.dl3d, "subscribers.load", path=str(file))
     assert wired.dl3d.call("subscribers")["subscribers"] == 2
     file.write_text("\n".join(lines))
     assert _dl3(wired, "subscriber", "load", str(file)).stdout.endswith(": 20,002 subscribers\n")
-    assert _dl3(wired, "subscriber", "export", str(file)).stdout.endswith(": 20,002 subscribers\n")
+    refused = _dl3(wired, "subscriber", "export", str(file))
+    assert refused.returncode != 0
+    assert "exists and is not an export of subscribers" in refused.stderr
+    assert file.read_text() == "\n".join(lines)
+    assert _dl3(wired, "subscriber", "export", "--overwrite", str(file)).stdout.endswith(": 20,002 subscribers\n")
     written = file.read_text()
     assert "c7 number 10 down slow address 100.0.0.7/32 # up 0/0 0/0 0/0 down 0/0 0/0 0/0\n" in written
-    assert wired.dl3d.call("subscribers.load", path=str(file))["subscribers"] == 20_002
+    assert run_job(wired.dl3d, "subscribers.load", path=str(file))["subscribers"] == 20_002
+    run_job(wired.dl3d, "subscribers.export", path=str(file))  # one export replaces another
     with pytest.raises(Fault, match="expected a regular file"):
         wired.dl3d.call("subscribers.load", path=str(wired.dl3d.folder))
     os.mkfifo(wired.dl3d.folder / "fifo")  # nobody writes
@@ -158,12 +164,16 @@ def an_export_replaces_nothing_but_a_file(wired: WiredForwarder) -> None:
     link.symlink_to(file)
     for path in (fifo, link):
         with pytest.raises(Fault, match="it exists and is not a regular file; name another one"):
-            wired.dl3d.call("subscribers.export", path=str(path))
+            wired.dl3d.call("subscribers.export", path=str(path), overwrite=True)
+    with pytest.raises(Fault, match='expected another "path", or "overwrite": true'):
+        wired.dl3d.call("subscribers.export", path=str(file))
+    with pytest.raises(Fault, match="expected an absolute path"):
+        wired.dl3d.call("subscribers.export", path="file")
     assert fifo.is_fifo()
     assert link.is_symlink()
     assert file.read_text() == "kept"
     assert not list(wired.dl3d.folder.glob("*.new"))
-    wired.dl3d.call("subscribers.export", path=str(file))
+    run_job(wired.dl3d, "subscribers.export", path=str(file), overwrite=True)
     assert file.read_text().startswith("# ")
 
 

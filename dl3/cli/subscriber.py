@@ -12,21 +12,22 @@ from dl3.cli.lazy import LazyGroup
 from dl3.cli.printing import counted, out, print_json, table
 from dl3.cli.show import Interval, Socket, Watch, look, look_command, si
 from dl3.cli.show import Json as WatchJson
+from dl3.cli.subscriber_jobs import POLL_S
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.subscriber_replies import (
     ColourCount,
     Shaping,
     Subscriber,
     SubscriberDirection,
+    SubscriberJob,
     SubscriberPage,
     SubscribersChanged,
-    SubscribersFile,
     SubscriberUsage,
 )
 from dl3.model.fault import UsageFault
 
 SUBSCRIBERS, FILES = "Subscribers and profiles", "Files"
-PAGE, SECONDS = 1000, 120.0  # a file of a million lines takes some seconds
+PAGE, PATIENCE_S, AGAIN = 1000, 120.0, "try again later"  # while a load of a million takes some seconds
 COLOURS = ("green", "yellow", "red")
 MS_US = 1000
 
@@ -39,7 +40,7 @@ class SubscriberCommands(LazyGroup):
         "profile": ("dl3.cli.subscriber:profile", SUBSCRIBERS, {"context_settings": {"ignore_unknown_options": True}}),
         "no-profile": ("dl3.cli.subscriber:no_profile", SUBSCRIBERS, {}),
         "list": ("dl3.cli.subscriber:list_subscribers", SUBSCRIBERS, {}),
-        **{name: (f"dl3.cli.subscriber:{name}", FILES, {}) for name in ("load", "export")},
+        **{name: (f"dl3.cli.subscriber_jobs:{name}", FILES, {}) for name in ("load", "export")},
     }
 
 
@@ -68,13 +69,25 @@ Words = Annotated[
     ),
 ]
 Keys = Annotated[list[str], typer.Argument(metavar="KEYS", help="rate RATE [burst BURST] [KEY VALUE]...")]
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The file; dl3d reads or writes it itself.")]
+
+
+def ask_change(client: Client, words: Sequence[str]) -> SubscribersChanged:
+    """While dl3d loads a file, it takes no change: waits until that has ended."""
+    ends_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return client.ask(SubscribersChanged, "subscribers.change", changes=[" ".join(words)])
+        except UsageFault as fault:
+            if not str(fault).endswith(AGAIN) or time.monotonic() > ends_s:
+                raise
+        while client.ask(SubscriberJob, "subscribers.job").state == "running" and time.monotonic() <= ends_s:
+            time.sleep(POLL_S)
 
 
 def change(socket: Path, words: Sequence[str], as_json: bool) -> None:
     """Apply one change, or say why it was refused."""
     try:
-        reply = Client(socket).ask(SubscribersChanged, "subscribers.change", changes=[" ".join(words)])
+        reply = ask_change(Client(socket), words)
     except UsageFault as fault:
         raise UsageFault(str(fault).removeprefix("changes[0]: ")) from None  # there is no other one
     if as_json:
@@ -123,31 +136,6 @@ def no_profile(name: ProfileName, socket: Socket = DEFAULT_SOCKET, as_json: Json
     Example: dl3 subscriber no-profile gold
     """
     change(socket, ["no-profile", name], as_json)
-
-
-def file_method(method: str, done: str, file: Path, socket: Path, as_json: bool) -> None:
-    """Have dl3d read or write a file."""
-    reply = Client(socket, SECONDS).ask(SubscribersFile, method, path=str(file.absolute()))
-    if as_json:
-        print_json(reply.model_dump())
-    else:
-        out.print(f"{done} in {reply.seconds:.2f} s: {counted(reply.subscribers, 'subscriber')}", highlight=False)
-
-
-def load(file: File, socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
-    """Apply all lines of a file, or none of them. A line 'NAME up gold ...' adds or replaces a subscriber.
-
-    Example: dl3 subscriber load /var/lib/dl3/subscribers
-    """
-    file_method("subscribers.load", "loaded", file, socket, as_json)
-
-
-def export(file: File, socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
-    """Write all profiles and subscribers with their counters to a file that 'load' reads.
-
-    Example: dl3 subscriber export /var/lib/dl3/subscribers
-    """
-    file_method("subscribers.export", "exported", file, socket, as_json)
 
 
 def passed(direction: SubscriberDirection) -> int:

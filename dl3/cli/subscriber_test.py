@@ -65,12 +65,62 @@ def changes_are_passed_on_as_text(monkeypatch: pytest.MonkeyPatch, words: str, t
     assert [(one["method"], one["params"]) for one in asked] == [("subscribers.change", {"changes": [text]})]
 
 
-def a_file_is_named_by_its_whole_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    done, asked = _asked(monkeypatch, {"subscribers": 1048576, "seconds": 1.234}, "subscriber", "load", "customers")
-    assert asked == [("subscribers.load", {"path": str(Path.cwd() / "customers")})]
-    assert done.stdout == "loaded in 1.23 s: 1,048,576 subscribers\n"
-    _, asked = _asked(monkeypatch, {"subscribers": 1, "seconds": 1.2}, "subscriber", "export", "/tmp/x")
-    assert asked == [("subscribers.export", {"path": "/tmp/x"})]
+class Dl3d:
+    """Answers requests in turn: each is a result, or the sentence of an error. The last one is repeated."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **answers: list[Any]) -> None:
+        self.asked: list[tuple[str, Any]] = []
+        self.answers = {name.replace("_", "."): list(given) for name, given in answers.items()}
+        monkeypatch.setattr(client, "exchange", self.exchange)
+
+    def exchange(self, _path: Path, question: bytes, _timeout_s: float) -> bytes:
+        given = json.loads(question)
+        self.asked.append((given["method"], given["params"]))
+        left = self.answers[given["method"]]
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        kind = {"error": {"code": -32000, "message": answer}} if isinstance(answer, str) else {"result": answer}
+        return json.dumps({"jsonrpc": "2.0", "id": 1, **kind}).encode()
+
+
+def _run(*words: str) -> Result:
+    return CliRunner().invoke(app, ["subscriber", *words, "--socket", "/nowhere"])
+
+
+RUNNING = {"state": "running", "what": "load", "path": "/c", "phase": "reading", "done": 5}
+DONE = {**RUNNING, "state": "done", "phase": None, "subscribers": 1048576, "seconds": 1.234}
+
+
+def a_file_is_named_by_its_whole_path_and_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(Path.cwd() / "customers")
+    jobs = [RUNNING | {"path": path}, DONE | {"path": path}]
+    dl3d = Dl3d(monkeypatch, subscribers_load=[{"path": path}], subscribers_job=jobs)
+    assert _run("load", "customers").stdout == "loaded in 1.23 s: 1,048,576 subscribers\n"
+    assert dl3d.asked == [("subscribers.load", {"path": path}), *[("subscribers.job", {})] * 2]
+    dl3d = Dl3d(monkeypatch, subscribers_export=[{"path": "/c"}], subscribers_job=[DONE])
+    assert _run("export", "/c", "--overwrite").stdout == "exported in 1.23 s: 1,048,576 subscribers\n"
+    assert dl3d.asked[0] == ("subscribers.export", {"path": "/c", "overwrite": True})
+
+
+@pytest.mark.parametrize(
+    ("job", "sentence"),
+    [
+        ({"state": "failed", "reason": "/c:7: no"}, "/c:7: no"),
+        ({"path": "/d"}, "dl3d has begun another load or export meanwhile"),
+    ],
+)
+def a_job_that_failed_says_why(monkeypatch: pytest.MonkeyPatch, job: dict[str, Any], sentence: str) -> None:
+    Dl3d(monkeypatch, subscribers_load=[{"path": "/c"}], subscribers_job=[DONE | job])
+    done = _run("load", "/c")
+    assert done.exit_code != 0
+    assert sentence in str(done.output) + str(done.exception)
+
+
+def a_change_waits_for_the_end_of_a_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = "loading /c is not finished; try again later"
+    dl3d = Dl3d(monkeypatch, subscribers_change=[busy, {"applied": 1}], subscribers_job=[RUNNING, DONE])
+    assert _run("remove", "alice").exit_code == 0
+    change = ("subscribers.change", {"changes": ["remove alice"]})
+    assert dl3d.asked == [change, ("subscribers.job", {}), ("subscribers.job", {}), change]
 
 
 def a_page_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:

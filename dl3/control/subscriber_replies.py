@@ -100,8 +100,21 @@ class SubscribersChanged(Reply):
     applied: int
 
 
-class SubscribersFile(Reply):
-    """Methods 'subscribers.load' and 'subscribers.export': how many there are now, and how long it took."""
+class SubscriberJobStarted(Reply):
+    """Methods 'subscribers.load' and 'subscribers.export'."""
 
-    subscribers: int
-    seconds: float
+    path: str
+
+
+class SubscriberJob(Reply):
+    """Method 'subscribers.job': the latest load or export; done: lines or subscribers; of: None: not known."""
+
+    state: str  # none, running, done, failed
+    what: str | None = None
+    path: str | None = None
+    phase: str | None = None
+    done: int = 0
+    of: int | None = None
+    reason: str | None = None
+    subscribers: int = 0
+    seconds: float = 0.0

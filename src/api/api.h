@@ -55,7 +55,8 @@ struct api_ctx {
 	struct acl_table *filters; // tc filters of Linux; NULL: Linux is not the control plane
 	struct capture *capture;
 	struct bridges *bridges;
-	struct qos *qos; // NULL: no key `qos`
+	struct qos *qos;                         // NULL: no key `qos`
+	struct subscribers_job *subscribers_job; // same
 	uint64_t acls_refreshed_ns;
 	bool acls_are_stale; // an interface is gone, and its name is still bound
 	uint64_t started_ns, polled_ns;

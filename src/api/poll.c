@@ -140,7 +140,7 @@ int api_wait_ms(const struct api_ctx *ctx)
 {
 	if (ctx->is_busy)
 		return 0;
-	if (ctx->flows && ctx->flows->job.is_waiting)
+	if ((ctx->flows && ctx->flows->job.is_waiting) || subscribers_job_waits(ctx))
 		return DISK_MS;
 	if (bridges_are_learning(ctx) || (ctx->flows && flow_learning_is_fast(ctx)))
 		return LEARN_MS;
@@ -175,6 +175,7 @@ int api_poll(struct api_ctx *ctx, struct error *error)
 	else
 		ctx->is_busy = false;
 	ctx->is_busy |= flows_poll(ctx);
+	ctx->is_busy |= subscribers_poll(ctx);
 	acls_poll(ctx);
 	capture_poll(ctx->capture);
 	bridges_poll(ctx);

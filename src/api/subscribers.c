@@ -37,6 +37,8 @@ int api_open_subscribers(struct api_ctx *ctx, uint64_t hz, struct error *error)
 	int err = qos_open(&ctx->qos, &settings, error);
 
 	if (!err)
+		err = subscribers_open_job(ctx, error);
+	if (!err)
 		err = stage_all(ctx->config, ctx->qos, error);
 	if (!err)
 		qos_commit(ctx->qos, rte_rdtsc());
@@ -72,13 +74,18 @@ const struct qos_live *api_qos_live(const struct api_ctx *ctx)
 
 void api_close_subscribers(struct api_ctx *ctx)
 {
+	subscribers_close_job(ctx);
 	qos_close(ctx->qos);
 	ctx->qos = NULL;
 }
 
 int subscribers_prepare(struct api_ctx *ctx, const struct config *next, struct error *error)
 {
-	return ctx->qos ? stage_all(next, ctx->qos, error) : 0;
+	if (!ctx->qos)
+		return 0;
+	const int err = subscribers_check_job(ctx, error);
+
+	return err ? err : stage_all(next, ctx->qos, error);
 }
 
 void subscribers_commit(struct api_ctx *ctx, struct config *next)
@@ -307,7 +314,7 @@ json_t *method_subscribers_change(void *ctx, const json_t *params, struct error 
 		return NULL;
 	struct qos *qos = subscribers_of(ctx, error);
 
-	if (!qos)
+	if (!qos || subscribers_check_job(ctx, error))
 		return NULL;
 	qos_begin(qos);
 	if (stage_changes(qos, list, error)) {

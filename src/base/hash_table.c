@@ -15,10 +15,13 @@ int hash_table_init(struct hash_table *table, uint32_t n_buckets)
 
 void hash_table_free(struct hash_table *table, void (*free_entry)(void *entry))
 {
-	for (struct hash_node *node = hash_table_next(table, NULL), *next; node; node = next) {
-		next = hash_table_next(table, node);
-		free_entry(node);
-	}
+	uint32_t left = table->n; // most buckets may be untouched memory
+
+	for (uint32_t i = 0; left; i++)
+		for (struct hash_node *node = table->bucket[i], *next; node; node = next, left--) {
+			next = node->next;
+			free_entry(node);
+		}
 	free(table->bucket);
 	*table = (struct hash_table){0};
 }

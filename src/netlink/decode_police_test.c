@@ -2,7 +2,11 @@
 // others, and what is not understood of it.
 #include "netlink/event.h"
 
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -171,6 +175,20 @@ static const char *says(const struct event *event, char text[ACL_RULE_TEXT])
 	return filter->what == FILTER_UNKNOWN ? filter->reason : text;
 }
 
+static size_t load_recorded(const char *name, uint8_t message[MESSAGE_MAX])
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/filter_police_%s", NETLINK_CORPUS, name);
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	const size_t n = fread(message, 1, MESSAGE_MAX, file);
+
+	fclose(file);
+	return n;
+}
+
 static void reads_what_debian_reports(void **state)
 {
 	bool is_wrong = false;
@@ -178,17 +196,10 @@ static void reads_what_debian_reports(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(recorded) / sizeof(recorded[0]); i++) {
 		uint8_t message[MESSAGE_MAX] __attribute__((aligned(4)));
-		char path[256], text[ACL_RULE_TEXT];
+		const size_t n = load_recorded(recorded[i].name, message);
+		char text[ACL_RULE_TEXT];
 		struct event event;
 
-		snprintf(path, sizeof(path), "%s/filter_police_%s", NETLINK_CORPUS,
-			recorded[i].name);
-		FILE *file = fopen(path, "r");
-
-		assert_non_null(file);
-		const size_t n = fread(message, 1, sizeof(message), file);
-
-		fclose(file);
 		assert_int_equal(decode_route(message, n, &event), DECODE_EVENT);
 		if (strcmp(says(&event, text), recorded[i].says)) {
 			print_error("%s: %s\n", recorded[i].name, says(&event, text));
@@ -196,6 +207,44 @@ static void reads_what_debian_reports(void **state)
 		}
 	}
 	assert_false(is_wrong);
+}
+
+// accel-ppp writes its filters for all protocols: of kind u32 with a key that fits all, at the
+// qdisc ingress (up-limiter=police), or matchall at clsact (down-limiter=clsact).
+static void what_accel_ppp_writes_is_understood(void **state)
+{
+	static const struct {
+		const char *name, *says;
+		uint32_t parent;
+		uint8_t side;
+	} filters[] = {
+		{"u32",
+			"permit police.rate 1Mbit/s police.burst 10240B police.mtu 2040 "
+			"police.bucket 11",
+			TC_H_INGRESS, EVENT_INGRESS},
+		{"rounded",
+			"permit police.rate 3Mbit/s police.burst 7777B police.mtu 2040 "
+			"police.bucket 10",
+			TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS), EVENT_INGRESS},
+		{"rounded",
+			"permit police.rate 3Mbit/s police.burst 7777B police.mtu 2040 "
+			"police.bucket 10",
+			TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS), EVENT_EGRESS},
+	};
+
+	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
+		uint8_t message[MESSAGE_MAX] __attribute__((aligned(4)));
+		const size_t n = load_recorded(filters[i].name, message);
+		struct tcmsg *head = NLMSG_DATA((struct nlmsghdr *)message);
+		char text[ACL_RULE_TEXT];
+		struct event event;
+
+		head->tcm_parent = filters[i].parent;
+		head->tcm_info = TC_H_MAKE(100 << 16, htons(ETH_P_ALL));
+		assert_int_equal(decode_route(message, n, &event), DECODE_EVENT);
+		assert_string_equal(says(&event, text), filters[i].says);
+		assert_int_equal(event.filter.side, filters[i].side);
+	}
 }
 
 static void the_policer_of_a_rule_says_it_or_there_is_a_reason(void **state)
@@ -231,6 +280,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_what_debian_reports),
+		cmocka_unit_test(what_accel_ppp_writes_is_understood),
 		cmocka_unit_test(the_policer_of_a_rule_says_it_or_there_is_a_reason),
 		cmocka_unit_test(what_says_the_same_is_equal),
 	};

@@ -2,7 +2,6 @@
 #include "qos/inside.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 // The ops that a line may have; all others are names of subscribers.
@@ -21,7 +20,7 @@ bool file_means_more(const char *name)
 	return is_op(name, strlen(name));
 }
 
-static int stage_line(struct qos *qos, char *line, bool is_of_file, struct error *error)
+int qos_stage_line(struct qos *qos, char *line, bool is_of_file, struct error *error)
 {
 	const size_t n = strlen(line);
 	char put[QOS_LINE_MAX];
@@ -58,63 +57,10 @@ int qos_stage_lines(struct qos *qos, const char *path, char *text, size_t n, boo
 
 		if (next)
 			*next++ = 0;
-		err = stage_line(qos, line, is_of_file, &inner);
+		err = qos_stage_line(qos, line, is_of_file, &inner);
 		if (err)
 			error_set(error, err, "%s:%lu: %s", path, number, inner.text);
 		line = next;
 	}
 	return err;
-}
-
-static void write_counts(const struct qos_count count[QOS_DIRECTIONS], FILE *out)
-{
-	static const char *const words[QOS_DIRECTIONS] = {"up", "down"};
-
-	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
-		fprintf(out, " %s", words[d]);
-		for (unsigned colour = 0; colour < POLICE_COLOURS; colour++)
-			fprintf(out, " %" PRIu64 "/%" PRIu64, count[d].packets[colour],
-				count[d].bytes[colour]);
-	}
-}
-
-static void write_subscriber(const struct qos *qos, const struct qos_info *info, FILE *out)
-{
-	static const char *const words[QOS_DIRECTIONS] = {"up", "down"};
-
-	fprintf(out, "%s number %u", info->name, info->number);
-	for (unsigned d = 0; d < QOS_DIRECTIONS; d++)
-		if (info->profile[d])
-			fprintf(out, " %s %s", words[d], info->profile[d]);
-	if (info->parent)
-		fprintf(out, " parent %s", info->parent);
-	for (unsigned i = 0; i < info->n_addresses; i++) {
-		const struct wire_prefix prefix = qos_address(qos, info->number, i);
-		char text[WIRE_PREFIX_TEXT];
-
-		fprintf(out, " address %s", wire_prefix_print(&prefix, text));
-	}
-	for (unsigned i = 0; i < info->n_ifaces; i++)
-		fprintf(out, " interface %s", qos_iface(qos, info->number, i));
-	fputs(" #", out);
-	write_counts(info->count, out);
-	fputc('\n', out);
-}
-
-bool qos_export(const struct qos *qos, FILE *out)
-{
-	char text[QOS_PROFILE_TEXT];
-	struct qos_info info;
-	uint32_t number = 1;
-
-	fputs("# Behind #: packets/bytes that were green, yellow and red, up and down.\n", out);
-	for (uint32_t i = 0; i < 2 * QOS_PROFILES; i++) { // parents before their children
-		const struct profile *one = qos->profile[i % QOS_PROFILES];
-
-		if (one && (i < QOS_PROFILES) == !one->parent)
-			fprintf(out, "profile %s\n", profile_print(one, text));
-	}
-	while (qos_next(qos, &number, &info))
-		write_subscriber(qos, &info, out);
-	return !ferror(out);
 }

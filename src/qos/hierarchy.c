@@ -73,25 +73,40 @@ static int check_aggregate(const struct qos *qos, const struct profile *one, str
 		parent->name);
 }
 
-// Of those who have them, only if profiles changed that are or were not for policing.
-int hierarchy_check_profiles(const struct qos *qos, struct error *error)
+// Whether profiles changed that are or were not for policing: otherwise all still fits.
+static bool concerns_hierarchy(const struct qos *qos)
 {
-	bool is_any = false;
-	int err = 0;
-
 	for (size_t i = 0; i < qos->n_profile_changes; i++) {
 		const struct profile_change *change = &qos->profile_change[i];
 
-		is_any |= change->old && change->old->kind != PROFILE_POLICES;
-		is_any |= change->new && change->new->kind != PROFILE_POLICES;
+		if ((change->old && change->old->kind != PROFILE_POLICES) ||
+			(change->new && change->new->kind != PROFILE_POLICES))
+			return true;
 	}
-	for (uint32_t id = 1; is_any && id < SHAPER_AGGREGATES && !err; id++)
+	return false;
+}
+
+int hierarchy_check_aggregates(struct qos *qos, size_t i, struct error *error)
+{
+	int err = 0;
+
+	(void)i;
+	if (!concerns_hierarchy(qos))
+		return 0;
+	for (uint32_t id = 1; id < SHAPER_AGGREGATES && !err; id++)
 		if (qos->profile[id] && qos->profile[id]->kind == PROFILE_JOINS)
 			err = check_aggregate(qos, qos->profile[id], error);
-	for (uint32_t index = 0; is_any && index < qos->end && !err; index++)
-		if (qos->at[index])
-			err = hierarchy_check(qos, qos->at[index], error);
 	return err;
+}
+
+size_t hierarchy_n_subscribers(const struct qos *qos)
+{
+	return concerns_hierarchy(qos) ? qos->end : 0;
+}
+
+int hierarchy_check_subscriber(struct qos *qos, size_t index, struct error *error)
+{
+	return qos->at[index] ? hierarchy_check(qos, qos->at[index], error) : 0;
 }
 
 int hierarchy_link(const struct qos *qos, struct profile *one, const struct profile *old,

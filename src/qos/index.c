@@ -104,14 +104,19 @@ void index_reuse(struct qos_index *index, uint64_t place)
 	__atomic_store_n(&line->tag[place % QOS_LINE_KEYS], 0, __ATOMIC_RELEASE);
 }
 
+void index_copy_line(struct qos_index *to, const struct qos_index *from, uint64_t at)
+{
+	for (unsigned i = 0; i < QOS_LINE_KEYS; i++) {
+		const uint32_t tag = from->line[at].tag[i];
+
+		if (tag && tag >> QOS_VALUE_BITS != QOS_DEAD)
+			index_add(to, from->line[at].key[i], tag >> QOS_VALUE_BITS,
+				tag & ((1u << QOS_VALUE_BITS) - 1));
+	}
+}
+
 void index_copy(struct qos_index *to, const struct qos_index *from)
 {
 	for (uint64_t at = 0; at <= from->mask; at++)
-		for (unsigned i = 0; i < QOS_LINE_KEYS; i++) {
-			const uint32_t tag = from->line[at].tag[i];
-
-			if (tag && tag >> QOS_VALUE_BITS != QOS_DEAD)
-				index_add(to, from->line[at].key[i], tag >> QOS_VALUE_BITS,
-					tag & ((1u << QOS_VALUE_BITS) - 1));
-		}
+		index_copy_line(to, from, at);
 }

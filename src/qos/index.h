@@ -60,5 +60,6 @@ void index_set(struct qos_index *index, uint64_t key, uint32_t kind, uint32_t va
 void index_remove(struct qos_index *index, uint64_t key, uint32_t kind);
 uint64_t index_withdraw(struct qos_index *index, uint64_t key, uint32_t kind);
 void index_reuse(struct qos_index *index, uint64_t place);
-// Adds all entries to a table that has space for them.
+// Adds the entries of a line, / all entries to a table that has space for them.
+void index_copy_line(struct qos_index *to, const struct qos_index *from, uint64_t at);
 void index_copy(struct qos_index *to, const struct qos_index *from);

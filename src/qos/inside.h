@@ -70,6 +70,55 @@ struct profile_change {
 	struct profile *old, *new;
 };
 
+// Work on many things, some at a time.
+enum { WORK_MORE = 1 };
+struct work_row {
+	size_t (*n)(const struct qos *qos); // how many; NULL: one
+	// Thing i: 0, WORK_MORE: call it again, or -errno with `error` set.
+	int (*each)(struct qos *qos, size_t i, struct error *error);
+};
+struct work {
+	const struct work_row *rows; // done in this order
+	unsigned n_rows, row;
+	size_t at;
+};
+
+// Without the batch that is under way; by index, and by id.
+struct shown {
+	struct subscriber **at;
+	struct profile **profile;
+	uint32_t *n_users; // directions of subscribers, and children of an aggregate
+	uint32_t n_subscribers, n_addresses, n_ifaces, n_profiles;
+};
+
+// A table that is copied to a larger one.
+struct growth {
+	uint64_t n; // entries, 0: it is large enough
+	struct qos_index *of, *to;
+	struct qos_index *old; // is to be freed
+	size_t n_old_bytes;
+};
+
+// What a batch needs in the tables of workers.
+struct needs {
+	uint64_t more, less, left;
+};
+
+// Who has a prefix within this one.
+struct search {
+	struct prefix within;
+	uint32_t not, found; // this index does not count; QOS_NONE: nobody yet
+};
+
+// What has to be done before a change can be staged: a registry for n entries, a search, or, if it
+// is neither, this prefix length at this place.
+struct deferred {
+	uint64_t n;
+	bool searches;
+	struct search search;
+	uint8_t family, place, length;
+};
+
 struct qos {
 	struct qos_settings settings;
 	struct qos_live live;
@@ -96,7 +145,20 @@ struct qos {
 	struct profile_change *profile_change;
 	size_t n_changes, changes_capacity, n_profile_changes, profile_changes_capacity;
 	uint32_t batch;
-	bool has_names; // this batch concerns interfaces
+	bool has_names;  // this batch concerns interfaces
+	bool is_open;    // it is neither committed nor aborted
+	bool is_written; // workers may see who has which interface after it
+	bool was_bound;  // an interface got a name before that
+	uint64_t now;    // of buckets that start
+	struct needs needs;
+	struct growth growth;
+	struct shown shown;
+	struct qos_export *export; // that is under way, NULL: none
+	// Of a load.
+	bool in_turns;               // nothing waits for workers, but is called again
+	bool is_waiting, is_pausing; // see work_wait
+	bool is_deferring;           // what would take long is not done, but noted in `deferred`
+	struct deferred deferred;
 	// Of the last batch: what workers may still use.
 	uint64_t token;
 	bool is_pending;
@@ -113,6 +175,41 @@ uint32_t name_hash(const char *name);
 struct subscriber *subscriber_named(const struct qos *qos, const char *name);
 struct profile *profile_named(const struct qos *qos, const char *name);
 void subscriber_free(struct subscriber *subscriber);
+bool subscriber_has_prefix(const struct subscriber *one, const struct prefix *prefix);
+
+// stage.c: one that this batch removes; NULL: there is none. / No worker knows this index any more.
+struct subscriber *subscriber_gone(const struct qos *qos, const char *name);
+void subscriber_free_index(struct qos *qos, uint32_t index);
+void profile_enter(struct qos *qos, struct profile *one);
+void profile_leave(struct qos *qos, struct profile *one);
+
+// batch.c: work on at most `most` things: 0: all is done, WORK_MORE, or -errno with `error` set. /
+// All of it.
+void work_begin(struct work *work, const struct work_row *rows, unsigned n);
+int work_some(struct qos *qos, struct work *work, unsigned most, struct error *error);
+int work_all(struct qos *qos, const struct work_row *rows, unsigned n, struct error *error);
+// Return WORK_MORE: it has to wait for workers, / it took as long as many other things.
+int work_wait(struct qos *qos);
+int work_pause(struct qos *qos);
+// What qos_begin and qos_commit do beside reuse_rows and publish_rows.
+void batch_open(struct qos *qos);
+void batch_committed(struct qos *qos);
+enum { ABORT_ROWS = 4, GROWTH_ROWS = 5, LENGTH_ROWS = 3, PREPARE_ROWS = 11, PUBLISH_ROWS = 11 };
+enum { REUSE_ROWS = 5, SEARCH_ROWS = 1 };
+extern const struct work_row abort_rows[ABORT_ROWS];
+
+// shown.c
+bool shown_open(struct shown *shown);
+void shown_close(struct shown *shown);
+// It has changed; `old` is freed by the caller. / The same of a profile, before subscribers; / one
+// that was removed, after them.
+void shown_change(struct qos *qos, const struct change *change);
+void shown_change_profile(struct qos *qos, const struct profile_change *change);
+void shown_forget_profile(struct qos *qos, const struct profile_change *change);
+
+// export.c: before a profile, / what is shown at an index changes: writes it as it is.
+void export_profiles(struct qos_export *export);
+void export_keep(struct qos_export *export, uint32_t index);
 
 // text.c: a profile of its words, which strtok_r takes from *rest. / A subscriber, whose profiles
 // exist; `base`: what it is where nothing else is said, NULL: nothing.
@@ -145,15 +242,19 @@ void shape_start(struct profile *profile);
 int shape_read_pair(struct profile_reading *reading, const char *key, char *value);
 int shape_read_end(struct profile_reading *reading);
 
-// hierarchy.c: whether a subscriber's profiles and parent fit. / All that staged profiles concern.
-// -EINVAL with `error` set. / Gives an aggregate without parent the link that it had as `old`
-// (NULL: none), or a free one. -ENOSPC with `error` set.
+// hierarchy.c: whether a subscriber's profiles and parent fit. / All that staged profiles concern,
+// as rows of work. -EINVAL with `error` set. / Gives an aggregate without parent the link that it
+// had as `old` (NULL: none), or a free one. -ENOSPC with `error` set.
 int hierarchy_check(const struct qos *qos, const struct subscriber *one, struct error *error);
-int hierarchy_check_profiles(const struct qos *qos, struct error *error);
+int hierarchy_check_aggregates(struct qos *qos, size_t i, struct error *error);
+size_t hierarchy_n_subscribers(const struct qos *qos);
+int hierarchy_check_subscriber(struct qos *qos, size_t index, struct error *error);
 int hierarchy_link(const struct qos *qos, struct profile *one, const struct profile *old,
 	struct error *error);
 
-// file.c: whether a line that begins with this name is not that of a subscriber.
+// file.c: stages a line, which is changed, but for -EAGAIN. / Whether a line that begins with this
+// name is not that of a subscriber.
+int qos_stage_line(struct qos *qos, char *line, bool is_of_file, struct error *error);
 bool file_means_more(const char *name);
 
 // words.c: numbers with units. -EINVAL: invalid, or out of range.
@@ -174,11 +275,19 @@ void registry_restore(struct qos *qos, struct subscriber *subscriber);
 // The place of a prefix length that is in use.
 unsigned registry_place(const struct qos *qos, const struct prefix *prefix);
 
-// publish.c: space for what has been staged. -ENOMEM with `error` set. / Workers use it from now
-// on. / What the last batch left is free, after a grace period.
-int publish_reserve(struct qos *qos, struct error *error);
-void publish(struct qos *qos, uint64_t now);
-void publish_reclaim(struct qos *qos);
+// Before more can be added, a prefix length is used: see struct deferred.
+extern const struct work_row length_rows[LENGTH_ROWS], search_rows[SEARCH_ROWS];
+
+// reserve.c: a larger registry; after registry_begin_growth. / Whether all fits, and space for what
+// has been staged: -ENOMEM with `error` set. / What the last batch left is free, after a grace
+// period.
+void registry_begin_growth(struct qos *qos);
+void growth_close(struct qos *qos);
+extern const struct work_row growth_rows[GROWTH_ROWS], prepare_rows[PREPARE_ROWS],
+	reuse_rows[REUSE_ROWS];
+
+// publish.c: workers use what has been staged from now on, and it is shown; cannot fail.
+extern const struct work_row publish_rows[PUBLISH_ROWS];
 // Workers know who has which interface.
 void publish_ifaces(struct qos *qos);
 

@@ -2,10 +2,9 @@
 // has a subscriber, then old ones go. Control thread.
 #include "qos/inside.h"
 
-#include "base/vector.h"
 #include "rcu/rcu.h"
 
-#include <errno.h>
+#include <stdlib.h>
 
 static void grace(const struct qos *qos)
 {
@@ -13,60 +12,13 @@ static void grace(const struct qos *qos)
 		rcu_wait(qos->settings.rcu, rcu_start_grace(qos->settings.rcu));
 }
 
-static bool has_prefix(const struct subscriber *one, const struct prefix *prefix)
+bool subscriber_has_prefix(const struct subscriber *one, const struct prefix *prefix)
 {
 	for (unsigned i = 0; one && i < one->n_prefixes; i++)
 		if (one->prefix[i].key == prefix->key && one->prefix[i].family == prefix->family &&
 			one->prefix[i].length == prefix->length)
 			return true;
 	return false;
-}
-
-// Prefixes of `one` that `other` has not.
-static uint64_t n_more(const struct subscriber *one, const struct subscriber *other)
-{
-	uint64_t n = 0;
-
-	for (unsigned i = 0; one && i < one->n_prefixes; i++)
-		n += !has_prefix(other, &one->prefix[i]);
-	return n;
-}
-
-static int reserve_index(struct qos *qos, uint64_t more, struct error *error)
-{
-	const struct qos_index *old = qos->index;
-
-	if (index_has_space(old, qos->n_indexed + more))
-		return 0;
-	struct qos_index *other = index_create(2 * (qos->n_indexed + more));
-
-	if (!other)
-		return error_set(error, -ENOMEM, "not enough memory for more subscribers");
-	index_copy(other, old);
-	qos->index = other;
-	__atomic_store_n(&qos->live.view.index, other, __ATOMIC_RELEASE); // partner: qos_find
-	grace(qos);
-	index_free((struct qos_index *)old);
-	return 0;
-}
-
-int publish_reserve(struct qos *qos, struct error *error)
-{
-	uint64_t more = 0, less = 0, left = 0;
-
-	for (size_t i = 0; i < qos->n_changes; i++) {
-		const struct change *change = &qos->change[i];
-
-		more += n_more(change->new, change->old);
-		less += n_more(change->old, change->new);
-		left += change->old && !change->new;
-	}
-	if (vector_reserve(&qos->place, &qos->places_capacity, less + 1, sizeof(*qos->place)) ||
-		vector_reserve(&qos->left, &qos->left_capacity, left + 1, sizeof(*qos->left)) ||
-		vector_reserve(&qos->left_slot, &qos->left_slots_capacity,
-			qos->n_profile_changes + 1, sizeof(*qos->left_slot)))
-		return error_set(error, -ENOMEM, "not enough memory for these changes");
-	return reserve_index(qos, more, error);
 }
 
 // Lengths whose place workers know as that of another one, or of none, come into use.
@@ -187,19 +139,22 @@ static void set_shaping(struct qos *qos, const struct subscriber *one, bool is_n
 			  : 0);
 }
 
-static void set_buckets(struct qos *qos, const struct change *change, uint64_t now)
+static int set_buckets(struct qos *qos, size_t i, struct error *error)
 {
+	const struct change *change = &qos->change[i];
+
 	if (!change->new)
-		return;
+		return 0;
 	if (!change->old)
 		clear_counts(qos, change->new->index);
 	set_shaping(qos, change->new, !change->old);
 	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
 		if (!change->old)
-			start_buckets(qos, change->new->index, d, now);
+			start_buckets(qos, change->new->index, d, qos->now);
 		else
-			change_buckets(qos, change->new->index, d, now);
+			change_buckets(qos, change->new->index, d, qos->now);
 	}
+	return 0;
 }
 
 // A free slot: there are as many as profiles, and one for each that workers may still use.
@@ -249,37 +204,41 @@ static void remove_aggregates(struct qos *qos)
 	}
 }
 
-// All that have a changed profile.
-static void change_users(struct qos *qos, uint64_t now)
+// All subscribers, if one of them may have a changed profile.
+static size_t n_users(const struct qos *qos)
 {
-	bool is_any = false;
-
 	for (size_t i = 0; i < qos->n_profile_changes; i++)
-		is_any |= qos->profile_change[i].old && qos->profile_change[i].new;
-	for (uint32_t index = 0; is_any && index < qos->end; index++) {
-		const struct subscriber *one = qos->at[index];
-
-		for (unsigned d = 0; one && one->batch != qos->batch && d < QOS_DIRECTIONS; d++) {
-			const struct profile *profile = qos->profile[one->profile[d]];
-
-			if (!profile || profile->batch != qos->batch)
-				continue;
-			if (d == QOS_DOWN)
-				set_shaping(qos, one, false);
-			change_buckets(qos, index, d, now);
-		}
-	}
+		if (qos->profile_change[i].old && qos->profile_change[i].new)
+			return qos->end;
+	return 0;
 }
 
-static void add_entries(struct qos *qos, const struct change *change)
+static int change_user(struct qos *qos, size_t index, struct error *error)
 {
+	const struct subscriber *one = qos->at[index];
+
+	for (unsigned d = 0; one && one->batch != qos->batch && d < QOS_DIRECTIONS; d++) {
+		const struct profile *profile = qos->profile[one->profile[d]];
+
+		if (!profile || profile->batch != qos->batch)
+			continue;
+		if (d == QOS_DOWN)
+			set_shaping(qos, one, false);
+		change_buckets(qos, index, d, qos->now);
+	}
+	return 0;
+}
+
+static int add_entries(struct qos *qos, size_t i, struct error *error)
+{
+	const struct change *change = &qos->change[i];
 	const struct subscriber *one = change->new;
 
-	for (unsigned i = 0; one && i < one->n_prefixes; i++) {
-		const struct prefix *prefix = &one->prefix[i];
+	for (unsigned k = 0; one && k < one->n_prefixes; k++) {
+		const struct prefix *prefix = &one->prefix[k];
 		const uint32_t kind = entry_kind(prefix->family, registry_place(qos, prefix));
 
-		if (has_prefix(change->old, prefix))
+		if (subscriber_has_prefix(change->old, prefix))
 			continue;
 		if (index_find(qos->index, prefix->key, kind) != QOS_NONE) { // another one had it
 			index_set(qos->index, prefix->key, kind, one->index);
@@ -288,17 +247,19 @@ static void add_entries(struct qos *qos, const struct change *change)
 		index_add(qos->index, prefix->key, kind, one->index);
 		qos->n_indexed++;
 	}
+	return 0;
 }
 
-static void withdraw_entries(struct qos *qos, const struct change *change)
+static int withdraw_entries(struct qos *qos, size_t i, struct error *error)
 {
+	const struct change *change = &qos->change[i];
 	const struct subscriber *one = change->old;
 
-	for (unsigned i = 0; one && i < one->n_prefixes; i++) {
-		const struct prefix *prefix = &one->prefix[i];
+	for (unsigned k = 0; one && k < one->n_prefixes; k++) {
+		const struct prefix *prefix = &one->prefix[k];
 		const uint32_t kind = entry_kind(prefix->family, registry_place(qos, prefix));
 
-		if (has_prefix(change->new, prefix) ||
+		if (subscriber_has_prefix(change->new, prefix) ||
 			index_find(qos->index, prefix->key, kind) != one->index)
 			continue;
 		qos->place[qos->n_places++] = index_withdraw(qos->index, prefix->key, kind);
@@ -307,6 +268,7 @@ static void withdraw_entries(struct qos *qos, const struct change *change)
 		shaper_set(qos->live.shaper, one->index, 0);
 	if (one && !change->new)
 		qos->left[qos->n_left++] = one->index;
+	return 0;
 }
 
 static const struct iface_use *use_of(const struct qos *qos, const char *name)
@@ -318,65 +280,128 @@ static const struct iface_use *use_of(const struct qos *qos, const char *name)
 	return use;
 }
 
-void qos_bind(struct qos *qos, unsigned iface, const char *name)
+static bool has_iface(const struct subscriber *one, const char *name)
+{
+	for (unsigned i = 0; one && i < one->n_ifaces; i++)
+		if (!strcmp(one->iface[i].name, name))
+			return true;
+	return false;
+}
+
+// Who has an interface as far as workers may know it: until the buckets of a batch are written,
+// only who had it before and keeps it.
+static uint32_t user_of(const struct qos *qos, const char *name)
 {
 	const struct iface_use *use = name ? use_of(qos, name) : NULL;
+	const struct subscriber *one = use ? qos->at[use->index] : NULL;
 
+	if (!use || !qos->is_open || qos->is_written || one->batch != qos->batch ||
+		has_iface(qos->change[one->change].old, name))
+		return use ? use->index : QOS_NONE;
+	return QOS_NONE;
+}
+
+void qos_bind(struct qos *qos, unsigned iface, const char *name)
+{
 	// The buckets of the subscriber have been written. Partner: qos_of_iface.
-	__atomic_store_n((uint32_t *)&qos->live.view.of_iface[iface], use ? use->index : QOS_NONE,
+	__atomic_store_n((uint32_t *)&qos->live.view.of_iface[iface], user_of(qos, name),
 		__ATOMIC_RELEASE);
+	if (qos->is_open && !qos->is_written) // all once more when the batch ends
+		qos->has_names = qos->was_bound = true;
+}
+
+static int bind_iface(struct qos *qos, size_t i, struct error *error)
+{
+	qos_bind(qos, i, qos->by_iface.n ? qos->settings.iface_name(qos->settings.ctx, i) : NULL);
+	return 0;
 }
 
 void publish_ifaces(struct qos *qos)
 {
 	for (unsigned i = 0; i < qos->settings.n_ifaces; i++)
-		qos_bind(qos, i,
-			qos->by_iface.n ? qos->settings.iface_name(qos->settings.ctx, i) : NULL);
+		bind_iface(qos, i, NULL);
 	__atomic_store_n(&qos->live.view.has_ifaces, qos->by_iface.n > 0, __ATOMIC_RELAXED);
 }
 
-void publish(struct qos *qos, uint64_t now)
+static size_t n_changes(const struct qos *qos)
+{
+	return qos->n_changes;
+}
+
+static size_t n_profile_changes(const struct qos *qos)
+{
+	return qos->n_profile_changes;
+}
+
+static size_t n_ifaces(const struct qos *qos)
+{
+	return qos->has_names ? qos->settings.n_ifaces : 0;
+}
+
+static int begin(struct qos *qos, size_t i, struct error *error)
 {
 	set_lengths(qos);
-	for (size_t i = 0; i < qos->n_profile_changes; i++)
+	for (i = 0; i < qos->n_profile_changes; i++)
 		set_slot(qos, &qos->profile_change[i]);
 	if (qos->live.shaper)
 		set_aggregates(qos);
-	for (size_t i = 0; i < qos->n_changes; i++)
-		set_buckets(qos, &qos->change[i], now);
-	change_users(qos, now);
-	for (size_t i = 0; i < qos->n_changes; i++)
-		add_entries(qos, &qos->change[i]);
+	return 0;
+}
+
+static int publish_written(struct qos *qos, size_t i, struct error *error)
+{
 	publish_lengths(qos);
-	if (qos->has_names)
-		publish_ifaces(qos);
-	for (size_t i = 0; i < qos->n_changes; i++)
-		withdraw_entries(qos, &qos->change[i]);
+	qos->is_written = true;
+	__atomic_store_n(&qos->live.view.has_ifaces, qos->by_iface.n > 0, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int end(struct qos *qos, size_t i, struct error *error)
+{
 	if (qos->live.shaper)
 		remove_aggregates(qos);
 	__atomic_store_n(&qos->live.view.has_subscribers, qos->n_subscribers > 0, __ATOMIC_RELAXED);
 	if (qos->settings.rcu)
 		qos->token = rcu_start_grace(qos->settings.rcu);
 	qos->is_pending = true;
+	return 0;
 }
 
-void publish_reclaim(struct qos *qos)
+static int show_profile(struct qos *qos, size_t i, struct error *error)
 {
-	if (!qos->is_pending)
-		return;
-	if (qos->settings.rcu)
-		rcu_wait(qos->settings.rcu, qos->token);
-	if (qos->live.shaper)
-		shaper_wait(qos->live.shaper);
-	qos->is_pending = false;
-	for (size_t i = 0; i < qos->n_places; i++)
-		index_reuse(qos->index, qos->place[i]);
-	qos->n_indexed -= qos->n_places;
-	for (size_t i = 0; i < qos->n_left; i++) {
-		qos->taken[qos->left[i] / 64] &= ~(1ull << qos->left[i] % 64);
-		qos->next_free = MIN_OF(qos->next_free, qos->left[i] / 64);
-	}
-	for (size_t i = 0; i < qos->n_left_slots; i++)
-		qos->slot_in_use[qos->left_slot[i]] = false;
-	qos->n_places = qos->n_left = qos->n_left_slots = 0;
+	shown_change_profile(qos, &qos->profile_change[i]);
+	return 0;
 }
+
+// The one before is free then.
+static int show(struct qos *qos, size_t i, struct error *error)
+{
+	const struct change *change = &qos->change[i];
+
+	shown_change(qos, change);
+	if (change->old && !change->new)
+		hash_table_remove(&qos->gone, &change->old->node);
+	subscriber_free(change->old);
+	return 0;
+}
+
+static int forget_profile(struct qos *qos, size_t i, struct error *error)
+{
+	shown_forget_profile(qos, &qos->profile_change[i]);
+	free(qos->profile_change[i].old);
+	return 0;
+}
+
+const struct work_row publish_rows[PUBLISH_ROWS] = {
+	{NULL, begin},
+	{n_changes, set_buckets},
+	{n_users, change_user},
+	{n_changes, add_entries},
+	{NULL, publish_written},
+	{n_ifaces, bind_iface},
+	{n_changes, withdraw_entries},
+	{NULL, end},
+	{n_profile_changes, show_profile},
+	{n_changes, show},
+	{n_profile_changes, forget_profile},
+};

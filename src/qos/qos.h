@@ -64,7 +64,7 @@ int qos_prepare(struct qos *qos, struct error *error);
 void qos_commit(struct qos *qos, uint64_t now);
 void qos_abort(struct qos *qos);
 
-// An interface has got a name; NULL: it is gone. / Names have changed.
+// An interface has got a name; NULL: it is gone. / Names have changed. Also during a load.
 void qos_bind(struct qos *qos, unsigned iface, const char *name);
 void qos_refresh(struct qos *qos);
 
@@ -108,10 +108,43 @@ enum { QOS_PROFILE_TEXT = 1024 };
 bool qos_next_profile(const struct qos *qos, uint32_t *number, char text[QOS_PROFILE_TEXT],
 	uint32_t *n_users);
 
+// Loads a file in turns: what qos_begin, qos_stage for each line and so on do, in parts. Until it
+// is done no other batch may begin; what is displayed is what was there before, until the file is
+// applied. Owner of `fd`: the load, also if NULL is returned, with `error` set. Control thread;
+// owner: caller, qos_load_close, which ends it: what has not begun to be applied is taken back.
+struct qos_load;
+struct qos_load *qos_load_open(struct qos *qos, int fd, const char *path, struct error *error);
+void qos_load_close(struct qos_load *load);
+// Does up to `most` things, of about a microsecond each; `now`: in ticks. QOS_LOAD_MORE: there are
+// more, / QOS_LOAD_PAUSES: and it took longer, / QOS_LOAD_WAITS: and it waits for workers. 0: it is
+// done; -errno with `error` set: nothing was changed.
+enum { QOS_LOAD_MORE = 1, QOS_LOAD_PAUSES, QOS_LOAD_WAITS };
+int qos_load_some(struct qos_load *load, unsigned most, uint64_t now, struct error *error);
+// What it does, and how many lines it has read. In the order in which it does them.
+enum qos_load_phase {
+	QOS_LOAD_BEGINS, // until workers have done what an earlier batch was about
+	QOS_LOAD_READS,
+	QOS_LOAD_CHECKS,
+	QOS_LOAD_APPLIES,
+	QOS_LOAD_ENDS,
+	QOS_LOAD_TAKES_BACK,
+	QOS_LOAD_DONE
+};
+enum qos_load_phase qos_load_phase(const struct qos_load *load, uint64_t *n_lines);
+
 // Stages each line of a file as "put", or as what it says: profile, no-profile, remove. Blank lines
 // and what follows # are skipped. `text` is changed. -errno with `error` set to "PATH:LINE: ...".
 int qos_stage_lines(struct qos *qos, const char *path, char *text, size_t n, bool is_of_file,
 	struct error *error);
 // Writes all profiles and subscribers as lines that can be staged, each with its counters as a
 // comment. False: it could not be written.
-bool qos_export(const struct qos *qos, FILE *out);
+#define QOS_EXPORT_HEAD "# Behind #: packets/bytes that were green, yellow and red, up and down."
+bool qos_export(struct qos *qos, FILE *out);
+// The same in parts, one export at a time; batches may begin and end meanwhile, but what is written
+// is what there was when it was opened. Owner: caller, qos_export_close; of `out`, too. NULL with
+// `error` set. / Writes up to `most` lines; returns whether there are more. / Subscribers so far.
+struct qos_export;
+struct qos_export *qos_export_open(struct qos *qos, FILE *out, struct error *error);
+void qos_export_close(struct qos_export *export);
+bool qos_export_some(struct qos_export *export, unsigned most);
+uint32_t qos_export_n(const struct qos_export *export);

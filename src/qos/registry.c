@@ -35,6 +35,10 @@ static int reserve(struct qos *qos, uint64_t more, struct error *error)
 
 	if (index_has_space(qos->registry, n))
 		return 0;
+	if (qos->is_deferring) {
+		qos->deferred = (struct deferred){.n = 2 * n};
+		return error_set(error, -EAGAIN, "a larger table first");
+	}
 	struct qos_index *other = index_create(2 * n);
 
 	if (!other)
@@ -82,50 +86,91 @@ static void cover_all(struct qos *qos, const struct prefix *prefix, int more)
 	}
 }
 
-// Calls `each` for the entries of a family in the registry, until it returns false.
-static void for_entries(struct qos *qos, uint8_t family,
+// Calls `each` for the entries of a family in a line of the registry, until it returns false.
+static bool for_entries_of_line(struct qos *qos, uint64_t at, uint8_t family,
 	bool (*each)(struct qos *qos, const struct prefix *prefix, uint32_t value, void *arg),
 	void *arg)
 {
-	const struct qos_index *registry = qos->registry;
+	const struct qos_line *line = &qos->registry->line[at];
 
-	for (uint64_t at = 0; at <= registry->mask; at++)
-		for (unsigned i = 0; i < QOS_LINE_KEYS; i++) {
-			const uint32_t tag = registry->line[at].tag[i],
-				       kind = tag >> QOS_VALUE_BITS;
-			const uint32_t place = kind - entry_kind(family, 0);
+	for (unsigned i = 0; i < QOS_LINE_KEYS; i++) {
+		const uint32_t tag = line->tag[i], kind = tag >> QOS_VALUE_BITS;
+		const uint32_t place = kind - entry_kind(family, 0);
 
-			if (kind < entry_kind(family, 0) || place >= QOS_LENGTHS)
-				continue;
-			const struct prefix prefix = {registry->line[at].key[i], family,
-				qos->length[family][place]};
+		if (kind < entry_kind(family, 0) || place >= QOS_LENGTHS)
+			continue;
+		const struct prefix prefix = {line->key[i], family, qos->length[family][place]};
 
-			if (!each(qos, &prefix, tag & ((1u << QOS_VALUE_BITS) - 1), arg))
-				return;
-		}
-}
-
-static bool cover_by_new(struct qos *qos, const struct prefix *prefix, uint32_t value, void *place)
-{
-	const unsigned k = *(const unsigned *)place;
-
-	(void)value;
-	if (prefix->length > qos->length[prefix->family][k])
-		cover(qos, prefix, k, 1);
+		if (!each(qos, &prefix, tag & ((1u << QOS_VALUE_BITS) - 1), arg))
+			return false;
+	}
 	return true;
 }
 
-static void forget_covers(struct qos *qos, uint32_t kind)
+static bool cover_by_new(struct qos *qos, const struct prefix *prefix, uint32_t value, void *arg)
 {
-	for (uint64_t at = 0; at <= qos->registry->mask; at++)
-		for (unsigned i = 0; i < QOS_LINE_KEYS; i++)
-			if (qos->registry->line[at].tag[i] >> QOS_VALUE_BITS == kind) {
-				qos->registry->line[at].tag[i] = 0;
-				qos->n_registered--;
-			}
+	if (prefix->length > qos->deferred.length)
+		cover(qos, prefix, qos->deferred.place, 1);
+	return true;
+}
+
+static int forget_covers(struct qos *qos, size_t at, struct error *error)
+{
+	const uint32_t kind = cover_kind(qos->deferred.family, qos->deferred.place);
+
+	for (unsigned i = 0; i < QOS_LINE_KEYS; i++)
+		if (qos->registry->line[at].tag[i] >> QOS_VALUE_BITS == kind) {
+			qos->registry->line[at].tag[i] = 0;
+			qos->n_registered--;
+		}
+	return 0;
+}
+
+static int set_length(struct qos *qos, size_t at, struct error *error)
+{
+	qos->length[qos->deferred.family][qos->deferred.place] = qos->deferred.length;
+	return 0;
 }
 
 // The registry may be read while covers are added: they are no entries.
+static int add_covers(struct qos *qos, size_t at, struct error *error)
+{
+	(void)for_entries_of_line(qos, at, qos->deferred.family, cover_by_new, NULL);
+	return 0;
+}
+
+static size_t n_lines(const struct qos *qos)
+{
+	return qos->registry->mask + 1;
+}
+
+static size_t n_lines_to_forget(const struct qos *qos)
+{
+	return qos->length[qos->deferred.family][qos->deferred.place] == FREE_LENGTH ? 0
+	                                                                             : n_lines(qos);
+}
+
+static bool has_longer(const struct qos *qos)
+{
+	const uint8_t family = qos->deferred.family;
+
+	for (unsigned k = 0; k < QOS_LENGTHS; k++)
+		if (qos->n_prefixes[family][k] && qos->length[family][k] > qos->deferred.length)
+			return true;
+	return false;
+}
+
+static size_t n_lines_to_cover(const struct qos *qos)
+{
+	return has_longer(qos) ? n_lines(qos) : 0;
+}
+
+const struct work_row length_rows[LENGTH_ROWS] = {
+	{n_lines_to_forget, forget_covers},
+	{NULL, set_length},
+	{n_lines_to_cover, add_covers},
+};
+
 static int begin_length(struct qos *qos, const struct prefix *prefix, unsigned k,
 	struct error *error)
 {
@@ -133,11 +178,11 @@ static int begin_length(struct qos *qos, const struct prefix *prefix, unsigned k
 
 	if (err)
 		return err;
-	if (qos->length[prefix->family][k] != FREE_LENGTH)
-		forget_covers(qos, cover_kind(prefix->family, k));
-	qos->length[prefix->family][k] = prefix->length;
-	for_entries(qos, prefix->family, cover_by_new, &k);
-	return 0;
+	qos->deferred =
+		(struct deferred){.family = prefix->family, .place = k, .length = prefix->length};
+	if (qos->is_deferring)
+		return error_set(error, -EAGAIN, "a prefix length first");
+	return work_all(qos, length_rows, LENGTH_ROWS, error);
 }
 
 // A place for the length of a prefix: a free one, or that of a length that nobody has any more.
@@ -173,22 +218,45 @@ static int overlap(const struct qos *qos, const struct subscriber *one, const st
 		one->name, wire_prefix_print(&shown, text), qos->at[other]->name);
 }
 
-struct search {
-	const struct prefix *within;
-	uint32_t not, found;
-};
-
-static bool find_within(struct qos *qos, const struct prefix *prefix, uint32_t value, void *search_)
+static bool find_within(struct qos *qos, const struct prefix *prefix, uint32_t value, void *arg)
 {
-	struct search *search = search_;
+	struct search *search = &qos->deferred.search;
 	const bool is_within =
-		prefix->length > search->within->length &&
-		(prefix->key & prefix_bits(search->within->length)) == search->within->key;
+		prefix->length > search->within.length &&
+		(prefix->key & prefix_bits(search->within.length)) == search->within.key;
 
-	(void)qos;
 	if (is_within && value != search->not )
 		search->found = value;
 	return search->found == QOS_NONE;
+}
+
+static int search_line(struct qos *qos, size_t at, struct error *error)
+{
+	(void)for_entries_of_line(qos, at, qos->deferred.search.within.family, find_within, NULL);
+	return 0;
+}
+
+static size_t n_lines_to_search(const struct qos *qos)
+{
+	return qos->deferred.search.found == QOS_NONE ? n_lines(qos) : 0;
+}
+
+const struct work_row search_rows[SEARCH_ROWS] = {{n_lines_to_search, search_line}};
+
+// Another subscriber has a longer prefix within this one: whose is it?
+static int overlap_within(struct qos *qos, const struct subscriber *one,
+	const struct prefix *prefix, struct error *error)
+{
+	struct deferred *deferred = &qos->deferred;
+
+	if (!qos->is_deferring || !deferred->searches) {
+		*deferred = (struct deferred){.searches = true,
+			.search = {*prefix, one->index, QOS_NONE}};
+		if (qos->is_deferring)
+			return error_set(error, -EAGAIN, "a search first");
+		work_all(qos, search_rows, SEARCH_ROWS, NULL);
+	}
+	return overlap(qos, one, prefix, deferred->search.found, error);
 }
 
 // How many of the first n prefixes are longer ones within this one.
@@ -207,7 +275,6 @@ static int check_prefix(struct qos *qos, const struct subscriber *one, unsigned 
 	struct error *error)
 {
 	const struct prefix *prefix = &one->prefix[i];
-	struct search search = {prefix, one->index, QOS_NONE};
 
 	for (unsigned k = 0; k < QOS_LENGTHS; k++) {
 		const uint8_t length = qos->length[prefix->family][k];
@@ -222,8 +289,7 @@ static int check_prefix(struct qos *qos, const struct subscriber *one, unsigned 
 	}
 	if (n_covered(qos, prefix, registry_place(qos, prefix)) == n_own_within(one, prefix, i))
 		return 0;
-	for_entries(qos, prefix->family, find_within, &search);
-	return overlap(qos, one, prefix, search.found, error);
+	return overlap_within(qos, one, prefix, error);
 }
 
 static void add_prefix(struct qos *qos, const struct subscriber *one, unsigned i)

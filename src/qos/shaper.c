@@ -98,11 +98,16 @@ void shaper_set_aggregate(struct qos_shaper *s, uint32_t number, uint32_t slot)
 	tell(s, number | SHAPER_AGGREGATE);
 }
 
+bool shaper_is_behind(const struct qos_shaper *s)
+{
+	return __atomic_load_n(&s->is_running, __ATOMIC_ACQUIRE) && qos_shaper_has_news(s);
+}
+
 void shaper_wait(const struct qos_shaper *s)
 {
 	const struct timespec nap = {.tv_nsec = NAP_NS};
 
-	while (__atomic_load_n(&s->is_running, __ATOMIC_ACQUIRE) && qos_shaper_has_news(s))
+	while (shaper_is_behind(s))
 		nanosleep(&nap, NULL);
 }
 

@@ -58,5 +58,7 @@ void shaper_close(struct qos_shaper *shaper);
 // Says what a subscriber, or an aggregate, is to be from now on.
 void shaper_set(struct qos_shaper *shaper, uint32_t index, uint64_t word);
 void shaper_set_aggregate(struct qos_shaper *shaper, uint32_t number, uint32_t slot);
-// Waits until all settings are in force; returns at once if the owner does not run.
+// Waits until all settings are in force; returns at once if the owner does not run. / Whether it
+// would wait.
 void shaper_wait(const struct qos_shaper *shaper);
+bool shaper_is_behind(const struct qos_shaper *shaper);

@@ -1,5 +1,5 @@
-// Batches of changes, of which all or none are applied. The control thread's own tables have a
-// change as soon as it is staged; workers see it when the batch is committed. Control thread.
+// Changes of a batch. The control thread's own tables have a change as soon as it is staged;
+// workers see it, and it is shown, when the batch is committed. Control thread.
 #include "qos/inside.h"
 
 #include "base/vector.h"
@@ -8,14 +8,6 @@
 #include <stdlib.h>
 
 enum { MOST_PROFILES = QOS_PROFILES / 2 - 1 }; // each may have two slots for a while
-
-void qos_begin(struct qos *qos)
-{
-	publish_reclaim(qos);
-	qos->batch++;
-	qos->n_changes = qos->n_profile_changes = 0;
-	qos->has_names = false;
-}
 
 static int no_memory(struct error *error)
 {
@@ -37,8 +29,7 @@ static bool is_staged(const struct qos *qos, const struct subscriber *one)
 	return one->batch == qos->batch;
 }
 
-// Workers do not know it.
-static void free_index(struct qos *qos, uint32_t index)
+void subscriber_free_index(struct qos *qos, uint32_t index)
 {
 	qos->taken[index / 64] &= ~(1ull << index % 64);
 	qos->next_free = MIN_OF(qos->next_free, index / 64);
@@ -61,7 +52,7 @@ static int take_out(struct qos *qos, struct subscriber *one, struct error *error
 			hash_table_insert(&qos->gone, &change->old->node,
 				name_hash(change->old->name));
 		else
-			free_index(qos, one->index);
+			subscriber_free_index(qos, one->index);
 		subscriber_free(one);
 		return 0;
 	}
@@ -74,7 +65,7 @@ static int take_out(struct qos *qos, struct subscriber *one, struct error *error
 	return 0;
 }
 
-static struct subscriber *find_gone(const struct qos *qos, const char *name)
+struct subscriber *subscriber_gone(const struct qos *qos, const char *name)
 {
 	struct subscriber *one = hash_table_find(&qos->gone, name_hash(name));
 
@@ -87,7 +78,7 @@ static struct subscriber *find_gone(const struct qos *qos, const char *name)
 // another number.
 static int put_in(struct qos *qos, struct subscriber *one, struct error *error)
 {
-	struct subscriber *old = find_gone(qos, one->name);
+	struct subscriber *old = subscriber_gone(qos, one->name);
 	struct change *change;
 
 	if (old && one->index != QOS_NONE && one->index != old->index)
@@ -167,7 +158,7 @@ static int stage_subscriber(struct qos *qos, enum op op, char **rest, bool is_of
 	return err;
 }
 
-static void enter_profile(struct qos *qos, struct profile *one)
+void profile_enter(struct qos *qos, struct profile *one)
 {
 	hash_table_insert(&qos->profiles, &one->node, name_hash(one->name));
 	qos->profile[one->id] = one;
@@ -175,7 +166,7 @@ static void enter_profile(struct qos *qos, struct profile *one)
 	qos->n_profiles++;
 }
 
-static void leave_profile(struct qos *qos, struct profile *one)
+void profile_leave(struct qos *qos, struct profile *one)
 {
 	hash_table_remove(&qos->profiles, &one->node);
 	qos->profile[one->id] = NULL;
@@ -183,11 +174,20 @@ static void leave_profile(struct qos *qos, struct profile *one)
 	qos->n_profiles--;
 }
 
+// If there is one, an id that is not shown as that of a profile which this batch removes.
 static int find_id(const struct qos *qos, struct error *error)
 {
-	for (int id = 1; id <= MOST_PROFILES; id++)
-		if (!qos->profile[id])
+	int found = 0;
+
+	for (int id = 1; id <= MOST_PROFILES; id++) {
+		if (qos->profile[id])
+			continue;
+		if (!qos->shown.profile[id])
 			return id;
+		found = id;
+	}
+	if (found)
+		return found;
 	return error_set(error, -ENOSPC, "there are %d profiles already; remove some",
 		MOST_PROFILES);
 }
@@ -206,7 +206,7 @@ static int replace_profile(struct qos *qos, struct profile *old, struct profile 
 	if (!is_staged)
 		qos->profile_change[i].old = old;
 	if (old)
-		leave_profile(qos, old);
+		profile_leave(qos, old);
 	if (is_staged)
 		free(old);
 	qos->profile_change[i].new = one;
@@ -214,7 +214,7 @@ static int replace_profile(struct qos *qos, struct profile *old, struct profile 
 		return 0;
 	one->batch = qos->batch;
 	one->change = i;
-	enter_profile(qos, one);
+	profile_enter(qos, one);
 	return 0;
 }
 
@@ -325,58 +325,4 @@ int qos_stage_file_end(struct qos *qos, struct error *error)
 			err = remove_profile(qos, one, error);
 	}
 	return err;
-}
-
-int qos_prepare(struct qos *qos, struct error *error)
-{
-	int err = hierarchy_check_profiles(qos, error);
-
-	return err ? err : publish_reserve(qos, error);
-}
-
-static void forget_gone(struct qos *qos)
-{
-	for (size_t i = 0; i < qos->n_changes; i++)
-		if (qos->change[i].old && !qos->change[i].new)
-			hash_table_remove(&qos->gone, &qos->change[i].old->node);
-}
-
-void qos_commit(struct qos *qos, uint64_t now)
-{
-	forget_gone(qos);
-	publish(qos, now);
-	qos->n_batches++;
-	qos->n_applied += qos->n_changes + qos->n_profile_changes;
-	for (size_t i = 0; i < qos->n_changes; i++)
-		subscriber_free(qos->change[i].old);
-	for (size_t i = 0; i < qos->n_profile_changes; i++)
-		free(qos->profile_change[i].old);
-}
-
-// All that is new goes first: what was there before has space then.
-void qos_abort(struct qos *qos)
-{
-	forget_gone(qos);
-	for (size_t i = 0; i < qos->n_changes; i++)
-		if (qos->change[i].new) {
-			registry_remove(qos, qos->change[i].new);
-			if (!qos->change[i].old)
-				free_index(qos, qos->change[i].new->index);
-		}
-	for (size_t i = 0; i < qos->n_profile_changes; i++)
-		if (qos->profile_change[i].new)
-			leave_profile(qos, qos->profile_change[i].new);
-	for (size_t i = 0; i < qos->n_profile_changes; i++) {
-		free(qos->profile_change[i].new);
-		if (qos->profile_change[i].old)
-			enter_profile(qos, qos->profile_change[i].old);
-	}
-	for (size_t i = 0; i < qos->n_changes; i++) {
-		subscriber_free(qos->change[i].new);
-		if (qos->change[i].old) {
-			registry_restore(qos, qos->change[i].old);
-			qos->change[i].old->batch = 0;
-		}
-	}
-	qos->n_changes = qos->n_profile_changes = 0;
 }
