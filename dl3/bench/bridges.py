@@ -241,18 +241,26 @@ class Configured:
         """Create the bridge, then its flows, then its ports: as soon as it has ports, it is busy with frames."""
         if not self.begun_at:
             if self.own.control.exists():
-                self.own.vsctl("--no-wait", *bridge_words(MAC_SETS[self.entry.macs].number))
+                self.add_bridges()
                 self.begun_at = time.monotonic()
         elif not self.has_flows:
             if self.own.openflow.exists():
                 self.add_flows()
-                self.own.vsctl("--no-wait", *port_words(self.terms))
+                self.add_ports()
                 self.has_flows = True
         elif wrong := self.own.wrong_port(*PORTS):
             raise Fault(f"Open vSwitch: {wrong}")
         else:
             numbers = [self.own.vsctl("get", "Interface", name, "ofport").strip() for name in PORTS]
             self.has_ports = numbers == [str(1 + i) for i in range(len(PORTS))]
+
+    def add_bridges(self) -> None:
+        """Create the bridge."""
+        self.own.vsctl("--no-wait", *bridge_words(MAC_SETS[self.entry.macs].number))
+
+    def add_ports(self) -> None:
+        """Add its ports."""
+        self.own.vsctl("--no-wait", *port_words(self.terms))
 
     def add_flows(self) -> None:
         """Add its OpenFlow flows."""
