@@ -187,7 +187,7 @@ def port_words(terms: PairSettings) -> list[str]:
 
 def flow_lines(entry: Entry) -> list[str]:
     """OpenFlow flows: NORMAL for our frames, which learns, or one for each destination; all others are dropped."""
-    if entry.mode == "normal":
+    if entry.mode != "static":
         return [f"dl_src={text_of(VENDOR + bytes(3))}/ff:ff:ff:00:00:00,actions=NORMAL"]
     known, half = addresses(entry.macs), MAC_SETS[entry.macs].n_pairs
     return [f"dl_dst={text_of(mac)},actions=output:{1 if i < half else 2}" for i, mac in enumerate(known)]
@@ -270,7 +270,7 @@ class Configured:
 
     def n_known(self) -> int:
         """Addresses learnt, or flows for them."""
-        if self.entry.mode == "normal":
+        if self.entry.mode != "static":
             return count_in(ENTRIES, self.own.appctl("fdb/stats-show", BRIDGE))
         return count_in(COUNT, self.own.ofctl("dump-aggregate"))
 
