@@ -1,0 +1,201 @@
+"""Two leaves with EVPN: FRR unmodified on both, Linux's bridge and VXLAN devices on both. The first one is a router of
+either kind, the second one the kernel.
+
+    a, vm -- p0, p3 [ br100, VNI 100 ]                       [ br100 ] p0, p3 -- b, vm      10.0.0.0/24, bridged
+        far-a -- p2 [ br4000, L3 VNI ] p1 == underlay == p1 [ br4000 ] p2 -- far-b          10.2.N.0/24, routed
+
+The machine's kernel may have no VRF devices: the tenant's routes are in the main table, as FRR allows.
+"""
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dl3.lab.daemons import Frr
+from dl3.lab.namespace import End, Lab, Namespace
+from harness.router import Dl3dRouter, KernelRouter, port_name
+from harness.shell import batch
+from harness.wire import wait_until
+
+HOST, UNDERLAY, ROUTED, GUEST, N_LINKS = 0, 1, 2, 3, 4
+VNI, L3_VNI = 100, 4000
+MTU = 1450  # of hosts: 50 bytes are left for the outer headers
+VM, VM_MAC = "10.0.0.9", "02:00:00:00:0c:09"
+PATIENCE_S = 180.0
+RESTART_S = 120  # for which zebra keeps what it finds in Linux
+
+ZEBRA = f"vni {L3_VNI}"
+BGPD = """
+router bgp 6500{n}
+ bgp router-id 192.0.2.{n}
+ no bgp ebgp-requires-policy
+ no bgp default ipv4-unicast
+ timers bgp 20 60
+ neighbor 192.0.2.{other} remote-as 6500{other}
+ neighbor 192.0.2.{other} timers connect 1
+ neighbor 192.0.2.{other} advertisement-interval 0
+ address-family ipv4 unicast
+  network 10.2.{n}.0/24
+ exit-address-family
+ address-family l2vpn evpn
+  neighbor 192.0.2.{other} activate
+  advertise-all-vni
+  advertise ipv4 unicast
+  no dup-addr-detection
+ exit-address-family
+"""
+
+
+def vxlan_lines(vni: int, number: int, ports: Sequence[str]) -> list[str]:
+    """A bridge with a VXLAN device and ports."""
+    options = f"id {vni} local 192.0.2.{number} dstport 4789 nolearning"
+    return [
+        f"link add br{vni} type bridge mcast_snooping 0",
+        f"link set br{vni} address 02:00:00:00:0{vni // 1000}:{number:02x} addrgenmode none",
+        f"link add vx{vni} type vxlan {options}",
+        f"link set vx{vni} master br{vni} addrgenmode none mtu {MTU}",
+        f"link set vx{vni} type bridge_slave neigh_suppress on learning off",
+        *(f"link set {port} master br{vni}" for port in ports),
+        *(f"link set {device} up" for device in (f"vx{vni}", f"br{vni}", *ports)),
+    ]
+
+
+@dataclass
+class Leaf:
+    """A router with two VNIs, and FRR."""
+
+    number: int  # 1 or 2
+    lab: Lab
+    router: Dl3dRouter | KernelRouter
+    frr: Frr | None = field(default=None)
+
+    @property
+    def namespace(self) -> Namespace:
+        """Where Linux and FRR are."""
+        return self.router.namespace
+
+    def end(self, link: int) -> End:
+        """The end of a cable; no MAC address is that of the other leaf."""
+        end = self.router.end(link)
+        return end if self.number == 1 else replace(end, mac=f"02:00:00:00:{link:02x}:21")
+
+    def start(self) -> None:
+        """All cables are laid. Devices first, then FRR."""
+        self.router.start(N_LINKS)
+        lines = [f"address add 192.0.2.{self.number}/24 dev {port_name(UNDERLAY)}"]
+        lines += [f"address add 10.2.{self.number}.1/24 dev {port_name(ROUTED)}"]
+        lines += [f"link set {port_name(link)} up" for link in (UNDERLAY, ROUTED)]
+        lines += vxlan_lines(VNI, self.number, [port_name(HOST), port_name(GUEST)])
+        lines += vxlan_lines(L3_VNI, self.number, [])
+        batch(self.namespace, lines)
+        bgpd = BGPD.format(n=self.number, other=3 - self.number)
+        self.frr = Frr(self.namespace, {"zebra": ZEBRA, "bgpd": bgpd}, {"zebra": ["-K", str(RESTART_S)]})
+
+    def show(self, words: str) -> dict[str, Any]:
+        """FRR's reply to a show command."""
+        assert self.frr
+        return self.frr.show(words)
+
+    def macs(self) -> dict[str, str]:
+        """What 'show evpn mac vni all' says of each address of the L2 VNI: 'local' or 'remote'."""
+        found = self.show("evpn mac vni all").get(str(VNI), {}).get("macs", {})
+        return {mac: str(one["type"]) for mac, one in found.items()}
+
+    def is_ready(self) -> bool:
+        """It has the other leaf's flood list (type 3) and prefix (type 5)."""
+        other = 3 - self.number
+        flooded = self.namespace.run("bridge", "fdb", "show", "dev", f"vx{VNI}")
+        return f"00:00:00:00:00:00 dst 192.0.2.{other}" in flooded and f"10.2.{other}.0/24" in self.namespace.ip("route")
+
+    def close(self) -> None:
+        """Stop FRR and the router."""
+        if self.frr:
+            self.frr.close()
+        self.router.close()
+        self.lab.close()
+
+
+class Overlay:
+    """Both leaves with their hosts. Close it."""
+
+    def __init__(self, kind: str) -> None:
+        self.lab = Lab()
+        self.leaves: list[Leaf] = []
+        try:
+            for number in (1, 2):
+                lab = Lab()
+                is_dl3d = kind == "dl3d" and number == 1
+                router = Dl3dRouter(lab, keep=True) if is_dl3d else KernelRouter(lab)
+                self.leaves.append(Leaf(number, lab, router))
+            self.hosts = [self._host(f"host{leaf.number}", leaf, HOST) for leaf in self.leaves]
+            self.far = [self._host(f"far{leaf.number}", leaf, ROUTED) for leaf in self.leaves]
+            self.vm, self._at = self._make_vm(), 0
+            self.lab.cable(*(leaf.end(UNDERLAY) for leaf in self.leaves))
+            for leaf in self.leaves:
+                leaf.start()
+            for leaf in self.leaves:
+                wait_until(leaf.is_ready, "FRR had the other leaf's flood list and prefix", PATIENCE_S)
+            self.settle()
+        except BaseException:
+            self.close()
+            raise
+
+    def _host(self, name: str, leaf: Leaf, link: int) -> Namespace:
+        made = self.lab.namespace(name)
+        self.lab.cable(leaf.end(link), End(made, "eth0", mac_of(leaf.number, link)))
+        address = f"10.2.{leaf.number}.2/24" if link == ROUTED else f"10.0.0.{leaf.number}/24"
+        lines = [f"link set eth0 mtu {MTU}", f"address add {address} dev eth0"]
+        if link == ROUTED:
+            lines.append(f"route add default via 10.2.{leaf.number}.1")
+        batch(made, lines)
+        return made
+
+    def _make_vm(self) -> Namespace:
+        """It has an interface at either leaf, both with its MAC address, and its IP address on one of them."""
+        made = self.lab.namespace("vm")
+        settings = ["net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"]
+        made.run("sysctl", "-qw", *settings, "net.ipv4.conf.all.arp_ignore=1", "net.ipv4.conf.all.arp_announce=2")
+        for index, leaf in enumerate(self.leaves):
+            self.lab.cable(leaf.end(GUEST), End(made, f"eth{index}", VM_MAC))
+            batch(made, [f"link set eth{index} mtu {MTU}"])
+        batch(made, [f"address add {VM}/24 dev eth0"])
+        return made
+
+    def move(self) -> None:
+        """The VM is now behind the other leaf, and says so once, as hypervisors do."""
+        there = 1 - self._at
+        batch(self.vm, [f"address del {VM}/24 dev eth{self._at}", f"address add {VM}/24 dev eth{there}"])
+        self._at = there
+        self.announce()
+
+    def announce(self) -> None:
+        """A gratuitous ARP request of the VM."""
+        mac, address = bytes.fromhex(VM_MAC.replace(":", "")), socket.inet_aton(VM)
+        arp = b"\0\x01\x08\0\x06\x04\0\x01" + mac + address + bytes(6) + address
+        with self.vm.entered():
+            wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        with wire:
+            wire.bind((f"eth{self._at}", 0))
+            wire.send(b"\xff" * 6 + mac + b"\x08\x06" + arp)
+
+    def is_moved(self) -> bool:
+        """Whether FRR on both leaves knows where the VM is."""
+        wanted = ["local", "remote"] if self._at == 0 else ["remote", "local"]
+        return [leaf.macs().get(VM_MAC) for leaf in self.leaves] == wanted
+
+    def settle(self) -> None:
+        """Workers have what Linux has."""
+        for leaf in self.leaves:
+            leaf.router.settle()
+
+    def close(self) -> None:
+        """Stop everything."""
+        for leaf in self.leaves:
+            leaf.close()
+        self.lab.close()
+
+
+def mac_of(number: int, link: int) -> str:
+    """MAC address of a host."""
+    return f"02:00:00:00:0{number:x}:{0xA0 + link:02x}"
