@@ -7,8 +7,10 @@ either kind, the second one the kernel.
 The machine's kernel may have no VRF devices: the tenant's routes are in the main table, as FRR allows.
 """
 
+import re
 import socket
-from collections.abc import Sequence
+import subprocess
+import tempfile
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +19,7 @@ from dl3.lab.namespace import End, Lab, Namespace
 from harness.router import Dl3dRouter, KernelRouter, port_name
 from harness.shell import batch
 from harness.wire import wait_until
+from harness.wired import TOP
 
 HOST, UNDERLAY, ROUTED, GUEST, N_LINKS = 0, 1, 2, 3, 4
 VNI, L3_VNI = 100, 4000
@@ -25,40 +28,40 @@ VM, VM_MAC = "10.0.0.9", "02:00:00:00:0c:09"
 PATIENCE_S = 180.0
 RESTART_S = 120  # for which zebra keeps what it finds in Linux
 
-ZEBRA = f"vni {L3_VNI}"
-BGPD = """
-router bgp 6500{n}
- bgp router-id 192.0.2.{n}
- no bgp ebgp-requires-policy
- no bgp default ipv4-unicast
- timers bgp 20 60
- neighbor 192.0.2.{other} remote-as 6500{other}
- neighbor 192.0.2.{other} timers connect 1
- neighbor 192.0.2.{other} advertisement-interval 0
- address-family ipv4 unicast
-  network 10.2.{n}.0/24
- exit-address-family
- address-family l2vpn evpn
-  neighbor 192.0.2.{other} activate
-  advertise-all-vni
-  advertise ipv4 unicast
-  no dup-addr-detection
- exit-address-family
-"""
+PORTS = {"host": port_name(HOST), "uplink": port_name(UNDERLAY), "lan": port_name(ROUTED)}  # of the guide
+NUMBERED = re.compile(r"(192\.0\.2\.|10\.2\.|6500|02:00:00:00:40:0)([12])")  # exchanged on the other leaf
 
 
-def vxlan_lines(vni: int, number: int, ports: Sequence[str]) -> list[str]:
-    """A bridge with a VXLAN device and ports."""
-    options = f"id {vni} local 192.0.2.{number} dstport 4789 nolearning"
-    return [
-        f"link add br{vni} type bridge mcast_snooping 0",
-        f"link set br{vni} address 02:00:00:00:0{vni // 1000}:{number:02x} addrgenmode none",
-        f"link add vx{vni} type vxlan {options}",
-        f"link set vx{vni} master br{vni} addrgenmode none mtu {MTU}",
-        f"link set vx{vni} type bridge_slave neigh_suppress on learning off",
-        *(f"link set {port} master br{vni}" for port in ports),
-        *(f"link set {device} up" for device in (f"vx{vni}", f"br{vni}", *ports)),
-    ]
+def guide_blocks(language: str = "") -> list[str]:
+    """What the guide says to type on the first leaf: for Linux, and for FRR."""
+    text = (TOP / "docs" / "guide" / f"overlays{language}.md").read_text(encoding="utf-8")
+    text = text[text.index("\n    ip address add") :]
+    blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.MULTILINE)
+    return ["\n".join(line[4:] for line in block.splitlines()) for block in blocks[:2]]
+
+
+def on_leaf(number: int, text: str) -> str:
+    """The same on the other leaf."""
+    return NUMBERED.sub(lambda found: f"{found[1]}{3 - int(found[2])}", text) if number == 2 else text
+
+
+def linux_lines(number: int) -> list[str]:
+    """For `ip -batch`, with the names that ports have here; the VM's port is like the host's."""
+    words = [line.split() for line in on_leaf(number, guide_blocks()[0]).splitlines() if line]
+    assert {line[0] for line in words} == {"ip"}
+    named = [" ".join(PORTS.get(word, word) for word in line[1:]) for line in words]
+    return [*named, f"link set {port_name(GUEST)} master br{VNI}", f"link set {port_name(GUEST)} up"]
+
+
+def frr_files(number: int) -> dict[str, str]:
+    """Configurations of FRR's daemons; sessions come up at once, and hosts may move as often as they like."""
+    zebra, at, bgpd = on_leaf(number, guide_blocks()[1]).partition("router bgp")
+    address = f"192.0.2.{3 - number}"
+    bgpd = bgpd.replace("  advertise-all-vni", "  no dup-addr-detection\n  advertise-all-vni")
+    bgpd = bgpd.replace(
+        " address-family ipv4", f" timers bgp 20 60\n neighbor {address} timers connect 1\n address-family ipv4"
+    )
+    return {"zebra": zebra, "bgpd": at + bgpd}
 
 
 @dataclass
@@ -83,14 +86,8 @@ class Leaf:
     def start(self) -> None:
         """All cables are laid. Devices first, then FRR."""
         self.router.start(N_LINKS)
-        lines = [f"address add 192.0.2.{self.number}/24 dev {port_name(UNDERLAY)}"]
-        lines += [f"address add 10.2.{self.number}.1/24 dev {port_name(ROUTED)}"]
-        lines += [f"link set {port_name(link)} up" for link in (UNDERLAY, ROUTED)]
-        lines += vxlan_lines(VNI, self.number, [port_name(HOST), port_name(GUEST)])
-        lines += vxlan_lines(L3_VNI, self.number, [])
-        batch(self.namespace, lines)
-        bgpd = BGPD.format(n=self.number, other=3 - self.number)
-        self.frr = Frr(self.namespace, {"zebra": ZEBRA, "bgpd": bgpd}, {"zebra": ["-K", str(RESTART_S)]})
+        batch(self.namespace, linux_lines(self.number))
+        self.frr = Frr(self.namespace, frr_files(self.number), {"zebra": ["-K", str(RESTART_S)]})
 
     def show(self, words: str) -> dict[str, Any]:
         """FRR's reply to a show command."""
@@ -102,11 +99,24 @@ class Leaf:
         found = self.show("evpn mac vni all").get(str(VNI), {}).get("macs", {})
         return {mac: str(one["type"]) for mac, one in found.items()}
 
+    def place_of(self, mac: str) -> str:
+        """The port of the bridge behind which Linux has an address; behind the other leaf only if FRR says so."""
+        shown = self.namespace.run("bridge", "fdb", "show", "br", f"br{VNI}").splitlines()
+        found = [line for line in shown if line.startswith(mac) and f"master br{VNI}" in line]
+        return next((line.split()[2] for line in found if ("extern_learn" in line) is (f"dev vx{VNI}" in line)), "")
+
+    def moves_of(self, mac: str) -> int:
+        """How often it was seen on the other side of the overlay than before, on this leaf or on the other one."""
+        found = self.show(f"evpn mac vni {VNI} mac {mac}")[mac]
+        return max(int(found["localSequence"]), int(found["remoteSequence"]))
+
     def is_ready(self) -> bool:
         """It has the other leaf's flood list (type 3) and prefix (type 5)."""
         other = 3 - self.number
         flooded = self.namespace.run("bridge", "fdb", "show", "dev", f"vx{VNI}")
-        return f"00:00:00:00:00:00 dst 192.0.2.{other}" in flooded and f"10.2.{other}.0/24" in self.namespace.ip("route")
+        return f"00:00:00:00:00:00 dst 192.0.2.{other}" in flooded and f"10.2.{other}.0/24" in self.namespace.ip(
+            "route"
+        )
 
     def close(self) -> None:
         """Stop FRR and the router."""
@@ -116,12 +126,33 @@ class Leaf:
         self.lab.close()
 
 
+class Monitor:
+    """What Linux of a leaf tells about MAC addresses of bridges, from the beginning on."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self._told = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
+        command = ["setpriv", "--pdeathsig", "KILL", *namespace.command("bridge", "monitor", "fdb")]
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._told)
+
+    def lines_of(self, mac: str) -> list[str]:
+        """All lines about an address."""
+        self._told.seek(0)
+        return [line for line in self._told if mac in line]
+
+    def close(self) -> None:
+        """End it."""
+        self._process.terminate()
+        self._process.wait(60)
+        self._told.close()
+
+
 class Overlay:
     """Both leaves with their hosts. Close it."""
 
     def __init__(self, kind: str) -> None:
         self.lab = Lab()
         self.leaves: list[Leaf] = []
+        self.monitors: list[Monitor] = []
         try:
             for number in (1, 2):
                 lab = Lab()
@@ -132,10 +163,13 @@ class Overlay:
             self.far = [self._host(f"far{leaf.number}", leaf, ROUTED) for leaf in self.leaves]
             self.vm, self._at = self._make_vm(), 0
             self.lab.cable(*(leaf.end(UNDERLAY) for leaf in self.leaves))
+            self.monitors = [Monitor(leaf.namespace) for leaf in self.leaves]
             for leaf in self.leaves:
                 leaf.start()
             for leaf in self.leaves:
                 wait_until(leaf.is_ready, "FRR had the other leaf's flood list and prefix", PATIENCE_S)
+            self.announce()
+            wait_until(self.is_moved, "FRR knew where the VM was", PATIENCE_S)
             self.settle()
         except BaseException:
             self.close()
@@ -180,9 +214,9 @@ class Overlay:
             wire.send(b"\xff" * 6 + mac + b"\x08\x06" + arp)
 
     def is_moved(self) -> bool:
-        """Whether FRR on both leaves knows where the VM is."""
-        wanted = ["local", "remote"] if self._at == 0 else ["remote", "local"]
-        return [leaf.macs().get(VM_MAC) for leaf in self.leaves] == wanted
+        """Whether FRR has told Linux of both leaves where the VM is."""
+        here, there = (leaf.place_of(VM_MAC) for leaf in (self.leaves[self._at], self.leaves[1 - self._at]))
+        return (here, there) == (port_name(GUEST), f"vx{VNI}")
 
     def settle(self) -> None:
         """Workers have what Linux has."""
@@ -191,6 +225,8 @@ class Overlay:
 
     def close(self) -> None:
         """Stop everything."""
+        for monitor in self.monitors:
+            monitor.close()
         for leaf in self.leaves:
             leaf.close()
         self.lab.close()

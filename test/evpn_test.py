@@ -1,0 +1,136 @@
+"""EVPN with FRR, unmodified: the first of two leaves is the kernel, then dl3d; the second one is the kernel.
+
+Types 2 (MAC addresses), 3 (flood lists) and 5 (prefixes), a host that moves, restarts of FRR, and a crash of dl3d.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+
+import pytest
+from harness.evpn import HOST, VM, VM_MAC, Overlay, mac_of
+from harness.router import ROUTERS, Dl3dRouter
+from harness.shell import ping, running
+from harness.tcp import carry
+from harness.wire import wait_until
+
+from dl3.lab.namespace import Namespace
+
+pytestmark = pytest.mark.long  # four daemons and, at most, a dozen namespaces
+
+BYTES = 1 << 20
+MOVES = int(os.environ.get("DL3_N", "50"))
+PATIENCE_S = 180.0
+MACS = [mac_of(number, HOST) for number in (1, 2)]
+
+
+@pytest.fixture(scope="module", params=ROUTERS)
+def overlay(request: pytest.FixtureRequest) -> Iterator[Overlay]:
+    with contextlib.closing(Overlay(request.param)) as made:
+        yield made
+        made.settle()
+        for leaf in made.leaves:
+            leaf.router.check()
+
+
+def _knows(overlay: Overlay) -> bool:
+    """Whether either leaf has its own host as local, and the other one's as remote."""
+    for index, leaf in enumerate(overlay.leaves):
+        found = leaf.macs()
+        if (found.get(MACS[index]), found.get(MACS[1 - index])) != ("local", "remote"):
+            return False
+    return True
+
+
+def _pass_both_ways(overlay: Overlay) -> None:
+    for index in range(2):
+        bridged = ping(overlay.hosts[index], f"10.0.0.{2 - index}")
+        routed = ping(overlay.far[index], f"10.2.{2 - index}.2")
+        assert (bridged.received, routed.received) == (bridged.sent, routed.sent), bridged.text + routed.text
+
+
+@contextlib.contextmanager
+def _pinging(host: Namespace, address: str) -> Iterator[None]:
+    """Echoes ten times a second until the block ends; each of them was answered."""
+    with running(host, "ping", "-n", "-i", "0.1", address) as process:
+        assert process.stdout
+        heard = [process.stdout.readline() for _ in range(3)]
+        yield
+        heard += [process.stdout.readline() for _ in range(3)]
+        process.terminate()
+        heard += process.stdout.readlines()
+    came = [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", "".join(heard))]
+    assert came == list(range(1, len(came) + 1)), heard
+
+
+def frr_has_the_addresses_on_both_sides(overlay: Overlay) -> None:
+    _pass_both_ways(overlay)
+    wait_until(lambda: _knows(overlay), "FRR had both hosts, one local, one remote", PATIENCE_S)
+
+
+def tcp_carries_a_megabyte_bridged_and_routed(overlay: Overlay) -> None:
+    for index in range(2):
+        carry(overlay.hosts[index], overlay.hosts[1 - index], f"10.0.0.{2 - index}", BYTES)
+        carry(overlay.far[index], overlay.far[1 - index], f"10.2.{2 - index}.2", BYTES)
+
+
+def workers_forward_what_is_bridged_and_routed(overlay: Overlay) -> None:
+    router = overlay.leaves[0].router
+    if not isinstance(router, Dl3dRouter):
+        return
+    _pass_both_ways(overlay)
+    overlay.settle()
+    before = router.closed_account()
+    for host, address in ((overlay.hosts[0], "10.0.0.2"), (overlay.far[0], "10.2.2.2")):
+        assert ping(host, address, count=20).received == 20
+    since = router.closed_account().since(before)
+    assert since.sent - since.injected >= 80
+    assert since.punted < 40  # of ARP, ND and BGP, not of echoes
+
+
+def a_host_that_moves_is_reached_where_it_is(overlay: Overlay) -> None:
+    for _ in range(MOVES):
+        overlay.move()
+        wait_until(overlay.is_moved, "FRR knew where the VM was", PATIENCE_S)
+        overlay.settle()
+        for host in overlay.hosts:
+            pings = ping(host, VM)
+            assert pings.received == pings.sent, pings.text
+    assert overlay.leaves[0].moves_of(VM_MAC) == MOVES
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def a_restart_of_zebra_loses_nothing(overlay: Overlay, index: int) -> None:
+    _pass_both_ways(overlay)
+    frr = overlay.leaves[index].frr
+    assert frr
+    with _pinging(overlay.hosts[0], "10.0.0.2"), _pinging(overlay.far[0], "10.2.2.2"):
+        frr.restart("zebra")
+        wait_until(lambda: _knows(overlay), "FRR had both hosts again", PATIENCE_S)
+    _pass_both_ways(overlay)
+
+
+def a_crash_of_dl3d_loses_no_address(overlay: Overlay) -> None:
+    router = overlay.leaves[0].router
+    if not isinstance(router, Dl3dRouter):
+        return
+    forwarder = router.forwarder
+    assert forwarder
+    forwarder.kill()
+    assert overlay.leaves[0].macs()[MACS[0]] == "local"
+    forwarder.start_again()
+    forwarder.wait_ready()
+    router.settle()
+    _pass_both_ways(overlay)
+    wait_until(lambda: _knows(overlay), "FRR had both hosts", PATIENCE_S)
+
+
+def no_address_behind_the_other_leaf_was_ever_reported_as_local(overlay: Overlay) -> None:
+    for index, (leaf, monitor) in enumerate(zip(overlay.leaves, overlay.monitors, strict=True)):
+        own, other = MACS[index], MACS[1 - index]
+        assert any(" dev p0 " in line for line in monitor.lines_of(own))
+        told = monitor.lines_of(other)
+        assert told
+        assert [line for line in told if " dev vx" not in line] == []
+        assert [leaf.moves_of(mac) for mac in MACS] == [0, 0]
