@@ -84,19 +84,21 @@ class Frr(_Daemons):
         super().__init__(namespace, "frr")
         shutil.chown(self.folder, "frr", "frr")
         self._files, self._options = files, options or {}
-        for daemon in ("zebra", *(name for name in files if name != "zebra")):
+        self._names = ("zebra", *(name for name in files if name != "zebra"))
+        for daemon in self._names:
             self._start_daemon(daemon)
 
-    def restart(self, daemon: str) -> None:
-        """Kill a daemon, which thus cannot tidy up, and start it again."""
-        pid = int((self.folder / f"{daemon}.pid").read_text())
-        (killed,) = [one for one in self._running if one.pid == pid]
-        os.kill(pid, signal.SIGKILL)
-        killed.wait(STOP_SECONDS)
-        self._running.remove(killed)
-        for left in (f"{daemon}.vty", f"{daemon}.pid", *(["zserv.api"] if daemon == "zebra" else [])):
-            (self.folder / left).unlink(missing_ok=True)
-        self._start_daemon(daemon)
+    def restart(self) -> None:
+        """Kill all daemons, which thus cannot tidy up, and start them again."""
+        for one in self._running:
+            one.kill()
+        for one in self._running:
+            one.wait(STOP_SECONDS)
+        self._running.clear()
+        for left in (*self.folder.glob("*.vty"), *self.folder.glob("*.pid"), self.folder / "zserv.api"):
+            left.unlink(missing_ok=True)
+        for daemon in self._names:
+            self._start_daemon(daemon)
 
     def _start_daemon(self, daemon: str) -> None:
         text, file = self._files.get(daemon, ""), self.folder / f"{daemon}.conf"

@@ -196,6 +196,15 @@ class Overlay:
         batch(made, [f"address add {VM}/24 dev eth0"])
         return made
 
+    def fix_neighbours(self) -> None:
+        """Hosts keep each other's MAC addresses: nothing has to come back for a packet to leave."""
+        for host, number in zip(self.hosts, (2, 1), strict=True):
+            host.ip("neighbour", "replace", f"10.0.0.{number}", "lladdr", mac_of(number, HOST), "dev", "eth0")
+        for leaf, host in zip(self.leaves, self.far, strict=True):
+            address, mac, gateway = f"10.2.{leaf.number}.2", mac_of(leaf.number, ROUTED), leaf.end(ROUTED).mac
+            leaf.namespace.ip("neighbour", "replace", address, "lladdr", mac, "dev", port_name(ROUTED))
+            host.ip("neighbour", "replace", f"10.2.{leaf.number}.1", "lladdr", gateway, "dev", "eth0")
+
     def move(self) -> None:
         """The VM is now behind the other leaf, and says so once, as hypervisors do."""
         there = 1 - self._at
