@@ -20,7 +20,14 @@ static const char *bridge_word(const struct bridges *bridges, uint16_t domain)
 
 static const char *member_word(const struct api_ctx *ctx, uint16_t member)
 {
-	return member >= MAC_FIRST_TUNNEL ? "vxlan" : port_word(ctx, member);
+	const struct fib_overlay *overlay = fib_live_view(fib_live(ctx->fib))->overlay;
+	const struct fib_vxlan *vxlan = NULL;
+
+	if (member < MAC_FIRST_TUNNEL)
+		return port_word(ctx, member);
+	if (ctx->netlink)
+		vxlan = fib_vxlan_load(overlay, member - MAC_FIRST_TUNNEL);
+	return vxlan ? iface_word(ctx, vxlan->iface) : "vxlan";
 }
 
 static void log_held(void *ctx_, const struct mac_info *info, uint16_t other)

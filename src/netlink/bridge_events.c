@@ -17,11 +17,15 @@ void bridges_look_again(struct bridges *bridges)
 void bridges_event(struct bridges *bridges, const struct event *event)
 {
 	if (event->kind == EVENT_FDB)
-		fdb_event(bridges, event);
+		fdb_event(bridges, &event->fdb, event->is_delete);
+	else if (event->kind == EVENT_REMOTE)
+		remotes_event(bridges, &event->remote, event->is_delete);
 	else if (event->kind == EVENT_GROUPS)
 		mdb_event(bridges, event);
-	else if (event->is_delete)
+	else if (event->is_delete) {
 		mdb_bridge_gone(bridges, event->iface.ifindex);
+		remotes_device_gone(bridges, event->iface.ifindex);
+	}
 }
 
 void bridges_dump_begins(struct bridges *bridges)
@@ -35,12 +39,16 @@ void bridges_dump_begins(struct bridges *bridges)
 void bridges_dump_ends(struct bridges *bridges, uint32_t partial)
 {
 	if (!event_kinds_have(partial, EVENT_FDB))
+{
+		remotes_dump_ends(bridges);
 		fdb_sweep(&bridges->fdb);
+	}
 	if (!event_kinds_have(partial, EVENT_GROUPS))
 		mdb_dump_ends(bridges);
 }
 
 void bridges_info(const struct bridges *bridges, struct netlink_info *out)
 {
-	out->control_bytes += fdb_bytes(&bridges->fdb) + mdb_bytes(&bridges->mdb);
+	out->control_bytes += fdb_bytes(&bridges->fdb) + remotes_bytes(&bridges->remotes) +
+	                      mdb_bytes(&bridges->mdb);
 }

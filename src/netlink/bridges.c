@@ -27,9 +27,12 @@ int bridges_open(struct bridges **out, struct mirror *mirror, struct error *erro
 		bridges->mirror = mirror;
 		bridges->now.bridge = calloc(MAC_BRIDGES, sizeof(*bridges->now.bridge));
 		bridges->next.bridge = calloc(MAC_BRIDGES, sizeof(*bridges->next.bridge));
+		bridges->now.tunnel = calloc(SERVED_TUNNELS, sizeof(*bridges->now.tunnel));
+		bridges->next.tunnel = calloc(SERVED_TUNNELS, sizeof(*bridges->next.tunnel));
 	}
-	if (!bridges || !bridges->now.bridge || !bridges->next.bridge || fdb_open(&bridges->fdb) ||
-		mdb_open(&bridges->mdb)) {
+	if (!bridges || !bridges->now.bridge || !bridges->next.bridge || !bridges->now.tunnel ||
+		!bridges->next.tunnel || fdb_open(&bridges->fdb) || mdb_open(&bridges->mdb) ||
+		remotes_open(&bridges->remotes)) {
 		bridges_close(bridges);
 		return error_set(error, -ENOMEM,
 			"not enough memory or random numbers for Linux's bridges");
@@ -44,11 +47,14 @@ void bridges_close(struct bridges *bridges)
 		return;
 	fdb_close(&bridges->fdb);
 	mdb_close(&bridges->mdb);
+	remotes_close(&bridges->remotes);
 	snooping_free(&bridges->snooping);
 	free(bridges->now.bridge);
 	free(bridges->next.bridge);
 	free(bridges->now.iface);
 	free(bridges->next.iface);
+	free(bridges->now.tunnel);
+	free(bridges->next.tunnel);
 	free(bridges);
 }
 
@@ -57,7 +63,7 @@ static const uint32_t harmless = 1u << REASON_MASTER | 1u << REASON_FORWARDING4 
                                  1u << REASON_FORWARDING6 | 1u << REASON_NO_IPV6 |
                                  1u << REASON_PROXY_NDP;
 
-static const struct interface *bridge_of(const struct ifaces *ifaces, const struct interface *one)
+const struct interface *bridges_of(const struct ifaces *ifaces, const struct interface *one)
 {
 	const struct interface *bridge =
 		one->iface.master ? interfaces_find(&ifaces->all, one->iface.master) : NULL;
@@ -90,8 +96,8 @@ static const char *check_bridge(const struct ifaces *ifaces, const struct interf
 	if (ifaces->foreign.lacking)
 		return "hooks and qdiscs could not be read";
 	if (some_port_answers(ifaces, bridge))
-		return "Linux answers for hosts behind a port of the bridge (neigh_suppress, "
-		       "proxy_arp)";
+		return "Linux answers for hosts behind a port of the bridge, and floods nothing to "
+		       "it (proxy_arp)";
 	return bridge->iface.flags & IFF_UP ? NULL : "the bridge is set down";
 }
 
@@ -120,7 +126,7 @@ static const char *check_port(const struct interface *one, const struct interfac
 	return NULL;
 }
 
-static const char *check(const struct ifaces *ifaces, const struct interface *one,
+const char *bridges_check(const struct ifaces *ifaces, const struct interface *one,
 	const struct interface *bridge)
 {
 	const char *why = check_bridge(ifaces, bridge);
@@ -128,7 +134,7 @@ static const char *check(const struct ifaces *ifaces, const struct interface *on
 	return why ? why : check_port(one, bridge);
 }
 
-static uint8_t flags_of(const struct event_bridge_port *port)
+uint8_t bridges_flags(const struct event_bridge_port *port)
 {
 	return MAC_OF_LINUX | (port->learns ? MAC_LEARNS : 0) | (port->floods ? MAC_FLOODS : 0) |
 	       (port->is_isolated ? MAC_ISOLATED : 0) | (port->is_hairpin ? MAC_HAIRPIN : 0) |
@@ -153,8 +159,7 @@ static bool is_one_too_many(const struct served_set *next, const struct interfac
 	       (bridge->iface.bridge.filters_vlans && n_by_vlan == MAC_BRIDGES_BY_VLAN);
 }
 
-// NULL: there are too many.
-static struct served *get(struct bridges *bridges, const struct interface *bridge)
+struct served *bridges_get(struct bridges *bridges, const struct interface *bridge)
 {
 	const struct served *was = served_find(&bridges->now, bridge->ifindex);
 	struct served_set *next = &bridges->next;
@@ -174,7 +179,9 @@ static struct served *get(struct bridges *bridges, const struct interface *bridg
 	served->runs_stp = bridge->iface.bridge.stp;
 	served->snoops = bridge->iface.bridge.snoops;
 	served->is.linux_id = (uint32_t)bridge->ifindex;
-	served->is.ageing_s = MAX_OF(bridge->iface.bridge.ageing_cs / 100, 1u);
+	served->is.ageing_s = tunnels_is_vxlan(bridge)
+	                              ? (uint32_t)MAC_DEFAULT_AGEING_S
+	                              : MAX_OF(bridge->iface.bridge.ageing_cs / 100, 1u);
 	served->wants = was ? was->wants : MAC_DEFAULT_MAX;
 	served->is.max = served->wants;
 	bridges_set_routed(bridges, served, bridge);
@@ -188,7 +195,7 @@ static void add_member(const struct bridges *bridges, struct served *served, uns
 	const unsigned i = served->is.n_members++;
 
 	served->member[i] =
-		(struct mac_member){.port = (uint16_t)port, .flags = flags_of(&one->iface.port)};
+		(struct mac_member){.port = (uint16_t)port, .flags = bridges_flags(&one->iface.port)};
 	floods_limits(bridges, port, served->member[i].storm_pps);
 	if (!served->is.vlan_tag)
 		return;
@@ -200,8 +207,8 @@ static void choose_port(struct bridges *bridges, unsigned port)
 {
 	const struct ifaces *ifaces = bridges->mirror->ifaces;
 	const struct interface *one = taps_find(ifaces, port);
-	const struct interface *bridge = one ? bridge_of(ifaces, one) : NULL;
-	struct served *served = bridge && !check(ifaces, one, bridge) ? get(bridges, bridge) : NULL;
+	const struct interface *bridge = one ? bridges_of(ifaces, one) : NULL;
+	struct served *served = bridge && !bridges_check(ifaces, one, bridge) ? bridges_get(bridges, bridge) : NULL;
 
 	if (!served)
 		return;
@@ -222,14 +229,36 @@ static void clear(struct served_set *set)
 	memset(set->of_port, 0, sizeof(set->of_port));
 	set->n = 0;
 	set->n_ifaces = 0;
+	set->n_tunnels = 0;
 }
 
 static bool same(const struct served_set *a, const struct served_set *b)
 {
 	return a->n == b->n && !memcmp(a->of_port, b->of_port, sizeof(a->of_port)) &&
 	       !memcmp(a->bridge, b->bridge, a->n * sizeof(*a->bridge)) &&
+	       a->n_tunnels == b->n_tunnels &&
+	       !memcmp(a->tunnel, b->tunnel, a->n_tunnels * sizeof(*a->tunnel)) &&
 	       a->n_ifaces == b->n_ifaces &&
 	       (!a->n_ifaces || !memcmp(a->iface, b->iface, a->n_ifaces * sizeof(*a->iface)));
+}
+
+// All members of bridges, side by side; NULL: there is not enough memory.
+static struct mac_member *list_members(const struct served_set *set, struct mac_bridge list[])
+{
+	struct mac_member *member = calloc(MAC_BRIDGES + PORT_MAX + set->n_tunnels,
+		sizeof(*member)), *at = member;
+
+	for (unsigned i = 0; i < set->n && member; i++) {
+		const struct served *one = &set->bridge[i];
+
+		list[i].member = at;
+		memcpy(at, one->member, one->is.n_members * sizeof(*at));
+		at += one->is.n_members;
+		for (unsigned k = 0; k < one->n_tunnels; k++)
+			*at++ = set->tunnel[one->first_tunnel + k].member;
+		list[i].n_members = (unsigned)(at - list[i].member);
+	}
+	return member;
 }
 
 // NULL: there is not enough memory.
@@ -243,11 +272,15 @@ static struct mac_pending *try_to_prepare(struct bridges *bridges)
 
 	for (unsigned i = 0; i < next->n; i++) {
 		list[i] = next->bridge[i].is;
-		list[i].member = next->bridge[i].member;
 		list[i].vlan_iface = next->iface + next->bridge[i].first_iface;
 	}
-	if (snooping_build(bridges, next, &snooping, list) ||
-		mac_prepare(bridges->mirror->settings.macs, list, next->n, &pending, &error)) {
+	struct mac_member *member = list_members(next, list);
+	if (!member)
+		return NULL;
+	const int err = snooping_build(bridges, next, &snooping, list) ||
+	                mac_prepare(bridges->mirror->settings.macs, list, next->n, &pending, &error);
+	free(member);
+	if (err) {
 		snooping_free(&snooping);
 		return NULL;
 	}
@@ -358,6 +391,7 @@ void bridges_choose(struct bridges *bridges)
 	clear(&bridges->next);
 	for (unsigned port = 0; port < bridges->mirror->settings.n_ports; port++)
 		choose_port(bridges, port);
+	bridges_choose_tunnels(bridges);
 	floods_choose(bridges);
 	if (bridges->is_stale || !same(&bridges->now, &bridges->next))
 		give(bridges);
@@ -382,6 +416,7 @@ bool bridges_flush(struct bridges *bridges)
 		return false;
 	if (bridges->mdb.routers_told && bridges->now.n)
 		mdb_poll(bridges, clock_now_ns());
+	remotes_flush(bridges, bridges->judged != bridges->mirror->ifaces->judged);
 	if (bridges->is_stale || bridges->judged != bridges->mirror->ifaces->judged ||
 		snooping_is_due(bridges, clock_now_ns())) {
 		bridges->judged = bridges->mirror->ifaces->judged;
@@ -447,7 +482,7 @@ bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg, bool *told)
 {
 	struct bridges *bridges = ifaces->mirror->bridges;
-	const struct interface *bridge = bridge_of(ifaces, one);
+	const struct interface *bridge = bridges_of(ifaces, one);
 	const int port = taps_port(ifaces, one->ifindex);
 	struct netlink_unsupported reported = {.n = 1};
 	const char *why = NULL;
@@ -459,7 +494,7 @@ bool bridges_tell(const struct ifaces *ifaces, const struct interface *one,
 		bridge->iface.name);
 	if (bridges->now.of_port[port])
 		return tell_of_served(bridges, one, bridge, &reported, cb, arg);
-	why = check(ifaces, one, bridge);
+	why = bridges_check(ifaces, one, bridge);
 	snprintf(reported.what, sizeof(reported.what), "port of a bridge left to Linux");
 	snprintf(reported.effect, sizeof(reported.effect),
 		"all its frames are punted to Linux, which forwards them: %s",

@@ -5,9 +5,21 @@
 #include "mac/mac.h"
 #include "netlink/ifaces_inside.h"
 
+// A VXLAN device that workers serve: a port of a bridge, or, in none, a bridge of its own.
+struct served_tunnel {
+	struct mac_member member;
+	uint32_t vlans; // the version of its VLANs; 0: it has none
+	int ifindex;
+	uint32_t ageing_s; // after which it forgets what it has learnt
+	uint16_t vrf;      // of outer packets
+	uint16_t of;       // index of the bridge
+};
+enum { SERVED_TUNNELS = 1024 };
+
 // A bridge with the ports of it that workers serve.
 struct served {
 	int ifindex; // of the bridge
+	bool is_tunnel; // it is a VXLAN device that is in no bridge
 	bool runs_stp, snoops;
 	struct mac_bridge is;
 	uint32_t wants; // addresses for which it should have space, from is.max on
@@ -15,6 +27,7 @@ struct served {
 	uint32_t vlans[PORT_MAX]; // the version of each member's VLANs; 0: it has none
 	uint32_t own_vlans;       // likewise, of its own
 	unsigned first_iface;     // of its VLAN interfaces, in those of all bridges
+	unsigned first_tunnel, n_tunnels; // likewise
 };
 
 struct served_set {
@@ -23,6 +36,10 @@ struct served_set {
 	uint8_t of_port[PORT_MAX];    // index into `bridge` + 1; 0: the port is not served
 	struct mac_vlan_iface *iface; // those on each bridge are side by side
 	size_t n_ifaces, iface_capacity;
+	struct served_tunnel *tunnel; // SERVED_TUNNELS of them; those of each bridge are side by
+	                              // side
+	unsigned n_tunnels;
+	uint16_t of_number[IFACE_MAX_VXLANS]; // index into `tunnel` + 1; 0: it is not served
 };
 
 // NULL: it has no port that is served.
@@ -33,6 +50,21 @@ static inline struct served *served_find(const struct served_set *set, int ifind
 			return &set->bridge[i];
 	return NULL;
 }
+
+// A remote end that workers have; 0: none.
+struct held_remote {
+	uint32_t remote, vtep;
+};
+
+// The remote ends of all VXLAN devices: by device and MAC address, and those that get floods.
+struct remotes {
+	struct hash_table table, devices;
+	uint32_t most;   // entries that are stored
+	bool is_dirty;   // a device is
+	bool is_known;   // a dump has contained all
+	bool is_short;   // Linux may have more than are stored
+	uint32_t n_held[IFACE_MAX_VXLANS]; // remote ends that workers have, by device
+};
 
 // The MAC addresses of all bridges, by bridge, VLAN and address.
 struct fdb {
@@ -118,7 +150,7 @@ struct snooping {
 // Ports between which the guard keeps Linux from flooding.
 struct guarded {
 	unsigned n;
-	struct guard_port port[PORT_MAX];
+	struct guard_port port[GUARD_MAX];
 };
 
 struct floods {
@@ -136,6 +168,7 @@ struct bridges {
 	struct floods floods;
 	uint16_t domain[MAC_BRIDGES]; // of those of `now` in the MAC table
 	struct fdb fdb;
+	struct remotes remotes;
 	struct mdb mdb;
 	struct querier querier[MAC_BRIDGES];
 	uint64_t asked_ns; // when bridges were last asked for them; 0: never
@@ -205,10 +238,56 @@ void snooping_done(struct bridges *bridges, uint64_t began_ns);
 int fdb_open(struct fdb *fdb); // 0, or -ENOMEM, -EIO: it may only be closed
 void fdb_close(struct fdb *fdb);
 uint64_t fdb_bytes(const struct fdb *fdb); // memory of the addresses
-void fdb_event(struct bridges *bridges, const struct event *event);
+void fdb_event(struct bridges *bridges, const struct event_fdb *at, bool is_delete);
+// A remote end of a VXLAN device has changed, or is gone.
+void fdb_remote_changed(struct bridges *bridges, const struct event_remote *at, bool is_gone);
 void fdb_sweep(struct fdb *fdb);                     // removes what the latest dump did not contain
 void fdb_doubt(struct fdb *fdb);                     // workers may lack any of them
 bool fdb_is_over(const struct fdb *fdb, int bridge); // whether Linux has more than are stored
 // Tells workers of some of those that have changed, or that they may lack. Returns true if there
 // are more.
 bool fdb_flush(struct bridges *bridges);
+
+// remotes.c. 0, or -ENOMEM: it may only be closed.
+int remotes_open(struct remotes *remotes);
+void remotes_close(struct remotes *remotes);
+uint64_t remotes_bytes(const struct remotes *remotes);
+void remotes_event(struct bridges *bridges, const struct event_remote *at, bool is_delete);
+void remotes_dump_ends(struct bridges *bridges); // removes what it did not contain
+void remotes_device_gone(struct bridges *bridges, int ifindex);
+// Gives workers what has changed of floods. `judged`: interfaces may have changed, too.
+void remotes_flush(struct bridges *bridges, bool judged);
+// Where a device sends frames to an address; NULL: to several, or nowhere. / Whether the device has
+// learnt that itself, / has an
+// entry for the address.
+const struct event_remote *remotes_find(const struct bridges *bridges, int ifindex,
+	const struct wire_mac *mac);
+bool remotes_has_learnt(const struct bridges *bridges, int ifindex, const struct wire_mac *mac);
+bool remotes_knows(const struct bridges *bridges, int ifindex, const struct wire_mac *mac);
+// Why workers do not flood by a device; NULL: they do. / Whether it sends frames to some groups
+// elsewhere.
+const char *remotes_refuse(const struct bridges *bridges, int ifindex);
+bool remotes_has_groups(const struct bridges *bridges, int ifindex);
+// Holds a remote end in the tables of workers. False: they cannot send there, and it is 0. / Whether
+// they could. / Releases it; it must be gone from the tables.
+bool remotes_hold(struct bridges *bridges, const struct event_remote *from,
+	struct held_remote *out);
+bool remotes_can_hold(const struct bridges *bridges, const struct event_remote *from);
+void remotes_release(struct bridges *bridges, struct held_remote *held);
+
+// bridges_tunnels.c. The VXLAN devices that workers serve, once the ports of bridges are chosen. /
+// The interface of a member; NULL: there is none.
+void bridges_choose_tunnels(struct bridges *bridges);
+const struct interface *bridges_member(const struct mirror *mirror, uint16_t member);
+// Of a bridge of `now`: the member that is a VXLAN device; 0: it is not served there.
+uint16_t bridges_tunnel_member(const struct bridges *bridges, const struct served *served,
+	int ifindex);
+
+// bridges.c, for those. The bridge in `next`, which is added; NULL: there are too many. / The
+// bridge that has the interface; NULL: none. / Why workers do not serve a port of it; NULL: they
+// do. / The flags of a port.
+struct served *bridges_get(struct bridges *bridges, const struct interface *bridge);
+const struct interface *bridges_of(const struct ifaces *ifaces, const struct interface *one);
+const char *bridges_check(const struct ifaces *ifaces, const struct interface *one,
+	const struct interface *bridge);
+uint8_t bridges_flags(const struct event_bridge_port *port);

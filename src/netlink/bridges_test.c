@@ -224,7 +224,7 @@ static void what_workers_do_not_do_is_left_to_linux_and_named(void **state)
 		{PORT(BR_STATE_DISABLED), {.ageing_cs = 30000}, true, "forwarding"},
 		{{.is_known = false}, {.ageing_cs = 30000}, true, "attributes"},
 		{PORT(BR_STATE_FORWARDING, .answers = true), {.ageing_cs = 30000}, false,
-			"neigh_suppress"},
+			"proxy_arp"},
 		{PORT(BR_STATE_FORWARDING), {.ageing_cs = 30000, .is_odd = true}, false,
 			"mst_enabled"},
 		{PORT(BR_STATE_FORWARDING), {.ageing_cs = 30000, .max_macs = 100}, false,

@@ -30,6 +30,10 @@ static bool is_harmless(unsigned type)
 	case PORT_MCAST_EHT_HOSTS_CNT:
 	case PORT_MCAST_N_GROUPS:
 	case PORT_MCAST_MAX_GROUPS:
+	// They change only where Linux floods ARP and ND, of which it gets all.
+	case IFLA_BRPORT_PROXYARP_WIFI:
+	case IFLA_BRPORT_NEIGH_SUPPRESS:
+	case PORT_NEIGH_VLAN_SUPPRESS:
 		return true;
 	}
 	return type <= IFLA_BRPORT_FAST_LEAVE ||
@@ -61,9 +65,6 @@ static void take_flag(struct event_bridge_port *port, unsigned type, bool is_set
 		port->to_unicast = is_set;
 		break;
 	case IFLA_BRPORT_PROXYARP:
-	case IFLA_BRPORT_PROXYARP_WIFI:
-	case IFLA_BRPORT_NEIGH_SUPPRESS:
-	case PORT_NEIGH_VLAN_SUPPRESS:
 		port->answers |= is_set;
 		break;
 	default:
@@ -227,6 +228,8 @@ static bool take_iface_data(struct iface_draft *draft)
 		return attrs_take(&wants_vrf, &draft->data, draft);
 	if (!strcmp(draft->iface.kind, "hsr"))
 		return attrs_take(&wants_hsr, &draft->data, draft);
+	if (!strcmp(draft->iface.kind, "vxlan"))
+		return vxlan_take_data(&draft->iface, &draft->data);
 	return tunnel_take_data(&draft->iface, &draft->data);
 }
 
@@ -337,53 +340,6 @@ static const struct want want_neighbour[] = {
 	[NDA_FLAGS_EXT] = {WANT_U32, .at = AT(neighbour, ext_flags)},
 };
 static const struct wants wants_neighbour = WANTS(want_neighbour);
-
-// An entry of a bridge's table while it is read.
-struct fdb_draft {
-	struct event_fdb fdb; // first
-	uint32_t ext_flags;
-	bool has_mac, is_elsewhere; // elsewhere: behind a tunnel's end or a next-hop object
-};
-
-static bool take_fdb_mac(void *out, const struct piece *value)
-{
-	struct fdb_draft *draft = out;
-
-	draft->has_mac = value->n == sizeof(draft->fdb.mac);
-	if (draft->has_mac)
-		memcpy(&draft->fdb.mac, value->bytes, sizeof(draft->fdb.mac));
-	return true;
-}
-
-static const struct want want_fdb[] = {
-	[NDA_DST] = {WANT_THERE, .at = offsetof(struct fdb_draft, is_elsewhere)},
-	[NDA_LLADDR] = {WANT_TAKE, .take = take_fdb_mac},
-	[NDA_VLAN] = {WANT_U16, .at = AT(fdb, vlan)},
-	[NDA_MASTER] = {WANT_U32, .at = AT(fdb, bridge)},
-	[NDA_NH_ID] = {WANT_THERE, .at = offsetof(struct fdb_draft, is_elsewhere)},
-	[NDA_FLAGS_EXT] = {WANT_U32, .at = offsetof(struct fdb_draft, ext_flags)},
-};
-static const struct wants wants_fdb = WANTS(want_fdb);
-
-// Without a bridge it is an entry of the device itself, such as a group that its filter takes.
-// NUD_PERMANENT: an address of the bridge or of a port itself.
-static enum decode_result fdb_read(const struct nlmsghdr *message, struct event *out)
-{
-	static const uint8_t usual = NTF_EXT_LEARNED | NTF_OFFLOADED | NTF_STICKY | NTF_MASTER;
-	const struct ndmsg *head = NLMSG_DATA(message);
-	struct fdb_draft draft = {.fdb = {.ifindex = head->ndm_ifindex}};
-
-	if (read_attrs(message, sizeof(*head), &wants_fdb, &draft) != DECODE_EVENT)
-		return DECODE_MALFORMED;
-	if (draft.fdb.bridge <= 0 || !draft.has_mac || head->ndm_ifindex <= 0)
-		return DECODE_IGNORED;
-	draft.fdb.is_plain = !(head->ndm_state & NUD_PERMANENT) && !draft.ext_flags &&
-	                     !(head->ndm_flags & ~usual) && !draft.is_elsewhere &&
-	                     !(draft.fdb.mac.bytes[0] & 1);
-	out->kind = EVENT_FDB;
-	out->fdb = draft.fdb;
-	return DECODE_EVENT;
-}
 
 static enum decode_result neighbour_read(const struct nlmsghdr *message, struct event *out)
 {

@@ -39,6 +39,7 @@ enum event_kind {
 	EVENT_BRIDGE_PORT,    // attributes of a port of a bridge
 	EVENT_VLANS,          // VLANs of a port of a bridge
 	EVENT_FDB,            // a MAC address of a bridge
+	EVENT_REMOTE,         // a MAC address of a VXLAN device, and a remote end
 	EVENT_GROUPS,         // groups of a bridge, and its ports behind which there are routers
 	EVENT_LABEL,          // a route of an MPLS label
 	EVENT_DONE,           // end of a dump; error: of a dump or a request
@@ -86,7 +87,8 @@ struct event_bridge_port {
 	bool learns, floods, is_hairpin, is_isolated;
 	bool no_broadcasts, no_multicasts; // frames to all, and to other groups, are not flooded to
 	                                   // it
-	bool answers;                      // Linux answers ARP or ND in place of hosts behind it
+	bool answers;                      // Linux answers ARP in place of hosts behind it, and floods
+	                                   // nothing to it (proxy_arp)
 	bool to_unicast;                   // frames to groups are sent to each host that wants them
 	uint8_t router;                    // MDB_RTR_TYPE_*: whether there is a multicast router
 	bool is_odd; // another attribute is set that acts on unicast frames, or that we do not know
@@ -104,9 +106,15 @@ enum tunnel_trouble {
 	TUNNEL_MARK,
 	TUNNEL_IGNORES_DF,
 	TUNNEL_MODE,
+	TUNNEL_VXLAN_SOURCE,
+	TUNNEL_VXLAN_HEADER,
+	TUNNEL_VXLAN_ANSWERS,
+	TUNNEL_VXLAN_OPTION,
 	TUNNEL_LOCAL, // from here on: because of other devices
 	TUNNEL_LINK,
 	TUNNEL_TWIN,
+	TUNNEL_VXLAN_TWIN,
+	TUNNEL_NO_NUMBER,
 	N_TUNNEL_TROUBLES
 };
 
@@ -115,7 +123,9 @@ struct event_tunnel {
 	bool is_tunnel;
 	uint8_t trouble; // enum tunnel_trouble
 	int link;        // it sends by this interface, or in the VRF of this device; 0: any
-	struct iface_tunnel settings; // without trouble: all but link, path_mtu and vrf
+	struct iface_tunnel settings; // without trouble: all but link, path_mtu, vrf and vxlan
+	bool learns;        // VXLAN: behind which remote ends addresses are
+	uint32_t ageing_s;  // after which it forgets them
 };
 
 struct event_link {
@@ -161,6 +171,20 @@ struct event_fdb {
 	struct wire_mac mac;
 	uint16_t vlan; // 0: none
 	bool is_plain; // frames to it are just forwarded to that port
+};
+
+// A remote end of a VXLAN device: where the device sends frames to `mac`, or, if that is 0, those
+// that it floods. There may be several for 0 and for groups.
+struct event_remote {
+	int ifindex; // of the device
+	struct wire_mac mac;
+	struct wire_addr addr; // family 0: `nexthop` says where
+	uint32_t nexthop;      // id of a next-hop object; 0: none
+	uint32_t vni;          // with has_vni: other than the device's
+	int link;              // by this interface only; 0: any
+	uint16_t udp_port;     // 0: the device's
+	bool has_vni;
+	bool is_learnt; // by the device, which forgets it, too
 };
 
 // A group that is wanted at a port of a bridge, or by the bridge's own interface.
@@ -350,6 +374,7 @@ struct event {
 		struct event_port port;
 		struct event_vlans vlans;
 		struct event_fdb fdb;
+		struct event_remote remote;
 		struct event_groups groups;
 		struct event_label label;
 	};

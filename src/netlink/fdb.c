@@ -36,6 +36,7 @@ struct fdb_entry {
 	struct fdb_entry *dirty;
 	struct fdb_bridge *of;
 	struct event_fdb is; // as last reported
+	struct held_remote held; // what workers have it behind
 	uint32_t seen;       // the last dump that contained it
 	bool is_dirty, is_gone;
 };
@@ -213,19 +214,47 @@ static void forget(struct bridges *bridges, struct fdb_entry *one)
 
 // Those of VLANs are stored even while the bridge does not filter by them: Linux does not repeat
 // them when it begins to.
-void fdb_event(struct bridges *bridges, const struct event *event)
+void fdb_event(struct bridges *bridges, const struct event_fdb *at, bool is_delete)
 {
-	const struct event_fdb *at = &event->fdb;
 	struct fdb_entry *one = find(&bridges->fdb, at);
 
-	if (!one && !event->is_delete && !(at->mac.bytes[0] & 1))
+	if (!one && !is_delete && !(at->mac.bytes[0] & 1))
 		one = add(bridges, at);
 	if (!one)
 		return;
 	one->is = *at;
-	one->is_gone = event->is_delete;
+	one->is_gone = is_delete;
 	one->seen = bridges->fdb.dump;
 	look_at(&bridges->fdb, one);
+}
+
+static void look_in_vlan(struct bridges *bridges, struct event_fdb *at, uint16_t vlan)
+{
+	at->vlan = vlan;
+	struct fdb_entry *one = find(&bridges->fdb, at);
+
+	if (one)
+		look_at(&bridges->fdb, one);
+}
+
+// A device in no bridge is a bridge of its own, whose addresses are those of its table.
+void fdb_remote_changed(struct bridges *bridges, const struct event_remote *at, bool is_gone)
+{
+	const struct interface *one =
+		interfaces_find(&bridges->mirror->ifaces->all, at->ifindex);
+	struct event_fdb entry = {.ifindex = at->ifindex,
+		.bridge = at->ifindex,
+		.mac = at->mac,
+		.is_plain = true};
+
+	fdb_event(bridges, &entry, is_gone);
+	if (!one || !one->iface.master)
+		return;
+	entry.bridge = one->iface.master;
+	look_in_vlan(bridges, &entry, 0);
+	for (unsigned i = 0; one->vlans && i < EVENT_VIDS / 64; i++)
+		for (uint64_t rest = one->vlans->has.has[i]; rest; rest &= rest - 1)
+			look_in_vlan(bridges, &entry, (uint16_t)(i * 64 + __builtin_ctzll(rest)));
 }
 
 void fdb_sweep(struct fdb *fdb)
@@ -255,23 +284,44 @@ static void follow(struct bridges *bridges, struct served *served, const struct 
 		bridges->is_stale = true;
 }
 
-static void publish(struct bridges *bridges, const struct fdb_entry *one)
+// Behind which member it is; MAC_PORTS: none that workers serve.
+static uint32_t place_of(struct bridges *bridges, const struct served *served,
+	const struct fdb_entry *one, struct held_remote *held)
 {
-	struct mac_table *macs = bridges->mirror->settings.macs;
-	struct served *served = served_find(&bridges->now, one->is.bridge);
 	const int port = taps_port(bridges->mirror->ifaces, one->is.ifindex);
-	struct mac_fixed at = {one->is.mac, MAC_PORTS, one->is.vlan};
+	const struct event_remote *remote;
 
-	// A bridge uses either the entries of VLANs or the others.
-	if (!served || !served->is.vlan_tag != !at.vlan)
-		return;
-	if (one->is.is_plain && port >= 0 &&
-		bridges->now.of_port[port] == served - bridges->now.bridge + 1)
-		at.port = (uint16_t)port;
-	if (one->is_gone)
-		mac_unfollow(macs, domain_of(bridges, served), &at);
-	else
-		follow(bridges, served, &at);
+	if (!one->is.is_plain || one->is_gone)
+		return MAC_PORTS;
+	if (port >= 0)
+		return bridges->now.of_port[port] == served - bridges->now.bridge + 1
+		               ? (uint32_t)port
+		               : MAC_PORTS;
+	if (!bridges->now.n_tunnels ||
+		!bridges_tunnel_member(bridges, served, one->is.ifindex))
+		return MAC_PORTS;
+	remote = remotes_find(bridges, one->is.ifindex, &one->is.mac);
+	return remote && remotes_hold(bridges, remote, held) ? MAC_AT_REMOTE + held->remote
+	                                                     : MAC_PORTS;
+}
+
+// A bridge uses either the entries of VLANs or the others.
+static void publish(struct bridges *bridges, struct fdb_entry *one)
+{
+	struct served *served = served_find(&bridges->now, one->is.bridge);
+	struct mac_fixed at = {one->is.mac, MAC_PORTS, one->is.vlan};
+	struct held_remote held = {0};
+
+	if (served && !served->is.vlan_tag == !at.vlan) {
+		at.port = place_of(bridges, served, one, &held);
+		if (one->is_gone)
+			mac_unfollow(bridges->mirror->settings.macs, domain_of(bridges, served),
+				&at);
+		else
+			follow(bridges, served, &at);
+	}
+	remotes_release(bridges, &one->held); // the table does not have it any more
+	one->held = held;
 }
 
 static void settle(struct bridges *bridges, struct fdb_entry *one)
@@ -365,7 +415,39 @@ static uint64_t round_s(const struct bridges *bridges)
 		if (one->runs_stp)
 			least_s = MIN_OF(least_s, (uint32_t)LONGEST_ROUND_STP_S);
 	}
+	for (unsigned i = 0; i < bridges->now.n_tunnels; i++)
+		if (bridges->now.tunnel[i].ageing_s) // 0: it forgets nothing
+			least_s = MIN_OF(least_s,
+				bridges->now.tunnel[i].ageing_s / ROUNDS_WHILE_AGEING);
 	return MAX_OF(least_s, 1u);
+}
+
+static const struct served_tunnel *tunnel_at(const struct bridges *bridges, uint16_t member)
+{
+	const uint16_t at =
+		member < MAC_FIRST_TUNNEL ? 0 : bridges->now.of_number[member - MAC_FIRST_TUNNEL];
+
+	return at ? &bridges->now.tunnel[at - 1] : NULL;
+}
+
+// The table of a VXLAN device is refreshed, too, unless somebody else has written the entry.
+static struct mirror_seen seen_of(const struct bridges *bridges, const struct mac_info *info)
+{
+	const struct mirror_settings *settings = &bridges->mirror->settings;
+	const struct served_tunnel *tunnel = tunnel_at(bridges, info->port);
+	struct mirror_seen seen = {.mac = info->mac, .vlan = info->vlan};
+	const struct event_remote *remote;
+
+	if (info->port < MAC_PORTS)
+		seen.ifindex = settings->tap[info->port];
+	if (!tunnel)
+		return seen;
+	seen.ifindex = tunnel->ifindex;
+	seen.is_alone = bridges->now.bridge[tunnel->of].is_tunnel;
+	remote = remotes_find(bridges, tunnel->ifindex, &info->mac);
+	if (remote && remote->is_learnt)
+		seen.end = remote->addr;
+	return seen;
 }
 
 // Addresses of one page that workers have seen in the last `recent_s`.
@@ -381,10 +463,27 @@ static void refresh_page(struct bridges *bridges, uint64_t recent_s)
 
 	for (unsigned i = 0; i < n; i++)
 		if (info[i].is_linux && !info[i].is_unseen && info[i].idle_s <= recent_s)
-			seen[n_seen++] = (struct mirror_seen){settings->tap[info[i].port],
-				info[i].mac, info[i].vlan};
+			seen[n_seen++] = seen_of(bridges, &info[i]);
 	if (n_seen)
 		settings->ops.macs_seen(settings->ops.ops, seen, n_seen);
+}
+
+void mirror_learn(struct mirror *mirror, const struct mac_info *info)
+{
+	const struct mirror_ops *ops = &mirror->settings.ops;
+	const struct bridges *bridges = mirror->bridges;
+	const struct served_tunnel *tunnel = tunnel_at(bridges, info->port);
+	struct mirror_seen seen = seen_of(bridges, info);
+
+	seen.end.family = 0;
+	if (tunnel && tunnel->member.flags & MAC_LEARNS_REMOTES &&
+		(!remotes_knows(bridges, tunnel->ifindex, &info->mac) ||
+			remotes_has_learnt(bridges, tunnel->ifindex, &info->mac))) {
+		seen.end = info->end;
+		seen.is_new = true;
+	}
+	if (ops->macs_seen && seen.ifindex && (!seen.is_alone || seen.end.family))
+		ops->macs_seen(ops->ops, &seen, 1);
 }
 
 // Linux handles each report at once, and may have to wait for its lock: a turn ends after 2 ms.

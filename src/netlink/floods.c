@@ -21,8 +21,10 @@ static bool has_others(const struct bridges *bridges, const struct interface *br
 	for (const struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
 		const int port = taps_port(ifaces, one->ifindex);
 
-		if (one->is_known && one->iface.master == bridge->ifindex &&
-			(port < 0 || !bridges->next.of_port[port]))
+		if (!one->is_known || one->iface.master != bridge->ifindex)
+			continue;
+		if (one->vxlan ? !bridges->next.of_number[one->vxlan - 1]
+			       : port < 0 || !bridges->next.of_port[port])
 			return true;
 	}
 	return false;
@@ -72,15 +74,53 @@ static bool some_vlan_is_odd(const struct bridges *bridges, const struct served 
 	return false;
 }
 
+// Of a set: that of `next` if `served` is of it.
+static const struct served_tunnel *tunnels_of(const struct bridges *bridges,
+	const struct served *served)
+{
+	const struct served *next = bridges->next.bridge;
+	const bool is_next = served >= next && served < next + MAC_BRIDGES;
+
+	return (is_next ? bridges->next.tunnel : bridges->now.tunnel) + served->first_tunnel;
+}
+
+static bool some_group_goes_elsewhere(const struct bridges *bridges, const struct served *served)
+{
+	const struct served_tunnel *tunnel = tunnels_of(bridges, served);
+
+	for (unsigned i = 0; i < served->n_tunnels; i++)
+		if (remotes_has_groups(bridges, tunnel[i].ifindex))
+			return true;
+	return false;
+}
+
 // Why Linux floods all kinds of frames; NULL: it does not.
 static const char *refuse(const struct bridges *bridges, const struct served *served)
 {
+	const struct served_tunnel *tunnel = tunnels_of(bridges, served);
+
+	for (unsigned i = 0; i < served->n_tunnels; i++) {
+		const char *why = remotes_refuse(bridges, tunnel[i].ifindex);
+
+		if (why)
+			return why;
+	}
 	if (some_vlan_is_odd(bridges, served))
 		return "a VLAN of one of its ports is not in state forwarding, or has an attribute "
 		       "that workers do not follow";
 	if (some_port_is_judged(bridges, served))
 		return "an access list judges frames of one of its ports";
 	return NULL;
+}
+
+// Who wants a group behind a VXLAN device is nothing that workers know.
+static const char *leaves_groups(struct bridges *bridges, const struct served *served)
+{
+	if (served->snoops && served->n_tunnels)
+		return "one of its ports is a VXLAN device";
+	if (some_group_goes_elsewhere(bridges, served))
+		return "a VXLAN device has entries for groups";
+	return served->snoops ? snooping_refuse(bridges, served) : NULL;
 }
 
 static void choose(struct bridges *bridges, struct served *served)
@@ -90,13 +130,14 @@ static void choose(struct bridges *bridges, struct served *served)
 	const bool has_rest = has_others(bridges, bridge);
 
 	served->is.linuxs = MAC_ALL_STORMS;
+	if (served->is_tunnel) // Linux sends what is not routed
+		return;
 	if (served->snoops)
 		queriers_look(bridges, bridge, clock_now_ns());
 	if (refuse(bridges, served))
 		return;
 	// Which of its ports wants a group is what the bridge learns from IGMP and MLD.
-	served->is.linuxs =
-		served->snoops && snooping_refuse(bridges, served) ? 1 << MAC_MULTICAST : 0;
+	served->is.linuxs = leaves_groups(bridges, served) ? 1 << MAC_MULTICAST : 0;
 	// No guard tells a unicast frame that workers have flooded from one that they have left to
 	// Linux. So one of the two does all for such a frame.
 	if (has_rest || is_watched(bridge) ||
@@ -106,10 +147,10 @@ static void choose(struct bridges *bridges, struct served *served)
 		served->is.linux_too = GROUPS & ~served->is.linuxs;
 }
 
-static void add_port(const struct bridges *bridges, unsigned port, uint8_t linuxs,
+static void add_port(const struct bridges *bridges, uint16_t member, uint8_t linuxs,
 	struct guard_port *out)
 {
-	const struct interface *one = taps_find(bridges->mirror->ifaces, port);
+	const struct interface *one = bridges_member(bridges->mirror, member);
 
 	*out = (struct guard_port){.has_multicasts = !(linuxs & 1 << MAC_MULTICAST)};
 	snprintf(out->name, sizeof(out->name), "%s", one->iface.name);
@@ -121,12 +162,15 @@ static unsigned list_ports(const struct bridges *bridges, struct guard_port list
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < bridges->next.n; i++) {
-		const struct mac_bridge *is = &bridges->next.bridge[i].is;
+		const struct served *one = &bridges->next.bridge[i];
+		const struct served_tunnel *tunnel = bridges->next.tunnel + one->first_tunnel;
 
-		for (unsigned k = 0; k < is->n_members; k++)
-			if ((is->linuxs & GROUPS) != GROUPS)
-				add_port(bridges, bridges->next.bridge[i].member[k].port,
-					is->linuxs, &list[n++]);
+		if ((one->is.linuxs & GROUPS) == GROUPS)
+			continue;
+		for (unsigned k = 0; k < one->is.n_members; k++)
+			add_port(bridges, one->member[k].port, one->is.linuxs, &list[n++]);
+		for (unsigned k = 0; k < one->n_tunnels; k++)
+			add_port(bridges, tunnel[k].member.port, one->is.linuxs, &list[n++]);
 	}
 	return n;
 }
@@ -149,7 +193,7 @@ static unsigned unite(const struct guarded *guarded, struct guard_port list[], u
 {
 	const unsigned n_new = n;
 
-	for (unsigned i = 0; i < guarded->n && n < PORT_MAX; i++) {
+	for (unsigned i = 0; i < guarded->n && n < GUARD_MAX; i++) {
 		unsigned k = 0;
 
 		while (k < n_new && memcmp(list[k].name, guarded->port[i].name, sizeof(list->name)))
@@ -167,7 +211,7 @@ static unsigned unite(const struct guarded *guarded, struct guard_port list[], u
 void floods_choose(struct bridges *bridges)
 {
 	struct floods *floods = &bridges->floods;
-	struct guard_port both[PORT_MAX];
+	struct guard_port both[GUARD_MAX];
 	unsigned n;
 
 	for (unsigned i = 0; i < bridges->next.n; i++)
@@ -251,10 +295,10 @@ void floods_describe(struct bridges *bridges, const struct served *served, char 
 		return;
 	}
 	if (linuxs & 1 << MAC_MULTICAST) {
-		why = snooping_refuse(bridges, served);
+		why = leaves_groups(bridges, served);
 		snprintf(text, sizeof(text),
-			"those to groups are punted to Linux, which learns who wants them "
-			"(mcast_snooping)%s%s",
+			"those to groups are punted to Linux%s%s%s",
+			served->snoops ? ", which learns who wants them (mcast_snooping)" : "",
 			why ? ": " : "", why ? why : "");
 		add_text(out, bytes, text);
 	}

@@ -20,8 +20,8 @@ struct guard {
 	bool has_chain;    // the operator's
 	bool is_logged;
 	unsigned n; // the ports that should be guarded
-	struct guard_port port[PORT_MAX];
-	bool has[PORT_MAX]; // those of them that an operator's table has
+	struct guard_port port[GUARD_MAX];
+	bool has[GUARD_MAX]; // those of them that an operator's table has
 };
 
 struct guard *guard_open(struct tap_table *taps)
@@ -94,7 +94,7 @@ static bool install(struct guard *guard, const struct guard_port port[], unsigne
 struct search {
 	struct guard *guard;
 	bool in_multicasts;
-	uint8_t found[PORT_MAX]; // 1: in that of broadcasts, 2: of multicasts
+	uint8_t found[GUARD_MAX]; // 1: in that of broadcasts, 2: of multicasts
 };
 
 static void take_name(void *arg, const char *name)

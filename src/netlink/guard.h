@@ -12,8 +12,11 @@
 // What chains of the guard are called ("table bridge dl3d chain forward").
 #define GUARD_TABLE "dl3d"
 
+// Ports of dl3d, and VXLAN devices.
+enum { GUARD_MAX = PORT_MAX + 1024 };
+
 struct guard_port {
-	char name[EVENT_NAME_MAX]; // of the TAP interface; 0 to its end
+	char name[EVENT_NAME_MAX]; // of the TAP interface or VXLAN device; 0 to its end
 	bool has_multicasts;       // not only frames to all are guarded, but also those to groups
 };
 

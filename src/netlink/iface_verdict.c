@@ -225,8 +225,16 @@ static uint32_t check_filters_above(const struct interface *below)
 	       (below->tc_above & EVENT_EGRESS ? BIT(REASON_EGRESS) : 0);
 }
 
-static bool has_taps(const struct ifaces *ifaces, const struct interface *bridge)
+// TAP interfaces, or VXLAN devices that workers serve.
+static bool has_ports(const struct ifaces *ifaces, const struct interface *bridge)
 {
+	for (unsigned i = 0; i < ifaces->tunnels.end_vxlan; i++) {
+		const struct interface *one =
+			bridges_member(ifaces->mirror, MAC_FIRST_TUNNEL + i);
+
+		if (one && one->iface.master == bridge->ifindex)
+			return true;
+	}
 	for (unsigned port = 0; port < ifaces->mirror->settings.n_ports; port++) {
 		const struct interface *tap = taps_find(ifaces, port);
 
@@ -236,7 +244,7 @@ static bool has_taps(const struct ifaces *ifaces, const struct interface *bridge
 	return false;
 }
 
-// A VLAN on a bridge, of which it has the tags. Returns false if that has no TAP interface.
+// A VLAN on a bridge, of which it has the tags. Returns false if that has no port.
 static bool check_bridge_below(const struct ifaces *ifaces, const struct interface *bridge,
 	struct iface_verdict *out)
 {
@@ -246,7 +254,7 @@ static bool check_bridge_below(const struct ifaces *ifaces, const struct interfa
 	out->iface.port = bridge->id; // IFACE_NONE: it has none yet
 	if (out->iface.n_tags > 1 || (filtered && out->iface.tag[0].tpid != filtered))
 		out->reasons |= BIT(REASON_BRIDGE_TAGS);
-	return has_taps(ifaces, bridge);
+	return has_ports(ifaces, bridge);
 }
 
 // Follows the lower devices to the TAP interface, or to a bridge: port, tags, and the reasons
@@ -257,11 +265,13 @@ static bool check_below(const struct ifaces *ifaces, const struct interface *one
 {
 	const struct interface *at = one;
 
-	if (one->iface.tunnel.is_tunnel)
+	if (one->iface.tunnel.is_tunnel) {
+		out->iface.is_bridge = tunnels_is_vxlan(one);
 		return tunnels_decide(ifaces, one, &out->iface.tunnel);
+	}
 	out->iface.is_bridge = is_kind(one, "bridge");
 	if (out->iface.is_bridge)
-		return has_taps(ifaces, one);
+		return has_ports(ifaces, one);
 	for (unsigned depth = 0; is_kind(at, "vlan") && depth < VLAN_DEPTH; depth++) {
 		add_tag(out, &at->iface);
 		at = interfaces_find(&ifaces->all, at->iface.lower);
@@ -320,6 +330,8 @@ void decide(const struct ifaces *ifaces, const struct interface *one, struct ifa
 	out->is_ours = !(out->reasons & (BIT(REASON_TAGS) | BIT(REASON_BRIDGE_TAGS)));
 	out->reasons |= check_own(one) | check_conf(ifaces, one) |
 	                check_master(ifaces, one, &out->iface.vrf);
+	if (iface_is_vxlan(&out->iface) && bridges_of(ifaces, one))
+		out->reasons &= ~BIT(REASON_MASTER); // bridges.c says what becomes of it
 	out->iface.rpf4 = rpf4_of(ifaces, one);
 	out->iface.mac = one->iface.mac;
 	out->iface.has_peer = iface_is_tunnel(&out->iface);

@@ -6,6 +6,8 @@
 #include "fib/fib.h"
 #include "netlink/mirror_inside.h"
 
+#include <string.h>
+
 struct ifaces;
 
 // All interfaces of the namespace by index, each with its kernel state and the result of its
@@ -93,6 +95,7 @@ struct interface {
 	unsigned mtu6;      // read with them; 0: unknown
 	uint32_t reasons;   // of the current verdict
 	uint8_t trouble;    // enum tunnel_trouble, as judged
+	uint16_t vxlan;     // of a VXLAN device: its number + 1; 0: it has none
 	uint16_t path_mtu;  // of a tunnel's outer packets, read with the sysctls; 0: unknown
 	uint16_t mtu;       // of its fib interface; routes depend on it and on the VRF
 	uint16_t vrf;
@@ -279,7 +282,17 @@ struct tunnels_of_linux {
 	unsigned n_devices, n_served; // tunnel devices; those that workers serve
 	struct mirror_udp_port port[TUNNELS_PORTS];
 	unsigned n_ports;
+	unsigned n_vxlans;           // VXLAN devices, of those that are served not in n_served
+	int vxlan[IFACE_MAX_VXLANS]; // by number: the device; 0: free
+	unsigned end_vxlan, next_vxlan; // numbers from here on were never used; the next one
 };
+
+// A VXLAN device, whether workers serve it or not. / Gives numbers to those that they do.
+static inline bool tunnels_is_vxlan(const struct interface *one)
+{
+	return !strcmp(one->iface.kind, "vxlan");
+}
+void vxlans_check(struct ifaces *ifaces);
 
 // Call before a round of verdicts: judges all of them.
 void tunnels_check(struct ifaces *ifaces);

@@ -92,6 +92,7 @@ void mirror_event(struct mirror *mirror, const struct event *event)
 		routes_nexthop_event(mirror->routes, event);
 		break;
 	case EVENT_FDB:
+	case EVENT_REMOTE:
 	case EVENT_GROUPS:
 		bridges_event(mirror->bridges, event);
 		break;

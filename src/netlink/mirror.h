@@ -20,9 +20,12 @@ enum mirror_filters { FILTERS_CALLS = 1, FILTERS_TABLES = 2 };
 
 // A host behind a port of a bridge of Linux.
 struct mirror_seen {
-	int ifindex; // of the TAP interface
+	int ifindex; // of the TAP interface, or the VXLAN device
 	struct wire_mac mac;
-	uint16_t vlan; // 0: the bridge does not filter by VLAN
+	uint16_t vlan;        // 0: the bridge does not filter by VLAN
+	bool is_alone;        // the VXLAN device is in no bridge
+	bool is_new;          // `end` is another one than the device has, or the first
+	struct wire_addr end; // where it is, for the device's own table; family 0: that is not told
 };
 
 // net.mpls: the number of labels that there may be; whether packets get the TTL of their labels and
@@ -134,6 +137,10 @@ bool mirror_flush(struct mirror *mirror);
 void mirror_apply_filters(struct mirror *mirror, uint64_t now_ns);
 bool mirror_dump_filters(struct mirror *mirror);
 void mirror_filters_dumped(struct mirror *mirror, bool whole);
+
+// Workers have flooded a frame from a host that Linux does not have there: tells Linux, which
+// learns.
+void mirror_learn(struct mirror *mirror, const struct mac_info *info);
 
 // Tells Linux that hosts behind ports of its bridges, whose frames workers forward, are still
 // there. Call about ten times a second, while no dump is under way.

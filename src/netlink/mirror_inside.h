@@ -199,7 +199,7 @@ void mpls_unsupported(const struct mpls *mpls,
 
 int bridges_open(struct bridges **out, struct mirror *mirror, struct error *error);
 void bridges_close(struct bridges *bridges);
-// EVENT_FDB, EVENT_GROUPS, EVENT_LINK
+// EVENT_FDB, EVENT_REMOTE, EVENT_GROUPS, EVENT_LINK
 void bridges_event(struct bridges *bridges, const struct event *event);
 void bridges_dump_begins(struct bridges *bridges);
 void bridges_dump_ends(struct bridges *bridges, uint32_t partial);
@@ -207,5 +207,7 @@ void bridges_port_removed(struct bridges *bridges, unsigned port);
 // Call about ten times a second: re-reads what nobody tells of.
 void bridges_look_again(struct bridges *bridges);
 void bridges_info(const struct bridges *bridges, struct netlink_info *out);
+// Whether workers have remote ends of a VXLAN device with this number.
+bool remotes_use(const struct bridges *bridges, uint16_t number);
 // Call after ifaces_flush. Returns true if there is more to do.
 bool bridges_flush(struct bridges *bridges);

@@ -200,7 +200,7 @@ static void handle_event(void *arg, const struct event *event)
 	struct netlink *netlink = arg;
 
 	if (event->kind != EVENT_NEIGHBOUR && event->kind != EVENT_FDB &&
-		event->kind != EVENT_GROUPS)
+		event->kind != EVENT_REMOTE && event->kind != EVENT_GROUPS)
 		netlink->n_changes++;
 	mirror_event(netlink->mirror, event);
 }
@@ -458,10 +458,7 @@ unsigned netlink_bursts(const struct netlink *netlink, struct netlink_burst out[
 
 void netlink_learn(struct netlink *netlink, const struct mac_info *info)
 {
-	const struct mirror_seen seen = {netlink->mirror->settings.tap[info->port], info->mac,
-		info->vlan};
-
-	macs_refresh(netlink, &seen, 1);
+	mirror_learn(netlink->mirror, info);
 }
 
 bool netlink_guarded(struct netlink *netlink, uint64_t *n)

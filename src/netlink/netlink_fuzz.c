@@ -48,6 +48,10 @@ static bool tunnel_is_sane(const struct event_tunnel *tunnel)
 
 	if (!tunnel->is_tunnel || tunnel->trouble)
 		return tunnel->trouble < TUNNEL_LOCAL && !settings->kind;
+	if (settings->kind == IFACE_VXLAN)
+		return settings->local.family && !settings->remote.family && settings->dest_port &&
+		       settings->key <= IFACE_MAX_VNI &&
+		       settings->last_source_port >= settings->source_port;
 	return (settings->kind == IFACE_IPIP || settings->kind == IFACE_GRE) &&
 	       settings->local.family && settings->local.family == settings->remote.family &&
 	       !wire_addr_equal(&settings->local, &settings->remote) &&
@@ -99,6 +103,9 @@ static bool is_sane(const struct event *event)
 	case EVENT_FDB:
 		return event->fdb.ifindex > 0 && event->fdb.bridge > 0 &&
 		       !(event->fdb.is_plain && event->fdb.mac.bytes[0] & 1);
+	case EVENT_REMOTE:
+		return event->remote.ifindex > 0 && event->remote.vni <= IFACE_MAX_VNI &&
+		       (event->remote.addr.family || event->remote.nexthop);
 	case EVENT_GROUPS:
 		return groups_are_sane(&event->groups);
 	case EVENT_ROUTE:

@@ -20,9 +20,15 @@ static const char *const what_of[N_TUNNEL_TROUBLES] = {
 	[TUNNEL_MARK] = "tunnel with fwmark",
 	[TUNNEL_IGNORES_DF] = "tunnel with ignore-df",
 	[TUNNEL_MODE] = "tunnel of MPLS or another protocol (mode)",
+	[TUNNEL_VXLAN_SOURCE] = "VXLAN device without a local address (local)",
+	[TUNNEL_VXLAN_HEADER] = "VXLAN with gbp, gpe, remote checksums or reserved bits",
+	[TUNNEL_VXLAN_ANSWERS] = "VXLAN device with proxy, rsc or l2miss",
+	[TUNNEL_VXLAN_OPTION] = "VXLAN device with an option that is not known",
 	[TUNNEL_LOCAL] = "tunnel whose local address the router does not have",
 	[TUNNEL_LINK] = "tunnel bound to an interface that is not a port",
 	[TUNNEL_TWIN] = "several tunnels with the same ends",
+	[TUNNEL_VXLAN_TWIN] = "several VXLAN devices of one VNI and port",
+	[TUNNEL_NO_NUMBER] = "more than 4096 VXLAN devices",
 };
 
 // The interface by which a tunnel is bound to send; NULL: it is not bound, or to a VRF device.
@@ -46,7 +52,7 @@ static uint16_t vrf_of(const struct ifaces *ifaces, const struct interface *one)
 		return 0;
 	if (!found || !found->is_known || found->iface.tunnel.is_tunnel)
 		return IFACES_NO_VRF;
-	if (port) {
+	if (port && !tunnels_is_vxlan(one)) { // of VXLAN, only entries of its table are bound
 		decide(ifaces, port, &verdict);
 		if (!verdict.is_ours)
 			return IFACES_NO_VRF;
@@ -92,6 +98,13 @@ static void set_ends(const struct ifaces *ifaces, struct interface *one, struct 
 	out->vrf = vrf_of(ifaces, one);
 	out->kind = tunnel->kind;
 	out->one = one;
+	if (tunnel->kind == IFACE_VXLAN) { // what comes to any address, by port and VNI
+		out->local = (struct wire_addr){.family = tunnel->local.family};
+		out->key = tunnel->key;
+		memcpy(out->remote.bytes, &tunnel->dest_port, sizeof(tunnel->dest_port));
+		out->families = IFACE_TUNNEL_IP4;
+		return;
+	}
 	out->families = tunnel->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6);
 }
 
@@ -109,7 +122,9 @@ static void find_twins(struct ends ends[], size_t n)
 		}
 		for (size_t i = first; i < end; i++)
 			if (ends[i].families & twice)
-				ends[i].one->trouble = TUNNEL_TWIN;
+				ends[i].one->trouble = ends[i].kind == IFACE_VXLAN
+				                               ? TUNNEL_VXLAN_TWIN
+				                               : TUNNEL_TWIN;
 	}
 }
 
@@ -117,18 +132,20 @@ void tunnels_check(struct ifaces *ifaces)
 {
 	struct tunnels_of_linux *tunnels = &ifaces->tunnels;
 	struct interface *one;
-	size_t n = 0;
+	size_t n = 0, n_fine = 0;
 
-	tunnels->n_devices = tunnels->n_served = 0;
+	tunnels->n_devices = tunnels->n_served = tunnels->n_vxlans = 0;
 	for (one = NULL; (one = interfaces_next(&ifaces->all, one));) {
 		if (!one->is_known || !one->iface.tunnel.is_tunnel)
 			continue;
 		one->trouble = find_trouble(ifaces, one);
 		tunnels->n_devices++;
-		tunnels->n_served += one->trouble == TUNNEL_FINE;
+		n_fine += one->trouble == TUNNEL_FINE;
+		tunnels->n_vxlans += tunnels_is_vxlan(one);
+		tunnels->n_served += one->trouble == TUNNEL_FINE && !tunnels_is_vxlan(one);
 	}
-	struct ends *ends = tunnels->n_served > 1 ? calloc(tunnels->n_served, sizeof(*ends)) : NULL;
-	if (tunnels->n_served > 1 && !ends)
+	struct ends *ends = n_fine > 1 ? calloc(n_fine, sizeof(*ends)) : NULL;
+	if (n_fine > 1 && !ends)
 		ifaces_lost(ifaces, EVENT_LINK);
 	for (one = NULL; ends && (one = interfaces_next(&ifaces->all, one));)
 		if (one->is_known && one->iface.tunnel.is_tunnel && one->trouble == TUNNEL_FINE)
@@ -136,6 +153,7 @@ void tunnels_check(struct ifaces *ifaces)
 	if (ends)
 		find_twins(ends, n);
 	free(ends);
+	vxlans_check(ifaces);
 }
 
 bool tunnels_decide(const struct ifaces *ifaces, const struct interface *one,
@@ -150,6 +168,10 @@ bool tunnels_decide(const struct ifaces *ifaces, const struct interface *one,
 	if (out->vrf == IFACES_NO_VRF)
 		return false;
 	out->path_mtu = one->path_mtu;
+	if (out->kind == IFACE_VXLAN) {
+		out->vxlan = one->vxlan - 1;
+		return one->vxlan;
+	}
 	if (port) {
 		out->flags |= IFACE_TUNNEL_BOUND;
 		out->link = port->id;
@@ -220,7 +242,8 @@ uint16_t tunnels_path_mtu(const struct ifaces *ifaces, const struct interface *o
 	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
 	const struct event_tunnel *tunnel = &one->iface.tunnel;
 
-	if (!tunnel->is_tunnel || one->trouble != TUNNEL_FINE || !ops->path_mtu)
+	if (!tunnel->is_tunnel || tunnels_is_vxlan(one) || one->trouble != TUNNEL_FINE ||
+		!ops->path_mtu)
 		return 0;
 	return MIN_OF(ops->path_mtu(ops->ops, &tunnel->settings.remote, tunnel->link), UINT16_MAX);
 }

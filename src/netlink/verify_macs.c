@@ -39,7 +39,7 @@ struct inspection {
 	int n; // differences
 };
 
-static const struct bridges *bridges_of(const struct inspection *look)
+static const struct bridges *bridges_in(const struct inspection *look)
 {
 	return look->netlink->mirror->bridges;
 }
@@ -57,31 +57,55 @@ static void add(struct inspection *look, struct places *to, const struct place *
 		to->place[to->n++] = *place;
 }
 
-// Addresses behind ports that workers serve.
+// The member behind which workers should have the address; -1: none.
+static int member_of(const struct inspection *look, const struct served *served, int ifindex,
+	const struct wire_mac *mac)
+{
+	const struct bridges *bridges = bridges_in(look);
+	const int port = taps_port(look->netlink->mirror->ifaces, ifindex);
+	const struct event_remote *remote;
+	uint16_t member;
+
+	if (port >= 0)
+		return bridges->now.of_port[port] == served - bridges->now.bridge + 1 ? port : -1;
+	member = bridges_tunnel_member(bridges, served, ifindex);
+	remote = member ? remotes_find(bridges, ifindex, mac) : NULL;
+	return remote && remotes_can_hold(bridges, remote) ? member : -1;
+}
+
+static void take_place(struct inspection *look, const struct event_fdb *fdb)
+{
+	const struct bridges *bridges = bridges_in(look);
+	const struct served *served = served_find(&bridges->now, fdb->bridge);
+	const int member =
+		served ? member_of(look, served, fdb->ifindex, &fdb->mac) : -1;
+
+	if (member >= 0 && !served->is.vlan_tag == !fdb->vlan)
+		add(look, &look->linuxs,
+			&(struct place){bridges->domain[served - bridges->now.bridge], fdb->vlan,
+				fdb->mac, (uint16_t)member});
+}
+
+// Addresses behind ports that workers serve, and VXLAN devices.
 static void take_mac(void *arg, const struct event *event)
 {
-	struct inspection *look = arg;
-	const struct bridges *bridges = bridges_of(look);
-	const struct event_fdb *fdb = &event->fdb;
-	const struct served *served;
-	int port;
+	static const struct wire_mac all;
+	const struct event_remote *remote = &event->remote;
 
-	if (event->kind != EVENT_FDB || !fdb->is_plain)
-		return;
-	served = served_find(&bridges->now, fdb->bridge);
-	port = taps_port(look->netlink->mirror->ifaces, fdb->ifindex);
-	if (!served || port < 0 || !served->is.vlan_tag != !fdb->vlan ||
-		bridges->now.of_port[port] != served - bridges->now.bridge + 1)
-		return;
-	add(look, &look->linuxs,
-		&(struct place){bridges->domain[served - bridges->now.bridge], fdb->vlan, fdb->mac,
-			(uint16_t)port});
+	if (event->kind == EVENT_FDB && event->fdb.is_plain)
+		take_place(arg, &event->fdb);
+	else if (event->kind == EVENT_REMOTE && !wire_mac_equal(&remote->mac, &all) &&
+		 !(remote->mac.bytes[0] & 1))
+		take_place(arg,
+			&(struct event_fdb){.ifindex = remote->ifindex,
+				.bridge = remote->ifindex,
+				.mac = remote->mac});
 }
 
 // NULL: it is neither a port nor a bridge of workers.
 static struct mac_vlans *vlans_of(const struct inspection *look, int ifindex)
 {
-	const struct served_set *now = &bridges_of(look)->now;
+	const struct served_set *now = &bridges_in(look)->now;
 	const int port = taps_port(look->netlink->mirror->ifaces, ifindex);
 	const struct served *served = served_find(now, ifindex);
 
@@ -120,7 +144,7 @@ static void report(struct inspection *look, const char *where, const char *what)
 static void take_link(void *arg, const struct event *event)
 {
 	struct inspection *look = arg;
-	const struct bridges *bridges = bridges_of(look);
+	const struct bridges *bridges = bridges_in(look);
 	const struct event_link *link = &event->iface;
 	const struct served *served;
 	int port;
@@ -210,7 +234,7 @@ static void report_place(struct inspection *look, const struct place *at, const 
 // Workers need not know an address for which there was no space.
 static bool is_short(const struct inspection *look, const struct place *at)
 {
-	const struct bridges *bridges = bridges_of(look);
+	const struct bridges *bridges = bridges_in(look);
 	struct mac_usage usage;
 
 	for (unsigned i = 0; i < bridges->now.n; i++)
@@ -219,6 +243,13 @@ static bool is_short(const struct inspection *look, const struct place *at)
 			return true;
 	return bridges->is_short ||
 	       (mac_usage(macs_of(look), at->domain, &usage) && usage.n_learnt == usage.max);
+}
+
+static const char *name_of(const struct mirror *mirror, uint16_t member)
+{
+	const struct interface *one = bridges_member(mirror, member);
+
+	return one && one->is_known ? one->iface.name : "?";
 }
 
 static void compare_ports(struct inspection *look, const struct place *linuxs,
@@ -230,8 +261,7 @@ static void compare_ports(struct inspection *look, const struct place *linuxs,
 	if (linuxs->port == workers->port)
 		return;
 	snprintf(what, sizeof(what), "Linux has it behind %s, workers behind %s",
-		ifaces_name(mirror, mirror->settings.tap[linuxs->port]),
-		ifaces_name(mirror, mirror->settings.tap[workers->port]));
+		name_of(mirror, linuxs->port), name_of(mirror, workers->port));
 	report_place(look, linuxs, what);
 }
 
@@ -293,7 +323,7 @@ static void compare_vlans_of_port(struct inspection *look, unsigned port)
 
 static void compare_own_vlans(struct inspection *look, unsigned i)
 {
-	const struct bridges *bridges = bridges_of(look);
+	const struct bridges *bridges = bridges_in(look);
 	const struct mac_vlans *own = mac_own_vlans(macs_of(look), bridges->domain[i]);
 
 	if (own)
@@ -303,7 +333,7 @@ static void compare_own_vlans(struct inspection *look, unsigned i)
 
 static void compare(struct inspection *look)
 {
-	const struct served_set *now = &bridges_of(look)->now;
+	const struct served_set *now = &bridges_in(look)->now;
 
 	sort(&look->linuxs);
 	sort(&look->workers);

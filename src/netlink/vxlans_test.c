@@ -1,0 +1,329 @@
+// VXLAN devices of Linux in the mirror: which of them workers serve, what they flood to, and where
+// addresses are. Synthetic events, real tables.
+#include "netlink/fake_linux.h"
+
+#include "netlink/bridges_inside.h"
+
+#include <linux/if_bridge.h>
+#include <rte_cycles.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LEFT = FAKE_TAP, BRIDGE = 40, VXLAN = 50, TWIN = 51, VNI = 10, SECOND = 1000000000 };
+enum { NO_MEMBER = -1 };
+
+static struct rcu *rcu;
+
+static struct event_link port_of_bridge(struct event_link link)
+{
+	link.master = BRIDGE;
+	snprintf(link.slave_kind, sizeof(link.slave_kind), "bridge");
+	link.port = (struct event_bridge_port){.is_known = true,
+		.state = BR_STATE_FORWARDING,
+		.learns = true,
+		.floods = true};
+	return link;
+}
+
+static struct event_link device(int ifindex)
+{
+	struct event_link link =
+		fake_device(ifindex, ifindex == VXLAN ? "vxlan10" : "vxlan11", "vxlan");
+
+	link.tunnel = (struct event_tunnel){.is_tunnel = true, .learns = true, .ageing_s = 300};
+	link.tunnel.settings = (struct iface_tunnel){.local = fake_addr("192.0.2.1"),
+		.kind = IFACE_VXLAN,
+		.ttl = 64,
+		.dest_port = 4789,
+		.key = VNI};
+	return link;
+}
+
+static void put(const struct event_link *link)
+{
+	fake_iface(&fake, link);
+	fake_flush(&fake);
+}
+
+static struct event_remote remote(uint8_t host, const char *end)
+{
+	return (struct event_remote){.ifindex = VXLAN,
+		.mac = host ? fake_mac(host) : (struct wire_mac){0},
+		.addr = fake_addr(end),
+		.is_learnt = host};
+}
+
+static void tell_remote(struct event_remote is, bool is_delete)
+{
+	const struct event event = {.kind = EVENT_REMOTE, .is_delete = is_delete, .remote = is};
+
+	mirror_event(fake.mirror, &event);
+	fake_flush(&fake);
+}
+
+static void tell_mac(uint8_t host, bool is_delete)
+{
+	const struct event event = {.kind = EVENT_FDB,
+		.is_delete = is_delete,
+		.fdb = {.ifindex = VXLAN,
+			.bridge = BRIDGE,
+			.mac = fake_mac(host),
+			.is_plain = true}};
+
+	mirror_event(fake.mirror, &event);
+	fake_flush(&fake);
+}
+
+static uint16_t member(void)
+{
+	const struct interface *one = interfaces_find(&fake.mirror->ifaces->all, VXLAN);
+
+	return one && one->vxlan ? MAC_FIRST_TUNNEL + one->vxlan - 1 : 0;
+}
+
+// The remote end behind which workers have an address; family 0: none.
+static struct wire_addr end_of(uint8_t host)
+{
+	const struct mac_choice all = {0, MAC_PORTS};
+	const struct wire_mac mac = fake_mac(host);
+	struct wire_addr found = {.family = 0};
+	struct mac_remote at;
+	struct mac_info info[64];
+	uint32_t place = 0;
+
+	do {
+		const unsigned n = mac_page(fake_macs, &all, SECOND, &place, info, 64);
+
+		for (unsigned i = 0; i < n; i++) {
+			if (!wire_mac_equal(&info[i].mac, &mac))
+				continue;
+			assert_true(info[i].is_linux);
+			assert_int_equal(info[i].port, member());
+			assert_true(mac_remote_at(fake_macs, info[i].remote, &at));
+			found.family = 4;
+			memcpy(found.bytes,
+				fib_live_view(fib_live(fake.fib))->overlay->vtep[at.vtep].addr, 4);
+		}
+	} while (place);
+	return found;
+}
+
+static void expect_end(uint8_t host, const char *wanted)
+{
+	const struct wire_addr found = end_of(host);
+	char text[WIRE_ADDR_TEXT];
+
+	assert_string_equal(found.family ? wire_addr_print(&found, text) : "none", wanted);
+}
+
+static unsigned n_floods(void)
+{
+	const struct mac_flood *flood = mac_live_flood(mac_live(fake_macs), member());
+
+	return flood ? flood->n : 0;
+}
+
+static int setup(void **state)
+{
+	struct mac_settings settings = {.hz = SECOND, .n_workers = 1};
+	struct event_link bridge = fake_device(BRIDGE, "br0", "bridge");
+
+	rcu = rcu_create(1, NULL);
+	settings.rcu = rcu;
+	assert_int_equal(mac_open(&fake_macs, &settings, NULL), 0);
+	fake_setup(state);
+	fake.has_guard = true;
+	fake_address(&fake, LEFT, "192.0.2.1/24", false);
+	bridge.bridge.ageing_cs = 30000;
+	put(&bridge);
+	const struct event_link left = port_of_bridge(fake_tap(0)), vxlan = port_of_bridge(device(VXLAN));
+	put(&left);
+	put(&vxlan);
+	mirror_dump_begins(fake.mirror);
+	mirror_dump_ends(fake.mirror, ~(1u << EVENT_FDB));
+	fake_flush(&fake);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fake_teardown(state);
+	mac_close(fake_macs);
+	fake_macs = NULL;
+	rcu_destroy(rcu);
+	return 0;
+}
+
+static void a_device_in_a_bridge_is_a_member(void **state)
+{
+	const struct iface *iface = fake_fib_iface(&fake, VXLAN);
+	struct mac_member is;
+	uint16_t domain;
+	uint32_t n;
+
+	assert_non_null(iface);
+	assert_true(iface_is_vxlan(iface) && iface->is_bridge && !(iface->flags & IFACE_LINUX));
+	assert_true(member() && mac_member(fake_macs, member(), &is, &domain, &n));
+	assert_int_equal(is.flags, MAC_OF_LINUX | MAC_LEARNS | MAC_FLOODS | MAC_LEARNS_REMOTES);
+	fake_iface_gone(&fake, VXLAN);
+	fake_flush(&fake);
+	assert_false(mac_member(fake_macs, MAC_FIRST_TUNNEL, &is, &domain, &n));
+	assert_null(fake_fib_iface(&fake, VXLAN));
+}
+
+static void addresses_are_where_both_tables_say(void **state)
+{
+	tell_mac(7, false);
+	expect_end(7, "none");
+	tell_remote(remote(7, "192.0.2.2"), false);
+	expect_end(7, "192.0.2.2");
+	tell_remote(remote(7, "192.0.2.3"), false); // it has moved
+	expect_end(7, "192.0.2.3");
+	struct event_remote bound = remote(7, "192.0.2.4");
+	bound.link = LEFT;
+	tell_remote(bound, false);
+	expect_end(7, "none");
+	tell_remote(remote(7, "192.0.2.3"), false);
+	tell_mac(7, true);
+	expect_end(7, "none");
+	assert_int_equal(fib_vtep_find(fake.fib, 0, &(struct wire_addr){.family = 4, .bytes = {192, 0, 2, 3}}), 0);
+}
+
+static void an_address_without_an_entry_is_behind_the_only_end(void **state)
+{
+	tell_mac(7, false);
+	tell_remote(remote(0, "192.0.2.2"), false);
+	assert_int_equal(n_floods(), 1);
+	expect_end(7, "192.0.2.2");
+	tell_remote(remote(0, "192.0.2.3"), false);
+	assert_int_equal(n_floods(), 2);
+	expect_end(7, "none");
+	tell_remote(remote(0, "192.0.2.2"), true);
+	assert_int_equal(n_floods(), 1);
+	expect_end(7, "192.0.2.3");
+}
+
+static uint8_t linuxs(void)
+{
+	return mac_live_view(mac_live(fake_macs))->port[0].linuxs;
+}
+
+// What is flooded to a group is Linux's, and so is what is flooded by a certain interface.
+static void floods_that_workers_cannot_do_are_linuxs(void **state)
+{
+	struct event_remote bound = remote(0, "192.0.2.9");
+
+	tell_remote(remote(0, "192.0.2.2"), false);
+	assert_int_equal(linuxs(), 0);
+	assert_int_equal(fake.n_guarded, 2);
+	tell_remote(remote(0, "239.1.1.1"), false);
+	assert_int_equal(linuxs(), MAC_ALL_STORMS);
+	assert_int_equal(n_floods(), 0);
+	tell_remote(remote(0, "239.1.1.1"), true);
+	assert_int_equal(linuxs(), 0);
+	assert_int_equal(n_floods(), 1);
+	bound.link = LEFT;
+	tell_remote(bound, false);
+	assert_int_equal(linuxs(), MAC_ALL_STORMS);
+	tell_remote(bound, true);
+	struct event_remote group = remote(1, "192.0.2.2");
+	group.mac.bytes[0] = 1;
+	tell_remote(group, false);
+	assert_int_equal(linuxs(), 1 << MAC_MULTICAST);
+}
+
+static void a_dump_removes_ends_that_it_does_not_contain(void **state)
+{
+	tell_mac(7, false);
+	tell_remote(remote(7, "192.0.2.2"), false);
+	tell_remote(remote(0, "192.0.2.2"), false);
+	tell_remote(remote(0, "192.0.2.3"), false);
+	mirror_dump_begins(fake.mirror);
+	tell_mac(7, false);
+	tell_remote(remote(0, "192.0.2.3"), false);
+	mirror_dump_ends(fake.mirror, ~(1u << EVENT_FDB));
+	fake_flush(&fake);
+	assert_int_equal(n_floods(), 1);
+	expect_end(7, "192.0.2.3");
+}
+
+static void two_devices_of_one_vni_and_port_are_linuxs_and_named(void **state)
+{
+	struct event_link twin = device(TWIN);
+	char where[64];
+
+	put(&twin);
+	assert_int_equal(member(), 0);
+	assert_int_equal(fake_unsupported(&fake, "several VXLAN devices of one VNI and port", where),
+		2);
+	twin.tunnel.settings.key = VNI + 1;
+	put(&twin);
+	assert_true(member());
+	assert_int_equal(fake_unsupported(&fake, "several VXLAN devices of one VNI and port", where),
+		0);
+}
+
+static void of_two_devices_in_a_bridge_one_is_served(void **state)
+{
+	struct event_link twin = port_of_bridge(device(TWIN));
+	struct mac_member is;
+	uint16_t domain;
+	uint32_t n;
+
+	tell_remote(remote(0, "192.0.2.2"), false);
+	twin.tunnel.settings.key = VNI + 1;
+	put(&twin);
+	assert_true(mac_member(fake_macs, member(), &is, &domain, &n));
+	assert_int_equal(linuxs(), 1 << MAC_UNKNOWN); // Linux floods to the other one
+}
+
+// In no bridge, it is one of its own, for what is routed.
+static void a_device_in_no_bridge_routes(void **state)
+{
+	const struct event_link alone = device(VXLAN);
+	struct mac_way way;
+
+	tell_remote(remote(7, "192.0.2.2"), false);
+	put(&alone);
+	expect_end(7, "192.0.2.2");
+	const struct interface *one = interfaces_find(&fake.mirror->ifaces->all, VXLAN);
+	const struct wire_mac mac = fake_mac(7);
+	assert_true(mac_way_to(fake_macs, one->id, &mac, &way));
+	assert_int_equal(way.port, member());
+	tell_remote(remote(7, "192.0.2.2"), true);
+	expect_end(7, "none");
+}
+
+static void linux_is_told_of_senders_behind_remote_ends(void **state)
+{
+	struct mac_info info = {.mac = fake_mac(9), .port = member(), .end = fake_addr("192.0.2.5")};
+
+	mirror_learn(fake.mirror, &info);
+	assert_int_equal(fake.n_seen, 1);
+	assert_int_equal(fake.seen.ifindex, VXLAN);
+	assert_true(fake.seen.is_new && wire_addr_equal(&fake.seen.end, &info.end));
+	struct event_remote fixed = remote(9, "192.0.2.6");
+	fixed.is_learnt = false; // the device does not learn over it
+	tell_remote(fixed, false);
+	mirror_learn(fake.mirror, &info);
+	assert_int_equal(fake.n_seen, 2);
+	assert_int_equal(fake.seen.end.family, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_device_in_a_bridge_is_a_member),
+		TEST(addresses_are_where_both_tables_say),
+		TEST(an_address_without_an_entry_is_behind_the_only_end),
+		TEST(floods_that_workers_cannot_do_are_linuxs),
+		TEST(a_dump_removes_ends_that_it_does_not_contain),
+		TEST(two_devices_of_one_vni_and_port_are_linuxs_and_named),
+		TEST(of_two_devices_in_a_bridge_one_is_served),
+		TEST(a_device_in_no_bridge_routes),
+		TEST(linux_is_told_of_senders_behind_remote_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
