@@ -20,7 +20,7 @@ static const char *bridge_word(const struct bridges *bridges, uint16_t domain)
 
 static const char *member_word(const struct api_ctx *ctx, uint16_t member)
 {
-	const struct fib_overlay *overlay = fib_live_view(fib_live(ctx->fib))->overlay;
+	const struct fib_overlay *overlay = fib_live_view(&ctx->live)->overlay;
 	const struct fib_vxlan *vxlan = NULL;
 
 	if (member < MAC_FIRST_TUNNEL)

@@ -32,7 +32,7 @@ int bridges_open(struct bridges **out, struct mirror *mirror, struct error *erro
 	}
 	if (!bridges || !bridges->now.bridge || !bridges->next.bridge || !bridges->now.tunnel ||
 		!bridges->next.tunnel || fdb_open(&bridges->fdb) || mdb_open(&bridges->mdb) ||
-		remotes_open(&bridges->remotes)) {
+		remotes_create(&bridges->remotes)) {
 		bridges_close(bridges);
 		return error_set(error, -ENOMEM,
 			"not enough memory or random numbers for Linux's bridges");
@@ -47,7 +47,7 @@ void bridges_close(struct bridges *bridges)
 		return;
 	fdb_close(&bridges->fdb);
 	mdb_close(&bridges->mdb);
-	remotes_close(&bridges->remotes);
+	remotes_destroy(&bridges->remotes);
 	snooping_free(&bridges->snooping);
 	free(bridges->now.bridge);
 	free(bridges->next.bridge);

@@ -249,8 +249,8 @@ bool fdb_is_over(const struct fdb *fdb, int bridge); // whether Linux has more t
 bool fdb_flush(struct bridges *bridges);
 
 // remotes.c. 0, or -ENOMEM: it may only be closed.
-int remotes_open(struct remotes *remotes);
-void remotes_close(struct remotes *remotes);
+int remotes_create(struct remotes *remotes);
+void remotes_destroy(struct remotes *remotes);
 uint64_t remotes_bytes(const struct remotes *remotes);
 void remotes_event(struct bridges *bridges, const struct event_remote *at, bool is_delete);
 void remotes_dump_ends(struct bridges *bridges); // removes what it did not contain

@@ -35,7 +35,7 @@ struct remote_device {
 	bool is_dirty, is_odd, has_groups;
 };
 
-int remotes_open(struct remotes *remotes)
+int remotes_create(struct remotes *remotes)
 {
 	remotes->most = MAC_MAX;
 	return hash_table_init(&remotes->table, FIRST_BUCKETS) ||
@@ -53,7 +53,7 @@ static void free_device(void *entry)
 	free(device);
 }
 
-void remotes_close(struct remotes *remotes)
+void remotes_destroy(struct remotes *remotes)
 {
 	hash_table_free(&remotes->table, free);
 	hash_table_free(&remotes->devices, free_device);
