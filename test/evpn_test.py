@@ -5,15 +5,20 @@ Types 2 (MAC addresses), 3 (flood lists) and 5 (prefixes), a host that moves, re
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from harness.evpn import HOST, VM, VM_MAC, Overlay, mac_of
+from harness.frames import IP, UDP, Ether
 from harness.one_way import all_arriving
 from harness.router import ROUTERS, Dl3dRouter
 from harness.shell import ping
 from harness.tcp import carry
-from harness.wire import wait_until
+from harness.wire import Wire, wait_until
+
+from dl3.lab.namespace import End
 
 pytestmark = pytest.mark.long  # four daemons and, at most, a dozen namespaces
 
@@ -21,6 +26,8 @@ BYTES = 1 << 20
 MOVES = int(os.environ.get("DL3_N", "50"))
 PATIENCE_S = 180.0
 MACS = [mac_of(number, HOST) for number in (1, 2)]
+SHY_MACS = ["02:00:00:00:0e:1{}", "02:00:00:00:0e:2{}"]  # of senders of floods, which send nothing else
+MARK, FLOODS = b"a flood ", 50
 
 
 @pytest.fixture(scope="module", params=ROUTERS)
@@ -73,6 +80,51 @@ def workers_forward_what_is_bridged_and_routed(overlay: Overlay) -> None:
     assert since.punted < 40  # of ARP, ND and BGP, not of echoes
 
 
+def _flood(mac: str, number: int, to: str) -> bytes:
+    """A frame to all, or to an address that nobody has; not one that Linux floods and learns from by itself (ARP)."""
+    packet = IP(src="10.0.0.77", dst="10.0.0.255") / UDP(sport=7, dport=9) / (MARK + number.to_bytes(2, "big"))
+    return bytes(Ether(src=mac, dst=to) / packet)
+
+
+def _numbers(wire: Wire, mac: str) -> Counter[int]:
+    """The floods of a sender that came since the last call."""
+    sender = bytes.fromhex(mac.replace(":", ""))
+    found = (
+        frame[frame.index(MARK) + len(MARK) :] for frame in wire.drain() if frame[6:12] == sender and MARK in frame
+    )
+    return Counter(int.from_bytes(rest[:2], "big") for rest in found)
+
+
+@pytest.mark.parametrize("to", ["ff:ff:ff:ff:ff:ff", "02:00:00:00:0d:99"], ids=["broadcast", "unknown"])
+@pytest.mark.parametrize("index", [0, 1])
+def floods_come_once_to_each_side_and_are_learnt_from(overlay: Overlay, index: int, to: str) -> None:
+    mac = SHY_MACS[index].format(int(to.startswith("02")))
+    ends = [End(host, "eth0", MACS[which]) for which, host in enumerate(overlay.hosts)]
+    ends += [End(overlay.vm, f"eth{which}", VM_MAC) for which in range(2)]
+    with ExitStack() as stack:
+        wires = [stack.enter_context(contextlib.closing(Wire(end))) for end in ends]
+        sender = wires.pop(index)
+        got = [Counter[int]() for _ in wires]
+        for number in range(FLOODS):
+            sender.send(_flood(mac, number, to))
+
+        def have_come() -> bool:
+            for wire, counts in zip(wires, got, strict=True):
+                counts.update(_numbers(wire, mac))
+            return all(len(counts) == FLOODS for counts in got)
+
+        wait_until(have_come, "each flood came to each host", PATIENCE_S)
+        wanted = ["local", "remote"] if index == 0 else ["remote", "local"]
+        wait_until(
+            lambda: [leaf.macs().get(mac) for leaf in overlay.leaves] == wanted, "FRR knew the sender", PATIENCE_S
+        )
+        for leaf in overlay.leaves:
+            leaf.router.check()
+        have_come()
+        assert got == [Counter(range(FLOODS))] * len(wires)
+        assert _numbers(sender, mac) == {}
+
+
 def a_host_that_moves_is_reached_where_it_is(overlay: Overlay) -> None:
     for _ in range(MOVES):
         overlay.move()
@@ -119,9 +171,10 @@ def a_crash_of_dl3d_loses_no_address(overlay: Overlay) -> None:
 
 def no_address_behind_the_other_leaf_was_ever_reported_as_local(overlay: Overlay) -> None:
     for index, (leaf, monitor) in enumerate(zip(overlay.leaves, overlay.monitors, strict=True)):
-        own, other = MACS[index], MACS[1 - index]
-        assert any(" dev p0 " in line for line in monitor.lines_of(own))
-        told = monitor.lines_of(other)
-        assert told
-        assert [line for line in told if " dev vx" not in line] == []
+        for own in (MACS[index], *(SHY_MACS[index].format(which) for which in range(2))):
+            assert any(" dev p0 " in line for line in monitor.lines_of(own)), own
+        for other in (MACS[1 - index], *(SHY_MACS[1 - index].format(which) for which in range(2))):
+            told = monitor.lines_of(other)
+            assert told, other
+            assert [line for line in told if " dev vx" not in line] == []
         assert [leaf.moves_of(mac) for mac in MACS] == [0, 0]

@@ -1,8 +1,8 @@
 """Linux's VXLAN devices as workers serve them: a bridge of dl3d, and two Linux hosts with VXLAN of their own.
 
-    h0 -- p0 [ br0 + vxlan10 ] p1 -- peer 1     VNI 10: h0 10.0.5.2, br0 10.0.5.1, peers 10.0.5.11 and 10.0.5.12
-                             ] p2 -- peer 2     the local end of the router, and those of peers, are on their lo
-                             ] p3 -- out        10.0.3.2, routed to VNI 10 by br0
+h0 -- p0 [ br0 + vxlan10 ] p1 -- peer 1     VNI 10: h0 10.0.5.2, br0 10.0.5.1, peers 10.0.5.11 and 10.0.5.12
+                         ] p2 -- peer 2     the local end of the router, and those of peers, are on their lo
+                         ] p3 -- out        10.0.3.2, routed to VNI 10 by br0
 """
 
 from collections.abc import Callable, Iterator

@@ -26,6 +26,7 @@ VNI, L3_VNI = 100, 4000
 MTU = 1450  # of hosts: 50 bytes are left for the outer headers
 VM, VM_MAC = "10.0.0.9", "02:00:00:00:0c:09"
 PATIENCE_S = 180.0
+GUARD = "guard against flooding twice"
 RESTART_S = 120  # for which zebra keeps what it finds in Linux
 
 PORTS = {"host": port_name(HOST), "uplink": port_name(UNDERLAY), "lan": port_name(ROUTED)}  # of the guide
@@ -110,6 +111,11 @@ class Leaf:
         found = self.show(f"evpn mac vni {VNI} mac {mac}")[mac]
         return max(int(found["localSequence"]), int(found["remoteSequence"]))
 
+    def unsupported(self, what: str) -> list[str]:
+        """The effects of what dl3d names so."""
+        assert isinstance(self.router, Dl3dRouter)
+        return [str(row["effect"]) for row in self.router.call("unsupported")["unsupported"] if row["what"] == what]
+
     def is_ready(self) -> bool:
         """It has the other leaf's flood list (type 3) and prefix (type 5)."""
         other = 3 - self.number
@@ -168,12 +174,21 @@ class Overlay:
                 leaf.start()
             for leaf in self.leaves:
                 wait_until(leaf.is_ready, "FRR had the other leaf's flood list and prefix", PATIENCE_S)
+            self._guard()
             self.announce()
             wait_until(self.is_moved, "FRR knew where the VM was", PATIENCE_S)
             self.settle()
         except BaseException:
             self.close()
             raise
+
+    def _guard(self) -> None:
+        """The table that dl3d asks for, so that workers flood."""
+        leaf = self.leaves[0]
+        if isinstance(leaf.router, Dl3dRouter):
+            wait_until(lambda: bool(leaf.unsupported(GUARD)), "dl3d asked for the guard")
+            leaf.namespace.run("sh", "-c", leaf.unsupported(GUARD)[0].split("install it: ")[1])
+            wait_until(lambda: not leaf.unsupported(GUARD), "dl3d had found the guard")
 
     def _host(self, name: str, leaf: Leaf, link: int) -> Namespace:
         made = self.lab.namespace(name)
