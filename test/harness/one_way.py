@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 
 from dl3.lab.namespace import Namespace
-from harness.wire import wait_until
+from harness.wire import BUFFER_BYTES, SO_RCVBUFFORCE, wait_until
 
 PORT = 5002
 GAP_S = 0.02
@@ -35,6 +35,7 @@ def all_arriving(sender: Namespace, receiver: Namespace, address: str) -> Iterat
         return len(got)
 
     with ear, mouth:
+        ear.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)  # nobody reads while the block waits
         ear.bind((address, PORT))
         ear.setblocking(False)
         thread = threading.Thread(target=send)
@@ -49,4 +50,5 @@ def all_arriving(sender: Namespace, receiver: Namespace, address: str) -> Iterat
             thread.join()
         with contextlib.suppress(AssertionError):
             wait_until(lambda: drain() >= len(sent), "all datagrams arrived")
-    assert got == sent
+    lost, extra = sorted(set(sent) - set(got)), len(got) - len(set(got))
+    assert got == sent, f"of {len(sent)} datagrams {len(lost)} are lost ({lost[:20]}), {extra} came twice"
