@@ -11,6 +11,7 @@ from functools import partial
 
 import pytest
 from harness.network import Host, network
+from harness.router import READY_S
 from harness.shell import batch, ping
 from harness.streams import transfer
 from harness.wire import Wire, wait_until
@@ -83,8 +84,9 @@ class Bed:
 
     def meet(self, source: Host, target: Host, family: int) -> None:
         """They reach each other: at first with Linux's help."""
-        pings = ping(source.namespace, target.address(family))
-        assert pings.received, f"{source.name} to {target.name}: {pings.text}"
+        address = target.address(family)
+        what = f"{source.name} reached {target.name} by IPv{family}"
+        wait_until(lambda: bool(ping(source.namespace, address, count=1).received), what)
 
 
 def _configure_peer(peer: Host, index: int, family: int, checksum: bool) -> None:
@@ -144,7 +146,7 @@ def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
             _configure_host(host)
         text = config_text([Port(f"p{index}") for index in range(4)])
         with Forwarder(DL3D, text, middle, linux={}) as dl3d:
-            dl3d.wait_ready()
+            dl3d.wait_ready(READY_S)
             made = Bed(dl3d, h0, out, peers, family, checksum)
             _configure_router(made)
             yield made

@@ -38,8 +38,7 @@ void bridges_dump_begins(struct bridges *bridges)
 
 void bridges_dump_ends(struct bridges *bridges, uint32_t partial)
 {
-	if (!event_kinds_have(partial, EVENT_FDB))
-{
+	if (!event_kinds_have(partial, EVENT_FDB)) {
 		remotes_dump_ends(bridges);
 		fdb_sweep(&bridges->fdb);
 	}

@@ -194,8 +194,8 @@ static void add_member(const struct bridges *bridges, struct served *served, uns
 {
 	const unsigned i = served->is.n_members++;
 
-	served->member[i] =
-		(struct mac_member){.port = (uint16_t)port, .flags = bridges_flags(&one->iface.port)};
+	served->member[i] = (struct mac_member){.port = (uint16_t)port,
+		.flags = bridges_flags(&one->iface.port)};
 	floods_limits(bridges, port, served->member[i].storm_pps);
 	if (!served->is.vlan_tag)
 		return;
@@ -208,7 +208,8 @@ static void choose_port(struct bridges *bridges, unsigned port)
 	const struct ifaces *ifaces = bridges->mirror->ifaces;
 	const struct interface *one = taps_find(ifaces, port);
 	const struct interface *bridge = one ? bridges_of(ifaces, one) : NULL;
-	struct served *served = bridge && !bridges_check(ifaces, one, bridge) ? bridges_get(bridges, bridge) : NULL;
+	struct served *served =
+		bridge && !bridges_check(ifaces, one, bridge) ? bridges_get(bridges, bridge) : NULL;
 
 	if (!served)
 		return;
@@ -245,8 +246,9 @@ static bool same(const struct served_set *a, const struct served_set *b)
 // All members of bridges, side by side; NULL: there is not enough memory.
 static struct mac_member *list_members(const struct served_set *set, struct mac_bridge list[])
 {
-	struct mac_member *member = calloc(MAC_BRIDGES + PORT_MAX + set->n_tunnels,
-		sizeof(*member)), *at = member;
+	struct mac_member *member =
+				  calloc(MAC_BRIDGES + PORT_MAX + set->n_tunnels, sizeof(*member)),
+			  *at = member;
 
 	for (unsigned i = 0; i < set->n && member; i++) {
 		const struct served *one = &set->bridge[i];
@@ -277,8 +279,9 @@ static struct mac_pending *try_to_prepare(struct bridges *bridges)
 	struct mac_member *member = list_members(next, list);
 	if (!member)
 		return NULL;
-	const int err = snooping_build(bridges, next, &snooping, list) ||
-	                mac_prepare(bridges->mirror->settings.macs, list, next->n, &pending, &error);
+	const int err =
+		snooping_build(bridges, next, &snooping, list) ||
+		mac_prepare(bridges->mirror->settings.macs, list, next->n, &pending, &error);
 	free(member);
 	if (err) {
 		snooping_free(&snooping);

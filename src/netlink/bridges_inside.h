@@ -18,15 +18,15 @@ enum { SERVED_TUNNELS = 1024 };
 
 // A bridge with the ports of it that workers serve.
 struct served {
-	int ifindex; // of the bridge
+	int ifindex;    // of the bridge
 	bool is_tunnel; // it is a VXLAN device that is in no bridge
 	bool runs_stp, snoops;
 	struct mac_bridge is;
 	uint32_t wants; // addresses for which it should have space, from is.max on
 	struct mac_member member[PORT_MAX];
-	uint32_t vlans[PORT_MAX]; // the version of each member's VLANs; 0: it has none
-	uint32_t own_vlans;       // likewise, of its own
-	unsigned first_iface;     // of its VLAN interfaces, in those of all bridges
+	uint32_t vlans[PORT_MAX];         // the version of each member's VLANs; 0: it has none
+	uint32_t own_vlans;               // likewise, of its own
+	unsigned first_iface;             // of its VLAN interfaces, in those of all bridges
 	unsigned first_tunnel, n_tunnels; // likewise
 };
 
@@ -59,10 +59,10 @@ struct held_remote {
 // The remote ends of all VXLAN devices: by device and MAC address, and those that get floods.
 struct remotes {
 	struct hash_table table, devices;
-	uint32_t most;   // entries that are stored
-	bool is_dirty;   // a device is
-	bool is_known;   // a dump has contained all
-	bool is_short;   // Linux may have more than are stored
+	uint32_t most;                     // entries that are stored
+	bool is_dirty;                     // a device is
+	bool is_known;                     // a dump has contained all
+	bool is_short;                     // Linux may have more than are stored
 	uint32_t n_held[IFACE_MAX_VXLANS]; // remote ends that workers have, by device
 };
 
@@ -268,8 +268,8 @@ bool remotes_knows(const struct bridges *bridges, int ifindex, const struct wire
 // elsewhere.
 const char *remotes_refuse(const struct bridges *bridges, int ifindex);
 bool remotes_has_groups(const struct bridges *bridges, int ifindex);
-// Holds a remote end in the tables of workers. False: they cannot send there, and it is 0. / Whether
-// they could. / Releases it; it must be gone from the tables.
+// Holds a remote end in the tables of workers. False: they cannot send there, and it is 0. /
+// Whether they could. / Releases it; it must be gone from the tables.
 bool remotes_hold(struct bridges *bridges, const struct event_remote *from,
 	struct held_remote *out);
 bool remotes_can_hold(const struct bridges *bridges, const struct event_remote *from);

@@ -25,7 +25,8 @@ uint16_t bridges_tunnel_member(const struct bridges *bridges, const struct serve
 	const struct interface *one = interfaces_find(&bridges->mirror->ifaces->all, ifindex);
 	const uint16_t at = one && one->vxlan ? now->of_number[one->vxlan - 1] : 0;
 
-	return at && now->tunnel[at - 1].of == served - now->bridge && now->tunnel[at - 1].ifindex == ifindex
+	return at && now->tunnel[at - 1].of == served - now->bridge &&
+	                       now->tunnel[at - 1].ifindex == ifindex
 	               ? now->tunnel[at - 1].member.port
 	               : 0;
 }
@@ -100,16 +101,14 @@ static void choose_one(struct bridges *bridges, const struct interface *one)
 	if (!served)
 		return;
 	served->is_tunnel = true;
-	add(bridges, served, one,
-		MAC_OF_LINUX | (one->iface.tunnel.learns ? MAC_LEARNS : 0));
+	add(bridges, served, one, MAC_OF_LINUX | (one->iface.tunnel.learns ? MAC_LEARNS : 0));
 }
 
 static int order(const void *a, const void *b)
 {
 	const struct served_tunnel *one = a, *other = b;
 
-	return one->of != other->of ? one->of - other->of
-	                            : one->member.port - other->member.port;
+	return one->of != other->of ? one->of - other->of : one->member.port - other->member.port;
 }
 
 // In the order of their numbers, which they keep: so the same ones are chosen again.

@@ -109,8 +109,8 @@ bool read_via(struct wire_addr *out, const struct piece *value);
 bool labels_take_encap(void *hop, const struct piece *value);
 void labels_settle(struct event_hop *hop);
 
-// A link of a kind that is a tunnel gets it from IFLA_INFO_DATA; others stay as they are. / The same
-// for VXLAN. False: it is malformed.
+// A link of a kind that is a tunnel gets it from IFLA_INFO_DATA; others stay as they are. / The
+// same for VXLAN. False: it is malformed.
 bool tunnel_take_data(struct event_link *link, const struct piece *data);
 bool vxlan_take_data(struct event_link *link, const struct piece *data);
 // MAC addresses of bridges and VXLAN devices use the neighbour message format.

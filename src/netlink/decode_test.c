@@ -135,7 +135,7 @@ static void reads_bridges_and_their_ports(void **state)
 	event = decoded(decode_route, "link_bridge_port_locked");
 	assert_true(event.iface.port.is_known && event.iface.port.is_odd);
 	assert_true(event.iface.port.is_isolated && !event.iface.port.answers); // neigh_suppress
-	assert_int_equal(event.iface.port.state, 3); // forwarding
+	assert_int_equal(event.iface.port.state, 3);                            // forwarding
 }
 
 // The bridge tells of a port by a message of its own family.

@@ -125,8 +125,8 @@ static bool has_newer(const struct piece *data)
 static bool is_host(const struct wire_addr *addr)
 {
 	static const uint8_t none[sizeof(addr->bytes)];
-	const bool is_group = addr->family == 4 ? (addr->bytes[0] & 0xf0) == 0xe0
-	                                        : addr->bytes[0] == 0xff;
+	const bool is_group =
+		addr->family == 4 ? (addr->bytes[0] & 0xf0) == 0xe0 : addr->bytes[0] == 0xff;
 
 	return addr->family && !is_group && memcmp(addr->bytes, none, sizeof(none)) != 0;
 }

@@ -87,10 +87,10 @@ struct event_bridge_port {
 	bool learns, floods, is_hairpin, is_isolated;
 	bool no_broadcasts, no_multicasts; // frames to all, and to other groups, are not flooded to
 	                                   // it
-	bool answers;                      // Linux answers ARP in place of hosts behind it, and floods
-	                                   // nothing to it (proxy_arp)
-	bool to_unicast;                   // frames to groups are sent to each host that wants them
-	uint8_t router;                    // MDB_RTR_TYPE_*: whether there is a multicast router
+	bool answers;    // Linux answers ARP in place of hosts behind it, and floods
+	                 // nothing to it (proxy_arp)
+	bool to_unicast; // frames to groups are sent to each host that wants them
+	uint8_t router;  // MDB_RTR_TYPE_*: whether there is a multicast router
 	bool is_odd; // another attribute is set that acts on unicast frames, or that we do not know
 };
 
@@ -124,8 +124,8 @@ struct event_tunnel {
 	uint8_t trouble; // enum tunnel_trouble
 	int link;        // it sends by this interface, or in the VRF of this device; 0: any
 	struct iface_tunnel settings; // without trouble: all but link, path_mtu, vrf and vxlan
-	bool learns;        // VXLAN: behind which remote ends addresses are
-	uint32_t ageing_s;  // after which it forgets them
+	bool learns;                  // VXLAN: behind which remote ends addresses are
+	uint32_t ageing_s;            // after which it forgets them
 };
 
 struct event_link {

@@ -35,9 +35,9 @@ struct fdb_entry {
 	struct hash_node node; // first: see hash_table.h
 	struct fdb_entry *dirty;
 	struct fdb_bridge *of;
-	struct event_fdb is; // as last reported
+	struct event_fdb is;     // as last reported
 	struct held_remote held; // what workers have it behind
-	uint32_t seen;       // the last dump that contained it
+	uint32_t seen;           // the last dump that contained it
 	bool is_dirty, is_gone;
 };
 
@@ -240,8 +240,7 @@ static void look_in_vlan(struct bridges *bridges, struct event_fdb *at, uint16_t
 // A device in no bridge is a bridge of its own, whose addresses are those of its table.
 void fdb_remote_changed(struct bridges *bridges, const struct event_remote *at, bool is_gone)
 {
-	const struct interface *one =
-		interfaces_find(&bridges->mirror->ifaces->all, at->ifindex);
+	const struct interface *one = interfaces_find(&bridges->mirror->ifaces->all, at->ifindex);
 	struct event_fdb entry = {.ifindex = at->ifindex,
 		.bridge = at->ifindex,
 		.mac = at->mac,
@@ -297,8 +296,7 @@ static uint32_t place_of(struct bridges *bridges, const struct served *served,
 		return bridges->now.of_port[port] == served - bridges->now.bridge + 1
 		               ? (uint32_t)port
 		               : MAC_PORTS;
-	if (!bridges->now.n_tunnels ||
-		!bridges_tunnel_member(bridges, served, one->is.ifindex))
+	if (!bridges->now.n_tunnels || !bridges_tunnel_member(bridges, served, one->is.ifindex))
 		return MAC_PORTS;
 	remote = remotes_find(bridges, one->is.ifindex, &one->is.mac);
 	return remote && remotes_hold(bridges, remote, held) ? MAC_AT_REMOTE + held->remote

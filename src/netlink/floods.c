@@ -296,8 +296,7 @@ void floods_describe(struct bridges *bridges, const struct served *served, char 
 	}
 	if (linuxs & 1 << MAC_MULTICAST) {
 		why = leaves_groups(bridges, served);
-		snprintf(text, sizeof(text),
-			"those to groups are punted to Linux%s%s%s",
+		snprintf(text, sizeof(text), "those to groups are punted to Linux%s%s%s",
 			served->snoops ? ", which learns who wants them (mcast_snooping)" : "",
 			why ? ": " : "", why ? why : "");
 		add_text(out, bytes, text);

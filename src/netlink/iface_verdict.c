@@ -229,8 +229,7 @@ static uint32_t check_filters_above(const struct interface *below)
 static bool has_ports(const struct ifaces *ifaces, const struct interface *bridge)
 {
 	for (unsigned i = 0; i < ifaces->tunnels.end_vxlan; i++) {
-		const struct interface *one =
-			bridges_member(ifaces->mirror, MAC_FIRST_TUNNEL + i);
+		const struct interface *one = bridges_member(ifaces->mirror, MAC_FIRST_TUNNEL + i);
 
 		if (one && one->iface.master == bridge->ifindex)
 			return true;

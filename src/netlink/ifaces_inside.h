@@ -282,8 +282,8 @@ struct tunnels_of_linux {
 	unsigned n_devices, n_served; // tunnel devices; those that workers serve
 	struct mirror_udp_port port[TUNNELS_PORTS];
 	unsigned n_ports;
-	unsigned n_vxlans;           // VXLAN devices, of those that are served not in n_served
-	int vxlan[IFACE_MAX_VXLANS]; // by number: the device; 0: free
+	unsigned n_vxlans;              // VXLAN devices, of those that are served not in n_served
+	int vxlan[IFACE_MAX_VXLANS];    // by number: the device; 0: free
 	unsigned end_vxlan, next_vxlan; // numbers from here on were never used; the next one
 };
 

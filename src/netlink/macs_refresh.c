@@ -1,5 +1,5 @@
-// Tells Linux which hosts behind ports of its bridges, and behind VXLAN devices, workers have seen: it
-// ages them as if their frames had passed it. Control thread.
+// Tells Linux which hosts behind ports of its bridges, and behind VXLAN devices, workers have seen:
+// it ages them as if their frames had passed it. Control thread.
 #include "netlink/inside.h"
 
 #include <linux/neighbour.h>

@@ -139,8 +139,8 @@ static void set_dirty(struct bridges *bridges, struct remote_device *device)
 static void flood_event(struct bridges *bridges, const struct event_remote *at, bool is_delete)
 {
 	struct remotes *remotes = &bridges->remotes;
-	struct remote_device *device = is_delete ? find_device(remotes, at->ifindex)
-	                                         : get_device(remotes, at->ifindex);
+	struct remote_device *device =
+		is_delete ? find_device(remotes, at->ifindex) : get_device(remotes, at->ifindex);
 	size_t i = 0;
 
 	if (!device) {
@@ -158,9 +158,8 @@ static void flood_event(struct bridges *bridges, const struct event_remote *at, 
 		return;
 	if (is_delete)
 		device->flood[i] = device->flood[--device->n];
-	else if (device->n < MAC_MAX_REMOTES &&
-		 !vector_reserve(&device->flood, &device->capacity, device->n + 1,
-			 sizeof(*device->flood)))
+	else if (device->n < MAC_MAX_REMOTES && !vector_reserve(&device->flood, &device->capacity,
+							device->n + 1, sizeof(*device->flood)))
 		device->flood[device->n++] = (struct remote_flood){*at, bridges->fdb.dump};
 	else
 		lost(bridges);
@@ -180,8 +179,7 @@ static struct remote_entry *add(struct bridges *bridges, const struct event_remo
 		return NULL;
 	}
 	one->is = *at;
-	hash_table_insert(&remotes->table, &one->node,
-		hash_of(bridges, at->ifindex, &at->mac));
+	hash_table_insert(&remotes->table, &one->node, hash_of(bridges, at->ifindex, &at->mac));
 	return one;
 }
 
@@ -295,8 +293,7 @@ bool remotes_can_hold(const struct bridges *bridges, const struct event_remote *
 	       is_host(&from->addr);
 }
 
-bool remotes_hold(struct bridges *bridges, const struct event_remote *from,
-	struct held_remote *out)
+bool remotes_hold(struct bridges *bridges, const struct event_remote *from, struct held_remote *out)
 {
 	const struct mirror_settings *settings = &bridges->mirror->settings;
 	const struct iface_tunnel *tunnel = tunnel_of(bridges, from->ifindex);
@@ -416,8 +413,8 @@ static bool set_flood(const struct bridges *bridges, uint16_t member,
 
 	for (uint32_t i = 0; number && i < n; i++)
 		number[i] = list[i].remote;
-	const bool is_set = number && !mac_set_flood(bridges->mirror->settings.macs, member, number,
-					      n, &error);
+	const bool is_set =
+		number && !mac_set_flood(bridges->mirror->settings.macs, member, number, n, &error);
 	free(number);
 	return is_set;
 }
@@ -469,7 +466,7 @@ static bool has_changed(const struct bridges *bridges, const struct remote_devic
 	const struct iface_tunnel *tunnel = tunnel_of(bridges, device->ifindex);
 
 	return tunnel ? device->member != MAC_FIRST_TUNNEL + tunnel->vxlan ||
-				device->vrf != tunnel->vrf
+	                        device->vrf != tunnel->vrf
 	              : device->member != 0;
 }
 

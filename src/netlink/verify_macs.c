@@ -77,8 +77,7 @@ static void take_place(struct inspection *look, const struct event_fdb *fdb)
 {
 	const struct bridges *bridges = bridges_in(look);
 	const struct served *served = served_find(&bridges->now, fdb->bridge);
-	const int member =
-		served ? member_of(look, served, fdb->ifindex, &fdb->mac) : -1;
+	const int member = served ? member_of(look, served, fdb->ifindex, &fdb->mac) : -1;
 
 	if (member >= 0 && !served->is.vlan_tag == !fdb->vlan)
 		add(look, &look->linuxs,
@@ -96,10 +95,9 @@ static void take_mac(void *arg, const struct event *event)
 		take_place(arg, &event->fdb);
 	else if (event->kind == EVENT_REMOTE && !wire_mac_equal(&remote->mac, &all) &&
 		 !(remote->mac.bytes[0] & 1))
-		take_place(arg,
-			&(struct event_fdb){.ifindex = remote->ifindex,
-				.bridge = remote->ifindex,
-				.mac = remote->mac});
+		take_place(arg, &(struct event_fdb){.ifindex = remote->ifindex,
+					.bridge = remote->ifindex,
+					.mac = remote->mac});
 }
 
 // NULL: it is neither a port nor a bridge of workers.

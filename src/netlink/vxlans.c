@@ -3,8 +3,7 @@
 
 static bool has(const struct ifaces *ifaces, unsigned number)
 {
-	const struct interface *one =
-		interfaces_find(&ifaces->all, ifaces->tunnels.vxlan[number]);
+	const struct interface *one = interfaces_find(&ifaces->all, ifaces->tunnels.vxlan[number]);
 
 	return one && one->is_known && one->vxlan == number + 1 && tunnels_is_vxlan(one) &&
 	       one->trouble == TUNNEL_FINE;

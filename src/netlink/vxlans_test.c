@@ -141,7 +141,8 @@ static int setup(void **state)
 	fake_address(&fake, LEFT, "192.0.2.1/24", false);
 	bridge.bridge.ageing_cs = 30000;
 	put(&bridge);
-	const struct event_link left = port_of_bridge(fake_tap(0)), vxlan = port_of_bridge(device(VXLAN));
+	const struct event_link left = port_of_bridge(fake_tap(0)),
+				vxlan = port_of_bridge(device(VXLAN));
 	put(&left);
 	put(&vxlan);
 	mirror_dump_begins(fake.mirror);
@@ -259,12 +260,14 @@ static void two_devices_of_one_vni_and_port_are_linuxs_and_named(void **state)
 
 	put(&twin);
 	assert_int_equal(member(), 0);
-	assert_int_equal(fake_unsupported(&fake, "several VXLAN devices of one VNI and port", where),
+	assert_int_equal(fake_unsupported(&fake, "several VXLAN devices of one VNI and port",
+				 where),
 		2);
 	twin.tunnel.settings.key = VNI + 1;
 	put(&twin);
 	assert_true(member());
-	assert_int_equal(fake_unsupported(&fake, "several VXLAN devices of one VNI and port", where),
+	assert_int_equal(fake_unsupported(&fake, "several VXLAN devices of one VNI and port",
+				 where),
 		0);
 }
 
@@ -301,7 +304,9 @@ static void a_device_in_no_bridge_routes(void **state)
 
 static void linux_is_told_of_senders_behind_remote_ends(void **state)
 {
-	struct mac_info info = {.mac = fake_mac(9), .port = member(), .end = fake_addr("192.0.2.5")};
+	struct mac_info info = {.mac = fake_mac(9),
+		.port = member(),
+		.end = fake_addr("192.0.2.5")};
 
 	mirror_learn(fake.mirror, &info);
 	assert_int_equal(fake.n_seen, 1);
