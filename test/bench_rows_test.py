@@ -86,7 +86,8 @@ def _has_all_flows(own: Vswitch) -> bool:
     return len(outputs) == 2 and set(outputs.values()) == {NUMBER // 2}
 
 
-@pytest.mark.parametrize("mode", [OUT_ONLY, pytest.param(BOTH_WAYS, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("mode", [OUT_ONLY, BOTH_WAYS])
 def dl3d_sends_frames_to_the_remote_end_that_it_has_learnt(
     mode: str, place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
