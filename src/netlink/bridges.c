@@ -243,26 +243,6 @@ static bool same(const struct served_set *a, const struct served_set *b)
 	       (!a->n_ifaces || !memcmp(a->iface, b->iface, a->n_ifaces * sizeof(*a->iface)));
 }
 
-// All members of bridges, side by side; NULL: there is not enough memory.
-static struct mac_member *list_members(const struct served_set *set, struct mac_bridge list[])
-{
-	struct mac_member *member =
-				  calloc(MAC_BRIDGES + PORT_MAX + set->n_tunnels, sizeof(*member)),
-			  *at = member;
-
-	for (unsigned i = 0; i < set->n && member; i++) {
-		const struct served *one = &set->bridge[i];
-
-		list[i].member = at;
-		memcpy(at, one->member, one->is.n_members * sizeof(*at));
-		at += one->is.n_members;
-		for (unsigned k = 0; k < one->n_tunnels; k++)
-			*at++ = set->tunnel[one->first_tunnel + k].member;
-		list[i].n_members = (unsigned)(at - list[i].member);
-	}
-	return member;
-}
-
 // NULL: there is not enough memory.
 static struct mac_pending *try_to_prepare(struct bridges *bridges)
 {
@@ -276,7 +256,7 @@ static struct mac_pending *try_to_prepare(struct bridges *bridges)
 		list[i] = next->bridge[i].is;
 		list[i].vlan_iface = next->iface + next->bridge[i].first_iface;
 	}
-	struct mac_member *member = list_members(next, list);
+	struct mac_member *member = bridges_list_members(next, list);
 	if (!member)
 		return NULL;
 	const int err =

@@ -278,6 +278,12 @@ void remotes_release(struct bridges *bridges, struct held_remote *held);
 // bridges_tunnels.c. The VXLAN devices that workers serve, once the ports of bridges are chosen. /
 // The interface of a member; NULL: there is none.
 void bridges_choose_tunnels(struct bridges *bridges);
+// All members of the bridges, side by side, which are set in `list`, too. NULL: there is not enough
+// memory. Owner: caller, free.
+struct mac_member *bridges_list_members(const struct served_set *set, struct mac_bridge list[]);
+// Names why a VXLAN device in a bridge is not served. Returns false if `cb` stopped the iteration.
+bool bridges_tell_tunnel(const struct ifaces *ifaces, const struct interface *one,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 const struct interface *bridges_member(const struct mirror *mirror, uint16_t member);
 // Of a bridge of `now`: the member that is a VXLAN device; 0: it is not served there.
 uint16_t bridges_tunnel_member(const struct bridges *bridges, const struct served *served,

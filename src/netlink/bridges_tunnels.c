@@ -3,6 +3,7 @@
 #include "netlink/bridges_inside.h"
 
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,4 +132,43 @@ void bridges_choose_tunnels(struct bridges *bridges)
 		next->of_number[next->tunnel[i].member.port - MAC_FIRST_TUNNEL] = i + 1;
 		next->bridge[next->tunnel[i].of].first_tunnel = i;
 	}
+}
+
+struct mac_member *bridges_list_members(const struct served_set *set, struct mac_bridge list[])
+{
+	struct mac_member *member =
+				  calloc(MAC_BRIDGES + PORT_MAX + set->n_tunnels, sizeof(*member)),
+			  *at = member;
+
+	for (unsigned i = 0; i < set->n && member; i++) {
+		const struct served *one = &set->bridge[i];
+
+		list[i].member = at;
+		memcpy(at, one->member, one->is.n_members * sizeof(*at));
+		at += one->is.n_members;
+		for (unsigned k = 0; k < one->n_tunnels; k++)
+			*at++ = set->tunnel[one->first_tunnel + k].member;
+		list[i].n_members = (unsigned)(at - list[i].member);
+	}
+	return member;
+}
+
+bool bridges_tell_tunnel(const struct ifaces *ifaces, const struct interface *one,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	const struct interface *bridge = one->vxlan ? bridges_of(ifaces, one) : NULL;
+	struct netlink_unsupported reported = {.n = 1, .what = "port of a bridge left to Linux"};
+
+	if (!bridge || ifaces->mirror->bridges->now.of_number[one->vxlan - 1])
+		return true;
+	const char *why = bridges_check(ifaces, one, bridge);
+
+	snprintf(reported.where, sizeof(reported.where), "%s in %s", one->iface.name,
+		bridge->iface.name);
+	snprintf(reported.effect, sizeof(reported.effect),
+		"all its frames are punted to Linux, which forwards them: %s",
+		why ? why
+		    : "another VXLAN device of the bridge has one of its VLANs, or there are more "
+		      "than 1024 such ports, 64 bridges, or 15 bridges that filter by VLAN");
+	return cb(arg, &reported);
 }

@@ -1,5 +1,5 @@
 // Lists foreign objects for display. Control thread.
-#include "netlink/ifaces_inside.h"
+#include "netlink/bridges_inside.h"
 
 #include "base/bits.h"
 
@@ -230,6 +230,6 @@ void ifaces_unsupported(const struct ifaces *ifaces,
 		return;
 	for (const struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		if (!tell_reasons(ifaces, one, cb, arg) || !tell_hidden_addresses(one, cb, arg) ||
-			!tunnels_tell(one, cb, arg))
+			!tunnels_tell(one, cb, arg) || !bridges_tell_tunnel(ifaces, one, cb, arg))
 			return;
 }

@@ -255,16 +255,16 @@ static void a_dump_removes_ends_that_it_does_not_contain(void **state)
 
 static void two_devices_of_one_vni_and_port_are_linuxs_and_named(void **state)
 {
-	struct event_link twin = device(TWIN);
+	struct event_link other = device(TWIN);
 	char where[64];
 
-	put(&twin);
+	put(&other);
 	assert_int_equal(member(), 0);
 	assert_int_equal(fake_unsupported(&fake, "several VXLAN devices of one VNI and port",
 				 where),
 		2);
-	twin.tunnel.settings.key = VNI + 1;
-	put(&twin);
+	other.tunnel.settings.key = VNI + 1;
+	put(&other);
 	assert_true(member());
 	assert_int_equal(fake_unsupported(&fake, "several VXLAN devices of one VNI and port",
 				 where),
@@ -273,16 +273,19 @@ static void two_devices_of_one_vni_and_port_are_linuxs_and_named(void **state)
 
 static void of_two_devices_in_a_bridge_one_is_served(void **state)
 {
-	struct event_link twin = port_of_bridge(device(TWIN));
+	struct event_link other = port_of_bridge(device(TWIN));
+	char where[64];
 	struct mac_member is;
 	uint16_t domain;
 	uint32_t n;
 
 	tell_remote(remote(0, "192.0.2.2"), false);
-	twin.tunnel.settings.key = VNI + 1;
-	put(&twin);
+	other.tunnel.settings.key = VNI + 1;
+	put(&other);
 	assert_true(mac_member(fake_macs, member(), &is, &domain, &n));
 	assert_int_equal(linuxs(), 1 << MAC_UNKNOWN); // Linux floods to the other one
+	assert_int_equal(fake_unsupported(&fake, "port of a bridge left to Linux", where), 1);
+	assert_string_equal(where, "vxlan11 in br0");
 }
 
 // In no bridge, it is one of its own, for what is routed.
