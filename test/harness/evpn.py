@@ -36,7 +36,7 @@ NUMBERED = re.compile(r"(192\.0\.2\.|10\.2\.|6500|02:00:00:00:40:0)([12])")  # e
 def guide_blocks(language: str = "") -> list[str]:
     """What the guide says to type on the first leaf: for Linux, and for FRR."""
     text = (TOP / "docs" / "guide" / f"overlays{language}.md").read_text(encoding="utf-8")
-    text = text[text.index("\n    ip address add") :]
+    text = text[text.index("    ip address add") :]
     blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.MULTILINE)
     return ["\n".join(line[4:] for line in block.splitlines()) for block in blocks[:2]]
 
