@@ -173,7 +173,8 @@ def what_is_learnt_from_a_peer_is_behind_it_in_linux_too(bed: Bed) -> None:
     bed.meet(bed.h0, bed.peers[0], 4)
     mac = _mac(bed.peers[0])
     rows = [line for line in bed.linux.run(*FDB).splitlines() if line.startswith(mac)]
-    assert rows and all("dev vxlan10" in row for row in rows), rows
+    assert rows
+    assert all("dev vxlan10" in row for row in rows), rows
     assert any(f"dst {ENDS[bed.family][0]}" in row for row in rows), rows
     assert bed.dl3d.call("verify")["listed"] == []
 

@@ -168,7 +168,8 @@ class Overlay:
             self.hosts = [self._host(f"host{leaf.number}", leaf, HOST) for leaf in self.leaves]
             self.far = [self._host(f"far{leaf.number}", leaf, ROUTED) for leaf in self.leaves]
             self.vm, self._at = self._make_vm(), 0
-            self.lab.cable(*(leaf.end(UNDERLAY) for leaf in self.leaves))
+            first, second = self.leaves
+            self.lab.cable(first.end(UNDERLAY), second.end(UNDERLAY))
             self.monitors = [Monitor(leaf.namespace) for leaf in self.leaves]
             for leaf in self.leaves:
                 leaf.start()
