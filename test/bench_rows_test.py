@@ -10,7 +10,7 @@ import pytest
 from harness.wire import wait_until
 from harness.wired import BUILD
 
-from dl3.bench import bridges, shapers
+from dl3.bench import bridges, shapers, vxlans
 from dl3.bench.bridges import KnownOnly, make_bridge_dl3d, make_bridge_ovs, make_bridge_testpmd
 from dl3.bench.macs import MAC_SETS
 from dl3.bench.onecore import Runner
@@ -18,6 +18,7 @@ from dl3.bench.shapers import make_police, make_sched, make_shaper
 from dl3.bench.sides import Contestant, Entry, PairSettings
 from dl3.bench.space import pages_of
 from dl3.bench.twocores import VHOST, LinkRunner, links_started
+from dl3.bench.vxlans import BOTH_WAYS, OUT_ONLY, Begun, make_vxlan_dl3d, make_vxlan_ovs
 from dl3.bench.workplace import Workplace, workplace
 from dl3.control.bridge_replies import Bridges
 from dl3.control.client import Client
@@ -85,6 +86,38 @@ def _has_all_flows(own: Vswitch) -> bool:
     outputs = Counter(line.rpartition("actions:")[2] for line in lines if "eth_type(0x0800)" in line)
     del outputs["drop"]
     return len(outputs) == 2 and set(outputs.values()) == {NUMBER // 2}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", [OUT_ONLY, BOTH_WAYS])
+def dl3d_sends_frames_to_the_remote_end_that_it_has_learnt(
+    mode: str, place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vxlans, "march_of_build", lambda _: "any")
+    side = make_vxlan_dl3d(".", Entry("dl3d with VXLAN", mode=mode, macs="4k"), TERMS, place)
+    with _begun(side, place) as runner:
+        client = Client(next(place.folder.glob("*.sock")))
+        (bridge,) = client.ask(Bridges, "bridges").bridges
+        assert bridge.learnt_macs == NUMBER
+        assert [port.learnt_macs for port in bridge.ports if port.port in ("left", "third")] == [NUMBER // 2, 0]
+        before, sent = client.ask(Drops, "drops"), runner.wait_for(0, 60.0).sent
+        runner.wait_for(sent + MANY, 60.0)
+        after = client.ask(Drops, "drops")
+        assert after.sent > before.sent
+        assert (after.copied, after.dropped) == (before.copied, before.dropped)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", [OUT_ONLY, BOTH_WAYS])
+def open_vswitch_sends_frames_to_the_remote_end_that_it_has_learnt(mode: str, place: Workplace) -> None:
+    side = make_vxlan_ovs(Entry("Open vSwitch with VXLAN", mode=mode, macs="4k"), TERMS, place)
+    with _begun(side, place) as runner:
+        begun = runner.job.begin
+        assert isinstance(begun, Begun)
+        assert isinstance(begun.is_known, bridges.Configured)
+        own, pushes = begun.is_known.own, "tnl_push(" if mode == OUT_ONLY else "tnl_pop("
+        assert begun.is_known.n_known() == NUMBER
+        wait_until(lambda: pushes in own.appctl("dpctl/dump-flows"), "its datapath had flows of the tunnel")
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from harness.campaigns import HERE
+from harness.evpn import guide_blocks
 from harness.wired import TOP
 
 from dl3.campaign.plan import planned
@@ -37,6 +38,14 @@ def the_campaign_in_the_guide_can_be_planned(guide: str) -> None:
         "frame loss",
         "back-to-back",
     }
+
+
+def both_guides_of_overlays_say_the_same_to_linux_and_frr() -> None:
+    """The leaves of evpn_test.py are made with these words."""
+    linux, frr = guide_blocks()
+    assert guide_blocks(".zh") == [linux, frr]
+    assert linux.startswith("ip address add 192.0.2.1/24 dev uplink\n")
+    assert frr.endswith("\n exit-address-family")
 
 
 @pytest.mark.parametrize("guide", WORDS)

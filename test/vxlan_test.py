@@ -1,15 +1,13 @@
 """Two dl3d with a bridge each, and VXLAN between them: hosts that talk through both."""
 
-import hashlib
-import random
 import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import pytest
+from harness.tcp import carry
 from harness.wire import wait_until
 from harness.wired import DL3D, Port, config_text, host_mac, port_mac, settled
 
@@ -122,28 +120,7 @@ def hosts_ping_each_other_through_vxlan(sites: tuple[Site, Site]) -> None:
 
 def tcp_carries_a_megabyte_whole_through_vxlan(sites: tuple[Site, Site]) -> None:
     first, second = sites
-    data, digests = random.Random(1).randbytes(BYTES), list[str]()
-    with second.host.entered():
-        listener = socket.create_server((second.address, 5001))
-
-    def serve() -> None:
-        with listener.accept()[0] as peer:
-            digest = hashlib.sha256()
-            while got := peer.recv(1 << 16):
-                digest.update(got)
-            digests.append(digest.hexdigest())
-
-    reader = threading.Thread(target=serve)
-    reader.start()
-    with first.host.entered():
-        client = socket.socket()
-    with client:
-        client.settimeout(60)
-        client.connect((second.address, 5001))
-        client.sendall(data)
-    reader.join(60)
-    listener.close()
-    assert digests == [hashlib.sha256(data).hexdigest()]
+    carry(first.host, second.host, second.address, BYTES)
     for site in sites:
         settled(site.dl3d, BYTES // MTU)
 

@@ -187,7 +187,7 @@ def port_words(terms: PairSettings) -> list[str]:
 
 def flow_lines(entry: Entry) -> list[str]:
     """OpenFlow flows: NORMAL for our frames, which learns, or one for each destination; all others are dropped."""
-    if entry.mode == "normal":
+    if entry.mode != "static":
         return [f"dl_src={text_of(VENDOR + bytes(3))}/ff:ff:ff:00:00:00,actions=NORMAL"]
     known, half = addresses(entry.macs), MAC_SETS[entry.macs].n_pairs
     return [f"dl_dst={text_of(mac)},actions=output:{1 if i < half else 2}" for i, mac in enumerate(known)]
@@ -241,18 +241,26 @@ class Configured:
         """Create the bridge, then its flows, then its ports: as soon as it has ports, it is busy with frames."""
         if not self.begun_at:
             if self.own.control.exists():
-                self.own.vsctl("--no-wait", *bridge_words(MAC_SETS[self.entry.macs].number))
+                self.add_bridges()
                 self.begun_at = time.monotonic()
         elif not self.has_flows:
             if self.own.openflow.exists():
                 self.add_flows()
-                self.own.vsctl("--no-wait", *port_words(self.terms))
+                self.add_ports()
                 self.has_flows = True
         elif wrong := self.own.wrong_port(*PORTS):
             raise Fault(f"Open vSwitch: {wrong}")
         else:
             numbers = [self.own.vsctl("get", "Interface", name, "ofport").strip() for name in PORTS]
             self.has_ports = numbers == [str(1 + i) for i in range(len(PORTS))]
+
+    def add_bridges(self) -> None:
+        """Create the bridge."""
+        self.own.vsctl("--no-wait", *bridge_words(MAC_SETS[self.entry.macs].number))
+
+    def add_ports(self) -> None:
+        """Add its ports."""
+        self.own.vsctl("--no-wait", *port_words(self.terms))
 
     def add_flows(self) -> None:
         """Add its OpenFlow flows."""
@@ -262,7 +270,7 @@ class Configured:
 
     def n_known(self) -> int:
         """Addresses learnt, or flows for them."""
-        if self.entry.mode == "normal":
+        if self.entry.mode != "static":
             return count_in(ENTRIES, self.own.appctl("fdb/stats-show", BRIDGE))
         return count_in(COUNT, self.own.ofctl("dump-aggregate"))
 

@@ -20,6 +20,7 @@ from dl3.bench.sides import Contestant, Entry, PairSettings, Running
 from dl3.bench.space import space_for
 from dl3.bench.taps import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
 from dl3.bench.twocores import ROW_OF_MEMIF, ROW_OF_VHOST
+from dl3.bench.vxlans import BOTH_WAYS, OUT_ONLY, ROW_OF_BRIDGE, ROW_OF_ENCAP
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
 from dl3.model.fault import Fault, UsageFault
@@ -49,6 +50,7 @@ PORTABLE_GENERATOR = "dl3gen as built for testpmd"
 FLOWS, EXACT_MATCH, RULES = "dl3d with flows", "l3fwd exact match", "dl3d with access lists"
 BRIDGE, OVS = "dl3d with a bridge", "Open vSwitch"
 WORKER = "worker of dl3d"
+VXLAN, OVS_VXLAN = "dl3d with VXLAN", "Open vSwitch with VXLAN"
 MOST_STARTS = 2  # with 33,554,432 flows, or 1,000,000 MAC addresses
 
 ROWS = (
@@ -92,6 +94,18 @@ ROWS = (
         Entry(OVS, mode="static", macs="1m"),
         note=ROW_OF_STATIC,
         most_starts=MOST_STARTS,
+    ),
+    Row(
+        "vxlan-bridge",
+        Entry(VXLAN, mode=BOTH_WAYS, macs="4k"),
+        Entry(OVS_VXLAN, mode=BOTH_WAYS, macs="4k"),
+        note=ROW_OF_BRIDGE,
+    ),
+    Row(
+        "vxlan-encap",
+        Entry(VXLAN, mode=OUT_ONLY, macs="4k"),
+        Entry(OVS_VXLAN, mode=OUT_ONLY, macs="4k"),
+        note=ROW_OF_ENCAP,
     ),
     Row("xconnect", Entry(PORTABLE, mode="xconnect"), Entry("testpmd io")),
     Row("xconnect-mac", Entry(PORTABLE, mode="xconnect-mac"), Entry("testpmd macswap")),

@@ -117,6 +117,12 @@ def compares_bridges_that_know_the_same_addresses() -> None:
         assert row.most_starts == 2 or MAC_SETS[row.ours.macs].number < 10_000
 
 
+def compares_vxlan_with_the_same_frames() -> None:
+    for row in rows_named(["vxlan-bridge", "vxlan-encap"]):
+        assert (row.ours.macs, row.ours.mode) == (row.peer.macs, row.peer.mode)
+        assert "without UDP checksum" in row.note
+
+
 def has_the_rows_that_the_product_promises() -> None:
     assert {row.name for row in ROWS} >= {
         *("ipv4-1-route", "ipv4-1-route-alike", "ipv4-1m-routes", "ipv4-1m-routes-alike"),
@@ -126,6 +132,7 @@ def has_the_rows_that_the_product_promises() -> None:
         *("memif-2-core", "generator-multi-flow", "generator-memif", "sink"),
         *("generator-flowgen", "generator-16m-flows", "generator-memif-flowgen"),
         *("bridge-4k-macs", "bridge-4k-macs-static", "bridge-1m-macs", "bridge-1m-macs-static", "vhost-io"),
+        *("vxlan-bridge", "vxlan-encap"),
         *("mirror-ipv4-1-route", "mirror-ipv4-1m-routes", "mirror-zero-loss", "vlans-16-vrfs", "pipeline-handover"),
         *("police-1m", "shape-64k-active"),
         *("mpls-swap", "mpls-udp-encap", "mpls-udp-decap"),

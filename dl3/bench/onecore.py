@@ -35,6 +35,8 @@ class Job:
     ring: int | None = None  # descriptors: frames arrive at the highest lossless rate of such a ring; None: always
     source_port: int = 0
     back_port: int | None = None  # receives the way back of a table with MAC addresses
+    back_until: Path | None = None  # as soon as this is there, the way back ends
+    outer: Path | None = None  # headers around frames on their way back, or around all if there is no way back
     mac: str = FIRST_MAC
     is_stamped: bool = False  # frames that dl3gen's sink recognises as its own
     is_sink: bool = False  # sends nothing; its rate is the receive rate
@@ -52,6 +54,10 @@ def environment(job: Job, stats: Path) -> dict[str, str]:
     }
     if job.back_port is not None:
         added["ONECORE_BACK"] = str(job.back_port)
+    if job.back_until is not None:
+        added["ONECORE_BACK_UNTIL"] = str(job.back_until)
+    if job.outer is not None:
+        added["ONECORE_OUTER"] = str(job.outer)
     if job.max_burst is not None:
         added["ONECORE_BURST"] = str(job.max_burst)
     if job.ring is not None:

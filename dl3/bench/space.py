@@ -43,7 +43,7 @@ def beside_huge_pages(entry: Entry) -> int:
     """MiB of a program with flows or MAC addresses that are not EAL's."""
     if entry.macs:
         macs = MAC_SETS[entry.macs]
-        return macs.table_mib + (macs.ovs_mib if entry.program == "Open vSwitch" else macs.dl3d_mib)
+        return macs.table_mib + (macs.ovs_mib if entry.program.startswith("Open vSwitch") else macs.dl3d_mib)
     if not entry.flows:
         return 0
     flow_set: FlowSet = FLOW_SETS[entry.flows]

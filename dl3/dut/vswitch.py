@@ -46,8 +46,12 @@ class Vswitch:
         return run(["ovs-vsctl", f"--db=unix:{self.database}", patience, *words], LONG_SECONDS)
 
     def ofctl(self, method: str, *words: str) -> str:
-        """Run ovs-ofctl."""
-        return run(["ovs-ofctl", method, f"unix:{self.openflow}", *words], LONG_SECONDS)
+        """Run ovs-ofctl for its bridge."""
+        return self.ofctl_of(BRIDGE, method, *words)
+
+    def ofctl_of(self, bridge: str, method: str, *words: str) -> str:
+        """Run ovs-ofctl for another one, too."""
+        return run(["ovs-ofctl", method, f"unix:{self.folder / bridge}.mgmt", *words], LONG_SECONDS)
 
     def appctl(self, *words: str) -> str:
         """Run ovs-appctl."""

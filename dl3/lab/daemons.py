@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
@@ -76,16 +76,32 @@ class _Daemons:
 
 
 class Frr(_Daemons):
-    """zebra and the FRR daemons named in `files`, with their configurations."""
+    """zebra and the FRR daemons named in `files`, with their configurations and further `options`."""
 
-    def __init__(self, namespace: Namespace, files: Mapping[str, str]) -> None:
+    def __init__(
+        self, namespace: Namespace, files: Mapping[str, str], options: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
         super().__init__(namespace, "frr")
         shutil.chown(self.folder, "frr", "frr")
-        for daemon in ("zebra", *(name for name in files if name != "zebra")):
-            self._start_daemon(daemon, files.get(daemon, ""))
+        self._files, self._options = files, options or {}
+        self._names = ("zebra", *(name for name in files if name != "zebra"))
+        for daemon in self._names:
+            self._start_daemon(daemon)
 
-    def _start_daemon(self, daemon: str, text: str) -> None:
-        file = self.folder / f"{daemon}.conf"
+    def restart(self) -> None:
+        """Kill all daemons, which thus cannot tidy up, and start them again."""
+        for one in self._running:
+            one.kill()
+        for one in self._running:
+            one.wait(STOP_SECONDS)
+        self._running.clear()
+        for left in (*self.folder.glob("*.vty"), *self.folder.glob("*.pid"), self.folder / "zserv.api"):
+            left.unlink(missing_ok=True)
+        for daemon in self._names:
+            self._start_daemon(daemon)
+
+    def _start_daemon(self, daemon: str) -> None:
+        text, file = self._files.get(daemon, ""), self.folder / f"{daemon}.conf"
         file.write_text(f"hostname {self.namespace.name}\n{text}\n")
         shutil.chown(file, "frr", "frr")
         more = {
@@ -94,7 +110,8 @@ class Frr(_Daemons):
         }
         folder = str(self.folder)
         places = ["-f", str(file), "-i", f"{folder}/{daemon}.pid", "-z", f"{folder}/zserv.api", "--vty_socket", folder]
-        self._start(str(FRR / daemon), "-u", "frr", "-g", "frr", "-A", "127.0.0.1", *places, *more.get(daemon, []))
+        words = [*places, *more.get(daemon, []), *self._options.get(daemon, [])]
+        self._start(str(FRR / daemon), "-u", "frr", "-g", "frr", "-A", "127.0.0.1", *words)
         self._wait_for(self.folder / f"{daemon}.vty")
         if daemon == "zebra":
             self._wait_for(self.folder / "zserv.api")

@@ -1,14 +1,17 @@
 // A plugin for any DPDK program (EAL option -d) that measures the program's own cost per packet on
 // one core, without a NIC or a second core. The public Rx callback turns the mbufs "received" by a
-// net_null port into real 64-byte frames, with destinations (or addresses and ports, or MAC
-// addresses) from a table, and with the flags that a NIC would set. Frames sent by the program on a
-// net_null port are counted and freed by it. The callback runs on the program's workers; a separate
-// thread waits for the port, then writes counters ten times a second.
+// net_null port into real frames of 64 bytes (114 in VXLAN), with destinations (or addresses and
+// ports, or MAC addresses) from a table, and with the flags that a NIC would set. Frames sent by
+// the program on a net_null port are counted and freed by it. The callback runs on the program's
+// workers; a separate thread waits for the port, then writes counters ten times a second.
 //
 //    ONECORE_TABLE   the table of destinations (see table.h); required
 //    ONECORE_SOURCE  number of the receiving port (0)
 //    ONECORE_BACK    number of another receiving port, with the same frames on their way back; for
 //                    tables of MAC addresses (none)
+//    ONECORE_BACK_UNTIL  a path: the way back ends as soon as something is there (it does not end)
+//    ONECORE_OUTER   a file of headers: frames on their way back, or all if there is no way back,
+//                    are in VXLAN (see table_wrap)
 //    ONECORE_MAC     destination MAC address of the frames (from the table)
 //    ONECORE_BURST   maximum number of frames per poll (as requested by the program)
 //    ONECORE_RING    descriptors: frames arrive at a rate, those that find the ring full are lost,
@@ -62,9 +65,10 @@ static uint32_t ring;                                     // 0: frames are alway
 static clockid_t worker_clock = CLOCK_PROCESS_CPUTIME_ID; // with a ring: clock of the thread that
                                                           // polls queue 0
 static bool has_worker_clock;
-static uint16_t frame_bytes = TABLE_FRAME_BYTES;
 static uint16_t source_port;
 static long back_port; // -1: none
+static const char *back_until;
+static bool has_back_ended;
 static const char *stats_path;
 
 static long number_from(const char *name, long absent)
@@ -74,13 +78,15 @@ static long number_from(const char *name, long absent)
 	return text && *text ? strtol(text, NULL, 0) : absent;
 }
 
-static void mark(struct rte_mbuf *m, uint16_t port)
+static void mark(struct rte_mbuf *m, uint16_t port, const struct table *from)
 {
+	uint16_t bytes = is_stamped ? STAMPED_FRAME_BYTES : table_bytes(from);
+
 	m->packet_type = RTE_PTYPE_L2_ETHER | RTE_PTYPE_L4_UDP;
-	m->packet_type |= table.is_ip6 ? RTE_PTYPE_L3_IPV6 : RTE_PTYPE_L3_IPV4;
+	m->packet_type |= from->is_ip6 && !from->has_outer ? RTE_PTYPE_L3_IPV6 : RTE_PTYPE_L3_IPV4;
 	m->ol_flags = RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
-	m->data_len = frame_bytes;
-	m->pkt_len = frame_bytes;
+	m->data_len = bytes;
+	m->pkt_len = bytes;
 	m->port = port;
 }
 
@@ -112,6 +118,8 @@ static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], 
 
 	if (ring && !has_worker_clock && queue == 0)
 		know_worker_clock();
+	if (feed->table == &table_back && __atomic_load_n(&has_back_ended, __ATOMIC_RELAXED))
+		most = 0;
 	if (ring)
 		most = arrivals_take(&feed->arrivals, rte_rdtsc(), most);
 	if (n > most) {
@@ -123,7 +131,7 @@ static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], 
 		if (i + PREFETCH_AHEAD < n)
 			rte_prefetch0(rte_pktmbuf_mtod(packets[i + PREFETCH_AHEAD], void *));
 		table_write(feed->table, feed->next + i, rte_pktmbuf_mtod(packets[i], uint8_t *));
-		mark(packets[i], port);
+		mark(packets[i], port, feed->table);
 	}
 	feed->next += n;
 	__atomic_store_n(&feed->received, feed->received + n, __ATOMIC_RELAXED);
@@ -235,8 +243,11 @@ static void *watch(void *arg)
 		fprintf(stderr, "onecore: cannot write %s: %s\n", stats_path, strerror(errno));
 		return NULL;
 	}
-	for (;; usleep(WRITE_STATS_US))
+	for (;; usleep(WRITE_STATS_US)) {
+		if (back_until && access(back_until, F_OK) == 0)
+			__atomic_store_n(&has_back_ended, true, __ATOMIC_RELAXED);
 		write_stats(file);
+	}
 }
 
 static int load(const char *path)
@@ -266,7 +277,20 @@ static int prepare_way_back(const char *path)
 		return -EINVAL;
 	}
 	table_turn(&table, &table_back);
+	back_until = getenv("ONECORE_BACK_UNTIL");
 	return 0;
+}
+
+static int prepare_outer(void)
+{
+	const char *path = getenv("ONECORE_OUTER");
+	int error = !path        ? 0
+	            : is_stamped ? -ENOTSUP
+	                         : table_wrap(back_port >= 0 ? &table_back : &table, path);
+
+	if (error)
+		fprintf(stderr, "onecore: %s has no outer headers: %s\n", path, strerror(-error));
+	return error;
 }
 
 static int prepare_stamps(const char *path)
@@ -280,7 +304,6 @@ static int prepare_stamps(const char *path)
 		return -EINVAL;
 	}
 	is_stamped = true;
-	frame_bytes = STAMPED_FRAME_BYTES;
 	return 0;
 }
 
@@ -293,7 +316,7 @@ __attribute__((constructor)) static void start(void)
 		fprintf(stderr, "onecore: ONECORE_TABLE is not set; the ports remain unchanged\n");
 		return;
 	}
-	if (load(path) || prepare_stamps(path) || prepare_way_back(path))
+	if (load(path) || prepare_stamps(path) || prepare_way_back(path) || prepare_outer())
 		return;
 	source_port = number_from("ONECORE_SOURCE", 0);
 	ring = RTE_MAX(0, RTE_MIN(number_from("ONECORE_RING", 0), MOST_DESCRIPTORS));

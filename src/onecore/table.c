@@ -39,6 +39,10 @@ static void know_records(struct table *table, uint16_t ethertype)
 	table->mac_at[1] = TABLE_SOURCE_MAC_AT;
 	table->port_at[0] = TABLE_PORTS_AT;
 	table->port_at[1] = TABLE_PORTS_AT + 2;
+	table->spread_at = table->is_ip6      ? 14 // end of the address
+	                   : table->has_macs  ? 4  // end of the first MAC address
+	                   : table->has_flows ? 8  // source port
+	                                      : 2; // end of the address
 }
 
 // Parses the contents of a file as a table. Returns false if invalid.
@@ -79,6 +83,23 @@ static int map_file(struct table *table, int file)
 	if (error)
 		munmap(bytes, n);
 	return error;
+}
+
+int table_wrap(struct table *table, const char *path)
+{
+	uint8_t bytes[TABLE_OUTER_BYTES + 1];
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (file < 0)
+		return -errno;
+	ssize_t n = read(file, bytes, sizeof(bytes));
+	int error = n < 0 ? -errno : n == TABLE_OUTER_BYTES ? 0 : -EINVAL;
+	close(file);
+	if (error)
+		return error;
+	memcpy(table->outer, bytes, TABLE_OUTER_BYTES);
+	table->has_outer = true;
+	return 0;
 }
 
 int table_load(struct table *table, const char *path, const uint8_t *mac)

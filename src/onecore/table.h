@@ -1,6 +1,6 @@
 // The frames that the source port "receives": one 64-byte frame and a table of destinations, of
-// addresses and ports, or of MAC addresses, to be inserted. Filled before any worker reads it,
-// constant afterwards.
+// addresses and ports, or of MAC addresses, to be inserted; on request, in outer headers. Filled
+// before any worker reads it, constant afterwards.
 #pragma once
 
 #include <stdbool.h>
@@ -24,6 +24,8 @@ enum {
 	TABLE_DESTINATION4_AT = 30,
 	TABLE_PORTS_AT = 34,
 	TABLE_DESTINATION6_AT = 38,
+	TABLE_OUTER_BYTES = 50, // Ethernet 14 + IPv4 20 + UDP 8 + VXLAN 8
+	TABLE_MAX_BYTES = TABLE_OUTER_BYTES + TABLE_FRAME_BYTES,
 };
 
 struct table {
@@ -34,6 +36,9 @@ struct table {
 	bool is_ip6, has_flows, has_macs; // at most one
 	// With MAC addresses: where the first and the second one of a record, and of its ports, go.
 	uint8_t mac_at[2], port_at[2];
+	bool has_outer;
+	uint8_t outer[TABLE_OUTER_BYTES];
+	uint8_t spread_at; // where a record has two bytes from which an outer source port is made
 };
 
 // Reads the file `path` (a frame, followed by records) into memory that stays allocated until the
@@ -45,6 +50,11 @@ int table_load(struct table *table, const char *path, const uint8_t *mac);
 // sender and receiver exchanged. `back` uses the records of `table`.
 void table_turn(const struct table *table, struct table *back);
 
+// Puts all frames into VXLAN: the file `path` has TABLE_OUTER_BYTES, with lengths and checksum. The
+// outer source port, 49152 to 65535, varies with the record. 0, or -errno: -EINVAL if the file has
+// another length.
+int table_wrap(struct table *table, const char *path);
+
 // Prefetches the records of `n` frames from `index` on. A miss would cost the measured program up
 // to a dozen cycles per frame if the next cache level is far away.
 static inline void table_prefetch(const struct table *table, uint32_t index, unsigned n)
@@ -55,13 +65,25 @@ static inline void table_prefetch(const struct table *table, uint32_t index, uns
 		__builtin_prefetch(table->records + (size_t)((index + i) & table->mask) * bytes);
 }
 
+// The length of each frame.
+static inline uint16_t table_bytes(const struct table *table)
+{
+	return table->has_outer ? TABLE_MAX_BYTES : TABLE_FRAME_BYTES;
+}
+
 // Writes frame `index` (modulo the number of records) to `out`, which has space for
-// TABLE_FRAME_BYTES.
+// TABLE_MAX_BYTES.
 static inline void table_write(const struct table *table, uint32_t index, uint8_t *out)
 {
 	const uint8_t *record =
 		table->records + (size_t)(index & table->mask) * table->record_bytes;
 
+	if (table->has_outer) {
+		memcpy(out, table->outer, TABLE_OUTER_BYTES);
+		out[TABLE_PORTS_AT] = 0xc0 | record[table->spread_at];
+		out[TABLE_PORTS_AT + 1] = record[table->spread_at + 1];
+		out += TABLE_OUTER_BYTES;
+	}
 	memcpy(out, table->frame, TABLE_FRAME_BYTES);
 	if (table->is_ip6) {
 		memcpy(out + TABLE_DESTINATION6_AT, record, 16);

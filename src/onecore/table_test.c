@@ -109,6 +109,44 @@ static void exchanges_mac_addresses_and_ports_on_the_way_back(void **state)
 	assert_int_equal(out[30], 0x42);
 }
 
+static void puts_the_way_back_into_outer_headers(void **state)
+{
+	uint8_t file[64 + 2 * TABLE_MACS_BYTES] = {[12] = 0x08, [30] = 0x42};
+	uint8_t outer[TABLE_OUTER_BYTES + 1], out[TABLE_MAX_BYTES];
+	struct table table, back;
+
+	memset(outer, 0x11, sizeof(outer));
+	memcpy(file + 64 + TABLE_MACS_BYTES, "ABCDEFabcdef1234", TABLE_MACS_BYTES);
+	write_bytes(file, sizeof(file));
+	assert_int_equal(table_load(&table, path, NULL), 0);
+	table_turn(&table, &back);
+	write_bytes(outer, TABLE_OUTER_BYTES);
+	assert_int_equal(table_wrap(&back, path), 0);
+	assert_int_equal(table_bytes(&table), 64);
+	assert_int_equal(table_bytes(&back), 114);
+	table_write(&back, 1, out);
+	assert_memory_equal(out, outer, 34);
+	assert_memory_equal(out + 34, "\xc5\x46", 2); // 'E' in the range of source ports, 'F'
+	assert_memory_equal(out + 36, outer, 14);
+	assert_memory_equal(out + 50, "abcdefABCDEF\x08", 13);
+	assert_int_equal(out[50 + 30], 0x42);
+	table_write(&table, 1, out);
+	assert_memory_equal(out, "ABCDEFabcdef\x08", 13);
+}
+
+static void refuses_outer_headers_of_another_length(void **state)
+{
+	const uint8_t outer[TABLE_OUTER_BYTES + 1] = {0};
+	struct table table = {.has_outer = false};
+
+	write_bytes(outer, TABLE_OUTER_BYTES + 1);
+	assert_int_equal(table_wrap(&table, path), -EINVAL);
+	write_bytes(outer, TABLE_OUTER_BYTES - 1);
+	assert_int_equal(table_wrap(&table, path), -EINVAL);
+	assert_int_equal(table_wrap(&table, "/nonexistent/outer"), -ENOENT);
+	assert_false(table.has_outer);
+}
+
 static void refuses_half_a_pair_of_mac_addresses(void **state)
 {
 	const uint8_t file[64 + 24] = {[12] = 0x08};
@@ -158,6 +196,8 @@ int main(void)
 		cmocka_unit_test(puts_ipv6_destination_into_the_frame),
 		cmocka_unit_test(puts_addresses_ports_and_checksum_of_a_flow_into_the_frame),
 		cmocka_unit_test(exchanges_mac_addresses_and_ports_on_the_way_back),
+		cmocka_unit_test(puts_the_way_back_into_outer_headers),
+		cmocka_unit_test(refuses_outer_headers_of_another_length),
 		cmocka_unit_test(refuses_half_a_pair_of_mac_addresses),
 		cmocka_unit_test(refuses_half_a_flow),
 		cmocka_unit_test(refuses_a_file_that_is_no_table),
