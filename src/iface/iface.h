@@ -48,7 +48,8 @@ enum iface_tunnel_flag {
 	IFACE_TUNNEL_LINUX = 1024, // received as by a device of Linux: in UDP to the ports of
 	                           // fib_udp_ends_set, with a checksum of GRE only if it is
 	                           // wanted; sent as by it: GRE over IPv6 with an ECN of 0
-	                           // unless with IFACE_TUNNEL_TOS
+	                           // unless with IFACE_TUNNEL_TOS, others with ECT(0) where
+	                           // the inner packet has CE
 	IFACE_TUNNEL_BOUND = 2048, // sent by the interface `link` only
 	// It carries packets with MPLS labels (RFC 4023, 7510), and receives them if it has
 	// IFACE_MPLS. In UDP there are labels then, and no IP packets, but for IFACE_TUNNEL_LINUX.
@@ -58,8 +59,9 @@ enum iface_tunnel_flag {
 	// are `tos`, 0, that of IFACE_TUNNEL_DF and 64, as in Linux.
 	IFACE_TUNNEL_LABELLED_TOS = 8192,
 	IFACE_TUNNEL_ZERO_CHECKSUM = 16384, // UDP over IPv6: received without a checksum, too
-	// VXLAN only; of those above it has CHECKSUM, TOS, DF and ZERO_CHECKSUM: without DF,
-	// packets are sent without, unless they are of IFACE_TUNNEL_INNER_DF.
+	// VXLAN only; of those above it has CHECKSUM, TOS, DF, LINUX (of its ECN only) and
+	// ZERO_CHECKSUM: without DF, packets are sent without, unless they are of
+	// IFACE_TUNNEL_INNER_DF.
 	IFACE_TUNNEL_INNER_DF = 1 << 15,   // IPv4: sent with the DF of an inner IPv4 packet
 	IFACE_TUNNEL_ONLY_LOCAL = 1 << 16, // received by what comes to `local` only, not to any
 	                                   // address

@@ -166,7 +166,7 @@ static uint32_t flags_of(const struct draft *draft)
 		{!is_ip6 && draft->df == DF_SET, IFACE_TUNNEL_DF},
 		{!is_ip6 && draft->df == DF_INHERIT, IFACE_TUNNEL_INNER_DF},
 	};
-	uint32_t flags = 0;
+	uint32_t flags = IFACE_TUNNEL_LINUX;
 
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
 		flags |= rows[i].is_set ? rows[i].flag : 0;

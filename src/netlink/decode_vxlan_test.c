@@ -48,7 +48,7 @@ static void reads_a_device_as_it_is_made_by_default(void **state)
 	assert_int_equal(is->source_port, 0);
 	assert_int_equal(is->ttl, 64);
 	assert_int_equal(is->tos, 0);
-	assert_int_equal(is->flags, IFACE_TUNNEL_CHECKSUM);
+	assert_int_equal(is->flags, IFACE_TUNNEL_LINUX | IFACE_TUNNEL_CHECKSUM);
 }
 
 // Linux chooses from 1000 to 1999 here.
@@ -60,7 +60,7 @@ static void reads_what_outer_headers_take_from_inner_ones(void **state)
 	assert_int_equal(tunnel.trouble, TUNNEL_FINE);
 	assert_false(tunnel.learns);
 	assert_int_equal(is->ttl, 0);
-	assert_int_equal(is->flags, IFACE_TUNNEL_TOS | IFACE_TUNNEL_INNER_DF);
+	assert_int_equal(is->flags, IFACE_TUNNEL_LINUX | IFACE_TUNNEL_TOS | IFACE_TUNNEL_INNER_DF);
 	assert_int_equal(is->source_port, 1000);
 	assert_int_equal(is->last_source_port, 1999);
 }
@@ -75,7 +75,7 @@ static void reads_a_device_of_ipv6(void **state)
 	assert_addr(&is->local, "2001:db8::1");
 	assert_int_equal(is->ttl, 5);
 	assert_int_equal(is->tos, 0xb8);
-	assert_int_equal(is->flags, IFACE_TUNNEL_ZERO_CHECKSUM);
+	assert_int_equal(is->flags, IFACE_TUNNEL_LINUX | IFACE_TUNNEL_ZERO_CHECKSUM);
 }
 
 static void names_what_workers_do_not_do(void **state)
