@@ -239,8 +239,10 @@ int fdb_open(struct fdb *fdb); // 0, or -ENOMEM, -EIO: it may only be closed
 void fdb_close(struct fdb *fdb);
 uint64_t fdb_bytes(const struct fdb *fdb); // memory of the addresses
 void fdb_event(struct bridges *bridges, const struct event_fdb *at, bool is_delete);
-// A remote end of a VXLAN device has changed, or is gone.
-void fdb_remote_changed(struct bridges *bridges, const struct event_remote *at, bool is_gone);
+// A VXLAN device has a remote end, or has it no more. / That is another one than before: looks at
+// the address in each VLAN of the device's bridge.
+void fdb_remote_seen(struct bridges *bridges, const struct event_remote *at, bool is_gone);
+void fdb_remote_changed(struct bridges *bridges, const struct event_remote *at);
 void fdb_sweep(struct fdb *fdb);                     // removes what the latest dump did not contain
 void fdb_doubt(struct fdb *fdb);                     // workers may lack any of them
 bool fdb_is_over(const struct fdb *fdb, int bridge); // whether Linux has more than are stored
@@ -268,6 +270,8 @@ bool remotes_knows(const struct bridges *bridges, int ifindex, const struct wire
 // elsewhere.
 const char *remotes_refuse(const struct bridges *bridges, int ifindex);
 bool remotes_has_groups(const struct bridges *bridges, int ifindex);
+// remotes_held.c. The tunnel of a VXLAN device as workers have it; NULL: they have none.
+const struct iface_tunnel *remotes_tunnel(const struct bridges *bridges, int ifindex);
 // Holds a remote end in the tables of workers. False: they cannot send there, and it is 0. /
 // Whether they could. / Releases it; it must be gone from the tables.
 bool remotes_hold(struct bridges *bridges, const struct event_remote *from,

@@ -228,15 +228,21 @@ static void look_in_vlan(struct bridges *bridges, struct event_fdb *at, uint16_t
 }
 
 // A device in no bridge is a bridge of its own, whose addresses are those of its table.
-void fdb_remote_changed(struct bridges *bridges, const struct event_remote *at, bool is_gone)
+void fdb_remote_seen(struct bridges *bridges, const struct event_remote *at, bool is_gone)
 {
-	const struct interface *one = interfaces_find(&bridges->mirror->ifaces->all, at->ifindex);
-	struct event_fdb entry = {.ifindex = at->ifindex,
+	const struct event_fdb entry = {.ifindex = at->ifindex,
 		.bridge = at->ifindex,
 		.mac = at->mac,
 		.is_plain = true};
 
 	fdb_event(bridges, &entry, is_gone);
+}
+
+void fdb_remote_changed(struct bridges *bridges, const struct event_remote *at)
+{
+	const struct interface *one = interfaces_find(&bridges->mirror->ifaces->all, at->ifindex);
+	struct event_fdb entry = {.mac = at->mac};
+
 	if (!one || !one->iface.master)
 		return;
 	entry.bridge = one->iface.master;

@@ -213,7 +213,7 @@ void bridges_port_removed(struct bridges *bridges, unsigned port);
 // Call about ten times a second: re-reads what nobody tells of.
 void bridges_look_again(struct bridges *bridges);
 void bridges_info(const struct bridges *bridges, struct netlink_info *out);
-// Whether workers have remote ends of a VXLAN device with this number.
+// Whether workers have remote ends of a VXLAN device with this number, or it in a bridge.
 bool remotes_use(const struct bridges *bridges, uint16_t number);
 // Call after ifaces_flush. Returns true if there is more to do.
 bool bridges_flush(struct bridges *bridges);

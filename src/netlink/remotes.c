@@ -31,6 +31,7 @@ struct remote_device {
 	size_t n, capacity;
 	struct held_remote *held; // what workers flood to
 	uint32_t n_held;
+	uint32_t n_entries;   // of its table, those of floods and groups not counted
 	uint16_t member, vrf; // as which it was given to workers; 0: it was not
 	bool is_dirty, is_odd, has_groups;
 };
@@ -171,14 +172,16 @@ static struct remote_entry *add(struct bridges *bridges, const struct event_remo
 	struct remotes *remotes = &bridges->remotes;
 	struct remote_entry *one =
 		remotes->table.n < remotes->most ? calloc(1, sizeof(*one)) : NULL;
+	struct remote_device *device = one ? get_device(remotes, at->ifindex) : NULL;
 
 	remotes->is_short |= !one;
-	if (!one || !get_device(remotes, at->ifindex)) {
+	if (!device) {
 		free(one);
 		lost(bridges);
 		return NULL;
 	}
 	one->is = *at;
+	device->n_entries++;
 	hash_table_insert(&remotes->table, &one->node, hash_of(bridges, at->ifindex, &at->mac));
 	return one;
 }
@@ -188,13 +191,16 @@ static void remove_entry(struct bridges *bridges, struct remote_entry *one)
 	const struct event_remote was = one->is;
 
 	hash_table_remove(&bridges->remotes.table, &one->node);
+	find_device(&bridges->remotes, was.ifindex)->n_entries--;
 	free(one);
-	fdb_remote_changed(bridges, &was, true);
+	fdb_remote_seen(bridges, &was, true);
+	fdb_remote_changed(bridges, &was);
 }
 
 void remotes_event(struct bridges *bridges, const struct event_remote *at, bool is_delete)
 {
 	struct remote_entry *one;
+	bool is_same;
 
 	if (is_flood(&at->mac) || at->mac.bytes[0] & 1) {
 		flood_event(bridges, at, is_delete);
@@ -206,13 +212,16 @@ void remotes_event(struct bridges *bridges, const struct event_remote *at, bool 
 			remove_entry(bridges, one);
 		return;
 	}
+	is_same = one && same_end(&one->is, at);
 	if (!one)
 		one = add(bridges, at);
 	if (!one)
 		return;
 	one->is = *at;
 	one->seen = bridges->fdb.dump;
-	fdb_remote_changed(bridges, at, false);
+	fdb_remote_seen(bridges, at, false);
+	if (!is_same) // a dump repeats all of them
+		fdb_remote_changed(bridges, at);
 }
 
 static void sweep_floods(struct bridges *bridges, struct remote_device *device, bool is_gone)
@@ -258,77 +267,27 @@ void remotes_device_gone(struct bridges *bridges, int ifindex)
 
 	if (!device)
 		return;
-	sweep(bridges, ifindex);
+	if (device->n_entries)
+		sweep(bridges, ifindex);
 	sweep_floods(bridges, device, true);
 	set_dirty(bridges, device);
 }
 
 // --- what workers get
 
-bool remotes_use(const struct bridges *bridges, uint16_t number)
+// The only one that gets floods; NULL: there is none, or another one.
+static const struct event_remote *only_flood(const struct remote_device *device)
 {
-	return bridges->remotes.n_held[number] != 0;
-}
+	const struct event_remote *found = NULL;
 
-static const struct iface_tunnel *tunnel_of(const struct bridges *bridges, int ifindex)
-{
-	const struct interface *one = interfaces_find(&bridges->mirror->ifaces->all, ifindex);
-	const struct iface *iface = one && one->vxlan && one->id != IFACE_NONE
-	                                    ? fib_iface(bridges->mirror->settings.fib, one->id)
-	                                    : NULL;
-
-	return iface && iface_is_vxlan(iface) ? &iface->tunnel : NULL;
-}
-
-static bool is_host(const struct wire_addr *addr)
-{
-	return addr->family == 4 ? (addr->bytes[0] & 0xf0) != 0xe0 : addr->bytes[0] != 0xff;
-}
-
-bool remotes_can_hold(const struct bridges *bridges, const struct event_remote *from)
-{
-	const struct iface_tunnel *tunnel = tunnel_of(bridges, from->ifindex);
-
-	return tunnel && !from->link && from->addr.family == tunnel->local.family &&
-	       is_host(&from->addr);
-}
-
-bool remotes_hold(struct bridges *bridges, const struct event_remote *from, struct held_remote *out)
-{
-	const struct mirror_settings *settings = &bridges->mirror->settings;
-	const struct iface_tunnel *tunnel = tunnel_of(bridges, from->ifindex);
-	struct mac_remote remote = {.vni = from->vni,
-		.udp_port = from->udp_port,
-		.has_vni = from->has_vni};
-	struct error error;
-
-	*out = (struct held_remote){0};
-	if (!remotes_can_hold(bridges, from) ||
-		fib_vtep_hold(settings->fib, tunnel->vrf, &from->addr, &out->vtep, &error))
-		return false;
-	remote.vtep = out->vtep;
-	remote.member = MAC_FIRST_TUNNEL + tunnel->vxlan;
-	if (mac_remote_hold(settings->macs, &remote, &out->remote, &error)) {
-		fib_vtep_release(settings->fib, out->vtep);
-		*out = (struct held_remote){0};
-		return false;
+	for (size_t i = 0; i < device->n; i++) {
+		if (!is_flood(&device->flood[i].is.mac))
+			continue;
+		if (found)
+			return NULL;
+		found = &device->flood[i].is;
 	}
-	bridges->remotes.n_held[tunnel->vxlan]++;
-	return true;
-}
-
-void remotes_release(struct bridges *bridges, struct held_remote *held)
-{
-	const struct mirror_settings *settings = &bridges->mirror->settings;
-	struct mac_remote remote;
-
-	if (!held->remote)
-		return;
-	if (mac_remote_at(settings->macs, held->remote, &remote))
-		bridges->remotes.n_held[remote.member - MAC_FIRST_TUNNEL]--;
-	mac_remote_release(settings->macs, held->remote);
-	fib_vtep_release(settings->fib, held->vtep);
-	*held = (struct held_remote){0};
+	return found;
 }
 
 const struct event_remote *remotes_find(const struct bridges *bridges, int ifindex,
@@ -340,10 +299,7 @@ const struct event_remote *remotes_find(const struct bridges *bridges, int ifind
 	if (one)
 		return &one->is;
 	// Linux sends to those that get floods what it has no entry for.
-	if (!device || bridges->remotes.is_short || device->n != 1 ||
-		!is_flood(&device->flood[0].is.mac))
-		return NULL;
-	return &device->flood[0].is;
+	return device && !bridges->remotes.is_short ? only_flood(device) : NULL;
 }
 
 bool remotes_has_learnt(const struct bridges *bridges, int ifindex, const struct wire_mac *mac)
@@ -427,14 +383,20 @@ static bool has_groups(const struct remote_device *device)
 	return false;
 }
 
+// The number of the only remote end that gets floods; 0: there is none, or another one.
+static uint32_t only_held(const struct remote_device *device)
+{
+	return device->n_held == 1 ? device->held[0].remote : 0;
+}
+
 // Workers flood to the old list until they have the new one. If they cannot, Linux floods, once the
 // bridge is chosen again.
 static void publish(struct bridges *bridges, struct remote_device *device)
 {
-	const struct iface_tunnel *tunnel = tunnel_of(bridges, device->ifindex);
+	const struct iface_tunnel *tunnel = remotes_tunnel(bridges, device->ifindex);
 	const uint16_t member = tunnel ? MAC_FIRST_TUNNEL + tunnel->vxlan : 0;
 	const bool was_odd = device->is_odd, had_groups = device->has_groups;
-	const uint32_t n_was = device->n_held;
+	const uint32_t only_was = only_held(device);
 	struct held_remote *list = NULL;
 	uint32_t n = 0;
 
@@ -457,28 +419,39 @@ static void publish(struct bridges *bridges, struct remote_device *device)
 	device->vrf = tunnel ? tunnel->vrf : 0;
 	device->has_groups = has_groups(device);
 	bridges->is_stale |= device->is_odd != was_odd || device->has_groups != had_groups;
-	if (n != n_was && (n == 1 || n_was == 1))
+	if (only_held(device) != only_was) // see remotes_find
 		fdb_doubt(&bridges->fdb);
 }
 
 static bool has_changed(const struct bridges *bridges, const struct remote_device *device)
 {
-	const struct iface_tunnel *tunnel = tunnel_of(bridges, device->ifindex);
+	const struct iface_tunnel *tunnel = remotes_tunnel(bridges, device->ifindex);
 
 	return tunnel ? device->member != MAC_FIRST_TUNNEL + tunnel->vxlan ||
 	                        device->vrf != tunnel->vrf
 	              : device->member != 0;
 }
 
+static void forget_unused(struct remotes *remotes, struct remote_device *device)
+{
+	if (device->n || device->n_entries || device->member)
+		return;
+	hash_table_remove(&remotes->devices, &device->node);
+	free_device(device);
+}
+
 void remotes_flush(struct bridges *bridges, bool judged)
 {
 	struct remotes *remotes = &bridges->remotes;
+	struct remote_device *device = hash_table_next(&remotes->devices, NULL), *next;
 
 	if (!remotes->is_dirty && !judged)
 		return;
 	remotes->is_dirty = false;
-	for (struct remote_device *device = NULL;
-		(device = hash_table_next(&remotes->devices, device ? &device->node : NULL));)
+	for (; device; device = next) {
+		next = hash_table_next(&remotes->devices, &device->node);
 		if (device->is_dirty || has_changed(bridges, device))
 			publish(bridges, device);
+		forget_unused(remotes, device);
+	}
 }

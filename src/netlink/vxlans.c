@@ -9,7 +9,7 @@ static bool has(const struct ifaces *ifaces, unsigned number)
 	       one->trouble == TUNNEL_FINE;
 }
 
-// Those that it takes back rest as long as workers have remote ends of theirs.
+// Those that it takes back rest as long as workers have remote ends of theirs, or them in a bridge.
 static void take_back(struct ifaces *ifaces)
 {
 	struct tunnels_of_linux *tunnels = &ifaces->tunnels;

@@ -53,11 +53,16 @@ static struct event_remote remote(uint8_t host, const char *end)
 		.is_learnt = host};
 }
 
-static void tell_remote(struct event_remote is, bool is_delete)
+static void announce(struct event_remote is, bool is_delete)
 {
 	const struct event event = {.kind = EVENT_REMOTE, .is_delete = is_delete, .remote = is};
 
 	mirror_event(fake.mirror, &event);
+}
+
+static void tell_remote(struct event_remote is, bool is_delete)
+{
+	announce(is, is_delete);
 	fake_flush(&fake);
 }
 
@@ -209,6 +214,39 @@ static void an_address_without_an_entry_is_behind_the_only_end(void **state)
 	expect_end(7, "192.0.2.3");
 }
 
+// Both changes come before workers get one of them.
+static void another_only_end_takes_over_addresses(void **state)
+{
+	struct event_remote group = remote(1, "192.0.2.3");
+
+	tell_mac(7, false);
+	tell_remote(remote(0, "192.0.2.2"), false);
+	expect_end(7, "192.0.2.2");
+	announce(remote(0, "192.0.2.2"), true);
+	tell_remote(remote(0, "192.0.2.3"), false);
+	assert_int_equal(n_floods(), 1);
+	expect_end(7, "192.0.2.3");
+	assert_int_equal(vtep("192.0.2.2"), 0); // nothing holds it
+	group.mac.bytes[0] = 1;
+	tell_remote(group, false); // one for a group is none for others
+	tell_mac(8, false);
+	expect_end(8, "192.0.2.3");
+}
+
+static void nothing_is_left_of_a_device_that_is_gone(void **state)
+{
+	const struct remotes *remotes = &fake.mirror->bridges->remotes;
+
+	tell_remote(remote(7, "192.0.2.2"), false);
+	tell_remote(remote(0, "192.0.2.2"), false);
+	assert_int_equal(remotes->devices.n, 1);
+	fake_iface_gone(&fake, VXLAN);
+	fake_flush(&fake);
+	assert_int_equal(remotes->devices.n, 0);
+	assert_int_equal(remotes->table.n, 0);
+	assert_int_equal(vtep("192.0.2.2"), 0);
+}
+
 static uint8_t linuxs(void)
 {
 	return mac_live_view(mac_live(fake_macs))->port[0].linuxs;
@@ -330,6 +368,8 @@ int main(void)
 		TEST(a_device_in_a_bridge_is_a_member),
 		TEST(addresses_are_where_both_tables_say),
 		TEST(an_address_without_an_entry_is_behind_the_only_end),
+		TEST(another_only_end_takes_over_addresses),
+		TEST(nothing_is_left_of_a_device_that_is_gone),
 		TEST(floods_that_workers_cannot_do_are_linuxs),
 		TEST(a_dump_removes_ends_that_it_does_not_contain),
 		TEST(two_devices_of_one_vni_and_port_are_linuxs_and_named),
