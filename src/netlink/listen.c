@@ -242,6 +242,9 @@ static void begin_gap(struct listen *listen)
 
 static bool section_has(const struct section *section, const struct event *event)
 {
+	// Tables of VXLAN devices are dumped with those of bridges.
+	if (event->kind == EVENT_REMOTE)
+		return section->kind == EVENT_FDB;
 	if (event->kind != section->kind)
 		return false;
 	return event->kind != EVENT_ROUTE ||
