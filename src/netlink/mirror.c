@@ -143,10 +143,10 @@ bool mirror_flush(struct mirror *mirror)
 	ifaces_flush(mirror->ifaces);
 	bool has_more = bridges_flush(mirror->bridges);
 	neighbours_flush(mirror->neighbours);
-	// Numbers of interfaces and VRFs that rest are free when neither labels nor routes have
-	// them.
+	// Numbers of interfaces and VRFs that rest are free when neither labels nor routes nor
+	// remote ends of VXLAN devices have them.
 	const bool has_labels = mpls_flush(mirror->mpls), has_routes = routes_flush(mirror->routes);
-	has_more |= has_labels || has_routes || ifaces_settled(mirror->ifaces);
+	has_more = has_more || has_labels || has_routes || ifaces_settled(mirror->ifaces);
 	if (mirror->has_all_routes && !has_more && !fib_is_synced(mirror->settings.fib))
 		fib_set_synced(mirror->settings.fib, true);
 	return has_more;

@@ -343,6 +343,36 @@ static void a_device_in_no_bridge_routes(void **state)
 	expect_end(7, NULL);
 }
 
+// The table of a VRF that is gone is another's only when nothing leads to it any more, however many
+// turns that takes.
+static void a_vrf_rests_while_remote_ends_are_in_it(void **state)
+{
+	enum { VRF = 60, TABLE = 100, N = 6000 };
+	const struct event_link vrf = fake_vrf(VRF, "red", TABLE);
+	const struct wire_addr addr = fake_addr("192.0.2.2");
+	struct event_remote is = remote(7, "192.0.2.2");
+	struct event_link alone = device(VXLAN);
+	bool has_more = true;
+
+	put(&vrf);
+	alone.tunnel.link = VRF;
+	put(&alone);
+	for (unsigned i = 0; i < N; i++) {
+		is.mac.bytes[1] = i >> 8;
+		is.mac.bytes[2] = i & 255;
+		announce(is, false);
+	}
+	fake_flush(&fake);
+	const uint16_t id = ifaces_vrf_of_table(fake.mirror, TABLE);
+	assert_true(id && fib_vtep_find(fake.fib, id, &addr));
+	fake_iface_gone(&fake, VRF);
+	while (has_more) {
+		has_more = mirror_flush(fake.mirror);
+		assert_true(fib_vrf_is_open(fake.fib, id) || !fib_vtep_find(fake.fib, id, &addr));
+	}
+	assert_false(fib_vrf_is_open(fake.fib, id));
+}
+
 static void linux_is_told_of_senders_behind_remote_ends(void **state)
 {
 	struct mac_info info = {.mac = fake_mac(9),
@@ -375,6 +405,7 @@ int main(void)
 		TEST(two_devices_of_one_vni_and_port_are_linuxs_and_named),
 		TEST(of_two_devices_in_a_bridge_one_is_served),
 		TEST(a_device_in_no_bridge_routes),
+		TEST(a_vrf_rests_while_remote_ends_are_in_it),
 		TEST(linux_is_told_of_senders_behind_remote_ends),
 	};
 
