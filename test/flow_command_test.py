@@ -106,6 +106,7 @@ def what_dl3d_refuses_is_one_sentence(dl3d: Forwarder, words: tuple[str, ...], s
     assert _n(dl3d) == 0
 
 
+@pytest.mark.long
 def text_is_imported_loaded_and_saved_again(dl3d: Forwarder, tmp_path: Path) -> None:
     lines = [f"10.0.{n // 250}.{n % 250 + 1} 10.1.0.1 tcp {n} 443 {' '.join(TO_WEST)}" for n in range(5000)]
     lines += ["2001:db8::1 2001:db8::2 udp 1 2 route mirror east", "10.0.0.1 10.1.0.1 udp 5000 53 drop"]

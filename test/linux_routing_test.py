@@ -63,6 +63,7 @@ def what_the_daemons_learned_carries_packets(routing: Routing, family: int) -> N
         assert pings.received == pings.sent, pings.text
 
 
+@pytest.mark.long
 def sessions_stay_up_while_neighbours_ping(routing: Routing) -> None:
     before = routing.sessions()
     options = ("-n", "-I", "10.9.9.10", "-i", "0.01", "-c", str(N_ECHOES), "-w", "60")  # -w: waits for the last reply

@@ -208,7 +208,7 @@ def _check_nothing_lost(bed: Bed, frames: int) -> None:
     assert bed.dl3d.stop() == 0, bed.dl3d.stderr
 
 
-@pytest.mark.parametrize("change", [_by_method, _by_reload, _by_signal])
+@pytest.mark.parametrize("change", [_by_method, pytest.param(_by_reload, marks=pytest.mark.long), _by_signal])
 def other_ports_lose_no_frame_while_a_port_comes_and_goes(bed: Bed, change: Change) -> None:
     bed.send(FRAMES)
     _come_and_go(bed, change, 3)

@@ -62,7 +62,8 @@ def _throughput(run: Run) -> float:
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize("measure", [pytest.param(_forwarding, marks=pytest.mark.long), _throughput])
+@pytest.mark.long
+@pytest.mark.parametrize("measure", [_forwarding, _throughput])
 def a_rate_beside_stalls_of_10_ms_is_that_without_them_within_2_percent(
     tmp_path: Path, measure: Callable[[Run], float]
 ) -> None:

@@ -36,7 +36,7 @@ def prints_the_loss_of_each_load(tmp_path: Path) -> None:
     assert len(read(tmp_path / "r.jsonl").others) == 2
 
 
-@pytest.mark.parametrize("method", ["frame-loss", "forwarding"])
+@pytest.mark.parametrize("method", ["frame-loss", pytest.param("forwarding", marks=pytest.mark.long)])
 def names_the_loads_without_a_valid_trial_under_the_table(tmp_path: Path, method: str) -> None:
     def fall_behind(results: dict[str, Any]) -> None:
         for stream in results["streams"]:
@@ -63,6 +63,7 @@ def prints_bursts_and_the_buffer_behind_them(tmp_path: Path) -> None:
     assert row[5:] == ["20.000", "200.0", "149.7"]
 
 
+@pytest.mark.long
 def makes_all_tests_that_it_can_and_reports_which_it_cannot(tmp_path: Path) -> None:
     done = dl3(tmp_path, Serving(device_pps=50e6), "rfc2544", "--sizes", "64", "--json")
     found = json.loads(done.stdout)

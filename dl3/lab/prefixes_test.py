@@ -30,6 +30,7 @@ def makes_the_same_table_on_every_machine(name: str, known: str) -> None:
     assert digest(name) == known
 
 
+@pytest.mark.long
 def has_a_million_prefixes_with_the_lengths_of_the_internet() -> None:
     prefixes = make("1m").prefixes
     assert len(prefixes) == len(set(prefixes)) == 1_000_011
