@@ -263,6 +263,16 @@ static enum decode_result port_read(const struct nlmsghdr *message, struct event
 	return DECODE_EVENT;
 }
 
+// What is below it, or what a tunnel sends by, is in another network namespace.
+static void leave_elsewhere(struct event_link *link)
+{
+	link->lower = 0;
+	if (!link->tunnel.is_tunnel)
+		return;
+	link->tunnel.trouble = TUNNEL_ELSEWHERE;
+	link->tunnel.settings = (struct iface_tunnel){.kind = 0};
+}
+
 static enum decode_result iface_read(const struct nlmsghdr *message, struct event *out)
 {
 	const struct ifinfomsg *head = NLMSG_DATA(message);
@@ -282,7 +292,7 @@ static enum decode_result iface_read(const struct nlmsghdr *message, struct even
 	if (!draft.carrier_is_reported)
 		draft.iface.carrier = head->ifi_flags & IFF_LOWER_UP;
 	if (draft.lower_is_elsewhere)
-		draft.iface.lower = 0;
+		leave_elsewhere(&draft.iface);
 	out->iface = draft.iface;
 	return DECODE_EVENT;
 }

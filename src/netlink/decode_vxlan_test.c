@@ -84,7 +84,8 @@ static void names_what_workers_do_not_do(void **state)
 		const char *name;
 		enum tunnel_trouble trouble;
 	} row[] = {{"vxlan_link_nolocal", TUNNEL_VXLAN_SOURCE},
-		{"vxlan_link_external", TUNNEL_EXTERNAL}, {"vxlan_link_gbp", TUNNEL_VXLAN_HEADER},
+		{"vxlan_link_external", TUNNEL_EXTERNAL},
+		{"vxlan_link_elsewhere", TUNNEL_ELSEWHERE}, {"vxlan_link_gbp", TUNNEL_VXLAN_HEADER},
 		{"vxlan_link_label", TUNNEL_FLAGS}, {"vxlan_link_proxy", TUNNEL_VXLAN_ANSWERS}};
 
 	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {

@@ -111,6 +111,7 @@ enum tunnel_trouble {
 	TUNNEL_VXLAN_HEADER,
 	TUNNEL_VXLAN_ANSWERS,
 	TUNNEL_VXLAN_OPTION,
+	TUNNEL_ELSEWHERE,
 	TUNNEL_LOCAL, // from here on: because of other devices
 	TUNNEL_LINK,
 	TUNNEL_TWIN,

@@ -25,6 +25,7 @@ static const char *const what_of[N_TUNNEL_TROUBLES] = {
 	[TUNNEL_VXLAN_HEADER] = "VXLAN with gbp, gpe, remote checksums or reserved bits",
 	[TUNNEL_VXLAN_ANSWERS] = "VXLAN device with proxy, rsc or l2miss",
 	[TUNNEL_VXLAN_OPTION] = "VXLAN device with an option that is not known",
+	[TUNNEL_ELSEWHERE] = "tunnel that sends in another network namespace",
 	[TUNNEL_LOCAL] = "tunnel whose local address the router does not have",
 	[TUNNEL_LINK] = "tunnel bound to an interface that is not a port",
 	[TUNNEL_TWIN] = "several tunnels with the same ends",
