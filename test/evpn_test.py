@@ -182,7 +182,7 @@ def a_crash_of_dl3d_loses_no_address(overlay: Overlay) -> None:
 
 @pytest.mark.parametrize("index", [0, 1])
 def a_neighbour_that_linux_learns_is_no_move(overlay: Overlay, index: int) -> None:
-    """FRR prepares a number for its remote address then; BGP hears nothing of it."""
+    """FRR prepares a number for its remote address then; BGP is not told."""
     _pass_both_ways(overlay)
     wait_until(lambda: _knows(overlay), "FRR had both hosts", PATIENCE_S)
     mac, there = MACS[index], overlay.leaves[1 - index]
