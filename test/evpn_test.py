@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from harness.evpn import HOST, VM, VM_MAC, Overlay, mac_of
-from harness.frames import IP, UDP, Ether
+from harness.evpn import HOST, VM, VM_MAC, VNI, Overlay, mac_of
+from harness.frames import IP, UDP, Ether, IPv6
 from harness.one_way import all_arriving
 from harness.router import ROUTERS, Dl3dRouter
 from harness.shell import ping
 from harness.tcp import carry
 from harness.wire import Wire, wait_until
+from scapy.layers.inet6 import ICMPv6ND_RS, ICMPv6NDOptSrcLLAddr
 
 from dl3.lab.namespace import End
 
@@ -177,6 +178,25 @@ def a_crash_of_dl3d_loses_no_address(overlay: Overlay) -> None:
     router.settle()
     _pass_both_ways(overlay)
     wait_until(lambda: _knows(overlay), "FRR had both hosts", PATIENCE_S)
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def a_neighbour_that_linux_learns_is_no_move(overlay: Overlay, index: int) -> None:
+    """FRR prepares a number for its remote address then; BGP is not told."""
+    _pass_both_ways(overlay)
+    wait_until(lambda: _knows(overlay), "FRR had both hosts", PATIENCE_S)
+    mac, there = MACS[index], overlay.leaves[1 - index]
+    packet = IPv6(src=f"fe80::e:{index}", dst="ff02::2", hlim=255) / ICMPv6ND_RS() / ICMPv6NDOptSrcLLAddr(lladdr=mac)
+    frame = bytes(Ether(src=mac, dst="33:33:00:00:00:02") / packet)
+    with contextlib.closing(Wire(End(overlay.hosts[index], "eth0", mac))) as wire:
+
+        def is_prepared() -> bool:
+            wire.send(frame)
+            return int(there.show(f"evpn mac vni {VNI} mac {mac}")[mac]["localSequence"]) == 1
+
+        wait_until(is_prepared, "FRR had prepared for a move", PATIENCE_S)
+    _check_told(overlay, index, mac)
+    assert [leaf.moves_of(mac) for leaf in overlay.leaves] == [0, 0]
 
 
 def no_address_behind_the_other_leaf_was_ever_reported_as_local(overlay: Overlay) -> None:

@@ -146,6 +146,10 @@ static enum mac_storm flooded_as(const struct worker *w, struct frames *f, uint1
 		return MAC_STORMS;
 	if (is_control(f, m) || (kind == MAC_MULTICAST && !frames_snoop(f, i)))
 		return MAC_STORMS;
+	// Linux floods it to all, and its guard lets such frames pass.
+	if (unlikely(f->view->n_members > MAC_FIRST_TUNNEL) && kind == MAC_UNKNOWN &&
+		!frames_are_remote(f) && frames_would_wait(w, f, i))
+		return MAC_STORMS;
 	return kind;
 }
 

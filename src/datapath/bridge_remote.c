@@ -119,6 +119,17 @@ static struct flooded find_flooded(const struct worker *w, const struct frames *
 	return found;
 }
 
+bool frames_would_wait(const struct worker *w, const struct frames *f, unsigned i)
+{
+	const struct mac_flood *list = find_flooded(w, f, i, MAC_UNKNOWN).list;
+
+	for (uint32_t k = 0; list && k < list->n; k++)
+		if (frames_judge_remote(w, f->mbuf[i], list->remote[k], 0) ==
+			VERDICT_NEIGHBOUR_UNRESOLVED)
+			return true;
+	return false;
+}
+
 // One copy, or with `is_last` the frame itself, to a remote end.
 static void send_one(struct worker *w, struct leaving *l, struct rte_mbuf *m, uint32_t number,
 	bool is_last)

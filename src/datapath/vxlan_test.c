@@ -590,6 +590,39 @@ static void linux_is_told_of_flooded_senders_and_their_remote_ends(void **state)
 	assert_memory_equal(told.mac.bytes, mac_of(50).bytes, 6);
 }
 
+// A remote end on the link whose MAC address is not known: Linux asks for it, and keeps the frame.
+static void linux_floods_what_would_wait_for_a_neighbour(void **state)
+{
+	const struct bytes unknown = frame_between(NOBODY, 1), to_all = frame(broadcast, 1);
+	const struct fib_hop on_link = {.kind = FIB_CONNECTED, .iface = UNDER};
+	const struct wire_addr end = addr("10.60.0.9");
+	struct mac_remote waiting = {.member = MEMBER};
+	uint32_t list[2];
+
+	fake_route(0, "10.60.0.0/16", &on_link);
+	reset_linux(0);
+	follow(1, HOSTS);
+	assert_int_equal(fib_vtep_hold(fake.fib, 0, &end, &waiting.vtep, NULL), 0);
+	assert_int_equal(mac_remote_hold(table, &waiting, &list[1], NULL), 0);
+	list[0] = remote[0];
+	assert_int_equal(mac_set_flood(table, MEMBER, list, 2, NULL), 0);
+	receive(HOSTS, &unknown);
+	assert_int_equal(n_sent(OTHERS) + n_sent(UNDER), 0);
+	assert_int_equal(fake.stat.verdict[VERDICT_NEIGHBOUR_UNRESOLVED],
+		stat_before.verdict[VERDICT_NEIGHBOUR_UNRESOLVED]);
+	assert_int_equal(fake.stat.port[HOSTS].copied_packets,
+		stat_before.port[HOSTS].copied_packets);
+	receive(HOSTS, &to_all); // of these it floods none between ports that are served
+	expect_verdict(VERDICT_NEIGHBOUR_UNRESOLVED);
+	assert_int_equal(n_sent(OTHERS), 1);
+	assert_int_equal(n_sent(UNDER), 1);
+	const struct wire_mac mac = mac_of(99);
+	assert_int_equal(fib_neighbour_set(fake.fib, UNDER, &end, &mac, NULL), 0);
+	receive(HOSTS, &unknown);
+	assert_int_equal(n_sent(OTHERS), 2);
+	assert_int_equal(n_sent(UNDER), 3);
+}
+
 // What is routed to a bridge leaves by VXLAN, and what comes by it to the bridge is routed.
 static void packets_are_routed_into_and_out_of_vxlan(void **state)
 {
@@ -711,6 +744,7 @@ int main(void)
 		TEST(flows_are_spread_over_remote_ends_and_next_hops),
 		TEST(linux_gets_what_it_is_to_decide_as_it_was_received),
 		TEST(linux_is_told_of_flooded_senders_and_their_remote_ends),
+		TEST(linux_floods_what_would_wait_for_a_neighbour),
 		TEST(packets_are_routed_into_and_out_of_vxlan),
 		TEST(frames_beside_fragments_leave_by_vxlan),
 		TEST(a_device_alone_sends_all_to_its_only_end),

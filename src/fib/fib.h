@@ -223,6 +223,9 @@ int fib_vtep_set_group(struct fib *fib, uint32_t vtep, const uint32_t members[],
 	struct error *error);
 // Nothing that workers read may have the number any more (mac_remote_release). Control thread.
 void fib_vtep_release(struct fib *fib, uint32_t vtep);
+// The held remote end with the lowest number above *number, which gets its own; groups are left
+// out. False: there is none. Control thread.
+bool fib_vtep_next(const struct fib *fib, uint32_t *number, uint16_t *vrf, struct wire_addr *addr);
 // As fib_copy_held.
 int fib_copy_vteps(struct fib *to, const struct fib *from, struct error *error);
 

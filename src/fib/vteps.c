@@ -28,6 +28,24 @@ uint32_t fib_vtep_find(const struct fib *fib, uint16_t vrf, const struct wire_ad
 	return 0;
 }
 
+bool fib_vtep_next(const struct fib *fib, uint32_t *number, uint16_t *vrf, struct wire_addr *addr)
+{
+	const struct vxlans *vxlans = &fib->vxlans;
+
+	for (uint32_t at = *number + 1; at <= vxlans->max; at++) {
+		const struct fib_vtep *shown = &vxlans->shown[at];
+
+		if (!vxlans->vtep[at].n_holds || vxlans->vtep[at].group)
+			continue;
+		*number = at;
+		*vrf = shown->vrf;
+		*addr = (struct wire_addr){.family = shown->is_ip6 ? 6 : 4};
+		memcpy(addr->bytes, shown->addr, sizeof(addr->bytes));
+		return true;
+	}
+	return false;
+}
+
 // Another hop leads there from now on; 0: none.
 static void lead(struct fib *fib, struct fib_vtep *vtep, uint32_t id)
 {

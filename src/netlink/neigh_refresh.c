@@ -1,7 +1,8 @@
 // Keeps neighbours used by workers resolved: the kernel does not see their packets and would expire
-// the entries. Gateways, of routes and of held hops, are marked managed (NTF_EXT_MANAGED, Linux
-// 5.16: the kernel keeps them resolved); hosts and, on older kernels, gateways are probed once they
-// are stale. Those of held hops are resolved on older kernels, too: the kernel gets no packets for
+// the entries. Gateways, of routes and of held hops, and remote ends of VXLAN devices that are
+// neighbours themselves are marked managed (NTF_EXT_MANAGED, Linux 5.16: the kernel keeps them
+// resolved); hosts and, on older kernels, gateways are probed once they are stale. Those of held
+// hops, and remote ends, are resolved on older kernels, too: the kernel may get no packets for
 // them. Control thread; works in small steps.
 #include "base/vector.h"
 #include "netlink/inside.h"
@@ -26,7 +27,7 @@ enum phase { PHASE_GATEWAYS, PHASE_NEIGHBOURS, PHASE_REST };
 struct gateway {
 	int ifindex;
 	struct wire_addr addr;
-	bool is_held; // of a held hop
+	bool is_held; // of a held hop, or a remote end
 };
 
 struct neigh_refresh {
@@ -35,6 +36,7 @@ struct neigh_refresh {
 	unsigned rest; // ticks until the next round
 	unsigned writes;
 	uint32_t hop;            // next hop id to check
+	uint32_t vtep;           // cursor
 	uint32_t neighbour;      // cursor
 	struct gateway *gateway; // of this round, sorted once it is complete
 	size_t n_gateways, capacity;
@@ -239,6 +241,33 @@ static void add_hop(struct neigh_refresh *refresh, uint32_t id)
 		add_gateway(refresh, &member[i].hop, false);
 }
 
+// A remote end on the link. Those further away are behind gateways of routes.
+static void add_vtep(struct neigh_refresh *refresh, uint16_t vrf, const struct wire_addr *addr)
+{
+	struct fib_hop hop = {.kind = FIB_VIA, .via = *addr};
+	struct fib_answer answer;
+
+	rib_lookup(refresh->netlink->ctx.fib, vrf, addr, &answer);
+	if (!answer.found || answer.route.hop.kind != FIB_CONNECTED)
+		return;
+	hop.iface = answer.route.hop.iface;
+	add_gateway(refresh, &hop, true);
+}
+
+// All remote ends in the fib. Returns true when complete.
+static bool collect_vteps(struct neigh_refresh *refresh)
+{
+	struct wire_addr addr;
+	uint16_t vrf;
+
+	for (unsigned i = 0; i < LOOKS_PER_TICK; i++) {
+		if (!fib_vtep_next(refresh->netlink->ctx.fib, &refresh->vtep, &vrf, &addr))
+			return true;
+		add_vtep(refresh, vrf, &addr);
+	}
+	return false;
+}
+
 // All gateways of all routes and held hops in the fib. Returns true when complete.
 static bool collect(struct neigh_refresh *refresh)
 {
@@ -328,7 +357,7 @@ static void begin_round(struct neigh_refresh *refresh)
 {
 	refresh->phase = PHASE_GATEWAYS;
 	refresh->hop = 1;
-	refresh->neighbour = 0;
+	refresh->vtep = refresh->neighbour = 0;
 	refresh->n_gateways = refresh->next_gateway = refresh->n_counted = 0;
 }
 
@@ -342,7 +371,7 @@ void neigh_refresh_poll(struct neigh_refresh *refresh)
 	}
 	switch (refresh->phase) {
 	case PHASE_GATEWAYS:
-		if (!collect(refresh))
+		if (!collect(refresh) || !collect_vteps(refresh))
 			return;
 		if (refresh->n_gateways)
 			qsort(refresh->gateway, refresh->n_gateways, sizeof(*refresh->gateway),

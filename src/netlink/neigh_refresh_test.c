@@ -237,12 +237,56 @@ static void kernels_that_cannot_keep_it_resolve_it_nevertheless(void **state)
 	fib_release(fake.fib, held);
 }
 
+static uint32_t vtep;
+
+static bool reaches_vtep(void)
+{
+	struct fib_answer answer;
+
+	rib_lookup(fake.fib, 0, &gateway()->via, &answer);
+	return answer.verdict == VERDICT_FORWARD;
+}
+
+static void hold_vtep(void)
+{
+	struct fib_change change = {.op = FIB_ADD,
+		.route.hop = {.kind = FIB_CONNECTED, .iface = 0}};
+
+	assert_int_equal(wire_prefix_parse("10.0.0.0/24", &change.route.prefix), 0);
+	assert_int_equal(fib_change(fake.fib, &change, 1, NULL, NULL), 0);
+	assert_int_equal(fib_vtep_hold(fake.fib, 0, &gateway()->via, &vtep, NULL), 0);
+	assert_false(reaches_vtep());
+}
+
+static void linux_resolves_and_keeps_a_remote_end_on_the_link(void **state)
+{
+	hold_vtep();
+	wait_until(reaches_vtep);
+	wait_until(is_managed);
+	fib_vtep_release(fake.fib, vtep);
+	wait_until(is_not_managed);
+	assert_int_equal(n_uses, 0);
+}
+
+static void kernels_that_cannot_keep_a_remote_end_resolve_it(void **state)
+{
+	is_old_kernel = true;
+	hold_vtep();
+	wait_until(reaches_vtep);
+	assert_int_not_equal(n_uses, 0);
+	fib_vtep_release(fake.fib, vtep);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			linux_resolves_and_keeps_the_neighbour_of_a_held_hop, setup, teardown),
 		cmocka_unit_test_setup_teardown(kernels_that_cannot_keep_it_resolve_it_nevertheless,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(linux_resolves_and_keeps_a_remote_end_on_the_link,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(kernels_that_cannot_keep_a_remote_end_resolve_it,
 			setup, teardown),
 	};
 

@@ -107,9 +107,13 @@ class Leaf:
         return next((line.split()[2] for line in found if ("extern_learn" in line) is (f"dev vx{VNI}" in line)), "")
 
     def moves_of(self, mac: str) -> int:
-        """How often it was seen on the other side of the overlay than before, on this leaf or on the other one."""
+        """How often it was seen on the other side of the overlay than before, as BGP says.
+
+        Of a remote address, FRR's own number is one that it prepares: it is greater by one once Linux has learnt a
+        neighbour with the address, by its router solicitation for example, though the address never was local.
+        """
         found = self.show(f"evpn mac vni {VNI} mac {mac}")[mac]
-        return max(int(found["localSequence"]), int(found["remoteSequence"]))
+        return int(found[f"{found['type']}Sequence"])
 
     def unsupported(self, what: str) -> list[str]:
         """The effects of what dl3d names so."""
