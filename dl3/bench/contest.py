@@ -14,13 +14,13 @@ from dl3.bench.flows import ROW_OF_EXACT_MATCH, ROW_OF_WHITE_PAPER
 from dl3.bench.generators import ROW_OF_FLOWGEN, ROW_OF_FLOWS, ROW_OF_MOST_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
 from dl3.bench.norow import NoRow
-from dl3.bench.one_worker import ROW_OF_DECAP, ROW_OF_ENCAP, ROW_OF_HANDOVER, ROW_OF_SWAP, ROW_OF_VRFS
+from dl3.bench.one_worker import ROW_OF_HANDOVER, ROW_OF_MPLS_DECAP, ROW_OF_MPLS_ENCAP, ROW_OF_MPLS_SWAP, ROW_OF_VRFS
 from dl3.bench.shapers import ROW_OF_POLICE, ROW_OF_SHAPE
 from dl3.bench.sides import Contestant, Entry, PairSettings, Running
 from dl3.bench.space import space_for
 from dl3.bench.taps import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
 from dl3.bench.twocores import ROW_OF_MEMIF, ROW_OF_VHOST
-from dl3.bench.vxlans import BOTH_WAYS, OUT_ONLY, ROW_OF_BRIDGE, ROW_OF_ENCAP
+from dl3.bench.vxlans import BOTH_WAYS, OUT_ONLY, ROW_OF_BRIDGE, ROW_OF_VXLAN_ENCAP
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
 from dl3.model.fault import Fault, UsageFault
@@ -105,7 +105,7 @@ ROWS = (
         "vxlan-encap",
         Entry(VXLAN, mode=OUT_ONLY, macs="4k"),
         Entry(OVS_VXLAN, mode=OUT_ONLY, macs="4k"),
-        note=ROW_OF_ENCAP,
+        note=ROW_OF_VXLAN_ENCAP,
     ),
     Row("xconnect", Entry(PORTABLE, mode="xconnect"), Entry("testpmd io")),
     Row("xconnect-mac", Entry(PORTABLE, mode="xconnect-mac"), Entry("testpmd macswap")),
@@ -140,9 +140,9 @@ ROWS = (
         Entry(WORKER, mode="vlans-1-vrf"),
         note=ROW_OF_HANDOVER,
     ),
-    Row("mpls-swap", Entry(WORKER, mode="mpls-swap"), Entry(WORKER, mode="ipv4"), note=ROW_OF_SWAP),
-    Row("mpls-udp-encap", Entry(WORKER, mode="mpls-udp-encap"), Entry(WORKER, mode="ipv4"), note=ROW_OF_ENCAP),
-    Row("mpls-udp-decap", Entry(WORKER, mode="mpls-udp-decap"), Entry(WORKER, mode="ipv4"), note=ROW_OF_DECAP),
+    Row("mpls-swap", Entry(WORKER, mode="mpls-swap"), Entry(WORKER, mode="ipv4"), note=ROW_OF_MPLS_SWAP),
+    Row("mpls-udp-encap", Entry(WORKER, mode="mpls-udp-encap"), Entry(WORKER, mode="ipv4"), note=ROW_OF_MPLS_ENCAP),
+    Row("mpls-udp-decap", Entry(WORKER, mode="mpls-udp-decap"), Entry(WORKER, mode="ipv4"), note=ROW_OF_MPLS_DECAP),
     Row(
         "police-1m",
         Entry("policing", mode="dl3d"),

@@ -17,9 +17,9 @@ ROW_OF_HANDOVER = (
     "not reached when they share its caches"
 )
 ROUTED = "the other routes the same IPv4 packets without labels; the ratio says what labels and tunnel cost"
-ROW_OF_SWAP = f"{BOTH}: one swaps the MPLS label of each packet, {ROUTED}"
-ROW_OF_ENCAP = f"{BOTH}: one sends each packet with an MPLS label in UDP (RFC 7510), {ROUTED}"
-ROW_OF_DECAP = f"{BOTH}: one takes each packet out of MPLS over UDP, pops its label and routes it, {ROUTED}"
+ROW_OF_MPLS_SWAP = f"{BOTH}: one swaps the MPLS label of each packet, {ROUTED}"
+ROW_OF_MPLS_ENCAP = f"{BOTH}: one sends each packet with an MPLS label in UDP (RFC 7510), {ROUTED}"
+ROW_OF_MPLS_DECAP = f"{BOTH}: one takes each packet out of MPLS over UDP, pops its label and routes it, {ROUTED}"
 
 
 def make_worker(entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:  # noqa: ARG001

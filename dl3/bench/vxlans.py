@@ -40,7 +40,7 @@ PEERS = (
     f"lookup for what is taken out; bursts of {OWN_BURST}; packets and bytes of each flow counted"
 )
 ROW_OF_BRIDGE = f"{HOSTS}half of the frames are encapsulated, half are decapsulated; {OURS}; {PEERS}"
-ROW_OF_ENCAP = f"{HOSTS}all frames are encapsulated; {OURS}; {PEERS}"
+ROW_OF_VXLAN_ENCAP = f"{HOSTS}all frames are encapsulated; {OURS}; {PEERS}"
 
 
 def mac_of(text: str) -> bytes:

@@ -264,7 +264,7 @@ static void the_example_shows_every_key_of_a_stream(void **state)
 		if (!strstr(text, key))
 			fail_msg("%s is not in the example", name);
 	}
-	assert_int_equal(n, 28);
+	assert_int_equal(n, 30);
 	config_free(config);
 	free(text);
 }

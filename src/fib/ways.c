@@ -97,8 +97,8 @@ static bool has_no_ecn(const struct iface_tunnel *tunnel)
 	       flags == IFACE_TUNNEL_LINUX;
 }
 
-// Linux does as RFC 3168 has it: routers on the way of the tunnel mark its packets anew. But what it
-// sends by GRE over IPv6 is the inner packet's.
+// Linux does as RFC 3168 has it: routers on the way of the tunnel mark its packets anew. But what
+// it sends by GRE over IPv6 is the inner packet's.
 static bool has_no_ce(const struct iface_tunnel *tunnel)
 {
 	return tunnel->flags & IFACE_TUNNEL_LINUX &&
