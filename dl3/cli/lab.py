@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from dl3.bench.workplace import BUILD
-from dl3.cli.given import writable
+from dl3.cli import given
 from dl3.cli.lazy import CONTEXT
 from dl3.cli.place import say
 from dl3.cli.printing import out, table
@@ -59,9 +59,10 @@ class Action(StrEnum):
 
 def rates_of(text: str) -> tuple[int, ...]:
     """The loads in frames per second."""
-    words = [word.strip() for word in text.split(",") if word.strip()]
+    words = [word.strip() for word in text.split(",")] if text else []
     for word in words:
-        if not (word.isascii() and word.isdigit() and 1 <= int(word) <= MOST_PPS):
+        is_number = word.isascii() and word.isdigit() and len(word) <= len(str(MOST_PPS))
+        if not (is_number and 1 <= int(word) <= MOST_PPS):
             raise UsageFault(
                 f"--rates {text}: invalid rate '{word}': expected frames per second, like 2000,10000,50000"
             )
@@ -208,7 +209,9 @@ def carry_out(action: Action, asked: Asked, record: Path | None, output: Path | 
     if action == Action.REPORT:
         write_report([record or newest_record()], output, lang)
         return
-    path = writable("--record", record) if record else new_record(now())
+    path = given.record(record) or new_record(now())
+    if output and action == Action.ALL:
+        given.output(output)  # before anything is started
     act(action, asked, path)
     if action == Action.ALL:
         write_report([path], output, lang)

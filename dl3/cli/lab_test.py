@@ -14,6 +14,7 @@ REFUSED = {
     ("--short-queue", "br0"): "--short-queue br0: no such queue: expected vnet1, VM2, vnet3",
     ("--rates", "5,x"): "--rates 5,x: invalid rate 'x': expected frames per second, like 2000,10000,50000",
     ("--rates", "0"): "--rates 0: invalid rate '0': expected frames per second, like 2000,10000,50000",
+    ("--rates", ","): "--rates ,: invalid rate '': expected frames per second, like 2000,10000,50000",
     ("--vms", "3"): "--vms 3: the lab kvm-report has 2 guests, or 0: then programs of this machine are in their place",
     ("--vms", "0"): "--vms 0 needs --switch dl3d: programs in place of guests use vhost-user",
     ("--vms", "0", "--switch", "dl3d", "--generator", "pktgen"): (
@@ -30,6 +31,23 @@ def refuses_with_one_sentence(options: tuple[str, ...]) -> None:
     found = CliRunner().invoke(app, ["kvm-report", *options])
     assert isinstance(found.exception, UsageFault)
     assert str(found.exception) == REFUSED[options]
+
+
+def appends_to_no_file_that_is_not_a_record(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.write_text("mine\n", encoding="utf-8")
+    found = CliRunner().invoke(app, ["kvm-report", "--vms", "0", "--switch", "dl3d", "--record", str(notes)])
+    assert str(found.exception) == f"--record {notes} is not a record: choose another file, or omit it for a new one"
+    assert notes.read_text(encoding="utf-8") == "mine\n"
+
+
+def refuses_a_page_that_cannot_be_written_before_it_starts(tmp_path: Path) -> None:
+    record, words = tmp_path / "record", ["kvm-report", "--vms", "0", "--switch", "dl3d"]
+    found = CliRunner().invoke(app, [*words, "--record", str(record), "--output", str(tmp_path)])
+    assert str(found.exception) == (
+        f"--output {tmp_path} cannot be written: {tmp_path} is not a file; choose another file"
+    )
+    assert not record.exists()
 
 
 @pytest.mark.parametrize("words", [["kvm-report", "--switch", "ovs"], ["kvm-report", "sideways"], ["no-such-lab"]])

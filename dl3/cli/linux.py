@@ -143,5 +143,5 @@ def say(reply: Verification) -> None:
     if reply.differences > len(reply.listed):
         out.print(f"and {reply.differences - len(reply.listed):,} more", highlight=False)
     found = counted(reply.differences, "difference") if reply.differences else "no difference"
-    macs = f" and {reply.macs:,} MAC addresses of bridges" if reply.macs else ""
+    macs = f" and {reply.macs:,} MAC address{'' if reply.macs == 1 else 'es'} of bridges" if reply.macs else ""
     out.print(f"compared {counted(reply.compared, 'route')}{macs}: {found}", highlight=False)

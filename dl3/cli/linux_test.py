@@ -171,6 +171,8 @@ def verify_reports_a_single_difference_as_one(tmp_path: Path) -> None:
         tmp_path, {"compared": 1, "differences": 1, "listed": ["10.0.0.0/8: workers have no route"]}, "verify"
     )
     assert "compared 1 route: 1 difference\n" in done.stdout
+    done, _ = ask(tmp_path, {"compared": 3, "macs": 1, "differences": 0, "listed": []}, "verify")
+    assert "compared 3 routes and 1 MAC address of bridges: no difference\n" in done.stdout
 
 
 @pytest.mark.parametrize("path", ["none", "", "file"])
