@@ -54,7 +54,7 @@ static int load(struct qos *qos, const void *bytes, size_t n)
 	return err;
 }
 
-static char *export(const struct qos *qos, size_t *n)
+static char *export(struct qos *qos, size_t *n)
 {
 	char *text = NULL;
 	FILE *out = open_memstream(&text, n);
