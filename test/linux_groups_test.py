@@ -166,7 +166,8 @@ def _all(both: Both) -> list[bytes]:
 
 def without_a_querier_workers_flood_packets_to_groups(both: Both) -> None:
     account = _send(both, "a", [packet4(GROUPS4[0], both.number + 1 + i) for i in range(MANY)])
-    assert (account.copied, account.sent, account.punted) == (2 * MANY, 3 * MANY, 0)
+    by_workers = account.sent - account.injected  # Linux sends reports of its own groups
+    assert (account.copied, by_workers, account.punted) == (2 * MANY, 3 * MANY, 0)
     both.change("c", "mcast_flood", "off")
     account = _send(both, "a", _all(both))
     assert account.punted == 0
@@ -177,7 +178,7 @@ def with_a_querier_groups_go_where_they_are_wanted(both: Both) -> None:
     _is_querier(both, True)
     _add(both, "b", GROUPS4[0])
     account = _send(both, "a", [packet4(GROUPS4[0], both.number + 1 + i) for i in range(MANY)])
-    assert (account.copied, account.sent, account.punted) == (0, MANY, 0)
+    assert (account.copied, account.sent - account.injected, account.punted) == (0, MANY, 0)
     for port in NAMES:
         account = _send(both, port, _all(both))
         assert account.punted == 0
@@ -213,7 +214,7 @@ def groups_of_mac_addresses_need_no_querier(both: Both) -> None:
     _add(both, "c", "01:cc:00:00:00:07")
     _is_querier(both, False)
     account = _send(both, "a", [frame(GROUP_MAC, HOST, both.number + 1)])
-    assert (account.sent, account.punted) == (1, 0)
+    assert (account.sent - account.injected, account.punted) == (1, 0)
     _is_querier(both, True)
     _add(both, "c", "01:cc:00:00:00:07", "del")
 

@@ -239,11 +239,11 @@ def _arrives_on_c(bed: Bed) -> bool:
     found: list[bytes] = []
 
     def is_back() -> bool:
+        bed.wires["c"].send(frame)  # again: the port may be served later than its routes are
         found.extend(bed.wires["c"].drain())
         return forwarded(frame, 2) in found
 
     bed.wires["c"].drain()
-    bed.wires["c"].send(frame)
     wait_until(is_back, "the frame came back")
     return True
 
