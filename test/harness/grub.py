@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.guest import GUEST
-from harness.wired import TOP
+from harness.guest import GUEST, make_guest
 
 PACKAGES = ("grub-common", "grub-pc-bin")
 CORE = ("biosdisk", "part_msdos", "ext2", "normal", "linux", "loadenv", "serial")
@@ -76,7 +75,7 @@ def _ram_disk(to: Path, panics: bool) -> None:
 
 def kernel_config() -> tuple[str, str]:
     """The release of the guest's kernel, and how it was built."""
-    subprocess.run([TOP / "tools" / "make-guest"], check=True)
+    make_guest()
     (path,) = (GUEST / "kernel" / "boot").glob("config-*")
     return path.name.removeprefix("config-"), path.read_text()
 
