@@ -13,7 +13,7 @@
 enum { GRE_BYTES = 4, GRE_WORD = 4, OPTIONS_BYTES = 8 };
 enum { GRE_CHECKSUM = 0x8000, GRE_ROUTING = 0x4000, GRE_KEY = 0x2000, GRE_SEQUENCE = 0x1000 };
 enum { LABEL = 4, BOTTOM_AT = 2, BOTTOM = 1 }; // the bit of the last label of a stack
-enum { GRE_VERSION = 7, ECN_MASK = 3, ECN_CE = 3, ECN_ECT1 = 1, ECN_ECT0 = 2 };
+enum { GRE_VERSION = 7, ECN_MASK = 3, ECN_CE = 3, ECN_ECT1 = 1, ECN_ECT0 = 2, ECN_SHIFT6 = 4 };
 
 // A packet whose headers are being read.
 struct peeled {
@@ -23,7 +23,8 @@ struct peeled {
 	uint32_t contiguous; // of them
 	const uint8_t *outer;
 	struct fib_end_key key;
-	uint8_t protocol, tos;
+	struct tunnel_outer is;
+	uint8_t protocol;
 	bool has_checksum;
 	bool has_labels, is_ip6; // what is in the tunnel
 };
@@ -44,7 +45,7 @@ static void read_outer4(struct peeled *p)
 
 	p->bytes = be16toh(ip->total_length_be);
 	p->protocol = ip->protocol;
-	p->tos = ip->dscp_ecn;
+	p->is.tos = ip->dscp_ecn;
 	memcpy(p->key.local, ip->dst, sizeof(ip->dst));
 	memcpy(p->key.remote, ip->src, sizeof(ip->src));
 	skip(p, WIRE_IP4_BYTES);
@@ -58,7 +59,7 @@ static bool read_outer6(struct peeled *p)
 
 	p->bytes = WIRE_IP6_BYTES + be16toh(ip->payload_length_be);
 	p->protocol = ip->next_header;
-	p->tos = be32toh(ip->version_class_flow_be) >> 20;
+	p->is.tos = be32toh(ip->version_class_flow_be) >> 20;
 	p->key.is_ip6 = true;
 	memcpy(p->key.local, ip->dst, sizeof(ip->dst));
 	memcpy(p->key.remote, ip->src, sizeof(ip->src));
@@ -84,7 +85,7 @@ static uint64_t sum_rest(const struct peeled *p)
 
 static enum verdict peel_udp(const struct fib_ends *ends, struct peeled *p)
 {
-	const struct wire_udp *udp = (const void *)p->at;
+	struct wire_udp *udp = (void *)p->at;
 	struct peeled whole = *p;
 
 	if (p->contiguous < WIRE_UDP_BYTES || p->bytes < WIRE_UDP_BYTES)
@@ -106,6 +107,7 @@ static enum verdict peel_udp(const struct fib_ends *ends, struct peeled *p)
 		return VERDICT_TUNNEL_CHECKSUM;
 	if (!skip(p, WIRE_UDP_BYTES) || !p->contiguous)
 		return VERDICT_TUNNEL_SHORT;
+	p->is.udp_sum = (uint8_t *)udp + offsetof(struct wire_udp, checksum_be);
 	p->protocol = end->protocol;
 	if (!p->protocol)
 		p->protocol = p->at[0] >> 4 == 6 ? WIRE_PROTO_IP6 : WIRE_PROTO_IP4;
@@ -130,6 +132,8 @@ static enum verdict peel_gre(struct peeled *p)
 	p->has_checksum = flags & GRE_CHECKSUM;
 	if (p->has_checksum && !skip(p, GRE_WORD))
 		return VERDICT_TUNNEL_SHORT;
+	if (p->has_checksum)
+		p->is.gre_sum = p->at - GRE_WORD;
 	const uint8_t *key = p->at;
 	if (flags & GRE_KEY && !skip(p, GRE_WORD))
 		return VERDICT_TUNNEL_SHORT;
@@ -196,32 +200,44 @@ static enum verdict check_inner(const struct parse *p, const struct peeled *at)
 		wire_check_packet(at->at, at->is_ip6, at->contiguous, at->bytes, &rules));
 }
 
-enum verdict tunnel_take_ecn(uint8_t *packet, bool is_ip6, uint8_t outer_tos)
+static void mend_sum(uint8_t *sum, uint16_t old_be, uint16_t new_be, bool is_udp)
+{
+	uint16_t sum_be = load16(sum);
+
+	if (is_udp && !sum_be) // there is none
+		return;
+	sum_be = wire_checksum_update_be(sum_be, old_be, new_be);
+	if (is_udp && !sum_be)
+		sum_be = UINT16_MAX;
+	memcpy(sum, &sum_be, sizeof(sum_be));
+}
+
+// The word of an IPv6 header changes the sums that cover it; an IPv4 header mends its own.
+enum verdict tunnel_take_ecn(uint8_t *packet, bool is_ip6, const struct tunnel_outer *outer)
 {
 	struct wire_ip4 *ip4 = (void *)packet;
-	struct wire_ip6 *ip6 = (void *)packet;
-	const uint32_t word = is_ip6 ? be32toh(ip6->version_class_flow_be) : 0;
-	const uint8_t tos = is_ip6 ? word >> 20 : ip4->dscp_ecn;
-	const uint8_t inner = tos & ECN_MASK, outer = outer_tos & ECN_MASK;
+	const uint16_t word = load16_be(packet);
+	const unsigned shift = is_ip6 ? ECN_SHIFT6 : 0;
+	const uint8_t inner = word >> shift & ECN_MASK, ecn = outer->tos & ECN_MASK;
 	uint8_t now = inner;
 
-	if (outer == ECN_CE && !inner)
+	if (ecn == ECN_CE && !inner)
 		return VERDICT_TUNNEL_ECN;
-	if (outer == ECN_CE)
+	if (ecn == ECN_CE)
 		now = ECN_CE;
-	else if (outer == ECN_ECT1 && inner == ECN_ECT0)
+	else if (ecn == ECN_ECT1 && inner == ECN_ECT0)
 		now = ECN_ECT1;
 	if (now == inner)
 		return VERDICT_FORWARD;
-	if (is_ip6) {
-		ip6->version_class_flow_be =
-			htobe32((word & ~((uint32_t)ECN_MASK << 20)) | (uint32_t)now << 20);
-		return VERDICT_FORWARD;
-	}
-	const uint16_t old_be = htobe16(ip4->version_ihl << 8 | tos);
-	ip4->dscp_ecn = (tos & ~ECN_MASK) | now;
-	ip4->checksum_be = wire_checksum_update_be(ip4->checksum_be, old_be,
-		htobe16(ip4->version_ihl << 8 | ip4->dscp_ecn));
+	const uint16_t old_be = htobe16(word);
+	const uint16_t new_be = htobe16((word & ~(ECN_MASK << shift)) | now << shift);
+	memcpy(packet, &new_be, sizeof(new_be));
+	if (!is_ip6)
+		ip4->checksum_be = wire_checksum_update_be(ip4->checksum_be, old_be, new_be);
+	else if (outer->udp_sum)
+		mend_sum(outer->udp_sum, old_be, new_be, true);
+	if (is_ip6 && outer->gre_sum)
+		mend_sum(outer->gre_sum, old_be, new_be, false);
 	return VERDICT_FORWARD;
 }
 
@@ -233,7 +249,7 @@ static enum verdict take_ecn_below(const struct peeled *p)
 		.pass_martians = true};
 	uint32_t at = 0;
 
-	if (!(p->tos & ECN_MASK))
+	if (!(p->is.tos & ECN_MASK))
 		return VERDICT_FORWARD;
 	while (at + LABEL <= p->contiguous && !(p->at[at + BOTTOM_AT] & BOTTOM))
 		at += LABEL;
@@ -243,8 +259,8 @@ static enum verdict take_ecn_below(const struct peeled *p)
 	const bool is_ip6 = version == 6;
 	if ((version == 4 && left >= WIRE_IP4_BYTES) || (is_ip6 && left >= WIRE_IP6_BYTES))
 		if (wire_check_packet(p->at + at, is_ip6, left, p->bytes - at, &rules) == WIRE_OK)
-			return tunnel_take_ecn(p->at + at, is_ip6, p->tos);
-	return (p->tos & ECN_MASK) == ECN_CE ? VERDICT_TUNNEL_ECN : VERDICT_FORWARD;
+			return tunnel_take_ecn(p->at + at, is_ip6, &p->is);
+	return (p->is.tos & ECN_MASK) == ECN_CE ? VERDICT_TUNNEL_ECN : VERDICT_FORWARD;
 }
 
 static void count(const struct parse *p, uint16_t iface, uint32_t bytes)
@@ -341,7 +357,7 @@ static enum verdict take_one(struct parse *p, const struct fib_ends *ends,
 	if (verdict == VERDICT_FORWARD)
 		verdict = check_inner(p, &at);
 	if (verdict == VERDICT_FORWARD)
-		verdict = tunnel_take_ecn(at.at, at.is_ip6, at.tos);
+		verdict = tunnel_take_ecn(at.at, at.is_ip6, &at.is);
 	if (verdict == VERDICT_FORWARD)
 		add(p, &at, end);
 	return verdict;

@@ -15,7 +15,7 @@ enum { HEADER = 8, FLAGS_VNI = 0x08000000, RESERVED_OF_VNI = 0xff };
 struct outer {
 	struct rte_mbuf *m;
 	const uint8_t *ip;
-	const struct wire_udp *udp;
+	struct wire_udp *udp;
 	uint32_t contiguous, bytes; // from the UDP header on
 	bool is_ip6;
 	uint8_t tos;
@@ -25,7 +25,7 @@ struct outer {
 static bool read_outer(const struct tunnelled *in, unsigned i, struct outer *out)
 {
 	struct rte_mbuf *m = in->mbuf[i];
-	const uint8_t *ip = in->frame[i] + WIRE_ETHER_BYTES;
+	uint8_t *ip = in->frame[i] + WIRE_ETHER_BYTES;
 	const struct wire_ip4 *ip4 = (const void *)ip;
 	const struct wire_ip6 *ip6 = (const void *)ip;
 	const bool is_ip6 = in->is_ip6[i];
@@ -35,7 +35,7 @@ static bool read_outer(const struct tunnelled *in, unsigned i, struct outer *out
 
 	*out = (struct outer){.m = m,
 		.ip = ip,
-		.udp = (const void *)(ip + header_bytes),
+		.udp = (void *)(ip + header_bytes),
 		.is_ip6 = is_ip6,
 		.tos = is_ip6 ? be32toh(ip6->version_class_flow_be) >> 20 : ip4->dscp_ecn};
 	out->contiguous = m->data_len -
@@ -83,7 +83,10 @@ static enum verdict take_ecn(const struct outer *o, uint8_t *frame, uint32_t con
 
 	if ((type != WIRE_ETHERTYPE_IP4 && !is_ip6) || contiguous < least)
 		return VERDICT_FORWARD;
-	return tunnel_take_ecn(frame + WIRE_ETHER_BYTES, is_ip6, o->tos);
+	const struct tunnel_outer outer = {.udp_sum = (uint8_t *)o->udp +
+	                                              offsetof(struct wire_udp, checksum_be),
+		.tos = o->tos};
+	return tunnel_take_ecn(frame + WIRE_ETHER_BYTES, is_ip6, &outer);
 }
 
 static void add(struct vxlan_inner *to, const struct outer *o, const uint8_t *frame,
@@ -147,7 +150,7 @@ enum verdict vxlan_peel(const struct parse *p, const struct tunnelled *in, unsig
 	verdict = check_udp(&o, vxlan);
 	if (verdict != VERDICT_FORWARD)
 		return verdict;
-	uint8_t *frame = (uint8_t *)(uintptr_t)o.udp + before;
+	uint8_t *frame = (uint8_t *)o.udp + before;
 	verdict = take_ecn(&o, frame, MIN_OF(o.contiguous, bytes) - before);
 	if (verdict != VERDICT_FORWARD)
 		return verdict;

@@ -574,6 +574,32 @@ static void linux_gets_what_it_is_to_decide_as_it_was_received(void **state)
 	expect_bytes(fake_punted(CLASS_HOST), &flooded);
 }
 
+// Linux verifies the outer checksum of what it is left, also where congestion is noted within.
+static void a_noted_congestion_keeps_the_outer_checksum_right(void **state)
+{
+	static const uint8_t ip6[] = {0x86, 0xdd, 0x60, 0x20, 0, 0, 0, 0, 59, 64};
+	struct bytes inner = frame_between(1, 50), arrived;
+	struct wire_udp *udp;
+
+	inner.n = 14 + WIRE_IP6_BYTES;
+	memset(inner.at + 14, 7, WIRE_IP6_BYTES);
+	memcpy(inner.at + 12, ip6, sizeof(ip6));
+	arrived = arriving(&inner, 0, false);
+	arrived.at[15] = 3; // congestion experienced
+	frame_mend(&arrived);
+	udp = (void *)(arrived.at + 34);
+	const uint32_t n = arrived.n - 34;
+	const uint64_t pseudo =
+		wire_sum_pseudo4((const void *)(arrived.at + 14), WIRE_PROTO_UDP, n);
+	udp->checksum_be = wire_sum_finish_be(wire_sum(pseudo, arrived.at + 34, n));
+	reset_linux(MAC_ALL_STORMS);
+	receive(UNDER, &arrived);
+	const struct rte_mbuf *punted = fake_punted(CLASS_HOST);
+	assert_non_null(punted);
+	assert_int_equal(rte_pktmbuf_mtod(punted, const uint8_t *)[OUTER4 + 15], 0x30);
+	assert_int_equal(udp_sum(punted, false), 0);
+}
+
 static void linux_is_told_of_flooded_senders_and_their_remote_ends(void **state)
 {
 	const struct bytes inner = frame(broadcast, 50);
@@ -743,6 +769,7 @@ int main(void)
 		TEST(what_cannot_be_sent_has_a_name),
 		TEST(flows_are_spread_over_remote_ends_and_next_hops),
 		TEST(linux_gets_what_it_is_to_decide_as_it_was_received),
+		TEST(a_noted_congestion_keeps_the_outer_checksum_right),
 		TEST(linux_is_told_of_flooded_senders_and_their_remote_ends),
 		TEST(linux_floods_what_would_wait_for_a_neighbour),
 		TEST(packets_are_routed_into_and_out_of_vxlan),
