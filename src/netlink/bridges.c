@@ -48,6 +48,8 @@ void bridges_close(struct bridges *bridges)
 	fdb_close(&bridges->fdb);
 	mdb_close(&bridges->mdb);
 	remotes_destroy(&bridges->remotes);
+	if (bridges->none)
+		mac_drop(bridges->none);
 	snooping_free(&bridges->snooping);
 	free(bridges->now.bridge);
 	free(bridges->next.bridge);
@@ -243,6 +245,15 @@ static bool same(const struct served_set *a, const struct served_set *b)
 	       (!a->n_ifaces || !memcmp(a->iface, b->iface, a->n_ifaces * sizeof(*a->iface)));
 }
 
+// What takes all bridges from workers needs no memory, once one is served.
+static bool has_spare(struct bridges *bridges)
+{
+	struct error error;
+
+	return bridges->none ||
+	       !mac_prepare(bridges->mirror->settings.macs, NULL, 0, &bridges->none, &error);
+}
+
 // NULL: there is not enough memory.
 static struct mac_pending *try_to_prepare(struct bridges *bridges)
 {
@@ -257,8 +268,10 @@ static struct mac_pending *try_to_prepare(struct bridges *bridges)
 		list[i].vlan_iface = next->iface + next->bridge[i].first_iface;
 	}
 	struct mac_member *member = bridges_list_members(next, list);
-	if (!member)
+	if (!member || !has_spare(bridges)) {
+		free(member);
 		return NULL;
+	}
 	const int err =
 		snooping_build(bridges, next, &snooping, list) ||
 		mac_prepare(bridges->mirror->settings.macs, list, next->n, &pending, &error);
@@ -313,15 +326,6 @@ static struct mac_pending *prepare(struct bridges *bridges)
 	return pending;
 }
 
-// Linux does all. What workers know remains, so that it is forgotten as Linux forgets it.
-static void serve_none(struct bridges *bridges)
-{
-	for (unsigned i = 0; i < PORT_MAX; i++)
-		if (bridges->now.of_port[i])
-			set_bridged(bridges, i, false);
-	memset(bridges->now.of_port, 0, sizeof(bridges->now.of_port));
-}
-
 // Ports leave first and join last. A worker that has read before that a port is served may still
 // look for its bridge, and leaves the frames to Linux when there is none.
 static void replace(struct bridges *bridges, struct mac_pending *pending)
@@ -342,18 +346,20 @@ static void replace(struct bridges *bridges, struct mac_pending *pending)
 			set_bridged(bridges, i, true);
 }
 
-// Without memory, bridges keep what they have, unless their ports change.
+// Without memory, bridges keep what they have, unless their ports change: then Linux does all.
 static void give(struct bridges *bridges)
 {
 	struct mac_pending *pending = prepare(bridges);
 
 	mac_set_partial(bridges->mirror->settings.macs, true); // until fdb.c has gone over all
-	if (pending) {
-		replace(bridges, pending);
-	} else if (!same(&bridges->now, &bridges->next)) {
-		serve_none(bridges);
+	if (!pending && bridges->now.n && !same(&bridges->now, &bridges->next)) {
+		clear(&bridges->next);
 		bridges->floods.next.n = 0;
+		pending = bridges->none;
+		bridges->none = NULL;
 	}
+	if (pending)
+		replace(bridges, pending);
 	fdb_doubt(&bridges->fdb);
 }
 

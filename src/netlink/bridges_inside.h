@@ -165,6 +165,7 @@ struct floods {
 struct bridges {
 	struct mirror *mirror;
 	struct served_set now, next; // what workers have; scratch
+	struct mac_pending *none; // no bridge: for when there is no memory; set while any is served
 	struct floods floods;
 	uint16_t domain[MAC_BRIDGES]; // of those of `now` in the MAC table
 	struct fdb fdb;

@@ -438,6 +438,8 @@ static void without_memory_ports_that_leave_a_bridge_leave_it(void **state)
 	fake_flush(&fake);
 	fail_alloc_at(0);
 	assert_false(fake.is_bridged[0] || fake.is_bridged[1]);
+	// Nor do frames from a VXLAN device, of whose bridge they were, leave by them.
+	assert_int_equal(mac_live_view(mac_live(fake_macs))->port[0].domain, 0);
 	mirror_refresh_macs(fake.mirror, now_ns);
 	mirror_refresh_macs(fake.mirror, now_ns + 10ull * SECOND);
 	fake_flush(&fake);
