@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_BITS = 16, LAG_UNIT_BITS = 4, WRITTEN_AT_ONCE = 4096 };
+enum { BYTES_BITS = 16, UNIT_BITS = 4, WRITTEN_AT_ONCE = 4096 };
 static const uint64_t TIME_MASK = UINT64_MAX >> BYTES_BITS;
 
 struct entry {
-	uint64_t time_bytes; // the last 48 bits of the TSC, and 16 of the bytes
+	uint64_t time_bytes; // 48 bits of the TSC, in units of 16 cycles, and 16 of the bytes
 	uint32_t flow;
-	uint32_t lag; // since it was due, in units of 16 cycles; the most if it is longer
+	uint32_t lag; // since it was due, in the same units; the most if it is longer
 };
 
 struct arrivals {
@@ -70,9 +70,9 @@ void arrivals_add(struct arrivals *a, const struct whole *frames, const uint32_t
 	const uint64_t n = MIN_OF((uint64_t)frames->n, a->size - a->n);
 
 	for (uint64_t i = 0; i < n; i++)
-		a->entry[a->n + i] =
-			(struct entry){now << BYTES_BITS | (frames->bytes[i] & UINT16_MAX), flow[i],
-				MIN_OF(since_due[i] >> LAG_UNIT_BITS, (uint64_t)UINT32_MAX)};
+		a->entry[a->n + i] = (struct entry){now >> UNIT_BITS << BYTES_BITS |
+							    (frames->bytes[i] & UINT16_MAX),
+			flow[i], MIN_OF(since_due[i] >> UNIT_BITS, (uint64_t)UINT32_MAX)};
 	__atomic_store_n(&a->missed, a->missed + frames->n - n, __ATOMIC_RELAXED);
 	__atomic_store_n(&a->n, a->n + n, __ATOMIC_RELEASE); // partner: write_all
 }
@@ -91,11 +91,13 @@ struct writing {
 // A frame that came before the start, by a poll that began before it, came at 0.
 static struct arrivals_record record_of(const struct entry *e, const struct arrivals_clock *clock)
 {
-	const uint64_t since = ((e->time_bytes >> BYTES_BITS) - clock->start) & TIME_MASK;
+	const uint64_t start = clock->start >> UNIT_BITS;
+	const uint64_t since = ((e->time_bytes >> BYTES_BITS) - start) & TIME_MASK;
 	const bool is_before = since > TIME_MASK / 2;
-	const uint64_t lag = (uint64_t)e->lag << LAG_UNIT_BITS;
+	const uint64_t lag = (uint64_t)e->lag << UNIT_BITS;
 
-	return (struct arrivals_record){htole64(is_before ? 0 : ns_of(since, clock->hz)),
+	return (struct arrivals_record){htole64(is_before ? 0
+							  : ns_of(since << UNIT_BITS, clock->hz)),
 		htole64(ns_of(lag, clock->hz)), htole32(e->flow),
 		htole32(e->time_bytes & UINT16_MAX)};
 }
