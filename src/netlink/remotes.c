@@ -170,11 +170,13 @@ static void flood_event(struct bridges *bridges, const struct event_remote *at, 
 static struct remote_entry *add(struct bridges *bridges, const struct event_remote *at)
 {
 	struct remotes *remotes = &bridges->remotes;
-	struct remote_entry *one =
-		remotes->table.n < remotes->most ? calloc(1, sizeof(*one)) : NULL;
+	const bool is_full = remotes->table.n >= remotes->most;
+	struct remote_entry *one = is_full ? NULL : calloc(1, sizeof(*one));
 	struct remote_device *device = one ? get_device(remotes, at->ifindex) : NULL;
 
 	remotes->is_short |= !one;
+	if (is_full) // another dump would not help: see remove_entry
+		return NULL;
 	if (!device) {
 		free(one);
 		lost(bridges);
@@ -188,11 +190,16 @@ static struct remote_entry *add(struct bridges *bridges, const struct event_remo
 
 static void remove_entry(struct bridges *bridges, struct remote_entry *one)
 {
+	const struct mirror_ops *ops = &bridges->mirror->settings.ops;
+	struct remotes *remotes = &bridges->remotes;
 	const struct event_remote was = one->is;
 
-	hash_table_remove(&bridges->remotes.table, &one->node);
-	find_device(&bridges->remotes, was.ifindex)->n_entries--;
+	hash_table_remove(&remotes->table, &one->node);
+	find_device(remotes, was.ifindex)->n_entries--;
 	free(one);
+	// When there is space again, Linux has to tell of those that were not stored.
+	if (remotes->is_short && remotes->table.n == remotes->most / 4 * 3)
+		ops->dump_again(ops->ops);
 	fdb_remote_seen(bridges, &was, true);
 	fdb_remote_changed(bridges, &was);
 }

@@ -291,6 +291,22 @@ static void a_dump_removes_ends_that_it_does_not_contain(void **state)
 	expect_end(7, "192.0.2.3");
 }
 
+// What does not fit is asked for again when there is space, and not at once, as it would not fit.
+static void a_full_table_asks_again_when_there_is_space(void **state)
+{
+	struct remotes *remotes = &fake.mirror->bridges->remotes;
+	const unsigned dumps = fake.n_dumps_requested;
+
+	remotes->most = 4;
+	for (uint8_t host = 1; host <= 6; host++)
+		announce(remote(host, "192.0.2.2"), false);
+	fake_flush(&fake);
+	assert_int_equal(fake.n_dumps_requested, dumps);
+	assert_true(remotes->is_short);
+	tell_remote(remote(1, "192.0.2.2"), true);
+	assert_int_equal(fake.n_dumps_requested, dumps + 1);
+}
+
 static void two_devices_of_one_vni_and_port_are_linuxs_and_named(void **state)
 {
 	struct event_link other = device(TWIN);
@@ -402,6 +418,7 @@ int main(void)
 		TEST(nothing_is_left_of_a_device_that_is_gone),
 		TEST(floods_that_workers_cannot_do_are_linuxs),
 		TEST(a_dump_removes_ends_that_it_does_not_contain),
+		TEST(a_full_table_asks_again_when_there_is_space),
 		TEST(two_devices_of_one_vni_and_port_are_linuxs_and_named),
 		TEST(of_two_devices_in_a_bridge_one_is_served),
 		TEST(a_device_in_no_bridge_routes),
