@@ -1,6 +1,8 @@
 """Two dl3d with a bridge each, and VXLAN between them: hosts that talk through both."""
 
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -123,6 +125,15 @@ def tcp_carries_a_megabyte_whole_through_vxlan(sites: tuple[Site, Site]) -> None
     carry(first.host, second.host, second.address, BYTES)
     for site in sites:
         settled(site.dl3d, BYTES // MTU)
+
+
+def dl3_shows_the_vxlan_device_of_a_bridge(sites: tuple[Site, Site]) -> None:
+    (vxlan,) = sites[0].dl3d.call("bridges")["bridges"][0]["vxlans"]
+    assert (vxlan["vni"], vxlan["flood_remotes"], vxlan["learning_remotes"]) == (100, 1, True)
+    command = [sys.executable, "-m", "dl3", "show", "bridges", "--socket", str(sites[0].dl3d.socket)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    row = next(line for line in shown.splitlines() if "vxlan" in line and "br0" in line)
+    assert "100" in row
 
 
 def another_vni_is_not_received_and_a_reload_brings_hosts_back(sites: tuple[Site, Site]) -> None:

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 
 from dl3.cli.printing import counted, table
 from dl3.cli.show import Interval, Json, Socket, Watch, look, look_command
-from dl3.control.bridge_replies import Bridge, BridgePort, Bridges, Groups, Macs, Snooping, Storm
+from dl3.control.bridge_replies import Bridge, BridgePort, Bridges, BridgeVxlan, Groups, Macs, Member, Snooping, Storm
 from dl3.control.client import DEFAULT_SOCKET, Client
 
 
@@ -17,16 +17,35 @@ def limits(storm: Storm) -> str | None:
     return ", ".join(f"{name} {limit:,}" for name, limit in found if limit is not None) or None
 
 
-def attributes(port: BridgePort) -> str | None:
+def vlans_of(one: Member | Bridge) -> list[str]:
+    """'PVID 1', '4 VLANs'; empty: the bridge does not filter by VLAN."""
+    if one.vlans is None:
+        return []
+    return [f"PVID {one.pvid}" if one.pvid else "no PVID", counted(one.vlans, "VLAN")]
+
+
+def attributes(one: Member) -> list[str]:
     """What differs from the defaults."""
-    words = [f"{name} off" for name in ("learning", "flood") if not getattr(port, name)]
-    words += [f"{kind} off" for kind in ("broadcast", "multicast") if not getattr(port, f"{kind}_flood")]
-    words += [name for name in ("isolated", "hairpin") if getattr(port, name)]
+    words = [f"{name} off" for name in ("learning", "flood") if not getattr(one, name)]
+    words += [f"{kind} off" for kind in ("broadcast", "multicast") if not getattr(one, f"{kind}_flood")]
+    return [*words, *(["isolated"] if one.isolated else [])]
+
+
+def port_row(bridge: Bridge, port: BridgePort) -> tuple[object, ...]:
+    """A port of a bridge."""
+    words = [*attributes(port), *(["hairpin"] if port.hairpin else [])]
     if port.storm and (own := limits(port.storm)):
         words.append(f"at most {own} frames/s")
-    if port.vlans is not None:
-        words += [f"PVID {port.pvid}" if port.pvid else "no PVID", counted(port.vlans, "VLAN")]
-    return ", ".join(words) or None
+    words += vlans_of(port)
+    link = "up" if port.link_up else "down"
+    return (bridge.name, port.port, link, port.learnt_macs, port.max_macs, ", ".join(words) or None)
+
+
+def vxlan_row(bridge: Bridge, vxlan: BridgeVxlan) -> tuple[object, ...]:
+    """A VXLAN device of a bridge."""
+    words = [*attributes(vxlan), *([] if vxlan.learning_remotes else ["learns no remote ends"]), *vlans_of(vxlan)]
+    vni = None if vxlan.vni is None else str(vxlan.vni)
+    return (bridge.name, vxlan.device, vni, vxlan.flood_remotes, vxlan.learnt_macs, ", ".join(words) or None)
 
 
 def snooping(how: Snooping | None) -> str | None:
@@ -41,7 +60,8 @@ def bridge_row(bridge: Bridge) -> tuple[object, ...]:
     """A bridge without its ports."""
     macs = (bridge.static_macs, bridge.learnt_macs, bridge.max_macs)
     events = (bridge.moved, bridge.aged, bridge.held, bridge.refused, bridge.evicted)
-    return (bridge.name, f"{bridge.ageing_s} s", *macs, *events, snooping(bridge.snooping), limits(bridge.storm))
+    more = (", ".join(vlans_of(bridge)) or None, snooping(bridge.snooping), limits(bridge.storm))
+    return (bridge.name, f"{bridge.ageing_s} s", *macs, *events, *more)
 
 
 @look_command(Bridges, "bridges")
@@ -53,18 +73,22 @@ def bridges(reply: Bridges) -> RenderableType:
     if not reply.bridges:
         return "There are no bridges."
     columns = ("bridge", ">ageing", ">static", ">learnt", ">at most")
-    events = (">moved", ">aged", ">held", ">refused", ">evicted", "~snooping", "~storm control, frames/s")
-    first = table("", (*columns, *events), [bridge_row(bridge) for bridge in reply.bridges])
-    rows = [
-        (bridge.name, port.port, "up" if port.link_up else "down", port.learnt_macs, port.max_macs, attributes(port))
-        for bridge in reply.bridges
-        for port in bridge.ports
+    events = (">moved", ">aged", ">held", ">refused", ">evicted")
+    more = ("~own VLANs", "~snooping", "~storm control, frames/s")
+    parts: list[RenderableType] = [
+        table("", (*columns, *events, *more), [bridge_row(bridge) for bridge in reply.bridges])
     ]
-    second = table("", ("bridge", "port", "link", ">learnt", ">at most", "~attributes"), rows)
-    if reply.guarded is None:
-        return Group(first, "", second)
-    guarded = f"Frames that workers flooded and the guard kept Linux from flooding as well: {reply.guarded:,}"
-    return Group(first, "", second, "", guarded)
+    ports = [port_row(bridge, port) for bridge in reply.bridges for port in bridge.ports]
+    if ports:
+        parts += ["", table("", ("bridge", "port", "link", ">learnt", ">at most", "~attributes"), ports)]
+    vxlans = [vxlan_row(bridge, vxlan) for bridge in reply.bridges for vxlan in bridge.vxlans]
+    if vxlans:
+        columns = ("bridge", "VXLAN", ">VNI", ">flooded to", ">learnt", "~attributes")
+        parts += ["", table("", columns, vxlans)]
+    if reply.guarded is not None:
+        guarded = f"Frames that workers flooded and the guard kept Linux from flooding as well: {reply.guarded:,}"
+        parts += ["", guarded]
+    return Group(*parts)
 
 
 def draw_macs(reply: Macs) -> RenderableType:

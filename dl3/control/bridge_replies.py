@@ -11,22 +11,36 @@ class Storm(Reply):
     unknown: int | None
 
 
-class BridgePort(Reply):
-    """A port of a bridge, and how many MAC addresses were learnt behind it."""
+class Member(Reply):
+    """What is in a bridge, and how many MAC addresses were learnt behind it."""
 
-    port: str
-    link_up: bool
     learning: bool
     flood: bool
     isolated: bool
-    hairpin: bool
-    max_macs: int | None  # None: no limit of its own
     learnt_macs: int
-    pvid: int | None = None  # None: there is none, or the bridge does not filter by VLAN
     broadcast_flood: bool = True
     multicast_flood: bool = True
-    storm: Storm | None = None  # its own limits; None of each: as the bridge says
+    pvid: int | None = None  # None: there is none, or the bridge does not filter by VLAN
     vlans: int | None = None  # how many it has; None: the bridge does not filter by VLAN
+
+
+class BridgePort(Member):
+    """A port of a bridge."""
+
+    port: str
+    link_up: bool
+    hairpin: bool
+    max_macs: int | None  # None: no limit of its own
+    storm: Storm | None = None  # its own limits; None of each: as the bridge says
+
+
+class BridgeVxlan(Member):
+    """A VXLAN device of a bridge."""
+
+    device: str
+    vni: int | None
+    flood_remotes: int  # remote ends that get its floods
+    learning_remotes: bool  # the remote end is learnt with an address
 
 
 class Snooping(Reply):
@@ -54,7 +68,10 @@ class Bridge(Reply):
     evicted: int | None  # to make room for those of other ports
     snooping: Snooping | None = None  # None: the bridge does not snoop, or frames to groups are Linux's
     storm: Storm
+    pvid: int | None = None  # of the bridge itself; None: there is none, or it does not filter by VLAN
+    vlans: int | None = None  # how many it has itself; None: likewise
     ports: tuple[BridgePort, ...]
+    vxlans: tuple[BridgeVxlan, ...] = ()
 
 
 class Bridges(Reply):

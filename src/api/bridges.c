@@ -204,31 +204,64 @@ static json_t *storm_json(const uint32_t pps[MAC_STORMS])
 		limit_json(pps[MAC_UNKNOWN]));
 }
 
-static json_t *member_json(const struct api_ctx *ctx, unsigned port,
-	const struct mac_member *member, uint32_t n_learnt)
+// What ports and VXLAN devices have in common.
+static json_t *member_json(const struct mac_member *member, uint32_t n_learnt)
 {
-	return json_pack("{s:s, s:b, s:b, s:b, s:b, s:b, s:o, s:I, s:o, s:o, s:b, s:b, s:o}",
-		"port", port_word(ctx, port), "link_up", port_is_up(&port_states(ctx->ports)[port]),
-		"learning", (member->flags & MAC_LEARNS) != 0, "flood",
-		(member->flags & MAC_FLOODS) != 0, "isolated", (member->flags & MAC_ISOLATED) != 0,
-		"hairpin", (member->flags & MAC_HAIRPIN) != 0, "max_macs", limit_json(member->max),
-		"learnt_macs", (json_int_t)n_learnt, "pvid", pvid_json(member->vlans), "vlans",
+	return json_pack("{s:b, s:b, s:b, s:I, s:o, s:o, s:b, s:b}", "learning",
+		(member->flags & MAC_LEARNS) != 0, "flood", (member->flags & MAC_FLOODS) != 0,
+		"isolated", (member->flags & MAC_ISOLATED) != 0, "learnt_macs",
+		(json_int_t)n_learnt, "pvid", pvid_json(member->vlans), "vlans",
 		count_json(member->vlans), "broadcast_flood", !(member->flags & MAC_NO_BROADCASTS),
-		"multicast_flood", !(member->flags & MAC_NO_MULTICASTS), "storm",
-		storm_json(member->storm_pps));
+		"multicast_flood", !(member->flags & MAC_NO_MULTICASTS));
 }
 
-static json_t *members_json(const struct api_ctx *ctx, uint16_t domain)
+static json_t *bridge_port_json(const struct api_ctx *ctx, unsigned port,
+	const struct mac_member *member, uint32_t n_learnt)
 {
-	json_t *list = json_array();
+	json_t *json = member_json(member, n_learnt);
+
+	json_object_set_new(json, "port", json_string(port_word(ctx, port)));
+	json_object_set_new(json, "link_up",
+		json_boolean(port_is_up(&port_states(ctx->ports)[port])));
+	json_object_set_new(json, "hairpin", json_boolean(member->flags & MAC_HAIRPIN));
+	json_object_set_new(json, "max_macs", limit_json(member->max));
+	json_object_set_new(json, "storm", storm_json(member->storm_pps));
+	return json;
+}
+
+static json_t *vxlan_json(const struct api_ctx *ctx, uint16_t at, const struct mac_member *member,
+	uint32_t n_learnt)
+{
+	const struct fib_overlay *overlay = fib_live_view(&ctx->live)->overlay;
+	const struct fib_vxlan *vxlan = fib_vxlan_load(overlay, at - MAC_FIRST_TUNNEL);
+	const struct mac_flood *flood = mac_live_flood(mac_live(ctx->bridges->table), at);
+	json_t *json = member_json(member, n_learnt);
+
+	json_object_set_new(json, "device", json_string(member_word(ctx, at)));
+	json_object_set_new(json, "vni", vxlan ? number_json(vxlan->vni) : json_null());
+	json_object_set_new(json, "flood_remotes", number_json(flood ? flood->n : 0));
+	json_object_set_new(json, "learning_remotes",
+		json_boolean(member->flags & MAC_LEARNS_REMOTES));
+	return json;
+}
+
+static void add_members(const struct api_ctx *ctx, uint16_t domain, json_t *bridge)
+{
+	json_t *ports = json_array(), *vxlans = json_array();
 	struct mac_member member;
 	uint32_t n_learnt;
 	uint16_t of;
 
-	for (unsigned i = 0; i < PORT_MAX; i++)
-		if (mac_member(ctx->bridges->table, i, &member, &of, &n_learnt) && of == domain)
-			json_array_append_new(list, member_json(ctx, i, &member, n_learnt));
-	return list;
+	for (unsigned i = 0; i < MAC_MEMBERS; i++) {
+		if (!mac_member(ctx->bridges->table, i, &member, &of, &n_learnt) || of != domain)
+			continue;
+		if (i < MAC_FIRST_TUNNEL)
+			json_array_append_new(ports, bridge_port_json(ctx, i, &member, n_learnt));
+		else
+			json_array_append_new(vxlans, vxlan_json(ctx, i, &member, n_learnt));
+	}
+	json_object_set_new(bridge, "ports", ports);
+	json_object_set_new(bridge, "vxlans", vxlans);
 }
 
 // What Linux decides for its bridges, so that there is no number of ours.
@@ -239,6 +272,7 @@ static json_t *unless_linux_json(const struct mac_usage *u, uint64_t number)
 
 static json_t *bridge_json(const struct api_ctx *ctx, uint16_t domain, const struct mac_usage *u)
 {
+	const struct mac_vlans *own = mac_own_vlans(ctx->bridges->table, domain);
 	json_t *json = json_pack("{s:s, s:I, s:o, s:I, s:I}", "name", u->name, "ageing_s",
 		(json_int_t)u->ageing_s, "max_macs", unless_linux_json(u, u->max), "static_macs",
 		(json_int_t)u->n_static, "learnt_macs", (json_int_t)u->n_learnt);
@@ -252,7 +286,9 @@ static json_t *bridge_json(const struct api_ctx *ctx, uint16_t domain, const str
 	json_object_set_new(json, "evicted", unless_linux_json(u, u->n_evicted));
 	json_object_set_new(json, "snooping", snooping_json(ctx->bridges->table, domain));
 	json_object_set_new(json, "storm", storm_json(u->storm_pps));
-	json_object_set_new(json, "ports", members_json(ctx, domain));
+	json_object_set_new(json, "pvid", pvid_json(own));
+	json_object_set_new(json, "vlans", count_json(own));
+	add_members(ctx, domain, json);
 	return json;
 }
 

@@ -48,7 +48,7 @@ static void bridges_are_shown(void **state)
 			{"bridges.0.ports.1.isolated", "true"}, {"bridges.0.ports.1.max_macs", "5"},
 			{"bridges.0.ports.0.broadcast_flood", "true"},
 			{"bridges.0.ports.0.storm.unknown", "null"}, {"guarded", "null"},
-			{NULL, NULL}});
+			{"bridges.0.vlans", "null"}, {"bridges.0.vxlans", "[]"}, {NULL, NULL}});
 	assert_true(fake_state(0)->is_bridged && fake_state(1)->is_bridged);
 	assert_false(fake_state(2)->is_bridged);
 	assert_true(fake.is_promiscuous[0] && fake.is_promiscuous[1]);
