@@ -83,8 +83,7 @@ def bridges(reply: Bridges) -> RenderableType:
         parts += ["", table("", ("bridge", "port", "link", ">learnt", ">at most", "~attributes"), ports)]
     vxlans = [vxlan_row(bridge, vxlan) for bridge in reply.bridges for vxlan in bridge.vxlans]
     if vxlans:
-        columns = ("bridge", "VXLAN", ">VNI", ">flooded to", ">learnt", "~attributes")
-        parts += ["", table("", columns, vxlans)]
+        parts += ["", table("", ("bridge", "VXLAN", ">VNI", ">flooded to", ">learnt", "~attributes"), vxlans)]
     if reply.guarded is not None:
         guarded = f"Frames that workers flooded and the guard kept Linux from flooding as well: {reply.guarded:,}"
         parts += ["", guarded]

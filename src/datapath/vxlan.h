@@ -54,16 +54,16 @@ enum verdict vxlan_peel(const struct parse *p, const struct tunnelled *in, unsig
 // Bridges frames; those to a bridge itself are added to the bursts of w->poll, which were begun.
 void vxlan_bridge(struct parse *p, const struct vxlan_inner *in);
 
-// What an outer header says of congestion, and the checksums that cover the inner packet; NULL: there
-// is none.
+// What an outer header says of congestion, and the checksums that cover the inner packet; NULL:
+// there is none.
 struct tunnel_outer {
 	uint8_t *udp_sum, *gre_sum;
 	uint8_t tos;
 };
 
 // decap.c. RFC 6040, 4.2: what the outer header says of congestion is written into the inner one,
-// as Linux does. Doing it again changes nothing, and the checksums are kept right, so the packet may
-// still be punted as it was received.
+// as Linux does. Doing it again changes nothing, and the checksums are kept right, so the packet
+// may still be punted as it was received.
 enum verdict tunnel_take_ecn(uint8_t *packet, bool is_ip6, const struct tunnel_outer *outer);
 // decap.c. Adds a whole packet to the burst of its family, as received on the interface. Returns
 // its verdict.
