@@ -247,8 +247,12 @@ static int open_beside(struct subscribers_job *job, struct error *error)
 		close(fd);
 		unlink(job->beside);
 	}
-	return error_set(error, -err, "cannot write %.200s: %s; it must not exist", job->beside,
-		strerror(err));
+	if (err == EEXIST)
+		return error_set(error, -err,
+			"cannot write %.200s, which exists: another export writes it, or has left "
+			"it there; remove it, or name another file",
+			job->beside);
+	return error_set(error, -err, "cannot write %.200s: %s", job->path, strerror(err));
 }
 
 json_t *method_subscribers_export(void *ctx, const json_t *params, struct error *error)

@@ -177,11 +177,15 @@ static void a_job_may_run_when_the_program_ends(void **state)
 
 static void an_export_that_cannot_be_written_says_so(void **state)
 {
-	char beside[80], sentence[160];
+	char beside[80], sentence[240];
 
 	snprintf(beside, sizeof(beside), "%s.new", other);
 	write_lines(beside, 1, "");
-	snprintf(sentence, sizeof(sentence), "cannot write %s: File exists; it must not exist",
+	expect_refused("subscribers.export", with_path("/missing/file", ""),
+		"cannot write /missing/file: No such file or directory");
+	snprintf(sentence, sizeof(sentence),
+		"cannot write %s, which exists: another export writes it, or has left it there; "
+		"remove it, or name another file",
 		beside);
 	expect_refused("subscribers.export", with_path(other, ""), sentence);
 	check("subscribers.job", "{}", "state", "\"none\"");
