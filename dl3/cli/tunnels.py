@@ -7,8 +7,8 @@ from dl3.cli.show import look_command
 from dl3.control.tunnel_replies import Tunnel, Tunnels
 
 
-def way(tunnel: Tunnel) -> str:
-    """How the other end is reached."""
+def way(tunnel: Tunnel) -> str | None:
+    """How the other end is reached; None: there are many, or none."""
     if tunnel.port is None:
         return tunnel.verdict
     return f"via {tunnel.via} dev {tunnel.port}" if tunnel.via else f"dev {tunnel.port}"
@@ -24,10 +24,10 @@ def tunnels(reply: Tunnels) -> RenderableType:
         return "There are no tunnels."
     rows = [
         (
-            *(t.name, t.local, t.remote, t.key if t.dport is None else t.dport, way(t)),
+            *(t.name, t.kind, t.local, t.remote, *(None if n is None else str(n) for n in (t.key, t.dport)), way(t)),
             *(t.tx_packets, t.tx_bytes, t.rx_packets, t.rx_bytes),
         )
         for t in reply.tunnels
     ]
     counts = (">sent", ">bytes", ">received", ">bytes")
-    return table("", ("tunnel", "local", "remote", ">key or port", "~way", *counts), rows)
+    return table("", ("tunnel", "kind", "local", "remote", ">key or VNI", ">port", "~way", *counts), rows)

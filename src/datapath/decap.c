@@ -26,7 +26,7 @@ struct peeled {
 	struct tunnel_outer is;
 	uint8_t protocol;
 	bool has_checksum;
-	bool has_labels, is_ip6; // what is in the tunnel
+	bool has_labels, has_frame, is_ip6; // what is in the tunnel
 };
 
 static bool skip(struct peeled *p, uint32_t n)
@@ -126,7 +126,9 @@ static enum verdict peel_gre(struct peeled *p)
 	if (flags & GRE_ROUTING)
 		return VERDICT_TUNNEL_FLAGS;
 	p->has_labels = type == WIRE_ETHERTYPE_MPLS;
-	if (type != WIRE_ETHERTYPE_IP4 && type != WIRE_ETHERTYPE_IP6 && !p->has_labels)
+	p->has_frame = type == WIRE_ETHERTYPE_FRAME;
+	if (type != WIRE_ETHERTYPE_IP4 && type != WIRE_ETHERTYPE_IP6 && !p->has_labels &&
+		!p->has_frame)
 		return VERDICT_LOCAL;
 	p->is_ip6 = type == WIRE_ETHERTYPE_IP6;
 	p->has_checksum = flags & GRE_CHECKSUM;
@@ -141,7 +143,7 @@ static enum verdict peel_gre(struct peeled *p)
 		return VERDICT_TUNNEL_SHORT;
 	if (p->has_checksum && wire_sum_finish_be(sum_rest(&whole)))
 		return VERDICT_TUNNEL_CHECKSUM;
-	p->key.carrier = FIB_IP_IN_GRE;
+	p->key.carrier = p->has_frame ? FIB_FRAMES_IN_GRE : FIB_IP_IN_GRE;
 	p->key.has_key = (flags & GRE_KEY) != 0;
 	p->key.key = flags & GRE_KEY ? be32toh(load32(key)) : 0;
 	return VERDICT_FORWARD;
@@ -172,14 +174,16 @@ static enum verdict find_end(const struct fib_view *view, const struct fib_ends 
 	                                      : IFACE_TUNNEL_IP4;
 
 	*end = fib_end_find(ends, &p->key);
-	if (!*end || !((*end)->flags & wanted))
+	if (!*end && p->has_frame)
+		return VERDICT_LOCAL; // Linux may have a device that workers do not serve
+	if (!*end || !((*end)->flags & wanted || p->has_frame))
 		return VERDICT_TUNNEL_UNKNOWN;
 	const uint16_t flags = iface_in_load(&view->ifaces, (*end)->iface).flags;
 	if (flags & IFACE_DOWN)
 		return VERDICT_TUNNEL_UNKNOWN;
 	if (p->has_labels && (flags & (IFACE_MPLS | IFACE_LINUX)) != IFACE_MPLS)
 		return VERDICT_LINUX;
-	if (p->key.carrier != FIB_IP_IN_GRE)
+	if (p->key.carrier != FIB_IP_IN_GRE && !p->has_frame)
 		return VERDICT_FORWARD;
 	const bool wants = (*end)->flags & IFACE_TUNNEL_WANTS_CHECKSUM;
 	const bool is_strict = (*end)->flags & IFACE_TUNNEL_LINUX;
@@ -331,8 +335,24 @@ static enum verdict take_labelled(struct parse *p, const struct peeled *at,
 	return VERDICT_FORWARD;
 }
 
+static enum verdict take_frame(const struct parse *p, const struct peeled *at,
+	const struct fib_end *end, struct vxlan_inner *out)
+{
+	const struct vxlan_taken taken = {.m = at->m,
+		.frame = at->at,
+		.bytes = at->bytes,
+		.contiguous = at->contiguous,
+		.ip = at->outer,
+		.is_ip6 = at->key.is_ip6,
+		.outer = at->is};
+
+	if (at->contiguous < WIRE_ETHER_BYTES)
+		return VERDICT_TUNNEL_SHORT;
+	return vxlan_take(p, &taken, end->vxlan, out);
+}
+
 static enum verdict take_one(struct parse *p, const struct fib_ends *ends,
-	const struct tunnelled *in, unsigned i)
+	const struct tunnelled *in, unsigned i, struct vxlan_inner *frames)
 {
 	struct rte_mbuf *m = in->mbuf[i];
 	const struct fib_end *end;
@@ -354,6 +374,8 @@ static enum verdict take_one(struct parse *p, const struct fib_ends *ends,
 		verdict = find_end(p->view, ends, &at, &end);
 	if (verdict == VERDICT_FORWARD && at.has_labels)
 		return take_labelled(p, &at, end);
+	if (verdict == VERDICT_FORWARD && at.has_frame)
+		return take_frame(p, &at, end, frames);
 	if (verdict == VERDICT_FORWARD)
 		verdict = check_inner(p, &at);
 	if (verdict == VERDICT_FORWARD)
@@ -377,7 +399,7 @@ void tunnel_take(struct parse *p, const struct tunnelled *in)
 		enum verdict verdict = has_vxlan ? vxlan_peel(p, in, i, &inner) : VERDICT_LOCAL;
 
 		if (verdict == VERDICT_LOCAL && ends)
-			verdict = take_one(p, ends, in, i);
+			verdict = take_one(p, ends, in, i, &inner);
 		if (verdict != VERDICT_FORWARD)
 			worker_stop(p->w, in->mbuf[i], p->in_port, verdict);
 	}

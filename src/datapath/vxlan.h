@@ -42,6 +42,23 @@ struct vxlan_inner {
 	bool is_ip6[BURST_MAX]; // the outer packet
 };
 
+// What an outer header says of congestion, and the checksums that cover the inner packet; NULL:
+// there is none.
+struct tunnel_outer {
+	uint8_t *udp_sum, *gre_sum;
+	uint8_t tos;
+};
+
+// A frame in a packet.
+struct vxlan_taken {
+	struct rte_mbuf *m;
+	uint8_t *frame;             // at least an Ethernet header of it is contiguous
+	uint32_t bytes, contiguous; // of the frame
+	const uint8_t *ip;          // the outer header
+	bool is_ip6;                // that
+	struct tunnel_outer outer;
+};
+
 // Whether there are VXLAN devices that receive.
 static inline bool vxlan_receives(const struct fib_view *view)
 {
@@ -51,15 +68,11 @@ static inline bool vxlan_receives(const struct fib_view *view)
 // VXLAN. Any other but VERDICT_FORWARD: why it is stopped.
 enum verdict vxlan_peel(const struct parse *p, const struct tunnelled *in, unsigned i,
 	struct vxlan_inner *out);
+// Adds the frame as one of a device. Any verdict but VERDICT_FORWARD: why it is stopped.
+enum verdict vxlan_take(const struct parse *p, const struct vxlan_taken *in, uint16_t number,
+	struct vxlan_inner *out);
 // Bridges frames; those to a bridge itself are added to the bursts of w->poll, which were begun.
 void vxlan_bridge(struct parse *p, const struct vxlan_inner *in);
-
-// What an outer header says of congestion, and the checksums that cover the inner packet; NULL:
-// there is none.
-struct tunnel_outer {
-	uint8_t *udp_sum, *gre_sum;
-	uint8_t tos;
-};
 
 // decap.c. RFC 6040, 4.2: what the outer header says of congestion is written into the inner one,
 // as Linux does. Doing it again changes nothing, and the checksums are kept right, so the packet

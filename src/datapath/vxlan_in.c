@@ -75,34 +75,48 @@ static bool is_bound_elsewhere(const struct outer *o, const struct fib_vxlan *vx
 }
 
 // As Linux does, of packets without tags only.
-static enum verdict take_ecn(const struct outer *o, uint8_t *frame, uint32_t contiguous)
+static enum verdict take_ecn(const struct vxlan_taken *in)
 {
-	const uint16_t type = load16_be(frame + 12);
+	const uint16_t type = load16_be(in->frame + 12);
 	const bool is_ip6 = type == WIRE_ETHERTYPE_IP6;
 	const uint32_t least = WIRE_ETHER_BYTES + (is_ip6 ? WIRE_IP6_BYTES : WIRE_IP4_BYTES);
 
-	if ((type != WIRE_ETHERTYPE_IP4 && !is_ip6) || contiguous < least)
+	if ((type != WIRE_ETHERTYPE_IP4 && !is_ip6) || in->contiguous < least)
 		return VERDICT_FORWARD;
-	const struct tunnel_outer outer = {.udp_sum = (uint8_t *)o->udp +
-	                                              offsetof(struct wire_udp, checksum_be),
-		.tos = o->tos};
-	return tunnel_take_ecn(frame + WIRE_ETHER_BYTES, is_ip6, &outer);
+	return tunnel_take_ecn(in->frame + WIRE_ETHER_BYTES, is_ip6, &in->outer);
 }
 
-static void add(struct vxlan_inner *to, const struct outer *o, const uint8_t *frame,
-	uint16_t member)
+// Without what follows the outer packet.
+static void add(struct vxlan_inner *to, const struct vxlan_taken *in, uint16_t member)
 {
 	const uint16_t k = to->n++;
-	const struct wire_ip4 *ip4 = (const void *)o->ip;
-	const struct wire_ip6 *ip6 = (const void *)o->ip;
+	const struct wire_ip4 *ip4 = (const void *)in->ip;
+	const struct wire_ip6 *ip6 = (const void *)in->ip;
+	const uint16_t before = in->frame - rte_pktmbuf_mtod(in->m, const uint8_t *);
 
-	to->mbuf[k] = o->m;
-	to->before[k] = frame - rte_pktmbuf_mtod(o->m, const uint8_t *);
+	if (before + in->bytes < in->m->pkt_len)
+		datapath_cut(in->m, before + in->bytes);
+	to->mbuf[k] = in->m;
+	to->before[k] = before;
 	to->member[k] = member;
-	to->is_ip6[k] = o->is_ip6;
+	to->is_ip6[k] = in->is_ip6;
 	memset(to->end[k], 0, sizeof(to->end[k]));
-	memcpy(to->end[k], o->is_ip6 ? ip6->src : ip4->src,
-		o->is_ip6 ? sizeof(ip6->src) : sizeof(ip4->src));
+	memcpy(to->end[k], in->is_ip6 ? ip6->src : ip4->src,
+		in->is_ip6 ? sizeof(ip6->src) : sizeof(ip4->src));
+}
+
+enum verdict vxlan_take(const struct parse *p, const struct vxlan_taken *in, uint16_t number,
+	struct vxlan_inner *out)
+{
+	const struct fib_vxlan *vxlan = fib_vxlan_load(p->view->overlay, number);
+	const enum verdict verdict = vxlan ? take_ecn(in) : VERDICT_TUNNEL_UNKNOWN;
+
+	if (verdict != VERDICT_FORWARD)
+		return verdict;
+	add(out, in, MAC_FIRST_TUNNEL + number);
+	stats_add(&p->w->stat->tunnel[vxlan->iface].rx_packets, 1);
+	stats_add(&p->w->stat->tunnel[vxlan->iface].rx_bytes, in->bytes);
+	return VERDICT_FORWARD;
 }
 
 // The device of a packet to a UDP port of such devices; NULL: *verdict.
@@ -150,14 +164,15 @@ enum verdict vxlan_peel(const struct parse *p, const struct tunnelled *in, unsig
 	verdict = check_udp(&o, vxlan);
 	if (verdict != VERDICT_FORWARD)
 		return verdict;
-	uint8_t *frame = (uint8_t *)o.udp + before;
-	verdict = take_ecn(&o, frame, MIN_OF(o.contiguous, bytes) - before);
-	if (verdict != VERDICT_FORWARD)
-		return verdict;
-	add(out, &o, frame, MAC_FIRST_TUNNEL + number);
-	stats_add(&p->w->stat->tunnel[vxlan->iface].rx_packets, 1);
-	stats_add(&p->w->stat->tunnel[vxlan->iface].rx_bytes, bytes - before);
-	return VERDICT_FORWARD;
+	const struct vxlan_taken taken = {.m = o.m,
+		.frame = (uint8_t *)o.udp + before,
+		.bytes = bytes - before,
+		.contiguous = MIN_OF(o.contiguous, bytes) - before,
+		.ip = o.ip,
+		.is_ip6 = o.is_ip6,
+		.outer = {.udp_sum = (uint8_t *)o.udp + offsetof(struct wire_udp, checksum_be),
+			.tos = o.tos}};
+	return vxlan_take(p, &taken, number, out);
 }
 
 // How many bytes precede a frame is kept in its mbuf while it is bridged.

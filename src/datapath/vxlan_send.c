@@ -1,5 +1,5 @@
-// Headers of frames into VXLAN: which hop leads to the remote end, what the outer header takes from
-// the frame, the source port by its innermost flow, ECN (RFC 6040, 4.1). Worker.
+// Headers of frames into VXLAN, or GRE: which hop leads to the remote end, what the outer header
+// takes from the frame, the source port by its innermost flow, ECN (RFC 6040, 4.1). Worker.
 #include "datapath/vxlan.h"
 
 #include "datapath/steps.h"
@@ -11,7 +11,7 @@
 #include <rte_ip.h>
 #include <rte_memcpy.h>
 
-enum { IDS_OF_WORKER = 11, MAC_BYTES = 12, OTHER_TTL = 64 };
+enum { IDS_OF_WORKER = 11, MAC_BYTES = 12, OTHER_TTL = 64, GRE_WORD = 4 };
 
 // The outer length is of IP, so the Ethernet header is not part of it.
 static enum verdict judge_length(const struct vxlan_way *way, const struct fib_view *view,
@@ -123,8 +123,12 @@ static struct inner read_inner(const struct rte_mbuf *m)
 	return (struct inner){0, OTHER_TTL, false};
 }
 
+// Linux's GRE over IPv6 has no ECN unless it takes the traffic class of the inner packet.
 static uint8_t tos_of(const struct fib_vxlan *vxlan, uint8_t fixed, const struct inner *inner)
 {
+	if (!vxlan->n_ports && vxlan->is_ip6 && !vxlan->takes_tos &&
+		vxlan->flags & IFACE_TUNNEL_LINUX)
+		return fixed & 0xfc;
 	return ((vxlan->takes_tos ? inner->tos : fixed) & 0xfc) |
 	       tunnel_ecn(inner->tos, vxlan->flags & IFACE_TUNNEL_LINUX);
 }
@@ -154,9 +158,10 @@ static void complete6(const struct vxlan_way *way, struct wire_ip6 *ip, const st
 {
 	const uint32_t word = be32toh(ip->version_class_flow_be);
 	const uint32_t tos = tos_of(way->vxlan, word >> 20, inner);
+	const uint32_t label = way->vxlan->n_ports ? 0 : way->hash >> 12; // as Linux's GRE
 
 	memcpy(ip->dst, way->vtep->addr, sizeof(ip->dst));
-	ip->version_class_flow_be = htobe32(6u << 28 | tos << 20);
+	ip->version_class_flow_be = htobe32(6u << 28 | tos << 20 | label);
 	ip->payload_length_be = htobe16(bytes - WIRE_IP6_BYTES);
 	if (way->vxlan->takes_ttl)
 		ip->hop_limit = inner->ttl;
@@ -186,6 +191,19 @@ static void complete_udp(const struct vxlan_way *way, struct rte_mbuf *m, uint8_
 			       : wire_sum_pseudo4((const void *)outer, WIRE_PROTO_UDP, bytes));
 	const uint16_t sum_be = wire_sum_finish_be(sum);
 	udp->checksum_be = sum_be ? sum_be : UINT16_MAX;
+}
+
+// The checksum is in the second word of GRE, and covers all from the first one on.
+static void complete_gre(const struct fib_vxlan *vxlan, const struct rte_mbuf *m, uint8_t *outer,
+	uint16_t bytes)
+{
+	const unsigned gre_at = vxlan->sum_at - GRE_WORD;
+	uint16_t sum = 0;
+
+	rte_raw_cksum_mbuf(m, outer + gre_at - rte_pktmbuf_mtod(m, uint8_t *), bytes - gre_at,
+		&sum);
+	sum = ~sum;
+	memcpy(outer + vxlan->sum_at, &sum, sizeof(sum));
 }
 
 static void write_link(const struct vxlan_way *way, uint8_t *start)
@@ -219,8 +237,11 @@ void vxlan_write(struct worker *w, const struct vxlan_way *way, struct rte_mbuf 
 		complete6(way, (void *)outer, &inner, bytes);
 	else
 		complete4(w, way, (void *)outer, &inner, bytes);
-	complete_udp(way, m, outer,
-		bytes - (vxlan->is_ip6 ? (int)WIRE_IP6_BYTES : (int)WIRE_IP4_BYTES));
+	if (vxlan->n_ports)
+		complete_udp(way, m, outer,
+			bytes - (vxlan->is_ip6 ? (int)WIRE_IP6_BYTES : (int)WIRE_IP4_BYTES));
+	else if (vxlan->sum_at)
+		complete_gre(vxlan, m, outer, bytes);
 	stats_add(&w->stat->tunnel[vxlan->iface].tx_packets, 1);
 	stats_add(&w->stat->tunnel[vxlan->iface].tx_bytes, frame_bytes);
 }

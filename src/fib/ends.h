@@ -6,10 +6,11 @@
 // The ends of tunnels: what comes to a local address from the other end of one is received on its
 // interface. Immutable, and replaced as a whole.
 enum fib_carrier {
-	FIB_IP4_IN_IP,  // protocol 4
-	FIB_IP6_IN_IP,  // protocol 41
-	FIB_IP_IN_GRE,  // protocol 47: also labels
-	FIB_MPLS_IN_IP, // protocol 137
+	FIB_IP4_IN_IP,     // protocol 4
+	FIB_IP6_IN_IP,     // protocol 41
+	FIB_IP_IN_GRE,     // protocol 47: also labels
+	FIB_MPLS_IN_IP,    // protocol 137
+	FIB_FRAMES_IN_GRE, // protocol 47, type 0x6558
 	N_FIB_CARRIERS
 };
 
@@ -27,6 +28,7 @@ struct fib_end {
 	struct fib_end_key key;
 	uint16_t iface; // of the tunnel
 	uint16_t flags; // enum iface_tunnel_flag
+	uint16_t vxlan; // of a tunnel of frames: the number of its device
 	uint32_t next;  // with the same hash: its number + 1; 0: none
 };
 

@@ -59,7 +59,8 @@ static void add_end(struct fib_ends *ends, uint16_t iface, const struct iface_tu
 	enum fib_carrier carrier)
 {
 	struct fib_end *end = &ends->end[ends->n_ends++];
-	const bool has_key = carrier == FIB_IP_IN_GRE && tunnel->flags & IFACE_TUNNEL_WANTS_KEY;
+	const bool is_gre = carrier == FIB_IP_IN_GRE || carrier == FIB_FRAMES_IN_GRE;
+	const bool has_key = is_gre && tunnel->flags & IFACE_TUNNEL_WANTS_KEY;
 
 	memset(end, 0, sizeof(*end));
 	memcpy(end->key.local, tunnel->local.bytes, sizeof(end->key.local));
@@ -70,6 +71,7 @@ static void add_end(struct fib_ends *ends, uint16_t iface, const struct iface_tu
 	end->key.carrier = carrier;
 	end->key.has_key = has_key;
 	end->iface = iface;
+	end->vxlan = tunnel->vxlan;
 	end->flags = tunnel->flags;
 	uint32_t *first = (uint32_t *)&ends->first[hash_of(&end->key) & ends->mask];
 	end->next = *first;
@@ -80,8 +82,9 @@ static void add_tunnel(struct fib_ends *ends, uint16_t iface, const struct iface
 {
 	if (tunnel->flags & IFACE_TUNNEL_UDP && !(tunnel->flags & IFACE_TUNNEL_LINUX))
 		add_udp(ends, tunnel);
-	if (tunnel->kind == IFACE_GRE) {
-		add_end(ends, iface, tunnel, FIB_IP_IN_GRE);
+	if (tunnel->kind == IFACE_GRE || tunnel->kind == IFACE_GRETAP) {
+		add_end(ends, iface, tunnel,
+			tunnel->kind == IFACE_GRE ? FIB_IP_IN_GRE : FIB_FRAMES_IN_GRE);
 		return;
 	}
 	if (tunnel->flags & IFACE_TUNNEL_IP4)
@@ -176,7 +179,7 @@ void tunnels_iface_changed(struct fib *fib, uint16_t iface)
 {
 	struct tunnels *tunnels = &fib->tunnels;
 	const struct iface *now = iface_current(&fib->ifaces, iface);
-	const bool is_tunnel = now && iface_is_tunnel(now);
+	const bool is_tunnel = now && (iface_is_tunnel(now) || now->tunnel.kind == IFACE_GRETAP);
 	const size_t i = find(tunnels, iface);
 
 	if (!is_tunnel && i == tunnels->n)
@@ -214,8 +217,10 @@ void tunnels_follow(struct fib *fib)
 		return;
 	for (size_t i = 0; i < fib->tunnels.n; i++) {
 		const uint16_t iface = fib->tunnels.iface[i];
-		const uint32_t way = find_way(fib, iface);
 
+		if (!iface_is_tunnel(iface_current(&fib->ifaces, iface)))
+			continue; // see vteps_follow
+		const uint32_t way = find_way(fib, iface);
 		if (way == hops->under[iface] && !changed)
 			continue;
 		if (way != hops->under[iface])

@@ -1,5 +1,5 @@
-// See vxlan.h: what workers read of VXLAN devices (RFC 7348). Control thread; workers find devices
-// with fib_vxlan_find.
+// See vxlan.h: what workers read of VXLAN devices (RFC 7348), and of those of frames in GRE (RFC
+// 2784, 2890). Control thread; workers find the former with fib_vxlan_find.
 #include "fib/vxlan.h"
 
 #include "base/pages.h"
@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum { FIRST_PORT = 49152, LAST_PORT = 65535, HAS_VNI = 0x08 };
+enum { GRE_CHECKSUM = 0x8000, GRE_KEY = 0x2000, GRE_FRAMES = 0x6558, DEFAULT_TTL = 64 };
 
 static uint32_t place_of(const struct fib_vxlan_ends *ends, uint64_t key)
 {
@@ -40,12 +41,17 @@ static void append(struct fib_vxlan *built, const void *bytes, unsigned n)
 	built->n_bytes += n;
 }
 
+static uint8_t protocol_of(const struct iface_tunnel *tunnel)
+{
+	return tunnel->kind == IFACE_GRETAP ? WIRE_PROTO_GRE : WIRE_PROTO_UDP;
+}
+
 static void append_outer4(struct fib_vxlan *built, const struct iface_tunnel *tunnel)
 {
 	struct wire_ip4 ip = {.version_ihl = 0x45,
 		.dscp_ecn = tunnel->tos & 0xfc,
 		.ttl = tunnel->ttl,
-		.protocol = WIRE_PROTO_UDP};
+		.protocol = protocol_of(tunnel)};
 
 	memcpy(ip.src, tunnel->local.bytes, sizeof(ip.src));
 	append(built, &ip, sizeof(ip));
@@ -54,43 +60,76 @@ static void append_outer4(struct fib_vxlan *built, const struct iface_tunnel *tu
 	built->sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32 & 0xffff) + (sum >> 48);
 }
 
+// Linux gives packets of GRE over IPv6 that inherit nothing a hop limit of its own.
 static void append_outer6(struct fib_vxlan *built, const struct iface_tunnel *tunnel)
 {
+	const bool is_gre = tunnel->kind == IFACE_GRETAP;
+	const bool has_limit = is_gre && tunnel->flags & IFACE_TUNNEL_LIMIT;
+	const uint8_t option[] = {WIRE_PROTO_GRE, 0, 4, 1, tunnel->limit, 1, 1, 0};
 	struct wire_ip6 ip = {.version_class_flow_be =
 				      htobe32(6u << 28 | (uint32_t)(tunnel->tos & 0xfc) << 20),
-		.next_header = WIRE_PROTO_UDP,
-		.hop_limit = tunnel->ttl};
+		.next_header = has_limit ? WIRE_PROTO_DESTINATION : protocol_of(tunnel),
+		.hop_limit = is_gre && !tunnel->ttl ? DEFAULT_TTL : tunnel->ttl};
 
 	memcpy(ip.src, tunnel->local.bytes, sizeof(ip.src));
 	append(built, &ip, sizeof(ip));
+	if (has_limit)
+		append(built, option, sizeof(option));
+}
+
+static void append_vxlan(struct fib_vxlan *built, const struct iface_tunnel *tunnel)
+{
+	const struct wire_udp udp = {.dst_port_be = htobe16(tunnel->dest_port)};
+	const uint32_t vxlan_be[] = {htobe32((uint32_t)HAS_VNI << 24), htobe32(tunnel->key << 8)};
+	const uint16_t first = tunnel->source_port ? tunnel->source_port : FIRST_PORT;
+	const uint16_t last = tunnel->source_port ? tunnel->last_source_port : LAST_PORT;
+
+	built->first_port = first;
+	built->n_ports = last - first + 1;
+	append(built, &udp, sizeof(udp));
+	append(built, vxlan_be, sizeof(vxlan_be));
+}
+
+static void append_gre(struct fib_vxlan *built, const struct iface_tunnel *tunnel)
+{
+	const bool has_sum = tunnel->flags & IFACE_TUNNEL_CHECKSUM;
+	const bool has_key = tunnel->flags & IFACE_TUNNEL_KEY;
+	const uint32_t first = (has_sum ? GRE_CHECKSUM : 0) | (has_key ? GRE_KEY : 0);
+	const uint32_t word_be = htobe32(first << 16 | GRE_FRAMES), none = 0;
+	const uint32_t key_be = htobe32(tunnel->key);
+
+	append(built, &word_be, sizeof(word_be));
+	if (has_sum) {
+		built->sum_at = built->n_bytes;
+		append(built, &none, sizeof(none));
+	}
+	if (has_key)
+		append(built, &key_be, sizeof(key_be));
 }
 
 // NULL: there is no memory; then its frames are not sent.
 static struct fib_vxlan *build(uint16_t iface, const struct iface_tunnel *tunnel)
 {
 	struct fib_vxlan *built = aligned_alloc(CACHE_LINE_BYTES, sizeof(*built));
-	const struct wire_udp udp = {.dst_port_be = htobe16(tunnel->dest_port)};
-	const uint32_t vxlan_be[] = {htobe32((uint32_t)HAS_VNI << 24), htobe32(tunnel->key << 8)};
-	const uint16_t first = tunnel->source_port ? tunnel->source_port : FIRST_PORT;
-	const uint16_t last = tunnel->source_port ? tunnel->last_source_port : LAST_PORT;
+	const bool is_gre6 = tunnel->kind == IFACE_GRETAP && tunnel->local.family == 6;
 
 	if (!built)
 		return NULL;
 	*built = (struct fib_vxlan){.vni = tunnel->key,
 		.flags = tunnel->flags,
 		.iface = iface,
-		.first_port = first,
-		.n_ports = last - first + 1,
 		.vrf = tunnel->vrf,
 		.is_ip6 = tunnel->local.family == 6,
 		.takes_tos = tunnel->flags & IFACE_TUNNEL_TOS,
-		.takes_ttl = !tunnel->ttl};
+		.takes_ttl = !tunnel->ttl && !is_gre6};
 	if (built->is_ip6)
 		append_outer6(built, tunnel);
 	else
 		append_outer4(built, tunnel);
-	append(built, &udp, sizeof(udp));
-	append(built, vxlan_be, sizeof(vxlan_be));
+	if (tunnel->kind == IFACE_GRETAP)
+		append_gre(built, tunnel);
+	else
+		append_vxlan(built, tunnel);
 	return built;
 }
 
@@ -98,7 +137,7 @@ static const struct iface_tunnel *tunnel_of(const struct fib *fib, uint16_t ifac
 {
 	const struct iface *now = iface_current(&fib->ifaces, iface);
 
-	return now && iface_is_vxlan(now) ? &now->tunnel : NULL;
+	return now && iface_carries_frames(now) ? &now->tunnel : NULL;
 }
 
 static void add_end(struct fib_vxlan_ends *ends, uint16_t number, const struct iface_tunnel *tunnel)
@@ -132,7 +171,7 @@ static struct fib_vxlan_ends *make_ends(const struct fib *fib)
 		return NULL;
 	ends->mask = places - 1;
 	for (unsigned i = 0; i < FIB_MAX_VXLANS; i++)
-		if (vxlans->iface[i])
+		if (vxlans->iface[i] && tunnel_of(fib, vxlans->iface[i])->kind == IFACE_VXLAN)
 			add_end(ends, i, tunnel_of(fib, vxlans->iface[i]));
 	return ends;
 }

@@ -9,24 +9,25 @@
 enum {
 	FIB_MAX_VXLANS = 4096,
 	FIB_MAX_VTEPS = (1 << 17) - 1, // numbers are 1 to this
-	FIB_VXLAN_MAX = 56,            // outer IPv6, UDP and VXLAN
+	FIB_VXLAN_MAX = 64,            // outer IPv6, UDP and VXLAN, or IPv6 with an option and GRE
 	FIB_MAX_VXLAN_PORTS = 16,      // UDP ports of all devices
 };
 
 // A device. Immutable: it is replaced as a whole.
 struct fib_vxlan {
 	uint32_t sum;              // IPv4: of the words of the outer header that stay as they are
-	uint32_t vni;              // host order
+	uint32_t vni;              // host order; of GRE: the key
 	uint32_t flags;            // enum iface_tunnel_flag
 	uint16_t iface;            // its interface
 	uint16_t first_port;       // of sources
-	uint16_t n_ports;          // at least 1
+	uint16_t n_ports;          // at least 1; 0: GRE, without UDP
 	uint16_t vrf;              // of outer packets
 	uint8_t is_ip6;            // outer packets
 	uint8_t n_bytes;           // of `bytes`
+	uint8_t sum_at;            // of GRE: where its checksum is; 0: it has none
 	bool takes_tos, takes_ttl; // the DSCP, the TTL of the inner packet
-	// The outer header, UDP and VXLAN. Encap writes the remote address, lengths, id, checksums
-	// and the source port; they are 0.
+	// The outer header, and UDP and VXLAN, or GRE. Encap writes the remote address, lengths,
+	// id, checksums and the source port; they are 0.
 	uint8_t bytes[FIB_VXLAN_MAX] __attribute__((aligned(8)));
 } LINE_ALIGNED;
 

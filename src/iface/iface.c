@@ -131,7 +131,7 @@ static bool bridge_is_sound(const struct iface_table *table, const struct iface 
 {
 	const struct iface *bridge = iface_current(table, vlan->port);
 
-	return bridge && bridge->is_bridge && !bridge->n_tags && !iface_is_vxlan(bridge) &&
+	return bridge && bridge->is_bridge && !bridge->n_tags && !iface_carries_frames(bridge) &&
 	       vlan->n_tags == 1;
 }
 
@@ -143,14 +143,17 @@ static bool tags_are_free(const struct iface_table *table, uint16_t iface,
 	return tags_are_sound(settings) && (found == IFACE_NONE || found == iface);
 }
 
-static bool vxlan_is_sound(const struct iface *settings)
+static bool frames_are_sound(const struct iface *settings)
 {
 	const struct iface_tunnel *tunnel = &settings->tunnel;
 	const uint8_t family = tunnel->local.family;
 
-	return settings->is_bridge && (family == 4 || family == 6) &&
-	       tunnel->vrf < IFACE_MAX_VRFS && tunnel->vxlan < IFACE_MAX_VXLANS &&
-	       tunnel->key <= IFACE_MAX_VNI && tunnel->dest_port &&
+	if (!settings->is_bridge || (family != 4 && family != 6) || tunnel->vrf >= IFACE_MAX_VRFS ||
+		tunnel->vxlan >= IFACE_MAX_VXLANS)
+		return false;
+	if (tunnel->kind == IFACE_GRETAP)
+		return tunnel->remote.family == family;
+	return tunnel->key <= IFACE_MAX_VNI && tunnel->dest_port &&
 	       tunnel->source_port <= tunnel->last_source_port &&
 	       tunnel->last_source_port - tunnel->source_port < UINT16_MAX;
 }
@@ -167,7 +170,7 @@ static bool place_is_sound(const struct iface_table *table, uint16_t iface,
 	if (iface_is_tunnel(settings) &&
 		(settings->is_bridge || !tunnel_is_sound(&settings->tunnel)))
 		return false;
-	if (iface_is_vxlan(settings) && (is_on_bridge || !vxlan_is_sound(settings)))
+	if (iface_carries_frames(settings) && (is_on_bridge || !frames_are_sound(settings)))
 		return false;
 	if (is_on_bridge)
 		return iface >= IFACE_MAX_PORTS && iface != settings->port &&
@@ -198,7 +201,7 @@ bool iface_moves(const struct iface_table *table, uint16_t iface, const struct i
 	       (old.tags != key.tags || old.port != key.port ||
 		       entry->latest.is_bridge != settings->is_bridge ||
 		       iface_is_tunnel(&entry->latest) != iface_is_tunnel(settings) ||
-		       iface_is_vxlan(&entry->latest) != iface_is_vxlan(settings));
+		       iface_carries_frames(&entry->latest) != iface_carries_frames(settings));
 }
 
 void iface_set(struct iface_table *table, uint16_t iface, const struct iface *settings)

@@ -31,8 +31,9 @@ enum iface_tunnel_kind {
 	IFACE_IPIP,  // IP, or labels, in IP (RFC 2003, 2473, 4213), or in UDP with IFACE_TUNNEL_UDP
 	IFACE_GRE,   // GRE (RFC 2784, 2890)
 	IFACE_VXLAN, // VXLAN (RFC 7348); no two of a family, VRF and UDP port have one VNI
+	IFACE_GRETAP, // frames in GRE (type 0x6558): as VXLAN, but with one remote end, `remote`
 };
-enum { IFACE_MAX_VXLANS = 4096, IFACE_MAX_VNI = (1 << 24) - 1 };
+enum { IFACE_MAX_VXLANS = 4096 /* with those of GRE */, IFACE_MAX_VNI = (1 << 24) - 1 };
 
 enum iface_tunnel_flag {
 	IFACE_TUNNEL_IP4 = 1,             // it carries IPv4 packets
@@ -59,9 +60,9 @@ enum iface_tunnel_flag {
 	// are `tos`, 0, that of IFACE_TUNNEL_DF and 64, as in Linux.
 	IFACE_TUNNEL_LABELLED_TOS = 8192,
 	IFACE_TUNNEL_ZERO_CHECKSUM = 16384, // UDP over IPv6: received without a checksum, too
-	// VXLAN only; of those above it has CHECKSUM, TOS, DF, LINUX (of its ECN only) and
-	// ZERO_CHECKSUM: without DF, packets are sent without, unless they are of
-	// IFACE_TUNNEL_INNER_DF.
+	// VXLAN and GRETAP only. Of those above, VXLAN has CHECKSUM, TOS, DF, LINUX (of its ECN
+	// only) and ZERO_CHECKSUM; GRETAP has CHECKSUM, TOS, DF, LIMIT, LINUX, and those of GRE.
+	// Without DF, packets are sent without, unless they are of IFACE_TUNNEL_INNER_DF.
 	IFACE_TUNNEL_INNER_DF = 1 << 15,   // IPv4: sent with the DF of an inner IPv4 packet
 	IFACE_TUNNEL_ONLY_LOCAL = 1 << 16, // received by what comes to `local` only, not to any
 	                                   // address
@@ -79,9 +80,9 @@ struct iface_tunnel {
 	uint16_t path_mtu; // bytes of the longest outer packet that reaches `remote`; 0: unknown
 	uint16_t last_source_port; // VXLAN: by flow, from source_port to this one; with
 	                           // source_port 0: 49152 to 65535
-	uint16_t vxlan;            // VXLAN: a number that no other one has, below IFACE_MAX_VXLANS
-	uint32_t flags;            // enum iface_tunnel_flag
-	uint32_t key, wanted_key;  // VXLAN: `key` is the VNI, to 16,777,215
+	uint16_t vxlan; // VXLAN, GRETAP: a number that no other one has, below IFACE_MAX_VXLANS
+	uint32_t flags; // enum iface_tunnel_flag
+	uint32_t key, wanted_key; // VXLAN: `key` is the VNI, to 16,777,215
 };
 // It is compared as bytes: there are none between its fields.
 _Static_assert(sizeof(struct iface_tunnel) ==
@@ -163,10 +164,11 @@ static inline bool iface_is_tunnel(const struct iface *iface)
 	return iface->tunnel.kind == IFACE_IPIP || iface->tunnel.kind == IFACE_GRE;
 }
 
-// A VXLAN device. Its neighbours are found as those on a bridge are: is_bridge is set, too.
-static inline bool iface_is_vxlan(const struct iface *iface)
+// A tunnel of frames: VXLAN or GRETAP. Its neighbours are found as those on a bridge are: is_bridge
+// is set, too.
+static inline bool iface_carries_frames(const struct iface *iface)
 {
-	return iface->tunnel.kind == IFACE_VXLAN;
+	return iface->tunnel.kind == IFACE_VXLAN || iface->tunnel.kind == IFACE_GRETAP;
 }
 
 // The MTU for packets of a family.

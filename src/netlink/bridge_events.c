@@ -25,6 +25,11 @@ void bridges_event(struct bridges *bridges, const struct event *event)
 	else if (event->is_delete) {
 		mdb_bridge_gone(bridges, event->iface.ifindex);
 		remotes_device_gone(bridges, event->iface.ifindex);
+	} else {
+		const struct iface_tunnel *tunnel = &event->iface.tunnel.settings;
+
+		remotes_set_only(bridges, event->iface.ifindex,
+			tunnel->kind == IFACE_GRETAP ? &tunnel->remote : NULL);
 	}
 }
 

@@ -181,7 +181,7 @@ struct served *bridges_get(struct bridges *bridges, const struct interface *brid
 	served->runs_stp = bridge->iface.bridge.stp;
 	served->snoops = bridge->iface.bridge.snoops;
 	served->is.linux_id = (uint32_t)bridge->ifindex;
-	served->is.ageing_s = tunnels_is_vxlan(bridge)
+	served->is.ageing_s = tunnels_carry_frames(bridge)
 	                              ? (uint32_t)MAC_DEFAULT_AGEING_S
 	                              : MAX_OF(bridge->iface.bridge.ageing_cs / 100, 1u);
 	served->wants = was ? was->wants : MAC_DEFAULT_MAX;

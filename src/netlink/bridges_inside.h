@@ -258,6 +258,8 @@ uint64_t remotes_bytes(const struct remotes *remotes);
 void remotes_event(struct bridges *bridges, const struct event_remote *at, bool is_delete);
 void remotes_dump_ends(struct bridges *bridges); // removes what it did not contain
 void remotes_device_gone(struct bridges *bridges, int ifindex);
+// The only remote end of a device without a table; NULL: the device is none, or has a table.
+void remotes_set_only(struct bridges *bridges, int ifindex, const struct wire_addr *end);
 // Gives workers what has changed of floods. `judged`: interfaces may have changed, too.
 void remotes_flush(struct bridges *bridges, bool judged);
 // Where a device sends frames to an address; NULL: to several, or nowhere. / Whether the device has

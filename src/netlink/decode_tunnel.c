@@ -98,8 +98,8 @@ static const struct kind kinds[] = {
 	{"ipip", &wants_ip, IFACE_IPIP, 4, WIRE_PROTO_IP4, TUNNEL_FINE},
 	{"sit", &wants_ip, IFACE_IPIP, 4, WIRE_PROTO_IP6, TUNNEL_FINE},
 	{"ip6tnl", &wants_ip, IFACE_IPIP, 6, PROTO_ANY, TUNNEL_FINE},
-	{.name = "gretap", .trouble = TUNNEL_KIND},
-	{.name = "ip6gretap", .trouble = TUNNEL_KIND},
+	{"gretap", &wants_gre, IFACE_GRETAP, 4, PROTO_ANY, TUNNEL_FINE},
+	{"ip6gretap", &wants_gre, IFACE_GRETAP, 6, PROTO_ANY, TUNNEL_FINE},
 	{.name = "erspan", .trouble = TUNNEL_KIND},
 	{.name = "ip6erspan", .trouble = TUNNEL_KIND},
 	{.name = "vti", .trouble = TUNNEL_KIND},
@@ -118,7 +118,7 @@ static bool is_host(const struct wire_addr *addr, uint8_t family)
 
 static enum tunnel_trouble find_trouble(const struct kind *kind, const struct draft *draft)
 {
-	const bool is_gre = kind->kind == IFACE_GRE, is_ip6 = kind->family == 6;
+	const bool is_gre = kind->kind != IFACE_IPIP, is_ip6 = kind->family == 6;
 	const struct {
 		bool is_so;
 		enum tunnel_trouble trouble;
@@ -152,6 +152,8 @@ static enum tunnel_trouble find_trouble(const struct kind *kind, const struct dr
 // A device of IP in IPv4 that takes any protocol takes IPv4 and MPLS.
 static uint16_t families_of(const struct kind *kind, const struct draft *draft)
 {
+	if (kind->kind == IFACE_GRETAP)
+		return 0;
 	if (kind->kind == IFACE_GRE)
 		return IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_MPLS;
 	switch (draft->proto) {
@@ -168,7 +170,7 @@ static uint16_t families_of(const struct kind *kind, const struct draft *draft)
 
 static uint16_t flags_of(const struct kind *kind, const struct draft *draft)
 {
-	const bool is_ip6 = kind->family == 6, is_gre = kind->kind == IFACE_GRE;
+	const bool is_ip6 = kind->family == 6, is_gre = kind->kind != IFACE_IPIP;
 	const bool is_udp = draft->encap == TUNNEL_ENCAP_FOU;
 	const uint16_t checksum = is_ip6 ? TUNNEL_ENCAP_FLAG_CSUM6 : TUNNEL_ENCAP_FLAG_CSUM;
 	const struct {
@@ -183,6 +185,7 @@ static uint16_t flags_of(const struct kind *kind, const struct draft *draft)
 		{draft->out_flags & GRE_HAS_KEY, IFACE_TUNNEL_KEY},
 		{draft->in_flags & GRE_HAS_KEY, IFACE_TUNNEL_WANTS_KEY},
 		{!is_ip6 && draft->has_df, IFACE_TUNNEL_DF},
+		{kind->kind == IFACE_GRETAP && !is_ip6, IFACE_TUNNEL_INNER_DF},
 		{is_ip6 ? draft->flags & IP6_TNL_F_USE_ORIG_TCLASS : draft->tos & TOS_INHERIT,
 			IFACE_TUNNEL_TOS},
 		{is_ip6 && !(draft->flags & IP6_TNL_F_IGN_ENCAP_LIMIT), IFACE_TUNNEL_LIMIT},

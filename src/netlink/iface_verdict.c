@@ -265,7 +265,7 @@ static bool check_below(const struct ifaces *ifaces, const struct interface *one
 	const struct interface *at = one;
 
 	if (one->iface.tunnel.is_tunnel) {
-		out->iface.is_bridge = tunnels_is_vxlan(one);
+		out->iface.is_bridge = tunnels_carry_frames(one);
 		return tunnels_decide(ifaces, one, &out->iface.tunnel);
 	}
 	out->iface.is_bridge = is_kind(one, "bridge");
@@ -329,7 +329,7 @@ void decide(const struct ifaces *ifaces, const struct interface *one, struct ifa
 	out->is_ours = !(out->reasons & (BIT(REASON_TAGS) | BIT(REASON_BRIDGE_TAGS)));
 	out->reasons |= check_own(one) | check_conf(ifaces, one) |
 	                check_master(ifaces, one, &out->iface.vrf);
-	if (iface_is_vxlan(&out->iface) && bridges_of(ifaces, one))
+	if (iface_carries_frames(&out->iface) && bridges_of(ifaces, one))
 		out->reasons &= ~BIT(REASON_MASTER); // bridges.c says what becomes of it
 	out->iface.rpf4 = rpf4_of(ifaces, one);
 	out->iface.mac = one->iface.mac;

@@ -289,9 +289,10 @@ struct tunnels_of_linux {
 };
 
 // A VXLAN device, whether workers serve it or not. / Gives numbers to those that they do.
-static inline bool tunnels_is_vxlan(const struct interface *one)
+static inline bool tunnels_carry_frames(const struct interface *one)
 {
-	return !strcmp(one->iface.kind, "vxlan");
+	return !strcmp(one->iface.kind, "vxlan") || !strcmp(one->iface.kind, "gretap") ||
+	       !strcmp(one->iface.kind, "ip6gretap");
 }
 void vxlans_check(struct ifaces *ifaces);
 

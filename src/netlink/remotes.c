@@ -1,5 +1,6 @@
 // The remote ends of Linux's VXLAN devices, as the tables of the devices have them: where frames to
-// a MAC address go, and where those go that a device floods. Control thread.
+// a MAC address go, and where those go that a device floods. A device of frames in GRE floods all
+// to its only end. Control thread.
 #include "netlink/bridges_inside.h"
 
 #include "base/vector.h"
@@ -34,6 +35,7 @@ struct remote_device {
 	uint32_t n_entries;   // of its table, those of floods and groups not counted
 	uint16_t member, vrf; // as which it was given to workers; 0: it was not
 	bool is_dirty, is_odd, has_groups;
+	bool is_fixed; // it has no table: `flood` is its only end
 };
 
 int remotes_create(struct remotes *remotes)
@@ -233,7 +235,7 @@ void remotes_event(struct bridges *bridges, const struct event_remote *at, bool 
 
 static void sweep_floods(struct bridges *bridges, struct remote_device *device, bool is_gone)
 {
-	for (size_t i = 0; i < device->n;) {
+	for (size_t i = 0; i < device->n && (is_gone || !device->is_fixed);) {
 		if (!is_gone && device->flood[i].seen == bridges->fdb.dump) {
 			i++;
 			continue;
@@ -278,6 +280,28 @@ void remotes_device_gone(struct bridges *bridges, int ifindex)
 		sweep(bridges, ifindex);
 	sweep_floods(bridges, device, true);
 	set_dirty(bridges, device);
+}
+
+void remotes_set_only(struct bridges *bridges, int ifindex, const struct wire_addr *end)
+{
+	struct remotes *remotes = &bridges->remotes;
+	struct remote_device *device = find_device(remotes, ifindex);
+
+	if (!end) {
+		if (device && device->is_fixed)
+			sweep_floods(bridges, device, true);
+		if (device)
+			device->is_fixed = false;
+		return;
+	}
+	if (device && device->is_fixed && device->n &&
+		wire_addr_equal(&device->flood[0].is.addr, end))
+		return;
+	remotes_device_gone(bridges, ifindex);
+	flood_event(bridges, &(struct event_remote){.ifindex = ifindex, .addr = *end}, false);
+	device = find_device(remotes, ifindex);
+	if (device)
+		device->is_fixed = device->n > 0;
 }
 
 // --- what workers get

@@ -14,7 +14,7 @@ const struct iface_tunnel *remotes_tunnel(const struct bridges *bridges, int ifi
 	                                    ? fib_iface(bridges->mirror->settings.fib, one->id)
 	                                    : NULL;
 
-	return iface && iface_is_vxlan(iface) ? &iface->tunnel : NULL;
+	return iface && iface_carries_frames(iface) ? &iface->tunnel : NULL;
 }
 
 static bool is_host(const struct wire_addr *addr)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const char *const what_of[N_TUNNEL_TROUBLES] = {
-	[TUNNEL_KIND] = "tunnel of Ethernet frames, ERSPAN or VTI",
+	[TUNNEL_KIND] = "tunnel of ERSPAN or VTI",
 	[TUNNEL_BAREUDP] = "tunnel that routes with labels do not reach (bareudp)",
 	[TUNNEL_EXTERNAL] = "tunnel without ends of its own (external)",
 	[TUNNEL_ENDS] = "tunnel without a local and a remote address",
@@ -54,7 +54,9 @@ static uint16_t vrf_of(const struct ifaces *ifaces, const struct interface *one)
 		return 0;
 	if (!found || !found->is_known || found->iface.tunnel.is_tunnel)
 		return IFACES_NO_VRF;
-	if (port && !tunnels_is_vxlan(one)) { // of VXLAN, only entries of its table are bound
+	if (port && one->iface.tunnel.settings.kind == IFACE_GRETAP)
+		return IFACES_NO_VRF;
+	if (port && !tunnels_carry_frames(one)) { // of VXLAN, only entries of its table are bound
 		decide(ifaces, port, &verdict);
 		if (!verdict.is_ours)
 			return IFACES_NO_VRF;
@@ -107,7 +109,10 @@ static void set_ends(const struct ifaces *ifaces, struct interface *one, struct 
 		out->families = IFACE_TUNNEL_IP4;
 		return;
 	}
-	out->families = tunnel->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_MPLS);
+	out->families =
+		tunnel->kind == IFACE_GRETAP
+			? IFACE_TUNNEL_IP4
+			: tunnel->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_MPLS);
 }
 
 // Linux tells devices that are bound to different interfaces apart by these, and others by their
@@ -143,8 +148,8 @@ void tunnels_check(struct ifaces *ifaces)
 		one->trouble = find_trouble(ifaces, one);
 		tunnels->n_devices++;
 		n_fine += one->trouble == TUNNEL_FINE;
-		tunnels->n_vxlans += tunnels_is_vxlan(one);
-		tunnels->n_served += one->trouble == TUNNEL_FINE && !tunnels_is_vxlan(one);
+		tunnels->n_vxlans += tunnels_carry_frames(one);
+		tunnels->n_served += one->trouble == TUNNEL_FINE && !tunnels_carry_frames(one);
 	}
 	struct ends *ends = n_fine > 1 ? calloc(n_fine, sizeof(*ends)) : NULL;
 	if (n_fine > 1 && !ends)
@@ -170,7 +175,7 @@ bool tunnels_decide(const struct ifaces *ifaces, const struct interface *one,
 	if (out->vrf == IFACES_NO_VRF)
 		return false;
 	out->path_mtu = one->path_mtu;
-	if (out->kind == IFACE_VXLAN) {
+	if (tunnels_carry_frames(one)) {
 		out->vxlan = one->vxlan - 1;
 		return one->vxlan;
 	}
@@ -244,7 +249,7 @@ uint16_t tunnels_path_mtu(const struct ifaces *ifaces, const struct interface *o
 	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
 	const struct event_tunnel *tunnel = &one->iface.tunnel;
 
-	if (!tunnel->is_tunnel || tunnels_is_vxlan(one) || one->trouble != TUNNEL_FINE ||
+	if (!tunnel->is_tunnel || tunnels_carry_frames(one) || one->trouble != TUNNEL_FINE ||
 		!ops->path_mtu)
 		return 0;
 	return MIN_OF(ops->path_mtu(ops->ops, &tunnel->settings.remote, tunnel->link), UINT16_MAX);

@@ -5,7 +5,7 @@ static bool has(const struct ifaces *ifaces, unsigned number)
 {
 	const struct interface *one = interfaces_find(&ifaces->all, ifaces->tunnels.vxlan[number]);
 
-	return one && one->is_known && one->vxlan == number + 1 && tunnels_is_vxlan(one) &&
+	return one && one->is_known && one->vxlan == number + 1 && tunnels_carry_frames(one) &&
 	       one->trouble == TUNNEL_FINE;
 }
 
@@ -45,7 +45,7 @@ void vxlans_check(struct ifaces *ifaces)
 	take_back(ifaces);
 	for (struct interface *one = NULL;
 		tunnels->n_vxlans && (one = interfaces_next(&ifaces->all, one));) {
-		if (!one->is_known || !tunnels_is_vxlan(one))
+		if (!one->is_known || !tunnels_carry_frames(one))
 			continue;
 		if (one->trouble != TUNNEL_FINE)
 			one->vxlan = 0;

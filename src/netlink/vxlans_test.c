@@ -173,7 +173,8 @@ static void a_device_in_a_bridge_is_a_member(void **state)
 	uint32_t n;
 
 	assert_non_null(iface);
-	assert_true(iface_is_vxlan(iface) && iface->is_bridge && !(iface->flags & IFACE_LINUX));
+	assert_true(
+		iface_carries_frames(iface) && iface->is_bridge && !(iface->flags & IFACE_LINUX));
 	assert_true(member() && mac_member(fake_macs, member(), &is, &domain, &n));
 	assert_int_equal(is.flags, MAC_OF_LINUX | MAC_LEARNS | MAC_FLOODS | MAC_LEARNS_REMOTES);
 	fake_iface_gone(&fake, VXLAN);
@@ -245,6 +246,37 @@ static void nothing_is_left_of_a_device_that_is_gone(void **state)
 	assert_int_equal(remotes->devices.n, 0);
 	assert_int_equal(remotes->table.n, 0);
 	assert_int_equal(vtep("192.0.2.2"), 0);
+}
+
+// A device of frames in GRE has no table: all goes to its remote end, which no dump contains.
+static void a_device_of_gre_sends_all_to_its_end(void **state)
+{
+	struct event_link gre = port_of_bridge(fake_device(VXLAN, "tap1", "gretap"));
+
+	fake_iface_gone(&fake, VXLAN);
+	gre.tunnel = (struct event_tunnel){.is_tunnel = true};
+	gre.tunnel.settings = (struct iface_tunnel){.local = fake_addr("192.0.2.1"),
+		.remote = fake_addr("192.0.2.8"),
+		.kind = IFACE_GRETAP};
+	put(&gre);
+	assert_int_equal(n_floods(), 1);
+	tell_mac(7, false);
+	expect_end(7, "192.0.2.8");
+	mirror_dump_begins(fake.mirror);
+	tell_mac(7, false);
+	mirror_dump_ends(fake.mirror, ~(1u << EVENT_FDB));
+	fake_flush(&fake);
+	assert_int_equal(n_floods(), 1);
+	expect_end(7, "192.0.2.8");
+	gre.tunnel.settings.remote = fake_addr("192.0.2.9");
+	put(&gre);
+	assert_int_equal(n_floods(), 1);
+	expect_end(7, "192.0.2.9");
+	assert_int_equal(vtep("192.0.2.8"), 0);
+	fake_iface_gone(&fake, VXLAN);
+	fake_flush(&fake);
+	assert_int_equal(vtep("192.0.2.9"), 0);
+	assert_int_equal(fake.mirror->bridges->remotes.devices.n, 0);
 }
 
 static uint8_t linuxs(void)
@@ -416,6 +448,7 @@ int main(void)
 		TEST(an_address_without_an_entry_is_behind_the_only_end),
 		TEST(another_only_end_takes_over_addresses),
 		TEST(nothing_is_left_of_a_device_that_is_gone),
+		TEST(a_device_of_gre_sends_all_to_its_end),
 		TEST(floods_that_workers_cannot_do_are_linuxs),
 		TEST(a_dump_removes_ends_that_it_does_not_contain),
 		TEST(a_full_table_asks_again_when_there_is_space),
