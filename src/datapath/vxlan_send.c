@@ -123,14 +123,15 @@ static struct inner read_inner(const struct rte_mbuf *m)
 	return (struct inner){0, OTHER_TTL, false};
 }
 
-// Linux's GRE over IPv6 has no ECN unless it takes the traffic class of the inner packet.
+// Linux's GRE over IPv6 has all or nothing of the traffic class of the inner packet.
 static uint8_t tos_of(const struct fib_vxlan *vxlan, uint8_t fixed, const struct inner *inner)
 {
-	if (!vxlan->n_ports && vxlan->is_ip6 && !vxlan->takes_tos &&
-		vxlan->flags & IFACE_TUNNEL_LINUX)
-		return fixed & 0xfc;
-	return ((vxlan->takes_tos ? inner->tos : fixed) & 0xfc) |
-	       tunnel_ecn(inner->tos, vxlan->flags & IFACE_TUNNEL_LINUX);
+	const uint8_t dscp = (vxlan->takes_tos ? inner->tos : fixed) & 0xfc;
+	const bool is_linuxs = vxlan->flags & IFACE_TUNNEL_LINUX;
+
+	if (is_linuxs && !vxlan->n_ports && vxlan->is_ip6)
+		return vxlan->takes_tos ? inner->tos : dscp;
+	return dscp | tunnel_ecn(inner->tos, is_linuxs);
 }
 
 static void complete4(struct worker *w, const struct vxlan_way *way, struct wire_ip4 *ip,

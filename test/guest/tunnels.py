@@ -108,7 +108,7 @@ DEVICES = {
     )
 }
 UNSUPPORTED = {
-    "gretap": "gretap local 10.1.1.1 remote 192.0.2.70",
+    "erspan": "erspan seq key 3 erspan_ver 1 erspan 5 local 10.1.1.1 remote 192.0.2.70",
     "seq": "gre local 10.1.1.1 remote 192.0.2.71 seq",
     "many": "gre local 10.1.1.1 key 5",
     "gue": "ipip local 10.1.1.1 remote 192.0.2.72 encap gue encap-dport 6080",
