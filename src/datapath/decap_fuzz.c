@@ -10,7 +10,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-enum { FIRST_TUNNEL = 300, IN = 0, OUT = 1, MPLS_PORT = 6635, FOU_PORT = 5555, MOST = 1400 };
+enum {
+	FIRST_TUNNEL = 300,
+	IN = 0,
+	OUT = 1,
+	MPLS_PORT = 6635,
+	FOU_PORT = 5555,
+	VXLAN_PORT = 4789,
+	MOST = 1400
+};
 enum { POP = 300, SWAP, LEAST_FRAME = 60 };
 
 static const struct wire_addr here4 = {.family = 4, .bytes = {10, 0, 0, 1}};
@@ -18,14 +26,13 @@ static const struct wire_addr there4 = {.family = 4, .bytes = {10, 1, 9, 9}};
 static const struct wire_addr here6 = {.family = 6, .bytes = {0x20, 1, 0xd, 0xb8, 0, 0, [15] = 1}};
 static const struct wire_addr there6 = {.family = 6, .bytes = {0x20, 1, 0xd, 0xb8, 0, 1, [15] = 9}};
 
-static void add_tunnel(uint16_t iface, struct iface_tunnel tunnel)
+static void add_tunnel(uint16_t iface, const struct iface_tunnel *tunnel)
 {
-	const struct iface settings = {.mtu = 9600,
-		.has_peer = true,
-		.flags = IFACE_MPLS,
-		.tunnel = tunnel};
+	struct iface settings = {.mtu = 9600, .tunnel = *tunnel};
 
-	tunnel.ttl = 64;
+	settings.is_bridge = iface_carries_frames(&settings);
+	settings.has_peer = !settings.is_bridge;
+	settings.flags = settings.is_bridge ? 0 : IFACE_MPLS;
 	assert_int_equal(fib_iface_set(fake.fib, iface, &settings), 0);
 }
 
@@ -41,14 +48,18 @@ static void add_tunnels(void)
 		{.kind = IFACE_IPIP,
 			.flags = udp | IFACE_TUNNEL_MPLS | IFACE_TUNNEL_ZERO_CHECKSUM,
 			.dest_port = MPLS_PORT},
+		{.kind = IFACE_GRETAP, .flags = IFACE_TUNNEL_WANTS_CHECKSUM},
+		{.kind = IFACE_VXLAN, .dest_port = VXLAN_PORT, .key = 1},
 	};
 
 	for (uint16_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
 		struct iface_tunnel tunnel = rows[i / 2];
 
 		tunnel.local = i % 2 ? here6 : here4;
-		tunnel.remote = i % 2 ? there6 : there4;
-		add_tunnel(FIRST_TUNNEL + i, tunnel);
+		if (tunnel.kind != IFACE_VXLAN)
+			tunnel.remote = i % 2 ? there6 : there4;
+		tunnel.vxlan = i;
+		add_tunnel(FIRST_TUNNEL + i, &tunnel);
 	}
 }
 
