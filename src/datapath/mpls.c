@@ -48,7 +48,8 @@ static enum verdict pop(const uint32_t *labels, struct popped *p)
 	p->contiguous -= LABEL;
 	if (fib_label_op(p->entry) == FIB_LABEL_NONE)
 		return label < FIB_FREE_LABEL ? VERDICT_MPLS_RESERVED : VERDICT_MPLS_UNKNOWN;
-	if (fib_label_op(p->entry) == FIB_LABEL_LINUX)
+	if (fib_label_op(p->entry) == FIB_LABEL_LINUX ||
+		(p->entry & FIB_LABEL_ENDS && !p->is_bottom))
 		return VERDICT_LINUX;
 	return p->ttl <= 1 ? VERDICT_MPLS_TTL : VERDICT_FORWARD;
 }

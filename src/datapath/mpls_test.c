@@ -13,6 +13,7 @@ enum {
 	POP_PIPE,
 	POP_LOOPS,
 	POP_RED,
+	POP_LAST, // only as the last one
 	LINUX,
 	UNRESOLVED,
 	SPREAD, // over PLAIN_OUT and interface 3, label 310 and 311
@@ -87,6 +88,7 @@ static void set_labels(void)
 	look_up(POP_PIPE, 0, true, false);
 	look_up(POP_LOOPS, 0, false, true);
 	look_up(POP_RED, RED, false, false);
+	set(&(struct fib_label){.label = POP_LAST, .op = FIB_LABEL_LOOKUP, .ends_stack = true});
 	look_up(0, 0, false, false);
 	look_up(2, 0, false, false);
 	set(&(struct fib_label){.label = LINUX, .op = FIB_LABEL_LINUX});
@@ -264,11 +266,15 @@ static void a_popped_packet_is_looked_up_in_its_vrf(void **state)
 
 static void labels_are_popped_until_one_is_the_last(void **state)
 {
-	const struct entry stack[] = {{POP, 0, 2}, {POP_RED, 0, 200}, {0, 0, 30}};
+	struct entry stack[] = {{POP, 0, 2}, {POP_RED, 0, 200}, {0, 0, 30}};
 	struct bytes frame = labelled("10.1.2.3", stack, 3), inner = frame_to(0, "10.1.2.3");
 
 	set_ttl(&inner, 30);
 	const struct bytes left = frame_forwarded(&inner, PLAIN_OUT);
+	reset(fake_variants[1]);
+	expect(&frame, 1, &left);
+	stack[2].label = POP_LAST;
+	frame = labelled("10.1.2.3", stack, 3);
 	reset(fake_variants[1]);
 	expect(&frame, 1, &left);
 }
@@ -345,6 +351,9 @@ static void linux_gets_the_rest_as_it_was_received(void **state)
 		expect_punted(&frame, VERDICT_MPLS_RESERVED, CLASS_OTHER);
 	}
 	frame = with_label("10.1.2.3", LINUX);
+	reset(fake_variants[1]);
+	expect_punted(&frame, VERDICT_LINUX, CLASS_LINUX);
+	frame = labelled("10.1.2.3", (const struct entry[]){{POP_LAST, 0, 9}, {POP, 0, 9}}, 2);
 	reset(fake_variants[1]);
 	expect_punted(&frame, VERDICT_LINUX, CLASS_LINUX);
 	frame = with_label("10.1.2.3", UNRESOLVED);

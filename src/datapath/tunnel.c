@@ -8,6 +8,7 @@
 #include <rte_ip.h>
 
 enum { BOTTOM_BYTE = -2, BOTTOM = 1 }; // of the last label, from its end
+enum { DEFAULT_TTL = 64 };             // of Linux
 enum { FIRST_PORT = 49152, PORT_BITS = 14, WAY_BITS = 4, IDS_OF_WORKER = 11 };
 _Static_assert(1 << WAY_BITS == FIB_WAYS, "a way for each value");
 
@@ -43,6 +44,12 @@ static uint8_t tos_of(const struct fib_template *t, uint8_t fixed, const struct 
 	return (dscp & 0xfc) | tunnel_ecn(inner->tos, t->tunnel & FIB_TUNNEL_NO_CE);
 }
 
+// Of a device that inherits it: labels have none for the outer header.
+static uint8_t ttl_of(const struct tunnel_inner *inner)
+{
+	return inner->type == WIRE_ETHERTYPE_MPLS ? DEFAULT_TTL : inner->ttl;
+}
+
 static void complete4(struct worker *w, const struct fib_template *t, struct wire_ip4 *ip,
 	const struct tunnel_inner *inner, uint16_t bytes)
 {
@@ -54,7 +61,7 @@ static void complete4(struct worker *w, const struct fib_template *t, struct wir
 	ip->id_be = htobe16((uint16_t)(w->next_id++ + ((unsigned)w->io->id << IDS_OF_WORKER)));
 	ip->fragment_be = htobe16(has_df ? WIRE_IP4_DONT_FRAGMENT : 0);
 	if (t->tunnel & FIB_TUNNEL_TTL)
-		ip->ttl = inner->ttl;
+		ip->ttl = ttl_of(inner);
 	ip->checksum_be = wire_sum_finish_be((uint64_t)t->sum + htobe16(ip->dscp_ecn) +
 					     ip->total_length_be + ip->id_be + ip->fragment_be +
 					     htobe16(ip->ttl << 8 | ip->protocol));
@@ -71,7 +78,7 @@ static void complete6(const struct fib_template *t, struct wire_ip6 *ip,
 	ip->version_class_flow_be = htobe32(6u << 28 | tos << 20 | label);
 	ip->payload_length_be = htobe16(bytes - WIRE_IP6_BYTES);
 	if (t->tunnel & FIB_TUNNEL_TTL)
-		ip->hop_limit = inner->ttl;
+		ip->hop_limit = ttl_of(inner);
 }
 
 // The sum of all bytes from a position of the frame on.

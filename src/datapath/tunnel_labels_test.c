@@ -58,9 +58,11 @@ static void set_label(uint32_t label, uint8_t op, const struct fib_hop *hop, boo
 	assert_int_equal(fib_label_set(fake.fib, &set, NULL), 0);
 }
 
+static uint16_t tunnel_mtu = 9600;
+
 static void set_tunnel(const struct iface_tunnel *tunnel)
 {
-	const struct iface settings = {.mtu = 9600,
+	const struct iface settings = {.mtu = tunnel_mtu,
 		.has_peer = true,
 		.flags = IFACE_MPLS,
 		.tunnel = *tunnel};
@@ -256,6 +258,20 @@ static void a_tunnel_of_linux_copies_nothing(void **state)
 	assert_int_equal(sent_frame()[14 + 20 + 3], 63); // the TTL of the label
 }
 
+// A label below the one that is popped has no TTL for the outer header: that has the default one.
+static void a_tunnel_that_inherits_takes_no_ttl_of_a_label(void **state)
+{
+	struct iface_tunnel tunnel = tunnel_of(IFACE_IPIP, 0, false);
+	struct bytes frame = frame_to(IN, "10.5.0.9");
+
+	tunnel.ttl = 0;
+	push(&frame, 777, 3, true);
+	push(&frame, PHP_IN, 9, false);
+	process(0, &tunnel, &frame);
+	assert_int_equal(sent_frame()[22], 64);
+	assert_int_equal(sent_frame()[14 + 20 + 3], 3);
+}
+
 static void over_ipv6_there_is_a_checksum_unless_it_is_off(void **state)
 {
 	const struct bytes frame = frame_to(IN, "2001:db8:77::9");
@@ -377,20 +393,26 @@ static void each_way_has_a_port_that_sends_or_does_not(void **state)
 	assert_true(stopped(VERDICT_MULTI_SEGMENT) < FLOWS); // the second way is used
 }
 
+// Two labels, below the MTU of the port or that of the tunnel.
 static void labels_count_against_the_mtu(void **state)
 {
-	enum { FITS = 1500 - 20 - 8 - 8 };
 	const struct iface_tunnel tunnel = over_udp(0);
+	const struct {
+		uint16_t tunnel, most;
+	} rows[] = {{9600, 1500 - 20 - 8 - 8}, {1400, 1400 - 8}};
 
-	for (unsigned more = 0; more < 2; more++) {
+	for (unsigned i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+		const unsigned more = i % 2, bytes = rows[i / 2].most + more;
 		struct bytes frame = frame_to(IN, "10.77.0.9");
 
-		frame.n = 14 + FITS + more;
-		frame.at[16] = (FITS + more) >> 8;
-		frame.at[17] = (FITS + more) & 0xff;
+		tunnel_mtu = rows[i / 2].tunnel;
+		frame.n = 14 + bytes;
+		frame.at[16] = bytes >> 8;
+		frame.at[17] = bytes & 0xff;
 		frame.at[20] = 0x40;
 		frame_mend(&frame);
 		process(0, &tunnel, &frame);
+		tunnel_mtu = 9600;
 		assert_int_equal(stopped(VERDICT_MTU_EXCEEDED), more);
 		assert_int_equal(fake.device[OUT].n_sent, !more);
 	}
@@ -668,6 +690,7 @@ int main(void)
 		cmocka_unit_test(labels_over_udp_have_these_bytes),
 		cmocka_unit_test(labels_over_gre_and_ip_have_these_bytes),
 		cmocka_unit_test(a_tunnel_of_linux_copies_nothing),
+		cmocka_unit_test(a_tunnel_that_inherits_takes_no_ttl_of_a_label),
 		cmocka_unit_test(over_ipv6_there_is_a_checksum_unless_it_is_off),
 		cmocka_unit_test(labels_are_swapped_into_a_tunnel),
 		cmocka_unit_test(what_is_below_the_last_label_goes_into_a_tunnel),

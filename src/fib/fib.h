@@ -237,6 +237,7 @@ struct fib_label {
 	// or it is that of the label (uniform).
 	bool is_pipe;
 	bool loops;         // LOOKUP: the TTL is decremented once more, as Linux does through `lo`
+	bool ends_stack;    // LOOKUP: packets that have labels below this one are Linux's
 	uint16_t vrf;       // LOOKUP
 	struct fib_hop hop; // FORWARD: its labels take the place of this one
 };

@@ -171,6 +171,7 @@ enum {
 	FIB_LABEL_OP = 20,               // the first bit of the operation, of two
 	FIB_LABEL_PIPE = 1 << 22,        // struct fib_label says what these mean
 	FIB_LABEL_LOOPS = 1 << 23,
+	FIB_LABEL_ENDS = 1 << 24,
 };
 
 // The interfaces to which the members of a group lead, each once, in any order; unused elements are

@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { ETHERNET_BYTES = 14 };
+enum { LABEL = 4 }; // bytes
 
 static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 	[FIB_VIA] = VERDICT_NEIGHBOUR_UNRESOLVED,
@@ -103,7 +104,8 @@ uint16_t hops_mtu(const struct hops *hops, uint32_t id, uint8_t family)
 	if (!latest)
 		return 0;
 	if (iface_is_tunnel(latest))
-		return MIN_OF(iface_mtu(latest, family), ways_mtu(hop->template));
+		return MIN_OF(iface_mtu(latest, family) - LABEL * hop->key.n_labels,
+			ways_mtu(hop->template));
 	return iface_mtu(latest, family) - (hop->template ? hop->template->mtu_bytes : 0);
 }
 

@@ -100,7 +100,8 @@ int fib_label_set(struct fib *fib, const struct fib_label *label, struct error *
 	write_entry(fib, label->label,
 		value | (uint32_t)label->op << FIB_LABEL_OP |
 			(label->is_pipe ? FIB_LABEL_PIPE : 0) |
-			(label->loops ? FIB_LABEL_LOOPS : 0));
+			(label->loops ? FIB_LABEL_LOOPS : 0) |
+			(label->ends_stack ? FIB_LABEL_ENDS : 0));
 	return 0;
 }
 
@@ -126,6 +127,7 @@ bool fib_label_next(const struct fib *fib, uint32_t from, struct fib_label *out)
 		.op = fib_label_op(entry),
 		.is_pipe = entry & FIB_LABEL_PIPE,
 		.loops = entry & FIB_LABEL_LOOPS,
+		.ends_stack = entry & FIB_LABEL_ENDS,
 		.hop.iface = IFACE_NONE,
 	};
 	if (out->op == FIB_LABEL_FORWARD)

@@ -146,7 +146,11 @@ static void hops_go_with_the_last_route(void **state)
 static void labels_are_set_replaced_listed_and_deleted(void **state)
 {
 	struct fib *fib = open_fib();
-	struct fib_label label = {.label = 16, .op = FIB_LABEL_LOOKUP, .is_pipe = true}, got;
+	struct fib_label label = {.label = 16,
+				 .op = FIB_LABEL_LOOKUP,
+				 .is_pipe = true,
+				 .ends_stack = true},
+			 got;
 	struct fib_usage before, after;
 
 	fib_usage(fib, &before);
@@ -160,6 +164,7 @@ static void labels_are_set_replaced_listed_and_deleted(void **state)
 	assert_true(fib_label_next(fib, 0, &got));
 	assert_int_equal(got.label, 16);
 	assert_true(got.op == FIB_LABEL_LOOKUP && got.is_pipe && !got.loops && got.vrf == 0);
+	assert_true(got.ends_stack);
 	assert_true(fib_label_next(fib, 17, &got));
 	assert_int_equal(got.label, FIB_MAX_LABEL);
 	assert_memory_equal(&got.hop, &label.hop, sizeof(label.hop));

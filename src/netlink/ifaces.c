@@ -361,6 +361,13 @@ bool ifaces_has_own_rules(const struct mirror *mirror, uint8_t family, uint16_t 
 	return foreign_has_own_rules(&mirror->ifaces->foreign, family, vrf != 0);
 }
 
+bool ifaces_take_labels(const struct mirror *mirror, int ifindex)
+{
+	const struct interface *one = interfaces_find(&mirror->ifaces->all, ifindex);
+
+	return one && one->takes_labels;
+}
+
 const char *ifaces_name(const struct mirror *mirror, int ifindex)
 {
 	const struct interface *one = interfaces_find(&mirror->ifaces->all, ifindex);

@@ -65,6 +65,8 @@ struct ifaces_state {
 static_assert(sizeof(struct ifaces_state) == 8, "compared as bytes: no padding");
 struct ifaces_state ifaces_state(const struct mirror *mirror, int ifindex);
 const char *ifaces_name(const struct mirror *mirror, int ifindex); // "?": unknown
+// Whether Linux takes frames with MPLS labels from it (net.mpls.conf.IF.input).
+bool ifaces_take_labels(const struct mirror *mirror, int ifindex);
 
 // The VRF of a kernel table; main, local and default (254, 255, 253) are VRF 0. IFACES_NO_VRF:
 // workers have no such table. When a VRF is removed it becomes IFACES_NO_VRF at once, but its fib

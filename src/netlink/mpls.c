@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { BATCH = 4096, EXPLICIT_NULL4 = 0, EXPLICIT_NULL6 = 2 };
+enum { LO = 1 }; // its ifindex, in every namespace
 
 static const size_t ALL_BYTES = (FIB_MAX_LABEL + 1) * sizeof(void *);
 
@@ -35,7 +36,8 @@ struct mpls {
 	uint32_t cursor;            // labels from here on are to be evaluated again
 	uint32_t n_linux;           // left to Linux
 	uint8_t generation;
-	bool is_known; // the kernel has MPLS
+	bool is_known;        // the kernel has MPLS
+	bool lo_takes_labels; // what follows a label that leads to `lo` may be another label
 	struct mirror_mpls settings;
 };
 
@@ -91,7 +93,8 @@ static bool is_usable(const struct mpls *mpls, const struct event_hop *hop,
 	return state->is_known && state->is_up && state->has_carrier;
 }
 
-// The packet is received again by `lo`, or sent by the VRF of a device. False: that is Linux's.
+// The packet is received again by `lo`, or sent by the VRF of a device, which takes no labels.
+// False: that is Linux's.
 static bool take_lookup(const struct mpls *mpls, const struct event_hop *hop,
 	const struct ifaces_state *state, struct fib_label *out)
 {
@@ -102,6 +105,7 @@ static bool take_lookup(const struct mpls *mpls, const struct event_hop *hop,
 	out->op = FIB_LABEL_LOOKUP;
 	out->vrf = state->is_loopback ? 0 : vrf;
 	out->loops = state->is_loopback;
+	out->ends_stack = !state->is_loopback || !mpls->lo_takes_labels;
 	return true;
 }
 
@@ -306,6 +310,7 @@ static void set_explicit_null(struct mpls *mpls, uint32_t label)
 	const struct fib_label null = {.label = label,
 		.op = FIB_LABEL_LOOKUP,
 		.loops = true,
+		.ends_stack = !mpls->lo_takes_labels,
 		.is_pipe = !mpls->settings.propagates_ttl};
 
 	if (mpls->is_known && label < mpls->settings.n_labels)
@@ -326,12 +331,15 @@ void mpls_poll(struct mpls *mpls)
 	const struct mirror_ops *ops = &mpls->mirror->settings.ops;
 	struct mirror_mpls now = {.propagates_ttl = true};
 	const bool is_known = ops->mpls && ops->mpls(ops->ops, &now);
+	const bool lo_takes_labels = ifaces_take_labels(mpls->mirror, LO);
 
-	if (is_known == mpls->is_known && same_settings(&now, &mpls->settings))
+	if (is_known == mpls->is_known && lo_takes_labels == mpls->lo_takes_labels &&
+		same_settings(&now, &mpls->settings))
 		return;
 	if (is_known && !mpls->is_known)
 		ops->dump_again(ops->ops);
 	mpls->is_known = is_known;
+	mpls->lo_takes_labels = lo_takes_labels;
 	mpls->settings = now;
 	set_explicit_null(mpls, EXPLICIT_NULL4);
 	set_explicit_null(mpls, EXPLICIT_NULL6);

@@ -109,6 +109,28 @@ static void labels_lead_where_linux_has_them(void **state)
 	assert_true(label.op == FIB_LABEL_LOOKUP && label.vrf != 0 && !label.loops);
 }
 
+static void let_lo_take_labels(int input)
+{
+	struct event event = {.kind = EVENT_NETCONF};
+
+	event.netconf = (struct event_netconf){LO, EVENT_MPLS, -1, -1, -1, -1, -1, input};
+	mirror_event(fake.mirror, &event);
+	mirror_poll(fake.mirror);
+	fake_flush(&fake);
+}
+
+static void labels_below_are_read_if_lo_takes_labels(void **state)
+{
+	say(101, -1, to(NULL, LO, 0, NULL));
+	say(102, -1, to(NULL, RED, 0, NULL));
+	assert_true(get(101).ends_stack && get(102).ends_stack && get(0).ends_stack);
+	let_lo_take_labels(1);
+	assert_false(get(101).ends_stack || get(0).ends_stack);
+	assert_true(get(102).ends_stack);
+	let_lo_take_labels(0);
+	assert_true(get(101).ends_stack && get(102).ends_stack && get(2).ends_stack);
+}
+
 static void what_workers_cannot_do_is_linuxs(void **state)
 {
 	struct event_hop by_mac = to(NULL, LEFT, 0, NULL);
@@ -337,6 +359,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(labels_lead_where_linux_has_them),
+		TEST(labels_below_are_read_if_lo_takes_labels),
 		TEST(what_workers_cannot_do_is_linuxs),
 		TEST(labels_lead_into_tunnels),
 		TEST(hops_that_are_down_have_no_share),

@@ -37,7 +37,7 @@ static void report(struct inspection *look, uint32_t label, const char *what)
 static bool is_equal(const struct fib_label *a, const struct fib_label *b)
 {
 	return a->op == b->op && a->vrf == b->vrf && a->loops == b->loops &&
-	       a->is_pipe == b->is_pipe &&
+	       a->ends_stack == b->ends_stack && a->is_pipe == b->is_pipe &&
 	       (a->op != FIB_LABEL_FORWARD || !memcmp(&a->hop, &b->hop, sizeof(a->hop)));
 }
 

@@ -11,16 +11,17 @@ PORT = 5001
 PATIENCE_S = 180.0
 
 
-def carry(client: Namespace, server: Namespace, address: str, n_bytes: int) -> None:
+def carry(client: Namespace, server: Namespace, address: str, n_bytes: int, patience_s: float = PATIENCE_S) -> None:
     """Send random bytes to an address of the server; AssertionError if it does not get just these."""
     data, digests = random.Random(1).randbytes(n_bytes), list[str]()
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with server.entered():
-        listener = socket.create_server((address, PORT))
-    listener.settimeout(PATIENCE_S)
+        listener = socket.create_server((address, PORT), family=family)
+    listener.settimeout(patience_s)
 
     def serve() -> None:
         with listener.accept()[0] as peer:
-            peer.settimeout(PATIENCE_S)
+            peer.settimeout(patience_s)
             digest = hashlib.sha256()
             while got := peer.recv(1 << 16):
                 digest.update(got)
@@ -29,11 +30,11 @@ def carry(client: Namespace, server: Namespace, address: str, n_bytes: int) -> N
     reader = threading.Thread(target=serve)
     reader.start()
     with client.entered():
-        sender = socket.socket()
+        sender = socket.socket(family)
     with sender:
-        sender.settimeout(PATIENCE_S)
+        sender.settimeout(patience_s)
         sender.connect((address, PORT))
         sender.sendall(data)
-    reader.join(PATIENCE_S)
+    reader.join(patience_s)
     listener.close()
     assert digests == [hashlib.sha256(data).hexdigest()]

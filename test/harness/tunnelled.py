@@ -154,9 +154,10 @@ def compared(pair: tuple[Tunnelled, Tunnelled], side: int, named: list[tuple[str
     packets = [one for _, one in named]
     wanted, found = (router.pass_through(side, packets) for router in pair)
     wrong = [
-        f"{name}: in {one.hex()}\nkernel {a.hex() if a else None}\ndl3d   {b.hex() if b else None}"
+        (name, f"{name}: in {one.hex()}\nkernel {a.hex() if a else None}\ndl3d   {b.hex() if b else None}")
         for (name, one), a, b in zip(named, wanted, found, strict=True)
         if comparable(a) != comparable(b)
     ]
-    assert not wrong, f"{len(wrong)} of {len(wanted)} differ:\n" + "\n".join(wrong[:12])
+    names, details = [name for name, _ in wrong], [detail for _, detail in wrong]
+    assert not wrong, f"{len(wrong)} of {len(wanted)} differ: {names}\n" + "\n".join(details[:12])
     return wanted
