@@ -37,6 +37,8 @@ UNDERLAY = ("192.0.2.1", "192.0.2.2")
 UNDERLAY_MACS = ("02:00:00:00:00:31", "02:00:00:00:00:32")
 UNDERLAY_MTU = 1600  # 1500 and what is put around a packet
 LABELS = (100, 200)  # of the VM behind each router
+OTHERS = ("198.18.128.0/17", "198.19.128.0/17")  # where the second VM of each host is, at the same port
+OTHERS_LABELS = (101, 201)
 RINGS = 16384
 
 
@@ -92,7 +94,8 @@ class Vrouter:
         """dl3d's configuration."""
         me, other = self.host, 1 - self.host
         ways = [(NETWORKS[me], GENERATOR_ADDRESSES[me]), (NETWORKS_6[me], GENERATOR_ADDRESSES_6[me])]
-        encap = f"encap mpls-udp label {LABELS[other]} remote {UNDERLAY[other]} local {UNDERLAY[me]}"
+        ends = f"remote {UNDERLAY[other]} local {UNDERLAY[me]}"
+        encap = f"encap mpls-udp label {LABELS[other]} {ends}"
         return {
             "ports": self.ports(),
             "workers": [{"core": self.endpoint.core}],
@@ -100,7 +103,8 @@ class Vrouter:
             "routes": [
                 *(f"{network} via {hop} dev {NAMES[me]}" for network, hop in ways),
                 *(f"{network} {encap}" for network in (NETWORKS[other], NETWORKS_6[other])),
-                f"mpls {LABELS[me]} pop",
+                f"{OTHERS[other]} encap mpls-udp label {OTHERS_LABELS[other]} {ends}",
+                *(f"mpls {labels[me]} pop" for labels in (LABELS, OTHERS_LABELS)),
             ],
             "neighbours": [
                 *(f"{hop} lladdr {GENERATOR_MACS[me]} dev {NAMES[me]}" for _, hop in ways),
