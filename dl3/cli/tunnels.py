@@ -14,6 +14,12 @@ def way(tunnel: Tunnel) -> str:
     return f"via {tunnel.via} dev {tunnel.port}" if tunnel.via else f"dev {tunnel.port}"
 
 
+def distinction(tunnel: Tunnel) -> str:
+    """What tells it apart from others with the same ends: a number that is none to add up."""
+    number = tunnel.key if tunnel.dport is None else tunnel.dport
+    return "" if number is None else str(number)
+
+
 @look_command(Tunnels, "tunnels")
 def tunnels(reply: Tunnels) -> RenderableType:
     """Tunnels: their ends, the way to the other end, and packets and bytes without what the tunnel adds.
@@ -24,7 +30,7 @@ def tunnels(reply: Tunnels) -> RenderableType:
         return "There are no tunnels."
     rows = [
         (
-            *(t.name, t.local, t.remote, t.key if t.dport is None else t.dport, way(t)),
+            *(t.name, t.local, t.remote, distinction(t), way(t)),
             *(t.tx_packets, t.tx_bytes, t.rx_packets, t.rx_bytes),
         )
         for t in reply.tunnels

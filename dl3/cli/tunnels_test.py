@@ -2,7 +2,7 @@
 
 import pytest
 
-from dl3.cli.tunnels import way
+from dl3.cli.tunnels import distinction, way
 from dl3.control.tunnel_replies import Tunnel
 
 ENDS = {"name": "gre-192.0.2.9", "local": "192.0.2.1", "remote": "192.0.2.9", "key": 7, "dport": None}
@@ -23,3 +23,8 @@ def _tunnel(**keys: object) -> Tunnel:
 )
 def the_other_end_is_reached_by_a_way(tunnel: Tunnel, text: str) -> None:
     assert way(tunnel) == text
+
+
+def a_key_or_a_port_is_no_amount() -> None:
+    found = [distinction(_tunnel(**keys)) for keys in ({"key": 123456}, {"key": None, "dport": 6635}, {"key": None})]
+    assert found == ["123456", "6635", ""]
