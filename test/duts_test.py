@@ -16,8 +16,12 @@ from harness.wire import wait_until
 from harness.wired import BUILD
 
 from dl3.bench.compare import Contest, both_open, turn
+from dl3.campaign.written import typed
+from dl3.cli.campaign_file import read_campaign
 from dl3.control.bridge_replies import Bridges
-from dl3.control.replies import Reply
+from dl3.control.client import Client
+from dl3.control.generator import Results
+from dl3.control.replies import Drops, Ports, Reply, Workers
 from dl3.dut import beds, testpmd
 from dl3.dut.bed import Bed
 from dl3.dut.beds import open_bed
@@ -66,6 +70,12 @@ def _own_namespaces() -> set[str]:
     return {name for name in names if name.startswith(f"dl3-{os.getpid()}-")}
 
 
+def wait_for_rest(dut: Client) -> Drops:
+    """The account once nothing is on its way."""
+    wait_until(lambda: not dut.ask(Drops, "drops").in_flight, "nothing was in flight")
+    return dut.ask(Drops, "drops")
+
+
 @pytest.mark.parametrize("text", LAB_KINDS)
 def forwards_both_ways_and_reports_what_it_is(text: str) -> None:
     pages, namespaces = read_number(NUMBER), _own_namespaces()
@@ -77,9 +87,23 @@ def forwards_both_ways_and_reports_what_it_is(text: str) -> None:
         assert (reported["name"], reported["kind"]) == (text, text.partition(":")[0])
         assert any(letter.isdigit() for letter in reported["version"])
         assert reported["configuration"]
-        assert bed.dut is None or reported["kind"] == "dl3d"
+        assert bed.dut is None or reported["kind"] in ("dl3d", "vrouters")
     assert read_number(NUMBER) <= pages
     assert _own_namespaces() == namespaces
+
+
+def two_vrouters_forward_two_pairs_and_are_accounted_as_one() -> None:
+    case = next(one for one in read_campaign("contrail").written.cases if one.key == "6.1-pairs")
+    with opened("vrouters", Traffic.model_validate({"streams": typed(list(case.streams or ()))})) as bed:
+        assert [stream.written()["src_ip"] for stream in bed.streams] == ["198.18.0.1", "198.18.128.1"]
+        assert passes(bed)
+        assert bed.dut is not None
+        account = wait_for_rest(bed.dut)
+        assert account.received == account.sent > 0
+        assert (account.dropped, account.punted, account.injected) == (0, 0, 0)
+        assert sum(each.received for each in bed.generator.ask(Results, "results").streams) <= account.sent
+        assert {port.name for port in bed.dut.ask(Ports, "ports").ports} == {"left", "right"}
+        assert [each.worker for each in bed.dut.ask(Workers, "workers").workers] == [0, 1]
 
 
 @pytest.mark.parametrize("text", ["dl3d", L3FWD, OVS, "linux"])

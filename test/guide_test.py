@@ -1,5 +1,6 @@
 """The statements of the guides hold."""
 
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -53,3 +54,15 @@ def both_guides_of_overlays_say_the_same_to_linux_and_frr() -> None:
 def the_guide_names_a_reason_as_the_report_does(guide: str, reason: str) -> None:
     text = (TOP / "docs" / "guide" / guide).read_text(encoding="utf-8")
     assert WORDS[guide](f"reason.{reason}") in text
+
+
+@pytest.mark.parametrize("guide", ["tunnels.md", "tunnels.zh.md"])
+def frr_takes_what_the_guide_says_of_vpns(guide: str, tmp_path: Path) -> None:
+    lines = (TOP / "docs" / "guide" / guide).read_text(encoding="utf-8").splitlines()
+    begin, end = lines.index("    router bgp 65000"), lines.index("     set l3vpn next-hop encapsulation gre")
+    file = tmp_path / "frr.conf"
+    for words, status in (("gre", 0), ("udp", 2)):  # what is said of UDP is true as well
+        text = "\n".join(line[4:] for line in lines[begin : end + 1]) + "\n"
+        file.write_text(text.replace("encapsulation gre", f"encapsulation {words}"), encoding="utf-8")
+        checked = subprocess.run(["vtysh", "-C", "-f", str(file)], capture_output=True, text=True, check=False)
+        assert checked.returncode == status, checked.stdout + checked.stderr

@@ -15,6 +15,7 @@ from scapy.layers.l2 import GRE, Ether
 from typer.testing import CliRunner
 
 from dl3.cli.main import app
+from dl3.model.fault import Fault
 
 ENDS = ("10.0.2.1", "10.0.2.2")
 ENDS6 = ("2001:db8:2::1", "2001:db8:2::2")
@@ -132,6 +133,32 @@ def the_way_is_shown(routers: list[WiredForwarder]) -> None:
     tunnels = routers[0].dl3d.call("tunnels")["tunnels"]
     assert {one["name"] for one in tunnels} == {f"mpls-udp-{ENDS[1]}", f"mpls-udp-{ENDS6[1]}", f"gre-{ENDS[1]}"}
     assert f"mpls-udp-{ENDS[1]}" in _dl3(routers[0], "show", "tunnels")
+
+
+MISTAKES = {
+    "mpls 3 pop": "label 3 is reserved (RFC 3032, 2.1)",
+    "mpls 1048576 pop": 'invalid label "1048576"',
+    f"10.99.0.0/16 encap mpls-udp label 5 remote {ENDS[1]}": "label 5 is reserved (RFC 3032, 2.1) and cannot be pushed",
+    f"10.99.0.0/16 encap mpls-udp label 1048576 remote {ENDS[1]}": 'invalid label "1048576"',
+    f"10.99.0.0/16 encap mpls-udp label 16 remote {ENDS[0]}": "is an address of the router itself",
+    "10.99.0.0/16 encap mpls-udp label 16 remote 203.0.113.9": "is the remote end of a tunnel and has no route to a port",
+    f"10.99.0.0/16 encap mpls-udp label 16 remote {ENDS[1]} checksum on": "is the remote end of a tunnel with the same ends",
+}
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def a_mistake_at_a_reload_is_one_sentence_and_changes_nothing(routers: list[WiredForwarder], line: str) -> None:
+    file, before = routers[0].dl3d.file, [routers[0].dl3d.call(method) for method in ("tunnels", "labels")]
+    text = file.read_text()
+    file.write_text(text.replace("routes:\n", f"routes:\n- 10.98.0.0/16 encap gre remote {ENDS[1]} key 9\n- {line}\n"))
+    try:
+        with pytest.raises(Fault) as refused:
+            routers[0].dl3d.call("reload")
+    finally:
+        file.write_text(text)
+    assert MISTAKES[line] in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert [routers[0].dl3d.call(method) for method in ("tunnels", "labels")] == before
 
 
 def both_ends_are_traced(routers: list[WiredForwarder]) -> None:

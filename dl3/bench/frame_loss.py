@@ -9,10 +9,13 @@ from dl3.search.frame_loss import find_losses
 
 
 def measure_frame_loss(testbed: Testbed) -> Sequence[FrameLoss]:
-    """Loss over load, from the maximum of the line or the tester down to two lossless loads in a row."""
+    """Loss over load, from the maximum of the line or the tester down to two lossless loads in a row, and at the rates
+    that the job names.
+    """
     run, effort, frame = testbed.run, testbed.job.effort, testbed.job.frame
     most = Most.of(run, frame)
-    found = find_losses(Loads(run, frame, "frame loss", most, effort.step).at, effort.step, RETRIES)
+    loads, given = Loads(run, frame, "frame loss", most, effort.step), [rate / most.pps for rate in effort.rates]
+    found = find_losses(loads.at, effort.step, RETRIES, given)
     result = FrameLoss(**head_of(testbed, most.ceiling), **reported_of(found), trial_seconds=run.seconds)
     run.keep(result)
     return (result,)

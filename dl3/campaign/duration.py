@@ -74,7 +74,7 @@ def job_s(job: Job) -> float:
     times = {
         "throughput": search_s(job) * effort.repetitions,
         "latency": one_s * len(effort.loads),
-        "frame loss": one_s * STEPS,
+        "frame loss": one_s * (STEPS + len(effort.rates)),
         "back-to-back": one_s * BURSTS * effort.repetitions,
         "recovery": (one_s + effort.seconds) * effort.repetitions,
         "reset": (one_s + RESETS_S) * effort.repetitions,

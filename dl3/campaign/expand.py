@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from dl3.campaign.machine import Machine, dut_lacking, lacks, replaced, values_lacking
 from dl3.campaign.parameters import THIS_MACHINE
-from dl3.campaign.sense import combinations, fields_of, frames_of, parameters_of, tests_of
+from dl3.campaign.sense import combinations, fields_of, frames_of, parameters_of, rates_of, tests_of
 from dl3.campaign.written import WrittenCampaign, WrittenCase, typed
 from dl3.model.campaign import Case, DutSpec, Effort, Job, LeftOut, Setup, TestName, Text, Traffic
 
@@ -75,9 +75,10 @@ def taken(fields: Mapping[str, Any], noun: type[Setup] | type[Traffic]) -> dict[
     return {name: value for name, value in fields.items() if name in noun.model_fields}
 
 
-def effort_of(case: WrittenCase, campaign: WrittenCampaign) -> Effort:
-    """The effort of a case; its own values override the campaign's defaults."""
-    return Effort.model_validate({**campaign.defaults.effort.said(), **case.effort.said()})
+def effort_of(case: WrittenCase, campaign: WrittenCampaign, frame: str) -> Effort:
+    """The effort of a case for frames of a size; its own values override the campaign's defaults."""
+    rates = rates_of(case, campaign).get(frame, ())
+    return Effort.model_validate({**campaign.defaults.effort.said(), **case.effort.said(), "rates": rates})
 
 
 def jobs_of(one: Combination, case: WrittenCase, campaign: WrittenCampaign) -> Iterator[Job]:
@@ -96,7 +97,7 @@ def jobs_of(one: Combination, case: WrittenCase, campaign: WrittenCampaign) -> I
                 traffic=traffic,
                 test=test,
                 frame=frame,
-                effort=effort_of(case, campaign),
+                effort=effort_of(case, campaign, frame),
             )
 
 

@@ -57,6 +57,18 @@ def makes_jobs_of_devices_values_frames_and_tests() -> None:
     assert plan.source == FILE
 
 
+def offers_the_rates_of_the_report_to_the_frames_that_had_them() -> None:
+    jobs = {job.key: job for job in jobs_of(_plan_of("contrail"))}
+    one = {frame: jobs[f"6.1|vrouters||frame loss|{frame}"] for frame in ("64", "1468")}
+    assert one["64"].effort.rates == (780160, 893336, 907600)
+    assert len(one["1468"].effort.rates) == 5
+    both = jobs["6.1-both|vrouters||frame loss|64"]
+    assert both.effort.rates == tuple(2 * rate for rate in one["64"].effort.rates)
+    assert job_s(one["64"]) > job_s(
+        one["64"].model_copy(update={"effort": both.effort.model_copy(update={"rates": ()})})
+    )
+
+
 def gives_a_device_no_parameter_that_it_cannot_be_given() -> None:
     text = FILE.replace("l3fwd]", "{name: linux, without: huge pages}]")
     _, _, c = planned(parsed(Path("c.yaml"), text.encode(), VOCABULARY), SMALL, "now").cases

@@ -317,6 +317,19 @@ def refuses_an_exceed_ratio_where_a_search_has_none(common: str, own: str, line:
     )
 
 
+def refuses_rates_that_nothing_offers() -> None:
+    own = "    effort: {rates: {64: [1000, 2000]}}\n"
+    ok = HEAD + CASE + own + "    frames: [64, 128]\n    tests: [throughput, frame loss]\n"
+    assert parsed(FILE, ok.encode(), VOCABULARY).written.cases[0].effort.rates == {"64": (1000.0, 2000.0)}
+    assert refused(ok.replace("[64, 128]", "128")) == (
+        "c.yaml, line 10: case 'a' has rates for frames of 64, but no such frames: remove them"
+    )
+    assert refused(ok.replace(", frame loss", "")) == (
+        "c.yaml, line 10: case 'a' has rates, but no test 'frame loss' that offers them: add it"
+    )
+    assert refused(ok.replace("1000", "0")) == "c.yaml, line 10: '64': found '0', expected at least 1.0"
+
+
 def refuses_more_jobs_than_the_limit() -> None:
     many = ", ".join(str(i) for i in range(1, 300))
     sentence = refused(HEAD + CASE + f"    parameters: {{flows: [{many}], burst: [{many}]}}\n")

@@ -1,6 +1,6 @@
 """Rejects combinations that no machine can measure, when the file is read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from math import prod
 from typing import Any
@@ -98,6 +98,23 @@ def beside_streams(case: WrittenCase, campaign: WrittenCampaign) -> str:
     return next((name for name in case.parameters if given and PARAMETERS[name].where == "traffic"), "")
 
 
+def rates_of(case: WrittenCase, campaign: WrittenCampaign) -> Mapping[str, tuple[float, ...]]:
+    """The rates that a frame loss test offers besides its loads, by frame size."""
+    own, common = case.effort.rates, campaign.defaults.effort.rates
+    return (common if own is None else own) or {}
+
+
+def check_rates(tree: Tree, place: Place, case: WrittenCase, campaign: WrittenCampaign) -> None:
+    """Reject rates that nothing offers."""
+    here = (*place, "effort", "rates") if case.effort.rates else ("defaults", "effort", "rates")
+    frames, rates = frames_of(case, campaign), rates_of(case, campaign)
+    other = next((frame for frame in rates if frame not in frames), "")
+    if other:
+        raise tree.fault(here, f"case '{case.key}' has rates for frames of {other}, but no such frames: remove them")
+    if rates and "frame loss" not in tests_of(case, campaign):
+        raise tree.fault(here, f"case '{case.key}' has rates, but no test 'frame loss' that offers them: add it")
+
+
 def check_exceed(tree: Tree, place: Place, case: WrittenCase, campaign: WrittenCampaign) -> None:
     """Reject an exceed ratio with a search method that does not support it."""
     own, common = case.effort, campaign.defaults.effort
@@ -120,6 +137,7 @@ def check_case(tree: Tree, place: Place, case: WrittenCase, campaign: WrittenCam
             (*place, "parameters"), f"{whose} has 'cores' and 'lcores': 'lcores' includes 'cores', remove one of them"
         )
     check_exceed(tree, place, case, campaign)
+    check_rates(tree, place, case, campaign)
     if name := beside_streams(case, campaign):
         sentence = f"{whose}: '{name}' has no effect with 'streams': remove one of them"
         raise tree.fault((*place, "parameters", name), sentence)

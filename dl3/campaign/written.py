@@ -44,6 +44,7 @@ Name = Annotated[str, StringConstraints(pattern=A_NAME)]
 Frame = Annotated[str, StringConstraints(pattern=A_FRAME)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Ratio = Annotated[float, Field(ge=0, le=0.5)]
+Rate = Annotated[float, Field(ge=1, le=1e9)]
 Exceed = Annotated[float, Field(ge=0, le=0.9)]
 
 
@@ -74,6 +75,7 @@ Frames = Annotated[tuple[Frame, ...], BeforeValidator(as_list), Field(min_length
 Tests = Annotated[tuple[TestName, ...], BeforeValidator(as_list), Field(min_length=1)]
 Needs = Annotated[tuple[Need, ...], BeforeValidator(as_list)]
 Words = Annotated[tuple[Word, ...], BeforeValidator(as_list), Field(min_length=1)]
+Rates = Annotated[tuple[Rate, ...], BeforeValidator(as_list), Field(min_length=1, max_length=100)]
 Values = Annotated[tuple[Word, ...], BeforeValidator(as_list), Field(min_length=1)]
 
 
@@ -103,6 +105,7 @@ class WrittenEffort(Written):
     goals: Annotated[tuple[Ratio, ...], BeforeValidator(as_list), Field(min_length=1)] | None = None
     exceed: Exceed | None = None
     loads: Annotated[tuple[Share, ...], BeforeValidator(as_list), Field(min_length=1)] | None = None
+    rates: dict[Frame, Rates] | None = None  # frames/s of all streams, by frame size
 
     def said(self) -> Mapping[str, object]:
         """The values that are set here."""

@@ -14,6 +14,11 @@ def way(tunnel: Tunnel) -> str | None:
     return f"via {tunnel.via} dev {tunnel.port}" if tunnel.via else f"dev {tunnel.port}"
 
 
+def name_of(number: int | None) -> str | None:
+    """A number that is none to add up."""
+    return None if number is None else str(number)
+
+
 @look_command(Tunnels, "tunnels")
 def tunnels(reply: Tunnels) -> RenderableType:
     """Tunnels: their ends, the way to the other end, and packets and bytes without what the tunnel adds.
@@ -24,7 +29,7 @@ def tunnels(reply: Tunnels) -> RenderableType:
         return "There are no tunnels."
     rows = [
         (
-            *(t.name, t.kind, t.local, t.remote, *(None if n is None else str(n) for n in (t.key, t.dport)), way(t)),
+            *(t.name, t.kind, t.local, t.remote, name_of(t.key), name_of(t.dport), way(t)),
             *(t.tx_packets, t.tx_bytes, t.rx_packets, t.rx_bytes),
         )
         for t in reply.tunnels

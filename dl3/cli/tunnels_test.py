@@ -2,7 +2,7 @@
 
 import pytest
 
-from dl3.cli.tunnels import way
+from dl3.cli.tunnels import name_of, way
 from dl3.control.tunnel_replies import Tunnel
 
 ENDS = {"name": "gre-192.0.2.9", "kind": "gre", "local": "192.0.2.1", "remote": "192.0.2.9", "key": 7, "dport": None}
@@ -24,3 +24,7 @@ def _tunnel(**keys: object) -> Tunnel:
 )
 def the_other_end_is_reached_by_a_way(tunnel: Tunnel, text: str | None) -> None:
     assert way(tunnel) == text
+
+
+def a_key_or_a_port_is_no_amount() -> None:
+    assert [name_of(number) for number in (123456, None)] == ["123456", None]

@@ -3,6 +3,7 @@
 import json
 import socket
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -102,10 +103,9 @@ class Client:
     def __init__(self, path: Path = DEFAULT_SOCKET, timeout_s: float = 15.0, program: Program = DL3D) -> None:
         self.path, self.timeout_s, self.program = path, timeout_s, program
 
-    def ask(self, kind: type[Kind], method: str, **params: object) -> Kind:
-        """Call a method. Parameters that are None are omitted."""
+    def result(self, method: str, given: Mapping[str, object]) -> object:
+        """Call a method; the result as it came."""
         name = self.program.name
-        given = {key: value for key, value in params.items() if value is not None}
         question = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": given})
         try:
             line = exchange(self.path, question.encode() + b"\n", self.timeout_s)
@@ -113,9 +113,14 @@ class Client:
             raise Fault(f"{name} at {self.path} did not reply to '{method}' within {self.timeout_s:g} s") from error
         except OSError as error:
             raise not_there(self.program, self.path, error) from error
+        return result_of(method, line, name)
+
+    def ask(self, kind: type[Kind], method: str, **params: object) -> Kind:
+        """Call a method. Parameters that are None are omitted."""
+        given = {key: value for key, value in params.items() if value is not None}
         try:
-            return kind.model_validate(result_of(method, line, name))
+            return kind.model_validate(self.result(method, given))
         except ValidationError as error:
             place = ".".join(str(word) for word in error.errors()[0]["loc"])
-            what = f"{name}'s reply to '{method}' has an unexpected value at '{place}'"
+            what = f"{self.program.name}'s reply to '{method}' has an unexpected value at '{place}'"
             raise Fault(f"{what}: use the same version of dl3") from error

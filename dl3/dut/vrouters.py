@@ -14,6 +14,7 @@ import yaml
 
 from dl3.control.client import Client
 from dl3.control.replies import Reply
+from dl3.dut.chain import Chain
 from dl3.dut.wired import WiredKind
 from dl3.host.interrupts import Held
 from dl3.lab.endpoint import Device, Endpoint
@@ -37,7 +38,10 @@ UNDERLAY = ("192.0.2.1", "192.0.2.2")
 UNDERLAY_MACS = ("02:00:00:00:00:31", "02:00:00:00:00:32")
 UNDERLAY_MTU = 1600  # 1500 and what is put around a packet
 LABELS = (100, 200)  # of the VM behind each router
+OTHERS = ("198.18.128.0/17", "198.19.128.0/17")  # where the second VM of each host is, at the same port
+OTHERS_LABELS = (101, 201)
 RINGS = 16384
+BETWEEN = "underlay"  # the port of each to the other one
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class Vrouter:
             "addresses": [DUT_ADDRESSES[me], DUT_ADDRESSES_6[me]],
         }
         underlay = {
-            "name": "underlay",
+            "name": BETWEEN,
             "device": self.underlay(),
             "mac": UNDERLAY_MACS[me],
             "mtu": UNDERLAY_MTU,
@@ -92,7 +96,8 @@ class Vrouter:
         """dl3d's configuration."""
         me, other = self.host, 1 - self.host
         ways = [(NETWORKS[me], GENERATOR_ADDRESSES[me]), (NETWORKS_6[me], GENERATOR_ADDRESSES_6[me])]
-        encap = f"encap mpls-udp label {LABELS[other]} remote {UNDERLAY[other]} local {UNDERLAY[me]}"
+        ends = f"remote {UNDERLAY[other]} local {UNDERLAY[me]}"
+        encap = f"encap mpls-udp label {LABELS[other]} {ends}"
         return {
             "ports": self.ports(),
             "workers": [{"core": self.endpoint.core}],
@@ -100,11 +105,12 @@ class Vrouter:
             "routes": [
                 *(f"{network} via {hop} dev {NAMES[me]}" for network, hop in ways),
                 *(f"{network} {encap}" for network in (NETWORKS[other], NETWORKS_6[other])),
-                f"mpls {LABELS[me]} pop",
+                f"{OTHERS[other]} encap mpls-udp label {OTHERS_LABELS[other]} {ends}",
+                *(f"mpls {labels[me]} pop" for labels in (LABELS, OTHERS_LABELS)),
             ],
             "neighbours": [
                 *(f"{hop} lladdr {GENERATOR_MACS[me]} dev {NAMES[me]}" for _, hop in ways),
-                f"{UNDERLAY[other]} lladdr {UNDERLAY_MACS[other]} dev underlay",
+                f"{UNDERLAY[other]} lladdr {UNDERLAY_MACS[other]} dev {BETWEEN}",
             ],
             "memory": {
                 "hugepages": "never" if self.endpoint.page_kib == 4 else "require",
@@ -128,7 +134,11 @@ class Hosts:
     routers: tuple[Vrouter, Vrouter]
     processes: list[Process] = field(default_factory=list)
     name: str = "vrouters"
-    client: Client | None = None  # neither of them sees all packets
+
+    @property
+    def client(self) -> Client | None:
+        """Of both, as one forwarder from VM to VM."""
+        return Chain([router.client for router in self.routers], BETWEEN)
 
     def start(self, program: Path) -> None:
         """The one that listens first."""

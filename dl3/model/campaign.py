@@ -91,6 +91,7 @@ class Effort(Noun):
     goals: tuple[float, ...] = (0.0,)  # loss ratios
     exceed: float = 0.0  # share of a rate's trial time allowed to exceed the goal (RFC 9971); MLRsearch only
     loads: tuple[float, ...] = (0.1, 0.5, 0.9)  # fractions of the throughput, for latency
+    rates: tuple[float, ...] = ()  # frames/s of all streams, which a frame loss test offers besides its loads
     step: float = 0.1  # between two loads of frame loss and forwarding rate tests, as a fraction of the maximum
 
 

@@ -99,6 +99,7 @@ CHINESE = {
     "test.free": "自定义测试",
     "verdict.valid": "有效",
     "verdict.invalid": "无效",
+    "place.underlay": "被测设备的两个转发器之间",
     "place.dut rx ring full": "被测设备接收环满",
     "place.rx_missed": "被测设备端口未及时轮询（rx_missed）",
     "place.tx_refused": "被测设备端口发送失败",

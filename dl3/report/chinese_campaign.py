@@ -96,6 +96,8 @@ CHINESE_CAMPAIGN = {
     "table.results": "结果数",
     "table.value": "取值",
     "table.published": "公开结果",
+    "table.published_offered": "发送速率（公开）",
+    "table.published_loss": "丢包率（公开）",
     "table.published_unit": "单位",
     "table.published_mpps": "折合速率",
     "table.note": "备注",
@@ -195,6 +197,10 @@ CHINESE_CAMPAIGN = {
     "beside.conditions": "条件",
     "beside.unit": "单位",
     "beside.figures": "全部 {n} 项公开结果",
+    "losses.none": "{dut} 在 {from} 至 {to} Mpps 的公开负载下没有丢失 {frame}帧，更高负载直至 {highest} Mpps 也没有。公开的丢包率为 "
+    "{least}% 至 {most}%。",
+    "losses.some": "{dut} 在 {from} 至 {to} Mpps 的公开负载或略高负载下丢失 {frame}帧。公开的丢包率为 {least}% 至 {most}%。",
+    "losses.unknown": "没有 {frame}帧的有效试验达到 {from} 至 {to} Mpps 的公开负载。公开的丢包率为 {least}% 至 {most}%。",
     "comparison.same": "从 {old} 到 {new}，没有超出波动的变化：{same} 项相同，{unclear} 项无法判断，"
     "{new_ones} 项为新增。",
     "comparison.better": "从 {old} 到 {new}，有 {better} 项变好，没有超出波动的变差；{same} 项相同。",

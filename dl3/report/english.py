@@ -104,6 +104,7 @@ ENGLISH = {
     "test.free": "custom",
     "verdict.valid": "valid",
     "verdict.invalid": "INVALID",
+    "place.underlay": "between the device's two forwarders",
     "place.dut rx ring full": "device's receive ring full",
     "place.rx_missed": "device's port not polled in time (rx_missed)",
     "place.tx_refused": "refused by the device's transmit port",

@@ -102,6 +102,8 @@ ENGLISH_CAMPAIGN = {
     "table.results": "Results",
     "table.value": "Value",
     "table.published": "Published",
+    "table.published_offered": "Offered, published",
+    "table.published_loss": "Loss ratio, published",
     "table.published_unit": "Unit",
     "table.published_mpps": "In Mpps",
     "table.note": "Note",
@@ -210,6 +212,12 @@ ENGLISH_CAMPAIGN = {
     "beside.conditions": "Conditions",
     "beside.unit": "Unit",
     "beside.figures": "All {n} published figures",
+    "losses.none": "{dut} loses no {frame} frame at the published loads, {from} to {to} Mpps, nor above them, up to "
+    "{highest} Mpps. The published loss is {least} to {most} %.",
+    "losses.some": "{dut} loses {frame} frames at the published loads, {from} to {to} Mpps, or just above them. The "
+    "published loss is {least} to {most} %.",
+    "losses.unknown": "No valid trial with {frame} frames reached the published loads, {from} to {to} Mpps. The published "
+    "loss is {least} to {most} %.",
     "comparison.same": "No change beyond noise from {old} to {new}; unchanged: {same}, unclear: {unclear}, new: "
     "{new_ones}.",
     "comparison.better": "From {old} to {new}, figures improved beyond noise and none got worse; better: {better}, "

@@ -30,6 +30,7 @@ from dl3.report.global_tables import explained, proof_table, skipped_table
 from dl3.report.groups import Groups
 from dl3.report.lab_section import lab_section
 from dl3.report.lacks import lacks_section
+from dl3.report.losses_beside import losses_section
 from dl3.report.markup import document, tag
 from dl3.report.method import method
 from dl3.report.other_tables import SHEETS, sheet_table
@@ -118,6 +119,9 @@ class Composer:
         for topic in TOPICS:
             pieces += [*self.figures(part, topic), *self.tables(part, topic)]
             pieces += beside_section(Scene(part, self.groups), self.words, shared) if topic == "throughput" else []
+            pieces += (
+                losses_section(Scene(part, self.groups), prefix_of(case), self.words) if topic == "frame_loss" else []
+            )
         return pieces
 
     def measured(self) -> Iterable[Section]:

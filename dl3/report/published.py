@@ -70,17 +70,21 @@ def published_of(row: dict[str, str]) -> Published:
     return Published(**texts, frame=row["frame_bytes"].lower(), figure=float(row["figure"]))
 
 
-def forwarded(rows: Sequence[Published]) -> Iterator[Published]:
-    """The received rate of each measurement of which the offered rate and the loss ratio were published, in this order.
-    Its value tells both.
-    """
+def losses(rows: Sequence[Published]) -> Iterator[tuple[Published, float]]:
+    """Each measurement of which the offered rate and the loss ratio were published, in this order: both."""
     offered: Published | None = None
     for row in rows:
         if row.metric == "offered rate":
             offered = row
         elif row.metric == "loss ratio" and offered:
-            value = f"{offered.figure:,.0f} pps, -{row.figure:.2%}"
-            yield replace(offered, metric="received rate", value=value, figure=round(offered.figure * (1 - row.figure)))
+            yield offered, row.figure
+
+
+def forwarded(rows: Sequence[Published]) -> Iterator[Published]:
+    """The received rate of each such measurement. Its value tells both."""
+    for offered, ratio in losses(rows):
+        value = f"{offered.figure:,.0f} pps, -{ratio:.2%}"
+        yield replace(offered, metric="received rate", value=value, figure=round(offered.figure * (1 - ratio)))
 
 
 @cache
@@ -102,6 +106,11 @@ def published_for(names: Iterable[str]) -> tuple[Published, ...]:
     """Forwarded rates of the named cases; a name without a case means its whole source."""
     found = (row for name in names for row in rows_for(name))
     return tuple(row for row in found if row.pps is not None and row.metric not in LEFT_OUT)
+
+
+def losses_for(names: Iterable[str]) -> tuple[tuple[Published, float], ...]:
+    """Offered rates and loss ratios of the named cases."""
+    return tuple(pair for name in names for pair in losses(rows_for(name)))
 
 
 def same(published: str, measured: Iterable[str]) -> bool:

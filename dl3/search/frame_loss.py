@@ -1,4 +1,4 @@
-"""Loss over load, in descending steps until two consecutive loads lost nothing (RFC 2544, 26.3)."""
+"""Loss over load, in descending steps until two consecutive loads lost nothing (RFC 2544, 26.3), and at given loads."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,15 +39,23 @@ def is_done(trials: Sequence[T | None]) -> bool:
     return len(newest) == CLEAN and all(trial is not None and not trial.loss_ratio for trial in newest)
 
 
-def find_losses(measure: Callable[[float], T], step: float = 0.1, retries: int = RETRIES) -> Tried[T]:
-    """Measure the loads until the end condition is met; Undecided if none has a valid trial."""
+def find_losses(
+    measure: Callable[[float], T], step: float = 0.1, retries: int = RETRIES, given: Sequence[float] = ()
+) -> Tried[T]:
+    """Measure the loads until the end condition is met, then those that are given, of which the ones above the maximum
+    cannot be; Undecided if none has a valid trial.
+    """
     trials: list[T | None] = []
     shares = loads_of(step)
     for share in shares:
         trials.append(first_valid(measure, share, retries))
         if is_done(trials):
             break
-    found = Tried(list(zip(shares, trials, strict=False)))
+    tried = dict(zip(shares, trials, strict=False))
+    for share in given:
+        if share not in tried:
+            tried[share] = first_valid(measure, share, retries) if share <= 1 else None
+    found = Tried(sorted(tried.items(), key=lambda one: -one[0]))
     if not found.points:
         raise Undecided("no result: the trials of all loads were INVALID, see their reasons")
     return found

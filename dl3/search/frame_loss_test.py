@@ -48,6 +48,24 @@ def reports_a_load_that_stays_invalid_separately_and_does_not_count_it() -> None
     assert rates.invalid_shares == pytest.approx([0.2, 0.1])
 
 
+def measures_the_loads_that_are_given_too_and_none_twice() -> None:
+    asked: list[float] = []
+
+    def measure(share: float) -> FakeTrial:
+        asked.append(share)
+        return device(85, share)
+
+    found = find_losses(measure, given=[0.05, 0.9, 1.2, 0.03])
+    assert [share for share, _ in found.points] == pytest.approx([1, 0.9, 0.8, 0.7, 0.05, 0.03])
+    assert found.invalid_shares == [1.2]
+    assert len(asked) == len({*asked}) == 6
+
+
+def rates_are_measured_where_all_loads_are_invalid() -> None:
+    found = find_losses(lambda share: BROKEN if share > 0.08 else device(85, share), given=[0.05])
+    assert [share for share, _ in found.points] == [0.05]
+
+
 def gives_up_when_all_stay_invalid() -> None:
     with pytest.raises(Undecided):
         find_losses(lambda _: BROKEN)

@@ -204,6 +204,24 @@ static void vxlan_has_these_settings_and_keeps_its_number(void **state)
 	config_free(next);
 }
 
+static void a_seventeenth_udp_port_is_refused(void **state)
+{
+	char text[4096], wanted[200];
+	size_t n = snprintf(text, sizeof(text),
+		PORTS "  - {name: up, device: net_null2, addresses: [10.0.0.1/24]}\nbridges:\n");
+
+	for (unsigned i = 0; i < 17; i++)
+		n += snprintf(text + n, sizeof(text) - n,
+			"  - {name: br%u, ports: [], vxlan: {vni: 9, local: 10.0.0.1, remotes: [], "
+			"port: %u}}\n",
+			i, 5000 + i);
+	snprintf(wanted, sizeof(wanted),
+		"f.yaml:22: bridges[16].vxlan.port: 5016 is one more UDP port than the 16 that can "
+		"be received on; use that of another bridge");
+	const struct mistake mistake = {text, wanted};
+	fake_check_mistakes(fake_read, &mistake, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +230,7 @@ int main(void)
 		cmocka_unit_test(the_limits_of_a_port_are_its_own),
 		cmocka_unit_test(reads_each_key),
 		cmocka_unit_test(vxlan_has_these_settings_and_keeps_its_number),
+		cmocka_unit_test(a_seventeenth_udp_port_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/vector.h"
 #include "config/words.h"
+#include "fib/fib_fast.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -264,6 +265,29 @@ static bool is_other_in_port(const struct config_tunnels *tunnels,
 	return false;
 }
 
+// Workers receive on so many ports.
+static bool is_port_too_many(const struct config_tunnels *tunnels,
+	const struct iface_tunnel *settings)
+{
+	uint16_t port[FIB_MAX_UDP_ENDS];
+	unsigned n = 0;
+
+	for (size_t i = 0; i < tunnels->n && settings->flags & IFACE_TUNNEL_UDP; i++) {
+		const struct iface_tunnel *other = &tunnels->tunnel[i].settings;
+		unsigned k = 0;
+
+		if (!(other->flags & IFACE_TUNNEL_UDP))
+			continue;
+		if (other->dest_port == settings->dest_port)
+			return false;
+		while (k < n && port[k] != other->dest_port)
+			k++;
+		if (k == n)
+			port[n++] = other->dest_port;
+	}
+	return n == FIB_MAX_UDP_ENDS;
+}
+
 int tunnels_add(struct config *config, struct spot spot, const struct iface_tunnel *settings,
 	uint16_t *iface, struct error *error)
 {
@@ -285,6 +309,12 @@ int tunnels_add(struct config *config, struct spot spot, const struct iface_tunn
 			"%s:%u: UDP port %u has IP packets in it for fou and labels for mpls-udp; "
 			"expected one of both",
 			config->routes.file[spot.file], spot.line, settings->dest_port);
+	if (is_port_too_many(tunnels, settings))
+		return error_set(error, -ENOSPC,
+			"%s:%u: UDP port %u of a tunnel is one more than the %d that can be "
+			"received on; use the dport of another tunnel",
+			config->routes.file[spot.file], spot.line, settings->dest_port,
+			FIB_MAX_UDP_ENDS);
 	if (tunnels->n == MAX_TUNNELS || vector_reserve(&tunnels->tunnel, &tunnels->capacity,
 						 tunnels->n + 1, sizeof(*tunnels->tunnel)))
 		return error_set(error, -ENOSPC, "%s:%u: more than %d tunnels; remove some",
@@ -350,6 +380,33 @@ static bool choose_local(const struct config *config, uint16_t port, struct ifac
 	return tunnel->local.family;
 }
 
+// What is received tells them apart by nothing.
+static bool is_twin(const struct iface_tunnel *a, const struct iface_tunnel *b)
+{
+	return a->kind == b->kind && a->dest_port == b->dest_port &&
+	       a->wanted_key == b->wanted_key &&
+	       !((a->flags ^ b->flags) & IFACE_TUNNEL_WANTS_KEY) &&
+	       wire_addr_equal(&a->remote, &b->remote) && wire_addr_equal(&a->local, &b->local);
+}
+
+// `tunnel` is number n of the list; those before it are in the table.
+static int check_twins(const struct config *config, const struct fib *fib, size_t n,
+	const struct iface_tunnel *tunnel, struct error *error)
+{
+	const struct config_tunnel *list = config->tunnels.tunnel;
+	char text[WIRE_ADDR_TEXT];
+
+	for (size_t i = 0; i < n; i++)
+		if (is_twin(&fib_iface(fib, list[i].iface)->tunnel, tunnel))
+			return error_set(error, -EEXIST,
+				"%s:%u: %s is the remote end of a tunnel with the same ends in "
+				"%s:%u; use the same words, or another key or dport",
+				config->routes.file[list[n].spot.file], list[n].spot.line,
+				wire_addr_print(&tunnel->remote, text),
+				config->routes.file[list[i].spot.file], list[i].spot.line);
+	return 0;
+}
+
 int tunnels_fill(const struct config *config, struct fib *fib, struct error *error)
 {
 	for (size_t i = 0; i < config->tunnels.n; i++) {
@@ -369,6 +426,8 @@ int tunnels_fill(const struct config *config, struct fib *fib, struct error *err
 				"is reached by a port that has no address of its family; add "
 				"\"local ADDRESS\"",
 				&iface.tunnel.remote);
+		if (check_twins(config, fib, i, &iface.tunnel, error))
+			return -EEXIST;
 		int err = fib_iface_set(fib, tunnel->iface, &iface);
 		if (err)
 			return mistake(config, tunnel->spot, error,

@@ -1,6 +1,7 @@
 // Routes into tunnels: what is read, what fills the table, and what is refused.
 #include "config/fake_file.h"
 
+#include "base/bits.h"
 #include "config/inside.h"
 
 #include <setjmp.h>
@@ -162,6 +163,70 @@ static void a_udp_port_has_packets_or_labels_in_it(void **state)
 	assert_non_null(strstr(error.text, "f.yaml:6: UDP port 6635 has IP packets in it"));
 }
 
+// What is received tells tunnels apart by their ends, the key and the UDP port.
+static void tunnels_that_are_received_as_one_are_refused(void **state)
+{
+	static const struct {
+		const char *first, *second;
+		bool is_twin;
+	} rows[] = {
+		{"gre remote 192.0.2.9", "gre remote 192.0.2.9 checksum on", true},
+		{"gre remote 192.0.2.9", "gre remote 192.0.2.9 local 192.0.2.1", true},
+		{"gre remote 192.0.2.9", "gre remote 192.0.2.9 key 0", false},
+		{"gre remote 192.0.2.9 key 1", "gre remote 192.0.2.9 key 2", false},
+		{"mpls-udp label 16 remote 192.0.2.9",
+			"mpls-udp label 16 remote 192.0.2.9 checksum on", true},
+		{"mpls-udp label 16 remote 192.0.2.9", "mpls-udp label 16 remote 192.0.2.9 dport 7",
+			false},
+		{"mpls-udp label 16 remote 192.0.2.9", "ipip label 16 remote 192.0.2.9", false},
+		{"fou dport 5555 remote 192.0.2.9", "ipip remote 192.0.2.9", false},
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+		struct config *config;
+		struct fib *fib = NULL;
+		struct error error = {""};
+		char lines[300];
+
+		snprintf(lines, sizeof(lines), "- 10.1.0.0/16 encap %s\n- 10.2.0.0/16 encap %s\n",
+			rows[i].first, rows[i].second);
+		const int err = fill(lines, &fib, &config, &error);
+		if (!err != !rows[i].is_twin)
+			fail_msg("%s: %s", lines, error.text);
+		if (rows[i].is_twin) {
+			assert_string_equal(error.text,
+				"f.yaml:6: 192.0.2.9 is the remote end of a tunnel with the same "
+				"ends in f.yaml:5; use the same words, or another key or dport");
+			continue;
+		}
+		fib_destroy(fib);
+		config_free(config);
+	}
+}
+
+static void a_seventeenth_udp_port_is_refused(void **state)
+{
+	struct config *config;
+	struct fib *fib = NULL;
+	struct error error = {""};
+	char lines[2000] = "";
+	size_t n = 0;
+
+	for (unsigned i = 1; i <= 17; i++)
+		n += snprintf(lines + n, sizeof(lines) - n,
+			"- 10.%u.0.0/16 encap fou dport %u remote 192.0.2.%u\n", i,
+			i < 17 ? 6000 + i : 6001, 100 + i);
+	assert_int_equal(fill(lines, &fib, &config, &error), 0); // two tunnels with one port
+	fib_destroy(fib);
+	config_free(config);
+	snprintf(lines + n, sizeof(lines) - n,
+		"- 10.18.0.0/16 encap mpls-udp label 16 remote 192.0.2.118\n");
+	assert_int_not_equal(load(&config, lines, &error), 0);
+	assert_string_equal(error.text,
+		"f.yaml:22: UDP port 6635 of a tunnel is one more than the 16 that can be received "
+		"on; use the dport of another tunnel");
+}
+
 static void a_mistake_is_named_with_its_line(void **state)
 {
 	static const struct {
@@ -215,6 +280,8 @@ int main(void)
 		cmocka_unit_test(a_tunnel_keeps_its_number_over_a_reload),
 		cmocka_unit_test(labels_share_the_tunnel_that_carries_them),
 		cmocka_unit_test(a_udp_port_has_packets_or_labels_in_it),
+		cmocka_unit_test(tunnels_that_are_received_as_one_are_refused),
+		cmocka_unit_test(a_seventeenth_udp_port_is_refused),
 		cmocka_unit_test(a_mistake_is_named_with_its_line),
 	};
 

@@ -2,6 +2,7 @@
 #include "config/inside.h"
 
 #include "base/bits.h"
+#include "fib/fib_fast.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -72,6 +73,24 @@ static int read_remote(struct reader *reader, const struct node *node, unsigned 
 	return 0;
 }
 
+// Workers receive on so many UDP ports.
+static bool is_port_too_many(const struct config_bridges *bridges)
+{
+	uint16_t port[FIB_MAX_VXLAN_PORTS + 1];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < bridges->n && n <= FIB_MAX_VXLAN_PORTS; i++) {
+		const struct iface_tunnel *tunnel = &bridges->vxlan[i].tunnel;
+		unsigned k = 0;
+
+		while (k < n && port[k] != tunnel->dest_port)
+			k++;
+		if (tunnel->kind && k == n)
+			port[n++] = tunnel->dest_port;
+	}
+	return n > FIB_MAX_VXLAN_PORTS;
+}
+
 static int check(struct reader *reader, const struct node *node, struct config *config)
 {
 	const struct iface_tunnel *is = &last(config)->tunnel;
@@ -92,6 +111,11 @@ static int check(struct reader *reader, const struct node *node, struct config *
 				reader->where, config->bridges.bridge[i].name, is->key,
 				is->dest_port);
 	}
+	if (is_port_too_many(&config->bridges))
+		return rows_mistake(reader, node->line,
+			"%svxlan.port: %u is one more UDP port than the %d that can be received "
+			"on; use that of another bridge",
+			reader->where, is->dest_port, FIB_MAX_VXLAN_PORTS);
 	return 0;
 }
 

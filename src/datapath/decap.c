@@ -25,7 +25,7 @@ struct peeled {
 	struct fib_end_key key;
 	struct tunnel_outer is;
 	uint8_t protocol;
-	bool has_checksum;
+	bool has_checksum, lacks_checksum;  // of GRE; of UDP over IPv6
 	bool has_labels, has_frame, is_ip6; // what is in the tunnel
 };
 
@@ -98,8 +98,10 @@ static enum verdict peel_udp(const struct fib_ends *ends, struct peeled *p)
 	if (bytes < WIRE_UDP_BYTES || bytes > p->bytes)
 		return VERDICT_TUNNEL_SHORT;
 	p->bytes = whole.bytes = bytes;
-	if (!udp->checksum_be && p->key.is_ip6 && !(end->flags & FIB_UDP_ZERO))
+	p->lacks_checksum = !udp->checksum_be && p->key.is_ip6;
+	if (p->lacks_checksum && !(end->flags & FIB_UDP_ZERO))
 		return VERDICT_TUNNEL_CHECKSUM;
+	p->key.key = end->flags & FIB_UDP_BY_PORT ? end->port : 0;
 	const uint64_t pseudo =
 		p->key.is_ip6 ? wire_sum_pseudo6((const void *)p->outer, WIRE_PROTO_UDP, bytes)
 			      : wire_sum_pseudo4((const void *)p->outer, WIRE_PROTO_UDP, bytes);
@@ -183,10 +185,12 @@ static enum verdict find_end(const struct fib_view *view, const struct fib_ends 
 		return VERDICT_TUNNEL_UNKNOWN;
 	if (p->has_labels && (flags & (IFACE_MPLS | IFACE_LINUX)) != IFACE_MPLS)
 		return VERDICT_LINUX;
+	const bool is_strict = (*end)->flags & IFACE_TUNNEL_LINUX;
+	if (p->lacks_checksum && !is_strict && !((*end)->flags & IFACE_TUNNEL_ZERO_CHECKSUM))
+		return VERDICT_TUNNEL_CHECKSUM;
 	if (p->key.carrier != FIB_IP_IN_GRE && !p->has_frame)
 		return VERDICT_FORWARD;
 	const bool wants = (*end)->flags & IFACE_TUNNEL_WANTS_CHECKSUM;
-	const bool is_strict = (*end)->flags & IFACE_TUNNEL_LINUX;
 	return wants != p->has_checksum && (wants || is_strict) ? VERDICT_TUNNEL_CHECKSUM
 	                                                        : VERDICT_FORWARD;
 }

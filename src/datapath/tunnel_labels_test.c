@@ -477,6 +477,69 @@ static void labels_out_of_a_tunnel_are_swapped(void **state)
 	}
 }
 
+// Two tunnels to one end, of which each is received on its own port.
+static void tunnels_to_one_end_are_told_apart_by_their_ports(void **state)
+{
+	enum { OTHER_PORT = 7000, PORT_AT = 36 };
+	struct iface_tunnel other = over_udp(0);
+	const struct iface_tunnel tunnel = other;
+	const struct stats_tunnel *stat = fake.stat.tunnel;
+	struct iface settings = {.mtu = 9600, .has_peer = true, .flags = IFACE_MPLS};
+
+	other.dest_port = OTHER_PORT;
+	settings.tunnel = other;
+	for (unsigned is_other = 0; is_other < 2; is_other++) {
+		struct bytes frame = from_there("10.1.2.3", POP, 0);
+		const uint16_t port = is_other ? OTHER_PORT : MPLS_PORT;
+
+		frame.at[PORT_AT] = port >> 8;
+		frame.at[PORT_AT + 1] = port & 0xff;
+		start(0, &tunnel);
+		assert_int_equal(fib_iface_set(fake.fib, TUNNEL + 1, &settings), 0);
+		const uint64_t before = stat[TUNNEL + is_other].rx_packets;
+		const uint64_t before_other = stat[TUNNEL + !is_other].rx_packets;
+		fake_receive(IN, &frame);
+		fake_run();
+		assert_int_equal(fake.device[OUT].n_sent, 1);
+		assert_int_equal(stat[TUNNEL + is_other].rx_packets - before, 1);
+		assert_int_equal(stat[TUNNEL + !is_other].rx_packets, before_other);
+		fib_iface_delete(fake.fib, TUNNEL + 1);
+	}
+}
+
+// Only the tunnel to whose other end that is known.
+static void a_packet_without_a_checksum_is_taken_of_an_end_that_may_leave_it_out(void **state)
+{
+	const struct bytes inner = frame_to(IN, "10.1.2.3");
+	const struct iface_tunnel strict = tunnel_of(IFACE_IPIP, IFACE_TUNNEL_UDP, true);
+	struct iface_tunnel lax = strict;
+	struct iface settings = {.mtu = 9600, .has_peer = true, .flags = IFACE_MPLS};
+
+	lax.flags |= IFACE_TUNNEL_ZERO_CHECKSUM;
+	lax.remote.bytes[15]++;
+	settings.tunnel = lax;
+	for (unsigned is_lax = 0; is_lax < 2; is_lax++) {
+		uint8_t ip[WIRE_IP6_BYTES] = {0x60, [6] = WIRE_PROTO_UDP, [7] = 64};
+		struct bytes frame = inner;
+
+		push(&frame, POP, 9, true);
+		in_udp(&frame, FIRST_PORT + 5, MPLS_PORT);
+		ip[5] = frame.n - 14;
+		memcpy(ip + 8, is_lax ? lax.remote.bytes : strict.remote.bytes, 16);
+		memcpy(ip + 24, here6.bytes, 16);
+		precede(&frame, ip, sizeof(ip));
+		set_type(&frame, WIRE_ETHERTYPE_IP6);
+		arrive(&frame);
+		start(0, &strict);
+		assert_int_equal(fib_iface_set(fake.fib, TUNNEL + 1, &settings), 0);
+		fake_receive(IN, &frame);
+		fake_run();
+		assert_int_equal(stopped(VERDICT_TUNNEL_CHECKSUM), !is_lax);
+		assert_int_equal(fake.device[OUT].n_sent, is_lax);
+		fib_iface_delete(fake.fib, TUNNEL + 1);
+	}
+}
+
 static void congestion_is_told_below_the_labels(void **state)
 {
 	enum { INNER = 14 + 20 + 8 + 4, CE = 3, ECT0 = 2 };
@@ -698,6 +761,9 @@ int main(void)
 		cmocka_unit_test(labels_count_against_the_mtu),
 		cmocka_unit_test(what_went_in_comes_out),
 		cmocka_unit_test(labels_out_of_a_tunnel_are_swapped),
+		cmocka_unit_test(tunnels_to_one_end_are_told_apart_by_their_ports),
+		cmocka_unit_test(
+			a_packet_without_a_checksum_is_taken_of_an_end_that_may_leave_it_out),
 		cmocka_unit_test(congestion_is_told_below_the_labels),
 		cmocka_unit_test(what_is_wrong_has_a_name),
 		cmocka_unit_test(a_deep_stack_is_left_to_linux),

@@ -446,6 +446,27 @@ static void a_device_of_linux_receives_what_linux_would(void **state)
 	}
 }
 
+// What Linux receives on a port is not changed by a tunnel that has the same.
+static void a_port_of_linux_stays_as_it_is(void **state)
+{
+	const struct fib_udp_end here = {FOU_PORT, WIRE_PROTO_IP4, FIB_UDP_IP4};
+	struct iface_tunnel labels = tunnel_of(IFACE_IPIP,
+		IFACE_TUNNEL_UDP | IFACE_TUNNEL_MPLS | IFACE_TUNNEL_ZERO_CHECKSUM, false);
+	const struct iface_tunnel fou =
+		tunnel_of(IFACE_IPIP, IFACE_TUNNEL_UDP | IFACE_TUNNEL_LINUX, false);
+	const struct iface settings = {.mtu = 9600, .has_peer = true, .tunnel = labels};
+	const struct bytes udp = in_udp();
+
+	start(0, &fou);
+	fib_udp_ends_set(fake.fib, &here, 1);
+	assert_int_equal(fib_iface_set(fake.fib, TUNNEL + 1, &settings), 0);
+	fake_receive(IN, &udp);
+	fake_run();
+	assert_int_equal(fake.device[OUT].n_sent, 1);
+	fib_iface_delete(fake.fib, TUNNEL + 1);
+	fib_udp_ends_set(fake.fib, NULL, 0);
+}
+
 // Linux gets all of a packet that came in a tunnel, when it is to answer: here the TTL has expired.
 static void linux_gets_the_packet_as_it_was_received(void **state)
 {
@@ -599,6 +620,7 @@ int main(void)
 		cmocka_unit_test(what_goes_in_comes_out),
 		cmocka_unit_test(wrong_headers_have_names),
 		cmocka_unit_test(a_device_of_linux_receives_what_linux_would),
+		cmocka_unit_test(a_port_of_linux_stays_as_it_is),
 		cmocka_unit_test(linux_gets_the_packet_as_it_was_received),
 		cmocka_unit_test(a_tunnel_in_a_tunnel_is_left_to_linux),
 		cmocka_unit_test(random_bytes_do_no_harm),

@@ -17,7 +17,7 @@ enum fib_carrier {
 // What an end is found by; no padding, and all unused bytes are 0.
 struct fib_end_key {
 	uint8_t local[16], remote[16]; // IPv4 in the first four bytes
-	uint32_t key;                  // of GRE, host order
+	uint32_t key;                  // of GRE, host order; with FIB_UDP_BY_PORT: the UDP port
 	uint16_t vrf;                  // of the outer packet
 	uint8_t is_ip6;                // the outer packet
 	uint8_t carrier : 7,           // enum fib_carrier
@@ -35,9 +35,10 @@ struct fib_end {
 // What comes to one of these UDP ports (FOU) is as if it were sent without UDP.
 enum { FIB_MAX_UDP_ENDS = 16 };
 enum fib_udp_flag {
-	FIB_UDP_IP4 = 1,  // in IPv4
-	FIB_UDP_IP6 = 2,  // in IPv6
-	FIB_UDP_ZERO = 4, // in IPv6, also without a checksum
+	FIB_UDP_IP4 = 1,     // in IPv4
+	FIB_UDP_IP6 = 2,     // in IPv6
+	FIB_UDP_ZERO = 4,    // in IPv6, also without a checksum
+	FIB_UDP_BY_PORT = 8, // tunnels that differ in nothing but their port are told apart by it
 };
 struct fib_udp_end {
 	uint16_t port;

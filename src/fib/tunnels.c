@@ -39,20 +39,28 @@ const struct fib_udp_end *fib_udp_end_find(const struct fib_ends *ends, uint16_t
 	return NULL;
 }
 
-// All tunnels with a port have the same in it, but some may take no checksum.
+// Whether packets to its UDP port are received by this tunnel, and not by those of Linux.
+static bool has_port(const struct iface_tunnel *tunnel)
+{
+	return tunnel->flags & IFACE_TUNNEL_UDP && !(tunnel->flags & IFACE_TUNNEL_LINUX);
+}
+
+// All tunnels with a port have the same in it, but some may take no checksum. A port of
+// fib_udp_ends_set stays as it is.
 static void add_udp(struct fib_ends *ends, const struct iface_tunnel *tunnel)
 {
+	const struct fib_udp_end end = {.port = tunnel->dest_port,
+		.protocol = tunnel->flags & IFACE_TUNNEL_MPLS ? WIRE_PROTO_MPLS : 0,
+		.flags = FIB_UDP_IP4 | FIB_UDP_IP6 | FIB_UDP_BY_PORT |
+	                 (tunnel->flags & IFACE_TUNNEL_ZERO_CHECKSUM ? FIB_UDP_ZERO : 0)};
 	uint32_t i = 0;
 
-	while (i < ends->n_udp && ends->udp[i].port != tunnel->dest_port)
+	while (i < ends->n_udp && ends->udp[i].port != end.port)
 		i++;
-	if (i == FIB_MAX_UDP_ENDS)
-		return;
-	ends->udp[i].port = tunnel->dest_port;
-	ends->udp[i].protocol = tunnel->flags & IFACE_TUNNEL_MPLS ? WIRE_PROTO_MPLS : 0;
-	ends->udp[i].flags |= FIB_UDP_IP4 | FIB_UDP_IP6 |
-	                      (tunnel->flags & IFACE_TUNNEL_ZERO_CHECKSUM ? FIB_UDP_ZERO : 0);
-	ends->n_udp = MAX_OF(ends->n_udp, i + 1);
+	if (i == ends->n_udp && i < FIB_MAX_UDP_ENDS)
+		ends->udp[ends->n_udp++] = end;
+	else if (i < ends->n_udp && ends->udp[i].flags & FIB_UDP_BY_PORT)
+		ends->udp[i].flags |= end.flags;
 }
 
 static void add_end(struct fib_ends *ends, uint16_t iface, const struct iface_tunnel *tunnel,
@@ -65,7 +73,7 @@ static void add_end(struct fib_ends *ends, uint16_t iface, const struct iface_tu
 	memset(end, 0, sizeof(*end));
 	memcpy(end->key.local, tunnel->local.bytes, sizeof(end->key.local));
 	memcpy(end->key.remote, tunnel->remote.bytes, sizeof(end->key.remote));
-	end->key.key = has_key ? tunnel->wanted_key : 0;
+	end->key.key = has_key ? tunnel->wanted_key : has_port(tunnel) ? tunnel->dest_port : 0;
 	end->key.vrf = tunnel->vrf;
 	end->key.is_ip6 = tunnel->local.family == 6;
 	end->key.carrier = carrier;
@@ -80,7 +88,7 @@ static void add_end(struct fib_ends *ends, uint16_t iface, const struct iface_tu
 
 static void add_tunnel(struct fib_ends *ends, uint16_t iface, const struct iface_tunnel *tunnel)
 {
-	if (tunnel->flags & IFACE_TUNNEL_UDP && !(tunnel->flags & IFACE_TUNNEL_LINUX))
+	if (has_port(tunnel))
 		add_udp(ends, tunnel);
 	if (tunnel->kind == IFACE_GRE || tunnel->kind == IFACE_GRETAP) {
 		add_end(ends, iface, tunnel,

@@ -31,6 +31,7 @@ static const char *const what_of[N_TUNNEL_TROUBLES] = {
 	[TUNNEL_TWIN] = "several tunnels with the same ends",
 	[TUNNEL_VXLAN_TWIN] = "several VXLAN devices of one VNI and port",
 	[TUNNEL_NO_NUMBER] = "more than 4096 VXLAN devices",
+	[TUNNEL_VXLAN_PORT] = "VXLAN on more than 16 UDP ports (dstport)",
 };
 
 // The interface by which a tunnel is bound to send; NULL: it is not bound, or to a VRF device.

@@ -226,6 +226,52 @@ static void leads_routes_with_labels_into_a_device_that_has_them(void **state)
 	assert_int_equal(look("10.60.1.1").verdict, VERDICT_LINUX);
 }
 
+static void put_route_of_vrf(const char *prefix, const struct event_hop *hop)
+{
+	struct event event = {.kind = EVENT_ROUTE, .nl_flags = NLM_F_CREATE | NLM_F_EXCL};
+
+	event.route = (struct event_route){.table = TABLE_RED,
+		.type = RTN_UNICAST,
+		.protocol = RTPROT_BGP,
+		.n_hops = 1,
+		.hop = {*hop}};
+	assert_int_equal(wire_prefix_parse(prefix, &event.route.prefix), 0);
+	mirror_event(fake.mirror, &event);
+}
+
+// The data plane of a VPN: hosts of a VRF reach those of other routers by labels in a tunnel of the
+// main table. One route is written as by ip, the other one as by FRR.
+static void a_vrf_reaches_others_by_labels_in_a_tunnel(void **state)
+{
+	static const char *const hosts[] = {"10.60.1.1", "10.61.1.1"};
+	const struct event_hop by_ip = {.ifindex = GRE, .weight = 1, .n_labels = 1, .label = {600}};
+	struct event_hop by_frr = by_ip;
+	struct event_link link = device(GRE, "192.0.2.1"), guest = fake_tap(1);
+
+	link.tunnel.settings.flags |= IFACE_TUNNEL_MPLS;
+	by_frr.via = fake_addr("10.9.0.2");
+	by_frr.flags = RTNH_F_ONLINK;
+	add(fake_vrf(RED, "red", TABLE_RED));
+	guest.master = RED;
+	fake_iface(&fake, &guest);
+	add(link);
+	put_route_of_vrf("10.60.0.0/16", &by_ip);
+	put_route_of_vrf("10.61.0.0/16", &by_frr);
+	fake_flush(&fake);
+	const uint16_t vrf = fake_fib_iface(&fake, guest.ifindex)->vrf;
+	assert_int_not_equal(vrf, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct wire_addr addr = fake_addr(hosts[i]);
+		struct fib_answer answer;
+
+		rib_lookup(fake.fib, vrf, &addr, &answer);
+		assert_int_equal(answer.verdict, VERDICT_FORWARD);
+		assert_int_equal(answer.hop.kind, FIB_PEER);
+		assert_int_equal(answer.hop.label[0], 600);
+		assert_int_not_equal(look(hosts[i]).verdict, VERDICT_FORWARD);
+	}
+}
+
 // Devices of two kinds may have the same ends, if what is in their packets differs.
 static void tells_devices_apart_by_what_is_in_them(void **state)
 {
@@ -280,6 +326,7 @@ int main(void)
 		TEST(binds_a_device_to_an_interface_or_a_vrf),
 		TEST(follows_the_mtu_of_the_path),
 		TEST(leads_routes_with_labels_into_a_device_that_has_them),
+		TEST(a_vrf_reaches_others_by_labels_in_a_tunnel),
 		TEST(tells_devices_apart_by_what_is_in_them),
 		TEST(names_ports_that_workers_do_not_receive_on),
 	};

@@ -357,6 +357,38 @@ static void two_devices_of_one_vni_and_port_are_linuxs_and_named(void **state)
 		0);
 }
 
+// Those that were served stay so, and the next one is when a port is free again.
+static void a_device_of_a_seventeenth_udp_port_is_linuxs_and_named(void **state)
+{
+	enum { FIRST = 60, N = 15, PORT = 5000 };
+	static const char WHAT[] = "VXLAN on more than 16 UDP ports (dstport)";
+	struct event_link last = device(FIRST + N);
+	char where[64];
+
+	for (unsigned i = 0; i < N; i++) {
+		struct event_link other = device(FIRST + i);
+
+		snprintf(other.name, sizeof(other.name), "more%u", i);
+		other.tunnel.settings.key = VNI + 1 + i;
+		other.tunnel.settings.dest_port = PORT + i;
+		put(&other);
+	}
+	assert_int_equal(fake_unsupported(&fake, WHAT, where), 0);
+	snprintf(last.name, sizeof(last.name), "last");
+	last.tunnel.settings.key = VNI + 1 + N;
+	last.tunnel.settings.dest_port = PORT + N;
+	put(&last);
+	assert_int_equal(fake_unsupported(&fake, WHAT, where), 1);
+	assert_string_equal(where, "last");
+	assert_true(member());
+	fake_iface_gone(&fake, FIRST);
+	fake_flush(&fake);
+	assert_int_equal(fake_unsupported(&fake, WHAT, where), 0);
+	last.tunnel.settings.dest_port = PORT + 1; // shared with another one
+	put(&last);
+	assert_int_equal(fake_unsupported(&fake, WHAT, where), 0);
+}
+
 static void of_two_devices_in_a_bridge_one_is_served(void **state)
 {
 	struct event_link other = port_of_bridge(device(TWIN));
@@ -453,6 +485,7 @@ int main(void)
 		TEST(a_dump_removes_ends_that_it_does_not_contain),
 		TEST(a_full_table_asks_again_when_there_is_space),
 		TEST(two_devices_of_one_vni_and_port_are_linuxs_and_named),
+		TEST(a_device_of_a_seventeenth_udp_port_is_linuxs_and_named),
 		TEST(of_two_devices_in_a_bridge_one_is_served),
 		TEST(a_device_in_no_bridge_routes),
 		TEST(a_vrf_rests_while_remote_ends_are_in_it),

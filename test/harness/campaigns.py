@@ -113,6 +113,21 @@ def white_paper(seed: int = 1, campaign: str = AT) -> list[Record]:
     return records
 
 
+def contrail(losing_pps: float, campaign: str = AT) -> list[Record]:
+    """The loss of a device that loses above a rate, at the rates of the OpenContrail report and at others."""
+    maker = Maker(campaign=campaign, facts=(*Maker().facts, *LAB.items()), line_bps=0)
+    plan = planned(read_campaign("contrail"), HERE, campaign)
+    records: list[Record] = [plan]
+    for job in jobs_of(plan):
+        rates = sorted({*job.effort.rates, *(8e6 * n / 10 for n in range(1, 11))}, reverse=True)
+        found = [LossPoint(share=pps / 8e6, pps=pps, loss_ratio=max(0.0, 1 - losing_pps / pps)) for pps in rates]
+        own = replace(maker, dut=job.setup.dut.name)
+        if job.test == "frame loss":
+            of = {**common(own, "64"), "frame": job.frame, "mean_bytes": float(job.frame), "job": job.key}
+            records.append(FrameLoss.model_validate({**of, "points": found, "trial_seconds": 2.0}))
+    return records
+
+
 def timeline(lost_at: dict[int, int]) -> Timeline:
     """2 s in buckets of 5 ms, with the frames lost in each bucket."""
     sent = (50_000,) * 400

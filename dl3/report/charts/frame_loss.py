@@ -11,13 +11,14 @@ WORDS = {
         "frame_loss.title": "Frame loss over offered load",
         "frame_loss.axis": "Lost, %",
         "frame_loss.note": "From the highest rate that the line or the generator can send, in descending steps, until "
-        "two consecutive loads had no loss or the last step was reached. Loads without a valid trial have no dot.",
+        "two consecutive loads had no loss or the last step was reached; then the rates that the campaign names. Loads "
+        "without a valid trial have no dot.",
     },
     "zh": {
         "frame_loss.title": "不同发送速率下的丢包率",
         "frame_loss.axis": "丢包率（%）",
         "frame_loss.note": "从线路或发生器所能发送的最高速率起逐级降低，直到连续两级没有丢包或已到最低一级。"
-        "没有有效试验的负载不标点。",
+        "此外还有测试计划指定的速率。没有有效试验的负载不标点。",
     },
 }
 
