@@ -14,8 +14,9 @@ PATIENCE_S = 180.0
 def carry(client: Namespace, server: Namespace, address: str, n_bytes: int) -> None:
     """Send random bytes to an address of the server; AssertionError if it does not get just these."""
     data, digests = random.Random(1).randbytes(n_bytes), list[str]()
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with server.entered():
-        listener = socket.create_server((address, PORT))
+        listener = socket.create_server((address, PORT), family=family)
     listener.settimeout(PATIENCE_S)
 
     def serve() -> None:
@@ -29,7 +30,7 @@ def carry(client: Namespace, server: Namespace, address: str, n_bytes: int) -> N
     reader = threading.Thread(target=serve)
     reader.start()
     with client.entered():
-        sender = socket.socket()
+        sender = socket.socket(family)
     with sender:
         sender.settimeout(PATIENCE_S)
         sender.connect((address, PORT))
