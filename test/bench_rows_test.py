@@ -10,7 +10,7 @@ import pytest
 from harness.wire import wait_until
 from harness.wired import BUILD
 
-from dl3.bench import bridges, shapers, vxlans
+from dl3.bench import bridges, shapers, vxlan_routes, vxlans
 from dl3.bench.bridges import KnownOnly, make_bridge_dl3d, make_bridge_ovs, make_bridge_testpmd
 from dl3.bench.macs import MAC_SETS
 from dl3.bench.onecore import Runner
@@ -18,6 +18,7 @@ from dl3.bench.shapers import make_police, make_sched, make_shaper
 from dl3.bench.sides import Contestant, Entry, PairSettings
 from dl3.bench.space import pages_of
 from dl3.bench.twocores import VHOST, LinkRunner, links_started
+from dl3.bench.vxlan_routes import make_decap_dl3d, make_decap_ovs
 from dl3.bench.vxlans import BOTH_WAYS, OUT_ONLY, Begun, make_vxlan_dl3d, make_vxlan_ovs
 from dl3.bench.workplace import Workplace, workplace
 from dl3.control.bridge_replies import Bridges
@@ -118,6 +119,28 @@ def open_vswitch_sends_frames_to_the_remote_end_that_it_has_learnt(mode: str, pl
         own, pushes = begun.is_known.own, "tnl_push(" if mode == OUT_ONLY else "tnl_pop("
         assert begun.is_known.n_known() == NUMBER
         wait_until(lambda: pushes in own.appctl("dpctl/dump-flows"), "its datapath had flows of the tunnel")
+
+
+@pytest.mark.long
+def dl3d_routes_what_comes_in_vxlan(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vxlan_routes, "march_of_build", lambda _: "any")
+    side = make_decap_dl3d(".", Entry("dl3d with VXLAN that is routed", n_hops=1), TERMS, place)
+    with _begun(side, place) as runner:
+        client = Client(next(place.folder.glob("*.sock")))
+        before, sent = client.ask(Drops, "drops"), runner.wait_for(0, 60.0).sent
+        runner.wait_for(sent + MANY, 60.0)
+        after = client.ask(Drops, "drops")
+        assert after.sent - before.sent >= MANY
+        assert (after.punted, after.dropped) == (before.punted, before.dropped)
+
+
+@pytest.mark.long
+def open_vswitch_routes_what_comes_in_vxlan(place: Workplace) -> None:
+    side = make_decap_ovs(Entry("Open vSwitch with VXLAN that is routed"), TERMS, place)
+    with _begun(side, place) as runner:
+        begun = runner.job.begin
+        assert isinstance(begun, bridges.Configured)
+        wait_until(lambda: "set(ipv4(ttl=63" in begun.own.appctl("dpctl/dump-flows"), "its datapath had the route")
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ arrives, shows that: if an address were not known, a copy would leave by it, and
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -151,9 +151,11 @@ def make_bridge_testpmd(entry: Entry, terms: PairSettings, place: Workplace) -> 
     return Contestant(job, march_of_distribution(), lambda: known_only(job, place))
 
 
-def ovs_settings(terms: PairSettings, place: Workplace, number: int) -> dict[str, str]:
+def ovs_settings(
+    terms: PairSettings, place: Workplace, number: int, its_devices: Sequence[str] = DEVICES
+) -> dict[str, str]:
     """All threads on one core; limits that a million addresses do not reach, and no flow is idle while it is stopped."""
-    devices = " ".join(f"--vdev {device}" for device in DEVICES)
+    devices = " ".join(f"--vdev {device}" for device in its_devices)
     prefix = f"--file-prefix dl3-peer{place.next_number()}"
     return {
         "dpdk-init": "true",
@@ -215,6 +217,7 @@ class Configured:
     has_ports: bool = False
     n_flows: int = 0  # the most that its datapath has had
     grown_at: float = 0.0
+    ports: tuple[str, ...] = PORTS
 
     def __call__(self) -> bool:
         """Configure it when it has started; Fault if it cannot be."""
@@ -248,11 +251,11 @@ class Configured:
                 self.add_flows()
                 self.add_ports()
                 self.has_flows = True
-        elif wrong := self.own.wrong_port(*PORTS):
+        elif wrong := self.own.wrong_port(*self.ports):
             raise Fault(f"Open vSwitch: {wrong}")
         else:
-            numbers = [self.own.vsctl("get", "Interface", name, "ofport").strip() for name in PORTS]
-            self.has_ports = numbers == [str(1 + i) for i in range(len(PORTS))]
+            numbers = [self.own.vsctl("get", "Interface", name, "ofport").strip() for name in self.ports]
+            self.has_ports = numbers == [str(1 + i) for i in range(len(self.ports))]
 
     def add_bridges(self) -> None:
         """Create the bridge."""

@@ -20,6 +20,7 @@ from dl3.bench.sides import Contestant, Entry, PairSettings, Running
 from dl3.bench.space import space_for
 from dl3.bench.taps import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
 from dl3.bench.twocores import ROW_OF_MEMIF, ROW_OF_VHOST
+from dl3.bench.vxlan_routes import ROW_OF_DECAP
 from dl3.bench.vxlans import BOTH_WAYS, OUT_ONLY, ROW_OF_BRIDGE, ROW_OF_VXLAN_ENCAP
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
@@ -51,6 +52,7 @@ FLOWS, EXACT_MATCH, RULES = "dl3d with flows", "l3fwd exact match", "dl3d with a
 BRIDGE, OVS = "dl3d with a bridge", "Open vSwitch"
 WORKER = "worker of dl3d"
 VXLAN, OVS_VXLAN = "dl3d with VXLAN", "Open vSwitch with VXLAN"
+VXLAN_ROUTE, OVS_VXLAN_ROUTE = "dl3d with VXLAN that is routed", "Open vSwitch with VXLAN that is routed"
 MOST_STARTS = 2  # with 33,554,432 flows, or 1,000,000 MAC addresses
 
 ROWS = (
@@ -107,6 +109,7 @@ ROWS = (
         Entry(OVS_VXLAN, mode=OUT_ONLY, macs="4k"),
         note=ROW_OF_VXLAN_ENCAP,
     ),
+    Row("vxlan-decap-route", Entry(VXLAN_ROUTE, n_hops=1), Entry(OVS_VXLAN_ROUTE), note=ROW_OF_DECAP),
     Row("xconnect", Entry(PORTABLE, mode="xconnect"), Entry("testpmd io")),
     Row("xconnect-mac", Entry(PORTABLE, mode="xconnect-mac"), Entry("testpmd macswap")),
     Row("self-1m-over-1", Entry("dl3d", "1m", 256), Entry("dl3d", "one", 1)),

@@ -132,7 +132,7 @@ def has_the_rows_that_the_product_promises() -> None:
         *("memif-2-core", "generator-multi-flow", "generator-memif", "sink"),
         *("generator-flowgen", "generator-16m-flows", "generator-memif-flowgen"),
         *("bridge-4k-macs", "bridge-4k-macs-static", "bridge-1m-macs", "bridge-1m-macs-static", "vhost-io"),
-        *("vxlan-bridge", "vxlan-encap"),
+        *("vxlan-bridge", "vxlan-encap", "vxlan-decap-route"),
         *("mirror-ipv4-1-route", "mirror-ipv4-1m-routes", "mirror-zero-loss", "vlans-16-vrfs", "pipeline-handover"),
         *("police-1m", "shape-64k-active"),
         *("mpls-swap", "mpls-udp-encap", "mpls-udp-decap"),

@@ -23,6 +23,7 @@ from dl3.bench.sides import (
 )
 from dl3.bench.taps import make_tapped_dl3d
 from dl3.bench.twocores import make_memif_dl3d, make_memif_l3fwd, make_vhost_dl3d, make_vhost_testpmd
+from dl3.bench.vxlan_routes import make_decap_dl3d, make_decap_ovs
 from dl3.bench.vxlans import make_vxlan_dl3d, make_vxlan_ovs
 from dl3.bench.workplace import BUILD, PEERS, TABLES, Workplace, built
 from dl3.lab.tables import TableFiles
@@ -104,6 +105,8 @@ MAKERS: dict[str, Maker] = {
     "Open vSwitch": make_bridge_ovs,
     "dl3d with VXLAN": lambda *side: make_vxlan_dl3d("peers/portable", *side),
     "Open vSwitch with VXLAN": make_vxlan_ovs,
+    "dl3d with VXLAN that is routed": lambda *side: make_decap_dl3d("peers/portable", *side),
+    "Open vSwitch with VXLAN that is routed": make_decap_ovs,
 }
 
 

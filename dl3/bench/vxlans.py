@@ -130,11 +130,24 @@ def port_words(terms: PairSettings) -> list[str]:
         rings = (f"options:n_rxq_desc={terms.descriptors}", f"options:n_txq_desc={terms.descriptors}")
         bridge = UNDERLAY if name == UP else BRIDGE
         words += ["--", "add-port", bridge, name, "--", "set", "Interface", name, "type=dpdk", *options, *rings]
+    return [*words, *remote_words()]
+
+
+def remote_words() -> list[str]:
+    """For ovs-vsctl: the remote end."""
     ends = (f"options:remote_ip={REMOTE}", f"options:local_ip={LOCAL}", f"options:key={VNI}", "options:csum=false")
-    return [*words, "--", "add-port", BRIDGE, "remote", "--", "set", "Interface", "remote", "type=vxlan", *ends]
+    return ["--", "add-port", BRIDGE, "remote", "--", "set", "Interface", "remote", "type=vxlan", *ends]
 
 
-UNDERLAY_FLOWS = (f"in_port={UP},actions=LOCAL", f"in_port=LOCAL,actions={UP}")
+def add_underlay(own: Vswitch, namespace: Namespace | None, port: str) -> None:
+    """The route to the remote end is that of the address; the neighbour never ages while it is measured."""
+    if namespace:
+        namespace.ip("address", "replace", f"{LOCAL}/{LENGTH}", "dev", UNDERLAY)
+        namespace.ip("link", "set", "dev", UNDERLAY, "up")
+    for flow in (f"in_port={port},actions=LOCAL", f"in_port=LOCAL,actions={port}"):
+        own.ofctl_of(UNDERLAY, "add-flow", flow)
+    own.appctl("tnl/neigh/aging", "3600")
+    own.appctl("tnl/neigh/set", UNDERLAY, REMOTE, REMOTE_MAC)
 
 
 @dataclass
@@ -156,18 +169,8 @@ class ConfiguredVxlan(Configured):
         """As soon as all ports are there, the underlay gets its address, flows and neighbour."""
         super().go_on()
         if self.has_ports and not self.has_underlay:
-            self.add_underlay()
+            add_underlay(self.own, self.namespace, UP)
             self.has_underlay = True
-
-    def add_underlay(self) -> None:
-        """The route to the remote end is that of the address; the neighbour never ages while it is measured."""
-        if self.namespace:
-            self.namespace.ip("address", "replace", f"{LOCAL}/{LENGTH}", "dev", UNDERLAY)
-            self.namespace.ip("link", "set", "dev", UNDERLAY, "up")
-        for flow in UNDERLAY_FLOWS:
-            self.own.ofctl_of(UNDERLAY, "add-flow", flow)
-        self.own.appctl("tnl/neigh/aging", "3600")
-        self.own.appctl("tnl/neigh/set", UNDERLAY, REMOTE, REMOTE_MAC)
 
 
 @contextmanager

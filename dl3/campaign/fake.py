@@ -9,16 +9,27 @@ LAB = {"resets_over": frozenset(("veth",)), "most_bytes": 1518}
 LITTLE = Ability.model_validate(
     {
         "honours": SENT.union(("dut", "generator_cores", "cores", "dut_cores")),
-        "choices": {"mode": ("route", "bridge"), "wire": ("veth",)},
+        "choices": {"mode": ("route", "bridge", "vxlan"), "wire": ("veth",)},
         **LAB,
     }
 )
 WIRED = Ability.model_validate(
-    {"honours": ALL, "choices": {"mode": ("route", "xconnect", "bridge"), "wire": ("memif", "veth", "vhost")}, **LAB}
+    {
+        "honours": ALL,
+        "choices": {"mode": ("route", "xconnect", "bridge", "vxlan"), "wire": ("memif", "veth", "vhost")},
+        **LAB,
+    }
 )
 WITH_TABLE = WIRED.model_copy(update={"choices": {**WIRED.choices, "lookup": ("route", "flow")}})
 CHAPTERS = {"thesis": {4: 8}, "white-paper": {1: 8, 2: 7, 3: 4}}  # number of cases per chapter, by source
-NOTES = ("kernel L2", "kernel L3", "kernel, one core", "DPDK L2", "SR-IOV, all VFs together")  # without numbers
+NOTES = (
+    "kernel L2",
+    "kernel L3",
+    "kernel, one core",
+    "kernel VXLAN encapsulation",
+    "DPDK L2",
+    "SR-IOV, all VFs together",
+)  # without numbers
 CASES = [
     f"{source} {n}.{i + 1}" for source, parts in CHAPTERS.items() for n, most in parts.items() for i in range(most)
 ]

@@ -97,16 +97,22 @@ def check_tests(tree: Tree, i: int, case: WrittenCase, campaign: WrittenCampaign
             raise tree.fault((*place, tests.index("reset")), f"'tests': found 'reset', but {sentence}")
         given = case.streams or campaign.defaults.streams  # dl3gen checks those, for example with a VLAN tag
         for j, frame in enumerate(() if given else frames_of(case, campaign)):
-            if frame.isdigit() and int(frame) > ability.most_bytes:
+            if sentence := not_carried(dut, ability, frame):
                 place = ("cases", i, "frames") if case.frames else ("defaults", "frames")
-                raise tree.fault((*place, j), f"'frames': found {shown(frame)}, but {not_carried(dut, ability)}")
+                raise tree.fault((*place, j), f"'frames': found {shown(frame)}, but {sentence}")
 
 
-def not_carried(dut: WrittenDut, ability: Ability) -> str:
-    """Error for a frame that is too large for the wires to a device."""
+def not_carried(dut: WrittenDut, ability: Ability, frame: str) -> str:
+    """Error for a frame that is too large for the wires to a device; '' if it is not."""
+    mode = str(dut.options.get("mode", ""))
+    most, whose = ability.most_in_mode.get(mode), f"'{dut.name}', a device of the kind '{dut.kind}'"
+    if most and (not frame.isdigit() or int(frame) > most):
+        return f"{whose} with 'mode: {mode}' takes sizes of up to {most} bytes, and no mixes: take such a size"
+    if not frame.isdigit() or int(frame) <= ability.most_bytes:
+        return ""
     return (
-        f"the wires to '{dut.name}', a device of the kind '{dut.kind}', carry frames of up to {ability.most_bytes} "
-        "bytes: leave it out, or measure the device between real ports as 'external'"
+        f"the wires to {whose}, carry frames of up to {ability.most_bytes} bytes: leave it out, or measure the device "
+        "between real ports as 'external'"
     )
 
 

@@ -108,6 +108,16 @@ def refuses_what_no_device_of_that_kind_could_run(dut: str, case: str, wanted: s
         ("kind: external", "tests: reset", "cannot be reset from here: leave the test out, or use 'dl3 bench reset'"),
         ("kind: ovs", "frames: 1519", "carry frames of up to 1518 bytes: leave it out, or measure the device between"),
         ("kind: dl3d", "frames: 9018", "carry frames of up to 1518 bytes: leave it out, or measure the device between"),
+        (
+            "kind: dl3d, options: {mode: vxlan}",
+            "frames: 1469",
+            "with 'mode: vxlan' takes sizes of up to 1468 bytes, and no",
+        ),
+        (
+            "kind: linux, options: {mode: vxlan}",
+            "frames: imix",
+            "with 'mode: vxlan' takes sizes of up to 1468 bytes, and no",
+        ),
         ("kind: ovs", "tests: reset", ""),
         ("kind: dl3d, options: {wire: veth}", "tests: reset", ""),
         ("kind: external", "frames: 9618", ""),

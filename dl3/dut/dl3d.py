@@ -1,4 +1,4 @@
-"""dl3d of this build: it routes with a configuration of its own, cross-connects, or is a bridge."""
+"""dl3d of this build: it routes with a configuration of its own, cross-connects, or is a bridge, also one with VXLAN."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,6 +10,7 @@ import yaml
 
 from dl3.control.replies import Reply
 from dl3.control.workers import ask_idle
+from dl3.dut import vxlan
 from dl3.dut.flow_table import FlowTable, table_for
 from dl3.dut.wired import WiredKind
 from dl3.lab.endpoint import Device, Endpoint
@@ -55,6 +56,10 @@ class Dl3d:
         ports = [{"name": NAMES[i], "device": devices[i], "mac": DUT_MACS[i], **rings} for i in range(2)]
         if self.mode == "bridge":
             return [{key: value for key, value in port.items() if key != "mac"} for port in ports]
+        if self.mode == vxlan.MODE:
+            hosts, underlay = ports
+            del hosts["mac"]
+            return [hosts, underlay | {"addresses": [f"{vxlan.LOCAL}/{vxlan.LENGTH}"]}]
         if self.mode == "xconnect":
             return [port | {"mode": "xconnect", "to": NAMES[1 - i]} for i, port in enumerate(ports)]
         return [port | {"addresses": [DUT_ADDRESSES[i], DUT_ADDRESSES_6[i]]} for i, port in enumerate(ports)]
@@ -84,6 +89,14 @@ class Dl3d:
         macs = [{"mac": mac, "port": NAMES[1 - i]} for i, mac in enumerate(DUT_MACS)]
         return {"bridges": [{"name": "br0", "ports": list(NAMES), "macs": macs}]}
 
+    def overlay(self) -> dict[str, object]:
+        """A bridge of the left link and a remote end; addresses are learnt, and not forgotten while it is measured."""
+        own = {"vni": vxlan.VNI, "local": vxlan.LOCAL, "remotes": [vxlan.REMOTE]}
+        return {
+            "bridges": [{"name": "br0", "ports": [vxlan.HOSTS], "vxlan": own, "ageing": 1_000_000}],
+            "neighbours": [f"{vxlan.REMOTE} lladdr {vxlan.REMOTE_MAC} dev {vxlan.UNDERLAY}"],
+        }
+
     def file(self, endpoint: Endpoint) -> dict[str, Any]:
         """dl3d's configuration."""
         pages = {"hugepages": "never" if endpoint.page_kib == 4 else "require", "mib": endpoint.memory_mib}
@@ -94,6 +107,7 @@ class Dl3d:
             **({} if self.idle == OWN_DEFAULT else {"idle": self.idle}),
             **(self.tables() if self.mode == "route" else {}),
             **(self.bridge() if self.mode == "bridge" else {}),
+            **(self.overlay() if self.mode == vxlan.MODE else {}),
             **(self.flows.keys() if self.flows else {}),
             **self.more,
             "memory": pages,
@@ -173,8 +187,10 @@ KIND = WiredKind(
     needs=lambda: "",  # built together with dl3
     honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "routes", "burst", "descriptors")),
     forwards_white_paper=True,
+    carried=vxlan.carried,
+    most_in_mode=vxlan.LARGEST,
     choices={
-        "mode": ("route", "xconnect", "bridge"),
+        "mode": ("route", "xconnect", "bridge", vxlan.MODE),
         "lookup": ("route", "flow"),
         "idle": (OWN_DEFAULT, "poll", "sleep"),
         "wire": ("memif", "veth", "vhost"),

@@ -1,13 +1,14 @@
-"""Linux itself between two veth links, in its own namespace: as a router, or with a bridge."""
+"""Linux itself between two veth links, in its own namespace: as a router, or with a bridge, also one with VXLAN."""
 
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from dl3.control.client import Client
+from dl3.dut import vxlan
 from dl3.dut.wired import WiredKind
 from dl3.lab.cables import Cables
 from dl3.lab.endpoint import Device, Endpoint
@@ -29,7 +30,7 @@ from dl3.model.campaign import Setup
 from dl3.model.fault import Fault, UsageFault
 
 BATCH_SECONDS = 120.0
-BRIDGE = "br0"
+BRIDGE, TUNNEL = "br0", "vxlan0"
 FAIR_QUEUE, PLAIN_QUEUE = "fq_codel", "bfifo"
 PORT_MACS = ("02:00:00:00:00:21", "02:00:00:00:00:22")
 SETTINGS = {
@@ -77,6 +78,32 @@ def bridge_macs() -> list[str]:
     return [f"fdb replace {mac} dev {NAMES[1 - i]} master static" for i, mac in enumerate(DUT_MACS)]
 
 
+def vxlan_lines() -> list[str]:
+    """The `ip -batch` commands for a bridge of the left link and of a VXLAN device over the right one."""
+    ends = f"local {vxlan.LOCAL} remote {vxlan.REMOTE} dstport {vxlan.UDP_PORT}"
+    return [
+        f"address replace {vxlan.LOCAL}/{vxlan.LENGTH} dev {vxlan.UNDERLAY}",
+        f"neighbour replace {vxlan.REMOTE} lladdr {vxlan.REMOTE_MAC} dev {vxlan.UNDERLAY}",
+        f"link add {TUNNEL} type vxlan id {vxlan.VNI} {ends}",
+        f"link add {BRIDGE} type bridge mcast_snooping 0",
+        f"link set dev {vxlan.HOSTS} address {PORT_MACS[0]} master {BRIDGE}",
+        f"link set dev {TUNNEL} master {BRIDGE} up",
+        f"link set dev {BRIDGE} up",
+    ]
+
+
+def vxlan_macs() -> list[str]:
+    """The `bridge -batch` commands: which hosts are where."""
+    return [
+        f"fdb replace {vxlan.HOST} dev {vxlan.HOSTS} master static",
+        f"fdb replace {vxlan.FAR_HOST} dev {TUNNEL} master static",
+        f"fdb replace {vxlan.FAR_HOST} dev {TUNNEL} self static dst {vxlan.REMOTE}",
+    ]
+
+
+BRIDGES = {"bridge": (bridge_lines, bridge_macs), vxlan.MODE: (vxlan_lines, vxlan_macs)}  # by mode
+
+
 @dataclass(frozen=True)
 class Router:
     """The forwarding namespace; it has no process."""
@@ -119,9 +146,10 @@ class Linux:
 
     def configure(self, router: Router) -> None:
         """What is told to the kernel."""
-        if self.mode == "bridge":
-            router.tell(bridge_lines())
-            router.tell(bridge_macs(), "bridge")
+        if self.mode in BRIDGES:
+            lines, macs = BRIDGES[self.mode]
+            router.tell(lines())
+            router.tell(macs(), "bridge")
             return
         router.namespace.run("sysctl", "-qw", *(f"{key}={value}" for key, value in SETTINGS.items()))
         hops = [GENERATOR_ADDRESSES, GENERATOR_ADDRESSES_6]
@@ -133,10 +161,11 @@ class Linux:
         if self.shaper:
             router.tell(list(self.shaper(queue_here(router.namespace))), "tc")
 
-    def configuration(self) -> dict[str, object]:
+    def configuration(self) -> dict[str, Any]:
         """The same, for the record."""
-        if self.mode == "bridge":
-            return {"ip": bridge_lines(), "bridge": bridge_macs()}
+        if self.mode in BRIDGES:
+            lines, macs = BRIDGES[self.mode]
+            return {"ip": lines(), "bridge": macs()}
         return {"sysctl": SETTINGS, "ip": [*lines_for(0), *lines_for(1)], "further_routes": len(self.prefixes)}
 
     @contextmanager
@@ -189,6 +218,8 @@ KIND = WiredKind(
     make=make,
     needs=lambda: "",  # it is the host's kernel
     honours=frozenset(("cores", "dut_cores", "routes")),
-    choices={"mode": ("route", "bridge"), "wire": ("veth",)},
+    carried=vxlan.carried,
+    most_in_mode=vxlan.LARGEST,
+    choices={"mode": ("route", "bridge", vxlan.MODE), "wire": ("veth",)},
     is_router=True,
 )

@@ -1,9 +1,9 @@
 """Testbeds of the lab: dl3gen linked to a device started for it."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,11 @@ from dl3.model.traffic import streams_for
 GENERATOR_MIB = 512  # reserved for dl3gen, which allocates what it needs
 BIGGEST_RING = 1 << 14  # limit of memif
 MOST_BYTES = 1518  # including the FCS: memif and veth have an MTU of 1500
+
+
+def as_they_are(_options: Mapping[str, str], streams: Sequence[Stream]) -> tuple[Stream, ...]:
+    """The streams of a device that forwards frames as they are."""
+    return tuple(streams)
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,9 @@ class WiredKind:
     forwards_white_paper: bool = False  # frames with the white paper's addresses
     # The device for this traffic, if that makes a difference; from the device, options, traffic and build folder.
     for_traffic: Callable[[Any, Mapping[str, str], Traffic, Path], Subject] | None = None
+    # The streams that it gets with these options, where they are not the user's own.
+    carried: Callable[[Mapping[str, str], Sequence[Stream]], tuple[Stream, ...]] = as_they_are
+    most_in_mode: Mapping[str, int] = field(default_factory=dict)  # see Ability
 
     @property
     def ability(self) -> Ability:
@@ -105,6 +113,7 @@ class WiredKind:
             choices=self.choices,
             resets_over=self.resets_over,
             most_bytes=MOST_BYTES,
+            most_in_mode=self.most_in_mode,
         )
 
     def missing(self, _options: Mapping[str, object], /) -> str:
@@ -133,12 +142,13 @@ class WiredKind:
             endpoint = seat_of(setup, cores, wire)
             found_ns.append(distance_ns(build, tester.cores[0], cores[0]))
             with pair(subject.started, endpoint, tester, found_ns) as lab:
-                check_forwards(lab, [one.written() for one in streams_for(first_flows(traffic), ENDS)])
+                first = self.carried(options, streams_for(first_flows(traffic), ENDS))
+                check_forwards(lab, [one.written() for one in first])
                 about = {"name": setup.dut.name, "kind": self.name, "options": options}
                 not_told = frozenset(Setup.model_fields) - self.honours
-                yield WiredBed(
-                    lab, streams_for(traffic, ENDS), {**about, **subject.about(endpoint, lab.device)}, not_told
-                )
+                streams = streams_for(traffic, ENDS)
+                measured = streams if traffic.streams else self.carried(options, streams)
+                yield WiredBed(lab, measured, {**about, **subject.about(endpoint, lab.device)}, not_told)
             found_ns.append(distance_ns(build, tester.cores[0], cores[0]))
 
     @property

@@ -45,6 +45,7 @@ def of_dl3d() -> dict[str, dict[str, Any]]:
         {"name": row["name"], "packets": 10 + i, "handed": i} for i, row in enumerate(rows("verdicts", "verdict"))
     ]
     table = {"worker_bytes4": 1, "worker_bytes6": 2, "worker_bytes_nexthops": 3, "control_bytes": 4, "flow_bytes": 5}
+    table |= {"worker_bytes_vxlan": 6, "worker_bytes_macs": 7}
     status = {
         "version": "0.1.0",
         "dpdk": "DPDK 22.11.0",

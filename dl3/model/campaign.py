@@ -68,6 +68,7 @@ class Ability(Noun):
     choices: Mapping[str, tuple[str, ...]]  # options and their values, the default first; (): any value
     resets_over: frozenset[str] = frozenset()  # wires over which its process or port can be reset
     most_bytes: int = MOST_FRAME_BYTES  # largest frame that its wires carry, including the FCS
+    most_in_mode: Mapping[str, int] = Field(default_factory=dict)  # less, with the option 'mode'; and no mixes
 
 
 class Traffic(Noun):

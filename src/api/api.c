@@ -1,4 +1,5 @@
 // The table of methods, and the methods about the program itself. Control thread.
+#include "api/bridges.h"
 #include "api/flows.h"
 
 #include "base/bits.h"
@@ -65,6 +66,10 @@ static void set_table(json_t *status, const struct api_ctx *ctx)
 		(json_int_t)usage.worker_bytes4, "worker_bytes6", (json_int_t)usage.worker_bytes6,
 		"worker_bytes_nexthops", (json_int_t)usage.worker_bytes_hops);
 	json_object_set_new(table, "worker_bytes_labels", number_json(usage.worker_bytes_labels));
+	json_object_set_new(table, "worker_bytes_vxlan", number_json(usage.worker_bytes_vxlan));
+	if (ctx->bridges)
+		json_object_set_new(table, "worker_bytes_macs",
+			number_json(mac_worker_bytes(ctx->bridges->table)));
 	json_object_set_new(table, "control_bytes", number_json(usage.control_bytes));
 	json_object_set_new(table, "pending_frees", number_json(usage.pending_frees));
 	if (ctx->flows) {

@@ -143,6 +143,8 @@ bool mac_group_page(const struct mac_table *table, uint32_t *place, struct mac_g
 	uint16_t *domain);
 // The bytes that workers read of a table for so many addresses.
 uint64_t mac_bytes(uint32_t max);
+// Those that they read of this one: addresses, ports and VXLAN devices, remote ends, flood lists.
+uint64_t mac_worker_bytes(const struct mac_table *table);
 
 // Learns, ages, ends holds. Returns whether workers had told anything: then it should be called
 // again in some milliseconds. `now`: TSC.

@@ -179,6 +179,22 @@ int mac_set_flood(struct mac_table *table, uint16_t member, const uint32_t remot
 	return 0;
 }
 
+uint64_t mac_worker_bytes(const struct mac_table *table)
+{
+	const struct mac_pending *now = table->now;
+	uint64_t bytes = mac_bytes(now->max) + sizeof(*now->view) +
+	                 now->view->n_members * sizeof(struct mac_port) +
+	                 table->remotes.max * sizeof(table->remotes.shown[0]);
+
+	for (unsigned i = 0; i < MAC_TUNNELS; i++) {
+		const struct mac_flood *flood = table->live.flood[i];
+
+		if (flood)
+			bytes += sizeof(*flood) + flood->n * sizeof(flood->remote[0]);
+	}
+	return bytes;
+}
+
 uint32_t remotes_count_members(const struct mac_bridge bridges[], unsigned n, uint32_t *n_floods)
 {
 	uint32_t n_members = MAC_FIRST_TUNNEL;

@@ -227,6 +227,8 @@ static void many_take_little_memory(void **state)
 	assert_true(bytes < 8 << 20);
 	for (uint32_t i = 1; i <= ADDRESSES; i++)
 		assert_int_equal(hold(i), i);
+	assert_true(mac_worker_bytes(table) > ADDRESSES * sizeof(struct mac_remote));
+	assert_true(mac_worker_bytes(table) < 8 << 20);
 }
 
 struct reader {
