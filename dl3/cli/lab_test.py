@@ -60,7 +60,7 @@ def refuses_unknown_names(words: list[str]) -> None:
 def prints_the_commands_of_both_guests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accelerator, "KVM", Path("/dev/no-such-device"))
     monkeypatch.setenv("XDG_CACHE_HOME", "/var/cache")
-    monkeypatch.setattr("dl3.cli.lab.need_packages", lambda _: None)
+    monkeypatch.setattr("dl3.cli.lab_steps.need_packages", lambda _: None)
     found = CliRunner().invoke(app, ["kvm-report", "--print-qemu"])
     assert found.exit_code == 0, found.output
     commands = [shlex.split(line) for line in found.output.splitlines() if line.startswith("qemu-system-x86_64 ")]
