@@ -1,6 +1,6 @@
 """The lab of the OpenContrail vRouter report: VM1 sends to VM2 by MPLS over UDP between two vRouters, which are dl3d. Pure."""
 
-from dl3.lab.kind import EMULATED, Kind, Load, Settings, guest, routed
+from dl3.lab.kind import EMULATED, LONG_RING, Kind, Load, Settings, guest, routed
 from dl3.lab.links import GENERATOR_MACS, NAMES
 from dl3.model.lab import RING, VM1, VM2, Accelerator, Card, Leg, Station, Topology
 from dl3.report.published import rows_for
@@ -9,7 +9,6 @@ NAME = "contrail"
 VROUTERS = ("vrouter1", "vrouter2")
 UNDERLAYS = ("underlay1", "underlay2")
 PORTS = {"src_port": 9, "dst_port": {"first": 9, "count": 16}, "flows": 16}  # of the report's pktgen
-LONG_RING = 16_384  # of programs that share cores: a pause of some ms is no loss
 
 
 def topology_of(settings: Settings, accelerator: Accelerator) -> Topology:

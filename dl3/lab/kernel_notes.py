@@ -1,6 +1,6 @@
 """The lab of the notes on kernel forwarding: Linux and dl3d as a bridge and as a router. Pure."""
 
-from dl3.lab.kind import Kind, Settings, bench, chosen, loads_of, routed
+from dl3.lab.kind import LONG_RING, Kind, Settings, bench, chosen, loads_of, routed
 from dl3.lab.links import DUT_MACS, FIRST_HOSTS, NAMES
 from dl3.model.lab import Accelerator, Card, Leg, Switch, Topology
 
@@ -32,6 +32,7 @@ def topology_of(path: str, switch: str, accelerator: Accelerator) -> Topology:
         stations=(station,),
         legs=(Leg(enters=LEFT, node="br0" if path == "L2" else "router", leaves=RIGHT, to=station.name),),
         stream=routed() | many | frames,
+        ring=LONG_RING,
     )
 
 

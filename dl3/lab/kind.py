@@ -14,6 +14,7 @@ Forwarder = Literal["l2fwd", "testpmd", "dl3d"]
 MEMORY_MIB = 1280
 PAGES = 256  # of 2 MiB, in a guest
 SHORT_RING = 64  # descriptors of a guest's card
+LONG_RING = 16_384  # of programs that share cores: a pause of some ms is no loss
 SMALL = 64  # bytes, with FCS
 KERNELS = ("pktgen", "Linux", "ping")  # programs that are no files: kernels do their work
 
@@ -111,7 +112,11 @@ def ring_keys(topology: Topology, station: Station) -> dict[str, int]:
     """Rings of a station's cards that are not as usual. Linux's queue towards a guest is that of its TAP interface, that of
     a switch with vhost-user is the guest's receive ring.
     """
-    found = {} if topology.ring == RING else {"rx_descriptors": topology.ring, "tx_descriptors": topology.ring}
+    found = (
+        {}
+        if topology.ring == RING or topology.wire == "tap"
+        else {"rx_descriptors": topology.ring, "tx_descriptors": topology.ring}
+    )
     place = topology.short_queue
     if place and place == station.name:
         return found | {"tx_descriptors": SHORT_RING}

@@ -1,6 +1,7 @@
 """Open vSwitch with DPDK as the switch of a lab: a bridge for each node, and a flow for each leg."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from dl3.dut.vswitch import SCHEMA, SERVER, SWITCH, Vswitch, needs
@@ -14,8 +15,7 @@ from dl3.model.lab import Topology
 
 MEMORY_MIB = 512
 COUNTS = re.compile(
-    r'port +"?([\w-]+)"?: rx pkts=(\d+), bytes=\d+, drop=(\d+|\?), errs=(\d+|\?).*?tx pkts=(\d+), bytes=\d+, drop=(\d+|\?)',
-    re.DOTALL,
+    r"port +(\d+): rx pkts=(\d+), bytes=\d+, drop=(\d+|\?).*?tx pkts=(\d+), bytes=\d+, drop=(\d+|\?)", re.DOTALL
 )
 
 
@@ -26,7 +26,7 @@ def settings(n_cores: int) -> dict[str, str]:
         "dpdk-init": "true",
         "pmd-cpu-mask": f"0x{sum(1 << core for core in cores):x}",
         "dpdk-lcore-mask": f"0x{1 << cores[0]:x}",
-        "dpdk-extra": f'"--no-pci --no-huge -m {MEMORY_MIB} --no-telemetry --file-prefix dl3-lab"',
+        "dpdk-extra": f'"--no-pci --no-huge --legacy-mem -m {MEMORY_MIB} --no-telemetry --file-prefix dl3-lab"',
     }
 
 
@@ -68,7 +68,9 @@ def start_ovs(topology: Topology, place: Place, stays: bool) -> None:
     words = (f"other_config:{key}={value}" for key, value in settings(len(topology.legs)).items())
     own.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *words)
     switch = start(place, SWITCH, place.namespace.command(*own.command), stays)
-    switch.wait_until(own.control.exists, "get ready", READY_S)
+    switch.wait_until(
+        lambda: own.vsctl("get", "Open_vSwitch", ".", "dpdk_initialized").strip() == "true", "get ready", READY_S
+    )
     for made in bridges(topology, place.folder):
         own.vsctl(*made)
     if wrong := own.wrong_port(*(port for ports in topology.nodes.values() for port in ports)):
@@ -77,15 +79,15 @@ def start_ovs(topology: Topology, place: Place, stays: bool) -> None:
         own.ofctl_of(node, "add-flow", flow)
 
 
-def ovs_counts(text: str) -> dict[str, PortCounts]:
-    """From 'ovs-ofctl --names dump-ports'; '?' is not counted."""
+def ovs_counts(text: str, ports: Sequence[str]) -> dict[str, PortCounts]:
+    """From 'ovs-ofctl dump-ports'; '?' is not counted. Ports have numbers from 1; another one is the bridge's own."""
 
     def n(word: str) -> int:
         return int(word) if word.isdigit() else 0
 
     return {
-        name: PortCounts(n(came), n(sent), {"rx_dropped": n(lost) + n(wrong)}, {"tx_dropped": n(refused)})
-        for name, came, lost, wrong, sent, refused in COUNTS.findall(text)
+        ports[int(number) - 1]: PortCounts(n(came), n(sent), {"rx_dropped": n(lost)}, {"tx_dropped": n(refused)})
+        for number, came, lost, sent, refused in COUNTS.findall(text)
     }
 
 
@@ -93,6 +95,6 @@ def read_ovs(topology: Topology, place: Place) -> SwitchCounts:
     """The counters now."""
     own = Vswitch(place.folder)
     found: dict[str, PortCounts] = {}
-    for node in topology.nodes:
-        found |= ovs_counts(own.ofctl_of(node, "--names", "dump-ports"))
+    for node, ports in topology.nodes.items():
+        found |= ovs_counts(own.ofctl_of(node, "dump-ports"), ports)
     return SwitchCounts(found)

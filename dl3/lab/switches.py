@@ -97,7 +97,10 @@ def queues_of(leg: Leg, topology: Topology) -> list[str]:
 def port_of(name: str, number: int, topology: Topology, folder: Path) -> dict[str, Any]:
     """A port of dl3d: a vhost-user socket, or its end of a veth link."""
     if topology.wire == "veth":
-        port: dict[str, Any] = {"name": name, "device": f"net_af_packet{number},iface={name},framesz=2048,framecnt={VETH_FRAMES}"}
+        port: dict[str, Any] = {
+            "name": name,
+            "device": f"net_af_packet{number},iface={name},framesz=2048,framecnt={VETH_FRAMES}",
+        }
     else:
         port = {"name": name, "vhost": {"socket": str(folder / f"{name}.sock")}}
     return port if topology.switch == "dl3d" else port | {"mac": DUT_MACS[number], "addresses": [DUT_ADDRESSES[number]]}

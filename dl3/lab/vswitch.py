@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import cast
 
-from dl3.lab.kind import Kind, Settings, bench, chosen, guest, loads_of
+from dl3.lab.kind import LONG_RING, Kind, Settings, bench, chosen, guest, loads_of
 from dl3.lab.links import NAMES
-from dl3.model.lab import VM1, Accelerator, Card, Leg, Station, Switch, Topology
+from dl3.model.lab import RING, VM1, Accelerator, Card, Leg, Station, Switch, Topology
 
 NAME = "white-paper-vswitch"
 SWITCHES = ("ovs", "dl3d")
@@ -36,13 +36,15 @@ def topology_of(switch: str, path: str, settings: Settings, accelerator: Acceler
     """One switch and one path."""
     # from port to port each frame has the address of the tester's other card, so that a bridge learns nothing wrong
     to = CARDS[0] if path != "port-to-port" else bench(LEFT, RIGHT).cards[1]
+    stations = tuple(stations_of(path, settings, accelerator))
     return Topology(
         lab=NAME,
         switch=cast(Switch, switch),
         accelerator=accelerator,
-        stations=tuple(stations_of(path, settings, accelerator)),
+        stations=stations,
         legs=legs_of(path),
         stream={"dst_mac": to.mac},
+        ring=RING if any(one.is_guest for one in stations) else LONG_RING,
     )
 
 
