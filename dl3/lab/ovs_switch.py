@@ -10,13 +10,11 @@ from dl3.lab.command import run
 from dl3.lab.kept import Place, start
 from dl3.lab.stations import PortCounts, SwitchCounts
 from dl3.lab.switches import QUIET, READY_S
-from dl3.model.fault import Fault, UsageFault
+from dl3.model.fault import UsageFault
 from dl3.model.lab import Topology
 
 MEMORY_MIB = 512
-COUNTS = re.compile(
-    r"port +(\d+): rx pkts=(\d+), bytes=\d+, drop=(\d+|\?).*?tx pkts=(\d+), bytes=\d+, drop=(\d+|\?)", re.DOTALL
-)
+COUNTS = re.compile(r"port +(\d+): rx pkts=([\d?]+), .*?drop=([\d?]+).*?tx pkts=([\d?]+), .*?drop=([\d?]+)", re.DOTALL)
 
 
 def settings(n_cores: int) -> dict[str, str]:
@@ -24,6 +22,7 @@ def settings(n_cores: int) -> dict[str, str]:
     cores = usable()[:n_cores]
     return {
         "dpdk-init": "true",
+        "per-port-memory": "true",
         "pmd-cpu-mask": f"0x{sum(1 << core for core in cores):x}",
         "dpdk-lcore-mask": f"0x{1 << cores[0]:x}",
         "dpdk-extra": f'"--no-pci --no-huge --legacy-mem -m {MEMORY_MIB} --no-telemetry --file-prefix dl3-lab"',
@@ -73,8 +72,8 @@ def start_ovs(topology: Topology, place: Place, stays: bool) -> None:
     )
     for made in bridges(topology, place.folder):
         own.vsctl(*made)
-    if wrong := own.wrong_port(*(port for ports in topology.nodes.values() for port in ports)):
-        raise Fault(f"ovs: {wrong}; its last output: {switch.last_words()}")
+    ports = {port for ports in topology.nodes.values() for port in ports}
+    switch.wait_until(lambda: ports <= {*read_ovs(topology, place).ports}, "have its ports", READY_S)
     for node, flow in flows(topology):
         own.ofctl_of(node, "add-flow", flow)
 
