@@ -24,6 +24,7 @@ PATIENCE_S = 600.0
 NAMES = ("a", "b")
 FOLDER = Path(os.environ.get("RUNTIME_DIRECTORY") or tempfile.gettempdir())  # in a guest its own
 PKTGEN = Path("/proc/net/pktgen")
+MBUFS = 8192  # of testpmd, besides those in its rings
 CATCH_UP = 16_384  # frames, after a pause of the guest
 LOST_BEFORE = ("rx_missed", "rx_errors")
 
@@ -199,7 +200,8 @@ class Testpmd(External):
         ]
         forward = mode or ("mac" if len(cards.devices) > 1 else "macswap")
         ways = [f"--forward-mode={forward}", f"--port-topology={'paired' if forward == 'mac' else 'loop'}"]
-        program = ["stdbuf", "-oL", binary, *cards.eal(), "--", "-i", "--auto-start", "--total-num-mbufs=8192"]
+        buffers = f"--total-num-mbufs={MBUFS + sum(keys.values())}"
+        program = ["stdbuf", "-oL", binary, *cards.eal(), "--", "-i", "--auto-start", buffers]
         super().__init__([*program, *ways, *sizes], "testpmd>")
 
     def counts(self) -> dict[str, Any]:

@@ -10,14 +10,15 @@ from dl3.report.plot import Paper, svg
 from dl3.report.units import number, percent, significant
 from dl3.report.words import Words
 
-PAPER = Paper(width=760, height=304)
-GUEST_WIDTH, GUEST_HEIGHT, EDGE = 132.0, 252.0, 6.0
+WIDTH, HEIGHT = 760.0, 304.0
+GUEST_WIDTH, EDGE = 132.0, 6.0
+GUEST_HEIGHTS = (140.0, 252.0)  # beside one way, and beside two
 NODE_WIDTH, NODE_HEIGHT, PORT_WIDTH, PORT_HEIGHT = 296.0, 84.0, 72.0, 24.0
 GAP = 66.0  # between nodes that follow each other
 TOP = 44.0
-ROWS = (TOP + 14, TOP + GUEST_HEIGHT - NODE_HEIGHT - 14)  # the upper edges of the nodes of both ways
-MIDDLE = PAPER.width / 2
-NEAR, FAR = EDGE + GUEST_WIDTH, PAPER.width - EDGE - GUEST_WIDTH
+ROWS = (TOP + 14, TOP + GUEST_HEIGHTS[1] - NODE_HEIGHT - 14)  # the upper edges of the nodes of both ways
+MIDDLE = WIDTH / 2
+NEAR, FAR = EDGE + GUEST_WIDTH, WIDTH - EDGE - GUEST_WIDTH
 
 
 def text(words: str, x: float, y: float, class_: str = "", anchor: str = "middle") -> Element:
@@ -99,14 +100,17 @@ def station(one: Station, is_right: bool, topology: Topology, hops: dict[str, Ho
     middle = x + GUEST_WIDTH / 2
     on = topology.accelerator if one.is_guest else "none"
     is_receiver = one.name == topology.receiver.name and (is_right or len(rows_of(topology)) > 1)
-    yield box(x, TOP, GUEST_WIDTH, GUEST_HEIGHT, "node")
+    is_low = len(rows_of(topology)) == 1
+    height = GUEST_HEIGHTS[0] if is_low else GUEST_HEIGHTS[1]
+    name_y = TOP + (84 if is_low else 104)
+    yield box(x, TOP, GUEST_WIDTH, height, "node")
     for n, (line, class_) in enumerate(((one.name, "value"), (one.program, ""), (words(f"lab.on.{on}"), "tick"))):
-        yield text(line, middle, TOP + 104 + 18 * n, class_)
+        yield text(line, middle, name_y + 18 * n, class_)
     tx, rx = ("lab.ring.tx", (f"{one.name} tx", one.name)), ("lab.ring.rx", (f"{one.name} rx",))
     has_tx = not is_right or one in topology.middle
     has_rx = is_right or is_receiver
     ends = [(rx, has_rx), (tx, has_tx)] if is_right else [(tx, has_tx), (rx, has_rx)]
-    for ((key, places), is_there), y in zip(ends, (TOP + 40, TOP + GUEST_HEIGHT - 40), strict=True):
+    for ((key, places), is_there), y in zip(ends, (TOP + 32 if is_low else TOP + 40, TOP + height - 40), strict=True):
         if is_there:
             yield text(words(key), middle, y, "tick")
             yield from lost_at(next((hops[name] for name in places if name in hops), None), words, middle, y + 15)
@@ -174,4 +178,5 @@ def drawing(run: LabRun, words: Words) -> Element:
         lost=number(run.sent - run.received, 0),
     )
     parts.append(text(head, MIDDLE, 20, "axis"))
-    return svg(PAPER, words("lab.drawing", lab=topology.lab), parts)
+    paper = Paper(WIDTH, HEIGHT if len(rows) > 1 else HEIGHT - GUEST_HEIGHTS[1] + GUEST_HEIGHTS[0])
+    return svg(paper, words("lab.drawing", lab=topology.lab), parts)
