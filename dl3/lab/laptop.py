@@ -59,7 +59,7 @@ def first_commands(place: Place) -> list[tuple[str, str]]:
         (f"{inside} ping -c 3 {other}", "host1 reaches host2; the TTL of a reply is 63: one router was on the way"),
         (f"{inside} traceroute -n {other}", "the router's address is the first line"),
         (f"dl3 show ports --socket {socket}", "left and right have received and sent the same numbers"),
-        (f"dl3 show route --socket {socket}", "the networks that it knows, and behind which port each is"),
+        (f"dl3 show routes --socket {socket}", "the networks that it knows, and behind which port each is"),
         (f"dl3 lab {NAME} measure", "pings at three rates, and where any were lost"),
     ]
 

@@ -125,7 +125,7 @@ class Lab:
         node.start(self.topology, self.place, stays)
         started = self._start_guests(image, stays) | self._start_agents(stays)
         for n, one in enumerate(self.stations):
-            self.wait_booted(started[one.name], one)
+            self.wait_booted(started, one)
             self.say(f"{one.name}: starting {one.program}")
             self.ask(one.name, "start", program=one.program, pages=PAGES, **self._given(n, one, binaries[one.name]))
         if not self.topology.guests:
@@ -166,14 +166,17 @@ class Lab:
             found[name] = start(self.place, name, inside.command(*words) if inside else words, stays)
         return found
 
-    def wait_booted(self, started: Started, one: Station) -> None:
-        """Until its agent answers; QEMU says why not."""
+    def wait_booted(self, every: Mapping[str, Started], one: Station) -> None:
+        """Until its agent answers; QEMU says why not. Another guest that ends meanwhile is not waited for."""
+        started = every[one.name]
         if not one.is_guest:
             started.wait_until(self.serial(one.name).exists, "listen", BOOT_S)
             return
         console = self.place.folder / f"{one.name}.console"
 
         def is_booted() -> bool:
+            for other in every.values():
+                other.check_alive()
             text = console.read_text(encoding="utf-8", errors="replace") if console.exists() else ""
             if "guest: left with" in text:
                 raise Fault(f"{one.name} ended early: {text.strip()[-500:]}")
