@@ -11,7 +11,7 @@ from dl3.report.units import number, percent, significant
 from dl3.report.words import Words
 
 WIDTH, HEIGHT = 760.0, 304.0
-GUEST_WIDTH, EDGE = 132.0, 6.0
+GUEST_WIDTH, EDGE = 144.0, 6.0
 GUEST_HEIGHTS = (140.0, 252.0)  # beside one way, and beside two
 NODE_WIDTH, NODE_HEIGHT, PORT_WIDTH, PORT_HEIGHT = 296.0, 84.0, 72.0, 24.0
 GAP = 66.0  # between nodes that follow each other
@@ -138,11 +138,12 @@ def node(row: Row, n: int, topology: Topology, hops: dict[str, Hop], words: Word
         if len(row.legs) == 1:
             yield text(words(f"lab.switch.{topology.switch}"), left + width / 2, centre + 10, "tick")
     yield from lost_at(hops.get(middle.key), words, left + width / 2, y + (70 if len(row.legs) == 1 else 58))
+    port_width = min(PORT_WIDTH, width / 2)
     for place, is_entry in ((first, True), (second, False)):
         is_left = row.side(n, is_entry) == left
-        x = left if is_left else left + width - PORT_WIDTH
-        yield box(x, y, PORT_WIDTH, PORT_HEIGHT, "port")
-        yield text(place.of, x + PORT_WIDTH / 2, y + 16)
+        x = left if is_left else left + width - port_width
+        yield box(x, y, port_width, PORT_HEIGHT, "port")
+        yield text(place.of, x + port_width / 2, y + 16)
         low = y + NODE_HEIGHT - (6 if len(row.legs) == 1 or not is_entry else 18)
         edge, anchor = (left + 4, "start") if is_left else (left + width - 4, "end")
         yield from lost_at(hops.get(place.key), words, edge, low, anchor)

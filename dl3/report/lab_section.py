@@ -1,6 +1,6 @@
 """A lab on the page: where the report's frames were lost, and for each load a drawing and the table of places."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from xml.etree.ElementTree import Element
 
 from dl3.model.lab import Hop, LabRun, Topology
@@ -67,6 +67,12 @@ def way_of(topology: Topology) -> list[str]:
     return found
 
 
+def way_text(run: LabRun, words: Words, *more: str) -> str:
+    """The way of a frame, what the nodes on it are, and more about it."""
+    switch = words("list.comma").join((words(f"lab.switch.{run.topology.switch}"), *more))
+    return words("lab.way", way=" – ".join(way_of(run.topology)), switch=switch)
+
+
 def load_title(run: LabRun, words: Words) -> str:
     """The load of a run, with the way that its frames took."""
     way = " – ".join(way_of(run.topology))
@@ -112,22 +118,30 @@ def what_of(topology: Topology, words: Words) -> str:
     return words("lab.behind", program=topology.program, switch=switch) if topology.middle else switch
 
 
+def whats(runs: Sequence[LabRun], words: Words) -> str:
+    """What was measured in all of them; of several topologies the switches."""
+    found = dict.fromkeys(what_of(run.topology, words) for run in runs)
+    switches = dict.fromkeys(words(f"lab.switch.{run.topology.switch}") for run in runs)
+    return "; ".join(found if len(found) == 1 else switches)
+
+
 def lab_sentences(results: Results, words: Words) -> list[str]:
     """The result of the highest load of each topology."""
     highest: dict[str, LabRun] = {}
     for run in results.labs:
         key = run.topology.model_dump_json()
         highest[key] = max(highest.get(key, run), run, key=lambda one: one.asked_pps)
-    return [lab_sentence(run, words) for run in highest.values()]
+    return [lab_sentence(run, len(highest) == 1, words) for run in highest.values()]
 
 
-def lab_sentence(run: LabRun, words: Words) -> str:
-    """The result of a load."""
+def lab_sentence(run: LabRun, is_only: bool, words: Words) -> str:
+    """The result of a load; beside other topologies, with its way."""
+    on = words(f"lab.on.{run.topology.accelerator}")
+    what = words("lab.way", way=what_of(run.topology, words), switch=on) if is_only else way_text(run, words, on)
     worst = max(run.hops, key=lambda hop: hop.lost)
     lost = run.sent - run.received
     names = {
-        "what": what_of(run.topology, words),
-        "on": words(f"lab.on.{run.topology.accelerator}"),
+        "what": what,
         "sent": f"{run.sent:,}",
         "lost": f"{lost:,}",
     }

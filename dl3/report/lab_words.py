@@ -29,7 +29,8 @@ ENGLISH = {
     "lab.heading": "{sent} frames sent, {received} arrived, {lost} lost",
     "lab.drawing": "Topology of the lab {lab} with the loss at each place",
     "lab.note": "Frames per second on each cable; in red, the frames lost at a place and their share of those that came to it.",
-    "lab.load": "{way} ({switch}): {rate} frames/s of {size} bytes for {seconds} s",
+    "lab.way": "{way} ({switch})",
+    "lab.load": "{way}: {rate} frames/s of {size} bytes for {seconds} s",
     "lab.sum": "The losses of all places add up to the frames sent minus those that arrived.",
     "lab.late": "The generator was late and did not send {n} frames that were due.",
     "lab.latency": "The median time from {sender} to {receiver} was {value}.",
@@ -67,9 +68,9 @@ ENGLISH = {
     "lab.published_loss": "{rate} frames/s, {percent} % lost",
     "lab.published_rate": "{rate} frames/s",
     "lab.behind": "{program} behind {switch}",
-    "lab.says": "Of {sent} frames through {what} ({on}), {lost} did not arrive ({percent} %); {share} % of these were lost at one "
+    "lab.says": "Of {sent} frames through {what}, {lost} did not arrive ({percent} %); {share} % of these were lost at one "
     "place: {place}.",
-    "lab.says_none": "All {sent} frames through {what} ({on}) arrived.",
+    "lab.says_none": "All {sent} frames through {what} arrived.",
 }
 CHINESE = {
     "title.lab": "实验 {lab}：{what}",
@@ -100,7 +101,8 @@ CHINESE = {
     "lab.heading": "发送 {sent} 帧，到达 {received} 帧，丢失 {lost} 帧",
     "lab.drawing": "实验 {lab} 的拓扑与各处的丢包",
     "lab.note": "每条连线上标出每秒帧数；红色为该处丢失的帧数及其占到达该处帧数的比例。",
-    "lab.load": "{way}（{switch}）：{size} 字节，{rate} 帧/秒，持续 {seconds} 秒",
+    "lab.way": "{way}（{switch}）",
+    "lab.load": "{way}：{size} 字节，{rate} 帧/秒，持续 {seconds} 秒",
     "lab.sum": "各处丢失之和等于发送帧数减去到达帧数。",
     "lab.late": "发生器来不及发送，有 {n} 个到期的帧没有发出。",
     "lab.latency": "从 {sender} 发出到 {receiver} 收到的时延中位数为 {value}。",
@@ -134,6 +136,6 @@ CHINESE = {
     "lab.published_loss": "{rate} 帧/秒，丢失 {percent} %",
     "lab.published_rate": "{rate} 帧/秒",
     "lab.behind": "{program}，交换机为 {switch}",
-    "lab.says": "{sent} 帧经 {what} 转发（{on}），{lost} 帧没有到达（{percent} %），其中 {share} % 丢在同一处：{place}。",
-    "lab.says_none": "{sent} 帧经 {what} 转发（{on}），全部到达。",
+    "lab.says": "{sent} 帧经 {what} 转发，{lost} 帧没有到达（{percent} %），其中 {share} % 丢在同一处：{place}。",
+    "lab.says_none": "{sent} 帧经 {what} 转发，全部到达。",
 }

@@ -8,7 +8,7 @@ from dl3.model.trial import Throughput
 from dl3.report.by_frame import ends_of, is_at_least, layer1_bps
 from dl3.report.compare import Comparison
 from dl3.report.comparison_table import comparison_text
-from dl3.report.lab_section import lab_sentences, what_of
+from dl3.report.lab_section import lab_sentences, whats
 from dl3.report.latencies import LatencyCase, LoadPoint, latency_cases
 from dl3.report.names import series_names, short_loss
 from dl3.report.other_sentences import other_sentence
@@ -34,8 +34,7 @@ def title(results: Results, words: Words) -> str:
     if results.plans:
         return joined([said(plan.title, words) for plan in results.plans], words)
     if results.labs and not results.measured:
-        found = dict.fromkeys(what_of(run.topology, words) for run in results.labs)
-        return words("title.lab", lab=results.labs[-1].topology.lab, what=joined(list(found), words))
+        return words("title.lab", lab=results.labs[-1].topology.lab, what=whats(results.labs, words))
     if not results.measured:
         return words("title.proof" if results.proofs else "title.empty")
     if results.shapings and not (results.searches or results.latencies or results.others):
