@@ -271,8 +271,8 @@ def kept(place: Place, say: Say) -> Lab:
         found = Up.model_validate_json(place.up_file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageFault(f"the lab {place.lab} is not up: run 'dl3 lab {place.lab} up' first") from error
-    if not place.processes():
-        raise UsageFault(f"the programs of the lab {place.lab} have ended: run 'dl3 lab {place.lab} down', then 'up'")
+    if len(place.processes()) < sum(not one.part_of for one in found.topology.stations):
+        raise UsageFault(f"a program of the lab {place.lab} has ended: run 'dl3 lab {place.lab} down', then 'up'")
     return Lab(place, found.topology, found.settings, say)
 
 
