@@ -44,7 +44,7 @@ def topology_of(switch: str, path: str, settings: Settings, accelerator: Acceler
         stations=stations,
         legs=legs_of(path),
         stream={"dst_mac": to.mac},
-        ring=RING if any(one.is_guest for one in stations) else LONG_RING,
+        ring=LONG_RING if path == "port-to-port" else RING,
     )
 
 
