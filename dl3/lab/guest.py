@@ -29,7 +29,9 @@ def boot(image: Path, top: Path, script: Path, words: Mapping[str, str]) -> list
     """Boot the image of dl3.lab.guest_image and run a script; `words` are variables of that script."""
     given = {"script": str(script), "modules": f"{image}/kernel", "top": str(top), **words}
     # On a busy machine an emulated timer comes late, and the kernel's check of it would end the guest.
-    line = " ".join(("console=ttyS0 quiet panic=-1 no_timer_check", *(f"guest.{key}={value}" for key, value in given.items())))
+    line = " ".join(
+        ("console=ttyS0 quiet panic=-1 no_timer_check", *(f"guest.{key}={value}" for key, value in given.items()))
+    )
     return [
         *("-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd"), "-append", line),
         *("-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"),

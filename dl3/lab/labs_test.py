@@ -30,7 +30,7 @@ EVERY = [
     for topology in kind.topologies(Settings(), accelerator)
 ]
 NAMES = [f"{one.lab}-{one.switch}-{one.accelerator}-{len(one.legs)}-{len(one.nodes)}" for one in EVERY]
-every_topology = pytest.mark.parametrize("topology", EVERY, ids=NAMES)
+everywhere = pytest.mark.parametrize("topology", EVERY, ids=NAMES)
 
 
 def _lossy(topology: Topology, seed: int) -> tuple[tuple[Hop, ...], list[int]]:
@@ -82,7 +82,7 @@ def _run(topology: Topology, seed: int = 1) -> LabRun:
     )
 
 
-@every_topology
+@everywhere
 def finds_each_loss_at_its_place_and_they_add_up(topology: Topology) -> None:
     keys = [place.key for place in topology.places()]
     assert len({*keys}) == len(keys)
@@ -96,7 +96,7 @@ def finds_each_loss_at_its_place_and_they_add_up(topology: Topology) -> None:
         assert sum(losses) == run.sent - run.received
 
 
-@every_topology
+@everywhere
 def has_a_card_at_each_port_or_a_cable_to_the_next(topology: Topology) -> None:
     cards = {card.port for station in topology.stations for card in station.cards}
     cables = {leg.leaves for leg in topology.legs if not leg.to}
@@ -107,7 +107,7 @@ def has_a_card_at_each_port_or_a_cable_to_the_next(topology: Topology) -> None:
     assert topology.legs[-1].to == topology.receiver.name
 
 
-@every_topology
+@everywhere
 @pytest.mark.parametrize("language", Language)
 def draws_what_was_built(topology: Topology, language: Language) -> None:
     words, run = words_in(language), _run(topology)
@@ -124,7 +124,7 @@ def draws_what_was_built(topology: Topology, language: Language) -> None:
         assert 0 <= y <= y + float(one.get("height", 0)) <= height, one.attrib
 
 
-@every_topology
+@everywhere
 def has_words_for_each_place(topology: Topology) -> None:
     for language in Language:
         found = [place_text(place.key, topology, words_in(language)) for place in topology.places()]

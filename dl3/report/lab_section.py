@@ -75,11 +75,8 @@ def way_text(run: LabRun, words: Words, *more: str) -> str:
 
 def load_title(run: LabRun, words: Words) -> str:
     """The load of a run, with the way that its frames took."""
-    way = " – ".join(way_of(run.topology))
-    switch = words(f"lab.switch.{run.topology.switch}")
-    return words(
-        "lab.load", way=way, switch=switch, rate=f"{run.asked_pps:,.0f}", size=run.frame, seconds=f"{run.seconds:g}"
-    )
+    rate, seconds = f"{run.asked_pps:,.0f}", f"{run.seconds:g}"
+    return words("lab.load", way=way_text(run, words), rate=rate, size=run.frame, seconds=seconds)
 
 
 def latency(run: LabRun, words: Words) -> str:
