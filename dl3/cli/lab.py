@@ -7,13 +7,13 @@ import typer
 
 from dl3.cli.lab_steps import Action, Asked, Files, asked_of, carry_out, need_guests, need_used, print_qemu, rates_of
 from dl3.cli.lazy import CONTEXT
-from dl3.lab import contrail as contrail_lab
-from dl3.lab import kernel_notes as notes_lab
 from dl3.lab import kvm_report as kvm_lab
-from dl3.lab import laptop as laptop_lab
-from dl3.lab import vswitch as vswitch_lab
-from dl3.lab.labs import SRIOV
-from dl3.lab.sriov import why_not
+from dl3.labs import contrail as contrail_lab
+from dl3.labs import kernel_notes as notes_lab
+from dl3.labs import laptop as laptop_lab
+from dl3.labs import vswitch as vswitch_lab
+from dl3.labs.registry import SRIOV
+from dl3.labs.sriov import why_not
 from dl3.model.fault import UsageFault
 from dl3.report.words import Language
 

@@ -20,9 +20,9 @@ from dl3.lab.guest import PACKAGES
 from dl3.lab.guest_image import cache_folder, need_packages
 from dl3.lab.kept import Place, alone
 from dl3.lab.kind import Kind, Settings
-from dl3.lab.labs import LABS
-from dl3.lab.laptop import LAPTOP, first_commands
-from dl3.lab.running import Lab, commands, down, keep, kept, settle_killed
+from dl3.labs.laptop import LAPTOP, first_commands
+from dl3.labs.registry import LABS
+from dl3.labs.running import Lab, commands, down, keep, kept, settle_killed
 from dl3.model.fault import UsageFault
 from dl3.model.lab import Accelerator, LabRun, Topology
 from dl3.record.facts import collect

@@ -73,7 +73,7 @@ def refuses_what_a_lab_has_not(words: tuple[str, ...]) -> None:
 )
 def says_why_there_is_no_lab_of_virtual_functions(monkeypatch: pytest.MonkeyPatch, devices: str, why: str) -> None:
     done = subprocess.CompletedProcess[str]([], 0, devices, "")
-    monkeypatch.setattr("dl3.lab.sriov.subprocess.run", lambda *_, **__: done)
+    monkeypatch.setattr("dl3.labs.sriov.subprocess.run", lambda *_, **__: done)
     found = CliRunner().invoke(app, ["white-paper-sriov"])
     assert str(found.exception).startswith(f"not applicable here: {why}")
     assert "'dl3 bench run white-paper'" in str(found.exception)

@@ -60,7 +60,7 @@ class Place:
 
     @property
     def up_file(self) -> Path:
-        """Exists while the lab is to stay; see dl3.lab.running."""
+        """Exists while the lab is to stay; see dl3.labs.running."""
         return self.folder / "up.json"
 
     def processes(self) -> list[int]:

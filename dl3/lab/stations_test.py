@@ -8,9 +8,10 @@ from dl3.lab.kvm_report import topology_of
 from dl3.lab.stations import Middle, PortCounts, Sender, SwitchCounts, hops, is_explained
 from dl3.lab.switches import dl3d_counts, linux_counts
 from dl3.model.lab import VM2, Hop, LabRun
-from dl3.report.lab_story import BACK, INSIDE, PLACES, THERE
 
 TOPOLOGY = topology_of(Settings(), "tcg")
+PLACES = tuple(place.key for place in TOPOLOGY.places())
+THERE, INSIDE, BACK = PLACES[:5], PLACES[5:6], PLACES[6:]
 
 
 def _run(found: tuple[Hop, ...]) -> LabRun:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dl3.lab.kept import Place
-from dl3.lab.laptop import lay_hosts
-from dl3.lab.ovs_switch import read_ovs, start_ovs
 from dl3.lab.pair import TOP
 from dl3.lab.single import built
 from dl3.lab.stations import SwitchCounts
 from dl3.lab.switches import join_linux, lay_linux, read_linux, read_switch, start_dl3d
-from dl3.lab.vrouters import read_vrouters, start_vrouters
+from dl3.labs.laptop import lay_hosts
+from dl3.labs.ovs_switch import read_ovs, start_ovs
+from dl3.labs.vrouters import read_vrouters, start_vrouters
 from dl3.model.lab import Switch, Topology
 
 

@@ -18,10 +18,10 @@ from dl3.lab.guest_image import cache_folder, made, need_packages
 from dl3.lab.guest_programs import binary_of, build_for
 from dl3.lab.kept import Place, Started, start
 from dl3.lab.kind import PAGES, Load, Settings, devices_of, ring_keys, start_options
-from dl3.lab.nodes import NODES
 from dl3.lab.pair import TOP
 from dl3.lab.serial import ask
 from dl3.lab.stations import Middle, Sender, SwitchCounts, hops, is_explained
+from dl3.labs.nodes import NODES
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.lab import Hop, LabRun, Station, Topology
 from dl3.model.noun import Noun

@@ -6,15 +6,15 @@ from typing import get_args
 
 import pytest
 
-from dl3.lab.contrail import published_loads
-from dl3.lab.kernel_notes import topology_of as notes
 from dl3.lab.kind import Load, Settings, devices_of, start_options
-from dl3.lab.labs import LABS
-from dl3.lab.ovs_switch import flows, ovs_counts
 from dl3.lab.stations import Middle, PortCounts, Sender, SwitchCounts, hops, is_explained
 from dl3.lab.switches import dl3d_config
-from dl3.lab.vrouters import config
-from dl3.lab.vswitch import topology_of as vswitch
+from dl3.labs.contrail import published_loads
+from dl3.labs.kernel_notes import topology_of as notes
+from dl3.labs.ovs_switch import flows, ovs_counts
+from dl3.labs.registry import LABS
+from dl3.labs.vrouters import config
+from dl3.labs.vswitch import topology_of as vswitch
 from dl3.model.lab import VM1, VM2, Accelerator, Hop, LabRun, Topology
 from dl3.report.lab_drawing import drawing
 from dl3.report.lab_section import place_text
