@@ -132,12 +132,12 @@ def goes_step_by_step(tmp_path: Path) -> None:
 def _left(lab: str) -> dict[str, object]:
     """What a lab may leave on this machine."""
     links = json.loads(subprocess.run(["ip", "-json", "link"], capture_output=True, check=True).stdout)
-    own = r"vnet\d|br\d|left|right"
+    own, name = r"vnet\d|br\d|left|right", Place(lab).name
     return {
         "processes": Place(lab).processes(),
         "links": sorted(link["ifname"] for link in links if re.match(own, link["ifname"])),
-        "namespaces": sorted(path.name for path in Path("/run/netns").glob("dl3-lab-*")),
-        "files": sorted(str(path) for path in Path("/run").glob("dl3-lab-*")),
+        "namespaces": Place(lab).namespaces(),
+        "files": sorted(str(path) for folder in ("/run", "/tmp") for path in Path(folder).glob(f"{name}*")),
         "drafts": sorted(str(path) for path in CACHE.glob("dl3/guest/making-*")),
         "pages": read_number(NUMBER),
     }
