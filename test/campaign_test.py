@@ -121,8 +121,8 @@ def every_published_measurement_is_listed_with_what_repeats_it() -> None:
     assert found["white-paper", "1.1"]["not_here"] == ""
     assert found["white-paper", "2.6"]["repeated_by"] == ["white-paper 2.5", "white-paper 2.6"]
     assert "SR-IOV" in found["white-paper", "2.6"]["not_here"]
-    assert found["vrouter", "6.1"]["repeated_by"] == ["contrail 6.1"]
-    assert found["notes", "kernel L2"]["repeated_by"] == ["kernel-notes L2"]
+    assert found["vrouter", "6.1"]["repeated_by"] == ["contrail 6.1", "lab contrail"]
+    assert found["notes", "kernel L2"]["repeated_by"] == ["kernel-notes L2", "lab kernel-notes"]
     assert found["notes", "kernel VXLAN encapsulation"]["repeated_by"] == ["kernel-notes VXLAN"]
     assert [one["repeated_by"] for (source, _), one in found.items() if source == "kvm-report"] == [["lab kvm-report"]]
     assert all(one["repeated_by"] or one["not_here"] == "no campaign repeats it" for one in found.values())

@@ -10,7 +10,8 @@ import pytest
 from harness.wire import wait_until
 
 from dl3.lab.command import run
-from dl3.lab.kvm_report import Settings, topology_of
+from dl3.lab.kind import Settings
+from dl3.lab.kvm_report import topology_of
 from dl3.lab.namespace import Namespace
 from dl3.lab.stations import SwitchCounts
 from dl3.lab.switches import SHORT_QUEUE, lay_linux, read_linux

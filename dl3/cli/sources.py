@@ -6,12 +6,14 @@ from dataclasses import asdict, dataclass
 from dl3.cli.left_out import reasons
 from dl3.cli.printing import out, print_json, table
 from dl3.model.campaign import Case, Plan
+from dl3.report.lab_beside import SOURCES as BESIDE
+from dl3.report.lab_story import SOURCE as KVM_REPORT
 from dl3.report.published import SOURCES, rows_for
 from dl3.report.published import table as published
 
 COLUMNS = ("source", "case", "~published", ">figures", "repeated by", "~not applicable here")
 NONE = "no campaign repeats it"
-LABS = {"kvm-report": "lab kvm-report"}  # sources that a lab repeats as a whole: 'dl3 lab kvm-report'
+LABS = {**BESIDE, KVM_REPORT: (KVM_REPORT,)}  # the published cases that each lab repeats
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ def repeating(plans: Sequence[Plan], name: str) -> list[tuple[Plan, Case]]:
     return [(plan, case) for plan in plans for case in plan.cases if {name, name.split(" ")[0]} & {*case.published}]
 
 
+def labs_of(name: str) -> list[str]:
+    """The labs that repeat a published case."""
+    return [f"lab {lab}" for lab, names in LABS.items() if {name, name.split(" ")[0]} & {*names}]
+
+
 def title_of(source: str, scenario: str, variable: str) -> str:
     """What was measured and what was varied."""
     return f"{source}: {scenario}" + (f", by {variable}" if variable else "")
@@ -43,10 +50,11 @@ def measurements(plans: Sequence[Plan]) -> Iterator[Measurement]:
         for case in dict.fromkeys(row.case or row.scenario for row in rows):
             name = f"{source} {case}"
             some, found = rows_for(name), repeating(plans, name)
-            runs = source in LABS or any(case.jobs for _, case in found)
+            labs = labs_of(name)
+            runs = labs or any(case.jobs for _, case in found)
             why = "" if runs else "; ".join(dict.fromkeys(reasons(case) for _, case in found)) or NONE
             title = title_of(some[0].source, some[0].scenario, some[0].variable)
-            by = [*(f"{plan.name} {case.key}" for plan, case in found), *([LABS[source]] if source in LABS else [])]
+            by = [*(f"{plan.name} {case.key}" for plan, case in found), *labs]
             yield Measurement(source, case, title, len(some), tuple(by), why)
 
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from dl3.lab.echo import Linux, Ping
 from dl3.lab.inside import Cards, Dl3d, Dl3gen, L2fwd, Pktgen, Testpmd
 from dl3.model.fault import Fault
 
@@ -38,6 +39,7 @@ PROGRAMS: dict[str, Callable[..., Inside]] = {
     "l2fwd": L2fwd,
     "testpmd": Testpmd,
 }
+HOSTS: dict[str, Callable[..., Inside]] = {"ping": Ping, "Linux": Linux}  # in a namespace, by the kernel
 
 
 def cards() -> list[str]:
@@ -69,6 +71,8 @@ def give_to_dpdk(found: list[str], pages: int) -> None:
 
 def started(asked: dict[str, Any]) -> Inside:
     """Start what is asked for."""
+    if asked["program"] in HOSTS:
+        return HOSTS[asked["program"]](**asked["options"])
     if asked["devices"]:
         here = Cards(asked["devices"], (asked["cores"][0], asked["cores"][1]), is_guest=False)
         return PROGRAMS[asked["program"]](here, **asked["options"])
@@ -96,7 +100,7 @@ class Agent:
             raise Fault("nothing runs in the guest")
         if asked["do"] == "counts":
             return self._running.counts()
-        if isinstance(self._running, Dl3gen | Pktgen) and asked["do"] == "send":
+        if isinstance(self._running, Dl3gen | Pktgen | Ping) and asked["do"] == "send":
             self._running.send(**asked["options"])
             return {}
         raise Fault(f"the guest cannot do '{asked['do']}'")

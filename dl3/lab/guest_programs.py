@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dl3.lab.command import run
 from dl3.lab.guest_image import need_packages
+from dl3.lab.kind import KERNELS
 from dl3.lab.pair import TOP
 from dl3.lab.single import built
 from dl3.model.fault import Fault
@@ -57,11 +58,11 @@ def l2fwd(cache: Path, keys: dict[str, int]) -> Path:
 
 
 def binary_of(program: str, cache: Path, build: Path, keys: dict[str, int]) -> Path:
-    """The file of a program of a guest; pktgen is in the guest's kernel."""
+    """The file of a program of a station; a kernel has none."""
     if program == "l2fwd":
         return l2fwd(cache, keys)
     if program == "testpmd":
         if not TESTPMD.exists():
             raise Fault(f"{TESTPMD} is not there: apt install dpdk-dev")
         return TESTPMD
-    return Path() if program == "pktgen" else built(build / "src" / program)
+    return Path() if program in KERNELS else built(build / "src" / program)

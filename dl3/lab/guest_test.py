@@ -6,10 +6,11 @@ import pytest
 
 from dl3.lab.guest import boot, lab_command
 from dl3.lab.guest_image import cache_folder, need_packages
-from dl3.lab.kvm_report import SHORT_RING, Settings, devices_of, ring_keys, topology_of
+from dl3.lab.kind import SHORT_RING, Settings, devices_of, ring_keys
+from dl3.lab.kvm_report import QUEUES, topology_of
 from dl3.lab.switches import dl3d_config
 from dl3.model.fault import UsageFault
-from dl3.model.lab import QUEUES, VM1, VM2, Accelerator, Switch
+from dl3.model.lab import VM1, VM2, Accelerator, Switch
 
 FOLDER = Path("/run/x")
 
@@ -17,7 +18,7 @@ FOLDER = Path("/run/x")
 def _command(switch: Switch, accelerator: Accelerator) -> list[str]:
     topology = topology_of(Settings(switch=switch, n_cpus=3), accelerator)
     booted = boot(Path("/image"), Path("/top"), Path("/image/agent.sh"), {"python": "/python"})
-    return lab_command(topology, topology.vm(VM2), FOLDER, booted)
+    return lab_command(topology, topology.station(VM2), FOLDER, booted)
 
 
 @pytest.mark.parametrize("accelerator", ["kvm", "tcg"])
@@ -38,8 +39,8 @@ def starts_a_guest_with_both_of_its_cards(switch: Switch, accelerator: Accelerat
 
 def joins_the_ports_of_a_bridge() -> None:
     topology = topology_of(Settings(), "tcg")
-    assert [topology.ports_of(bridge) for bridge in topology.bridges] == [("vnet0", "vnet1"), ("vnet2", "vnet3")]
-    config = dl3d_config(topology, FOLDER, [4, 5])
+    assert topology.nodes == {"br0": ("vnet0", "vnet1"), "br1": ("vnet2", "vnet3")}
+    config = dl3d_config(topology_of(Settings(switch="dl3d"), "tcg"), FOLDER, [4, 5])
     assert config["bridges"] == [
         {"name": "br0", "ports": ["vnet0", "vnet1"]},
         {"name": "br1", "ports": ["vnet2", "vnet3"]},
@@ -53,7 +54,7 @@ def joins_the_ports_of_a_bridge() -> None:
 @pytest.mark.parametrize("queue", QUEUES)
 def shortens_one_queue_only(queue: str) -> None:
     topology = topology_of(Settings(switch="dl3d", short_queue=queue), "none")
-    found = {vm.name: ring_keys(topology, vm.name) for vm in topology.vms}
+    found = {vm.name: ring_keys(topology, vm) for vm in topology.stations}
     wanted = {
         "vnet1": {VM1: {}, VM2: {"rx_descriptors": SHORT_RING}},
         VM2: {VM1: {}, VM2: {"tx_descriptors": SHORT_RING}},
@@ -64,8 +65,8 @@ def shortens_one_queue_only(queue: str) -> None:
 
 def puts_programs_in_place_of_guests() -> None:
     topology = topology_of(Settings(switch="dl3d"), "none")
-    assert not topology.has_guests
-    assert [device.split(",")[1] for device in devices_of(topology.vm(VM1), FOLDER)] == [
+    assert not topology.guests
+    assert [device.split(",")[1] for device in devices_of(topology, topology.station(VM1), FOLDER)] == [
         "path=/run/x/vnet0.sock",
         "path=/run/x/vnet3.sock",
     ]

@@ -24,13 +24,14 @@ PATIENCE_S = 600.0
 NAMES = ("a", "b")
 FOLDER = Path(os.environ.get("RUNTIME_DIRECTORY") or tempfile.gettempdir())  # in a guest its own
 PKTGEN = Path("/proc/net/pktgen")
+MBUFS = 8192  # of testpmd, besides those in its rings
 CATCH_UP = 16_384  # frames, after a pause of the guest
 LOST_BEFORE = ("rx_missed", "rx_errors")
 
 
 def ports(cards: list[str], keys: dict[str, Any], **own: dict[str, Any]) -> list[dict[str, Any]]:
-    """Both cards as ports of a program of ours."""
-    return [{"name": name, "device": card} | keys | own.get(name, {}) for name, card in zip(NAMES, cards, strict=True)]
+    """The cards, one or two, as ports of a program of ours."""
+    return [{"name": name, "device": card} | keys | own.get(name, {}) for name, card in zip(NAMES, cards, strict=False)]
 
 
 @dataclass(frozen=True)
@@ -59,16 +60,17 @@ def config(cards: Cards, keys: dict[str, Any], **own: dict[str, Any]) -> str:
 
 
 class Dl3gen:
-    """Sends at the first card, receives at the second."""
+    """Sends at the first card, receives at the last."""
 
     def __init__(self, cards: Cards, binary: str, keys: dict[str, Any]) -> None:
+        self._to = NAMES[len(cards.devices) - 1]
         self._dl3gen = Generator(Path(binary), config(cards, keys))
         self._dl3gen.wait_ready(PATIENCE_S)
 
-    def send(self, mac: str, pps: float, seconds: float, size: int) -> None:
+    def send(self, stream: dict[str, Any], pps: float, seconds: float, size: int) -> None:
         """Start; the counts are of this run."""
-        stream = {"from": "a", "to": "b", "dst_mac": mac, "rate": f"{pps:.0f} pps", "size": size, "catch_up": CATCH_UP}
-        self._dl3gen.send(streams=[stream], seconds=seconds)
+        load = {"from": "a", "to": self._to, "rate": f"{pps:.0f} pps", "size": size, "catch_up": CATCH_UP}
+        self._dl3gen.send(streams=[stream | load], seconds=seconds)
 
     def counts(self) -> dict[str, Any]:
         """Of the latest run. `came` has frames that came twice or late, too."""
@@ -78,17 +80,17 @@ class Dl3gen:
             return state | {"sent": 0, "refused": 0, "came": 0, "missed": 0, "late": 0, "p50_ns": 0.0}
         (stream,) = results.streams
         came = stream.received + stream.duplicated + stream.corrupted + stream.too_old
-        missed = sum(port.rx_missed or 0 for port in results.ports if port.name == "b")
+        missed = sum(port.rx_missed or 0 for port in results.ports if port.name == self._to)
         counted = {"sent": stream.sent, "refused": stream.refused, "came": came, "missed": missed}
         return state | counted | {"late": stream.late, "p50_ns": stream.latency.p50}
 
 
 class Pktgen:
-    """The kernel's generator at the first card; the second one counts all frames."""
+    """The kernel's generator at the first card; the last one counts all frames."""
 
     def __init__(self, cards: Cards) -> None:
         found = [next(Path("/sys/bus/pci/devices", card).glob("virtio*/net/*")).name for card in cards.devices]
-        self._out, self._in = found
+        self._out, self._in = found[0], found[-1]
         self._before = {"sent": 0, "refused": 0, "came": 0, "missed": 0}
         self._thread: threading.Thread | None = None
         for name in found:
@@ -109,12 +111,14 @@ class Pktgen:
         missed = of(self._in, "rx_dropped")
         return {"sent": sent, "refused": refused, "came": of(self._in, "rx_packets"), "missed": missed}
 
-    def send(self, mac: str, pps: float, seconds: float, size: int) -> None:
-        """Start; the counts are of this run."""
+    def send(self, stream: dict[str, Any], pps: float, seconds: float, size: int) -> None:
+        """Start; the counts are of this run. The destination ports are those of `stream`, one after the other."""
         self._before = self._counted()
-        settings = (f"count {int(pps * seconds)}", f"ratep {int(pps)}", f"pkt_size {size - 4}", f"dst_mac {mac}")
-        addresses = ("src_min 198.18.0.1", "src_max 198.18.0.1", "dst 198.19.0.1", "udp_dst_min 9", "udp_dst_max 9")
-        self._tell(self._out, *settings, *addresses)
+        settings = (f"count {int(pps * seconds)}", f"ratep {int(pps)}", f"pkt_size {size - 4}")
+        addresses = ("src_min 198.18.0.1", "src_max 198.18.0.1", "dst 198.19.0.1", f"dst_mac {stream['dst_mac']}")
+        first = stream.get("dst_port", {"first": 9, "count": 1})
+        used = (f"udp_dst_min {first['first']}", f"udp_dst_max {first['first'] + first['count'] - 1}")
+        self._tell(self._out, *settings, *addresses, *used)
         self._thread = threading.Thread(target=self._tell, args=("pgctrl", "start"), daemon=True)
         self._thread.start()
 
@@ -184,38 +188,31 @@ class L2fwd(External):
 
 
 class Testpmd(External):
-    """testpmd, which rewrites the MAC addresses as l2fwd does."""
+    """testpmd, which rewrites the MAC addresses as l2fwd does; with one card it sends back what it receives, and in mode
+    'rxonly' it only counts.
+    """
 
-    def __init__(self, cards: Cards, binary: str, keys: dict[str, int]) -> None:
+    def __init__(self, cards: Cards, binary: str, keys: dict[str, int], mode: str = "") -> None:
         sizes = [
             f"--{option}={keys[key]}"
             for option, key in (("rxd", "rx_descriptors"), ("txd", "tx_descriptors"))
             if key in keys
         ]
-        eal = [
-            "stdbuf",
-            "-oL",
-            binary,
-            *cards.eal(),
-            "--",
-            "-i",
-            "--forward-mode=mac",
-            "--auto-start",
-            "--total-num-mbufs=8192",
-        ]
-        super().__init__([*eal, *sizes], "testpmd>")
+        forward = mode or ("mac" if len(cards.devices) > 1 else "macswap")
+        ways = [f"--forward-mode={forward}", f"--port-topology={'paired' if forward == 'mac' else 'loop'}"]
+        buffers = f"--total-num-mbufs={MBUFS + sum(keys.values())}"
+        program = ["stdbuf", "-oL", binary, *cards.eal(), "--", "-i", "--auto-start", buffers]
+        super().__init__([*program, *ways, *sizes], "testpmd>")
 
     def counts(self) -> dict[str, Any]:
-        """Since the start."""
+        """Since the start: what came to the first card, and what left by the last one."""
         begin = len(self._text())
         if self._process.stdin:
             self._process.stdin.write(b"show fwd stats all\n")
             self._process.stdin.flush()
         self._wait_for("Accumulated forward statistics", begin)
         self._wait_for("testpmd>", self._text().rindex("Accumulated forward statistics"))
-        found = [
-            (int(one), int(other))
-            for one, other in re.findall(r"-packets: (\d+) +.X-dropped: (\d+)", self._text()[begin:])
-        ]
-        (came, missed), _, _, (sent, dropped) = found[:4]
+        text = self._text()[begin:].partition("Accumulated forward statistics")[0]
+        found = [(int(one), int(other)) for one, other in re.findall(r"-packets: (\d+) +.X-dropped: (\d+)", text)]
+        (came, missed), (sent, dropped) = found[0], found[-1]
         return {"came": came, "missed": missed, "dropped": dropped, "sent": sent}

@@ -1,4 +1,4 @@
-"""What a lab of two guests has on this machine: processes, a network namespace and a folder, all found by the lab's name.
+"""What a lab has on this machine: processes, network namespaces and a folder, all found by the lab's name.
 
 Only one command at a time works with a lab. It holds an abstract socket, which Linux removes with it. A later command
 settles what a killed one has left: processes are found by a variable of their environment, whatever became of their
@@ -50,9 +50,17 @@ class Place:
         """For TAP interfaces and bridges."""
         return Namespace(self.name, silent=True)
 
+    def host(self, name: str) -> Namespace:
+        """For a host of the lab."""
+        return Namespace(f"{self.name}-{name}")
+
+    def namespaces(self) -> list[str]:
+        """Those that exist."""
+        return [path.name for path in NAMESPACES.glob(f"{self.name}*")]
+
     @property
     def up_file(self) -> Path:
-        """Exists while the lab is to stay; see dl3.lab.running."""
+        """Exists while the lab is to stay; see dl3.labs.running."""
         return self.folder / "up.json"
 
     def processes(self) -> list[int]:
@@ -67,7 +75,7 @@ class Place:
 
     def has_any(self) -> bool:
         """Whether anything of the lab is on this machine."""
-        return self.folder.exists() or (NAMESPACES / self.name).exists() or bool(self.processes())
+        return self.folder.exists() or bool(self.namespaces() or self.processes())
 
     def settle(self) -> None:
         """Remove everything; nothing is done if there is nothing."""
@@ -80,8 +88,8 @@ class Place:
             if time.monotonic() > deadline:
                 raise Fault(f"processes {', '.join(map(str, found))} of the lab {self.lab} do not end: end them")
             time.sleep(0.02)
-        if (NAMESPACES / self.name).exists():
-            run(["ip", "netns", "delete", self.name])
+        for name in self.namespaces():
+            run(["ip", "netns", "delete", name])
         if self.folder.exists():
             shutil.rmtree(self.folder)
 

@@ -1,12 +1,12 @@
 """From counters to hops: what came to each place on the way of a frame, what went on, and which counter names the rest.
 
-Pure. Counters of both switches have the same form, so that one table fits both.
+Pure. Counters of all switches have the same form, so that one table fits both.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dl3.model.lab import Hop
+from dl3.model.lab import Hop, Leg, Topology
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,21 @@ class PortCounts:
 
 @dataclass(frozen=True)
 class SwitchCounts:
-    """Of all ports, and of what each bridge dropped by name."""
+    """Of all ports, and of what each node dropped by name."""
 
     ports: Mapping[str, PortCounts]
-    bridges: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    nodes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by the key of the place
 
     def since(self, before: "SwitchCounts") -> "SwitchCounts":
         """The rise."""
         ports = {name: port.since(before.ports.get(name, PortCounts())) for name, port in self.ports.items()}
-        bridges = {name: rise(drops, before.bridges.get(name, {})) for name, drops in self.bridges.items()}
-        return SwitchCounts(ports, bridges)
+        nodes = {name: rise(drops, before.nodes.get(name, {})) for name, drops in self.nodes.items()}
+        return SwitchCounts(ports, nodes)
 
 
 @dataclass(frozen=True)
 class Sender:
-    """VM1: frames of one run. `sent` includes those that its card refused."""
+    """Frames of one run. `sent` includes those that its card refused."""
 
     sent: int
     refused: int
@@ -54,7 +54,7 @@ class Sender:
 
 @dataclass(frozen=True)
 class Middle:
-    """VM2."""
+    """A station that is not the sender."""
 
     came: int
     missed: int
@@ -81,27 +81,35 @@ def named(name: str, n: int) -> dict[str, int]:
     return {name: n} if n else {}
 
 
-def way(ports: Sequence[str], bridge: str, switch: SwitchCounts, came: int) -> Iterator[Hop]:
-    """The places between two guests: into the first port, through the bridge, out of the second port."""
-    first, second = (switch.ports[name] for name in ports)
+def way(leg: Leg, keys: Sequence[str], switch: SwitchCounts, came: int) -> Iterator[Hop]:
+    """The places of a leg: into the first port, through the node, out of the second port."""
+    first, second = switch.ports[leg.enters], switch.ports[leg.leaves]
     handed = second.sent + sum(second.lost_out.values())
-    yield Hop(place=ports[0], came=came, went=first.received, named=first.lost_in)
-    yield Hop(place=bridge, came=first.received, went=handed, named=switch.bridges.get(bridge, {}))
-    yield Hop(place=ports[1], came=handed, went=second.sent, named=second.lost_out)
+    yield Hop(place=keys[0], came=came, went=first.received, named=first.lost_in)
+    yield Hop(place=keys[1], came=first.received, went=handed, named=switch.nodes.get(keys[1], {}))
+    yield Hop(place=keys[2], came=handed, went=second.sent, named=second.lost_out)
 
 
-def hops(sender: Sender, switch: SwitchCounts, middle: Middle) -> tuple[Hop, ...]:
-    """All places in the order in which a frame passes them."""
-    left = sender.sent - sender.refused
-    there, back = switch.ports["vnet1"].sent, switch.ports["vnet3"].sent
-    return (
-        Hop(place="VM1 tx", came=sender.sent, went=left, named=named("refused", sender.refused)),
-        *way(("vnet0", "vnet1"), "br0", switch, left),
-        Hop(place="VM2 rx", came=there, went=middle.came, named=named("imissed", middle.missed)),
-        Hop(place="VM2", came=middle.came, went=middle.sent, named=named("dropped", middle.dropped)),
-        *way(("vnet2", "vnet3"), "br1", switch, middle.sent),
-        Hop(place="VM1 rx", came=back, went=sender.came, named=named("imissed", sender.missed)),
-    )
+def hops(topology: Topology, sender: Sender, switch: SwitchCounts, others: Mapping[str, Middle]) -> tuple[Hop, ...]:
+    """All places in the order in which a frame passes them. `others`: the stations that count for themselves."""
+    return tuple(_hops(topology, sender, switch, others))
+
+
+def _hops(topology: Topology, sender: Sender, switch: SwitchCounts, others: Mapping[str, Middle]) -> Iterator[Hop]:
+    places = iter(topology.places())
+    came = sender.sent - sender.refused
+    yield Hop(place=next(places).key, came=sender.sent, went=came, named=named("refused", sender.refused))
+    for leg in topology.legs:
+        yield from way(leg, [next(places).key for _ in range(3)], switch, came)
+        came = switch.ports[leg.leaves].sent
+        if not leg.to:
+            continue
+        other, is_end = others.get(leg.to), leg is topology.legs[-1]
+        there = other or Middle(sender.came, sender.missed, 0, 0)
+        yield Hop(place=next(places).key, came=came, went=there.came, named=named("imissed", there.missed))
+        if not is_end:
+            yield Hop(place=next(places).key, came=there.came, went=there.sent, named=named("dropped", there.dropped))
+            came = there.sent
 
 
 def is_explained(found: Sequence[Hop]) -> bool:

@@ -3,15 +3,19 @@
 import random
 
 from dl3.control.replies import Ports, Workers
-from dl3.lab.kvm_report import Settings, topology_of
+from dl3.lab.kind import Settings
+from dl3.lab.kvm_report import topology_of
 from dl3.lab.stations import Middle, PortCounts, Sender, SwitchCounts, hops, is_explained
 from dl3.lab.switches import dl3d_counts, linux_counts
-from dl3.model.lab import BACK, INSIDE, PLACES, THERE, Hop, LabRun
+from dl3.model.lab import VM2, Hop, LabRun
+
+TOPOLOGY = topology_of(Settings(), "tcg")
+PLACES = tuple(place.key for place in TOPOLOGY.places())
+THERE, INSIDE, BACK = PLACES[:5], PLACES[5:6], PLACES[6:]
 
 
 def _run(found: tuple[Hop, ...]) -> LabRun:
-    topology = topology_of(Settings(), "tcg")
-    return LabRun(at="t", campaign="c", topology=topology, frame="64", asked_pps=1, seconds=1, hops=found, facts={})
+    return LabRun(at="t", campaign="c", topology=TOPOLOGY, frame="64", asked_pps=1, seconds=1, hops=found, facts={})
 
 
 def _chain(losses: list[int], sent: int) -> tuple[Hop, ...]:
@@ -31,7 +35,7 @@ def _chain(losses: list[int], sent: int) -> tuple[Hop, ...]:
         "vnet3": PortCounts(sent=sent3, lost_out={"tx_dropped": out3}),
     }
     switch = SwitchCounts(ports, {"br0": {"bridge_mtu": br0}, "br1": {"bridge_mtu": br1}})
-    return hops(Sender(sent, tx, sent3 - rx1, rx1), switch, Middle(came, rx2, inside, went))
+    return hops(TOPOLOGY, Sender(sent, tx, sent3 - rx1, rx1), switch, {VM2: Middle(came, rx2, inside, went)})
 
 
 def finds_each_loss_at_its_place_and_they_add_up() -> None:
@@ -49,7 +53,7 @@ def finds_each_loss_at_its_place_and_they_add_up() -> None:
 
 def says_what_no_counter_names() -> None:
     ports = {name: PortCounts(received=10, sent=10) for name in ("vnet0", "vnet1", "vnet2", "vnet3")}
-    found = hops(Sender(10, 0, 10, 0), SwitchCounts(ports), Middle(10, 0, 0, 7))
+    found = hops(TOPOLOGY, Sender(10, 0, 10, 0), SwitchCounts(ports), {VM2: Middle(10, 0, 0, 7)})
     assert not is_explained(found)
     assert {hop.place: hop.unnamed for hop in found if hop.unnamed} == {"VM2": 3, "vnet2": -3}
 
@@ -84,8 +88,8 @@ def names_what_dl3d_drops_at_each_bridge() -> None:
     workers = Workers.model_validate(
         {"workers": [_worker(0, forward=5, tx_refused=3, bridge_mtu=1), _worker(1, forward=4, tx_refused=1)]}
     )
-    found = dl3d_counts(topology_of(Settings(switch="dl3d"), "tcg"), ports, workers)
-    assert found.bridges == {"br0": {"bridge_mtu": 1}, "br1": {}}
+    found = dl3d_counts(TOPOLOGY.legs, (ports, workers), {}, ["br0", "br1"])
+    assert found.nodes == {"br0": {"bridge_mtu": 1}, "br1": {}}
     assert found.ports["vnet1"].lost_out == {"tx_refused": 3}
     assert found.ports["vnet0"] == PortCounts(9, 0, {"rx_missed": 1}, {})
     assert found.ports["vnet3"].lost_out == {"tx_refused": 1}

@@ -1,23 +1,20 @@
 """A lab on the page: where the report's frames were lost, and for each load a drawing and the table of places."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from dl3.model.lab import BACK, INSIDE, PLACES, THERE, Hop, LabRun
+from dl3.model.lab import Hop, LabRun, Topology
 from dl3.report.chart import Drawing
 from dl3.report.figure import figure
 from dl3.report.grid import Column, Row, grid
+from dl3.report.lab_beside import beside
 from dl3.report.lab_drawing import drawing
+from dl3.report.lab_story import SOURCE, story
 from dl3.report.markup import tag
-from dl3.report.names import short_loss
-from dl3.report.published import rows_for
 from dl3.report.results import Results
 from dl3.report.units import MICRO, NOTHING, loss, micros, number, percent
 from dl3.report.words import Words
 
-SOURCE = "kvm-report"
-CLAIMED = 0.0149  # the loss in l2fwd as the report has it; its own counts say otherwise
 HOPS = (
     Column("place"),
     Column("came", "frames", True),
@@ -28,60 +25,6 @@ HOPS = (
 )
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A part of the way, as the report counted it."""
-
-    key: str
-    places: tuple[str, ...]
-    came: float
-    went: float
-
-    @property
-    def ratio(self) -> float:
-        """Lost frames divided by those that came."""
-        return 1 - self.went / self.came
-
-
-def segments() -> tuple[Segment, ...]:
-    """The report's own counts, per 10 s."""
-    counts = {row.metric.removesuffix(" per 10 s"): row.figure for row in rows_for(SOURCE)}
-    sent, came = counts["pktgen sent"], counts["l2fwd received"]
-    went, received = counts["l2fwd sent"], counts["pktgen received"]
-    return (
-        Segment("there", THERE, sent, came),
-        Segment("inside", INSIDE, came, went),
-        Segment("back", BACK, went, received),
-        Segment("whole", PLACES, sent, received),
-    )
-
-
-def story(runs: Sequence[LabRun], words: Words) -> list[Element]:
-    """The report's counts beside ours."""
-    found = segments()
-    values = {one.key: percent(one.ratio) for one in found} | {"claimed": percent(CLAIMED)}
-    columns = [Column("segment"), Column("in_report", "frames"), Column("report_loss", "%", True)]
-    columns += [Column(f"our_loss_{n}", "%", True) for n, _ in enumerate(runs)]
-    rows = [
-        Row(
-            [
-                words(f"lab.segment.{one.key}"),
-                f"{one.came:,.0f} → {one.went:,.0f}",
-                percent(one.ratio),
-                *(short_loss(run.ratio_at(one.places)) for run in runs),
-            ]
-        )
-        for one in found
-    ]
-    titles = {f"table.our_loss_{n}": words("lab.our_loss", rate=f"{run.asked_pps:,.0f}") for n, run in enumerate(runs)}
-    own = Words(words.language, {**words.table, **titles})
-    return [
-        tag("p", words("lab.story", **values), class_="note"),
-        grid("lab-report", columns, rows, own),
-        tag("p", words("lab.story_note"), class_="note"),
-    ]
-
-
 def counters(hop: Hop, words: Words) -> str:
     """Which counters name the loss."""
     found = [f"{name} {n:,}" for name, n in hop.named.items() if n]
@@ -89,16 +32,22 @@ def counters(hop: Hop, words: Words) -> str:
     return words("list.comma").join(found) or NOTHING
 
 
-def place_text(place: str, run: LabRun, words: Words) -> str:
+def place_text(key: str, topology: Topology, words: Words) -> str:
     """What a place is, with its name."""
-    return words(f"lab.place.{place}", program=run.topology.vms[1].program)
+    place = next(one for one in topology.places() if one.key == key)
+    program = topology.station(place.of).program if place.kind == "inside" else ""
+    kind = "to_port" if place.kind == "out" and place.to not in [one.name for one in topology.stations] else place.kind
+    return words(f"lab.place.{kind}", of=place.of, to=place.to, program=program)
 
 
 def hop_row(hop: Hop, run: LabRun, words: Words) -> Row:
     """One place."""
     frames = (number(value, 0) for value in (hop.came, hop.went, hop.lost))
     share = loss(hop.lost / hop.came) if hop.came else NOTHING
-    return Row([place_text(hop.place, run, words), *frames, share, counters(hop, words)], "worse" if hop.lost else None)
+    return Row(
+        [place_text(hop.place, run.topology, words), *frames, share, counters(hop, words)],
+        "worse" if hop.lost else None,
+    )
 
 
 def hops_table(n: int, run: LabRun, words: Words) -> Element:
@@ -110,15 +59,36 @@ def hops_table(n: int, run: LabRun, words: Words) -> Element:
     return grid(f"hops-{n}", HOPS, [*(hop_row(hop, run, words) for hop in run.hops), whole], words)
 
 
+def way_of(topology: Topology) -> list[str]:
+    """Stations and nodes in the order in which a frame passes them."""
+    found = [topology.sender.name]
+    for leg in topology.legs:
+        found += [leg.node, *([leg.to] if leg.to else [])]
+    return found
+
+
+def way_text(run: LabRun, words: Words, *more: str) -> str:
+    """The way of a frame, what the nodes on it are, and more about it."""
+    switch = words("list.comma").join((words(f"lab.switch.{run.topology.switch}"), *more))
+    return words("lab.way", way=" – ".join(way_of(run.topology)), switch=switch)
+
+
 def load_title(run: LabRun, words: Words) -> str:
-    """The load of a run."""
-    return words("lab.load", rate=f"{run.asked_pps:,.0f}", seconds=f"{run.seconds:g}")
+    """The load of a run, with the way that its frames took."""
+    rate, seconds = f"{run.asked_pps:,.0f}", f"{run.seconds:g}"
+    return words("lab.load", way=way_text(run, words), rate=rate, size=run.frame, seconds=seconds)
+
+
+def latency(run: LabRun, words: Words) -> str:
+    """The median time of the whole way."""
+    ends = {"sender": run.topology.sender.name, "receiver": run.topology.receiver.name}
+    return words("lab.latency", **ends, value=f"{micros(run.p50_ns)} {MICRO}")
 
 
 def remarks(run: LabRun, words: Words) -> str:
     """What belongs to a load besides its table."""
     found = [words("lab.late", n=f"{run.late:,}")] if run.late else []
-    found += [words("lab.latency", value=f"{micros(run.p50_ns)} {MICRO}")] if run.p50_ns else []
+    found += [latency(run, words)] if run.p50_ns else []
     found += [words("lab.short", place=run.topology.short_queue)] if run.topology.short_queue else []
     return " ".join([words("lab.sum"), *found])
 
@@ -129,7 +99,9 @@ def lab_section(results: Results, words: Words, numbered: Callable[[], int]) -> 
     if not runs:
         return []
     pieces = [tag("p", words("lab.emulated"), class_="remark")] if any(run.topology.is_emulated for run in runs) else []
-    pieces += story(runs, words)
+    if own := [run for run in runs if run.topology.lab == SOURCE]:
+        pieces += story(own, words)
+    pieces += beside(runs, words)
     for n, run in enumerate(runs, 1):
         shown = Drawing(load_title(run, words), [drawing(run, words)], words("lab.note"))
         pieces += [figure(numbered(), f"lab-{n}", shown, words), hops_table(n, run, words)]
@@ -137,21 +109,42 @@ def lab_section(results: Results, words: Words, numbered: Callable[[], int]) -> 
     return pieces
 
 
-def lab_sentence(results: Results, words: Words) -> str:
-    """The result of the highest load."""
-    run = max(results.labs, key=lambda one: one.asked_pps)
+def what_of(topology: Topology, words: Words) -> str:
+    """What was measured: a program behind a switch, or the switch."""
+    switch = words(f"lab.switch.{topology.switch}")
+    return words("lab.behind", program=topology.program, switch=switch) if topology.middle else switch
+
+
+def whats(runs: Sequence[LabRun], words: Words) -> str:
+    """What was measured in all of them; of several topologies the switches."""
+    found = dict.fromkeys(what_of(run.topology, words) for run in runs)
+    switches = dict.fromkeys(words(f"lab.switch.{run.topology.switch}") for run in runs)
+    return "; ".join(found if len(found) == 1 else switches)
+
+
+def lab_sentences(results: Results, words: Words) -> list[str]:
+    """The result of the highest load of each topology."""
+    highest: dict[str, LabRun] = {}
+    for run in results.labs:
+        key = run.topology.model_dump_json()
+        highest[key] = max(highest.get(key, run), run, key=lambda one: one.asked_pps)
+    return [lab_sentence(run, len(highest) == 1, words) for run in highest.values()]
+
+
+def lab_sentence(run: LabRun, is_only: bool, words: Words) -> str:
+    """The result of a load; beside other topologies, with its way."""
+    on = words(f"lab.on.{run.topology.accelerator}")
+    what = words("lab.way", way=what_of(run.topology, words), switch=on) if is_only else way_text(run, words, on)
     worst = max(run.hops, key=lambda hop: hop.lost)
     lost = run.sent - run.received
     names = {
-        "program": run.topology.vms[1].program,
-        "switch": words(f"lab.switch.{run.topology.switch}"),
-        "on": words(f"lab.on.{run.topology.accelerator}"),
+        "what": what,
         "sent": f"{run.sent:,}",
         "lost": f"{lost:,}",
     }
     if lost <= 0:
         return words("lab.says_none", **names)
-    place = place_text(worst.place, run, words)
+    place = place_text(worst.place, run.topology, words)
     return words(
         "lab.says", **names, percent=percent(lost / run.sent), place=place, share=percent(worst.lost / lost, 0)
     )

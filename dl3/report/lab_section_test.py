@@ -6,21 +6,17 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
-from dl3.model.lab import Card, Hop, LabRun, Topology, Vm
+from dl3.lab.kind import Settings
+from dl3.lab.kvm_report import topology_of
+from dl3.model.lab import Hop, LabRun
 from dl3.record.reader import parse
 from dl3.report.lab_drawing import drawing
-from dl3.report.lab_section import segments
+from dl3.report.lab_story import segments
 from dl3.report.page import page
 from dl3.report.texts import words_in
 from dl3.report.words import Language
 
-MACS = [f"02:00:00:00:02:0{n}" for n in range(4)]
-CARDS = [Card(port=f"vnet{n}", mac=MACS[n], bridge=f"br{n // 2}") for n in range(4)]
-VMS = (
-    Vm(name="VM1", program="dl3gen", n_cpus=2, memory_mib=1, cards=(CARDS[0], CARDS[3])),
-    Vm(name="VM2", program="l2fwd", n_cpus=2, memory_mib=1, cards=(CARDS[1], CARDS[2])),
-)
-TOPOLOGY = Topology(lab="kvm-report", switch="linux", accelerator="tcg", vms=VMS, bridges=("br0", "br1"))
+TOPOLOGY = topology_of(Settings(), "tcg")
 HOPS = (
     Hop(place="VM1 tx", came=1000, went=990, named={"refused": 10}),
     Hop(place="vnet0", came=990, went=990),
@@ -58,7 +54,8 @@ def _texts(element: Element) -> Iterator[str]:
 def draws_what_was_built(language: Language) -> None:
     picture = drawing(RUN, words_in(language))
     texts = list(_texts(picture))
-    names = [vm.name for vm in VMS] + [card.port for card in CARDS] + ["br0", "br1", "dl3gen", "l2fwd"]
+    ports = [port for ports in TOPOLOGY.nodes.values() for port in ports]
+    names = [vm.name for vm in TOPOLOGY.stations] + ports + ["br0", "br1", "dl3gen", "l2fwd"]
     assert [name for name in names if texts.count(name) != 1] == []
     lost = {
         text.get("data-place"): float(text.get("data-value") or 0)

@@ -8,7 +8,7 @@ from dl3.model.trial import Throughput
 from dl3.report.by_frame import ends_of, is_at_least, layer1_bps
 from dl3.report.compare import Comparison
 from dl3.report.comparison_table import comparison_text
-from dl3.report.lab_section import lab_sentence
+from dl3.report.lab_section import lab_sentences, whats
 from dl3.report.latencies import LatencyCase, LoadPoint, latency_cases
 from dl3.report.names import series_names, short_loss
 from dl3.report.other_sentences import other_sentence
@@ -34,9 +34,7 @@ def title(results: Results, words: Words) -> str:
     if results.plans:
         return joined([said(plan.title, words) for plan in results.plans], words)
     if results.labs and not results.measured:
-        topology = results.labs[-1].topology
-        switch = words(f"lab.switch.{topology.switch}")
-        return words("title.lab", lab=topology.lab, program=topology.vms[1].program, switch=switch)
+        return words("title.lab", lab=results.labs[-1].topology.lab, what=whats(results.labs, words))
     if not results.measured:
         return words("title.proof" if results.proofs else "title.empty")
     if results.shapings and not (results.searches or results.latencies or results.others):
@@ -186,7 +184,7 @@ def sentences(results: Results, words: Words, comparison: Comparison | None = No
     found += [plan_sentence(plan, results, words) for plan in results.plans]
     if results.plans:
         return [*found, best_sentence(results, words)] if results.searches else found
-    found += [lab_sentence(results, words)] if results.labs else []
+    found += lab_sentences(results, words)
     if results.labs and not results.measured:
         return found
     shaped = shaping_sentences(results, words)[:N_SERIES]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dl3.lab.kept import VARIABLE, Place, alone
-from dl3.lab.running import kept, settle_killed
+from dl3.labs.running import kept, settle_killed
 from dl3.model.fault import UsageFault
 
 
