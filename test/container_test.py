@@ -60,6 +60,7 @@ class Bed:
             self.lab.cable(End(self.middle, f"p{index}", f"{mac}:01"), End(host, "eth0", f"{mac}:02"))
             host.ip("address", "add", f"10.0.{index}.2/24", "dev", "eth0")
             host.ip("route", "add", "default", "via", f"10.0.{index}.1")
+            host.ip("neighbour", "add", f"10.0.{index}.1", "lladdr", f"{mac}:01", "dev", "eth0")
         self.etc, self.run = folder / "etc", folder / "run"
         for path in (self.etc, self.run):
             path.mkdir()
@@ -70,9 +71,11 @@ class Bed:
 
     def start(self, image: str, keys: dict[str, Any], *options: str) -> None:
         """Run the image with what the guide says, and these options."""
-        ports = [{"name": f"p{index}", "device": f"net_af_packet{index},iface=p{index}"} for index in range(2)]
-        for index, port in enumerate(ports if "linux" not in keys else []):
-            port["addresses"] = [f"10.0.{index}.1/24"]  # type: ignore[assignment]
+        ports: list[dict[str, Any]] = [
+            {"name": f"p{index}", "device": f"net_af_packet{index},iface=p{index}"} for index in range(2)
+        ]
+        if "linux" not in keys:
+            ports = [port | {"addresses": [f"10.0.{index}.1/24"]} for index, port in enumerate(ports)]
         whole = {"ports": ports, "control": {"socket": "/run/dl3/dl3d.sock"}, "memory": {"hugepages": "never"}} | keys
         (self.etc / "dl3d.yaml").write_text(yaml.safe_dump(whole))
         mounts = ("--volume", f"{self.etc}:/etc/dl3:ro", "--volume", f"{self.run}:/run/dl3")
@@ -113,7 +116,8 @@ def bed(tmp_path: Path) -> Iterator[Bed]:
 
 
 def it_forwards_with_three_capabilities(bed: Bed, image: str) -> None:
-    bed.start(image, {}, *(f"--cap-add={name}" for name in FORWARDS))
+    lines = [f"10.0.{index}.2 lladdr 02:00:00:00:{index:02x}:02 dev p{index}" for index in range(2)]
+    bed.start(image, {"neighbours": lines}, *(f"--cap-add={name}" for name in FORWARDS))
     bed.reach()
     account = bed.ask("status")["account"]
     assert account["sent"] >= 4 * MANY
