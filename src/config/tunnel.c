@@ -380,13 +380,13 @@ static bool choose_local(const struct config *config, uint16_t port, struct ifac
 	return tunnel->local.family;
 }
 
-// What is received tells them apart by nothing.
-static bool is_twin(const struct iface_tunnel *a, const struct iface_tunnel *b)
+// What is received tells them apart by their local address only.
+static bool is_alike(const struct iface_tunnel *a, const struct iface_tunnel *b)
 {
 	return a->kind == b->kind && a->dest_port == b->dest_port &&
 	       a->wanted_key == b->wanted_key &&
 	       !((a->flags ^ b->flags) & IFACE_TUNNEL_WANTS_KEY) &&
-	       wire_addr_equal(&a->remote, &b->remote) && wire_addr_equal(&a->local, &b->local);
+	       wire_addr_equal(&a->remote, &b->remote);
 }
 
 // `tunnel` is number n of the list; those before it are in the table.
@@ -397,7 +397,9 @@ static int check_twins(const struct config *config, const struct fib *fib, size_
 	char text[WIRE_ADDR_TEXT];
 
 	for (size_t i = 0; i < n; i++)
-		if (is_twin(&fib_iface(fib, list[i].iface)->tunnel, tunnel))
+		if (is_alike(&list[i].settings, tunnel) &&
+			wire_addr_equal(&fib_iface(fib, list[i].iface)->tunnel.local,
+				&tunnel->local))
 			return error_set(error, -EEXIST,
 				"%s:%u: %s is the remote end of a tunnel with the same ends in "
 				"%s:%u; use the same words, or another key or dport",
