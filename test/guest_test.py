@@ -7,7 +7,7 @@ import pytest
 from harness.guest import run_in_guest
 from harness.wired import TOP
 
-PATIENCE_S = 2400.0  # only ends what hangs: emulation is slow beside other work
+PATIENCE_S = 3600.0  # only ends what hangs: emulation is slow beside other work
 
 
 @pytest.mark.long

@@ -26,7 +26,7 @@ PROTOCOLS = {4: "eth:ethertype:ip:udp:mpls:ip:tcp", 6: "eth:ethertype:ipv6:udp:m
 
 def address(family: int, side: int, last: int) -> str:
     """Of host 2 or of the router, which is 1."""
-    return f"10.{side}.0.{last}" if family == 4 else f"2001:db8:{side}::{last}"
+    return f"10.1.{side}.{last}" if family == 4 else f"2001:db8:1{side}::{last}"
 
 
 def _length(family: int) -> int:

@@ -104,9 +104,12 @@ class Labelled:
             self.lab.cable(self.router.end(side), end)
         self.router.start(2)
         self.wires = [Wire(end) for end in ends]
+        ports = [port_name(side) for side in range(2)]
         links = json.loads(self.router.namespace.ip("-json", "link"))
-        macs = {link["ifname"]: bytes.fromhex(link["address"].replace(":", "")) for link in links if "address" in link}
-        self.macs = [macs[port_name(side)] for side in range(2)]
+        macs = {
+            link["ifname"]: bytes.fromhex(link["address"].replace(":", "")) for link in links if link["ifname"] in ports
+        }
+        self.macs = [macs[port] for port in ports]
         self._configure()
         self.router.settle()
 
