@@ -210,6 +210,26 @@ def _send_marks(bed: Vteps) -> None:
     bed.wires["h0"].send(_to_nobody(bed, 4, UDP(sport=1024, dport=9) / Raw(_payload(0))))
 
 
+def _has_df(bed: Vteps, df: str, family: int, is_inner: bool) -> bool:
+    """Of the outer header: to `inherit` it, IPv6 packets are never fragmented on their way."""
+    if bed.kind.family == 6 or df == "unset":
+        return False
+    return df == "set" or family == 6 or is_inner
+
+
+@pytest.mark.parametrize("df", ["unset", "set", "inherit"])
+def the_outer_header_says_whether_it_may_be_fragmented(bed: Vteps, df: str) -> None:
+    kinds = [(4, False), (4, True), (6, False)]
+    with bed.set_to(f"df {df}", "df unset"):
+        for number, (family, is_inner) in enumerate(kinds):
+            more = {"flags": "DF"} if is_inner else {}
+            bed.drain()
+            with bed.counted(workers=1):
+                bed.wires["h0"].send(_to_nobody(bed, family, UDP(dport=9) / Raw(_payload(number)), **more))
+                (found,) = _outers(bed, 1)
+            assert found.has_df == _has_df(bed, df, family, is_inner), (family, is_inner)
+
+
 TOS = [dscp << 2 | ecn for dscp in (0, 0x2E) for ecn in range(4)]
 
 

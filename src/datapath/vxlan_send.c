@@ -119,7 +119,7 @@ static struct inner read_inner(const struct rte_mbuf *m)
 			ip4->fragment_be & htobe16(WIRE_IP4_DONT_FRAGMENT)};
 	if (type == WIRE_ETHERTYPE_IP6 && m->data_len >= WIRE_ETHER_BYTES + WIRE_IP6_BYTES)
 		return (struct inner){be32toh(ip6->version_class_flow_be) >> 20, ip6->hop_limit,
-			false};
+			true}; // it is never fragmented on its way
 	return (struct inner){0, OTHER_TTL, false};
 }
 

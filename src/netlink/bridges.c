@@ -161,6 +161,9 @@ static bool is_one_too_many(const struct served_set *next, const struct interfac
 	       (bridge->iface.bridge.filters_vlans && n_by_vlan == MAC_BRIDGES_BY_VLAN);
 }
 
+// Addresses for which bridges have space before they have any: the more bridges, the fewer in each.
+enum { BIG_BRIDGES = 8, LATER_MAX = 2048 };
+
 struct served *bridges_get(struct bridges *bridges, const struct interface *bridge)
 {
 	const struct served *was = served_find(&bridges->now, bridge->ifindex);
@@ -184,7 +187,7 @@ struct served *bridges_get(struct bridges *bridges, const struct interface *brid
 	served->is.ageing_s = tunnels_carry_frames(bridge)
 	                              ? (uint32_t)MAC_DEFAULT_AGEING_S
 	                              : MAX_OF(bridge->iface.bridge.ageing_cs / 100, 1u);
-	served->wants = was ? was->wants : MAC_DEFAULT_MAX;
+	served->wants = was ? was->wants : next->n <= BIG_BRIDGES ? MAC_DEFAULT_MAX : LATER_MAX;
 	served->is.max = served->wants;
 	bridges_set_routed(bridges, served, bridge);
 	return served;

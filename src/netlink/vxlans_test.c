@@ -423,6 +423,24 @@ static void a_device_in_no_bridge_routes(void **state)
 	expect_end(7, NULL);
 }
 
+// What workers read stays small where there are as many as there can be.
+static void the_more_bridges_the_less_space_each_has_at_first(void **state)
+{
+	enum { MANY = 12 };
+	const struct served_set *now = &fake.mirror->bridges->now;
+	struct event_link alone = device(VXLAN);
+
+	for (unsigned i = 0; i < MANY; i++) {
+		alone.ifindex = VXLAN + (int)i;
+		alone.tunnel.settings.key = VNI + i;
+		snprintf(alone.name, sizeof(alone.name), "vx%u", i);
+		put(&alone);
+	}
+	assert_true(now->n >= MANY);
+	assert_int_equal(now->bridge[0].is.max, MAC_DEFAULT_MAX);
+	assert_true(now->bridge[now->n - 1].is.max < MAC_DEFAULT_MAX);
+}
+
 // The table of a VRF that is gone is another's only when nothing leads to it any more, however many
 // turns that takes.
 static void a_vrf_rests_while_remote_ends_are_in_it(void **state)
@@ -488,6 +506,7 @@ int main(void)
 		TEST(a_device_of_a_seventeenth_udp_port_is_linuxs_and_named),
 		TEST(of_two_devices_in_a_bridge_one_is_served),
 		TEST(a_device_in_no_bridge_routes),
+		TEST(the_more_bridges_the_less_space_each_has_at_first),
 		TEST(a_vrf_rests_while_remote_ends_are_in_it),
 		TEST(linux_is_told_of_senders_behind_remote_ends),
 	};
