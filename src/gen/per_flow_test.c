@@ -143,11 +143,11 @@ static void want(struct per_flow_counters wanted)
 }
 
 // Three frames that are new, one that has been seen, and one for which there is no space. Stamps
-// have only the last 40 bits of a time.
+// have only the last 40 bits of a time. The run began 2^48 cycles ago, which is a day.
 static void logs_the_arrival_of_each_new_frame(void **state)
 {
-	const uint64_t now = (1ull << 45) + NOW;
-	const struct arrivals_clock clock = {now - 1000, 1000000};
+	const uint64_t now = (1ull << 50) + NOW, since = (1ull << 48) + 1008;
+	const struct arrivals_clock clock = {now - since, 1000000};
 	struct arrivals_written written;
 	struct arrivals_record found[3];
 	char path[] = "/tmp/dl3-arrivals-XXXXXX";
@@ -171,7 +171,7 @@ static void logs_the_arrival_of_each_new_frame(void **state)
 	assert_int_equal(written.missed, 1);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(found[i].flow, flow_of((uint64_t[]){7, 9, 11}[i]));
-		assert_int_equal(found[i].at_ns, 1000000);
+		assert_int_equal(found[i].at_ns, since * 1000);
 		assert_int_equal(found[i].delay_ns, 2992000); // 3000 cycles, in units of 16
 		assert_int_equal(found[i].bytes, frames[0].mbuf.pkt_len + WIRE_FCS_BYTES);
 	}
