@@ -20,6 +20,7 @@ NET_MACS = ("02:00:00:00:02:01", "02:00:00:00:02:02")
 ENDS = {4: ("192.0.2.1", "192.0.2.2"), 6: ("2001:db8::1", "2001:db8::2")}
 CAPTURED = 500
 PATIENCE_S = 600.0
+READY_S = 300.0
 # What is below the labels in each case, and what carries them.
 PROTOCOLS = {4: "eth:ethertype:ip:udp:mpls:ip:tcp", 6: "eth:ethertype:ipv6:udp:mpls:ipv6:tcp"}
 
@@ -77,7 +78,7 @@ def sites() -> Iterator[tuple[list[Forwarder], list[Namespace]]]:
             _settle_in(host, side)
         made = [stack.enter_context(Forwarder(DL3D, _text(side), middles[side])) for side in range(2)]
         for dl3d in made:
-            dl3d.wait_ready()
+            dl3d.wait_ready(READY_S)
             wait_until(partial(_is_up, dl3d), "both ports were up")
         yield made, hosts
 
