@@ -529,7 +529,8 @@ static void reset_linuxs(void)
 // As Linux tells it.
 static void tell(uint8_t port, unsigned host)
 {
-	assert_true(mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port, 0}, rte_rdtsc()));
+	assert_true(mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port, 0, false},
+		rte_rdtsc()));
 }
 
 static unsigned count_punted(const struct bytes *made)
