@@ -74,16 +74,22 @@ static bool is_bound_elsewhere(const struct outer *o, const struct fib_vxlan *vx
 	       memcmp(o->ip + dst_at, vxlan->bytes + src_at, n) != 0;
 }
 
-// As Linux does, of packets without tags only.
-static enum verdict take_ecn(const struct outer *o, uint8_t *frame, uint32_t contiguous)
+// Of packets without tags only. In place of the ECN of others, Linux changes their tag: so those
+// are left to it.
+static enum verdict take_ecn(const struct outer *o, const struct fib_vxlan *vxlan, uint8_t *frame,
+	uint32_t bytes)
 {
 	const uint16_t type = load16_be(frame + 12);
 	const bool is_ip6 = type == WIRE_ETHERTYPE_IP6;
 	const uint32_t least = WIRE_ETHER_BYTES + (is_ip6 ? WIRE_IP6_BYTES : WIRE_IP4_BYTES);
 
-	if ((type != WIRE_ETHERTYPE_IP4 && !is_ip6) || contiguous < least)
+	if (type == WIRE_ETHERTYPE_VLAN || type == WIRE_ETHERTYPE_QINQ)
+		return o->tos & 1 && vxlan->flags & IFACE_TUNNEL_LINUX ? VERDICT_LOCAL
+		                                                       : VERDICT_FORWARD;
+	if (type != WIRE_ETHERTYPE_IP4 && !is_ip6)
 		return VERDICT_FORWARD;
-	return tunnel_take_ecn(frame + WIRE_ETHER_BYTES, is_ip6, o->tos);
+	return bytes < least ? VERDICT_TUNNEL_SHORT
+	                     : tunnel_take_ecn(frame + WIRE_ETHER_BYTES, is_ip6, o->tos);
 }
 
 static void add(struct vxlan_inner *to, const struct outer *o, const uint8_t *frame,
@@ -148,7 +154,7 @@ enum verdict vxlan_peel(const struct parse *p, const struct tunnelled *in, unsig
 	if (verdict != VERDICT_FORWARD)
 		return verdict;
 	uint8_t *frame = (uint8_t *)(uintptr_t)o.udp + before;
-	verdict = take_ecn(&o, frame, MIN_OF(o.contiguous, bytes) - before);
+	verdict = take_ecn(&o, vxlan, frame, MIN_OF(o.contiguous, bytes) - before);
 	if (verdict != VERDICT_FORWARD)
 		return verdict;
 	add(out, &o, frame, MAC_FIRST_TUNNEL + number);

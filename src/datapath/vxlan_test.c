@@ -171,7 +171,8 @@ static void reset_linux(uint8_t linuxs)
 
 static void follow(unsigned host, uint32_t port)
 {
-	assert_true(mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port, 0}, rte_rdtsc()));
+	assert_true(mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port, 0, false},
+		rte_rdtsc()));
 }
 
 static struct bytes frame(const uint8_t dst[6], unsigned from)
@@ -462,9 +463,12 @@ static struct bytes packet_to(const char *to, uint8_t tos)
 
 static void congestion_is_passed_on_or_has_a_name(void **state)
 {
-	struct bytes inner = packet_to("10.9.0.1", 0), arrived;
+	struct bytes inner = packet_to("10.9.0.1", 0), arrived, cut = {.n = 14 + 19};
 
 	reset(false, IFACE_TUNNEL_TOS);
+	memcpy(cut.at, inner.at, cut.n);
+	arrived = arriving(&cut, 0, false);
+	expect_refused(&arrived, VERDICT_TUNNEL_SHORT);
 	arrived = arriving(&inner, 0, false);
 	arrived.at[15] = 3;
 	frame_mend(&arrived);
@@ -483,6 +487,31 @@ static void congestion_is_passed_on_or_has_a_name(void **state)
 	receive(UNDER, &arrived);
 	receive(HOSTS, &inner); // a device of Linux says ECT(0) instead
 	assert_int_equal(rte_pktmbuf_mtod(fake.device[UNDER].sent[0], uint8_t *)[15], 0xba);
+}
+
+// The outer header of the frame that is sent to the only one that gets floods.
+static const uint8_t *outer_of(const struct bytes *made)
+{
+	set_ends(false, 1);
+	receive(HOSTS, made);
+	return rte_pktmbuf_mtod(fake.device[UNDER].sent[n_sent(UNDER) - 1], uint8_t *) + 14;
+}
+
+static void outer_headers_take_what_is_behind_tags_but_no_df(void **state)
+{
+	struct bytes inner = packet_to("10.9.0.1", 0xb8), six = packet_to("2001:db8:9::1", 0);
+
+	reset(false, IFACE_TUNNEL_TOS | IFACE_TUNNEL_INNER_DF);
+	inner.at[20] = 0x40;
+	frame_mend(&inner);
+	assert_int_equal(outer_of(&inner)[6], 0x40);
+	frame_tag(&inner, 0x81000005);
+	frame_tag(&inner, 0x88a80006);
+	assert_int_equal(outer_of(&inner)[1], 0xb8);
+	assert_int_equal(outer_of(&inner)[6], 0);
+	six.at[14] = 0x60;
+	six.at[15] = 0;
+	assert_int_equal(outer_of(&six)[6], 0x40);
 }
 
 static void what_cannot_be_sent_has_a_name(void **state)
@@ -574,6 +603,36 @@ static void linux_gets_what_it_is_to_decide_as_it_was_received(void **state)
 	expect_bytes(fake_punted(CLASS_HOST), &flooded);
 }
 
+// A frame with a tag whose outer packet has met congestion; and those of an address that the device
+// has only behind another remote end.
+static void linux_gets_what_its_device_drops_or_changes(void **state)
+{
+	const struct mac_fixed pinned = {mac_of(50), MAC_AT_REMOTE + remote[0], 0, true};
+	struct bytes tagged = frame_between(1, 50), arrived;
+	const struct bytes to_all = frame(broadcast, 50);
+
+	reset_linux(0);
+	device.tunnel.flags = IFACE_TUNNEL_LINUX;
+	fake_set(DEVICE, &device);
+	follow(1, HOSTS);
+	follow(50, MAC_AT_REMOTE + remote[0]);
+	frame_tag(&tagged, 0x81000005);
+	arrived = arriving(&tagged, 0, false);
+	arrived.at[15] = 3;
+	frame_mend(&arrived);
+	receive(UNDER, &arrived);
+	expect_bytes(fake_punted(CLASS_HOST), &arrived);
+	assert_int_equal(n_sent(HOSTS), 0);
+	assert_true(mac_follow(table, 1, &pinned, rte_rdtsc()));
+	arrived = arriving(&to_all, 1, false);
+	receive(UNDER, &arrived);
+	expect_bytes(fake_punted(CLASS_HOST), &arrived);
+	assert_int_equal(n_sent(HOSTS), 0);
+	arrived = arriving(&to_all, 0, false);
+	receive(UNDER, &arrived);
+	assert_int_equal(n_sent(HOSTS), 1);
+}
+
 static void linux_is_told_of_flooded_senders_and_their_remote_ends(void **state)
 {
 	const struct bytes inner = frame(broadcast, 50);
@@ -591,7 +650,7 @@ static void linux_is_told_of_flooded_senders_and_their_remote_ends(void **state)
 }
 
 // A remote end on the link whose MAC address is not known: Linux asks for it, and keeps the frame.
-static void linux_floods_what_would_wait_for_a_neighbour(void **state)
+static void linux_floods_what_would_wait_or_is_too_long(void **state)
 {
 	const struct bytes unknown = frame_between(NOBODY, 1), to_all = frame(broadcast, 1);
 	const struct fib_hop on_link = {.kind = FIB_CONNECTED, .iface = UNDER};
@@ -621,6 +680,10 @@ static void linux_floods_what_would_wait_for_a_neighbour(void **state)
 	receive(HOSTS, &unknown);
 	assert_int_equal(n_sent(OTHERS), 2);
 	assert_int_equal(n_sent(UNDER), 3);
+	struct bytes longer = unknown;
+	longer.n = MTU - OUTER4 + 15;
+	receive(HOSTS, &longer); // Linux answers that it is too long
+	assert_int_equal(n_sent(OTHERS), 2);
 }
 
 // What is routed to a bridge leaves by VXLAN, and what comes by it to the bridge is routed.
@@ -740,11 +803,13 @@ int main(void)
 		TEST(checksums_are_right_and_are_verified),
 		TEST(wrong_packets_have_names),
 		TEST(congestion_is_passed_on_or_has_a_name),
+		TEST(outer_headers_take_what_is_behind_tags_but_no_df),
 		TEST(what_cannot_be_sent_has_a_name),
 		TEST(flows_are_spread_over_remote_ends_and_next_hops),
 		TEST(linux_gets_what_it_is_to_decide_as_it_was_received),
+		TEST(linux_gets_what_its_device_drops_or_changes),
 		TEST(linux_is_told_of_flooded_senders_and_their_remote_ends),
-		TEST(linux_floods_what_would_wait_for_a_neighbour),
+		TEST(linux_floods_what_would_wait_or_is_too_long),
 		TEST(packets_are_routed_into_and_out_of_vxlan),
 		TEST(frames_beside_fragments_leave_by_vxlan),
 		TEST(a_device_alone_sends_all_to_its_only_end),
