@@ -355,6 +355,7 @@ static void give(struct bridges *bridges)
 		bridges->floods.next.n = 0;
 	}
 	fdb_doubt(&bridges->fdb);
+	remotes_doubt(&bridges->remotes);
 }
 
 void bridges_retry(struct bridges *bridges, uint64_t now_ns)

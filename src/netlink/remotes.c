@@ -194,7 +194,7 @@ static void remove_entry(struct bridges *bridges, struct remote_entry *one)
 	find_device(&bridges->remotes, was.ifindex)->n_entries--;
 	free(one);
 	fdb_remote_seen(bridges, &was, true);
-	fdb_remote_changed(bridges, &was);
+	remotes_look_at(bridges, &was, true);
 }
 
 void remotes_event(struct bridges *bridges, const struct event_remote *at, bool is_delete)
@@ -212,7 +212,7 @@ void remotes_event(struct bridges *bridges, const struct event_remote *at, bool 
 			remove_entry(bridges, one);
 		return;
 	}
-	is_same = one && same_end(&one->is, at);
+	is_same = one && same_end(&one->is, at) && one->is.is_learnt == at->is_learnt;
 	if (!one)
 		one = add(bridges, at);
 	if (!one)
@@ -221,7 +221,7 @@ void remotes_event(struct bridges *bridges, const struct event_remote *at, bool 
 	one->seen = bridges->fdb.dump;
 	fdb_remote_seen(bridges, at, false);
 	if (!is_same) // a dump repeats all of them
-		fdb_remote_changed(bridges, at);
+		remotes_look_at(bridges, at, false);
 }
 
 static void sweep_floods(struct bridges *bridges, struct remote_device *device, bool is_gone)
@@ -271,6 +271,30 @@ void remotes_device_gone(struct bridges *bridges, int ifindex)
 		sweep(bridges, ifindex);
 	sweep_floods(bridges, device, true);
 	set_dirty(bridges, device);
+}
+
+void remotes_doubt(struct remotes *remotes)
+{
+	remotes->left = remotes->table.n ? remotes->table.n_buckets : 0;
+}
+
+// Entries have other places when the table has grown.
+bool remotes_walk(struct bridges *bridges, unsigned n)
+{
+	struct remotes *remotes = &bridges->remotes;
+	unsigned n_done = 0;
+
+	if (remotes->left && remotes->n_buckets != remotes->table.n_buckets)
+		remotes_doubt(remotes);
+	remotes->n_buckets = remotes->table.n_buckets;
+	for (; n_done < n && remotes->left; remotes->left--, n_done++) {
+		const struct remote_entry *one =
+			(const void *)remotes->table.bucket[remotes->left - 1];
+
+		for (; one; one = (const void *)one->node.next, n_done++)
+			remotes_look_at(bridges, &one->is, false);
+	}
+	return remotes->left;
 }
 
 // --- what workers get
