@@ -62,13 +62,17 @@ def _lines(n_hosts: int) -> list[str]:
         for link, name in ((OUT, "p4"), (5, "p5"), (6, "p6")):
             own = gateway(family, link)[:-1] + "1"
             lines.append(f"address add {own}/{bits} dev {name} {flags}")
-            lines.append(f"neigh replace {gateway(family, link)} lladdr {FAR_MAC.format(link)} dev {name} nud permanent")
+            lines.append(
+                f"neigh replace {gateway(family, link)} lladdr {FAR_MAC.format(link)} dev {name} nud permanent"
+            )
         own = "10.0.50.1" if family == 4 else "2001:db8:a50::1"
         lines.append(f"address add {own}/{bits} dev br0 {flags}")
         for i, end in enumerate(ENDS[family][:-1]):
             lines.append(f"route add {end} via {gateway(family, UNDER[i % 2])}")
         for host in range(n_hosts):
-            lines.append(f"neigh replace {host_address(family, 50, host)} lladdr {host_mac(host)} dev br0 nud permanent")
+            lines.append(
+                f"neigh replace {host_address(family, 50, host)} lladdr {host_mac(host)} dev br0 nud permanent"
+            )
     return lines
 
 
@@ -259,6 +263,8 @@ class Overlaid:
         rows = _differing(ours, theirs)
         numbers = {int(row.split(", ")[2].split(":")[0]) for row in rows}
         sent = [f"{number} {self.sent.get(number, 'earlier')}" for number in sorted(numbers)]
-        left = [f"{row['what']}, {row['where']}: {row['effect']}" for row in self.dl3d.call("unsupported")["unsupported"]]
+        left = [
+            f"{row['what']}, {row['where']}: {row['effect']}" for row in self.dl3d.call("unsupported")["unsupported"]
+        ]
         what = "\n".join([*rows[:12], *sent[:6], *self.done[-20:], *left])
         return f"{len(rows)} differ:\n{what}\n{self.dl3d.account()}"

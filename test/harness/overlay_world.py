@@ -3,10 +3,37 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from harness.overlaid import BRIDGES, DEVICES, ENDS, FAR_MAC, LOCAL, OUT, PORTS, UNDER, Overlaid, gateway
-from harness.overlaid import host_address, host_mac
-from harness.overlay_frames import BROADCAST, GROUPS, IP4, IP6, ODD_SOURCES, RESERVED, UNKNOWN, VNI_FLAG
-from harness.overlay_frames import DONT_FRAGMENT, Dice, Header, Udp, ether, ip_packet, vxlan
+from harness.overlaid import (
+    BRIDGES,
+    DEVICES,
+    ENDS,
+    FAR_MAC,
+    LOCAL,
+    OUT,
+    PORTS,
+    UNDER,
+    Overlaid,
+    gateway,
+    host_address,
+    host_mac,
+)
+from harness.overlay_frames import (
+    BROADCAST,
+    DONT_FRAGMENT,
+    GROUPS,
+    IP4,
+    IP6,
+    ODD_SOURCES,
+    RESERVED,
+    UNKNOWN,
+    VNI_FLAG,
+    Dice,
+    Header,
+    Udp,
+    ether,
+    ip_packet,
+    vxlan,
+)
 from harness.router import router_mac
 
 N_HOSTS = 12
@@ -38,6 +65,19 @@ class Place:
     port: int = -1
     device: str = ""
     end: int = 0
+
+
+@dataclass
+class Outer:
+    """What surrounds a frame in VXLAN."""
+
+    source: str
+    to: str
+    vni: int
+    frame: bytes
+    first_word: int = VNI_FLAG
+    reserved: int = 0
+    checksum: int | None = None
 
 
 @dataclass
@@ -115,32 +155,39 @@ class World:
     def outside(self, place: Place, frame: bytes, odd: bool = False) -> bytes:
         """A frame as a remote end sends it; odd ones have anything wrong."""
         dice, device = self.dice, self.devices[place.device]
-        family, vni, word, low, checksum = device.family, device.vni, VNI_FLAG, 0, None
-        if device.family == 4 or device.has_zero_sums:
-            checksum = dice.choice((None, 0))
-        kind = dice.randrange(7) if odd else -1
-        source, to = ENDS[family][place.end], LOCAL[family]
-        if kind in (0, 4):  # no host, as devices learn where it is
-            frame = frame[:6] + self._stranger() + frame[12:]
-        if kind == 0:
-            vni = dice.choice((9, 10, 11, 20, 21, 30, 31))
-        elif kind == 1:
-            word = dice.choice((0, 0x88000000, 0x08000001, 0xFFFFFFFF))
-        elif kind == 2:
-            low = 7
-        elif kind == 3:
-            checksum = dice.choice((0, 4711))
-        elif kind == 4:
-            source = f"192.0.2.{200 + dice.randrange(3)}" if family == 4 else f"2001:db8:f::{200 + dice.randrange(3):x}"
-        elif kind == 5:
-            frame = frame[: dice.randrange(5, 40)]
-        elif kind == 6:
-            to = gateway(family, UNDER[0])[:-1] + "1"
-        data = Udp(dice.randrange(49152, 65536), device.port, vxlan(vni, frame, word, low), checksum=checksum)
+        family = device.family
+        outer = Outer(ENDS[family][place.end], LOCAL[family], device.vni, frame)
+        if family == 4 or device.has_zero_sums:
+            outer.checksum = dice.choice((None, 0))
+        if odd:
+            self._spoil(outer, family)
+        inside = vxlan(outer.vni, outer.frame, outer.first_word, outer.reserved)
+        data = Udp(dice.randrange(49152, 65536), device.port, inside, checksum=outer.checksum)
         tos = dice.choice((0, 0, 0, 1, 2, 3)) if odd else dice.choice((0, 0, 2))
-        packet = ip_packet(source, to, Header(tos, 64, dice.choice((0, DONT_FRAGMENT))), data)
+        packet = ip_packet(outer.source, outer.to, Header(tos, 64, dice.choice((0, DONT_FRAGMENT))), data)
         link = UNDER[0]
         return ether(raw(router_mac(link)), raw(FAR_MAC.format(link)), IP4 if family == 4 else IP6, packet)
+
+    def _spoil(self, outer: Outer, family: int) -> None:
+        dice = self.dice
+        kind = dice.randrange(7)
+        if kind in (0, 4):  # no host, as devices learn where it is
+            outer.frame = outer.frame[:6] + self._stranger() + outer.frame[12:]
+        if kind == 0:
+            outer.vni = dice.choice((9, 10, 11, 20, 21, 30, 31))
+        elif kind == 1:
+            outer.first_word = dice.choice((0, 0x88000000, 0x08000001, 0xFFFFFFFF))
+        elif kind == 2:
+            outer.reserved = 7
+        elif kind == 3:
+            outer.checksum = dice.choice((0, 4711))
+        elif kind == 4:
+            last = 200 + dice.randrange(3)
+            outer.source = f"192.0.2.{last}" if family == 4 else f"2001:db8:f::{last:x}"
+        elif kind == 5:
+            outer.frame = outer.frame[: dice.randrange(5, 40)]
+        else:
+            outer.to = gateway(family, UNDER[0])[:-1] + "1"
 
     def greet(self) -> list[tuple[int, bytes]]:
         """Each host sends to all."""
