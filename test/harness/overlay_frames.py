@@ -23,7 +23,7 @@ def fold(data: bytes) -> int:
     total = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    return total
+    return int(total)
 
 
 def packed(address: str) -> bytes:

@@ -25,7 +25,7 @@ def number_of(frame: bytes) -> int:
     return int(struct.unpack("!I", frame[at : at + 4])[0])
 
 
-def _network(frame: bytes) -> tuple[int, int]:
+def _network(frame: bytes | bytearray) -> tuple[int, int]:
     """The type of a frame, and where its packet begins, behind a tag."""
     kind, at = struct.unpack("!H", frame[12:14])[0], 14
     if kind == VLAN:

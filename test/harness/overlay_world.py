@@ -284,23 +284,27 @@ class World:
     def _entry(self) -> None:
         device, dice = self._device(), self.dice
         mac = host_mac(dice.randrange(N_HOSTS + 3))
-        verb = dice.choice(("add", "replace", "replace", "append", "del"))
-        end = "" if verb == "del" and dice.one_in(2) else f" dst {self._end(device.family)}{self._own()}"
-        state = "" if verb == "del" else dice.choice((" static", " dynamic", " permanent", " static extern_learn"))
-        self.both.run("bridge", f"fdb {verb} {mac} dev {device.name}{end} self{state}")
+        action = dice.choice(("add", "replace", "replace", "append", "del"))
+        end = "" if action == "del" and dice.one_in(2) else f" dst {self._end(device.family)}{self._own()}"
+        state = "" if action == "del" else dice.choice((" static", " dynamic", " permanent", " static extern_learn"))
+        self.both.run("bridge", f"fdb {action} {mac} dev {device.name}{end} self{state}")
 
     def _flood(self) -> None:
         device, dice = self._device(), self.dice
-        verb = dice.choice(("append", "append", "del"))
+        action = dice.choice(("append", "append", "del"))
         mac = "01:cc:00:00:00:07" if dice.one_in(6) else ZERO
-        self.both.run("bridge", f"fdb {verb} {mac} dev {device.name} dst {self._end(device.family)}{self._own()} self")
+        self.both.run(
+            "bridge", f"fdb {action} {mac} dev {device.name} dst {self._end(device.family)}{self._own()} self"
+        )
 
     def _bridge_entry(self) -> None:
         dice = self.dice
         name, mac = dice.choice((*PORTS, "vx10", "vx20")), host_mac(dice.randrange(N_HOSTS + 3))
-        verb = dice.choice(("replace", "replace", "del"))
-        state = dice.choice((" static", " dynamic", " dynamic extern_learn", " static sticky")) if verb != "del" else ""
-        self.both.run("bridge", f"fdb {verb} {mac} dev {name} master{state}")
+        action = dice.choice(("replace", "replace", "del"))
+        state = (
+            dice.choice((" static", " dynamic", " dynamic extern_learn", " static sticky")) if action != "del" else ""
+        )
+        self.both.run("bridge", f"fdb {action} {mac} dev {name} master{state}")
 
     def _recreate(self) -> None:
         self.make(self.dice.choice(list(DEVICES)))
