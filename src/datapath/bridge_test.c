@@ -809,7 +809,7 @@ static void what_linux_answers_is_left_to_it(void **state)
 static void frames_to_addresses_elsewhere_are_linuxs(void **state)
 {
 	const struct bytes made = frame_between(2, 1);
-	struct mac_fixed elsewhere = {mac_of(2), MAC_PORTS, 0};
+	struct mac_fixed elsewhere = {mac_of(2), MAC_PORTS, 0, false};
 
 	reset_floods(0, 0);
 	assert_true(mac_follow(table, 1, &elsewhere, rte_rdtsc()));
