@@ -182,7 +182,7 @@ static int read_fixed(struct reader *reader, const struct node *node, unsigned i
 		return rows_mistake(reader, node->line,
 			"%s: more addresses than max_macs, %u; raise it, or remove some",
 			reader->where, bridge->max);
-	bridge->fixed[bridge->n_fixed++] = (struct mac_fixed){fixed.mac, port, 0};
+	bridge->fixed[bridge->n_fixed++] = (struct mac_fixed){fixed.mac, port, 0, false};
 	return 0;
 }
 

@@ -150,9 +150,10 @@ enum verdict frames_judge_remote(const struct worker *w, struct rte_mbuf *m, uin
 void frames_send_remote(struct worker *w, const struct frames *f, uint64_t mask);
 void frames_flood_remotes(struct worker *w, const struct frames *f, uint64_t mask,
 	enum mac_storm kind, uint64_t *left);
-// bridge_remote.c. Whether a remote end that gets frame i, to an unknown address, is behind a
-// neighbour that is not resolved: Linux would keep the frame until it is.
-bool frames_would_wait(const struct worker *w, const struct frames *f, unsigned i);
+// bridge_remote.c. Whether Linux does more than workers with frame i, to an unknown address: a
+// remote end that gets it is behind a neighbour that is not resolved, so that Linux keeps the frame
+// until it is, or the frame is too long, which Linux answers.
+bool frames_need_linux(const struct worker *w, const struct frames *f, unsigned i);
 // bridge_send.c: a copy of the frame; NULL: counted. / Counts a copy that is not made.
 struct rte_mbuf *frames_copy(struct worker *w, struct rte_mbuf *from);
 struct rte_mbuf *frames_lose_copy(struct worker *w, struct rte_mbuf *from, enum verdict verdict);

@@ -146,9 +146,9 @@ static enum mac_storm flooded_as(const struct worker *w, struct frames *f, uint1
 		return MAC_STORMS;
 	if (is_control(f, m) || (kind == MAC_MULTICAST && !frames_snoop(f, i)))
 		return MAC_STORMS;
-	// Linux floods it to all, and its guard lets such frames pass.
+	// Linux floods it to all: its guard lets such frames pass.
 	if (unlikely(f->view->n_members > MAC_FIRST_TUNNEL) && kind == MAC_UNKNOWN &&
-		!frames_are_remote(f) && frames_would_wait(w, f, i))
+		!frames_are_remote(f) && frames_need_linux(w, f, i))
 		return MAC_STORMS;
 	return kind;
 }
@@ -159,6 +159,13 @@ struct plan {
 	uint64_t routed; // to the bridge itself
 	uint64_t floods[MAC_STORMS];
 };
+
+// Whether the VXLAN device of Linux drops frames of the sender that come from there.
+static bool is_dropped(const struct frames *f, const struct mac_found *source, bool is_known)
+{
+	return source->slot && unlikely(source->flags & MAC_PINNED) && frames_are_remote(f) &&
+	       !is_known;
+}
 
 static void plan_frames(struct worker *w, struct frames *f, const struct mac_found source[],
 	struct plan *plan)
@@ -171,7 +178,9 @@ static void plan_frames(struct worker *w, struct frames *f, const struct mac_fou
 		const uint64_t bit = 1ull << i;
 		enum mac_storm kind = MAC_STORMS;
 
-		if (!is_settled(w, f, i, &source[i]))
+		if (is_dropped(f, &source[i], is_known))
+			kind = MAC_STORMS; // by Linux
+		else if (!is_settled(w, f, i, &source[i]))
 			kind = flooded_as(w, f, i);
 		else if (is_own(f, i))
 			plan->routed |= bit;

@@ -110,8 +110,8 @@ static void tell(uint8_t port, unsigned host)
 {
 	const uint16_t domain = mac_domain(table, "br0");
 
-	assert_true(
-		mac_follow(table, domain, &(struct mac_fixed){mac_of(host), port, 0}, rte_rdtsc()));
+	assert_true(mac_follow(table, domain, &(struct mac_fixed){mac_of(host), port, 0, false},
+		rte_rdtsc()));
 }
 
 static void forget(unsigned host)

@@ -97,7 +97,7 @@ static void commit(void)
 static void follow(uint16_t vlan)
 {
 	for (unsigned host = 0; host < N_MEMBERS; host++) {
-		const struct mac_fixed at = {mac_of(host), host, vlan};
+		const struct mac_fixed at = {mac_of(host), host, vlan, false};
 
 		assert_true(mac_follow(table, mac_domain(table, "br0"), &at, rte_rdtsc()));
 	}

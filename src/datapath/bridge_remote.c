@@ -119,14 +119,16 @@ static struct flooded find_flooded(const struct worker *w, const struct frames *
 	return found;
 }
 
-bool frames_would_wait(const struct worker *w, const struct frames *f, unsigned i)
+bool frames_need_linux(const struct worker *w, const struct frames *f, unsigned i)
 {
 	const struct mac_flood *list = find_flooded(w, f, i, MAC_UNKNOWN).list;
 
-	for (uint32_t k = 0; list && k < list->n; k++)
-		if (frames_judge_remote(w, f->mbuf[i], list->remote[k], 0) ==
-			VERDICT_NEIGHBOUR_UNRESOLVED)
+	for (uint32_t k = 0; list && k < list->n; k++) {
+		const enum verdict verdict = frames_judge_remote(w, f->mbuf[i], list->remote[k], 0);
+
+		if (verdict == VERDICT_NEIGHBOUR_UNRESOLVED || verdict == VERDICT_BRIDGE_MTU)
 			return true;
+	}
 	return false;
 }
 

@@ -529,7 +529,8 @@ static void reset_linuxs(void)
 // As Linux tells it.
 static void tell(uint8_t port, unsigned host)
 {
-	assert_true(mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port, 0}, rte_rdtsc()));
+	assert_true(mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port, 0, false},
+		rte_rdtsc()));
 }
 
 static unsigned count_punted(const struct bytes *made)
@@ -808,7 +809,7 @@ static void what_linux_answers_is_left_to_it(void **state)
 static void frames_to_addresses_elsewhere_are_linuxs(void **state)
 {
 	const struct bytes made = frame_between(2, 1);
-	struct mac_fixed elsewhere = {mac_of(2), MAC_PORTS, 0};
+	struct mac_fixed elsewhere = {mac_of(2), MAC_PORTS, 0, false};
 
 	reset_floods(0, 0);
 	assert_true(mac_follow(table, 1, &elsewhere, rte_rdtsc()));

@@ -97,8 +97,8 @@ static void reset(void)
 // As Linux tells it.
 static void tell(unsigned port, unsigned host, uint16_t vid)
 {
-	assert_true(
-		mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port, vid}, rte_rdtsc()));
+	assert_true(mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port, vid, false},
+		rte_rdtsc()));
 }
 
 static struct bytes frame_between(unsigned to, unsigned from)
@@ -276,7 +276,7 @@ static void an_address_is_another_one_in_each_vlan(void **state)
 	tell(IN, FIRST, 6);
 	receive(IN, &six);
 	expect_at(3, &six);
-	mac_unfollow(table, 1, &(struct mac_fixed){mac_of(SECOND), 0, 5});
+	mac_unfollow(table, 1, &(struct mac_fixed){mac_of(SECOND), 0, 5, false});
 	receive(IN, &five);
 	expect_at(NOBODY, &five);
 	receive(IN, &six);

@@ -3,6 +3,7 @@
 
 #include "datapath/burst.h"
 #include "mac/mac_fast.h"
+#include "wire/headers.h"
 
 // How a frame to a remote end leaves. Valid until the worker reports a quiescent state.
 struct vxlan_way {
@@ -26,6 +27,23 @@ enum verdict vxlan_find_way(const struct worker *w, const struct vxlan_frame *fr
 	const struct mac_remote *remote, struct vxlan_way *way);
 // Writes the headers in front of the frame, of which all must be there.
 void vxlan_write(struct worker *w, const struct vxlan_way *way, struct rte_mbuf *m);
+
+// The EtherType of a frame, of n bytes, behind its tags, and where its packet begins. Tags: as many
+// as Linux skips.
+static inline uint16_t vxlan_skip_tags(const uint8_t *frame, uint32_t n, uint32_t *at)
+{
+	enum { MOST_TAGS = 8 };
+	uint16_t type = frame[12] << 8 | frame[13];
+
+	*at = WIRE_ETHER_BYTES;
+	while (unlikely(type == WIRE_ETHERTYPE_VLAN || type == WIRE_ETHERTYPE_QINQ) &&
+		n >= *at + WIRE_VLAN_BYTES &&
+		*at < WIRE_ETHER_BYTES + MOST_TAGS * WIRE_VLAN_BYTES) {
+		type = frame[*at + 2] << 8 | frame[*at + 3];
+		*at += WIRE_VLAN_BYTES;
+	}
+	return type;
+}
 
 // The member by which frames that are flooded in the domain of a key leave by VXLAN; 0: none.
 uint16_t vxlan_flood_member(const struct mac_view *view, uint64_t key);

@@ -101,7 +101,8 @@ enum verdict vxlan_find_way(const struct worker *w, const struct vxlan_frame *fr
 	return judge_length(way, view, hop, frame->bytes);
 }
 
-// What the outer header takes from an IP packet without tags; as Linux has it, nothing from others.
+// What the outer header takes from an IP packet, behind tags or not; as Linux has it, nothing from
+// others. Tagged packets, and IPv4 ones without DF, may be fragmented outside.
 struct inner {
 	uint8_t tos, ttl;
 	bool has_df;
@@ -110,16 +111,18 @@ struct inner {
 static struct inner read_inner(const struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	const uint16_t type = frame[12] << 8 | frame[13];
-	const struct wire_ip4 *ip4 = (const void *)(frame + WIRE_ETHER_BYTES);
+	uint32_t at;
+	const uint16_t type = vxlan_skip_tags(frame, m->data_len, &at);
+	const struct wire_ip4 *ip4 = (const void *)(frame + at);
 	const struct wire_ip6 *ip6 = (const void *)ip4;
+	const bool is_plain = at == WIRE_ETHER_BYTES;
 
-	if (type == WIRE_ETHERTYPE_IP4 && m->data_len >= WIRE_ETHER_BYTES + WIRE_IP4_BYTES)
+	if (type == WIRE_ETHERTYPE_IP4 && m->data_len >= at + WIRE_IP4_BYTES)
 		return (struct inner){ip4->dscp_ecn, ip4->ttl,
-			ip4->fragment_be & htobe16(WIRE_IP4_DONT_FRAGMENT)};
-	if (type == WIRE_ETHERTYPE_IP6 && m->data_len >= WIRE_ETHER_BYTES + WIRE_IP6_BYTES)
+			is_plain && ip4->fragment_be & htobe16(WIRE_IP4_DONT_FRAGMENT)};
+	if (type == WIRE_ETHERTYPE_IP6 && m->data_len >= at + WIRE_IP6_BYTES)
 		return (struct inner){be32toh(ip6->version_class_flow_be) >> 20, ip6->hop_limit,
-			true}; // it is never fragmented on its way
+			is_plain};
 	return (struct inner){0, OTHER_TTL, false};
 }
 

@@ -1,281 +1,12 @@
 // VXLAN: the bytes that are sent, which frames go to which remote ends, what is taken out of
 // received packets, and why it is not.
-#include "datapath/fake.h"
+#include "datapath/vxlans.h"
 
-#include "mac/mac.h"
 #include "wire/checksum.h"
 #include "wire/headers.h"
 
 #include <rte_cycles.h>
 #include <string.h>
-
-enum { HOSTS = 0, OTHERS = 1, UNDER = 2, SECOND = 3, DEVICE = 300, BRIDGE = 301, NUMBER = 5 };
-enum { MEMBER = MAC_FIRST_TUNNEL + NUMBER, VNI = 0x10203, UDP_PORT = 4789, MTU = 1500 };
-enum { OUTER4 = 50, OUTER6 = 70, LENGTH = 100, NOBODY = 99 };
-
-static struct mac_table *table;
-static struct mac_member members[3];
-static struct mac_bridge bridge;
-static struct iface device;
-static uint32_t vtep[2], remote[2]; // of 10.2.0.9 and .10, or 2001:db8:2::9 and a
-static struct stats_worker stat_before;
-
-static const struct wire_mac own = {{2, 0, 0, 0, 7, 1}};
-static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-
-static struct wire_addr addr(const char *text)
-{
-	struct wire_addr parsed;
-
-	assert_int_equal(wire_addr_parse(text, &parsed), 0);
-	return parsed;
-}
-
-static struct wire_mac mac_of(unsigned host)
-{
-	return (struct wire_mac){{2, 0, 0, 0, 9, host}};
-}
-
-static struct wire_addr end_addr(unsigned i, bool is_ip6)
-{
-	return addr(
-		is_ip6 ? (i ? "2001:db8:2::a" : "2001:db8:2::9") : (i ? "10.2.0.10" : "10.2.0.9"));
-}
-
-static uint32_t find_remote(void *ctx, uint16_t member, const struct wire_addr *end)
-{
-	const struct mac_remote is = {.vtep = fib_vtep_find(fake.fib, 0, end), .member = MEMBER};
-
-	assert_int_equal(member, MEMBER);
-	return is.vtep ? mac_remote_find(table, &is) : 0;
-}
-
-static struct mac_info told;
-static void teach(void *ctx, const struct mac_info *info)
-{
-	told = *info;
-}
-
-static int open_vxlan(void **state)
-{
-	const struct fib_hop local = {.kind = FIB_LOCAL, .iface = IFACE_NONE};
-	const struct fib_hop connected = {.kind = FIB_CONNECTED, .iface = BRIDGE};
-	int err = fake_open(state);
-	struct mac_settings settings = {.hz = rte_get_tsc_hz(),
-		.n_workers = 1,
-		.rcu = fake.rcu,
-		.unknown = teach,
-		.remote = find_remote};
-
-	settings.hz = settings.hz ? settings.hz : 1000000000; // no EAL
-	fake_route(0, "10.2.0.1/32", &local);
-	fake_route(0, "2001:db8:2::1/128", &local);
-	fake_route(0, "10.50.0.0/16", &connected);
-	return err ? err : mac_open(&table, &settings, NULL);
-}
-
-static int close_vxlan(void **state)
-{
-	mac_close(table);
-	return fake_close(state);
-}
-
-static void commit(void)
-{
-	struct mac_pending *pending;
-
-	assert_int_equal(mac_prepare(table, &bridge, 1, &pending, NULL), 0);
-	mac_commit(table, pending, rte_rdtsc());
-}
-
-static void set_ends(bool is_ip6, unsigned n)
-{
-	for (unsigned i = 0; i < 2; i++) {
-		const struct wire_addr end = end_addr(i, is_ip6);
-		struct mac_remote is = {.member = MEMBER};
-
-		assert_int_equal(fib_vtep_hold(fake.fib, 0, &end, &vtep[i], NULL), 0);
-		is.vtep = vtep[i];
-		assert_int_equal(mac_remote_hold(table, &is, &remote[i], NULL), 0);
-	}
-	assert_int_equal(mac_set_flood(table, MEMBER, remote, n, NULL), 0);
-}
-
-static void note_before(void)
-{
-	memcpy(&stat_before, &fake.stat, sizeof(stat_before));
-}
-
-// A bridge of the file of ports 0 and 1 and VXLAN, without addresses.
-static void reset(bool is_ip6, uint16_t flags)
-{
-	struct mac_pending *pending;
-
-	fake_reset(fake_variants[1]);
-	fake.worker.macs = mac_live(table);
-	fake.worker.tap = NULL;
-	fake.worker.next_id = 0;
-	device = (struct iface){.mtu = 9600,
-		.is_bridge = true,
-		.tunnel = {.kind = IFACE_VXLAN,
-			.local = addr(is_ip6 ? "2001:db8:2::1" : "10.2.0.1"),
-			.ttl = 64,
-			.vxlan = NUMBER,
-			.flags = flags,
-			.dest_port = UDP_PORT,
-			.key = VNI}};
-	fake_set(DEVICE, &device);
-	for (unsigned i = 0; i < FAKE_PORTS; i++) {
-		fake.states[i].is_bridged = i < UNDER;
-		fake.states[i].mtu = MTU;
-	}
-	for (unsigned i = 0; i < 3; i++)
-		members[i] = (struct mac_member){.port = i < 2 ? i : (unsigned)MEMBER,
-			.flags = MAC_LEARNS | MAC_FLOODS | MAC_LEARNS_REMOTES};
-	bridge = (struct mac_bridge){.name = "br0",
-		.ageing_s = 300,
-		.max = 100,
-		.member = members,
-		.n_members = 3};
-	assert_int_equal(mac_prepare(table, NULL, 0, &pending, NULL), 0);
-	mac_commit(table, pending, rte_rdtsc());
-	set_ends(is_ip6, 2);
-	commit();
-	note_before();
-}
-
-// A bridge of Linux, which workers route on.
-static void reset_linux(uint8_t linuxs)
-{
-	const struct iface settings = {.is_bridge = true, .mtu = MTU, .mac = own};
-
-	reset(false, 0);
-	fake_reset(fake_variants[1]);
-	fake.worker.macs = mac_live(table);
-	fake_set(DEVICE, &device);
-	fake_set(BRIDGE, &settings);
-	for (unsigned i = 0; i < UNDER; i++)
-		fake.states[i].is_bridged = true;
-	for (unsigned i = 0; i < FAKE_PORTS; i++)
-		fake.states[i].mtu = MTU;
-	for (unsigned i = 0; i < 3; i++)
-		members[i].flags |= MAC_OF_LINUX;
-	bridge.linux_id = 1;
-	bridge.linuxs = linuxs;
-	bridge.is_routed = true;
-	bridge.iface = BRIDGE;
-	bridge.mac = own;
-	commit();
-	note_before();
-}
-
-static void follow(unsigned host, uint32_t port)
-{
-	assert_true(mac_follow(table, 1, &(struct mac_fixed){mac_of(host), port, 0}, rte_rdtsc()));
-}
-
-static struct bytes frame(const uint8_t dst[6], unsigned from)
-{
-	const struct wire_mac source = mac_of(from);
-	struct bytes made = {.n = LENGTH};
-
-	memcpy(made.at, dst, 6);
-	memcpy(made.at + 6, source.bytes, 6);
-	made.at[12] = 0x88;
-	made.at[13] = 0xb5;
-	for (unsigned i = 14; i < LENGTH; i++)
-		made.at[i] = i;
-	return made;
-}
-
-static struct bytes frame_between(unsigned to, unsigned from)
-{
-	return frame(mac_of(to).bytes, from);
-}
-
-static void set_length(struct bytes *packet, bool is_ip6)
-{
-	const unsigned udp_at = is_ip6 ? 54 : 34, from = is_ip6 ? udp_at : 14;
-
-	packet->at[is_ip6 ? 18 : 16] = (packet->n - from) >> 8;
-	packet->at[is_ip6 ? 19 : 17] = packet->n - from;
-	packet->at[udp_at + 4] = (packet->n - udp_at) >> 8;
-	packet->at[udp_at + 5] = packet->n - udp_at;
-	if (!is_ip6)
-		frame_mend(packet);
-}
-
-// What is sent to remote end i, with source port 0 and without checksum.
-static struct bytes wrapped(const struct bytes *inner, unsigned i, bool is_ip6)
-{
-	const struct wire_addr from = addr(is_ip6 ? "2001:db8:2::1" : "10.2.0.1");
-	const struct wire_addr to = end_addr(i, is_ip6);
-	const unsigned n = is_ip6 ? OUTER6 : OUTER4, n_addr = is_ip6 ? 16 : 4;
-	static const uint8_t link[] = {2, 0, 0, UNDER, 0, 2, 2, 0, 0, 0, 0, UNDER + 1};
-	static const uint8_t tail[] = {0, 0, UDP_PORT >> 8, UDP_PORT & 0xff, 0, 0, 0, 0, 8, 0, 0, 0,
-		1, 2, 3, 0};
-	struct bytes made = {.n = n + inner->n};
-
-	memcpy(made.at, link, sizeof(link));
-	if (is_ip6)
-		memcpy(made.at + 12, (uint8_t[]){0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, 17, 64}, 10);
-	else
-		memcpy(made.at + 12, (uint8_t[]){8, 0, 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17}, 12);
-	memcpy(made.at + (is_ip6 ? 22 : 26), from.bytes, n_addr);
-	memcpy(made.at + (is_ip6 ? 22 : 26) + n_addr, to.bytes, n_addr);
-	memcpy(made.at + n - sizeof(tail), tail, sizeof(tail));
-	memcpy(made.at + n, inner->at, inner->n);
-	set_length(&made, is_ip6);
-	return made;
-}
-
-// What comes from remote end i.
-static struct bytes arriving(const struct bytes *inner, unsigned i, bool is_ip6)
-{
-	struct bytes made = wrapped(inner, i, is_ip6);
-	const unsigned at = is_ip6 ? 22 : 26, n = is_ip6 ? 16 : 4;
-	uint8_t local[16];
-
-	memcpy(local, made.at + at, n);
-	memcpy(made.at + at, made.at + at + n, n);
-	memcpy(made.at + at + n, local, n);
-	memcpy(made.at, (uint8_t[]){2, 0, 0, 0, 0, UNDER + 1}, 6);
-	return made;
-}
-
-// Sent frame k on the port is this one, but for its source port, which is returned, and its id.
-static uint16_t expect_wrapped(uint8_t port, unsigned k, struct bytes expected, bool is_ip6)
-{
-	const unsigned udp_at = is_ip6 ? 54 : 34;
-
-	assert_true(k < fake.device[port].n_sent);
-	const uint8_t *sent = rte_pktmbuf_mtod(fake.device[port].sent[k], const uint8_t *);
-	memcpy(expected.at + udp_at, sent + udp_at, 2);
-	if (!is_ip6) {
-		memcpy(expected.at + 18, sent + 18, 2);
-		frame_mend(&expected);
-	}
-	expect_bytes(fake.device[port].sent[k], &expected);
-	return expected.at[udp_at] << 8 | expected.at[udp_at + 1];
-}
-
-static void receive(uint8_t port, const struct bytes *made)
-{
-	note_before();
-	fake_receive(port, made);
-	fake_run();
-	mac_poll(table, rte_rdtsc());
-}
-
-static void expect_verdict(enum verdict verdict)
-{
-	assert_int_equal(fake.stat.verdict[verdict] - stat_before.verdict[verdict], 1);
-}
-
-static unsigned n_sent(uint8_t port)
-{
-	return fake.device[port].n_sent;
-}
 
 static void a_frame_to_a_known_address_has_these_bytes(void **state)
 {
@@ -408,12 +139,6 @@ static void checksums_are_right_and_are_verified(void **state)
 	}
 }
 
-static void expect_refused(const struct bytes *packet, enum verdict verdict)
-{
-	receive(UNDER, packet);
-	expect_verdict(verdict);
-}
-
 static void wrong_packets_have_names(void **state)
 {
 	const struct bytes inner = frame_between(NOBODY, 1);
@@ -462,9 +187,12 @@ static struct bytes packet_to(const char *to, uint8_t tos)
 
 static void congestion_is_passed_on_or_has_a_name(void **state)
 {
-	struct bytes inner = packet_to("10.9.0.1", 0), arrived;
+	struct bytes inner = packet_to("10.9.0.1", 0), arrived, cut = {.n = 14 + 19};
 
 	reset(false, IFACE_TUNNEL_TOS);
+	memcpy(cut.at, inner.at, cut.n);
+	arrived = arriving(&cut, 0, false);
+	expect_refused(&arrived, VERDICT_TUNNEL_SHORT);
 	arrived = arriving(&inner, 0, false);
 	arrived.at[15] = 3;
 	frame_mend(&arrived);
@@ -483,6 +211,31 @@ static void congestion_is_passed_on_or_has_a_name(void **state)
 	receive(UNDER, &arrived);
 	receive(HOSTS, &inner); // a device of Linux says ECT(0) instead
 	assert_int_equal(rte_pktmbuf_mtod(fake.device[UNDER].sent[0], uint8_t *)[15], 0xba);
+}
+
+// The outer header of the frame that is sent to the only one that gets floods.
+static const uint8_t *outer_of(const struct bytes *made)
+{
+	set_ends(false, 1);
+	receive(HOSTS, made);
+	return rte_pktmbuf_mtod(fake.device[UNDER].sent[n_sent(UNDER) - 1], uint8_t *) + 14;
+}
+
+static void outer_headers_take_what_is_behind_tags_but_no_df(void **state)
+{
+	struct bytes inner = packet_to("10.9.0.1", 0xb8), six = packet_to("2001:db8:9::1", 0);
+
+	reset(false, IFACE_TUNNEL_TOS | IFACE_TUNNEL_INNER_DF);
+	inner.at[20] = 0x40;
+	frame_mend(&inner);
+	assert_int_equal(outer_of(&inner)[6], 0x40);
+	frame_tag(&inner, 0x81000005);
+	frame_tag(&inner, 0x88a80006);
+	assert_int_equal(outer_of(&inner)[1], 0xb8);
+	assert_int_equal(outer_of(&inner)[6], 0);
+	six.at[14] = 0x60;
+	six.at[15] = 0;
+	assert_int_equal(outer_of(&six)[6], 0x40);
 }
 
 static void what_cannot_be_sent_has_a_name(void **state)
@@ -600,6 +353,36 @@ static void a_noted_congestion_keeps_the_outer_checksum_right(void **state)
 	assert_int_equal(udp_sum(punted, false), 0);
 }
 
+// A frame with a tag whose outer packet has met congestion; and those of an address that the device
+// has only behind another remote end.
+static void linux_gets_what_its_device_drops_or_changes(void **state)
+{
+	const struct mac_fixed pinned = {mac_of(50), MAC_AT_REMOTE + remote[0], 0, true};
+	struct bytes tagged = frame_between(1, 50), arrived;
+	const struct bytes to_all = frame(broadcast, 50);
+
+	reset_linux(0);
+	device.tunnel.flags = IFACE_TUNNEL_LINUX;
+	fake_set(DEVICE, &device);
+	follow(1, HOSTS);
+	follow(50, MAC_AT_REMOTE + remote[0]);
+	frame_tag(&tagged, 0x81000005);
+	arrived = arriving(&tagged, 0, false);
+	arrived.at[15] = 3;
+	frame_mend(&arrived);
+	receive(UNDER, &arrived);
+	expect_bytes(fake_punted(CLASS_HOST), &arrived);
+	assert_int_equal(n_sent(HOSTS), 0);
+	assert_true(mac_follow(table, 1, &pinned, rte_rdtsc()));
+	arrived = arriving(&to_all, 1, false);
+	receive(UNDER, &arrived);
+	expect_bytes(fake_punted(CLASS_HOST), &arrived);
+	assert_int_equal(n_sent(HOSTS), 0);
+	arrived = arriving(&to_all, 0, false);
+	receive(UNDER, &arrived);
+	assert_int_equal(n_sent(HOSTS), 1);
+}
+
 static void linux_is_told_of_flooded_senders_and_their_remote_ends(void **state)
 {
 	const struct bytes inner = frame(broadcast, 50);
@@ -617,7 +400,7 @@ static void linux_is_told_of_flooded_senders_and_their_remote_ends(void **state)
 }
 
 // A remote end on the link whose MAC address is not known: Linux asks for it, and keeps the frame.
-static void linux_floods_what_would_wait_for_a_neighbour(void **state)
+static void linux_floods_what_would_wait_or_is_too_long(void **state)
 {
 	const struct bytes unknown = frame_between(NOBODY, 1), to_all = frame(broadcast, 1);
 	const struct fib_hop on_link = {.kind = FIB_CONNECTED, .iface = UNDER};
@@ -647,6 +430,10 @@ static void linux_floods_what_would_wait_for_a_neighbour(void **state)
 	receive(HOSTS, &unknown);
 	assert_int_equal(n_sent(OTHERS), 2);
 	assert_int_equal(n_sent(UNDER), 3);
+	struct bytes longer = unknown;
+	longer.n = MTU - OUTER4 + 15;
+	receive(HOSTS, &longer); // Linux answers that it is too long
+	assert_int_equal(n_sent(OTHERS), 2);
 }
 
 // What is routed to a bridge leaves by VXLAN, and what comes by it to the bridge is routed.
@@ -754,98 +541,6 @@ static void a_device_alone_sends_all_to_its_only_end(void **state)
 	expect_wrapped(UNDER, 0, wrapped(&inner, 0, false), false);
 }
 
-// A device of frames in GRE, with a checksum and key 77.
-static void reset_gre(bool is_ip6)
-{
-	reset(is_ip6, 0);
-	device.tunnel.kind = IFACE_GRETAP;
-	device.tunnel.remote = end_addr(0, is_ip6);
-	device.tunnel.key = device.tunnel.wanted_key = 77;
-	device.tunnel.flags = IFACE_TUNNEL_CHECKSUM | IFACE_TUNNEL_KEY | IFACE_TUNNEL_WANTS_KEY |
-	                      IFACE_TUNNEL_WANTS_CHECKSUM | IFACE_TUNNEL_LINUX;
-	fake_set(DEVICE, &device);
-	assert_int_equal(mac_set_flood(table, MEMBER, remote, 1, NULL), 0);
-	note_before();
-}
-
-static uint16_t gre_sum(const uint8_t *frame, uint32_t n, bool is_ip6)
-{
-	const unsigned at = is_ip6 ? 54 : 34;
-
-	return wire_sum_finish_be(wire_sum(0, frame + at, n - at));
-}
-
-static struct bytes gre_of(const struct bytes *udp, const struct bytes *inner, bool is_ip6)
-{
-	static const uint8_t gre[] = {0xa0, 0, 0x65, 0x58, 0, 0, 0, 0, 0, 0, 0, 77};
-	const unsigned at = is_ip6 ? 54 : 34;
-	struct bytes made = *udp;
-
-	made.at[is_ip6 ? 20 : 23] = 47;
-	memcpy(made.at + at, gre, sizeof(gre));
-	memcpy(made.at + at + sizeof(gre), inner->at, inner->n);
-	made.n = at + sizeof(gre) + inner->n;
-	const unsigned bytes = made.n - (is_ip6 ? at : 14);
-	made.at[is_ip6 ? 18 : 16] = bytes >> 8;
-	made.at[is_ip6 ? 19 : 17] = bytes;
-	const uint16_t sum_be = gre_sum(made.at, made.n, is_ip6);
-	memcpy(made.at + at + 4, &sum_be, 2);
-	if (!is_ip6)
-		frame_mend(&made);
-	return made;
-}
-
-// The id and the flow label are as they were sent.
-static void frames_in_gre_have_these_bytes(void **state)
-{
-	const struct bytes inner = frame_between(NOBODY, 1);
-
-	for (unsigned is_ip6 = 0; is_ip6 < 2; is_ip6++) {
-		struct bytes out = wrapped(&inner, 0, is_ip6);
-
-		out = gre_of(&out, &inner, is_ip6);
-		reset_gre(is_ip6);
-		receive(HOSTS, &inner);
-		assert_int_equal(n_sent(UNDER), 1);
-		const uint8_t *sent = rte_pktmbuf_mtod(fake.device[UNDER].sent[0], uint8_t *);
-		memcpy(out.at + (is_ip6 ? 15 : 18), sent + (is_ip6 ? 15 : 18), is_ip6 ? 3 : 2);
-		if (is_ip6)
-			assert_int_equal(sent[15] & 0xf0, 0); // the traffic class
-		else
-			frame_mend(&out);
-		expect_bytes(fake.device[UNDER].sent[0], &out);
-	}
-}
-
-static void frames_in_gre_are_received(void **state)
-{
-	const struct bytes inner = frame_between(NOBODY, 1);
-
-	for (unsigned is_ip6 = 0; is_ip6 < 2; is_ip6++) {
-		const unsigned gre = is_ip6 ? 54 : 34;
-		struct bytes in = arriving(&inner, 0, is_ip6);
-
-		in = gre_of(&in, &inner, is_ip6);
-		in.n += 5; // what follows the packet is cut off
-		reset_gre(is_ip6);
-		receive(UNDER, &in);
-		assert_int_equal(n_sent(HOSTS), 1);
-		expect_bytes(fake.device[HOSTS].sent[0], &inner);
-		in.at[gre + 20]++;
-		expect_refused(&in, VERDICT_TUNNEL_CHECKSUM);
-		in.at[gre + 20]--;
-		in.at[gre + 11]++; // another key, and the sum of it
-		in.at[gre + 5]--;
-		expect_refused(&in, VERDICT_LOCAL);
-		device.flags = IFACE_DOWN;
-		fake_set(DEVICE, &device);
-		in.at[gre + 11]--;
-		in.at[gre + 5]++;
-		expect_refused(&in, VERDICT_TUNNEL_UNKNOWN);
-		device.flags = 0;
-	}
-}
-
 #define TEST(function) cmocka_unit_test_setup_teardown(function, open_vxlan, close_vxlan)
 
 int main(void)
@@ -853,19 +548,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_frame_to_a_known_address_has_these_bytes),
 		TEST(floods_go_to_all_ports_and_remote_ends_but_not_between_these),
-		TEST(frames_in_gre_have_these_bytes),
-		TEST(frames_in_gre_are_received),
 		TEST(the_last_remote_end_gets_the_frame_itself),
 		TEST(an_address_moves_between_ports_and_remote_ends),
 		TEST(checksums_are_right_and_are_verified),
 		TEST(wrong_packets_have_names),
 		TEST(congestion_is_passed_on_or_has_a_name),
+		TEST(outer_headers_take_what_is_behind_tags_but_no_df),
 		TEST(what_cannot_be_sent_has_a_name),
 		TEST(flows_are_spread_over_remote_ends_and_next_hops),
 		TEST(linux_gets_what_it_is_to_decide_as_it_was_received),
 		TEST(a_noted_congestion_keeps_the_outer_checksum_right),
+		TEST(linux_gets_what_its_device_drops_or_changes),
 		TEST(linux_is_told_of_flooded_senders_and_their_remote_ends),
-		TEST(linux_floods_what_would_wait_for_a_neighbour),
+		TEST(linux_floods_what_would_wait_or_is_too_long),
 		TEST(packets_are_routed_into_and_out_of_vxlan),
 		TEST(frames_beside_fragments_leave_by_vxlan),
 		TEST(a_device_alone_sends_all_to_its_only_end),

@@ -36,7 +36,8 @@ bool mac_follow(struct mac_table *table, uint16_t domain, const struct mac_fixed
 	const bool is_behind = at->port != MAC_PORTS, is_remote = at->port >= MAC_AT_REMOTE;
 	const struct mac_slot value = {.key = key,
 		.port = at->port % MAC_AT_REMOTE,
-		.flags = MAC_LINUX | (is_behind ? 0 : MAC_ELSEWHERE) | (is_remote ? MAC_REMOTE : 0),
+		.flags = MAC_LINUX | (is_behind ? 0 : MAC_ELSEWHERE) |
+	                 (is_remote ? MAC_REMOTE : 0) | (at->is_pinned ? MAC_PINNED : 0),
 		.seen = mac_tick(table->now->view, now) - UNSEEN_TICKS};
 
 	if (known && was.port == value.port && was.flags == value.flags)

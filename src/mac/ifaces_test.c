@@ -63,7 +63,7 @@ static uint16_t domain_of(uint16_t iface)
 static void follow(uint16_t port, uint16_t vlan)
 {
 	assert_true(mac_follow(table, mac_domain(table, "br0"),
-		&(struct mac_fixed){host, port, vlan}, 0));
+		&(struct mac_fixed){host, port, vlan, false}, 0));
 }
 
 // The tag with which workers send to the host; -1: they do not.

@@ -17,7 +17,7 @@ static struct mac_member members[PORTS] = {
 	{.port = 3, .flags = MAC_FLOODS | MAC_ISOLATED},
 	{.port = 4, .flags = MAC_LEARNS | MAC_FLOODS | MAC_ISOLATED | MAC_HAIRPIN},
 };
-static struct mac_fixed fixed[] = {{{{2, 0, 0, 0, 0xff, 1}}, 1, 0}};
+static struct mac_fixed fixed[] = {{{{2, 0, 0, 0, 0xff, 1}}, 1, 0, false}};
 
 static struct mac_bridge bridge_of(const char *name)
 {

@@ -36,8 +36,9 @@ struct mac_member {
 
 struct mac_fixed {
 	struct wire_mac mac;
-	uint32_t port; // a member; or MAC_AT_REMOTE plus the number of a remote end, of a member
-	uint16_t vlan; // 1 to 4094; 0: the bridge does not filter by VLAN
+	uint32_t port;  // a member; or MAC_AT_REMOTE plus the number of a remote end, of a member
+	uint16_t vlan;  // 1 to 4094; 0: the bridge does not filter by VLAN
+	bool is_pinned; // mac_follow: MAC_PINNED
 };
 
 struct mac_group {

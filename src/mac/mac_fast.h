@@ -29,14 +29,16 @@ enum {
 // LINUX: of a bridge of Linux, which alone moves and forgets it. ELSEWHERE: so is this one, but it
 // is behind no port that workers serve, or the bridge's own; its `port` is MAC_PORTS. REMOTE: it is
 // behind a VXLAN device; its `port` is the number of a remote end. TUNNEL: no address, but the
-// member by which floods of the domain of its key, whose address is 0, leave by VXLAN.
+// member by which floods of the domain of its key, whose address is 0, leave by VXLAN. PINNED: of
+// Linux, whose VXLAN device drops frames of it unless they come from the remote end of the entry.
 enum mac_flag {
 	MAC_STATIC = 1 << 0,
 	MAC_HELD = 1 << 1,
 	MAC_LINUX = 1 << 2,
 	MAC_ELSEWHERE = 1 << 3,
 	MAC_REMOTE = 1 << 4,
-	MAC_TUNNEL = 1 << 5
+	MAC_TUNNEL = 1 << 5,
+	MAC_PINNED = 1 << 6
 };
 enum mac_port_flag {
 	MAC_LEARNS = 1 << 0,   // source addresses are learnt

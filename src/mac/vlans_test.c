@@ -55,7 +55,7 @@ static const struct mac_vlans *workers(unsigned port)
 
 static struct mac_fixed at(unsigned port, uint16_t vlan)
 {
-	return (struct mac_fixed){{{2, 0, 0, 0, 0, 1}}, port, vlan};
+	return (struct mac_fixed){{{2, 0, 0, 0, 0, 1}}, port, vlan, false};
 }
 
 static void follow(unsigned port, uint16_t vlan)

@@ -364,6 +364,7 @@ static void give(struct bridges *bridges)
 	if (pending)
 		replace(bridges, pending);
 	fdb_doubt(&bridges->fdb);
+	remotes_doubt(&bridges->remotes);
 }
 
 void bridges_retry(struct bridges *bridges, uint64_t now_ns)

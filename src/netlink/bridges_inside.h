@@ -56,6 +56,13 @@ struct held_remote {
 	uint32_t remote, vtep;
 };
 
+// Where frames to one address go.
+struct remote_entry {
+	struct hash_node node; // first: see hash_table.h
+	struct event_remote is;
+	uint32_t seen; // the last dump that contained it
+};
+
 // The remote ends of all VXLAN devices: by device and MAC address, and those that get floods.
 struct remotes {
 	struct hash_table table, devices;
@@ -63,6 +70,7 @@ struct remotes {
 	bool is_dirty;                     // a device is
 	bool is_known;                     // a dump has contained all
 	bool is_short;                     // Linux may have more than are stored
+	uint32_t n_buckets, left;          // of a walk over `table`: its size, and what is to come
 	uint32_t n_held[IFACE_MAX_VXLANS]; // remote ends that workers have, by device
 };
 
@@ -240,10 +248,11 @@ int fdb_open(struct fdb *fdb); // 0, or -ENOMEM, -EIO: it may only be closed
 void fdb_close(struct fdb *fdb);
 uint64_t fdb_bytes(const struct fdb *fdb); // memory of the addresses
 void fdb_event(struct bridges *bridges, const struct event_fdb *at, bool is_delete);
-// A VXLAN device has a remote end, or has it no more. / That is another one than before: looks at
-// the address in each VLAN of the device's bridge.
+// A VXLAN device in no bridge has a remote end, or has it no more.
 void fdb_remote_seen(struct bridges *bridges, const struct event_remote *at, bool is_gone);
-void fdb_remote_changed(struct bridges *bridges, const struct event_remote *at);
+// Looks at an address of a bridge; with `is_shadow` it becomes one of the bridge if there is none,
+// as a VXLAN device of it has the address: Linux sends there what the bridge floods.
+void fdb_look_at(struct bridges *bridges, const struct event_fdb *at, bool is_shadow);
 void fdb_sweep(struct fdb *fdb);                     // removes what the latest dump did not contain
 void fdb_doubt(struct fdb *fdb);                     // workers may lack any of them
 bool fdb_is_over(const struct fdb *fdb, int bridge); // whether Linux has more than are stored
@@ -273,6 +282,16 @@ bool remotes_knows(const struct bridges *bridges, int ifindex, const struct wire
 // elsewhere.
 const char *remotes_refuse(const struct bridges *bridges, int ifindex);
 bool remotes_has_groups(const struct bridges *bridges, int ifindex);
+// Has all addresses that devices have looked at in their bridges, which may be others. / Goes on
+// with that, for about n of them. Returns whether there are more.
+void remotes_doubt(struct remotes *remotes);
+bool remotes_walk(struct bridges *bridges, unsigned n);
+// remotes_bridged.c. The remote end of an address of a device has changed: looks at the address in
+// each VLAN of the device's bridge. / Whether a device of a bridge that workers serve has an entry
+// for an address of it. / Whether one drops frames of it, unless they are from that remote end.
+void remotes_look_at(struct bridges *bridges, const struct event_remote *at, bool is_gone);
+bool remotes_have(const struct bridges *bridges, const struct event_fdb *at);
+bool remotes_pin(const struct bridges *bridges, const struct event_fdb *at);
 // remotes_held.c. The tunnel of a VXLAN device as workers have it; NULL: they have none.
 const struct iface_tunnel *remotes_tunnel(const struct bridges *bridges, int ifindex);
 // Holds a remote end in the tables of workers. False: they cannot send there, and it is 0. /

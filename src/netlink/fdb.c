@@ -29,6 +29,7 @@ struct fdb_entry {
 	struct held_remote held; // what workers have it behind
 	uint32_t seen;           // the last dump that contained it
 	bool is_dirty, is_gone;
+	bool is_shadow; // it is none of the bridge: see fdb_look_at
 };
 
 int fdb_open(struct fdb *fdb)
@@ -214,15 +215,20 @@ void fdb_event(struct bridges *bridges, const struct event_fdb *at, bool is_dele
 		return;
 	one->is = *at;
 	one->is_gone = is_delete;
+	one->is_shadow = false;
 	one->seen = bridges->fdb.dump;
 	look_at(&bridges->fdb, one);
 }
 
-static void look_in_vlan(struct bridges *bridges, struct event_fdb *at, uint16_t vlan)
+void fdb_look_at(struct bridges *bridges, const struct event_fdb *at, bool is_shadow)
 {
-	at->vlan = vlan;
 	struct fdb_entry *one = find(&bridges->fdb, at);
 
+	if (!one && is_shadow) {
+		one = add(bridges, at);
+		if (one)
+			one->is_shadow = true;
+	}
 	if (one)
 		look_at(&bridges->fdb, one);
 }
@@ -236,20 +242,6 @@ void fdb_remote_seen(struct bridges *bridges, const struct event_remote *at, boo
 		.is_plain = true};
 
 	fdb_event(bridges, &entry, is_gone);
-}
-
-void fdb_remote_changed(struct bridges *bridges, const struct event_remote *at)
-{
-	const struct interface *one = interfaces_find(&bridges->mirror->ifaces->all, at->ifindex);
-	struct event_fdb entry = {.mac = at->mac};
-
-	if (!one || !one->iface.master)
-		return;
-	entry.bridge = one->iface.master;
-	look_in_vlan(bridges, &entry, 0);
-	for (unsigned i = 0; one->vlans && i < EVENT_VIDS / 64; i++)
-		for (uint64_t rest = one->vlans->has.has[i]; rest; rest &= rest - 1)
-			look_in_vlan(bridges, &entry, (uint16_t)(i * 64 + __builtin_ctzll(rest)));
 }
 
 void fdb_sweep(struct fdb *fdb)
@@ -303,11 +295,13 @@ static uint32_t place_of(struct bridges *bridges, const struct served *served,
 static void publish(struct bridges *bridges, struct fdb_entry *one)
 {
 	struct served *served = served_find(&bridges->now, one->is.bridge);
-	struct mac_fixed at = {one->is.mac, MAC_PORTS, one->is.vlan};
+	struct mac_fixed at = {one->is.mac, MAC_PORTS, one->is.vlan, false};
 	struct held_remote held = {0};
 
 	if (served && !served->is.vlan_tag == !at.vlan) {
 		at.port = place_of(bridges, served, one, &held);
+		at.is_pinned =
+			served->n_tunnels && !one->is_shadow && remotes_pin(bridges, &one->is);
 		if (one->is_gone)
 			mac_unfollow(bridges->mirror->settings.macs, domain_of(bridges, served),
 				&at);
@@ -318,8 +312,14 @@ static void publish(struct bridges *bridges, struct fdb_entry *one)
 	one->held = held;
 }
 
+// Those that are none of a bridge are Linux's while a VXLAN device has them.
 static void settle(struct bridges *bridges, struct fdb_entry *one)
 {
+	if (one->is_gone || one->is_shadow) {
+		one->is_shadow = remotes_have(bridges, &one->is);
+		one->is_gone = !one->is_shadow;
+		one->is.is_plain &= one->is_gone;
+	}
 	publish(bridges, one);
 	if (one->is_gone)
 		forget(bridges, one);
@@ -379,17 +379,18 @@ static void say_whether_whole(struct bridges *bridges)
 {
 	const struct fdb *fdb = &bridges->fdb;
 	const bool is_whole = fdb->dump && fdb->swept == fdb->dump && !fdb->left && !fdb->lacks &&
-	                      !fdb->n_over && !bridges->is_stale;
+	                      !fdb->n_over && !bridges->is_stale && !bridges->remotes.left;
 
 	mac_set_partial(bridges->mirror->settings.macs, !is_whole);
 }
 
 bool fdb_flush(struct bridges *bridges)
 {
+	const bool has_more = remotes_walk(bridges, BATCH);
 	const unsigned n = flush_dirty(bridges, BATCH);
 
 	if (n < BATCH)
 		walk(bridges, BATCH - n);
 	say_whether_whole(bridges);
-	return bridges->fdb.dirty || bridges->fdb.left;
+	return has_more || bridges->fdb.dirty || bridges->fdb.left;
 }

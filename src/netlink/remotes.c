@@ -11,13 +11,6 @@
 
 enum { FIRST_BUCKETS = 64 };
 
-// Where frames to one address go.
-struct remote_entry {
-	struct hash_node node; // first: see hash_table.h
-	struct event_remote is;
-	uint32_t seen; // the last dump that contained it
-};
-
 // One of those that get floods, or frames to a group.
 struct remote_flood {
 	struct event_remote is;
@@ -203,7 +196,7 @@ static void remove_entry(struct bridges *bridges, struct remote_entry *one)
 	if (remotes->is_short && remotes->table.n == remotes->most / 4 * 3)
 		ops->dump_again(ops->ops);
 	fdb_remote_seen(bridges, &was, true);
-	fdb_remote_changed(bridges, &was);
+	remotes_look_at(bridges, &was, true);
 }
 
 void remotes_event(struct bridges *bridges, const struct event_remote *at, bool is_delete)
@@ -221,7 +214,7 @@ void remotes_event(struct bridges *bridges, const struct event_remote *at, bool 
 			remove_entry(bridges, one);
 		return;
 	}
-	is_same = one && same_end(&one->is, at);
+	is_same = one && same_end(&one->is, at) && one->is.is_learnt == at->is_learnt;
 	if (!one)
 		one = add(bridges, at);
 	if (!one)
@@ -230,7 +223,7 @@ void remotes_event(struct bridges *bridges, const struct event_remote *at, bool 
 	one->seen = bridges->fdb.dump;
 	fdb_remote_seen(bridges, at, false);
 	if (!is_same) // a dump repeats all of them
-		fdb_remote_changed(bridges, at);
+		remotes_look_at(bridges, at, false);
 }
 
 static void sweep_floods(struct bridges *bridges, struct remote_device *device, bool is_gone)
@@ -284,24 +277,21 @@ void remotes_device_gone(struct bridges *bridges, int ifindex)
 
 void remotes_set_only(struct bridges *bridges, int ifindex, const struct wire_addr *end)
 {
-	struct remotes *remotes = &bridges->remotes;
-	struct remote_device *device = find_device(remotes, ifindex);
+	struct event_remote only = {.ifindex = ifindex};
+	struct remote_device *device = find_device(&bridges->remotes, ifindex);
+	const bool was_fixed = device && device->is_fixed;
 
-	if (!end) {
-		if (device && device->is_fixed)
-			sweep_floods(bridges, device, true);
-		if (device)
-			device->is_fixed = false;
+	if (end)
+		only.addr = *end;
+	if (was_fixed && end && device->n && same_end(&device->flood[0].is, &only))
 		return;
-	}
-	if (device && device->is_fixed && device->n &&
-		wire_addr_equal(&device->flood[0].is.addr, end))
-		return;
-	remotes_device_gone(bridges, ifindex);
-	flood_event(bridges, &(struct event_remote){.ifindex = ifindex, .addr = *end}, false);
-	device = find_device(remotes, ifindex);
+	if (was_fixed || end)
+		remotes_device_gone(bridges, ifindex);
+	if (end)
+		flood_event(bridges, &only, false);
+	device = find_device(&bridges->remotes, ifindex);
 	if (device)
-		device->is_fixed = device->n > 0;
+		device->is_fixed = end && device->n;
 }
 
 // --- what workers get

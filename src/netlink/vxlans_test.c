@@ -279,6 +279,54 @@ static void a_device_of_gre_sends_all_to_its_end(void **state)
 	assert_int_equal(fake.mirror->bridges->remotes.devices.n, 0);
 }
 
+// Flags of an address in the bridge, as workers see it.
+static uint16_t flags_of(uint8_t host)
+{
+	const struct wire_mac mac = fake_mac(host);
+	uint8_t bytes[8] = {0};
+	const struct mac_view *view = mac_live_view(mac_live(fake_macs));
+	struct mac_found found;
+	uint64_t key;
+
+	memcpy(bytes, mac.bytes, sizeof(mac.bytes));
+	key = mac_key(view->port[0].domain, bytes);
+	mac_lookup(view->slots, &key, 1, &found);
+	return found.slot ? found.flags : 0;
+}
+
+// The bridge would flood to it, but its device sends to one remote end.
+static void an_address_that_only_the_device_has_is_linuxs(void **state)
+{
+	const struct event_link vxlan = port_of_bridge(device(VXLAN)), alone = device(VXLAN);
+
+	tell_remote(remote(7, "192.0.2.2"), false);
+	assert_int_equal(flags_of(7), MAC_LINUX | MAC_ELSEWHERE);
+	tell_mac(7, false);
+	assert_int_equal(flags_of(7), MAC_LINUX | MAC_REMOTE);
+	tell_mac(7, true);
+	assert_int_equal(flags_of(7), MAC_LINUX | MAC_ELSEWHERE);
+	put(&alone);
+	assert_int_equal(flags_of(7), 0);
+	put(&vxlan);
+	assert_int_equal(flags_of(7), MAC_LINUX | MAC_ELSEWHERE);
+	tell_remote(remote(7, "192.0.2.2"), true);
+	assert_int_equal(flags_of(7), 0);
+}
+
+// A device that learns drops frames from elsewhere of an address that somebody has written.
+static void written_addresses_are_pinned(void **state)
+{
+	struct event_remote is = remote(7, "192.0.2.2");
+
+	tell_mac(7, false);
+	is.is_learnt = false;
+	tell_remote(is, false);
+	assert_int_equal(flags_of(7), MAC_LINUX | MAC_REMOTE | MAC_PINNED);
+	is.is_learnt = true;
+	tell_remote(is, false);
+	assert_int_equal(flags_of(7), MAC_LINUX | MAC_REMOTE);
+}
+
 static uint8_t linuxs(void)
 {
 	return mac_live_view(mac_live(fake_macs))->port[0].linuxs;
@@ -499,6 +547,8 @@ int main(void)
 		TEST(another_only_end_takes_over_addresses),
 		TEST(nothing_is_left_of_a_device_that_is_gone),
 		TEST(a_device_of_gre_sends_all_to_its_end),
+		TEST(an_address_that_only_the_device_has_is_linuxs),
+		TEST(written_addresses_are_pinned),
 		TEST(floods_that_workers_cannot_do_are_linuxs),
 		TEST(a_dump_removes_ends_that_it_does_not_contain),
 		TEST(a_full_table_asks_again_when_there_is_space),

@@ -68,7 +68,10 @@ class Router(Protocol):
 
 
 def _namespace(lab: Lab) -> Namespace:
-    made = lab.namespace("router")
+    return _set(lab.namespace("router"))
+
+
+def _set(made: Namespace) -> Namespace:
     made.run("sysctl", "-qw", *(f"{key}={value}" for key, value in SETTINGS.items()))
     return made
 
@@ -115,17 +118,24 @@ class Dl3dRouter:
 
     def start(self, n_links: int) -> None:
         """Start dl3d on all cables, with its TAP interfaces in the router's namespace."""
+        self._start(n_links, {"namespace": self.namespace.name, "keep": self._keep})
+
+    def _start(self, n_links: int, linux: dict[str, Any]) -> None:
         text = config_text(
             [Port(port_name(link), device=self._device) for link in range(n_links)], memory={"hugepages": "never"}
         )
-        self.forwarder = Forwarder(
-            DL3D, text, self._wires, linux={"namespace": self.namespace.name, "keep": self._keep}
-        )
+        self.forwarder = Forwarder(DL3D, text, self._wires, linux=linux)
         try:
             self.forwarder.wait_ready(READY_S)
         except Fault:
             self.close()
             raise
+
+    def start_privately(self, n_links: int) -> None:
+        """The same with a namespace of dl3d's own, in which it keeps Linux from flooding what workers flood."""
+        self._start(n_links, {"keep": self._keep})
+        assert self.forwarder
+        self.namespace = _set(self.forwarder.taps)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         """Call one method of dl3d's control socket."""
