@@ -22,6 +22,7 @@ PACKAGES = (
 )
 SIZE_MIB = 3072
 HOME_OF_DL3 = "usr/lib/dl3"
+OWN = ("dl3", "schema")  # there, of this tree
 KERNEL = "root/kernel.deb"  # uncompressed, as unpacking takes minutes on an emulated machine
 KEY = "key"  # beside the disk: of ssh to it
 UNIQUE = "7b1d5f0e-3c1a-4f5e-9d53-0d1300000001"  # of the file system
@@ -156,7 +157,7 @@ def made(suite: str) -> Path:
 def _own_files(root: Path) -> list[Path]:
     """dl3 of this tree, put there and compiled; relative to the root."""
     home = root / HOME_OF_DL3
-    for name in ("dl3", "schema"):
+    for name in OWN:
         shutil.rmtree(home / name, ignore_errors=True)
         left_out = shutil.ignore_patterns("*_test.py", "conftest.py", "__pycache__")
         shutil.copytree(TOP / name, home / name, ignore=left_out)
@@ -164,7 +165,7 @@ def _own_files(root: Path) -> list[Path]:
     compiled = in_root(root, f"python3 -m compileall -q {how} /{HOME_OF_DL3}/dl3")
     assert compiled.returncode == 0, compiled.stderr
     return sorted(
-        path.relative_to(root) for name in ("dl3", "schema") for path in (home / name, *(home / name).rglob("*"))
+        path.relative_to(root) for name in OWN for path in (home / name, *(home / name).rglob("*"))
     )
 
 
@@ -181,4 +182,6 @@ def copy_disk(suite: str, to: Path) -> Path:
     commands.write_text("\n".join(lines))
     _run(["debugfs", "-w", "-f", commands, f"{to}{PARTITION}"])
     commands.unlink()
+    for name in OWN:
+        shutil.rmtree(root / HOME_OF_DL3 / name)
     return folder / KEY

@@ -56,7 +56,7 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def cards(topology: Topology, port: int) -> list[str]:
+def cards(topology: Topology, port: int, model: str) -> list[str]:
     """The management card leads to the host's `port`; the others to nothing."""
     others = []
     for n, mac in enumerate(MACS):
@@ -65,7 +65,7 @@ def cards(topology: Topology, port: int) -> list[str]:
             "-netdev",
             f"hubport,id=card{n},hubid={n}",
             "-device",
-            f"e1000e,bus=below{n},netdev=card{n},mac={mac}",
+            f"{model},bus=below{n},netdev=card{n},mac={mac}",
         ]
     return [
         *("-device", "intel-iommu,intremap=on,caching-mode=on"),
@@ -79,12 +79,13 @@ def cards(topology: Topology, port: int) -> list[str]:
 class Emulated:
     """A machine that runs."""
 
-    def __init__(self, disk: Path, topology: Topology, port: int, more: Sequence[str] = ()) -> None:
+    def __init__(self, disk: Path, topology: Topology, program: Sequence[str], model: str) -> None:
+        port = free_port()
         self.folder, self.topology, self.port = disk.parent, topology, port
         self.console = disk.with_suffix(".console")
         self.agent, self._qmp = Agent(disk.with_suffix(".agent")), disk.with_suffix(".qmp")
         command = [
-            *("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max,vendor=GenuineIntel"),
+            *(*program, "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max,vendor=GenuineIntel"),
             *topology.arguments(),
             *("-nodefaults", "-display", "none", "-serial", f"file:{self.console}"),
             *("-drive", f"file={disk},format=raw,if=none,id=disk"),
@@ -97,8 +98,9 @@ class Emulated:
                 "-device",
                 "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
             ),
-            *(more or cards(topology, port)),
+            *cards(topology, port, model),
         ]
+        self._qmp.unlink(missing_ok=True)
         self._log = disk.with_suffix(".log").open("w")
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
         wait_until(lambda: self._qmp.exists() or not self.runs(), "QEMU has started")
@@ -162,9 +164,9 @@ class Emulated:
 
 
 @contextlib.contextmanager
-def emulated(disk: Path, topology: Topology | None = None) -> Iterator[Emulated]:
-    """A machine that has booted this disk."""
-    made = Emulated(disk, topology or Topology(), free_port())
+def emulated(disk: Path, program: Sequence[str] = ("qemu-system-x86_64",), model: str = "e1000e") -> Iterator[Emulated]:
+    """A machine that has booted this disk; `model`: of the cards."""
+    made = Emulated(disk, Topology(), program, model)
     try:
         made.up()
         yield made
