@@ -164,9 +164,7 @@ def _own_files(root: Path) -> list[Path]:
     how = "--invalidation-mode unchecked-hash"  # the disk has other times
     compiled = in_root(root, f"python3 -m compileall -q {how} /{HOME_OF_DL3}/dl3")
     assert compiled.returncode == 0, compiled.stderr
-    return sorted(
-        path.relative_to(root) for name in OWN for path in (home / name, *(home / name).rglob("*"))
-    )
+    return sorted(path.relative_to(root) for name in OWN for path in (home / name, *(home / name).rglob("*")))
 
 
 def copy_disk(suite: str, to: Path) -> Path:
