@@ -1,17 +1,16 @@
 """An emulated machine with two NUMA nodes, a card for management and others behind the second node's own PCI bus.
 
-It boots a disk, and boots again when it is reset: what was written to the disk stays, memory is lost.
+It boots a disk, and boots again when it is told to.
 """
 
 import contextlib
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dl3.host.guest.qmp import ask, monitor
 from harness.agent import PATIENCE_S, Agent, Done, Silent
 from harness.wire import wait_until
 
@@ -56,7 +55,7 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def cards(topology: Topology, port: int, model: str) -> list[str]:
+def cards(topology: Topology, port: int) -> list[str]:
     """The management card leads to the host's `port`; the others to nothing."""
     others = []
     for n, mac in enumerate(MACS):
@@ -65,7 +64,7 @@ def cards(topology: Topology, port: int, model: str) -> list[str]:
             "-netdev",
             f"hubport,id=card{n},hubid={n}",
             "-device",
-            f"{model},bus=below{n},netdev=card{n},mac={mac}",
+            f"e1000e,bus=below{n},netdev=card{n},mac={mac}",
         ]
     return [
         *("-device", "intel-iommu,intremap=on,caching-mode=on"),
@@ -79,13 +78,13 @@ def cards(topology: Topology, port: int, model: str) -> list[str]:
 class Emulated:
     """A machine that runs."""
 
-    def __init__(self, disk: Path, topology: Topology, program: Sequence[str], model: str) -> None:
+    def __init__(self, disk: Path, topology: Topology) -> None:
         port = free_port()
         self.folder, self.topology, self.port = disk.parent, topology, port
         self.console = disk.with_suffix(".console")
         self.agent, self._qmp = Agent(disk.with_suffix(".agent")), disk.with_suffix(".qmp")
         command = [
-            *(*program, "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max,vendor=GenuineIntel"),
+            *("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max,vendor=GenuineIntel"),
             *topology.arguments(),
             *("-nodefaults", "-display", "none", "-serial", f"file:{self.console}"),
             *("-drive", f"file={disk},format=raw,if=none,id=disk"),
@@ -98,7 +97,7 @@ class Emulated:
                 "-device",
                 "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
             ),
-            *cards(topology, port, model),
+            *cards(topology, port),
         ]
         self._qmp.unlink(missing_ok=True)
         self._log = disk.with_suffix(".log").open("w")
@@ -139,12 +138,6 @@ class Emulated:
         assert done.status == 0, f"{command}: {done}"
         return done.out
 
-    def reset(self) -> None:
-        """As if its power had failed."""
-        with monitor(self._qmp) as file:
-            ask(file, "system_reset")
-        self.agent.close()
-
     def reboot(self) -> None:
         """Boot again, and wait for it."""
         self.agent.start("systemctl reboot")
@@ -164,9 +157,9 @@ class Emulated:
 
 
 @contextlib.contextmanager
-def emulated(disk: Path, program: Sequence[str] = ("qemu-system-x86_64",), model: str = "e1000e") -> Iterator[Emulated]:
-    """A machine that has booted this disk; `model`: of the cards."""
-    made = Emulated(disk, Topology(), program, model)
+def emulated(disk: Path) -> Iterator[Emulated]:
+    """A machine that has booted this disk."""
+    made = Emulated(disk, Topology())
     try:
         made.up()
         yield made
