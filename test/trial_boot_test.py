@@ -14,8 +14,9 @@ from harness.grub import Shown, boots, kernel_config, make_disk, read_file
 from dl3.host.change import journal as journals
 from dl3.host.change.apply import apply
 from dl3.host.change.confirm import NO_BOOT, Settled, settle
+from dl3.host.change.journal import BOOT_ID
 from dl3.host.change.root import Root
-from dl3.host.change.trial_boot import BOOT_ID, GRUB_MARK, GRUB_SCRIPT
+from dl3.host.change.trial_boot import GRUB_MARK, GRUB_SCRIPT
 from dl3.host.change.undo import undo
 from dl3.host.facts.read import read
 from dl3.host.fixture import Machine

@@ -120,3 +120,11 @@ def refuses_with_a_sentence_and_changes_nothing(root: Path) -> None:
         assert len(str(fault).splitlines()) == 1
     assert not (root / "var/lib/dl3-host").exists()
     assert not (root / "etc/default/grub.d").exists()
+
+
+def names_a_folder_that_is_not_there(root: Path) -> None:
+    file, missing = _planned(root), str(root.parent / "missing")
+    for words in (("apply", file), ("confirm",), ("verify",), ("undo",)):
+        done = _dl3(*words, "--root", missing)
+        assert done.exit_code != 0
+        assert str(done.exception).startswith(f"there is no folder {missing}: "), done.exception

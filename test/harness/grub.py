@@ -15,6 +15,7 @@ from harness.guest import GUEST, make_guest
 PACKAGES = ("grub-common", "grub-pc-bin")
 CORE = ("biosdisk", "part_msdos", "ext2", "normal", "linux", "loadenv", "serial")
 SECTOR, START, SIZE_MIB = 512, 1 << 20, 64
+PARTITION = f"?offset={START}"  # of a disk, for debugfs
 PARTITION_AT, CODE_BYTES = 446, 440  # in the first sector
 INIT = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -80,6 +81,27 @@ def kernel_config() -> tuple[str, str]:
     return path.name.removeprefix("config-"), path.read_text()
 
 
+def fill(disk: Path, root: Path, size_mib: int, more: Sequence[str] = ()) -> None:
+    """A disk with one file system with all files of a folder."""
+    with disk.open("wb") as file:
+        file.truncate(size_mib << 20)
+    blocks, at = f"{size_mib - (START >> 20)}M", f"offset={START}"
+    command: list[str | Path] = ["mke2fs", "-q", "-F", "-t", "ext4", *more, "-d", root, "-E", at, disk, blocks]
+    subprocess.run(command, check=True)
+
+
+def bootable(disk: Path, core: Path, first: Path) -> None:
+    """Put GRUB and the table of partitions before the file system."""
+    entry = bytes([0x80, 0, 0, 0, 0x83, 0, 0, 0])
+    extent = (START // SECTOR).to_bytes(4, "little") + ((disk.stat().st_size - START) // SECTOR).to_bytes(4, "little")
+    with disk.open("r+b") as file:
+        file.write(first.read_bytes()[:CODE_BYTES])
+        file.seek(PARTITION_AT)
+        file.write((entry + extent).ljust(64, b"\0") + b"\x55\xaa")
+        file.write(core.read_bytes())
+    assert SECTOR + core.stat().st_size <= START
+
+
 def make_disk(disk: Path, grub_files: Path, panics: bool = False) -> None:
     """A disk with GRUB, the files of `grub_files` beside its menu, a kernel and a RAM disk."""
     modules, root = _grub() / "usr/lib/grub/i386-pc", disk.with_suffix(".root")
@@ -88,11 +110,7 @@ def make_disk(disk: Path, grub_files: Path, panics: bool = False) -> None:
     shutil.copytree(modules, root / "boot" / "grub" / "i386-pc", ignore=shutil.ignore_patterns("*.img"))
     shutil.copy(GUEST / "vmlinuz", root / "boot" / "vmlinuz")
     _ram_disk(root / "boot" / "initrd", panics)
-    with disk.open("wb") as file:
-        file.truncate(SIZE_MIB << 20)
-    blocks = f"{SIZE_MIB - (START >> 20)}M"
-    command: list[str | Path] = ["mke2fs", "-q", "-F", "-t", "ext4", "-d", root, "-E", f"offset={START}", disk, blocks]
-    subprocess.run(command, check=True)
+    fill(disk, root, SIZE_MIB)
     core = disk.with_suffix(".core")
     image: list[str | Path] = [
         _grub() / "usr/bin/grub-mkimage",
@@ -104,20 +122,13 @@ def make_disk(disk: Path, grub_files: Path, panics: bool = False) -> None:
         "(hd0,msdos1)/boot/grub",
     ]
     subprocess.run([*image, "-o", core, *CORE], check=True)
-    entry = bytes([0x80, 0, 0, 0, 0x83, 0, 0, 0])
-    extent = (START // SECTOR).to_bytes(4, "little") + (((SIZE_MIB << 20) - START) // SECTOR).to_bytes(4, "little")
-    with disk.open("r+b") as file:
-        file.write((modules / "boot.img").read_bytes()[:CODE_BYTES])
-        file.seek(PARTITION_AT)
-        file.write((entry + extent).ljust(64, b"\0") + b"\x55\xaa")
-        file.write(core.read_bytes())
-    assert SECTOR + core.stat().st_size <= START
+    bootable(disk, core, modules / "boot.img")
     shutil.rmtree(root)
 
 
 def read_file(disk: Path, path: str) -> str:
     """A file of the disk."""
-    command = ["debugfs", "-R", f"cat {path}", f"{disk}?offset={START}"]
+    command = ["debugfs", "-R", f"cat {path}", f"{disk}{PARTITION}"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 

@@ -69,8 +69,8 @@ def check_management(step: AnyStep, facts: Facts) -> None:
     if isinstance(step, DriverStep | VfStep):
         refuse_management(facts, step.address, "binding" if isinstance(step, DriverStep) else "making VFs of")
         refuse_without_systemd(facts)
-    elif isinstance(step, FileStep) and step.path.startswith(f"{DRIVERS}/"):
-        refuse_management(facts, PurePosixPath(step.path).name, "binding")
+    elif isinstance(step, FileStep) and step.path.startswith(DRIVERS):
+        refuse_management(facts, step.path.removeprefix(DRIVERS), "binding")
     elif isinstance(step, FileStep) and step.path == UNMANAGED:
         managed = interfaces(facts)
         for name in INTERFACE.findall(step.after):
@@ -102,15 +102,18 @@ def check(root: Root, tuning: Tuning, facts: Facts) -> TrialBoot | None:
 def arm(root: Root) -> None:
     """Let systemd undo what needs confirmation, even if all processes of dl3 are killed."""
     disarm(root)  # one of an earlier plan, if it could not be stopped then
+    when = (f"--on-active={CONFIRM_SECONDS}", "--timer-property=AccuracySec=1s", f"--unit={TIMER}", "--collect")
+    environment = (f"--setenv=PYTHONPATH={trials.TOP}", "--setenv=PYTHONDONTWRITEBYTECODE=1")
     command = (
+        *("systemd-run", *when, *environment),
         *(
-            "systemd-run",
-            f"--on-active={CONFIRM_SECONDS}",
-            "--timer-property=AccuracySec=1s",
-            f"--unit={TIMER}",
-            "--collect",
+            sys.executable,
+            "-m",
+            "dl3",
+            "host",
+            "undo",
+            "--unconfirmed",
         ),
-        *(f"--setenv=PYTHONPATH={trials.TOP}", sys.executable, "-m", "dl3", "host", "undo", "--unconfirmed"),
     )
     root.run(command)
 

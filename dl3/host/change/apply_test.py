@@ -253,7 +253,7 @@ def refuses_a_card_that_became_the_management_card(tmp_path: Path) -> None:
         update={"steps": tuple(one for one in tuning.steps if not isinstance(one, DriverStep))}
     )
     assert "this machine is managed through it" in _refused(root, only_file)
-    for name in ("/etc/driverctl.d/", "NetworkManager"):
+    for name in ("/etc/driverctl.d/pci-", "NetworkManager"):
         steps = tuple(one for one in tuning.steps if isinstance(one, FileStep) and name in one.path)
         assert "managed through it" in _refused(root, tuning.model_copy(update={"steps": steps})), name
 

@@ -94,7 +94,7 @@ def judge(root: Root, journal: Journal, trial: TrialBoot, facts: Facts) -> Settl
             return Settled.KEPT
         said = "; ".join(f"{row.what}: {row.wanted} wanted, {row.found} found" for row in differing)
         return fail(root, journal, f"the trial boot differed from the plan ({said})")
-    if trials.boot_of(root) == trial.boot:
+    if journals.boot_of(root) == trial.boot:
         return Settled.WAITS
     return fail(root, journal, NOT_TAKEN if trials.is_marked(root, trial) else NO_BOOT)
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from dl3.host.change.journal import BOOT_ID
 from dl3.host.change.root import Root
 from dl3.host.change.steps import TRIAL_TEXT
-from dl3.host.change.trial_boot import BOOT_ID, GRUB_MARK, GRUB_SCRIPT, VARIABLE, WORD
+from dl3.host.change.trial_boot import GRUB_MARK, GRUB_SCRIPT, VARIABLE, WORD
 from dl3.host.facts.read import read
 from dl3.host.fixture import Machine
 from dl3.host.tuning.names import GRUB, PARAMETERS
@@ -140,6 +141,8 @@ def boot(root: Path, takes_mark: bool = True) -> None:
     cpus = root / "sys/devices/system/cpu"
     (cpus / "isolated").write_text(f"{found.get('isolcpus', '').removeprefix('managed_irq,domain,')}\n")
     (cpus / "nohz_full").write_text(f"{found.get('nohz_full', '(null)')}\n")
+    for file in root.glob("proc/irq/*/smp_affinity_list"):
+        file.write_text(f"0-{len(list(cpus.glob('cpu[0-9]*'))) - 1}\n")
     number = root / BOOT_ID.lstrip("/")
     number.parent.mkdir(exist_ok=True)
     number.write_text(f"{int(number.read_text()) + 1 if number.exists() else 1}\n")

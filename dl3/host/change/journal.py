@@ -8,13 +8,15 @@ from typing import Literal
 from pydantic import ValidationError
 
 from dl3.host.change.root import Owner, Root
+from dl3.host.tree import word
 from dl3.host.tuning.plan import Tuning
-from dl3.host.tuning.step import FileStep
+from dl3.host.tuning.step import AnyStep, FileStep, LiveStep
 from dl3.model.fault import Fault
 from dl3.model.noun import Noun
 
 FOLDER = "/var/lib/dl3-host"
 PATH = f"{FOLDER}/journal.json"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class Saved(Noun):
@@ -57,10 +59,13 @@ class TrialBoot(Noun):
 
 
 class Journal(Noun):
-    """One apply. `folders`: of the journal itself, which did not exist. `undone`: numbers of steps that were put back."""
+    """One apply. `boot`: in which. `folders`: of the journal itself, which did not exist. `undone`: numbers of steps that
+    were put back.
+    """
 
     state: Literal["applying", "applied", "undoing", "reverting", "failing"]
     at: str
+    boot: str = ""
     tuning: Tuning
     saved: tuple[Saved, ...]
     folders: tuple[str, ...]
@@ -78,9 +83,18 @@ class Journal(Noun):
         """Whether steps are undone by themselves unless they are confirmed."""
         return not self.is_confirmed and bool(self.tuning.unconfirmed & self.numbers)
 
+    def is_over(self, step: AnyStep, boot: str) -> bool:
+        """Whether a boot has ended what a step did: interrupts got new numbers."""
+        return isinstance(step, LiveStep) and step.path.startswith("/proc/irq/") and self.boot != boot
+
     def saved_file(self, path: str) -> Saved:
         """A file as it was."""
         return next(one for one in self.saved if one.path == path)
+
+
+def boot_of(root: Root) -> str:
+    """Which boot this is."""
+    return word(root.tree, BOOT_ID) or ""
 
 
 def save(root: Root, path: str) -> Saved:
@@ -99,6 +113,7 @@ def new_journal(root: Root, tuning: Tuning, trial: TrialBoot | None) -> Journal:
     return Journal(
         state="applying",
         at=datetime.now(UTC).isoformat(timespec="seconds"),
+        boot=boot_of(root),
         tuning=tuning,
         saved=tuple(save(root, path) for path in (*paths, *(trial.paths if trial else ()))),
         folders=root.missing_folders(PATH),

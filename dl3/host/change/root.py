@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from dl3.host.command import run
 from dl3.host.tree import FolderTree
-from dl3.model.fault import Fault
+from dl3.model.fault import Fault, UsageFault
 
 NEW = ".dl3-new"  # ends the name of a file that is about to replace another
 
@@ -147,4 +147,6 @@ class Root:
 
 def root_at(folder: Path) -> Root:
     """This machine, or a folder, in which commands are not run."""
+    if not folder.is_dir():
+        raise UsageFault(f"there is no folder {folder}: name one that has the files of a machine, or leave out --root")
     return Root() if folder == Path("/") else Root(folder, no_command)

@@ -34,7 +34,6 @@ GRUB_SCRIPT = "/etc/grub.d/09_dl3"
 GRUB_MARK = "dl3.env"  # beside GRUB's menu
 ENTRY = "dl3-trial.conf"
 VARIABLE, WORD = "dl3_trial", "dl3.trial"  # of GRUB, and of the kernel, which takes it for a module's and is silent
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 SIZE = 1024  # of a file that GRUB writes to: it never changes its size
 
 
@@ -45,11 +44,6 @@ class TrialFile:
     path: str
     text: str
     mode: int = 0o644
-
-
-def boot_of(root: Root) -> str:
-    """Which boot this is."""
-    return word(root.tree, BOOT_ID) or ""
 
 
 def mark_of(tuning: Tuning) -> str:
@@ -68,7 +62,7 @@ def unit_files() -> Iterator[TrialFile]:
         UNIT,
         f"{HEAD}[Unit]\nDescription=Keep the kernel parameters of dl3 host, or go back to those before\n"
         f"After=multi-user.target\nConditionPathExists={journals.PATH}\n"
-        f'[Service]\nType=oneshot\nEnvironment="PYTHONPATH={TOP}"\n'
+        f'[Service]\nType=oneshot\nEnvironment="PYTHONPATH={TOP}" PYTHONDONTWRITEBYTECODE=1\n'
         f'ExecStart="{sys.executable}" -m dl3 host confirm --booted\n',
     )
     yield TrialFile(WANTED, f"{HEAD}[Unit]\nWants={PurePosixPath(UNIT).name}\n")
@@ -141,7 +135,7 @@ def new_trial(root: Root, tuning: Tuning, facts: Facts) -> TrialBoot | None:
     return TrialBoot(
         state="armed",
         mark=mark,
-        boot=boot_of(root),
+        boot=journals.boot_of(root),
         boot_paths=tuple(one.path for one in files),
         unit_paths=tuple(one.path for one in units),
     )

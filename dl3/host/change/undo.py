@@ -94,7 +94,9 @@ def restore(root: Root, step: AnyStep, journal: Journal, thens: Thens) -> Left |
 
 
 def try_restore(root: Root, step: AnyStep, journal: Journal, thens: Thens) -> Left | None:
-    """The same; a failure is what is left."""
+    """The same; a failure is what is left, and what a boot has ended needs nothing."""
+    if journal.is_over(step, journals.boot_of(root)):
+        return None
     try:
         return restore(root, step, journal, thens)
     except (Fault, OSError) as error:

@@ -10,7 +10,7 @@ import pytest
 from dl3.host.change import journal as journals
 from dl3.host.change.apply import apply
 from dl3.host.change.confirm import confirm
-from dl3.host.change.fixture import CARD, Crash, Kernel, Manifest, manifest, ready, stop_after
+from dl3.host.change.fixture import CARD, Crash, Kernel, Manifest, boot, manifest, ready, stop_after
 from dl3.host.change.undo import TIMER, Left, undo, undo_unconfirmed
 from dl3.host.tuning.plan import Tuning
 from dl3.model.fault import Fault, UsageFault
@@ -18,7 +18,7 @@ from dl3.model.fault import Fault, UsageFault
 KSM = "/sys/kernel/mm/ksm/run"
 GOVERNOR = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
 DRIVER = f"sys/bus/pci/devices/{CARD}/driver"
-HELD = f"etc/driverctl.d/{CARD}"
+HELD = f"etc/driverctl.d/pci-{CARD}"
 UNMANAGED = "etc/NetworkManager/conf.d/90-dl3.conf"
 
 
@@ -217,3 +217,15 @@ def a_driver_that_cannot_be_put_back_is_tried_again(tmp_path: Path) -> None:
     assert len(_whys(undo_unconfirmed(Kernel(root, fails="drivers_probe")))) == 1
     assert undo_unconfirmed(Kernel(root)) == ()
     assert _without_journal(manifest(root)) == wanted
+
+
+def interrupts_of_an_earlier_boot_are_not_those_with_the_same_numbers(tmp_path: Path) -> None:
+    root, tuning = ready(tmp_path)
+    apply(Kernel(root), tuning)
+    affinity = root / "proc/irq/40/smp_affinity_list"
+    assert affinity.read_text() == "0,2\n"
+    boot(root)
+    for now in ("0-3\n", "0\n", "0,2\n"):  # the last one as the plan has it, by chance
+        affinity.write_text(now)
+    assert undo(Kernel(root)) == ()
+    assert affinity.read_text() == now

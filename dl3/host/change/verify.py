@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from dl3.host.change import journal as journals
 from dl3.host.change.cards import driver_of
 from dl3.host.change.journal import Journal, TrialBoot
 from dl3.host.change.root import Root
@@ -38,7 +39,8 @@ def step_rows(root: Root, journal: Journal) -> Iterator[Row]:
     if journal.trial and journal.trial.state != "kept":
         made -= journal.tuning.tried
         yield trial_row(journal.trial)
-    for step in (journal.tuning.steps[n] for n in sorted(made)):
+    boot = journals.boot_of(root)
+    for step in (one for one in (journal.tuning.steps[n] for n in sorted(made)) if not journal.is_over(one, boot)):
         is_met = state(root, step) == State.AFTER
         if isinstance(step, FileStep):
             there = "other contents" if root.read(step.path) is not None else "no file"
@@ -93,7 +95,7 @@ def effect_rows(journal: Journal, facts: Facts) -> Iterator[Row]:
     tuning, has_failed = journal.tuning, bool(journal.trial and journal.trial.said)
     waits = not has_failed and any(word not in facts.kernel.words for word in tuning.parameters)
     yield from parameter_rows(tuning, facts, waits)
-    busy = [irq for irq in facts.irqs if irq.effective & tuning.isolated]
+    busy = [irq for irq in facts.irqs if irq.disturbs(tuning.isolated)]
     found = ", ".join(f"{irq.number} ({irq.actions})" for irq in busy) or "none"
     yield Row(
         what="interrupts on cores of workers", wanted="none", found=found, is_met=not busy, waits=bool(busy) and waits

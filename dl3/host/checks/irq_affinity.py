@@ -10,9 +10,9 @@ N_NAMED = 4
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """Effective affinities: what the kernel does, not what was written."""
+    """Effective affinities, and what was counted: what the kernel does, not what was written."""
     cpus = worker_cpus(facts)
-    found = [irq for irq in facts.irqs if irq.effective & cpus]
+    found = [irq for irq in facts.irqs if irq.disturbs(cpus)]
     if found:
         names = ", ".join(f"{irq.number} ({irq.actions})" for irq in found[:N_NAMED])
         more = f" and {len(found) - N_NAMED} more" if len(found) > N_NAMED else ""

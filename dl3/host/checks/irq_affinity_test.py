@@ -22,3 +22,13 @@ def names_a_few_of_many() -> None:
     for n in range(40, 50):
         made.irq(n, f"q{n}", "3")
     assert found(check, made)[0][1].endswith("43 (q43) and 6 more are handled on isolated CPU 3")
+
+
+def the_queue_of_a_device_that_only_an_isolated_core_would_use_is_silent() -> None:
+    made = Machine()
+    made.isolate("2-3")
+    for number, count in ((50, 0), (51, 1)):
+        made.irq(number, f"virtio0-req.{number}", "3")
+        made.texts[f"/proc/irq/{number}/smp_affinity_list"] = "3\n"
+        made.texts[f"/sys/kernel/irq/{number}/per_cpu_count"] = f"0,7,0,{count}\n"
+    assert found(check, made)[0][1] == "interrupts 51 (virtio0-req.51) are handled on isolated CPU 3"

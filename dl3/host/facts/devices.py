@@ -64,6 +64,14 @@ class Irq(Noun):
     actions: str
     affinity: CpuSet
     effective: CpuSet
+    counts: tuple[int, ...] | None = None  # of this boot, by CPU; None: unknown
+
+    def disturbs(self, cpus: frozenset[int]) -> bool:
+        """Whether it is handled on one of these CPUs. The kernel gives each queue of a device an interrupt on CPUs that
+        may not be changed: one that has only these belongs to a queue that they alone would use, and is silent until then.
+        """
+        is_silent = self.counts is not None and not any(self.counts[cpu : cpu + 1] != (0,) for cpu in self.affinity)
+        return bool(self.effective & cpus) and not (is_silent and self.affinity <= cpus)
 
 
 class Group(Noun):
@@ -134,6 +142,12 @@ def read_interfaces(tree: Tree) -> tuple[Interface, ...]:
     return tuple(interface_at(tree, name) for name in tree.names(NET) if tree.has(f"{NET}/{name}/ifindex"))
 
 
+def counts_in(text: str | None) -> tuple[int, ...] | None:
+    """How often an interrupt was handled by each CPU that is possible."""
+    counts = (text or "").split(",")
+    return tuple(int(one) for one in counts) if all(one.isdecimal() for one in counts) else None
+
+
 def read_irqs(tree: Tree) -> tuple[Irq, ...]:
     """All interrupts with a handler and an affinity, by number."""
     found = []
@@ -143,7 +157,10 @@ def read_irqs(tree: Tree) -> tuple[Irq, ...]:
         if not actions or not affinity:
             continue
         effective = list_in(tree, f"/proc/irq/{name}/effective_affinity_list")
-        found.append(Irq(number=int(name), actions=actions, affinity=affinity, effective=effective or affinity))
+        counts = counts_in(word(tree, f"/sys/kernel/irq/{name}/per_cpu_count"))
+        found.append(
+            Irq(number=int(name), actions=actions, affinity=affinity, effective=effective or affinity, counts=counts)
+        )
     return tuple(sorted(found, key=lambda irq: irq.number))
 
 

@@ -28,7 +28,7 @@ OWN_FILES = (
     "/etc/modules-load.d/90-dl3.conf",
     "/etc/NetworkManager/conf.d/90-dl3.conf",
 )
-DRIVERS = "/etc/driverctl.d"  # a file per PCI device, named after its address
+DRIVERS = "/etc/driverctl.d"  # a file per PCI device
 PROGRAMS = ("driverctl", "update-grub", "grubby", "kernel-install", "systemd-run", "ip")
 
 

@@ -65,7 +65,7 @@ class Tuning(Noun):
     @property
     def held(self) -> frozenset[int]:
         """Numbers of the steps that would change a driver again at the next boot: they wait for a confirmation."""
-        paths = {f"{DRIVERS}/{step.address}" for step in self.steps if isinstance(step, DriverStep)}
+        paths = {f"{DRIVERS}{step.address}" for step in self.steps if isinstance(step, DriverStep)}
         return frozenset(n for n, step in enumerate(self.steps) if isinstance(step, FileStep) and step.path in paths)
 
     @property
@@ -111,7 +111,7 @@ def card_steps(facts: Facts, address: str) -> tuple[list[FileStep | DriverStep],
     """One card to vfio-pci, which takes it only where the IOMMU is in use."""
     steps: list[FileStep | DriverStep] = []
     remarks: list[str] = []
-    nic, path = facts.nic(address), f"{DRIVERS}/{address}"
+    nic, path = facts.nic(address), f"{DRIVERS}{address}"
     before = facts.system.own_file(path)
     if "driverctl" not in facts.system.programs:
         remarks.append(f"{address} gets its driver until the next boot only: install driverctl")

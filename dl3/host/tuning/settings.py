@@ -111,7 +111,7 @@ def interrupts(facts: Facts, isolated: frozenset[int]) -> Iterator[Setting]:
     """Interrupts that are handled on cores of workers. After a boot, irqaffinity= does this."""
     rest = housekeeping(facts, isolated)
     for irq in facts.irqs:
-        if irq.effective & isolated and irq.affinity & isolated:
+        if irq.disturbs(isolated) and irq.affinity & isolated:
             wanted = listed((irq.affinity - isolated) & rest or rest)
             why = f"{irq.actions} interrupts a worker"
             path = f"/proc/irq/{irq.number}/smp_affinity_list"

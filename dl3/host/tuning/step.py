@@ -83,7 +83,7 @@ class FileStep(StepBase):
             if self.before is None or all(re.fullmatch(WORD, word) for word in added):
                 return self
             raise ValueError(f"{self.path} may only get parameters of dl3")
-        if self.path.startswith(f"{DRIVERS}/") and PCI_ADDRESS.fullmatch(self.path.removeprefix(f"{DRIVERS}/")):
+        if self.path.startswith(DRIVERS) and PCI_ADDRESS.fullmatch(self.path.removeprefix(DRIVERS)):
             if self.after == f"{VFIO}\n":
                 return self
             raise ValueError(f"{self.path} may only contain {VFIO}")
