@@ -134,8 +134,10 @@ def serve(agent: Agent, line: int) -> None:
 def serve_all(agent: Agent, path: str) -> None:
     """Answer at a socket, one connection after the other."""
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
+        draft = f"{path}.draft"  # a socket that exists can be connected to
+        listener.bind(draft)
         listener.listen()
+        Path(draft).rename(path)
         while True:
             peer, _ = listener.accept()
             with peer, suppress(OSError):  # the command was killed

@@ -152,6 +152,7 @@ def node(row: Row, n: int, topology: Topology, hops: dict[str, Hop], words: Word
 def cables(row: Row, run: LabRun, hops: dict[str, Hop], words: Words) -> Iterator[Element]:
     """The ways between stations and nodes, with the rate on each: what enters a node, and at last what leaves one."""
     y = ROWS[row.number] + 12
+    label_y = TOP - 6 if len(row.legs) > 1 else y - 8  # above everything, where cables are short
     begin, end = (NEAR, FAR) if row.number == 0 else (FAR, NEAR)
     n = len(row.legs)
     points = [begin, *(row.side(i // 2, i % 2 == 0) for i in range(2 * n)), end]
@@ -159,7 +160,7 @@ def cables(row: Row, run: LabRun, hops: dict[str, Hop], words: Words) -> Iterato
     for i, rate in enumerate(frames):
         x, to = points[2 * i], points[2 * i + 1]
         yield from arrow(x, to, y)
-        yield mark(text(rate_text(rate, run.seconds, words), (x + to) / 2, y - 8, "value"), value=rate)
+        yield mark(text(rate_text(rate, run.seconds, words), (x + to) / 2, label_y, "value"), value=rate)
 
 
 def drawing(run: LabRun, words: Words) -> Element:

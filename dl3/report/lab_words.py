@@ -136,6 +136,6 @@ CHINESE = {
     "lab.published_loss": "{rate} 帧/秒，丢失 {percent} %",
     "lab.published_rate": "{rate} 帧/秒",
     "lab.behind": "{program}，交换机为 {switch}",
-    "lab.says": "{sent} 帧经 {what} 转发，{lost} 帧没有到达（{percent} %），其中 {share} % 丢在同一处：{place}。",
-    "lab.says_none": "{sent} 帧经 {what} 转发，全部到达。",
+    "lab.says": "{sent} 帧经 {what}转发，{lost} 帧没有到达（{percent} %），其中 {share} % 丢在同一处：{place}。",
+    "lab.says_none": "{sent} 帧经 {what}转发，全部到达。",
 }
