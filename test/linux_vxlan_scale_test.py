@@ -50,12 +50,12 @@ def _device_lines() -> list[str]:
     return [*lines, f"link set {port_name(0)} master br1 up", f"link set {port_name(1)} up"]
 
 
-def _address_lines(verb: str) -> str:
+def _address_lines(what: str) -> str:
     """For `bridge -batch`: in the table of the device and in that of its bridge, as zebra writes them."""
     rows = []
     for number in range(N_ADDRESSES):
         device = f"vx{1 + number % N_BRIDGES}"
-        rows.append(f"fdb {verb} {_mac(number)} dev {device} dst {_end(number)} self master extern_learn\n")
+        rows.append(f"fdb {what} {_mac(number)} dev {device} dst {_end(number)} self master extern_learn\n")
     return "".join(rows)
 
 

@@ -15,7 +15,7 @@ from typing import Self
 from dl3.lab.namespace import End, Lab
 from dl3.lab.tables import ones_sum
 from harness.network import FAMILIES, Host, length, network
-from harness.router import DEVICE, Dl3dRouter, KernelRouter, Router, port_name
+from harness.router import Dl3dRouter, KernelRouter, Router, port_name
 from harness.shell import batch, ping
 from harness.wire import Wire, wait_until
 
@@ -86,9 +86,9 @@ class Kind:
 class Vteps:
     """The picture above; close() removes it."""
 
-    def __init__(self, kind: Kind, device: str = DEVICE) -> None:
+    def __init__(self, kind: Kind) -> None:
         self.kind, self.lab = kind, Lab()
-        self.router: Router = Dl3dRouter(self.lab, device) if kind.router == "dl3d" else KernelRouter(self.lab)
+        self.router: Router = Dl3dRouter(self.lab) if kind.router == "dl3d" else KernelRouter(self.lab)
         self.h0 = Host("h0", self.lab.namespace("h0"), 5, 2)
         self.out = Host("out", self.lab.namespace("out"), 2, 2)
         self.peer = Host("peer", self.lab.namespace("peer"), 5, 11, "vxlan10")
