@@ -1,5 +1,5 @@
-// Polices the packets of subscribers, or has them shaped: first that of the source, upstream, then that of the
-// destination, downstream. Only packets that workers forward reach this step. Worker.
+// Polices the packets of subscribers, or has them shaped: first that of the source, upstream, then
+// that of the destination, downstream. Only packets that workers forward reach this step. Worker.
 #include "datapath/steps.h"
 #include "wire/headers.h"
 
