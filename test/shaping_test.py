@@ -30,11 +30,16 @@ QOS: dict[str, Any] = {
 }
 # The cores of the workers: the last one owns the shaper, so each packet from a is handed to it.
 WORKERS = [{"core": CORES[0], "queues": ["a/0"]}, {"core": CORES[-1], "queues": ["b/0"]}]
+# Both own a shaper: that of olt, an aggregate without parent, and of bob's queues.
+OWNERS = [{**worker, "shapes": "on"} for worker in WORKERS]
 SENT, FEW, SIZE, PATIENCE_S = 300, 120, 200, 120.0
 EXPEDITED, BULK, PLAIN = 46 << 2, 10 << 2, 0
 
 
-@pytest.fixture(params=[pytest.param(None, marks=pytest.mark.long), WORKERS], ids=["one worker", "two workers"])
+@pytest.fixture(
+    params=[pytest.param(None, marks=pytest.mark.long), pytest.param(WORKERS, marks=pytest.mark.long), OWNERS],
+    ids=["one worker", "two workers", "two owners"],
+)
 def wired(request: pytest.FixtureRequest) -> Iterator[WiredForwarder]:
     workers = {"workers": request.param} if request.param else {"workers": [{"core": CORES[0]}]}
     with WiredForwarder(PORTS, qos=QOS, **ROUTES, **workers) as made:
@@ -61,8 +66,8 @@ def _all_came(wired: WiredForwarder, n: int) -> list[Packet]:
     return came
 
 
-def _shaping(wired: WiredForwarder, name: str) -> dict[str, Any]:
-    shaping: dict[str, Any] = wired.dl3d.call("subscribers.find", name=name)["shaping"]
+def _shaping(wired: WiredForwarder, name: str, way: str = "down") -> dict[str, Any]:
+    shaping: dict[str, Any] = wired.dl3d.call("subscribers.find", name=name)[way]["shaping"]
     return shaping
 
 
@@ -79,7 +84,7 @@ def each_class_keeps_its_order_and_all_packets_are_counted(wired: WiredForwarder
     bytes_of = [sum(len(one) + 18 for one in packets if one.tos == tos) for tos in (EXPEDITED, BULK, PLAIN)]
     assert [shaping["classes"][i]["bytes"] for i in (0, 1, 3)] == bytes_of
     assert all(sum(one["delays"]) == one["packets"] for one in shaping["classes"])
-    assert wired.dl3d.call("subscribers.find", name="alice")["parent"] == "olt"
+    assert wired.dl3d.call("subscribers.find", name="alice")["down"]["parent"] == "olt"
     shown = subprocess.run(
         [TOP / "bin" / "dl3", "show", "subscriber", "alice", "--socket", str(wired.dl3d.socket)],
         capture_output=True,
@@ -87,7 +92,7 @@ def each_class_keeps_its_order_and_all_packets_are_counted(wired: WiredForwarder
         timeout=120,
     )
     assert shown.returncode == 0, shown.stderr
-    assert "Held in queues now: 0 packets" in shown.stdout
+    assert f"Held in queues of worker {shaping['worker']} now: 0 packets" in shown.stdout
 
 
 def what_waits_is_held_and_leaves_when_the_rate_is_raised(wired: WiredForwarder) -> None:
@@ -100,6 +105,21 @@ def what_waits_is_held_and_leaves_when_the_rate_is_raised(wired: WiredForwarder)
     assert len(_all_came(wired, FEW)) == FEW
     account = wired.settle(FEW)
     assert (account.held, account.drops) == (0, {})
+
+
+def packets_between_subscribers_wait_upstream_and_downstream(wired: WiredForwarder) -> None:
+    carol = "add carol number 4 up fast address 10.0.1.2"
+    assert wired.dl3d.call("subscribers.change", changes=[carol]) == {"applied": 1}
+    packets = _packets("10.2.1.1")
+    _send(wired, packets)
+    came = _all_came(wired, SENT)
+    for tos in (EXPEDITED, BULK, PLAIN):
+        assert [one.len for one in came if one.tos == tos] == [len(one) for one in packets if one.tos == tos]
+    account = wired.settle(SENT)
+    assert (account.held, account.drops) == (0, {})
+    for shaping in (_shaping(wired, "carol", "up"), _shaping(wired, "alice")):
+        assert [one["packets"] for one in shaping["classes"]] == [SENT // 3, SENT // 3, 0, SENT // 3]
+    assert _shaping(wired, "carol") is None
 
 
 def who_is_removed_loses_what_waits_by_name(wired: WiredForwarder) -> None:
@@ -126,7 +146,7 @@ def a_stop_drops_what_waits_by_name(wired: WiredForwarder) -> None:
     ("changes", "sentence"),
     [
         (["set alice parent nobody"], 'parent: there is no profile "nobody"; add it first'),
-        (["set alice up fast"], "profile 'fast' does not police; only downstream is shaped"),
+        (["set alice up_parent olt"], 'up_parent: it needs a profile with shape; add "up PROFILE"'),
         (["profile olt aggregate 1Mbit/s"], "shapes to 20Mbit/s, which is above 1Mbit/s of the parent 'olt'"),
         (["profile slow shape 64kbit/s burst 100B"], 'burst is "100B"; expected 1518B'),
     ],

@@ -65,7 +65,9 @@ ProfileName = Annotated[str, typer.Argument(metavar="PROFILE", help="Name of the
 Words = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="WORDS", help="[up PROFILE] [down PROFILE] [parent AGGREGATE] [address PREFIX]... [interface NAME]..."
+        metavar="WORDS",
+        help="[up PROFILE] [down PROFILE] [parent AGGREGATE] [up_parent AGGREGATE] [address PREFIX]... "
+        "[interface NAME]...",
     ),
 ]
 Keys = Annotated[list[str], typer.Argument(metavar="KEYS", help="rate RATE [burst BURST] [KEY VALUE]...")]
@@ -172,17 +174,17 @@ def list_subscribers(
         out.print(Group(shown, f"More: --after {page.next}") if page.next is not None else shown)
 
 
-def shaped(shaping: Shaping) -> RenderableType:
-    """A row for each class: sent, dropped, and delays."""
+def shaped(way: str, shaping: Shaping) -> RenderableType:
+    """A row for each class of a direction: sent, dropped, and delays."""
     bounds = [f"<{us} us" if us < MS_US else f"<{us / MS_US:.0f} ms" for us in shaping.delay_us]
-    heads = ("class", ">packets", ">bytes", ">codel", ">limit", ">pool", ">flushed")
+    heads = (f"{way}, class", ">packets", ">bytes", ">codel", ">limit", ">pool", ">flushed")
     rows, delays = [], []
     for i, one in enumerate(shaping.classes):
         drops = one.dropped
         rows.append((str(i), one.packets, one.bytes, drops.codel, drops.limit, drops.pool, drops.flushed))
         delays.append((str(i), *one.delays))
-    columns = ("class, delay", *(f">{bound}" for bound in bounds), ">longer")
-    held = f"Held in queues now: {counted(shaping.held, 'packet')}"
+    columns = (f"{way}, delay", *(f">{bound}" for bound in bounds), ">longer")
+    held = f"Held in queues of worker {shaping.worker} now: {counted(shaping.held, 'packet')}"
     return Group(table("", heads, rows), "", table("", columns, delays), "", held)
 
 
@@ -198,20 +200,21 @@ class ColourRates:
         before, span_s = self.before, time.monotonic() - self.at_s
         self.before, self.at_s = now, time.monotonic()
         rows = []
-        for way in ("up", "down"):
-            direction: SubscriberDirection = getattr(now, way)
+        for name in ("up", "down"):
+            direction: SubscriberDirection = getattr(now, name)
             for colour in COLOURS:
                 count: ColourCount = getattr(direction.counts, colour)
-                old = getattr(getattr(before, way).counts, colour).bytes if before else None
+                old = getattr(getattr(before, name).counts, colour).bytes if before else None
                 rate = "-" if old is None else si(8 * (count.bytes - old) / span_s)
-                rows.append((way, direction.profile, colour, count.packets, count.bytes, rate))
+                rows.append((name, direction.profile, colour, count.packets, count.bytes, rate))
         where = [("number", str(now.number)), ("addresses", ", ".join(now.addresses) or None)]
         where.append(("interfaces", ", ".join(now.interfaces) or None))
-        if now.parent:
-            where.append(("parent", now.parent))
+        where.extend((key, way.parent) for key, way in (("parent", now.down), ("up_parent", now.up)) if way.parent)
         columns = ("", "profile", "colour", ">packets", ">bytes", ">bit/s")
         parts: list[RenderableType] = [table("", ("subscriber", f"~{now.name}"), where), "", table("", columns, rows)]
-        return Group(*parts, "", shaped(now.shaping)) if now.shaping else Group(*parts)
+        for name, way in (("up", now.up), ("down", now.down)):
+            parts.extend(("", shaped(name, way.shaping)) if way.shaping else ())
+        return Group(*parts)
 
 
 def subscriber(

@@ -18,13 +18,6 @@ class ColourCounts(Reply):
     red: ColourCount
 
 
-class SubscriberDirection(Reply):
-    """profile: None without one: nothing is policed."""
-
-    profile: str | None
-    counts: ColourCounts
-
-
 class ShapedDrops(Reply):
     """Packets dropped by reason: see the verdicts shape_codel, shape_limit, shape_pool and shape_flushed."""
 
@@ -44,23 +37,31 @@ class ShapedClass(Reply):
 
 
 class Shaping(Reply):
-    """The queues of a subscriber; class 0 is strict."""
+    """The queues of a subscriber in one direction, and the worker that has them; class 0 is strict."""
 
+    worker: int
     held: int
     delay_us: tuple[int, ...]
     classes: tuple[ShapedClass, ...]
 
 
+class SubscriberDirection(Reply):
+    """profile: None without one: nothing is policed; shaping: None: its packets do not wait."""
+
+    profile: str | None
+    parent: str | None = None
+    counts: ColourCounts
+    shaping: Shaping | None = None
+
+
 class Subscriber(Reply):
-    """Method 'subscribers.find'; of_file: the configuration file names it; shaping: None: its packets do not wait."""
+    """Method 'subscribers.find'; of_file: the configuration file names it."""
 
     name: str
     number: int
     of_file: bool
     addresses: tuple[str, ...]
     interfaces: tuple[str, ...]
-    parent: str | None = None
-    shaping: Shaping | None = None
     up: SubscriberDirection
     down: SubscriberDirection
 

@@ -24,7 +24,7 @@ static int stage_all(const struct config *config, struct qos *qos, struct error 
 
 int api_open_subscribers(struct api_ctx *ctx, uint64_t hz, struct error *error)
 {
-	const struct qos_settings settings = {.rcu = ctx->rcu,
+	struct qos_settings settings = {.rcu = ctx->rcu,
 		.n_workers = port_n_workers(ctx->ports),
 		.hz = hz,
 		.most_held = config_held_packets(ctx->config),
@@ -34,6 +34,7 @@ int api_open_subscribers(struct api_ctx *ctx, uint64_t hz, struct error *error)
 
 	if (!config_has_qos(ctx->config))
 		return 0;
+	settings.n_shapers = config_shapers(ctx->config, settings.shaper);
 	int err = qos_open(&ctx->qos, &settings, error);
 
 	if (!err)
@@ -208,13 +209,13 @@ static json_t *class_json(const struct shape_class_stats *class)
 		number_json(class->bytes), "dropped", dropped, "delays", delays);
 }
 
-// null: packets to the subscriber are not shaped.
-static json_t *shaping_json(const struct qos *qos, uint32_t number)
+// null: packets of this direction are not shaped.
+static json_t *shaping_json(const struct qos *qos, uint32_t number, enum qos_direction direction)
 {
 	json_t *classes, *bounds;
 	struct qos_shaping shaping;
 
-	if (!qos_shaping(qos, number, &shaping))
+	if (!qos_shaping(qos, number, direction, &shaping))
 		return json_null();
 	classes = json_array();
 	bounds = json_array();
@@ -222,8 +223,17 @@ static json_t *shaping_json(const struct qos *qos, uint32_t number)
 		json_array_append_new(classes, class_json(&shaping.class[i]));
 	for (unsigned i = 0; i < SHAPE_DELAYS - 1; i++)
 		json_array_append_new(bounds, number_json(shaping.delay_us[i]));
-	return json_pack("{s:I, s:o, s:o}", "held", (json_int_t)shaping.held, "delay_us", bounds,
-		"classes", classes);
+	return json_pack("{s:I, s:I, s:o, s:o}", "worker", (json_int_t)shaping.worker, "held",
+		(json_int_t)shaping.held, "delay_us", bounds, "classes", classes);
+}
+
+static json_t *direction_json(const struct qos *qos, const struct qos_info *info,
+	enum qos_direction direction)
+{
+	return json_pack("{s:o, s:o, s:o, s:o}", "profile", rpc_text_json(info->profile[direction]),
+		"parent", rpc_text_json(info->parent[direction]), "counts",
+		counts_json(&info->count[direction]), "shaping",
+		shaping_json(qos, info->number, direction));
 }
 
 static json_t *info_json(const struct qos *qos, const struct qos_info *info)
@@ -237,13 +247,10 @@ static json_t *info_json(const struct qos *qos, const struct qos_info *info)
 	}
 	for (unsigned i = 0; i < info->n_ifaces; i++)
 		json_array_append_new(ifaces, rpc_text_json(qos_iface(qos, info->number, i)));
-	return json_pack("{s:s, s:I, s:b, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}}", "name",
-		info->name, "number", (json_int_t)info->number, "of_file", info->is_of_file,
-		"addresses", addresses, "interfaces", ifaces, "parent", rpc_text_json(info->parent),
-		"shaping", shaping_json(qos, info->number), "up", "profile",
-		rpc_text_json(info->profile[QOS_UP]), "counts", counts_json(&info->count[QOS_UP]),
-		"down", "profile", rpc_text_json(info->profile[QOS_DOWN]), "counts",
-		counts_json(&info->count[QOS_DOWN]));
+	return json_pack("{s:s, s:I, s:b, s:o, s:o, s:o, s:o}", "name", info->name, "number",
+		(json_int_t)info->number, "of_file", info->is_of_file, "addresses", addresses,
+		"interfaces", ifaces, "up", direction_json(qos, info, QOS_UP), "down",
+		direction_json(qos, info, QOS_DOWN));
 }
 
 json_t *method_subscribers_list(void *ctx, const json_t *params, struct error *error)

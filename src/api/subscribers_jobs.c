@@ -1,5 +1,6 @@
 // Jobs: loading subscribers from a file and exporting them to one, in turns beside the other work
 // of the control loop. One at a time. Control thread.
+#include "api/export_file.h"
 #include "api/subscribers.h"
 
 #include "base/clock.h"
@@ -14,17 +15,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER_BYTES = 1 << 18, SLICE_NS = 1000000, AT_ONCE = 32 };
+enum { SLICE_NS = 1000000, AT_ONCE = 32 };
 
 enum job_state { JOB_NONE, JOB_RUNNING, JOB_DONE, JOB_FAILED };
 struct subscribers_job {
 	enum job_state state;
 	bool is_waiting;
-	char path[CONFIG_PATH_MAX], beside[CONFIG_PATH_MAX + sizeof(".new")];
+	char path[CONFIG_PATH_MAX];
 	struct qos_load *load; // NULL: it is an export, or has ended
 	struct qos_export *export;
-	FILE *out;
-	bool is_export;
+	struct export_file *file;
+	bool is_export, is_printed;
 	enum qos_load_phase phase;
 	uint64_t n_done, n_of; // lines, 0: unknown; or subscribers
 	uint64_t started_ns, ended_ns;
@@ -46,12 +47,9 @@ int subscribers_open_job(struct api_ctx *ctx, struct error *error)
 
 static void end_export(struct subscribers_job *job)
 {
-	if (job->out) {
-		fclose(job->out);
-		unlink(job->beside);
-	}
 	qos_export_close(job->export);
-	job->out = NULL;
+	export_file_close(job->file);
+	job->file = NULL;
 	job->export = NULL;
 }
 
@@ -81,29 +79,20 @@ bool subscribers_job_waits(const struct api_ctx *ctx)
 	return job_of(ctx) && job_of(ctx)->is_waiting;
 }
 
-// What was written gets the name of the file.
-static int finish_export(struct subscribers_job *job, struct error *error)
-{
-	const bool is_whole = !ferror(job->out);
-	const int err = errno ? errno : EIO;
-	FILE *out = job->out;
-
-	job->out = NULL;
-	if ((fclose(out) == 0) & is_whole && !rename(job->beside, job->path))
-		return 0;
-	const int why = is_whole ? errno : err;
-
-	unlink(job->beside);
-	return error_set(error, -why, "cannot write %.200s: %s", job->path, strerror(why));
-}
-
 // 0, -errno with `reason` set, or another number: there is more to do.
 static int export_some(struct subscribers_job *job)
 {
-	const bool is_more = qos_export_some(job->export, AT_ONCE);
+	const int result = export_file_result(job->file, &job->reason);
 
+	if (result <= 0)
+		return result;
+	if (job->is_printed || !export_file_pass(job->file))
+		return QOS_LOAD_WAITS;
+	job->is_printed = !qos_export_some(job->export, AT_ONCE);
 	job->n_done = qos_export_n(job->export);
-	return is_more && !ferror(job->out) ? QOS_LOAD_MORE : finish_export(job, &job->reason);
+	if (job->is_printed)
+		export_file_finish(job->file);
+	return QOS_LOAD_MORE;
 }
 
 static int load_some(struct subscribers_job *job)
@@ -169,7 +158,6 @@ static void begin(struct subscribers_job *job, const char *path)
 {
 	*job = (struct subscribers_job){.state = JOB_RUNNING, .started_ns = clock_now_ns()};
 	strcpy(job->path, path);
-	snprintf(job->beside, sizeof(job->beside), "%s.new", path);
 }
 
 json_t *method_subscribers_load(void *ctx, const json_t *params, struct error *error)
@@ -230,31 +218,6 @@ static int check_target(const char *path, bool overwrites, struct error *error)
 			     path);
 }
 
-// Beside the file, and never through a link: members of the control group choose paths.
-static int open_beside(struct subscribers_job *job, struct error *error)
-{
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	const int fd = open(job->beside, flags, 0640);
-
-	job->out = fd < 0 ? NULL : fdopen(fd, "w");
-	if (job->out) {
-		setvbuf(job->out, NULL, _IOFBF, BUFFER_BYTES);
-		return 0;
-	}
-	const int err = errno;
-
-	if (fd >= 0) {
-		close(fd);
-		unlink(job->beside);
-	}
-	if (err == EEXIST)
-		return error_set(error, -err,
-			"cannot write %.200s, which exists: another export writes it, or has left "
-			"it there; remove it, or name another file",
-			job->beside);
-	return error_set(error, -err, "cannot write %.200s: %s", job->path, strerror(err));
-}
-
 json_t *method_subscribers_export(void *ctx, const json_t *params, struct error *error)
 {
 	const char *path;
@@ -262,6 +225,7 @@ json_t *method_subscribers_export(void *ctx, const json_t *params, struct error 
 	const struct rpc_param rows[] = {{"path", RPC_TEXT, true, 0, 0, &path},
 		{"overwrite", RPC_FLAG, false, 0, 0, &overwrites}};
 	struct qos_usage usage;
+	FILE *out;
 
 	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error))
 		return NULL;
@@ -274,8 +238,9 @@ json_t *method_subscribers_export(void *ctx, const json_t *params, struct error 
 
 	begin(job, path);
 	job->is_export = true;
-	if (!open_beside(job, error))
-		job->export = qos_export_open(qos, job->out, error);
+	job->file = export_file_open(path, &out, error);
+	if (job->file)
+		job->export = qos_export_open(qos, out, error);
 	if (!job->export) {
 		end_export(job);
 		*job = before;

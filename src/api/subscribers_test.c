@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,34 @@
 #include <unistd.h>
 
 enum { N_LINES = 5000 };
+
+static pthread_mutex_t disk = PTHREAD_MUTEX_INITIALIZER; // locked: the disk is slow
+static unsigned syncs;                                   // atomic
+
+int __wrap_fdatasync(int fd);
+int __wrap_fdatasync(int fd)
+{
+	(void)fd;
+	__atomic_add_fetch(&syncs, 1, __ATOMIC_RELEASE);
+	pthread_mutex_lock(&disk);
+	pthread_mutex_unlock(&disk);
+	return 0;
+}
+
+static unsigned n_syncs(void)
+{
+	return __atomic_load_n(&syncs, __ATOMIC_ACQUIRE);
+}
+
+static void set_disk_slow(bool is_slow)
+{
+	if (is_slow) {
+		__atomic_store_n(&syncs, 0, __ATOMIC_RELEASE);
+		pthread_mutex_lock(&disk);
+	} else {
+		pthread_mutex_unlock(&disk);
+	}
+}
 
 static char folder[] = "/tmp/subscribers_test_XXXXXX", path[64], other[64], params[128];
 static const char text[] =
@@ -162,6 +191,34 @@ static void an_export_is_as_it_began_whatever_changes(void **state)
 	finish("\"done\"");
 }
 
+// The disk takes its time: it is not waited for, and the old file stays until the new one is there.
+static void an_export_waits_for_no_disk(void **state)
+{
+	static const char old[] = QOS_EXPORT_HEAD "\n";
+	FILE *out = fopen(other, "w");
+	struct stat status;
+
+	assert_non_null(out);
+	fputs(old, out);
+	assert_int_equal(fclose(out), 0);
+	set_disk_slow(true);
+	start("subscribers.export", other, "");
+	while (n_syncs() == 0)
+		subscribers_poll(&ctx);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_false(subscribers_poll(&ctx));
+	assert_true(subscribers_job_waits(&ctx));
+	check("subscribers.job", "{}", "state", "\"running\"");
+	check("subscribers.change", "{\"changes\": [\"remove alice\"]}", "applied", "1");
+	assert_int_equal(stat(other, &status), 0);
+	assert_int_equal(status.st_size, sizeof(old) - 1);
+	set_disk_slow(false);
+	finish("\"done\"");
+	assert_int_equal(stat(other, &status), 0);
+	assert_true(status.st_size > (off_t)sizeof(old));
+	assert_int_equal(n_syncs(), 1);
+}
+
 static void a_job_may_run_when_the_program_ends(void **state)
 {
 	write_lines(path, N_LINES, "");
@@ -203,6 +260,7 @@ int main(void)
 		TEST(a_load_takes_turns_and_others_are_refused_meanwhile),
 		TEST(a_load_that_fails_changes_nothing),
 		TEST(an_export_is_as_it_began_whatever_changes),
+		TEST(an_export_waits_for_no_disk),
 		TEST(a_job_may_run_when_the_program_ends),
 		TEST(an_export_that_cannot_be_written_says_so),
 	};

@@ -65,6 +65,8 @@ const struct acl_set *config_acl(const struct config *config); // key `acl`
 // set to "FILE:LINE: ...": the batch is to be aborted.
 bool config_has_qos(const struct config *config);
 uint32_t config_held_packets(const struct config *config); // in queues; 0: nothing is shaped
+// Workers with the key `shapes`; returns their number.
+unsigned config_shapers(const struct config *config, uint8_t worker[QOS_MOST_SHAPERS]);
 int config_stage_qos(const struct config *config, struct qos *qos, struct error *error);
 // Whether access lists can do what they say with these ports: a port with `mode: xconnect`, or
 // in a bridge, has no list, / and mirrors lead to ports. -EINVAL with `error` set. Pure.

@@ -48,6 +48,7 @@ static const char EXAMPLE[] =
 	"#     idle: poll              # default: idle below\n"
 	"#   - core: 3                 # without receives: only what it is handed\n"
 	"#   - core: 4\n"
+	"#     shapes: on              # has queues of qos; default: the last worker\n"
 	"\n"
 	"routes:                       # ports by name or index (live)\n"
 	"  - 203.0.113.0/24 via 192.0.2.2 dev left lladdr 02:00:00:00:00:02\n"

@@ -168,6 +168,8 @@ enum { N_ACL_TABLES = 3 };
 const struct key_table *acl_tables(unsigned i); // for tests: NULL after the last one
 // Reads the key `qos`. / Frees what was read, / copies it: 0, or -ENOMEM.
 int qos_read(struct reader *reader, const struct node *node, struct config *config);
+// Whether workers may shape.
+int qos_check_workers(struct reader *reader, const struct config *config);
 void qos_free(struct config_qos *qos);
 int qos_copy(struct config_qos *to, const struct config_qos *from);
 extern const struct key_table qos_keys;

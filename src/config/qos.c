@@ -100,6 +100,29 @@ int qos_read(struct reader *reader, const struct node *node, struct config *conf
 	return err;
 }
 
+int qos_check_workers(struct reader *reader, const struct config *config)
+{
+	const struct port_table_settings *ports = &config->ports;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ports->n_workers; i++) {
+		const struct port_worker_settings *worker = &ports->workers[i];
+
+		if (!worker->shapes)
+			continue;
+		if (!config->qos.held_packets)
+			return rows_mistake(reader, worker->line,
+				"workers[%u].shapes: nothing is shaped without qos.held_packets; "
+				"add it, or remove shapes",
+				i);
+		if (++n > QOS_MOST_SHAPERS)
+			return rows_mistake(reader, worker->line,
+				"workers[%u].shapes: %d workers shape already; expected no more", i,
+				QOS_MOST_SHAPERS);
+	}
+	return 0;
+}
+
 void qos_free(struct config_qos *qos)
 {
 	for (size_t i = 0; i < qos->n; i++)
@@ -130,6 +153,16 @@ bool config_has_qos(const struct config *config)
 uint32_t config_held_packets(const struct config *config)
 {
 	return config->qos.held_packets;
+}
+
+unsigned config_shapers(const struct config *config, uint8_t worker[QOS_MOST_SHAPERS])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < config->ports.n_workers; i++)
+		if (config->ports.workers[i].shapes)
+			worker[n++] = (uint8_t)i;
+	return n;
 }
 
 static int stage_file(const struct config *config, struct qos *qos, struct error *error)

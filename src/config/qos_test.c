@@ -19,6 +19,11 @@ static const struct mistake mistakes[] = {
 	{PORTS "qos:\n  subscribers:\n  - {name: a}",
 		"f.yaml:6: subscribers[0]: found a map, expected text"},
 	{PORTS "qos: {file: []}", "f.yaml:4: qos.file: found a list, expected the name of a file"},
+	{PORTS "workers: [{core: 1, shapes: yes}]",
+		"f.yaml:4: workers[0].shapes: found \"yes\", expected one of off/on"},
+	{PORTS "workers: [{core: 1}, {core: 2, shapes: on}]",
+		"f.yaml:4: workers[1].shapes: nothing is shaped without qos.held_packets; add it, "
+		"or remove shapes"},
 };
 
 static void answers_each_mistake_with_one_sentence(void **state)
@@ -66,6 +71,7 @@ static void stages_what_the_file_says(void **state)
 	struct config *config = fake_take(PORTS "qos:\n  subscribers:\n  - a up p\n  - b\n  "
 						"profiles: [p rate 1Mbit/s]\n");
 	struct qos *qos = open_one();
+	uint8_t shapers[QOS_MOST_SHAPERS];
 	struct qos_info info;
 	struct error error;
 
@@ -87,7 +93,15 @@ static void stages_what_the_file_says(void **state)
 	assert_true(qos_find_name(qos, "c", &info));
 	assert_false(qos_find_name(qos, "d", &info));
 	config_free(config);
+	config =
+		fake_take(PORTS "workers: [{core: 1, shapes: on}, {core: 2}, {core: 3, shapes: on}]"
+				"\nqos: {held_packets: 64}\n");
+	assert_int_equal(config_shapers(config, shapers), 2);
+	assert_int_equal(shapers[0], 0);
+	assert_int_equal(shapers[1], 2);
+	config_free(config);
 	config = fake_take(PORTS);
+	assert_int_equal(config_shapers(config, shapers), 0);
 	assert_false(config_has_qos(config));
 	config_free(config);
 	qos_close(qos);

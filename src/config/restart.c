@@ -34,6 +34,7 @@ static const struct field worker_fields[] = {
 	{"receives", FIELD(port_worker_settings, receives_nothing)},
 	{"hands_to", FIELD(port_worker_settings, n_hands_to)},
 	{"hands_to", FIELD(port_worker_settings, hands_to)},
+	{"shapes", FIELD(port_worker_settings, shapes)},
 };
 
 static const struct field other_fields[] = {

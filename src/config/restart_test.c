@@ -59,6 +59,7 @@ static const struct example rows[] = {
 	{"[a/0]", "[a/1]", "workers[0].receives"},
 	{"[a/0]", "[a/0, a/1]", "workers[0].receives"},
 	{"[a/0]", "[a/0], hands_to: [2]", "workers[0].hands_to"},
+	{"[a/0]}]", "[a/0], shapes: on}]\nqos: {held_packets: 64}", "workers[0].shapes"},
 	{"[{core: 1, queues: [a/0]}]", "[]", "workers"},
 	{"burst: 32", "burst: 33", "burst"},
 	{"burst: 32", "burst: 32\nidle: poll", "workers[0].idle"},

@@ -174,6 +174,7 @@ static int read_hands(struct reader *reader, const struct node *node, void *base
 static const struct row worker_rows[] = {
 	KEYS_OF_WORKERS,
 	{"hands_to", ROW_OTHER, .read = read_hands},
+	{"shapes", ROW_WORD, FIELD(port_worker_settings, shapes), .words = "off|on"},
 };
 const struct key_table forwarder_worker = {"workers", worker_rows, ARRAY_LEN(worker_rows)};
 
@@ -259,7 +260,7 @@ static int read_all(struct reader *reader, const struct top *top, struct config 
 		err = acl_read(reader, top->acl, config);
 	if (!err && top->qos)
 		err = qos_read(reader, top->qos, config);
-	return err;
+	return err ? err : qos_check_workers(reader, config);
 }
 
 int settings_read(struct reader *reader, const struct node *root, struct config *config,

@@ -91,11 +91,11 @@ static int make_shaping(struct path *path, const struct qos_live *qos, struct er
 	struct port_wait *wait[STATS_MAX_WORKERS];
 	const unsigned n = port_n_workers(path->ports);
 
-	if (!qos || !qos->shaper)
+	if (!qos || !qos->shapers)
 		return 0;
 	for (unsigned i = 0; i < n; i++)
 		wait[i] = port_worker(path->ports, i)->wait;
-	return shape_workers_make(path->shape, n, wait, qos->shaper, error);
+	return shape_workers_make(path->shape, n, wait, qos->shapers, error);
 }
 
 int datapath_open(struct path **out, struct port_table *ports, const struct datapath_tables *tables,

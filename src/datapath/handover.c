@@ -107,6 +107,12 @@ uint16_t handover_ring_put(struct handover_ring *ring, struct port_wait *wait,
 	return n;
 }
 
+unsigned handover_ring_space(struct handover_ring *ring)
+{
+	ring->seen_done = done_of(ring);
+	return (unsigned)(HANDOVER_RING - (ring->put - ring->seen_done));
+}
+
 uint16_t handover_put(struct handover_out *out, unsigned ring, struct rte_mbuf *mbuf[], uint16_t n)
 {
 	return handover_ring_put(out->ring[ring], out->wait[ring], mbuf, n);

@@ -86,6 +86,8 @@ uint16_t handover_put(struct handover_out *out, unsigned ring, struct rte_mbuf *
 // The same for a ring and what wakes its reader. Writer of the ring.
 uint16_t handover_ring_put(struct handover_ring *ring, struct port_wait *wait,
 	struct rte_mbuf *mbuf[], uint16_t n);
+// How many it would take now, at least. Writer of the ring.
+unsigned handover_ring_space(struct handover_ring *ring);
 // Hands over what was received. Receive worker.
 void datapath_handover(struct worker *w, const struct received *r);
 // Begins a move that the control thread wants, or ends one; called once per loop. Receive worker.

@@ -1,5 +1,5 @@
-// Hands the packets of subscribers with a profile that shapes to the shaper, which sends them
-// later. Worker; making: control thread.
+// Hands the packets of subscribers with a profile that shapes to the shapers that have their
+// queues. Worker; making: control thread.
 #include "datapath/shape.h"
 
 #include "base/pages.h"
@@ -9,7 +9,7 @@
 #include <rte_atomic.h>
 #include <rte_mbuf_dyn.h>
 
-enum { VLAN_AT = 12, PRIORITY_SHIFT = 5, LIFE_SHIFT = 8, ROOM = BURST_MAX };
+enum { VLAN_AT = 12, PRIORITY_SHIFT = 5, ROOM = BURST_MAX };
 
 // --- Control thread.
 
@@ -28,25 +28,38 @@ static int find_offset(uint8_t *offset, struct error *error)
 	return 0;
 }
 
-static int make_rings(struct shape_worker *out[], unsigned n, unsigned owner,
+static int make_rings(struct shape_worker *out[], unsigned n, unsigned shaper, unsigned owner,
 	struct port_wait *const wait[])
 {
 	for (unsigned i = 0; i < n; i++) {
 		if (i == owner)
 			continue;
-		out[i]->to = pages_alloc(sizeof(*out[i]->to));
-		if (!out[i]->to)
+		out[i]->to[shaper] = pages_alloc(sizeof(struct handover_ring));
+		if (!out[i]->to[shaper])
 			return -ENOMEM;
-		out[i]->wait = wait[owner];
-		out[owner]->from[out[owner]->n_from++] = out[i]->to;
+		out[i]->wait[shaper] = wait[owner];
+		out[owner]->from[out[owner]->n_from++] = out[i]->to[shaper];
 	}
 	return 0;
 }
 
-int shape_workers_make(struct shape_worker *out[], unsigned n, struct port_wait *const wait[],
-	struct qos_shaper *shaper, struct error *error)
+static int make_all(struct shape_worker *out[], unsigned n, struct port_wait *const wait[],
+	const struct qos_shapers *all)
 {
-	const unsigned owner = qos_shaper_owner(shaper);
+	int err = 0;
+
+	for (unsigned i = 0; i < qos_n_shapers(all) && !err; i++) {
+		struct qos_shaper *shaper = qos_shaper(all, i);
+
+		out[qos_shaper_owner(shaper)]->own = shaper;
+		err = make_rings(out, n, i, qos_shaper_owner(shaper), wait);
+	}
+	return err;
+}
+
+int shape_workers_make(struct shape_worker *out[], unsigned n, struct port_wait *const wait[],
+	const struct qos_shapers *all, struct error *error)
+{
 	uint8_t offset = 0;
 	int err = find_offset(&offset, error);
 
@@ -56,21 +69,19 @@ int shape_workers_make(struct shape_worker *out[], unsigned n, struct port_wait 
 		out[i] = pages_alloc(sizeof(*out[i]));
 		err = out[i] ? 0 : -ENOMEM;
 		if (!err)
-			*out[i] = (struct shape_worker){.shaper = shaper,
-				.is_owner = i == owner,
-				.offset = offset};
+			*out[i] = (struct shape_worker){.all = all, .offset = offset};
 	}
-	if (!err && !make_rings(out, n, owner, wait))
+	if (!err && !make_all(out, n, wait, all))
 		return 0;
 	shape_workers_free(out, n);
-	return error_set(error, -ENOMEM, "not enough memory for the rings to the shaper");
+	return error_set(error, -ENOMEM, "not enough memory for the rings to shapers");
 }
 
 void shape_workers_free(struct shape_worker *out[], unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		if (out[i])
-			pages_free(out[i]->to, sizeof(*out[i]->to));
+		for (unsigned k = 0; out[i] && k < QOS_MOST_SHAPERS; k++)
+			pages_free(out[i]->to[k], sizeof(*out[i]->to[k]));
 		pages_free(out[i], sizeof(*out[i]));
 		out[i] = NULL;
 	}
@@ -89,28 +100,23 @@ static enum verdict verdict_of(enum shape_drop reason)
 	return verdicts[reason];
 }
 
-static void drop(struct worker *w, struct rte_mbuf *m, enum verdict verdict)
+void shape_drop(struct worker *w, struct rte_mbuf *m, enum verdict verdict)
 {
 	if (w->n_dropped >= ROOM)
 		burst_free_dropped(w);
 	worker_drop(w, m, verdict);
 }
 
-static struct rte_mbuf *mbuf_of(const struct worker *w, struct shape_packet *packet)
+void shape_note_held(struct worker *w)
 {
-	return RTE_PTR_SUB(packet, w->shape->offset);
+	stats_set(&w->stat->held_packets, qos_shaper_totals(w->shape->own)->held);
 }
 
-// Before what has left the queues is counted as sent or dropped: then the account is never ahead.
-static void note_held(struct worker *w)
-{
-	stats_set(&w->stat->held_packets, qos_shaper_totals(w->shape->shaper)->held);
-}
-
-static void drop_all(struct worker *w, struct shape_drops *drops)
+void shape_drop_all(struct worker *w, struct shape_drops *drops)
 {
 	for (unsigned i = 0; i < drops->n; i++)
-		drop(w, mbuf_of(w, drops->drop[i].packet), verdict_of(drops->drop[i].reason));
+		shape_drop(w, shape_mbuf_of(w->shape, drops->drop[i].packet),
+			verdict_of(drops->drop[i].reason));
 	drops->n = 0;
 }
 
@@ -140,21 +146,39 @@ static unsigned class_of(const struct burst *b, unsigned i, const struct qos_ter
 	return qos_class_of_dscp(terms, dscp);
 }
 
-void datapath_shape_later(struct worker *w, struct burst *b, const struct qos_packets *packets,
-	const struct qos_verdicts *verdicts)
+void datapath_shape_later(struct worker *w, struct burst *b, enum qos_direction direction,
+	const struct qos_packets *packets, const struct qos_verdicts *verdicts)
 {
+	if (!(b->has & BURST_SHAPED))
+		b->shape_mask = 0;
 	for (uint64_t left = verdicts->shaped; left; left &= left - 1) {
 		const unsigned i = __builtin_ctzll(left);
 		const struct qos_terms *terms = verdicts->terms[i];
 		struct shape_packet *packet = shape_packet_of(w->shape, b->mbuf[i]);
+		const struct shape_second second = {.shaped = qos_shaped(direction,
+							    packets->subscriber[i]),
+			.bytes = MIN_OF(verdicts->cost[i], (uint32_t)SHAPE_MOST_BYTES),
+			.class = class_of(b, i, terms, packets->dscp[i])};
 
-		packet->since = packets->subscriber[i];
-		packet->bytes = MIN_OF(verdicts->cost[i], (uint32_t)SHAPE_MOST_BYTES);
-		packet->class = class_of(b, i, terms, packets->dscp[i]);
-		packet->subflow = terms->is_fair ? datapath_flow_hash(b, i) : 0;
+		packet->is_first = b->shape_mask >> i & 1;
+		if (terms->is_fair)
+			packet->subflow = datapath_flow_hash(b, i);
+		if (packet->is_first) {
+			shape_write_second(b->mbuf[i], &second);
+			continue;
+		}
+		packet->since = second.shaped;
+		packet->bytes = second.bytes;
+		packet->class = second.class;
 	}
-	b->shape_mask = verdicts->shaped;
+	b->shape_mask |= verdicts->shaped;
 	b->has |= BURST_SHAPED;
+}
+
+// What is left of the bytes of a packet, of which `more` bytes are not in the fragment.
+static uint32_t less(uint32_t bytes, uint32_t more)
+{
+	return bytes > more ? bytes - more : 1;
 }
 
 void datapath_shape_fragment(const struct worker *w, struct rte_mbuf *fragment,
@@ -165,31 +189,113 @@ void datapath_shape_fragment(const struct worker *w, struct rte_mbuf *fragment,
 	const uint32_t more = whole - MIN_OF(length, whole);
 
 	*to = *from;
-	to->bytes = from->bytes > more ? from->bytes - more : 1;
+	to->bytes = less(from->bytes, more);
+	if (!from->is_first)
+		return;
+	struct shape_second second = shape_read_second(packet);
+
+	second.bytes = less(second.bytes, more);
+	shape_write_second(fragment, &second);
 }
 
 static void enqueue(struct worker *w, struct rte_mbuf *const mbuf[], unsigned n)
 {
-	struct qos_shaper *shaper = w->shape->shaper;
 	struct shape_packet *packet[BURST_MAX];
 	struct shape_drops drops = {.n = 0};
-	uint32_t subscriber[BURST_MAX];
+	uint32_t shaped[BURST_MAX];
 
 	for (unsigned i = 0; i < n; i++) {
 		packet[i] = shape_packet_of(w->shape, mbuf[i]);
-		subscriber[i] = (uint32_t)packet[i]->since;
+		shaped[i] = (uint32_t)packet[i]->since;
 	}
-	qos_shaper_put(shaper, qos_shaper_now(shaper), subscriber, packet, n, &drops);
-	note_held(w);
-	drop_all(w, &drops);
+	qos_shaper_put(w->shape->own, qos_shapers_now(w->shape->all), shaped, packet, n, &drops);
+	shape_note_held(w);
+	shape_drop_all(w, &drops);
 }
 
-static void hand_over(struct worker *w, struct rte_mbuf *mbuf[], uint16_t n)
+// Packets of a subscriber who is moving go behind those that wait to be moved.
+static bool add_moving(struct worker *w, unsigned to, struct rte_mbuf *const mbuf[], unsigned n)
 {
-	const uint16_t taken = handover_ring_put(w->shape->to, w->shape->wait, mbuf, n);
+	struct shape_worker *shape = w->shape;
 
-	for (uint16_t i = taken; i < n; i++)
-		drop(w, mbuf[i], VERDICT_WORKER_RING_FULL);
+	if (!shape->own || qos_shaper_moving_to(shape->own) != (int)to)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		qos_shaper_add_moving(shape->own, shape_packet_of(shape, mbuf[i]));
+	shape_note_held(w);
+	return true;
+}
+
+static void hand_over(struct worker *w, unsigned to, struct rte_mbuf *mbuf[], unsigned n)
+{
+	struct shape_worker *shape = w->shape;
+	unsigned taken = 0;
+
+	if (shape->is_closing) {
+		for (unsigned i = 0; i < n; i++)
+			shape_drop(w, mbuf[i], VERDICT_SHAPE_FLUSHED);
+		return;
+	}
+	if (add_moving(w, to, mbuf, n))
+		return;
+	taken = handover_ring_put(shape->to[to], shape->wait[to], mbuf, n);
+	for (unsigned i = taken; i < n; i++)
+		shape_drop(w, mbuf[i], VERDICT_WORKER_RING_FULL);
+}
+
+// Applies settings that packets of the own shaper need, which may give some of them to others.
+static void expect(struct worker *w, struct rte_mbuf *const mbuf[], unsigned n)
+{
+	const struct shape_worker *shape = w->shape;
+	uint32_t shaped[BURST_MAX];
+	unsigned n_own = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const uint32_t number = (uint32_t)shape_packet_of(shape, mbuf[i])->since;
+
+		if (qos_shaper(shape->all, qos_shaper_of(shape->all, number)) == shape->own)
+			shaped[n_own++] = number;
+	}
+	qos_shaper_expect(shape->own, qos_shapers_now(shape->all), shaped, n_own);
+}
+
+static void put(struct worker *w, unsigned to, struct rte_mbuf *mbuf[], unsigned n)
+{
+	if (qos_shaper(w->shape->all, to) == w->shape->own)
+		enqueue(w, mbuf, n);
+	else
+		hand_over(w, to, mbuf, n);
+}
+
+void shape_pass(struct worker *w, struct rte_mbuf *mbuf[], unsigned n)
+{
+	const struct shape_worker *shape = w->shape;
+	uint8_t of[BURST_MAX];
+
+	if (shape->own)
+		expect(w, mbuf, n);
+	if (qos_n_shapers(shape->all) == 1) {
+		put(w, 0, mbuf, n);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++)
+		of[i] = qos_shaper_of(shape->all, (uint32_t)shape_packet_of(shape, mbuf[i])->since);
+	while (n) {
+		const uint8_t to = of[0];
+		struct rte_mbuf *group[BURST_MAX];
+		unsigned n_group = 0, left = 0;
+
+		for (unsigned i = 0; i < n; i++) {
+			if (of[i] == to) {
+				group[n_group++] = mbuf[i];
+				continue;
+			}
+			mbuf[left] = mbuf[i];
+			of[left++] = of[i];
+		}
+		put(w, to, group, n_group);
+		n = left;
+	}
 }
 
 void datapath_shape(struct worker *w, struct burst *b)
@@ -205,164 +311,12 @@ void datapath_shape(struct worker *w, struct burst *b)
 		if (!datapath_has_room(&w->states[port], b->mbuf[i]))
 			continue; // send drops it
 		shape_packet_of(w->shape, b->mbuf[i])->for_caller =
-			port | (uint32_t)qos_shaper_life(w->shape->shaper, port) << LIFE_SHIFT;
+			port | (uint32_t)qos_shapers_life(w->shape->all, port) << SHAPE_LIFE_SHIFT;
 		mbuf[n++] = b->mbuf[i];
 		taken |= 1ull << i;
 	}
 	if (!n)
 		return;
-	if (w->shape->is_owner)
-		enqueue(w, mbuf, n);
-	else
-		hand_over(w, mbuf, n);
+	shape_pass(w, mbuf, n);
 	burst_keep(b, ~taken);
-}
-
-// --- Owner.
-
-static unsigned take_ring(struct worker *w, struct handover_ring *ring)
-{
-	const uint64_t put = __atomic_load_n(&ring->put, __ATOMIC_ACQUIRE); // once: it may grow
-	const unsigned n = (unsigned)MIN_OF(put - ring->taken, (uint64_t)BURST_MAX);
-	struct rte_mbuf *mbuf[BURST_MAX];
-
-	for (unsigned i = 0; i < n; i++) {
-		mbuf[i] = ring->packet[(ring->taken + i) % HANDOVER_RING];
-		rte_prefetch0(shape_packet_of(w->shape, mbuf[i]));
-	}
-	if (!n)
-		return 0;
-	ring->taken += n;
-	enqueue(w, mbuf, n);
-	handover_done(ring);
-	return n;
-}
-
-// Sends packets of one port, the first one's, in order; returns those that are left.
-static unsigned send_port(struct worker *w, struct shape_packet *sent[], unsigned n)
-{
-	const uint32_t to = sent[0]->for_caller;
-	const uint8_t port = (uint8_t)to;
-	struct rte_mbuf *group[BURST_MAX];
-	struct outgoing out = {.mbuf = group};
-	unsigned left = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		struct rte_mbuf *m = mbuf_of(w, sent[i]);
-
-		if (sent[i]->for_caller != to) {
-			sent[left++] = sent[i];
-			continue;
-		}
-		group[out.n++] = m;
-		out.bytes += m->pkt_len;
-		out.has_offloads |= offload_is_open(m);
-	}
-	if (to >> LIFE_SHIFT == qos_shaper_life(w->shape->shaper, port)) {
-		datapath_send_port(w, port, &out);
-		return left;
-	}
-	for (uint16_t i = 0; i < out.n; i++)
-		drop(w, group[i], VERDICT_PORT_DOWN);
-	return left;
-}
-
-static unsigned send_due(struct worker *w, uint64_t now)
-{
-	struct shape_packet *sent[SHAPE_BURST];
-	struct shape_drops drops = {.n = 0};
-	const unsigned n = qos_shaper_take(w->shape->shaper, now, sent, &drops);
-
-	note_held(w);
-	for (unsigned left = n; left;) {
-		left = send_port(w, sent, left);
-		burst_free_dropped(w);
-	}
-	drop_all(w, &drops);
-	return n;
-}
-
-unsigned datapath_shape_poll(struct worker *w)
-{
-	struct shape_worker *shape = w->shape;
-	const uint64_t now = qos_shaper_now(shape->shaper);
-	unsigned n;
-
-	if (!shape->is_owner)
-		return 0;
-	n = send_due(w, now);
-	if (qos_shaper_has_news(shape->shaper)) {
-		struct shape_drops drops = {.n = 0};
-
-		qos_shaper_follow(shape->shaper, now, &drops);
-		note_held(w);
-		drop_all(w, &drops);
-	}
-	for (unsigned i = 0; i < shape->n_from; i++)
-		n += take_ring(w, shape->from[i]);
-	burst_free_dropped(w);
-	return n;
-}
-
-static bool has_packets(const struct shape_worker *shape)
-{
-	for (unsigned i = 0; i < shape->n_from; i++)
-		if (__atomic_load_n(&shape->from[i]->put, __ATOMIC_ACQUIRE) !=
-			shape->from[i]->taken)
-			return true;
-	return false;
-}
-
-bool datapath_shape_is_quiet(const struct worker *w)
-{
-	const struct shape_worker *shape = w->shape;
-
-	return !shape->is_owner ||
-	       (!qos_shaper_totals(shape->shaper)->held && !has_packets(shape) &&
-		       !qos_shaper_has_news(shape->shaper));
-}
-
-// Whoever reads a ring asks for it after it has been told to stop, as handover_open says.
-static void set_open(struct handover_ring *ring, bool is_open)
-{
-	__atomic_store_n(&ring->is_open, is_open, __ATOMIC_SEQ_CST);
-	rte_atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-void datapath_shape_open(struct worker *w)
-{
-	if (w->shape->is_owner)
-		qos_shaper_begin(w->shape->shaper);
-	else
-		set_open(w->shape->to, true);
-}
-
-static bool others_are_over(const struct shape_worker *shape)
-{
-	rte_atomic_thread_fence(__ATOMIC_SEQ_CST);
-	for (unsigned i = 0; i < shape->n_from; i++)
-		if (__atomic_load_n(&shape->from[i]->is_open, __ATOMIC_SEQ_CST))
-			return false;
-	return !has_packets(shape);
-}
-
-void datapath_shape_close(struct worker *w)
-{
-	struct shape_worker *shape = w->shape;
-	struct shape_drops drops = {.n = 0};
-	uint32_t next = 0;
-
-	if (!shape->is_owner) {
-		set_open(shape->to, false);
-		return;
-	}
-	while (!others_are_over(shape))
-		datapath_shape_poll(w);
-	for (bool is_done = false; !is_done;) {
-		is_done = qos_shaper_flush(shape->shaper, &next, &drops);
-		note_held(w);
-		drop_all(w, &drops);
-	}
-	burst_free_dropped(w);
-	qos_shaper_end(shape->shaper);
 }

@@ -1,5 +1,6 @@
-// The worker that owns the shaper, workers that hand it packets, and the control thread that
-// changes subscribers, all at once: no packet is lost, and none of a class overtakes another one.
+// Workers that own shapers, workers that hand them packets, and the control thread that changes
+// subscribers, all at once: no packet is lost, and none of a class overtakes another one, unless
+// its subscriber moves to another owner.
 #include "datapath/fake.h"
 
 #include "base/pages.h"
@@ -10,7 +11,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-enum { N_WORKERS = 3, N_GIVERS = N_WORKERS - 1, OWNER = N_WORKERS - 1, N_SUBSCRIBERS = 8 };
+enum { N_GIVERS = 2, N_OWNERS = 2, N_WORKERS = N_GIVERS + N_OWNERS, N_SUBSCRIBERS = 8 };
 enum { N_PACKETS = 20000, N_CHANGES = 300, DEVICE = 3, BYTES = 100, MOST_HELD = 1 << 16 };
 #define HZ 1000000000ull
 
@@ -24,13 +25,12 @@ static struct {
 	struct port_worker *io;
 	struct port_state states[2];
 	struct shape_worker *shape[N_WORKERS], shapes[N_WORKERS];
-	struct handover_ring *ring[N_GIVERS];
 	struct numbered *packet[N_GIVERS];
 	struct qos *qos;
-	uint64_t clock; // read by the owner alone
+	uint64_t clock; // atomic
 	bool stop;
-	unsigned n_sent, n_disordered; // owner
-	uint32_t last[N_SUBSCRIBERS][N_GIVERS];
+	unsigned n_sent, n_disordered;          // atomic
+	uint32_t last[N_SUBSCRIBERS][N_GIVERS]; // atomic
 } lab;
 
 static uint16_t transmit(void *queue, struct rte_mbuf **mbuf, uint16_t n)
@@ -40,10 +40,10 @@ static uint16_t transmit(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 		const struct numbered *p = (const void *)mbuf[i];
 		uint32_t *last = &lab.last[p->subscriber][p->giver];
 
-		lab.n_disordered += p->number <= *last;
-		*last = p->number;
+		if (p->number <= __atomic_exchange_n(last, p->number, __ATOMIC_RELAXED))
+			__atomic_add_fetch(&lab.n_disordered, 1, __ATOMIC_RELAXED);
 	}
-	lab.n_sent += n;
+	__atomic_add_fetch(&lab.n_sent, n, __ATOMIC_RELAXED);
 	return n;
 }
 
@@ -61,7 +61,9 @@ static void open_qos(void)
 {
 	const struct qos_settings settings = {.n_workers = N_WORKERS,
 		.hz = HZ,
-		.most_held = MOST_HELD,
+		.most_held = N_OWNERS * MOST_HELD,
+		.n_shapers = N_OWNERS,
+		.shaper = {N_GIVERS, N_GIVERS + 1},
 		.clock = &lab.clock};
 	struct error error;
 	char text[64];
@@ -69,7 +71,9 @@ static void open_qos(void)
 	assert_int_equal(qos_open(&lab.qos, &settings, &error), 0);
 	stage("profile slow shape 1Gbit/s queue codel target 10s interval 10s limit 10s");
 	stage("profile fast shape 4Gbit/s queue codel target 10s interval 10s limit 10s");
-	stage("profile link aggregate 8Gbit/s");
+	stage("profile link aggregate 8Gbit/s oversubscribe yes"); // of the first owner
+	stage("profile other aggregate 8Gbit/s");
+	stage("profile street aggregate 8Gbit/s parent link");
 	for (unsigned i = 0; i < N_SUBSCRIBERS; i++) {
 		snprintf(text, sizeof(text), "add s%u number %u down slow", i, i + 1);
 		stage(text);
@@ -80,14 +84,19 @@ static void open_worker(unsigned i)
 {
 	struct shape_worker *shape = lab.shape[i] = &lab.shapes[i];
 
-	shape->shaper = qos_live(lab.qos)->shaper;
-	shape->is_owner = i == OWNER;
+	shape->all = qos_live(lab.qos)->shapers;
+	shape->own = i < N_GIVERS ? NULL : qos_shaper(shape->all, i - N_GIVERS);
 	shape->offset = RTE_ALIGN_CEIL(offsetof(struct rte_mbuf, dynfield1), 8);
-	if (i != OWNER) {
-		shape->to = lab.ring[i] = pages_alloc(sizeof(*shape->to));
-		lab.shapes[OWNER].from[lab.shapes[OWNER].n_from++] = shape->to;
-		lab.packet[i] = pages_alloc(N_PACKETS * sizeof(*lab.packet[i]));
+	for (unsigned k = 0; k < N_OWNERS; k++) {
+		struct shape_worker *owner = &lab.shapes[N_GIVERS + k];
+
+		if (owner == shape)
+			continue;
+		shape->to[k] = pages_alloc(sizeof(*shape->to[k]));
+		owner->from[owner->n_from++] = shape->to[k];
 	}
+	if (i < N_GIVERS)
+		lab.packet[i] = pages_alloc(N_PACKETS * sizeof(*lab.packet[i]));
 	lab.io[i].out[1] = (struct port_out){.device = DEVICE};
 	lab.worker[i] = pages_alloc(sizeof(struct worker));
 	*lab.worker[i] = (struct worker){.io = &lab.io[i],
@@ -116,13 +125,13 @@ static int open_lab(void **state)
 static int close_lab(void **state)
 {
 	for (unsigned i = 0; i < N_WORKERS; i++) {
+		for (unsigned k = 0; k < N_OWNERS; k++)
+			pages_free(lab.shapes[i].to[k], sizeof(struct handover_ring));
 		pages_free(lab.worker[i]->stat, sizeof(struct stats_worker));
 		pages_free(lab.worker[i], sizeof(struct worker));
 	}
-	for (unsigned i = 0; i < N_GIVERS; i++) {
-		pages_free(lab.ring[i], sizeof(*lab.ring[i]));
+	for (unsigned i = 0; i < N_GIVERS; i++)
 		pages_free(lab.packet[i], N_PACKETS * sizeof(*lab.packet[i]));
-	}
 	pages_free(lab.io, N_WORKERS * sizeof(*lab.io));
 	qos_close(lab.qos);
 	return 0;
@@ -177,28 +186,36 @@ static void *run_owner(void *worker)
 
 	datapath_shape_open(w);
 	while (!__atomic_load_n(&lab.stop, __ATOMIC_RELAXED)) {
-		lab.clock += 10000;
+		__atomic_add_fetch(&lab.clock, 10000, __ATOMIC_RELAXED);
 		datapath_shape_poll(w);
 	}
 	datapath_shape_close(w);
 	return NULL;
 }
 
-// Changes of one subscriber that keep its packets; `removes`: and others that do not.
-static void change_some(bool removes)
+// What changes: only settings, / also the owners, / also who there is.
+enum changes { SETTINGS, OWNERS, SUBSCRIBERS };
+
+// Changes that keep packets, unless subscribers are removed.
+static void change_some(enum changes changes)
 {
+	static const char *const parents[] = {"link", "other", "street", "none"};
 	char text[64];
 
 	for (unsigned i = 0; i < N_CHANGES; i++) {
 		const unsigned which = i % N_SUBSCRIBERS;
 
 		snprintf(text, sizeof(text), "set s%u down %s parent %s", which,
-			i & 1 ? "slow" : "fast", i & 2 ? "link" : "none");
+			i & 1 ? "slow" : "fast",
+			changes == SETTINGS ? "link" : parents[i / 3 % ARRAY_LEN(parents)]);
 		stage(text);
+		if (changes != SETTINGS && i % 5 == 0)
+			stage(i & 1 ? "profile street aggregate 8Gbit/s parent link"
+				    : "profile street aggregate 8Gbit/s parent other");
 		if (i % 10 == 0)
-			stage(i & 4 ? "profile link aggregate 8Gbit/s"
-				    : "profile link aggregate 5Gbit/s");
-		if (!removes || i % 7)
+			stage(i & 4 ? "profile link aggregate 8Gbit/s oversubscribe yes"
+				    : "profile link aggregate 5Gbit/s oversubscribe yes");
+		if (changes != SUBSCRIBERS || i % 7)
 			continue;
 		snprintf(text, sizeof(text), "remove s%u", which);
 		stage(text);
@@ -218,7 +235,15 @@ static struct stats_account account(void)
 	return a;
 }
 
-static void run_all(bool removes)
+// Whatever moves meanwhile, nothing is counted twice.
+static void expect_no_more(void)
+{
+	const struct stats_account a = account();
+
+	assert_true(a.sent + a.dropped + a.held <= a.received);
+}
+
+static void run_all(enum changes changes)
 {
 	pthread_t thread[N_WORKERS];
 	struct qos_shaping shaping;
@@ -226,31 +251,34 @@ static void run_all(bool removes)
 
 	for (unsigned i = 0; i < N_WORKERS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL,
-					 i == OWNER ? run_owner : run_giver, lab.worker[i]),
+					 i < N_GIVERS ? run_giver : run_owner, lab.worker[i]),
 			0);
-	change_some(removes);
+	change_some(changes);
 	for (unsigned i = 0; i < N_GIVERS; i++)
 		pthread_join(thread[i], NULL);
 	while (account().sent + account().dropped < N_GIVERS * N_PACKETS) {
 		for (unsigned i = 1; i <= N_SUBSCRIBERS; i++) // read while the owner writes
-			assert_true(qos_shaping(lab.qos, i, &shaping));
+			assert_true(qos_shaping(lab.qos, i, QOS_DOWN, &shaping));
+		expect_no_more();
 		sched_yield();
 	}
 	__atomic_store_n(&lab.stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread[OWNER], NULL);
+	for (unsigned i = N_GIVERS; i < N_WORKERS; i++)
+		pthread_join(thread[i], NULL);
 	const struct stats_account a = account();
 
 	assert_int_equal(a.received, N_GIVERS * N_PACKETS);
 	assert_int_equal(a.received, a.sent + a.dropped);
 	assert_int_equal(a.held, 0);
 	assert_int_equal(a.sent, lab.n_sent);
-	assert_int_equal(lab.n_disordered, 0);
+	if (changes == SETTINGS)
+		assert_int_equal(lab.n_disordered, 0);
 	assert_true(a.sent > 0);
-	if (removes)
+	if (changes == SUBSCRIBERS)
 		return;
 	assert_int_equal(a.dropped, a.verdict[VERDICT_WORKER_RING_FULL]);
 	for (unsigned i = 1; i <= N_SUBSCRIBERS; i++) {
-		assert_true(qos_shaping(lab.qos, i, &shaping));
+		assert_true(qos_shaping(lab.qos, i, QOS_DOWN, &shaping));
 		n_sent += shaping.class[1].packets;
 	}
 	assert_int_equal(n_sent, a.sent);
@@ -258,18 +286,31 @@ static void run_all(bool removes)
 
 static void changes_lose_no_packet_and_keep_the_order(void **state)
 {
-	run_all(false);
+	for (unsigned i = 0; i < N_SUBSCRIBERS; i++) { // all below one aggregate
+		char text[64];
+
+		snprintf(text, sizeof(text), "set s%u parent link", i);
+		stage(text);
+	}
+	run_all(SETTINGS);
+}
+
+static void moves_between_owners_lose_no_packet(void **state)
+{
+	run_all(OWNERS);
 }
 
 static void the_account_closes_while_subscribers_come_and_go(void **state)
 {
-	run_all(true);
+	run_all(SUBSCRIBERS);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(changes_lose_no_packet_and_keep_the_order, open_lab,
+			close_lab),
+		cmocka_unit_test_setup_teardown(moves_between_owners_lose_no_packet, open_lab,
 			close_lab),
 		cmocka_unit_test_setup_teardown(the_account_closes_while_subscribers_come_and_go,
 			open_lab, close_lab),

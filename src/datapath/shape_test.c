@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 enum { N_IFACES = 64, MOST_HELD = 4096, IP_BYTES = 1000, COST = IP_BYTES + 18, NUMBER_AT = 42 };
-enum { STEP_NS = 10000, TOS_AT = 15, FLAGS_AT = 20, FRAME_BYTES = IP_BYTES + 14 };
+enum { STEP_NS = 10000, TOS_AT = 15, SOURCE_AT = 26, FLAGS_AT = 20, FRAME_BYTES = IP_BYTES + 14 };
 #define HZ 1000000000ull // a tick is a nanosecond
 #define MS 1000000ull
 #define NO_CODEL " target 10s interval 10s limit 10s"
@@ -42,7 +42,7 @@ static int stage(const char *text, struct error *error)
 
 static void poll(void)
 {
-	while (datapath_shape_poll(&fake.worker) || qos_shaper_has_news(shape.shaper))
+	while (datapath_shape_poll(&fake.worker) || qos_shaper_has_news(shape.own))
 		;
 }
 
@@ -71,8 +71,8 @@ static void open_bed(unsigned variant, uint32_t most_held)
 	clock_ns = HZ;
 	n_received = 0;
 	assert_int_equal(qos_open(&qos, &settings, &error), 0);
-	shape = (struct shape_worker){.shaper = qos_live(qos)->shaper,
-		.is_owner = true,
+	shape = (struct shape_worker){.all = qos_live(qos)->shapers,
+		.own = qos_shaper(qos_live(qos)->shapers, 0),
 		.offset = RTE_ALIGN_CEIL(offsetof(struct rte_mbuf, dynfield1), 8)};
 	fake.worker.qos = qos_live(qos);
 	fake.worker.shape = &shape;
@@ -142,7 +142,7 @@ static struct qos_shaping shaping_of(const char *name)
 	struct qos_info info;
 
 	assert_true(qos_find_name(qos, name, &info));
-	assert_true(qos_shaping(qos, info.number, &shaping));
+	assert_true(qos_shaping(qos, info.number, QOS_DOWN, &shaping));
 	return shaping;
 }
 
@@ -480,6 +480,67 @@ static void fragments_are_shaped_like_the_packet(void **state)
 	fake_set(1, &iface);
 }
 
+static struct qos_shaping up_shaping_of(const char *name)
+{
+	struct qos_shaping shaping;
+	struct qos_info info;
+
+	assert_true(qos_find_name(qos, name, &info));
+	assert_true(qos_shaping(qos, info.number, QOS_UP, &shaping));
+	return shaping;
+}
+
+static struct bytes from_a(const char *dst, uint32_t number)
+{
+	static const uint8_t source[] = {172, 16, 0, 2};
+	struct bytes frame = numbered(dst, 10, number);
+
+	memcpy(frame.at + SOURCE_AT, source, sizeof(source));
+	frame_mend(&frame);
+	return frame;
+}
+
+// From one to another, and to somebody else: each direction has queues and classes of its own.
+static void both_directions_are_shaped(void **state)
+{
+	open_bed(1, MOST_HELD);
+	change("profile u shape 10Mbit/s burst 3076B counts ip class_dscp 10:2 queue "
+	       "codel" NO_CODEL);
+	change("profile d shape 4Mbit/s burst 3076B class_dscp 10:1 queue codel" NO_CODEL);
+	change("add a up u address 172.16.0.2");
+	change("add b down d address 10.1.2.3");
+	run_ns(10 * MS);
+	for (unsigned i = 0; i < 100; i++) {
+		const struct bytes one = from_a("10.1.2.3", i), other = from_a("10.1.2.4", i);
+
+		give(&one);
+		give(&other);
+	}
+	run_ns(100 * MS); // 125 packets from a, 49 to b
+	assert_in_range(up_shaping_of("a").class[2].packets, 122, 132);
+	assert_in_range(shaping_of("b").class[1].packets, 47, 54);
+	assert_int_equal(up_shaping_of("a").class[2].bytes,
+		up_shaping_of("a").class[2].packets * IP_BYTES);
+	assert_int_equal(shaping_of("b").class[1].bytes, shaping_of("b").class[1].packets * COST);
+	expect_account();
+	run_ns(200 * MS);
+	assert_int_equal(account().dropped, 0);
+	assert_int_equal(account().held, 0);
+	assert_int_equal(up_shaping_of("a").class[2].packets, 200);
+	assert_int_equal(shaping_of("b").class[1].packets, 100);
+	expect_account();
+	change("set a up none"); // only downstream now
+	for (unsigned i = 0; i < 10; i++) {
+		const struct bytes one = from_a("10.1.2.3", i);
+
+		give(&one);
+	}
+	run_ns(100 * MS);
+	assert_int_equal(sent(), 210);
+	assert_int_equal(shaping_of("b").class[1].packets, 110);
+	expect_account();
+}
+
 static void a_traced_packet_waits_in_no_queue(void **state)
 {
 	const struct bytes frame = numbered("10.1.2.3", 0, 0);
@@ -534,13 +595,18 @@ static const struct mistake {
 	{NULL, "set a parent nobody",
 		"subscriber 'a': parent: there is no profile \"nobody\"; add it first"},
 	{NULL, "set a parent p", "subscriber 'a': parent: profile 'p' is no aggregate; name one"},
-	{NULL, "set a up p",
-		"subscriber 'a': up: profile 'p' does not police; only downstream is shaped"},
+	{NULL, "set a up olt",
+		"subscriber 'a': up: profile 'olt' is an aggregate; name it as the parent"},
+	{NULL, "set a up p up_parent p",
+		"subscriber 'a': up_parent: profile 'p' is no aggregate; name one"},
+	{NULL, "set a up_parent olt",
+		"subscriber 'a': up_parent: it needs a profile with shape; add \"up PROFILE\", or "
+		"remove the parent"},
 	{NULL, "set a down olt",
 		"subscriber 'a': down: profile 'olt' is an aggregate; name it as the parent"},
 	{NULL, "set a down none",
-		"subscriber 'a': parent: it needs a profile with shape downstream; add \"down "
-		"PROFILE\", or remove the parent"},
+		"subscriber 'a': parent: it needs a profile with shape; add \"down PROFILE\", or "
+		"remove the parent"},
 	{NULL, "no-profile olt",
 		"profile 'olt': subscribers have it (1 times); give them another one first"},
 };
@@ -588,6 +654,7 @@ int main(void)
 		cmocka_unit_test(packets_for_a_removed_port_are_dropped),
 		cmocka_unit_test(a_port_without_link_drops_what_is_due),
 		cmocka_unit_test(fragments_are_shaped_like_the_packet),
+		cmocka_unit_test(both_directions_are_shaped),
 		cmocka_unit_test(a_traced_packet_waits_in_no_queue),
 		cmocka_unit_test(a_mistake_is_one_sentence_and_changes_nothing),
 	};

@@ -1,5 +1,5 @@
-// Polices the packets of subscribers: first that of the source, upstream, then that of the
-// destination, downstream. Only packets that workers forward reach this step. Worker.
+// Polices the packets of subscribers, or has them shaped: first that of the source, upstream, then
+// that of the destination, downstream. Only packets that workers forward reach this step. Worker.
 #include "datapath/steps.h"
 #include "wire/headers.h"
 
@@ -161,7 +161,7 @@ static void police(struct worker *w, struct burst *b, enum qos_direction directi
 	if (verdicts.has_dscp | verdicts.has_priority)
 		mark(b, &verdicts);
 	if (unlikely(verdicts.shaped & ~verdicts.dropped) && w->shape)
-		datapath_shape_later(w, b, &packets, &verdicts);
+		datapath_shape_later(w, b, direction, &packets, &verdicts);
 	if (verdicts.dropped)
 		drop(w, b, verdicts.dropped);
 }

@@ -70,7 +70,7 @@ int plan_check_hands(const struct port_table_settings *settings, const struct pl
 				"workers[%u]: core %d has hands_to, but receives nothing that it "
 				"could hand on; give it queues (receives)",
 				i, l->core);
-		if (!l->is_handed && is_explicit(settings, i))
+		if (!l->is_handed && !settings->workers[i].shapes && is_explicit(settings, i))
 			return error_set(error, -EINVAL,
 				"workers[%u]: core %d receives nothing and is handed nothing; give "
 				"it queues (receives), name it in hands_to of another worker, or "

@@ -71,6 +71,7 @@ struct port_worker_settings {
 		uint16_t queue;
 	} queues[PORT_MAX_QUEUES];
 	bool receives_nothing;        // an empty list
+	uint8_t shapes;               // 1: has queues of subscribers
 	unsigned n_hands_to;          // 0: it processes itself what it receives
 	int hands_to[PORT_MAX_HANDS]; // cores of other workers
 	int line;

@@ -18,10 +18,8 @@ struct qos_export {
 
 static void write_counts(const struct qos_count count[QOS_DIRECTIONS], FILE *out)
 {
-	static const char *const words[QOS_DIRECTIONS] = {"up", "down"};
-
 	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
-		fprintf(out, " %s", words[d]);
+		fprintf(out, " %s", direction_words[d]);
 		for (unsigned colour = 0; colour < POLICE_COLOURS; colour++)
 			fprintf(out, " %" PRIu64 "/%" PRIu64, count[d].packets[colour],
 				count[d].bytes[colour]);
@@ -30,14 +28,13 @@ static void write_counts(const struct qos_count count[QOS_DIRECTIONS], FILE *out
 
 static void write_subscriber(const struct qos *qos, const struct qos_info *info, FILE *out)
 {
-	static const char *const words[QOS_DIRECTIONS] = {"up", "down"};
-
 	fprintf(out, "%s number %u", info->name, info->number);
 	for (unsigned d = 0; d < QOS_DIRECTIONS; d++)
 		if (info->profile[d])
-			fprintf(out, " %s %s", words[d], info->profile[d]);
-	if (info->parent)
-		fprintf(out, " parent %s", info->parent);
+			fprintf(out, " %s %s", direction_words[d], info->profile[d]);
+	for (unsigned d = 0; d < QOS_DIRECTIONS; d++)
+		if (info->parent[d])
+			fprintf(out, " %s %s", parent_words[d], info->parent[d]);
 	for (unsigned i = 0; i < info->n_addresses; i++) {
 		const struct wire_prefix prefix = qos_address(qos, info->number, i);
 		char text[WIRE_PREFIX_TEXT];

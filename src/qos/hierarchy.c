@@ -4,6 +4,9 @@
 
 #include <errno.h>
 
+const char *const direction_words[QOS_DIRECTIONS] = {"up", "down"};
+const char *const parent_words[QOS_DIRECTIONS] = {"up_parent", "parent"};
+
 static const struct profile *profile_of(const struct qos *qos, uint32_t id)
 {
 	return id == NO_PROFILE ? NULL : qos->profile[id];
@@ -16,40 +19,46 @@ static int refuse(const struct subscriber *one, const char *key, const struct pr
 		profile->name, what);
 }
 
-static int check_rate(const struct subscriber *one, const struct profile *down,
+static int check_rate(const struct subscriber *one, unsigned d, const struct profile *profile,
 	const struct profile *parent, struct error *error)
 {
 	char rate[32], above[32];
 
-	if (down->rate <= parent->rate || parent->may_exceed)
+	if (profile->rate <= parent->rate || parent->may_exceed)
 		return 0;
 	return error_set(error, -EINVAL,
-		"subscriber '%s': down: profile '%s' shapes to %s, which is above %s of the parent "
+		"subscriber '%s': %s: profile '%s' shapes to %s, which is above %s of the parent "
 		"'%s'; lower it, or add \"oversubscribe yes\" to the parent",
-		one->name, down->name, words_print_rate(down->rate, rate),
+		one->name, direction_words[d], profile->name, words_print_rate(profile->rate, rate),
 		words_print_rate(parent->rate, above), parent->name);
+}
+
+static int check_direction(const struct qos *qos, const struct subscriber *one, unsigned d,
+	struct error *error)
+{
+	const struct profile *profile = profile_of(qos, one->profile[d]),
+			     *parent = profile_of(qos, one->parent[d]);
+
+	if (profile && profile->kind == PROFILE_JOINS)
+		return refuse(one, direction_words[d], profile,
+			"is an aggregate; name it as the parent", error);
+	if (!parent)
+		return 0;
+	if (parent->kind != PROFILE_JOINS)
+		return refuse(one, parent_words[d], parent, "is no aggregate; name one", error);
+	if (!profile || profile->kind != PROFILE_SHAPES)
+		return error_set(error, -EINVAL,
+			"subscriber '%s': %s: it needs a profile with shape; add \"%s PROFILE\", "
+			"or remove the parent",
+			one->name, parent_words[d], direction_words[d]);
+	return check_rate(one, d, profile, parent, error);
 }
 
 int hierarchy_check(const struct qos *qos, const struct subscriber *one, struct error *error)
 {
-	const struct profile *up = profile_of(qos, one->profile[QOS_UP]),
-			     *down = profile_of(qos, one->profile[QOS_DOWN]),
-			     *parent = profile_of(qos, one->parent);
+	const int err = check_direction(qos, one, QOS_UP, error);
 
-	if (up && up->kind != PROFILE_POLICES)
-		return refuse(one, "up", up, "does not police; only downstream is shaped", error);
-	if (down && down->kind == PROFILE_JOINS)
-		return refuse(one, "down", down, "is an aggregate; name it as the parent", error);
-	if (!parent)
-		return 0;
-	if (parent->kind != PROFILE_JOINS)
-		return refuse(one, "parent", parent, "is no aggregate; name one", error);
-	if (!down || down->kind != PROFILE_SHAPES)
-		return error_set(error, -EINVAL,
-			"subscriber '%s': parent: it needs a profile with shape downstream; add "
-			"\"down PROFILE\", or remove the parent",
-			one->name);
-	return check_rate(one, down, parent, error);
+	return err ? err : check_direction(qos, one, QOS_DOWN, error);
 }
 
 static int check_aggregate(const struct qos *qos, const struct profile *one, struct error *error)
@@ -134,4 +143,22 @@ int hierarchy_link(const struct qos *qos, struct profile *one, const struct prof
 				   "profile '%s': there are %d aggregates without a parent "
 				   "already; give it a parent",
 				   one->name, QOS_LINKS - 1);
+}
+
+unsigned hierarchy_shaper(const struct qos *qos, const struct profile *aggregate)
+{
+	const struct profile *top = profile_of(qos, aggregate->parent);
+	const struct qos_shapers *all = qos->live.shapers;
+
+	return all ? shapers_of_link(all, top ? top->link : aggregate->link, 0) : 0;
+}
+
+void hierarchy_number(const struct qos *qos, struct profile *one, const struct profile *old)
+{
+	if (!old || old->kind != PROFILE_JOINS)
+		one->number = one->id;
+	else if (hierarchy_shaper(qos, one) == hierarchy_shaper(qos, old))
+		one->number = old->number;
+	else
+		one->number = old->number ^ SHAPER_OTHER_NUMBER;
 }

@@ -24,6 +24,7 @@ struct profile {
 	struct hash_node node; // must be first
 	char name[QOS_NAME_MAX];
 	uint32_t id;            // the same for all versions
+	uint32_t number;        // of an aggregate, in shapers: see hierarchy_number
 	uint32_t slot;          // in qos.terms; 0: none yet
 	uint32_t batch, change; // as of subscribers
 	bool is_of_file;
@@ -52,7 +53,7 @@ struct subscriber {
 	struct hash_node node; // must be first; in `by_name` or `gone`
 	uint32_t index;
 	uint32_t profile[QOS_DIRECTIONS]; // id, NO_PROFILE: none
-	uint32_t parent;                  // id of an aggregate, NO_PROFILE: none
+	uint32_t parent[QOS_DIRECTIONS];  // id of an aggregate, NO_PROFILE: none
 	uint32_t batch;                   // its place in qos.change is `change`
 	uint32_t change;
 	bool is_of_file, has_number;
@@ -194,7 +195,7 @@ int work_pause(struct qos *qos);
 // What qos_begin and qos_commit do beside reuse_rows and publish_rows.
 void batch_open(struct qos *qos);
 void batch_committed(struct qos *qos);
-enum { ABORT_ROWS = 4, GROWTH_ROWS = 5, LENGTH_ROWS = 3, PREPARE_ROWS = 11, PUBLISH_ROWS = 11 };
+enum { ABORT_ROWS = 4, GROWTH_ROWS = 5, LENGTH_ROWS = 3, PREPARE_ROWS = 11, PUBLISH_ROWS = 12 };
 enum { REUSE_ROWS = 5, SEARCH_ROWS = 1 };
 extern const struct work_row abort_rows[ABORT_ROWS];
 
@@ -251,6 +252,11 @@ size_t hierarchy_n_subscribers(const struct qos *qos);
 int hierarchy_check_subscriber(struct qos *qos, size_t index, struct error *error);
 int hierarchy_link(const struct qos *qos, struct profile *one, const struct profile *old,
 	struct error *error);
+// The shaper of what is below an aggregate. / Gives an aggregate with an id a number: that which it
+// had as `old`, unless it goes to another shaper, in which it is a new aggregate.
+unsigned hierarchy_shaper(const struct qos *qos, const struct profile *aggregate);
+void hierarchy_number(const struct qos *qos, struct profile *one, const struct profile *old);
+extern const char *const direction_words[QOS_DIRECTIONS], *const parent_words[QOS_DIRECTIONS];
 
 // file.c: stages a line, which is changed, but for -EAGAIN. / Whether a line that begins with this
 // name is not that of a subscriber.

@@ -348,6 +348,42 @@ static void an_export_is_as_it_began(void **state)
 	free(before);
 }
 
+// With as many profiles as there may be, a new one gets the id of one that the same batch removes.
+static void an_export_knows_profiles_whose_ids_others_get(void **state)
+{
+	enum { MOST_PROFILES = QOS_PROFILES / 2 - 1 };
+	static const char *const changes[] = {"set alice up none", "no-profile p7",
+		"profile new rate 1Mbit/s"};
+	char *written = NULL, text[64];
+	size_t bytes;
+
+	(void)state;
+	qos_begin(qos);
+	for (unsigned i = 0; i < MOST_PROFILES; i++) {
+		snprintf(text, sizeof(text), "profile p%u rate 1Mbit/s", i);
+		assert_int_equal(qos_stage(qos, text, false, &why), 0);
+	}
+	assert_int_equal(qos_stage(qos, "add alice up p7", false, &why), 0);
+	assert_int_equal(qos_prepare(qos, &why), 0);
+	qos_commit(qos, 0);
+	FILE *out = open_memstream(&written, &bytes);
+	struct qos_export *export = qos_export_open(qos, out, &why);
+
+	qos_begin(qos);
+	for (unsigned i = 0; i < ARRAY_LEN(changes); i++)
+		assert_int_equal(qos_stage(qos, changes[i], false, &why), 0);
+	assert_int_equal(qos_prepare(qos, &why), 0);
+	qos_commit(qos, 0);
+	while (qos_export_some(export, 1000))
+		continue;
+	qos_export_close(export);
+	fclose(out);
+	assert_non_null(strstr(written, "\nalice number 1 up p7 #"));
+	assert_non_null(strstr(written, "\nprofile p7 "));
+	assert_null(strstr(written, "profile new"));
+	free(written);
+}
+
 static void bytes_that_are_no_lines_are_refused(void **state)
 {
 	char *text = malloc(TEXT_BYTES);
@@ -376,6 +412,7 @@ int main(void)
 		TEST(one_that_is_closed_is_taken_back),
 		TEST(interfaces_that_appear_meanwhile_are_bound),
 		TEST(an_export_is_as_it_began),
+		TEST(an_export_knows_profiles_whose_ids_others_get),
 		TEST(bytes_that_are_no_lines_are_refused),
 	};
 

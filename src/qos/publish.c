@@ -119,24 +119,35 @@ static void clear_counts(struct qos *qos, uint32_t index)
 		}
 }
 
-// Whether the shaper knows, or is to know, the subscriber of a change.
-static bool concerns_shaper(const struct qos *qos, const struct subscriber *one)
+// What a shaper is to do with the packets of a subscriber in one direction. 0: nothing.
+static uint64_t word_of(const struct qos *qos, const struct subscriber *one, unsigned d)
 {
-	return qos->live.shaper && qos->live.shaper->word[one->index] != 0;
+	const struct profile *profile = qos->profile[one->profile[d]],
+			     *parent = qos->profile[one->parent[d]];
+	const uint32_t shaped = qos_shaped(d, one->index);
+	const uint64_t shaper = parent ? hierarchy_shaper(qos, parent)
+	                               : shapers_of_link(qos->live.shapers, 0, shaped);
+
+	if (!profile || profile->kind != PROFILE_SHAPES)
+		return 0;
+	return profile->slot | (uint64_t)(parent ? parent->number : 0) << SHAPER_PARENT_SHIFT |
+	       shaper << SHAPER_OWNER_SHIFT;
 }
 
-// What the shaper is to do with a subscriber; before packets are given to it.
-static void set_shaping(struct qos *qos, const struct subscriber *one, bool is_new)
+// Before packets are given to it. What shapers neither know nor are to know is not told.
+static void set_word(struct qos *qos, uint32_t shaped, uint64_t word)
 {
-	const struct profile *down = qos->profile[one->profile[QOS_DOWN]];
-	const bool is_shaped = down && down->kind == PROFILE_SHAPES;
+	if (word || qos->live.shapers->word[shaped])
+		shapers_set(qos->live.shapers, shaped, word);
+}
 
-	if (!qos->live.shaper || (!is_shaped && !concerns_shaper(qos, one)))
+static void set_shaping(struct qos *qos, const struct subscriber *one, unsigned d, bool is_new)
+{
+	if (!qos->live.shapers)
 		return;
-	shaper_set(qos->live.shaper, one->index,
-		is_shaped ? (uint64_t)down->slot | (uint64_t)one->parent << SHAPER_PARENT_SHIFT |
-				    (is_new ? SHAPER_IS_NEW : 0)
-			  : 0);
+	const uint64_t word = word_of(qos, one, d);
+
+	set_word(qos, qos_shaped(d, one->index), word | (word && is_new ? SHAPER_IS_NEW : 0));
 }
 
 static int set_buckets(struct qos *qos, size_t i, struct error *error)
@@ -147,8 +158,8 @@ static int set_buckets(struct qos *qos, size_t i, struct error *error)
 		return 0;
 	if (!change->old)
 		clear_counts(qos, change->new->index);
-	set_shaping(qos, change->new, !change->old);
 	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
+		set_shaping(qos, change->new, d, !change->old);
 		if (!change->old)
 			start_buckets(qos, change->new->index, d, qos->now);
 		else
@@ -157,9 +168,30 @@ static int set_buckets(struct qos *qos, size_t i, struct error *error)
 	return 0;
 }
 
+static bool joins(const struct profile *profile)
+{
+	return profile && profile->kind == PROFILE_JOINS;
+}
+
+static bool is_of_batch(const struct qos *qos, const struct profile *profile)
+{
+	return profile && profile->batch == qos->batch;
+}
+
+// Whether an aggregate goes to another shaper.
+static bool moves(const struct qos *qos, const struct profile *aggregate)
+{
+	if (!is_of_batch(qos, aggregate))
+		return false;
+	const struct profile *old = qos->profile_change[aggregate->change].old;
+
+	return joins(old) && old->number != aggregate->number;
+}
+
 // A free slot: there are as many as profiles, and one for each that workers may still use.
 static void set_slot(struct qos *qos, const struct profile_change *change)
 {
+	const struct profile *parent = change->new ? qos->profile[change->new->parent] : NULL;
 	uint32_t slot = 1;
 
 	if (change->old)
@@ -171,14 +203,10 @@ static void set_slot(struct qos *qos, const struct profile_change *change)
 	qos->slot_in_use[slot] = true;
 	qos->terms[slot] = change->new->terms;
 	change->new->slot = slot;
-	if (qos->live.shaper && change->new->kind != PROFILE_POLICES)
-		qos->live.shaper->slot[slot] = (struct shaper_slot){change->new->shape_terms,
-			change->new->queues, change->new->parent, change->new->link};
-}
-
-static bool joins(const struct profile *profile)
-{
-	return profile && profile->kind == PROFILE_JOINS;
+	if (qos->live.shapers && change->new->kind != PROFILE_POLICES)
+		qos->live.shapers->slot[slot] = (struct shaper_slot){change->new->shape_terms,
+			change->new->queues, parent ? parent->number : 0, change->new->link,
+			moves(qos, change->new)};
 }
 
 // Aggregates that are new or changed: those without a parent first.
@@ -188,8 +216,17 @@ static void set_aggregates(struct qos *qos)
 		const struct profile *one = qos->profile_change[i % qos->n_profile_changes].new;
 
 		if (joins(one) && (i < qos->n_profile_changes) == !one->parent)
-			shaper_set_aggregate(qos->live.shaper, one->id, one->slot);
+			shapers_set_aggregate(qos->live.shapers, hierarchy_shaper(qos, one),
+				one->number, one->slot);
 	}
+}
+
+// Where an aggregate was before this batch. Links stay with those that have no parent.
+static unsigned shaper_before(const struct qos *qos, const struct profile *old)
+{
+	const struct profile *top = qos->shown.profile[old->parent];
+
+	return shapers_of_link(qos->live.shapers, top ? top->link : old->link, 0);
 }
 
 // Those that are no more, after who was below them.
@@ -199,8 +236,9 @@ static void remove_aggregates(struct qos *qos)
 		const struct profile_change *change = &qos->profile_change[i];
 
 		if (joins(change->old) &&
-			!(joins(change->new) && change->new->id == change->old->id))
-			shaper_set_aggregate(qos->live.shaper, change->old->id, 0);
+			!(joins(change->new) && change->new->number == change->old->number))
+			shapers_set_aggregate(qos->live.shapers, shaper_before(qos, change->old),
+				change->old->number, 0);
 	}
 }
 
@@ -218,13 +256,12 @@ static int change_user(struct qos *qos, size_t index, struct error *error)
 	const struct subscriber *one = qos->at[index];
 
 	for (unsigned d = 0; one && one->batch != qos->batch && d < QOS_DIRECTIONS; d++) {
-		const struct profile *profile = qos->profile[one->profile[d]];
+		const bool is_changed = is_of_batch(qos, qos->profile[one->profile[d]]);
 
-		if (!profile || profile->batch != qos->batch)
-			continue;
-		if (d == QOS_DOWN)
-			set_shaping(qos, one, false);
-		change_buckets(qos, index, d, qos->now);
+		if (is_changed || moves(qos, qos->profile[one->parent[d]]))
+			set_shaping(qos, one, d, false);
+		if (is_changed)
+			change_buckets(qos, index, d, qos->now);
 	}
 	return 0;
 }
@@ -264,8 +301,8 @@ static int withdraw_entries(struct qos *qos, size_t i, struct error *error)
 			continue;
 		qos->place[qos->n_places++] = index_withdraw(qos->index, prefix->key, kind);
 	}
-	if (one && !change->new &&concerns_shaper(qos, one))
-		shaper_set(qos->live.shaper, one->index, 0);
+	for (unsigned d = 0; one && !change->new && qos->live.shapers &&d < QOS_DIRECTIONS; d++)
+		set_word(qos, qos_shaped(d, one->index), 0);
 	if (one && !change->new)
 		qos->left[qos->n_left++] = one->index;
 	return 0;
@@ -343,7 +380,7 @@ static int begin(struct qos *qos, size_t i, struct error *error)
 	set_lengths(qos);
 	for (i = 0; i < qos->n_profile_changes; i++)
 		set_slot(qos, &qos->profile_change[i]);
-	if (qos->live.shaper)
+	if (qos->live.shapers)
 		set_aggregates(qos);
 	return 0;
 }
@@ -358,13 +395,28 @@ static int publish_written(struct qos *qos, size_t i, struct error *error)
 
 static int end(struct qos *qos, size_t i, struct error *error)
 {
-	if (qos->live.shaper)
+	if (qos->live.shapers)
 		remove_aggregates(qos);
 	__atomic_store_n(&qos->live.view.has_subscribers, qos->n_subscribers > 0, __ATOMIC_RELAXED);
 	if (qos->settings.rcu)
 		qos->token = rcu_start_grace(qos->settings.rcu);
 	qos->is_pending = true;
 	return 0;
+}
+
+// Who changes is exported with the profiles that it had, before another one gets the id of one.
+static int keep(struct qos *qos, size_t i, struct error *error)
+{
+	const struct change *change = &qos->change[i];
+
+	if (change->old)
+		export_keep(qos->export, change->old->index);
+	return 0;
+}
+
+static size_t n_to_keep(const struct qos *qos)
+{
+	return qos->export ? qos->n_changes : 0;
 }
 
 static int show_profile(struct qos *qos, size_t i, struct error *error)
@@ -401,6 +453,7 @@ const struct work_row publish_rows[PUBLISH_ROWS] = {
 	{n_ifaces, bind_iface},
 	{n_changes, withdraw_entries},
 	{NULL, end},
+	{n_to_keep, keep},
 	{n_profile_changes, show_profile},
 	{n_changes, show},
 	{n_profile_changes, forget_profile},

@@ -90,15 +90,21 @@ static bool open_all(struct qos *qos)
 	       !hash_table_init(&qos->gone, NAME_BUCKETS);
 }
 
-// Without workers the settings are only checked. The last worker is the owner.
-static int open_shaper(struct qos *qos, struct error *error)
+// Without workers the settings are only checked.
+static int open_shapers(struct qos *qos, struct error *error)
 {
 	const struct qos_settings *s = &qos->settings;
+	struct shapers_settings all = {.hz = s->hz,
+		.most_held = s->most_held,
+		.n = MAX_OF(s->n_shapers, 1u),
+		.owner = {(uint8_t)(s->n_workers - 1)},
+		.clock = s->clock};
 
 	if (!s->most_held || !s->n_workers)
 		return 0;
-	return shaper_open(&qos->live.shaper,
-		&(struct shaper_settings){s->hz, s->most_held, s->n_workers - 1, s->clock}, error);
+	if (s->n_shapers)
+		memcpy(all.owner, s->shaper, sizeof(all.owner));
+	return shapers_open(&qos->live.shapers, &all, error);
 }
 
 int qos_open(struct qos **out, const struct qos_settings *settings, struct error *error)
@@ -108,7 +114,7 @@ int qos_open(struct qos **out, const struct qos_settings *settings, struct error
 	if (qos) {
 		qos->settings = *settings;
 		if (open_all(qos)) {
-			int err = open_shaper(qos, error);
+			int err = open_shapers(qos, error);
 
 			if (err)
 				qos_close(qos);
@@ -150,7 +156,7 @@ void qos_close(struct qos *qos)
 	if (!qos)
 		return;
 	close_workers_part(qos);
-	shaper_close(qos->live.shaper);
+	shapers_close(qos->live.shapers);
 	if (qos->by_name.bucket)
 		hash_table_free(&qos->by_name, free_subscriber);
 	if (qos->profiles.bucket)
@@ -188,6 +194,6 @@ void qos_refresh(struct qos *qos)
 
 void qos_port_gone(struct qos *qos, unsigned port)
 {
-	if (qos->live.shaper)
-		__atomic_add_fetch(&qos->live.shaper->life[port], 1, __ATOMIC_RELEASE);
+	if (qos->live.shapers)
+		__atomic_add_fetch(&qos->live.shapers->life[port], 1, __ATOMIC_RELEASE);
 }

@@ -25,9 +25,12 @@ enum {
 struct qos_settings {
 	struct rcu *rcu; // NULL: no worker reads
 	unsigned n_workers;
-	uint64_t hz;           // ticks a second, see police_rate
-	uint32_t most_held;    // packets in queues of the shaper; 0: no profile may shape
-	const uint64_t *clock; // of the shaper, for tests; NULL: TSC
+	uint64_t hz;        // ticks a second, see police_rate
+	uint32_t most_held; // packets in queues of the shaper; 0: no profile may shape
+	// Workers that shape; without one the last worker.
+	unsigned n_shapers;
+	uint8_t shaper[QOS_MOST_SHAPERS];
+	const uint64_t *clock; // of shapers, for tests; NULL: TSC
 	unsigned n_ifaces;     // at most QOS_IFACES
 	// The name of an interface, NULL: there is none.
 	const char *(*iface_name)(void *ctx, unsigned iface);
@@ -48,7 +51,8 @@ void qos_begin(struct qos *qos);
 // A change as text:
 //   profile NAME rate RATE [KEY VALUE]...       a profile, new or changed
 //   no-profile NAME
-//   add NAME [number N] [up PROFILE] [down PROFILE] [address PREFIX]... [interface NAME]...
+//   add NAME [number N] [up PROFILE] [down PROFILE] [parent AGGREGATE] [up_parent AGGREGATE]
+//       [address PREFIX]... [interface NAME]...
 //   put NAME ...                                the same; replaces a subscriber of this name
 //   set NAME ...                                what is named only; also without PREFIX or NAME
 //   remove NAME
@@ -78,8 +82,8 @@ void qos_usage(const struct qos *qos, struct qos_usage *out);
 
 // One subscriber for display; strings are valid until the next change.
 struct qos_info {
-	uint32_t number;                                     // from 1 on
-	const char *name, *profile[QOS_DIRECTIONS], *parent; // NULL: none
+	uint32_t number;                                                     // from 1 on
+	const char *name, *profile[QOS_DIRECTIONS], *parent[QOS_DIRECTIONS]; // NULL: none
 	bool is_of_file;
 	unsigned n_addresses, n_ifaces;
 	struct qos_count count[QOS_DIRECTIONS]; // of all workers
@@ -88,14 +92,16 @@ struct qos_info {
 // one after it. False: none.
 bool qos_find_name(const struct qos *qos, const char *name, struct qos_info *out);
 bool qos_next(const struct qos *qos, uint32_t *number, struct qos_info *out);
-// What the shaper has sent and dropped of a subscriber by class, packets that it holds, and the
-// upper bounds of delays in us. False: there is no such number, or its packets are not shaped.
+// What a shaper has sent and dropped of a subscriber by class, packets that it holds, the worker
+// that owns it, and the upper bounds of delays in us. False: there is no such number, or its
+// packets are not shaped in this direction.
 struct qos_shaping {
 	struct shape_class_stats class[SHAPE_CLASSES];
-	unsigned held;
+	unsigned held, worker;
 	uint64_t delay_us[SHAPE_DELAYS - 1];
 };
-bool qos_shaping(const struct qos *qos, uint32_t number, struct qos_shaping *out);
+bool qos_shaping(const struct qos *qos, uint32_t number, enum qos_direction direction,
+	struct qos_shaping *out);
 // A port was removed: packets that wait for it are dropped when their time comes. Before another
 // port gets its index.
 void qos_port_gone(struct qos *qos, unsigned port);

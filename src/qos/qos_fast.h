@@ -87,7 +87,7 @@ struct qos_view {
 // What workers have: counters by worker and direction.
 struct qos_live {
 	struct qos_view view;
-	struct qos_shaper *shaper; // NULL: no profile shapes
+	struct qos_shapers *shapers; // NULL: no profile shapes
 	struct qos_count *count[STATS_MAX_WORKERS][QOS_DIRECTIONS];
 };
 
@@ -152,24 +152,55 @@ static inline unsigned qos_class_of_priority(const struct qos_terms *terms, uint
 	return terms->priority_classes >> 2 * (priority & 7) & 3;
 }
 
-// --- The shaper, of one worker: its owner (docs/internals/shaping.md). Only the owner calls
+// --- The shapers, each of one worker, its owner (docs/internals/shaping.md). Only the owner calls
 // functions without another word.
 
-enum { QOS_LINKS = 256 }; // aggregates without a parent, and 0: of subscribers without a parent
+enum {
+	QOS_LINKS = 256, // numbers of aggregates without a parent, from 1
+	QOS_MOST_SHAPERS = 64,
+	QOS_SHAPED = QOS_DIRECTIONS * QOS_MAX, // shaped numbers are below
+};
 
-// The id of the worker. Any thread.
+// The number of a subscriber's queues in one direction.
+static inline uint32_t qos_shaped(enum qos_direction direction, uint32_t subscriber)
+{
+	return direction == QOS_UP ? QOS_MAX + subscriber : subscriber;
+}
+
+// How many there are, and one of them; the id of the worker that owns it. Any thread.
+unsigned qos_n_shapers(const struct qos_shapers *all);
+struct qos_shaper *qos_shaper(const struct qos_shapers *all, unsigned i);
 unsigned qos_shaper_owner(const struct qos_shaper *shaper);
-// Now, in ticks.
-uint64_t qos_shaper_now(const struct qos_shaper *shaper);
+// Which one has the queues of a shaped number: only it changes that. Worker.
+unsigned qos_shaper_of(const struct qos_shapers *all, uint32_t shaped);
+// Now, in ticks. Worker.
+uint64_t qos_shapers_now(const struct qos_shapers *all);
+// How often a port with this index was removed: changes before another port gets the index. Worker.
+uint8_t qos_shapers_life(const struct qos_shapers *all, uint8_t port);
+
 // Between begin and end the control thread waits for settings to be in force.
 void qos_shaper_begin(struct qos_shaper *shaper);
 void qos_shaper_end(struct qos_shaper *shaper);
 // Whether there are settings that are not in force. / Applies some of them; drops packets of
-// subscribers who are not shaped any more, as far as `drops` has space.
+// subscribers who are not shaped any more, as far as `drops` has space. Those of a subscriber who
+// goes to another shaper are moving then: nothing further is applied until they have been taken.
 bool qos_shaper_has_news(const struct qos_shaper *shaper);
 void qos_shaper_follow(struct qos_shaper *shaper, uint64_t now, struct shape_drops *drops);
-// As shape_enqueue; applies settings that the packets need.
-void qos_shaper_put(struct qos_shaper *shaper, uint64_t now, const uint32_t subscriber[],
+
+// Packets on the way to another shaper; `since` is their shaped number. They count as held. Its
+// index, or -1: none may be taken now. / Takes at most `most`; then they are no more held here. /
+// Adds packets of a shaped number that is moving.
+int qos_shaper_moving_to(const struct qos_shaper *shaper);
+unsigned qos_shaper_take_moving(struct qos_shaper *shaper, struct shape_packet *out[],
+	unsigned most);
+void qos_shaper_add_moving(struct qos_shaper *shaper, struct shape_packet *packet);
+
+// Packets of these shaped numbers, which this shaper has, are to come: applies settings that they
+// need. After it others may have some of them. `n`: at most SHAPE_BURST.
+void qos_shaper_expect(struct qos_shaper *shaper, uint64_t now, const uint32_t shaped[],
+	unsigned n);
+// As shape_enqueue; after qos_shaper_expect.
+void qos_shaper_put(struct qos_shaper *shaper, uint64_t now, const uint32_t shaped[],
 	struct shape_packet *const packet[], unsigned n, struct shape_drops *drops);
 // Takes packets that may be sent, at most SHAPE_BURST; the links take turns. Bounded work. Returns
 // the number.
@@ -179,5 +210,3 @@ unsigned qos_shaper_take(struct qos_shaper *shaper, uint64_t now, struct shape_p
 bool qos_shaper_flush(struct qos_shaper *shaper, uint32_t *next, struct shape_drops *drops);
 // Packets held, and dropped by reason. Any thread.
 const struct shape_totals *qos_shaper_totals(const struct qos_shaper *shaper);
-// How often a port with this index was removed: changes before another port gets the index. Worker.
-uint8_t qos_shaper_life(const struct qos_shaper *shaper, uint8_t port);

@@ -194,7 +194,7 @@ static void mistakes_are_named_and_change_nothing(void **state)
 		"subscriber 'b': number is \"1048577\"; expected 1 to 1048576");
 	REFUSED("add b address", "subscriber 'b': \"address\" has no value; expected one after it");
 	REFUSED("add b port east", "subscriber 'b': unknown key \"port\"; expected up, down, "
-				   "parent, address, interface or "
+				   "parent, up_parent, address, interface or "
 				   "number");
 	REFUSED("remove b", "there is no subscriber 'b'");
 	REFUSED("no-profile p",

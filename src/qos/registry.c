@@ -409,9 +409,10 @@ static void enter(struct qos *qos, struct subscriber *one)
 	qos->end = MAX_OF(qos->end, one->index + 1);
 	qos->n_subscribers++;
 	qos->n_addresses += one->n_prefixes;
-	for (unsigned d = 0; d < QOS_DIRECTIONS; d++)
+	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
 		qos->n_users[one->profile[d]]++;
-	qos->n_users[one->parent]++;
+		qos->n_users[one->parent[d]]++;
+	}
 	qos->has_names |= one->n_ifaces;
 }
 
@@ -447,8 +448,9 @@ void registry_remove(struct qos *qos, struct subscriber *one)
 	qos->at[one->index] = NULL;
 	qos->n_subscribers--;
 	qos->n_addresses -= one->n_prefixes;
-	for (unsigned d = 0; d < QOS_DIRECTIONS; d++)
+	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
 		qos->n_users[one->profile[d]]--;
-	qos->n_users[one->parent]--;
+		qos->n_users[one->parent[d]]--;
+	}
 	qos->has_names |= one->n_ifaces;
 }

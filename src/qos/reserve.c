@@ -209,13 +209,13 @@ static int pass_last(struct qos *qos, size_t i, struct error *error)
 
 static int pass_shaper(struct qos *qos, size_t i, struct error *error)
 {
-	const struct qos_shaper *shaper = qos->live.shaper;
+	const struct qos_shapers *all = qos->live.shapers;
 
-	if (!qos->is_pending || !shaper)
+	if (!qos->is_pending || !all)
 		return 0;
 	if (!qos->in_turns)
-		shaper_wait(shaper);
-	else if (shaper_is_behind(shaper))
+		shapers_wait(all);
+	else if (shapers_are_behind(all))
 		return work_wait(qos);
 	return 0;
 }

@@ -14,16 +14,27 @@ static unsigned shift_of(uint64_t ticks)
 	return ticks > 1 ? 63 - (unsigned)__builtin_clzll(ticks) : 0;
 }
 
-static bool map_tables(struct shape *s, uint64_t now)
+static bool map_shared(struct shape *s, const struct shape *first)
 {
-	const uint32_t n_nodes = s->first[SHAPE_SUBSCRIBER + 1], n = s->config.n_subscribers;
+	if (first) {
+		s->node = first->node;
+		s->stats = first->stats;
+		s->is_beside = true;
+		return true;
+	}
+	s->node = pages_alloc((size_t)s->first[SHAPE_SUBSCRIBER + 1] * sizeof(*s->node));
+	s->stats = pages_alloc((size_t)s->config.n_subscribers * SHAPE_CLASSES * sizeof(*s->stats));
+	return s->node && s->stats;
+}
 
-	s->node = pages_alloc((size_t)n_nodes * sizeof(*s->node));
+static bool map_own(struct shape *s, uint64_t now)
+{
+	const uint32_t n_nodes = s->first[SHAPE_SUBSCRIBER + 1];
+
 	s->backlogs = pages_alloc((size_t)s->n_backlogs * sizeof(*s->backlogs));
 	s->cells = pages_alloc((size_t)s->n_cells * sizeof(*s->cells));
-	s->stats = pages_alloc((size_t)n * SHAPE_CLASSES * sizeof(*s->stats));
 	s->rules = pages_alloc(SHAPE_PROFILES * sizeof(*s->rules));
-	if (!s->node || !s->backlogs || !s->cells || !s->stats || !s->rules)
+	if (!s->backlogs || !s->cells || !s->rules)
 		return false;
 	return !wheel_init(&s->wheel, &s->node[0].wheel, sizeof(*s->node), n_nodes,
 		now >> s->slot_shift);
@@ -38,8 +49,8 @@ static bool is_valid(const struct shape_config *c)
 	       c->most_held <= 1u << 26 && c->mtu >= 64;
 }
 
-int shape_open(struct shape **shape, const struct shape_config *config, uint64_t now,
-	struct error *error)
+static int open_one(struct shape **shape, const struct shape_config *config,
+	const struct shape *first, uint64_t now, struct error *error)
 {
 	if (!is_valid(config))
 		return error_set(error, -EINVAL,
@@ -58,7 +69,7 @@ int shape_open(struct shape **shape, const struct shape_config *config, uint64_t
 	s->slot_shift = shift_of(config->hz * STEP_US / 1000000);
 	s->delay_shift = shift_of(config->hz / 1000000 * 128);
 	s->least_limit = LIMIT_MTUS * config->mtu;
-	if (!map_tables(s, now)) {
+	if (!map_shared(s, first) || !map_own(s, now)) {
 		shape_close(s);
 		return error_set(error, -ENOMEM, "no memory for the tables of a shaper");
 	}
@@ -66,12 +77,30 @@ int shape_open(struct shape **shape, const struct shape_config *config, uint64_t
 	return 0;
 }
 
+int shape_open(struct shape **shape, const struct shape_config *config, uint64_t now,
+	struct error *error)
+{
+	return open_one(shape, config, NULL, now, error);
+}
+
+int shape_open_beside(struct shape **shape, struct shape *first, uint64_t now, struct error *error)
+{
+	return open_one(shape, &first->config, first, now, error);
+}
+
+static void free_shared(struct shape *s)
+{
+	if (s->is_beside)
+		return;
+	pages_free(s->node, (size_t)s->first[SHAPE_SUBSCRIBER + 1] * sizeof(*s->node));
+	pages_free(s->stats, (size_t)s->config.n_subscribers * SHAPE_CLASSES * sizeof(*s->stats));
+}
+
 void shape_close(struct shape *s)
 {
-	pages_free(s->node, (size_t)s->first[SHAPE_SUBSCRIBER + 1] * sizeof(*s->node));
+	free_shared(s);
 	pages_free(s->backlogs, (size_t)s->n_backlogs * sizeof(*s->backlogs));
 	pages_free(s->cells, (size_t)s->n_cells * sizeof(*s->cells));
-	pages_free(s->stats, (size_t)s->config.n_subscribers * SHAPE_CLASSES * sizeof(*s->stats));
 	pages_free(s->rules, SHAPE_PROFILES * sizeof(*s->rules));
 	if (s->wheel.cells)
 		wheel_free(&s->wheel);
@@ -200,21 +229,21 @@ int shape_set(struct shape *s, enum shape_level level, uint32_t number,
 		if (!is_level(s, level - 1, terms->parent))
 			return -ENOENT;
 		parent = s->first[level - 1] + terms->parent;
-		if (s->node[parent].state == NODE_UNUSED)
+		if (s->node[parent].state <= NODE_AWAY)
 			return -ENOENT;
 	}
 	const bool was_active = node->state == NODE_READY || node->state == NODE_WAITING;
 	if (was_active)
 		tree_rest(s, id);
 	if (node->state == NODE_UNUSED) {
-		node->due = MAX_OF(node->due, now);
+		node->due = MAX_OF(node->due, now) + (terms->owes ? terms->burst : 0);
 		node->strict_due = MAX_OF(node->strict_due, now);
 		node->deficit = terms->quantum;
 		node->turn = SHAPE_TURN;
-		node->state = NODE_IDLE;
 	} else {
 		change_rates(node, terms, now);
 	}
+	node->state = NODE_IDLE;
 	node->per_byte = terms->per_byte;
 	node->burst = terms->burst;
 	node->quantum = terms->quantum;
@@ -260,6 +289,37 @@ bool shape_flush(struct shape *s, uint32_t subscriber, struct shape_drops *drops
 {
 	return !is_level(s, SHAPE_SUBSCRIBER, subscriber) ||
 	       flush(s, s->first[SHAPE_SUBSCRIBER] + subscriber, drops);
+}
+
+unsigned shape_hand(struct shape *s, uint32_t subscriber, struct shape_packet *out[], unsigned most)
+{
+	const uint32_t id = s->first[SHAPE_SUBSCRIBER] + subscriber;
+	struct shape_node *node = &s->node[id];
+	unsigned n = 0;
+
+	while (n < most && node->held_packets)
+		out[n++] = queue_hand_one(s, id);
+	if (n == most || node->state == NODE_UNUSED)
+		return n;
+	if (node->state > NODE_IDLE)
+		tree_rest(s, id);
+	if (node->parent)
+		s->node[node->parent].n_children--;
+	node->parent = 0;
+	node->state = NODE_AWAY;
+	return n;
+}
+
+void shape_hold(struct shape *s, unsigned n)
+{
+	s->totals.enqueued += n;
+	__atomic_store_n(&s->totals.held, s->totals.held + n, __ATOMIC_RELAXED);
+}
+
+void shape_moved(struct shape *s, unsigned n)
+{
+	__atomic_store_n(&s->totals.held, s->totals.held - n, __ATOMIC_RELAXED);
+	s->totals.moved += n;
 }
 
 bool shape_flush_port(struct shape *s, uint32_t port, uint32_t *next, struct shape_drops *drops)

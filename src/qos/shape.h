@@ -5,7 +5,11 @@
 // shape_terms_of; nothing here locks, allocates after shape_open, or makes system calls. Counters
 // may be read by any thread.
 //
-// The account: enqueued = sent + dropped by reason + held, at any moment.
+// Several shapers may share their nodes and counters (shape_open_beside), each with an owner of its
+// own: a port, an aggregate or a subscriber is used by one of them at a time, and shape_hand gives
+// a subscriber to another one.
+//
+// The account: enqueued = sent + dropped by reason + moved + held, at any moment.
 #pragma once
 
 #include "base/error.h"
@@ -21,9 +25,9 @@
 enum {
 	SHAPE_CLASSES = 4, // 0 is strict, the others share what it leaves by weight
 	SHAPE_FLOWS = 16,  // queues of a fair class
-	SHAPE_MOST_SUBSCRIBERS = 1 << 20,
-	SHAPE_MOST_AGGREGATES = 1 << 16,
-	SHAPE_MOST_PORTS = 256,
+	SHAPE_MOST_SUBSCRIBERS = 1 << 21,
+	SHAPE_MOST_AGGREGATES = 1 << 17,
+	SHAPE_MOST_PORTS = 512,
 	SHAPE_PROFILES = 1 << 16,
 	SHAPE_BYTES_BITS = 18,
 	SHAPE_MOST_BYTES = (1 << SHAPE_BYTES_BITS) - 1, // of a packet
@@ -55,6 +59,7 @@ struct shape_packet {
 	uint32_t bytes : SHAPE_BYTES_BITS; // as the rates count them; at least 1
 	uint32_t class : 2;                // 0 to SHAPE_CLASSES - 1
 	uint32_t subflow : 8;              // a hash of the packet's flow, for fair classes
+	uint32_t is_first : 1;             // for the caller
 	uint32_t for_caller;
 };
 
@@ -103,6 +108,7 @@ struct shape_terms {
 	uint32_t parent;
 	uint16_t quantum; // bytes
 	uint16_t profile;
+	bool owes; // a new one begins with a debt of a burst
 };
 
 // Of a class of a subscriber. 32-bit counters overflow to 0. Written by the owner.
@@ -114,6 +120,7 @@ struct shape_class_stats {
 
 struct shape_totals {
 	uint64_t enqueued, sent, held; // packets; enqueued: all that the caller has passed
+	uint64_t moved;                // by shape_moved
 	uint64_t dropped[SHAPE_DROPS];
 };
 
@@ -123,7 +130,9 @@ struct shape;
 // packets come.
 int shape_open(struct shape **shape, const struct shape_config *config, uint64_t now,
 	struct error *error);
-// Packets that are held are the caller's concern: flush first.
+// The same for another owner, with the nodes and counters of `first`, but queues of its own.
+int shape_open_beside(struct shape **shape, struct shape *first, uint64_t now, struct error *error);
+// Packets that are held are the caller's concern: flush first. The first one last.
 void shape_close(struct shape *shape);
 // Bytes of tables that have been used so far.
 uint64_t shape_memory(const struct shape *shape);
@@ -136,14 +145,25 @@ int shape_terms_of(const struct shape_config *config, const struct shape_setting
 	enum shape_level level, struct shape_terms *terms, struct error *error);
 
 // Adds or changes. What a bucket holds, or owes, stays the same in bytes: what fits into the new
-// burst. A new one has no tokens. Packets stay, also if the parent changes. 0, -ENOENT: no such
-// parent or profile; -EINVAL: no such number.
+// burst. A new one has no tokens, or a debt. Packets stay, also if the parent changes. 0, -ENOENT:
+// no such parent or profile; -EINVAL: no such number.
 int shape_set(struct shape *shape, enum shape_level level, uint32_t number,
 	const struct shape_terms *terms, uint64_t now);
 // 0, -ENOENT, or -EBUSY: it has children, or holds packets.
 int shape_remove(struct shape *shape, enum shape_level level, uint32_t number);
 
-// A bit for each subscriber[i] that there is not. `n`: at most SHAPE_BURST.
+// Takes packets that the subscriber holds out of their queues, at most `most`, each flow in its
+// order, and writes them to `out`; they count as held until shape_moved. Returns their number. If
+// it is less than `most`, the subscriber is away: it keeps what its bucket holds or owes, and
+// another shaper, or this one again, may shape_set it.
+unsigned shape_hand(struct shape *shape, uint32_t subscriber, struct shape_packet *out[],
+	unsigned most);
+// `n` packets that shape_hand, or shape_hold, has counted as held are another one's now. / The
+// caller holds `n` more on the way to another shaper.
+void shape_moved(struct shape *shape, unsigned n);
+void shape_hold(struct shape *shape, unsigned n);
+
+// A bit for each subscriber[i] that there is not, or that is away. `n`: at most SHAPE_BURST.
 uint64_t shape_missing(const struct shape *shape, const uint32_t subscriber[], unsigned n);
 // Enqueues packet[i] of subscriber[i]. `n`: at most SHAPE_BURST. Drops at most four per packet,
 // which may be others of the same subscriber.

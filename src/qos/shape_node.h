@@ -15,6 +15,7 @@ enum {
 
 enum node_state {
 	NODE_UNUSED,
+	NODE_AWAY,    // has no parent, but a bucket: see shape_hand
 	NODE_IDLE,    // nothing to send
 	NODE_WAITING, // in the wheel until it is due
 	NODE_READY,   // in the ring of its parent
@@ -102,6 +103,7 @@ struct shape {
 	uint32_t least_limit; // bytes that any subscriber may hold
 	struct shape_totals totals;
 	struct wheel wheel;
+	bool is_beside; // the nodes and counters are another one's
 };
 
 // shape_queue.c: the packets of one subscriber.
@@ -118,8 +120,10 @@ enum queue_answer {
 // Takes the packet that is to be sent now. Counts it, and charges class 0.
 enum queue_answer queue_take(struct shape *s, uint32_t id, uint64_t now,
 	struct shape_packet **packet, struct shape_drops *drops);
-// Drops one packet. The subscriber holds some, and `drops` has space.
+// Drops one packet. The subscriber holds some, and `drops` has space. / Takes one out, which still
+// counts as held.
 void queue_flush_one(struct shape *s, uint32_t id, struct shape_drops *drops);
+struct shape_packet *queue_hand_one(struct shape *s, uint32_t id);
 
 static inline struct shape_class_stats *stats_of(const struct shape *s, uint32_t id, unsigned class)
 {

@@ -199,6 +199,16 @@ void queue_flush_one(struct shape *s, uint32_t id, struct shape_drops *drops)
 	drop_longest(s, id, SHAPE_DROP_FLUSHED, drops);
 }
 
+struct shape_packet *queue_hand_one(struct shape *s, uint32_t id)
+{
+	struct shape_node *node = &s->node[id];
+	struct shape_packet *packet = queue_pop(longest_queue(s, node));
+
+	account(s, node, packet);
+	add64(&s->totals.held, 1);
+	return packet;
+}
+
 // How long the bytes take at the rate.
 static uint64_t ticks_of(const struct shape_node *node, uint64_t bytes)
 {

@@ -7,7 +7,7 @@ static void enqueue_one(struct shape *s, uint64_t now, uint32_t subscriber,
 	const uint32_t id = s->first[SHAPE_SUBSCRIBER] + subscriber;
 	struct shape_node *node = &s->node[id];
 
-	if (unlikely(subscriber >= s->config.n_subscribers || node->state == NODE_UNUSED)) {
+	if (unlikely(subscriber >= s->config.n_subscribers || node->state <= NODE_AWAY)) {
 		s->totals.dropped[SHAPE_DROP_UNKNOWN]++;
 		drops_add(drops, packet, SHAPE_DROP_UNKNOWN);
 		return;
@@ -33,7 +33,7 @@ uint64_t shape_missing(const struct shape *s, const uint32_t subscriber[], unsig
 			__builtin_prefetch(&first[subscriber[i]], 1);
 	for (unsigned i = 0; i < n; i++)
 		if (subscriber[i] < s->config.n_subscribers)
-			missing |= (uint64_t)(first[subscriber[i]].state == NODE_UNUSED) << i;
+			missing |= (uint64_t)(first[subscriber[i]].state <= NODE_AWAY) << i;
 	return missing;
 }
 

@@ -34,9 +34,10 @@ static void count(struct shown *shown, const struct subscriber *one, uint32_t mo
 	shown->n_subscribers += more;
 	shown->n_addresses += more * one->n_prefixes;
 	shown->n_ifaces += more * one->n_ifaces;
-	for (unsigned d = 0; d < QOS_DIRECTIONS; d++)
+	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
 		shown->n_users[one->profile[d]] += more;
-	shown->n_users[one->parent] += more;
+		shown->n_users[one->parent[d]] += more;
+	}
 }
 
 void shown_change(struct qos *qos, const struct change *change)
@@ -115,9 +116,9 @@ static void fill(const struct qos *qos, const struct subscriber *one, struct qos
 		.is_of_file = one->is_of_file,
 		.n_addresses = one->n_prefixes,
 		.n_ifaces = one->n_ifaces};
-	out->parent = name_of(qos, one->parent);
 	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
 		out->profile[d] = name_of(qos, one->profile[d]);
+		out->parent[d] = name_of(qos, one->parent[d]);
 		for (unsigned w = 0; w < qos->settings.n_workers; w++)
 			add_counts(&out->count[d], &qos->live.count[w][d][one->index]);
 	}
@@ -165,18 +166,22 @@ static void read_class(struct shape_class_stats *out, const struct shape_class_s
 		out->delays[i] = __atomic_load_n(&from->delays[i], __ATOMIC_RELAXED);
 }
 
-bool qos_shaping(const struct qos *qos, uint32_t number, struct qos_shaping *out)
+bool qos_shaping(const struct qos *qos, uint32_t number, enum qos_direction direction,
+	struct qos_shaping *out)
 {
-	const uint32_t index = number - 1;
-	const struct qos_shaper *shaper = qos->live.shaper;
+	const uint32_t index = number - 1, shaped = qos_shaped(direction, index);
+	const struct qos_shapers *all = qos->live.shapers;
 	const struct subscriber *one = index < QOS_MAX ? qos->shown.at[index] : NULL;
-	const struct profile *down = one ? qos->shown.profile[one->profile[QOS_DOWN]] : NULL;
+	const struct profile *profile = one ? qos->shown.profile[one->profile[direction]] : NULL;
 
-	if (!shaper || !down || down->kind != PROFILE_SHAPES)
+	if (!all || !profile || profile->kind != PROFILE_SHAPES)
 		return false;
+	const struct qos_shaper *shaper = all->one[qos_shaper_of(all, shaped)];
+
 	for (unsigned i = 0; i < SHAPE_CLASSES; i++)
-		read_class(&out->class[i], shape_class_stats(shaper->shape, index, i));
-	out->held = shape_held(shaper->shape, index);
+		read_class(&out->class[i], shape_class_stats(shaper->shape, shaped, i));
+	out->held = shape_held(shaper->shape, shaped);
+	out->worker = shaper->owner;
 	for (unsigned i = 0; i < SHAPE_DELAYS - 1; i++)
 		out->delay_us[i] = shape_delay_bound(shaper->shape, i) * 1000000 / qos->settings.hz;
 	return true;

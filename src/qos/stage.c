@@ -241,6 +241,7 @@ static int stage_profile(struct qos *qos, char **rest, bool is_of_file, struct e
 	if (id > 0) {
 		one->id = id;
 		one->is_of_file = is_of_file;
+		hierarchy_number(qos, one, old);
 		err = replace_profile(qos, old, one, error);
 	}
 	if (id < 0 || err)

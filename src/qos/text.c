@@ -26,7 +26,7 @@ struct reading {
 	const struct qos *qos;
 	const char *name;
 	uint32_t number; // 0: none
-	uint32_t profile[QOS_DIRECTIONS], parent;
+	uint32_t profile[QOS_DIRECTIONS], parent[QOS_DIRECTIONS];
 	struct prefix prefix[QOS_MAX_ADDRESSES];
 	char iface[QOS_MAX_ADDRESSES][QOS_IFACE_MAX];
 	unsigned n_prefixes, n_ifaces;
@@ -148,12 +148,12 @@ static int read_number(struct reading *reading, const char *value)
 
 static int read_pair(struct reading *reading, const char *key, const char *value)
 {
-	if (!strcmp(key, "up"))
-		return read_profile(reading, key, value, &reading->profile[QOS_UP]);
-	if (!strcmp(key, "down"))
-		return read_profile(reading, key, value, &reading->profile[QOS_DOWN]);
-	if (!strcmp(key, "parent"))
-		return read_profile(reading, key, value, &reading->parent);
+	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
+		if (!strcmp(key, direction_words[d]))
+			return read_profile(reading, key, value, &reading->profile[d]);
+		if (!strcmp(key, parent_words[d]))
+			return read_profile(reading, key, value, &reading->parent[d]);
+	}
 	if (!strcmp(key, "address"))
 		return read_address(reading, value);
 	if (!strcmp(key, "interface"))
@@ -163,8 +163,8 @@ static int read_pair(struct reading *reading, const char *key, const char *value
 	if (!strcmp(key, "without") && reading->may_be_without)
 		return read_without(reading, value);
 	return error_set(reading->error, -EINVAL,
-		"subscriber '%s': unknown key \"%.60s\"; expected up, down, parent, address, "
-		"interface or %s",
+		"subscriber '%s': unknown key \"%.60s\"; expected up, down, parent, up_parent, "
+		"address, interface or %s",
 		reading->name, key, reading->may_be_without ? "without" : "number");
 }
 
@@ -174,7 +174,7 @@ static void start(struct reading *reading, const struct subscriber *base)
 		return;
 	reading->may_be_without = true;
 	memcpy(reading->profile, base->profile, sizeof(base->profile));
-	reading->parent = base->parent;
+	memcpy(reading->parent, base->parent, sizeof(base->parent));
 	reading->n_prefixes = base->n_prefixes;
 	memcpy(reading->prefix, base->prefix, base->n_prefixes * sizeof(*base->prefix));
 	reading->n_ifaces = base->n_ifaces;
@@ -200,7 +200,7 @@ static struct subscriber *make(const struct reading *reading)
 		return NULL;
 	memcpy(out->name, reading->name, n);
 	memcpy(out->profile, reading->profile, sizeof(out->profile));
-	out->parent = reading->parent;
+	memcpy(out->parent, reading->parent, sizeof(out->parent));
 	out->has_number = reading->number;
 	out->index = reading->number ? reading->number - 1 : QOS_NONE;
 	out->n_prefixes = reading->n_prefixes;

@@ -1,6 +1,8 @@
 // Sums counters over workers. Control thread.
 #include "stats/stats.h"
 
+#include "base/bits.h"
+
 #include <string.h>
 
 // Packets that have left a worker: sent, or with a verdict.
@@ -25,13 +27,32 @@ static void add_come(struct stats_account *account, const struct stats_worker *w
 	}
 }
 
+static uint64_t n_moved(struct stats_worker *const workers[], unsigned n)
+{
+	uint64_t moved = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		moved += stats_read_first(&workers[i]->moved_packets);
+	return moved;
+}
+
+// Packets that have moved from one worker to another meanwhile may be those of both.
+static uint64_t n_held(struct stats_worker *const workers[], unsigned n)
+{
+	const uint64_t before = n_moved(workers, n);
+	uint64_t held = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		held += stats_read_first(&workers[i]->held_packets);
+	return held - MIN_OF(held, n_moved(workers, n) - before);
+}
+
 void stats_add_workers(struct stats_account *account, struct stats_worker *const workers[],
 	unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		add_left(account, workers[i]);
-	for (unsigned i = 0; i < n; i++) // may have been sent since, but is not counted twice
-		account->held += stats_read_first(&workers[i]->held_packets);
+	account->held += n_held(workers, n); // may have been sent since, but is not counted twice
 	for (unsigned i = 0; i < n; i++)
 		add_come(account, workers[i]);
 }

@@ -66,6 +66,13 @@ static inline void stats_add(uint64_t *counter, uint64_t n)
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
+// The same; what was written before it is seen by whoever has read it with stats_read_first.
+// Worker.
+static inline void stats_add_first(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELEASE);
+}
+
 // For values that are not sums, such as maxima and the latest value. Worker.
 static inline void stats_set(uint64_t *counter, uint64_t value)
 {
