@@ -60,6 +60,7 @@ struct qos_terms {
 	uint8_t marker; // enum police_marker
 	uint8_t counts; // enum qos_counts
 	int16_t overhead;
+	uint16_t mpu; // bytes that a frame counts for at least
 	bool is_aware;
 	bool shapes, is_fair;      // packets go through queues; by flow
 	bool by_priority;          // 802.1p decides the class of a packet with a VLAN tag
