@@ -9,7 +9,15 @@
 #include <rte_atomic.h>
 #include <rte_mbuf_dyn.h>
 
-enum { VLAN_AT = 12, PRIORITY_SHIFT = 5, LIFE_SHIFT = 8, ROOM = BURST_MAX };
+enum {
+	VLAN_AT = 12,
+	VLAN_BYTES = 4,
+	ECN_MASK = 3,
+	ECN_CE = 3,
+	PRIORITY_SHIFT = 5,
+	LIFE_SHIFT = 8,
+	ROOM = BURST_MAX
+};
 
 // --- Control thread.
 
@@ -140,6 +148,22 @@ static unsigned class_of(const struct burst *b, unsigned i, const struct qos_ter
 	return qos_class_of_dscp(terms, dscp);
 }
 
+// Whether CoDel may mark it: a header of MPLS or a tunnel in front of it cannot be.
+static bool has_ecn(const struct burst *b, unsigned i)
+{
+	const uint8_t *packet = b->frame[i] + WIRE_ETHER_BYTES;
+
+	if (b->has & BURST_REMOTES && b->remote_mask >> i & 1)
+		return false;
+	if (b->has & BURST_TEMPLATES && b->template_mask >> i & 1) {
+		const struct fib_template *template = fib_template_load(b->view, b->hop[i]);
+
+		if (template->n_labels || template->tunnel)
+			return false;
+	}
+	return (b->is_ip6 ? packet[1] >> 4 : packet[1]) & ECN_MASK;
+}
+
 void datapath_shape_later(struct worker *w, struct burst *b, const struct qos_packets *packets,
 	const struct qos_verdicts *verdicts)
 {
@@ -152,8 +176,10 @@ void datapath_shape_later(struct worker *w, struct burst *b, const struct qos_pa
 		packet->bytes = MIN_OF(verdicts->cost[i], (uint32_t)SHAPE_MOST_BYTES);
 		packet->class = class_of(b, i, terms, packets->dscp[i]);
 		packet->subflow = terms->is_fair ? datapath_flow_hash(b, i) : 0;
+		packet->has_ecn = has_ecn(b, i);
+		packet->is_marked = false;
 	}
-	b->shape_mask = verdicts->shaped;
+	b->shape_mask = (b->has & BURST_SHAPED ? b->shape_mask : 0) | verdicts->shaped;
 	b->has |= BURST_SHAPED;
 }
 
@@ -238,6 +264,21 @@ static unsigned take_ring(struct worker *w, struct handover_ring *ring)
 	return n;
 }
 
+// A packet of IP, behind VLAN tags, that has ECN (has_ecn).
+static void mark_congestion(struct rte_mbuf *m)
+{
+	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *) + VLAN_AT;
+	uint16_t type = (uint16_t)(at[0] << 8 | at[1]);
+
+	while (type == WIRE_ETHERTYPE_VLAN || type == WIRE_ETHERTYPE_QINQ) {
+		at += VLAN_BYTES;
+		type = (uint16_t)(at[0] << 8 | at[1]);
+	}
+	at += sizeof(type);
+	if (type == WIRE_ETHERTYPE_IP4 || type == WIRE_ETHERTYPE_IP6)
+		tunnel_take_ecn(at, type == WIRE_ETHERTYPE_IP6, ECN_CE);
+}
+
 // Sends packets of one port, the first one's, in order; returns those that are left.
 static unsigned send_port(struct worker *w, struct shape_packet *sent[], unsigned n)
 {
@@ -257,6 +298,8 @@ static unsigned send_port(struct worker *w, struct shape_packet *sent[], unsigne
 		group[out.n++] = m;
 		out.bytes += m->pkt_len;
 		out.has_offloads |= offload_is_open(m);
+		if (unlikely(sent[i]->is_marked))
+			mark_congestion(m);
 	}
 	if (to >> LIFE_SHIFT == qos_shaper_life(w->shape->shaper, port)) {
 		datapath_send_port(w, port, &out);

@@ -94,7 +94,7 @@ static int read_colour(const struct profile_reading *reading, const char *key, c
 	return error_set(reading->error, -EINVAL,
 		"profile '%s': unknown key \"%.60s\"; expected rate, burst, peak_rate, peak_burst, "
 		"excess_rate, excess_burst, counts, overhead, mpu, yellow_dscp, red_dscp, green, "
-	        "yellow "
+		"yellow "
 		"or red, or shape or aggregate and their keys",
 		reading->profile->name, key);
 }
