@@ -4,6 +4,7 @@
 
 #include "base/pages.h"
 #include "datapath/steps.h"
+#include "datapath/vxlan.h"
 
 #include <errno.h>
 #include <rte_atomic.h>
