@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DUMPS = 32 }; // interfaces at a time, of which Linux is asked
+
 void queues_note(struct ifaces *ifaces)
 {
 	ifaces->queues.is_changed = true;
@@ -255,15 +257,19 @@ static void dump_classes(struct ifaces *ifaces, struct interface *one)
 
 bool queues_dump(struct ifaces *ifaces)
 {
+	unsigned n = 0;
+
 	if (!ifaces->queues.wants_dump)
 		return false;
+
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		if (one->queues && one->queues->wants_dump) {
 			dump_classes(ifaces, one);
-			return true;
+			if (++n == DUMPS)
+				return true;
 		}
 	ifaces->queues.wants_dump = false;
-	return false;
+	return n;
 }
 
 void queues_iface_gone(struct ifaces *ifaces, struct interface *one)
@@ -273,12 +279,13 @@ void queues_iface_gone(struct ifaces *ifaces, struct interface *one)
 
 	if (!queues)
 		return;
-	if (queues->is_given) {
-		if (vector_reserve(&all->gone, &all->gone_capacity, all->n_gone + 1,
-			    sizeof(*all->gone)))
-			ifaces_lost(ifaces, EVENT_QDISC);
-		else
+	if (vector_reserve(&all->gone, &all->gone_capacity, all->n_gone + 2, sizeof(*all->gone))) {
+		ifaces_lost(ifaces, EVENT_QDISC);
+	} else {
+		if (queues->is_given)
 			memcpy(all->gone[all->n_gone++], queues->named, EVENT_NAME_MAX);
+		if (queues->old[0])
+			memcpy(all->gone[all->n_gone++], queues->old, EVENT_NAME_MAX);
 	}
 	queues_note(ifaces);
 	free(one->queues);

@@ -72,10 +72,10 @@ static const char *judge_kind(const struct queues *queues)
 		return leaf->reason;
 	if (queues->is_cut)
 		return "Linux drops all, since the qdisc below it was removed";
-	if (queues->wants_dump)
-		return "Linux has not listed its classes yet";
 	if (root->what != QUEUE_HTB)
 		return NULL;
+	if (queues->wants_dump && queues->class.what == QUEUE_NONE)
+		return "Linux has not listed its classes yet";
 	if (queues->class.reason[0])
 		return queues->class.reason;
 	if (queues->class.what != QUEUE_CLASS || root->default_class != queues->class.handle)
@@ -112,19 +112,19 @@ static void print_leaf(const struct queues *queues, char *out, size_t bytes)
 	const struct event_queue *limits = leaf->what                ? leaf
 	                                   : root->what == QUEUE_TBF ? root
 	                                                             : &queues->class;
+	const uint32_t limit = limits->limit_bytes ? limits->limit_bytes : UINT32_MAX;
 	char packets[32] = "";
 
 	if (limits->limit_packets)
 		snprintf(packets, sizeof(packets), " limit_packets %u",
 			MIN_OF(limits->limit_packets, MOST_PACKETS));
 	if (leaf->what != QUEUE_FQ_CODEL)
-		snprintf(out, bytes, "queue fifo limit_bytes %uB%s",
-			limits->limit_bytes ? limits->limit_bytes : UINT32_MAX, packets);
+		snprintf(out, bytes, "queue fifo limit_bytes %uB%s", limit, packets);
 	else
 		snprintf(out, bytes,
 			"queue fq_codel target %uus interval %uus limit %us limit_bytes %uB%s ecn "
 			"%s",
-			leaf->target_us, leaf->interval_us, LIMIT_S, leaf->limit_bytes, packets,
+			leaf->target_us, leaf->interval_us, LIMIT_S, limit, packets,
 			leaf->marks ? "yes" : "no");
 }
 
