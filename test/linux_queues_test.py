@@ -60,9 +60,10 @@ def _send(wired: WiredForwarder, n: int) -> None:
     wired.settle(before + n)
 
 
-def _shaping(wired: WiredForwarder) -> dict[str, Any]:
-    shaping: dict[str, Any] = wired.dl3d.call("subscribers.find", name=QUEUE)["shaping"]
-    return shaping
+def _passed(wired: WiredForwarder) -> tuple[int, int]:
+    """Packets and bytes that have left by the queue; what Linux sends itself passes Linux's own."""
+    found = wired.dl3d.call("subscribers.find", name=QUEUE)["shaping"]["classes"][3]
+    return found["packets"], found["bytes"]
 
 
 def a_tbf_passes_its_burst_and_holds_its_limit(wired: WiredForwarder) -> None:
@@ -74,14 +75,13 @@ def a_tbf_passes_its_burst_and_holds_its_limit(wired: WiredForwarder) -> None:
     now = wired.account().since(before)
     most = BURST + RATE * (time.monotonic() - began_s)
     assert now.held <= LIMIT // FRAME
-    assert now.sent * FRAME <= most
+    assert _passed(wired)[1] <= most
     assert set(now.drops) <= {"shape_limit"}
     wait_until(lambda: wired.account().held == 0, "all that waits has left", PATIENCE_S)
-    now = wired.account().since(before)
-    assert now.sent + now.drops.get("shape_limit", 0) == SENT
-    assert now.sent >= LIMIT // FRAME
-    found = _shaping(wired)["classes"][3]
-    assert (found["packets"], found["bytes"]) == (now.sent, now.sent * FRAME)
+    packets, counted = _passed(wired)
+    assert packets + wired.account().since(before).drops.get("shape_limit", 0) == SENT
+    assert packets >= LIMIT // FRAME
+    assert counted == packets * FRAME
 
 
 def htb_with_a_class_is_followed_through_changes(wired: WiredForwarder) -> None:
@@ -93,10 +93,8 @@ def htb_with_a_class_is_followed_through_changes(wired: WiredForwarder) -> None:
     _wait_for_queue(wired, "limit_bytes 50000B")
     _tc(wired, "class change dev right parent 1: classid 1:1 htb rate 16mbit burst 100000 cburst 100000")
     _wait_for_queue(wired, "shape 16Mbit/s")
-    before = wired.account()
     _send(wired, 20)
-    wait_until(lambda: wired.account().since(before).sent == 20, "all have left", PATIENCE_S)
-    assert _shaping(wired)["classes"][3]["packets"] == 20
+    wait_until(lambda: _passed(wired) == (20, 20 * FRAME), "all have left by the queue", PATIENCE_S)
     _tc(wired, "class add dev right parent 1: classid 1:2 htb rate 1mbit")
     wait_until(lambda: "more than one class" in _named(wired).get("qdisc htb 1:", ""), "it is named", PATIENCE_S)
     wait_until(lambda: _profile(wired) == "", "workers have no queue", PATIENCE_S)
@@ -106,7 +104,7 @@ def htb_with_a_class_is_followed_through_changes(wired: WiredForwarder) -> None:
     wait_until(lambda: _profile(wired) == "" and not _named(wired), "it is gone", PATIENCE_S)
     before = wired.account()
     _send(wired, 20)
-    wait_until(lambda: wired.account().since(before).sent == 20, "all pass", PATIENCE_S)
+    wait_until(lambda: wired.account().since(before).sent >= 20, "all pass", PATIENCE_S)
 
 
 def a_queue_outlives_a_reload_and_a_load(wired: WiredForwarder) -> None:
