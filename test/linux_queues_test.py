@@ -15,7 +15,7 @@ SENT, FRAME, PATIENCE_S = 100, 1014, 120.0
 # 8,000 bytes/s, the lowest rate of workers: what passes at once is the burst, what waits the limit.
 RATE, BURST, LIMIT = 8000, 4000, 6 * FRAME
 TBF = f"tbf rate 64kbit burst {BURST} limit {LIMIT}"
-MTU_FRAME = 1514
+MTU_FRAME, HEADERS = 1514, 14 + 20 + 8
 QUEUE = "tc:right"
 
 
@@ -56,7 +56,7 @@ def _wait_for_queue(wired: WiredForwarder, words: str) -> None:
 def _send(wired: WiredForwarder, n: int) -> None:
     before = wired.account().received
     for _ in range(n):
-        wired.wires["left"].send(on(0, ip4("10.9.1.1", FRAME - 14)))
+        wired.wires["left"].send(on(0, ip4("10.9.1.1", FRAME - HEADERS)))
     wired.settle(before + n)
 
 
