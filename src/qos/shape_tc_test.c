@@ -334,8 +334,8 @@ static void codel_marks_what_has_ecn(void **state)
 	assert_true(n_marked > 50 && n_dropped > 50);
 }
 
-// RFC 8289 with marks: the times of marks are those of the control law, as each packet leaves.
-static void marks_come_at_the_times_of_the_control_law(void **state)
+// RFC 8289 with marks: the time between marks is the interval by the root of their number.
+static void marks_come_at_the_times_of_rfc_8289(void **state)
 {
 	static struct shape_packet packet[4000];
 	static struct shape_drops drops;
@@ -371,7 +371,7 @@ int main(void)
 		cmocka_unit_test(short_packets_pass_one_frame_later_than_tbf_at_most),
 		cmocka_unit_test(a_burst_passes_and_the_limit_waits),
 		cmocka_unit_test(codel_marks_what_has_ecn),
-		cmocka_unit_test(marks_come_at_the_times_of_the_control_law),
+		cmocka_unit_test(marks_come_at_the_times_of_rfc_8289),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
