@@ -114,30 +114,6 @@ static bool dump_filters(void *ops, int ifindex, uint8_t side)
 	return listen_dump_filters(((struct netlink *)ops)->listen, ifindex, side);
 }
 
-static int dump_of(struct netlink *netlink, uint16_t type, int ifindex,
-	void (*take)(void *arg, const struct event *event), void *arg)
-{
-	const struct {
-		struct nlmsghdr head;
-		struct tcmsg tc;
-	} message = {{.nlmsg_len = sizeof(message),
-			     .nlmsg_type = type,
-			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-		{.tcm_ifindex = ifindex}};
-	const struct listen_request request = {&message, sizeof(message), take, arg};
-
-	return listen_ask(netlink->listen, &request);
-}
-
-// Filters without a parent are those of the root qdisc.
-static int dump_classes(void *ops, int ifindex, void (*take)(void *arg, const struct event *event),
-	void *arg)
-{
-	const int err = dump_of(ops, RTM_GETTCLASS, ifindex, take, arg);
-
-	return err ? err : dump_of(ops, RTM_GETTFILTER, ifindex, take, arg);
-}
-
 static void macs_seen(void *ops, const struct mirror_seen seen[], unsigned n)
 {
 	macs_refresh(ops, seen, n);
@@ -273,7 +249,7 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, set_bridged,
 			bridge_filters, sends_redirects, disables_ipv6, mtu6, tcx,
 			hides_lost_routes, has_old_tables, hash_policy, dump_again, lost,
-			dump_filters, dump_classes, macs_seen, mpls, guard, tell_statement,
+			dump_filters, classes_ask, macs_seen, mpls, guard, tell_statement,
 			is_judged, storm, guard_follows, ask_link, dump_groups, udp_ports, path_mtu,
 			netlink}};
 
