@@ -85,9 +85,9 @@ THINGS = {
         "dev left ingress",
     ),
     "shaper": (
-        f"tc qdisc add dev left root {SHAPER}",
+        f"tc qdisc add dev left root handle 5: {SHAPER}",
         "tc qdisc delete dev left root",
-        "tc egress on an interface",
+        "qdisc tbf 5:",
         "left",
     ),
     "queues below queues": (
@@ -95,7 +95,7 @@ THINGS = {
         "tc class add dev left parent 1: classid 1:1 htb rate 1mbit\n"
         f"tc qdisc add dev left parent 1:1 handle 10: {SHAPER}",
         "tc qdisc delete dev left root",
-        "tc egress on an interface",
+        "qdisc htb 1:",
         "left",
     ),
     "plain queue": ("tc qdisc add dev left root pfifo", "tc qdisc delete dev left root", None, ""),

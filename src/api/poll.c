@@ -56,6 +56,8 @@ int api_follow(struct api_ctx *ctx, struct error *error)
 		.iface_kept = iface_kept,
 		.iface_named = iface_named,
 		.filters = acls_change_filters,
+		.shape = shapers_are_on(ctx) ? shapers_change : NULL,
+		.shape_iface = shapers_bind,
 		.macs = ctx->bridges->table,
 		.acls = acl_live(ctx->acls),
 		.storm = limit_storms,

@@ -128,6 +128,8 @@ void subscribers_iface_named(struct api_ctx *ctx, uint16_t iface, const char *na
 {
 	if (ctx->qos && iface >= PORT_MAX) // ports: see subscribers_follow_ports
 		qos_bind(ctx->qos, iface, name);
+	if (ctx->qos && !name)
+		qos_bind_tc(ctx->qos, iface, NULL);
 }
 
 struct qos *subscribers_of(const struct api_ctx *ctx, struct error *error)

@@ -24,5 +24,9 @@ void subscribers_close_job(struct api_ctx *ctx);
 int subscribers_check_job(const struct api_ctx *ctx, struct error *error);
 bool subscribers_poll(struct api_ctx *ctx);
 bool subscribers_job_waits(const struct api_ctx *ctx);
+// shapers.c: whether workers have queues for Linux's qdiscs. / For netlink: see netlink_ctx.
+bool shapers_are_on(const struct api_ctx *ctx);
+int shapers_change(void *ctx, const char *name, const char *profile, struct error *error);
+void shapers_bind(void *ctx, uint16_t iface, const char *name);
 // NULL with `error` set: the configuration has no key `qos`.
 struct qos *subscribers_of(const struct api_ctx *ctx, struct error *error);

@@ -198,16 +198,21 @@ struct onward {
 	uint16_t type; // of what is sent; 0: labels precede what follows the last one
 };
 
-// Linux's tc filters see frames with their labels, which no list can read.
+// Linux's tc filters see frames with their labels, which no list can read, and its qdiscs count
+// them.
 static bool is_filtered(const struct worker *w, const struct fib_view *view, uint32_t hop)
 {
 	const struct acl_view *filters = w->filters ? acl_live_view(w->filters) : NULL;
+	const bool has_filters = filters && acl_view_has(filters, ACL_OUT);
+	const bool has_queues = w->qos && qos_has_tc(&w->qos->view);
 
-	if (likely(!filters || !acl_view_has(filters, ACL_OUT)))
+	if (likely(!has_filters && !has_queues))
 		return false;
 	const uint16_t oif = fib_oif_load(view, hop);
 
-	return oif != FIB_NO_OIF && acl_view_list(filters, ACL_OUT, oif);
+	return oif != FIB_NO_OIF &&
+	       ((has_filters && acl_view_list(filters, ACL_OUT, oif)) ||
+		       (has_queues && qos_of_tc(&w->qos->view, oif) != QOS_NONE));
 }
 
 static enum verdict find_hop(const struct worker *w, const struct fib_view *view,

@@ -4,12 +4,13 @@
 
 #include "base/pages.h"
 #include "datapath/steps.h"
+#include "datapath/vxlan.h"
 
 #include <errno.h>
 #include <rte_atomic.h>
 #include <rte_mbuf_dyn.h>
 
-enum { VLAN_AT = 12, PRIORITY_SHIFT = 5, ROOM = BURST_MAX };
+enum { VLAN_AT = 12, ECN_MASK = 3, PRIORITY_SHIFT = 5, ROOM = BURST_MAX };
 
 // --- Control thread.
 
@@ -146,6 +147,22 @@ static unsigned class_of(const struct burst *b, unsigned i, const struct qos_ter
 	return qos_class_of_dscp(terms, dscp);
 }
 
+// Whether CoDel may mark it: a header of MPLS or a tunnel in front of it cannot be.
+static bool has_ecn(const struct burst *b, unsigned i)
+{
+	const uint8_t *packet = b->frame[i] + WIRE_ETHER_BYTES;
+
+	if (b->has & BURST_REMOTES && b->remote_mask >> i & 1)
+		return false;
+	if (b->has & BURST_TEMPLATES && b->template_mask >> i & 1) {
+		const struct fib_template *template = fib_template_load(b->view, b->hop[i]);
+
+		if (template->n_labels || template->tunnel)
+			return false;
+	}
+	return (b->is_ip6 ? packet[1] >> 4 : packet[1]) & ECN_MASK;
+}
+
 void datapath_shape_later(struct worker *w, struct burst *b, enum qos_direction direction,
 	const struct qos_packets *packets, const struct qos_verdicts *verdicts)
 {
@@ -163,6 +180,8 @@ void datapath_shape_later(struct worker *w, struct burst *b, enum qos_direction 
 		packet->is_first = b->shape_mask >> i & 1;
 		if (terms->is_fair)
 			packet->subflow = datapath_flow_hash(b, i);
+		packet->has_ecn = has_ecn(b, i);
+		packet->is_marked = false;
 		if (packet->is_first) {
 			shape_write_second(b->mbuf[i], &second);
 			continue;

@@ -3,10 +3,12 @@
 #include "datapath/shape.h"
 
 #include "datapath/steps.h"
+#include "datapath/vxlan.h"
 
 #include <rte_atomic.h>
 
 enum { MOST_MOVES = 64 }; // of subscribers, per loop
+enum { VLAN_AT = 12, VLAN_BYTES = 4, ECN_CE = 3 };
 
 static unsigned take_ring(struct worker *w, struct handover_ring *ring)
 {
@@ -24,6 +26,22 @@ static unsigned take_ring(struct worker *w, struct handover_ring *ring)
 	shape_pass(w, mbuf, n);
 	handover_done(ring);
 	return n;
+}
+
+// A packet of IP, behind VLAN tags, that has ECN (has_ecn in shape.c).
+static void mark_congestion(struct rte_mbuf *m)
+{
+	const struct tunnel_outer congested = {.tos = ECN_CE};
+	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *) + VLAN_AT;
+	uint16_t type = (uint16_t)(at[0] << 8 | at[1]);
+
+	while (type == WIRE_ETHERTYPE_VLAN || type == WIRE_ETHERTYPE_QINQ) {
+		at += VLAN_BYTES;
+		type = (uint16_t)(at[0] << 8 | at[1]);
+	}
+	at += sizeof(type);
+	if (type == WIRE_ETHERTYPE_IP4 || type == WIRE_ETHERTYPE_IP6)
+		tunnel_take_ecn(at, type == WIRE_ETHERTYPE_IP6, &congested);
 }
 
 // Sends packets of one port, the first one's, in order; returns those that are left.
@@ -45,6 +63,8 @@ static unsigned send_port(struct worker *w, struct shape_packet *sent[], unsigne
 		group[out.n++] = m;
 		out.bytes += m->pkt_len;
 		out.has_offloads |= offload_is_open(m);
+		if (unlikely(sent[i]->is_marked))
+			mark_congestion(m);
 	}
 	if (to >> SHAPE_LIFE_SHIFT == qos_shapers_life(w->shape->all, port)) {
 		datapath_send_port(w, port, &out);

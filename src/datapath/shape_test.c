@@ -565,6 +565,12 @@ static const struct mistake {
 		"profile 'x': a rate of 32000 bit/s is not 64 kbit/s to 400 Gbit/s"},
 	{NULL, "profile x rate 1Mbit/s shape 1Mbit/s",
 		"profile 'x': rate and shape are given; keep one of them"},
+	{NULL, "profile x shape 1Mbit/s queue fifo ecn yes",
+		"profile 'x': ecn has no meaning with queue fifo; remove one of them"},
+	{NULL, "profile x shape 1Mbit/s limit_packets 70000",
+		"profile 'x': limit_packets is \"70000\"; expected 1 to 65535 packets"},
+	{NULL, "profile x shape 1Mbit/s mpu 2000",
+		"profile 'x': mpu is \"2000\"; expected bytes from 0 to 1500"},
 	{NULL, "profile x rate 1Mbit/s strict 10",
 		"profile 'x': strict has no meaning with rate; remove one of them"},
 	{NULL, "profile x rate 1Mbit/s weight 10",
@@ -632,6 +638,152 @@ static void a_mistake_is_one_sentence_and_changes_nothing(void **state)
 	}
 }
 
+#define TC_WORDS                                                                                   \
+	"shape 8Mbit/s burst 10000B queue fifo limit_bytes 20280B class_dscp 0:3 counts ip "       \
+	"overhead 14"
+
+// What leaves by interface 1 passes this qdisc of Linux; NULL: none.
+static void set_qdisc(const char *profile)
+{
+	struct error error;
+
+	if (!profile)
+		qos_bind_tc(qos, 1, NULL);
+	qos_begin(qos);
+	if (qos_stage_tc(qos, "east", profile, &error) || qos_prepare(qos, &error))
+		fail_msg("%s", error.text);
+	qos_commit(qos, clock_ns);
+	if (profile)
+		qos_bind_tc(qos, 1, "east");
+	poll();
+	run_ns(STEP_NS);
+	clock_ns += HZ; // the bucket is full
+}
+
+// As Linux: a burst passes, what the queue may hold waits, and all else is dropped.
+static void a_qdisc_lets_its_burst_pass_and_holds_its_limit(void **state)
+{
+	enum { N = 100, BURST = 10, LIMIT = 20 };
+
+	for (unsigned v = 0; v < 2; v++) {
+		open_bed(v, MOST_HELD);
+		set_qdisc(TC_WORDS);
+		give_some("10.1.2.3", 0, 0, N);
+		expect_account();
+		poll();
+		assert_int_equal(sent(), BURST);
+		assert_int_equal(account().held, LIMIT);
+		assert_int_equal(account().verdict[VERDICT_SHAPE_LIMIT], N - BURST - LIMIT);
+		expect_account();
+		run_ns((LIMIT + 1) * (FRAME_BYTES * MS / 1000));
+		assert_int_equal(sent(), BURST + LIMIT);
+		for (unsigned i = 0; i < BURST + LIMIT; i++)
+			assert_int_equal(number_of(fake.device[1].sent[i]), i);
+		assert_int_equal(shaping_of("tc:east").class[3].packets, BURST + LIMIT);
+		assert_int_equal(shaping_of("tc:east").class[3].bytes,
+			(BURST + LIMIT) * FRAME_BYTES);
+		set_qdisc(NULL);
+		give_some("10.1.2.3", 0, 0, N);
+		assert_int_equal(sent(), BURST + LIMIT + N);
+		expect_account();
+	}
+}
+
+// Subscribers are policed before; who has waited in queues of its own does not wait again.
+static void subscribers_come_before_the_qdisc(void **state)
+{
+	open_bed(1, MOST_HELD);
+	change("profile slow rate 8kbit/s burst 3100B counts ip");
+	change("profile wide shape 1Gbit/s burst 200000B" NO_CODEL);
+	change("add a down slow address 10.1.2.3");
+	set_qdisc(TC_WORDS);
+	give_some("10.1.2.3", 0, 0, 10);
+	poll();
+	assert_int_equal(account().verdict[VERDICT_POLICE_RED], 7);
+	assert_int_equal(sent(), 3);
+	assert_int_equal(shaping_of("tc:east").class[3].packets, 3);
+	change("set a down wide");
+	clock_ns += HZ;
+	give_some("10.1.2.3", 0, 0, 100);
+	run_ns(STEP_NS);
+	assert_int_equal(sent(), 103);
+	assert_int_equal(shaping_of("tc:east").class[3].packets, 3);
+	expect_account();
+}
+
+static bool is_sound(const uint8_t *ip4)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < 20; i += 2)
+		sum += (uint32_t)(ip4[i] << 8 | ip4[i + 1]);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
+}
+
+static void codel_marks_packets_with_ecn_and_drops_others(void **state)
+{
+	enum { N = 100, ECT0 = 2, CE = 3 };
+
+	for (unsigned ect = 0; ect <= ECT0; ect += ECT0) {
+		unsigned n_marked = 0;
+
+		open_bed(1, MOST_HELD);
+		set_qdisc("shape 8Mbit/s burst 3000B queue fq_codel target 1ms interval 5ms limit "
+			  "10s ecn yes class_dscp 0:3 counts ip overhead 14");
+		for (unsigned i = 0; i < N; i++) {
+			struct bytes frame = numbered("10.1.2.3", 10, i);
+
+			frame.at[TOS_AT] |= ect;
+			frame_mend(&frame);
+			give(&frame);
+		}
+		run_ns((N + 2) * (FRAME_BYTES * MS / 1000));
+		for (unsigned i = 0; i < sent(); i++) {
+			const uint8_t *ip4 = rte_pktmbuf_mtod_offset(fake.device[1].sent[i],
+				const uint8_t *, 14);
+
+			n_marked += (ip4[1] & 3) == CE;
+			assert_int_equal(ip4[1] >> 2, 10);
+			assert_true((ip4[1] & 3) == CE || (ip4[1] & 3) == ect);
+			assert_true(is_sound(ip4));
+		}
+		assert_int_equal(account().held, 0);
+		assert_int_equal(sent() + account().verdict[VERDICT_SHAPE_CODEL], N);
+		assert_true(ect ? sent() == N && n_marked > 5 : sent() < N - 5 && !n_marked);
+		expect_account();
+	}
+}
+
+static void only_linux_changes_its_qdiscs(void **state)
+{
+	static const char *const texts[] = {"remove tc:east", "set tc:east address 10.1.0.0/16",
+		"add tc:west", "profile tc:x rate 1Mbit/s"};
+	char exported[4096] = "", line[64];
+	struct error error;
+	uint32_t number = 0, n_users;
+	char text[QOS_PROFILE_TEXT];
+	FILE *out = fmemopen(exported, sizeof(exported), "w");
+
+	open_bed(1, MOST_HELD);
+	set_qdisc(TC_WORDS);
+	for (unsigned i = 0; i < ARRAY_LEN(texts); i++) {
+		assert_int_equal(stage(texts[i], &error), -EINVAL);
+		assert_non_null(strstr(error.text, "use tc, or another name"));
+	}
+	assert_true(qos_next_profile(qos, &number, text, &n_users));
+	assert_int_equal(n_users, 1);
+	snprintf(line, sizeof(line), "add a down %.*s", (int)strcspn(text, " "), text);
+	assert_int_equal(stage(line, &error), -EINVAL);
+	assert_non_null(out);
+	assert_true(qos_export(qos, out));
+	fclose(out);
+	assert_null(strstr(exported, QOS_TC));
+	set_qdisc(NULL); // the profile goes with its last user
+	number = 0;
+	assert_false(qos_next_profile(qos, &number, text, &n_users));
+}
+
 static int close_all(void **state)
 {
 	qos_close(qos);
@@ -657,6 +809,10 @@ int main(void)
 		cmocka_unit_test(both_directions_are_shaped),
 		cmocka_unit_test(a_traced_packet_waits_in_no_queue),
 		cmocka_unit_test(a_mistake_is_one_sentence_and_changes_nothing),
+		cmocka_unit_test(a_qdisc_lets_its_burst_pass_and_holds_its_limit),
+		cmocka_unit_test(subscribers_come_before_the_qdisc),
+		cmocka_unit_test(codel_marks_packets_with_ecn_and_drops_others),
+		cmocka_unit_test(only_linux_changes_its_qdiscs),
 	};
 
 	return cmocka_run_group_tests(tests, vlans_open, close_all);

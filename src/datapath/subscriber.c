@@ -166,6 +166,64 @@ static void police(struct worker *w, struct burst *b, enum qos_direction directi
 		drop(w, b, verdicts.dropped);
 }
 
+// What leaves by an interface with a qdisc of Linux. Who has waited in queues of its own does not
+// wait again.
+static uint64_t find_tc(const struct worker *w, const struct burst *b, uint32_t subscriber[])
+{
+	uint64_t left = burst_all(b), found = 0;
+
+	if (b->has & BURST_SHAPED)
+		left &= ~b->shape_mask;
+	for (; left; left &= left - 1) {
+		const unsigned i = __builtin_ctzll(left);
+
+		subscriber[i] = qos_of_tc(&w->qos->view, fib_oif_load(b->view, b->hop[i]));
+		found |= (uint64_t)(subscriber[i] != QOS_NONE) << i;
+	}
+	return found;
+}
+
+// Linux's qdisc would count their labels.
+static uint64_t find_labelled(const struct burst *b, uint64_t mask)
+{
+	uint64_t found = 0;
+
+	if (!(b->has & BURST_TEMPLATES))
+		return 0;
+	for (uint64_t left = mask & b->template_mask; left; left &= left - 1) {
+		const unsigned i = __builtin_ctzll(left);
+
+		found |= (uint64_t) !!fib_template_load(b->view, b->hop[i])->n_labels << i;
+	}
+	return found;
+}
+
+static void leave_to_linux(struct worker *w, struct burst *b, uint64_t mask)
+{
+	for (uint64_t left = mask; left; left &= left - 1)
+		worker_stop(w, b->mbuf[__builtin_ctzll(left)], b->in_port, VERDICT_LINUX);
+	burst_keep(b, ~mask);
+}
+
+static __attribute__((noinline)) void queue_tc(struct worker *w, struct burst *b)
+{
+	const struct qos_basis basis = {w->qos, w->io->id, QOS_DOWN, w->trace, rte_rdtsc()};
+	struct qos_packets packets;
+	struct qos_verdicts verdicts;
+	const uint64_t labelled = find_labelled(b, find_tc(w, b, packets.subscriber));
+
+	if (unlikely(labelled))
+		leave_to_linux(w, b, labelled);
+	packets.mask = find_tc(w, b, packets.subscriber);
+	if (!packets.mask)
+		return;
+	qos_prefetch(w->qos, w->io->id, QOS_DOWN, packets.subscriber, packets.mask);
+	describe(b, &packets);
+	qos_police(&basis, &packets, &verdicts);
+	if (verdicts.shaped && w->shape)
+		datapath_shape_later(w, b, QOS_DOWN, &packets, &verdicts);
+}
+
 void datapath_subscriber(struct worker *w, struct burst *b)
 {
 	if (!qos_is_on(&w->qos->view))
@@ -173,4 +231,6 @@ void datapath_subscriber(struct worker *w, struct burst *b)
 	police(w, b, QOS_UP);
 	if (b->n)
 		police(w, b, QOS_DOWN);
+	if (unlikely(qos_has_tc(&w->qos->view)) && b->n)
+		queue_tc(w, b);
 }

@@ -38,6 +38,7 @@ static void take_back(struct ifaces *ifaces, struct interface *one)
 	if (id == IFACE_NONE)
 		return;
 	one->id = IFACE_NONE;
+	queues_id_changed(ifaces, one);
 	iface_ids_give_up(&ifaces->ids, id, kept_name(ifaces, id) != NULL);
 	if (id >= ifaces->ids.n_ports)
 		fib_iface_delete(fib, id);
@@ -152,8 +153,10 @@ static void give_iface(struct ifaces *ifaces, struct interface *one)
 
 	decide(ifaces, one, &found);
 	const bool may_be = !found.iface.is_bridge || found.iface.port != IFACE_NONE;
-	if (found.is_ours && one->id == IFACE_NONE && may_be)
+	if (found.is_ours && one->id == IFACE_NONE && may_be) {
 		give_id(ifaces, one, &found);
+		queues_id_changed(ifaces, one);
+	}
 	if (one->id != IFACE_NONE)
 		tell_name(ifaces, one->id, one->iface.name);
 	if (one->id != IFACE_NONE && set(ifaces, one->id, &found.iface))
@@ -299,6 +302,7 @@ void ifaces_flush(struct ifaces *ifaces)
 	vrfs_follow(ifaces);
 	taps_follow(ifaces);
 	tunnels_check(ifaces);
+	queues_check(ifaces);
 	take_back_ids(ifaces);
 	bury_filters(ifaces);
 	give_ports(ifaces); // the fib requires ports and bridges before VLANs on them

@@ -119,7 +119,7 @@ static const char *check_port(const struct interface *one, const struct interfac
 		       "filter";
 	if (one->above.has_vlans)
 		return "there is a VLAN interface on it";
-	if (one->tc || one->tc_above || one->side[ACL_IN].n || one->side[ACL_OUT].n)
+	if (one->tc || one->tc_above || one->queues || one->side[ACL_IN].n || one->side[ACL_OUT].n)
 		return "it has tc filters or qdiscs";
 	if (one->id == IFACE_NONE || one->reasons & ~harmless)
 		return "workers leave the interface to Linux";

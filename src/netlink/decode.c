@@ -43,6 +43,8 @@ static struct meaning route_meaning(uint16_t type)
 		[RTM_DELRULE] = {&read_rule, true},
 		[RTM_NEWQDISC] = {&read_qdisc, false},
 		[RTM_DELQDISC] = {&read_qdisc, true},
+		[RTM_NEWTCLASS] = {&read_htb_class, false},
+		[RTM_DELTCLASS] = {&read_htb_class, true},
 		[RTM_NEWTFILTER] = {&read_filter, false},
 		[RTM_DELTFILTER] = {&read_filter, true},
 		[RTM_NEWACTION] = {&read_action, false},

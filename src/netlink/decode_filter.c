@@ -213,7 +213,7 @@ static const struct want want_tcmsg[] = {
 };
 static const struct wants wants_tcmsg = WANTS(want_tcmsg);
 
-// Which filter it is. Those of other qdiscs only choose a class: the qdisc is enough.
+// Which filter it is. Those of other qdiscs only choose a class.
 static enum decode_result read_place(const struct tcmsg *head, const struct tcmsg_draft *draft,
 	struct event_filter *out)
 {
@@ -255,6 +255,10 @@ static enum decode_result filter_read(const struct nlmsghdr *message, struct eve
 	if (read_attrs(message, sizeof(*head), &wants_tcmsg, &found) != DECODE_EVENT)
 		return DECODE_MALFORMED;
 	result = read_place(head, &found, out);
+	if (result == DECODE_IGNORED && !event->is_delete) {
+		queue_read_filter(message, event);
+		return DECODE_EVENT;
+	}
 	if (result != DECODE_EVENT || event->is_delete)
 		return result;
 	if (is_priority(out, &found) || is_u32_table(out)) {

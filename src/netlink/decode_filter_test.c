@@ -201,13 +201,18 @@ static void tells_that_actions_were_changed(void **state)
 	assert_true(decoded("action_deleted").is_delete);
 }
 
-static void filters_of_other_qdiscs_are_ignored(void **state)
+static void filters_of_other_qdiscs_choose_a_class(void **state)
 {
 	struct message message;
 	struct event event;
 
 	load_filter(&message, "notified");
 	((struct tcmsg *)NLMSG_DATA(message.bytes))->tcm_parent = TC_H_MAKE(1 << 16, 0);
+	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_EVENT);
+	assert_int_equal(event.kind, EVENT_CLASS);
+	assert_int_equal(event.queue.what, QUEUE_FILTER);
+	assert_int_equal(event.queue.parent, TC_H_MAKE(1 << 16, 0));
+	((struct nlmsghdr *)message.bytes)->nlmsg_type = RTM_DELTFILTER;
 	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_IGNORED);
 }
 
@@ -868,7 +873,7 @@ int main(void)
 		cmocka_unit_test(a_priority_and_a_hash_table_are_no_filters),
 		cmocka_unit_test(a_block_has_no_interface),
 		cmocka_unit_test(tells_that_actions_were_changed),
-		cmocka_unit_test(filters_of_other_qdiscs_are_ignored),
+		cmocka_unit_test(filters_of_other_qdiscs_choose_a_class),
 		cmocka_unit_test(a_filter_cut_anywhere_is_malformed),
 		cmocka_unit_test(reads_keys_of_flower_that_tc_does_not_write),
 		cmocka_unit_test(rules_of_u32_match_what_its_keys_match),

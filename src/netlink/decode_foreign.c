@@ -39,7 +39,6 @@ static bool qdisc_is_plain(const char *kind)
 	return false;
 }
 
-// Classes are ignored: the qdisc that contains them is sufficient.
 static enum decode_result qdisc_read(const struct nlmsghdr *message, struct event *out)
 {
 	const struct tcmsg *head = NLMSG_DATA(message);
@@ -50,12 +49,16 @@ static enum decode_result qdisc_read(const struct nlmsghdr *message, struct even
 	out->foreign.ifindex = head->tcm_ifindex;
 	out->foreign.has_block = draft.has_block;
 	out->foreign.is_harmless = qdisc_is_plain(draft.kind);
+	out->queue.what = QUEUE_NONE;
 	out->foreign.sides = !strcmp(draft.kind, "clsact")    ? EVENT_INGRESS | EVENT_EGRESS
 	                     : !strcmp(draft.kind, "ingress") ? EVENT_INGRESS
 	                                                      : EVENT_EGRESS;
 	snprintf(out->foreign.name, sizeof(out->foreign.name), "qdisc %s %x: parent %x:%x",
 		draft.kind, TC_H_MAJ(head->tcm_handle) >> 16, TC_H_MAJ(head->tcm_parent) >> 16,
 		TC_H_MIN(head->tcm_parent));
+	if (out->foreign.sides == EVENT_EGRESS &&
+		!queue_read(message, draft.kind, out->is_delete, &out->queue))
+		return DECODE_MALFORMED;
 	return DECODE_EVENT;
 }
 const struct reader read_qdisc = {sizeof(struct tcmsg), EVENT_QDISC, sizeof(struct event_foreign),

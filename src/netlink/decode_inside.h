@@ -87,6 +87,11 @@ extern const struct reader read_iface, read_vlans, read_groups, read_address, re
 	read_netconf;
 extern const struct reader read_route, read_nexthop, read_rule;
 extern const struct reader read_filter, read_action;
+extern const struct reader read_htb_class;
+// decode_queue.c: a qdisc of this kind. False: it is malformed. / A filter of one that has classes.
+bool queue_read(const struct nlmsghdr *message, const char *kind, bool is_delete,
+	struct event_queue *out);
+void queue_read_filter(const struct nlmsghdr *message, struct event *event);
 extern const struct reader read_qdisc, read_chain, read_flowtable, read_policy, read_policy_default;
 
 // Parses the attributes after the header with a table.

@@ -144,6 +144,7 @@ static const struct want want_iface[] = {
 	[IFLA_LINK] = {WANT_U32, .at = AT(link, lower)},
 	[IFLA_MASTER] = {WANT_U32, .at = AT(link, master)},
 	[IFLA_PROMISCUITY] = {WANT_U32, .at = AT(link, promiscuity)},
+	[IFLA_TXQLEN] = {WANT_U32, .at = AT(link, queue_packets)},
 	[IFLA_OPERSTATE] = {WANT_U8, .at = AT(link, operstate)},
 	[IFLA_LINKINFO] = {WANT_INSIDE, .inside = &wants_info},
 	[IFLA_CARRIER] = {WANT_TAKE, .take = take_carrier},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "netlink/filter.h"
+#include "netlink/queue.h"
 
 #include "iface/iface.h"
 #include "wire/addr.h"
@@ -28,7 +29,8 @@ enum event_kind {
 	EVENT_NEXTHOP,
 	EVENT_NETCONF,
 	EVENT_RULE,
-	EVENT_QDISC,  // tc: a qdisc on an interface
+	EVENT_QDISC,  // tc: a qdisc on an interface; also `queue`, of one that sends
+	EVENT_CLASS,  // tc: only `queue`: a class of htb, or a filter that chooses one
 	EVENT_FILTER, // tc: a filter of a qdisc `ingress` or `clsact`
 	EVENT_ACTION, // tc: actions were changed, which filters may use: no further content,
 	              // but filters are now reported differently
@@ -137,7 +139,8 @@ struct event_link {
 	                // (IFLA_LINK_NETNSID)
 	uint32_t flags; // IFF_UP, IFF_LOWER_UP...
 	uint32_t mtu;
-	uint32_t promiscuity; // how many want all frames
+	uint32_t promiscuity;   // how many want all frames
+	uint32_t queue_packets; // that a queue without a limit of its own holds (txqueuelen)
 	struct wire_mac mac;
 	char name[EVENT_NAME_MAX], kind[EVENT_KIND_MAX], slave_kind[EVENT_KIND_MAX];
 	uint16_t vlan_id, vlan_protocol; // host order; kind "vlan"
@@ -381,6 +384,7 @@ struct event {
 		struct event_groups groups;
 		struct event_label label;
 	};
+	struct event_queue queue;
 };
 
 // Decodes netlink messages into events, using attribute tables. Pure: no socket, no state; fuzzed.

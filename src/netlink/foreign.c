@@ -94,11 +94,13 @@ static void remove_kind(struct foreign *foreign, uint8_t kind)
 			remove_thing(foreign, &foreign->thing[i]);
 }
 
+// One that may have been below another; those that hold filters are not.
 static bool has_qdisc(const struct foreign *foreign, int ifindex)
 {
 	for (uint32_t i = 0; i < foreign->n; i++)
 		if (foreign->thing[i].kind == EVENT_QDISC &&
-			foreign->thing[i].what.ifindex == ifindex)
+			foreign->thing[i].what.ifindex == ifindex &&
+			!(foreign->thing[i].what.sides & EVENT_INGRESS))
 			return true;
 	return false;
 }
@@ -109,7 +111,8 @@ static bool is_unclear(const struct foreign *foreign, const struct foreign_thing
 {
 	if (reported->kind == EVENT_CHAIN)
 		return reported->what.is_part && reported->what.hook >= NF_INET_INGRESS;
-	return reported->kind == EVENT_QDISC && has_qdisc(foreign, reported->what.ifindex);
+	return reported->kind == EVENT_QDISC && !(reported->what.sides & EVENT_INGRESS) &&
+	       has_qdisc(foreign, reported->what.ifindex);
 }
 
 static void delete_event(struct foreign *foreign, const struct foreign_thing *reported)
@@ -136,6 +139,8 @@ void foreign_event(struct ifaces *ifaces, const struct event *event)
 	ifaces->is_dirty = true;
 	if (event->kind == EVENT_QDISC)
 		filters_qdisc(ifaces, event);
+	if (event->kind == EVENT_QDISC && event->foreign.sides == EVENT_EGRESS)
+		queues_event(ifaces, event);
 	if (event->is_delete) {
 		delete_event(foreign, &reported);
 		if (is_unclear(foreign, &reported))
@@ -309,7 +314,7 @@ static void add_qdisc(struct interface *one, const struct event_foreign *qdisc)
 {
 	if (qdisc->sides & EVENT_INGRESS && !qdisc->has_block)
 		one->holders |= qdisc->sides;
-	else
+	else if (qdisc->sides & EVENT_INGRESS || !one->queues) // else queues_check
 		one->tc |= qdisc->sides ? qdisc->sides : EVENT_EGRESS;
 }
 

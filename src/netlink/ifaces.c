@@ -31,6 +31,7 @@ int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *erro
 void ifaces_destroy(struct ifaces *ifaces)
 {
 	filters_close(ifaces);
+	queues_close(ifaces);
 	interfaces_close(&ifaces->all);
 	addresses_close(&ifaces->addresses);
 	foreign_close(&ifaces->foreign);
@@ -97,6 +98,7 @@ void ifaces_forget(struct ifaces *ifaces, struct interface *one)
 	addresses_iface_gone(ifaces, ifindex);
 	foreign_iface_gone(ifaces, ifindex);
 	filters_iface_gone(ifaces, one);
+	queues_iface_gone(ifaces, one);
 	interfaces_remove(&ifaces->all, ifindex);
 	if (!was_known)
 		return;
@@ -140,6 +142,7 @@ static void link_event(struct ifaces *ifaces, const struct event *event)
 	if (strcmp(one->iface.name, event->iface.name) != 0)
 		filters_iface_renamed(ifaces, one);
 	one->iface = event->iface;
+	queues_iface_changed(ifaces, one);
 	one->is_known = true;
 	one->seen = ifaces->dump;
 	ifaces->is_dirty = true;
@@ -268,6 +271,9 @@ void ifaces_event(struct ifaces *ifaces, const struct event *event)
 	case EVENT_ACTION:
 		filters_event(ifaces, event);
 		break;
+	case EVENT_CLASS:
+		queues_event(ifaces, event);
+		break;
 	default:
 		foreign_event(ifaces, event);
 	}
@@ -348,6 +354,8 @@ void ifaces_dump_ends(struct ifaces *ifaces, uint32_t partial)
 	if (!event_kinds_have(partial, EVENT_VLANS))
 		port_vlans_sweep(ifaces);
 	foreign_sweep(ifaces, partial);
+	if (!event_kinds_have(partial, EVENT_QDISC))
+		queues_sweep(ifaces);
 	filters_doubt(ifaces);
 }
 
@@ -428,7 +436,7 @@ struct interface *interfaces_get(struct interfaces *all, int ifindex)
 	if (!one)
 		return NULL;
 	one->ifindex = ifindex;
-	one->id = IFACE_NONE;
+	one->id = one->queue_id = IFACE_NONE;
 	one->reported.iface = IFACE_NONE;
 	hash_table_insert(&all->by_index, &one->node, (uint32_t)ifindex);
 	return one;

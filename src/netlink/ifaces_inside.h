@@ -63,6 +63,8 @@ struct filter_side {
 	char named[EVENT_NAME_MAX]; // the interface's name in that list
 };
 
+enum { QUEUES_PROFILE = 256, QUEUES_REFUSAL = 160 };
+
 // The VLANs of a port of a bridge, or of a bridge.
 struct port_vlans {
 	uint64_t told[EVENT_VIDS / 64]; // those told of since dump `dump` began
@@ -71,6 +73,26 @@ struct port_vlans {
 	unsigned n, n_odd;
 	struct event_vlans has; // as Linux has them
 	struct mac_vlans workers;
+};
+
+// How Linux shapes what an interface sends: tbf, or htb with one class, and the queue below it.
+// Other qdiscs are here only so that they can be named.
+struct queues {
+	struct event_queue root, class, leaf; // what: QUEUE_NONE: there is none
+	uint32_t root_seen, leaf_seen;        // the last dumps that contained them
+	bool has_more;                        // classes or qdiscs that workers do not follow
+	bool has_filters;                     // that choose a class
+	bool is_cut;                          // Linux drops all: the queue below it was removed
+	bool wants_dump;                      // classes and filters are to be dumped
+	// What workers have: a subscriber for it, until it is taken back.
+	bool is_given;
+	uint32_t serial;                                 // no other one has the same
+	char named[EVENT_NAME_MAX], old[EVENT_NAME_MAX]; // old: to be taken back; "": nothing is
+	char profile[QUEUES_PROFILE];                    // of subscribers, as workers have it
+	char wanted[QUEUES_PROFILE];                     // as they should; valid if not is_stale
+	bool is_stale;
+	char refused[QUEUES_PROFILE]; // one that could not be given, "": none
+	char refusal[QUEUES_REFUSAL];
 };
 
 struct interface {
@@ -102,6 +124,10 @@ struct interface {
 	bool carries_labels;                     // it is a tunnel of MPLS; routes depend on that
 	struct ifaces_state reported;            // what routes were last notified of
 	struct filter_side side[ACL_DIRECTIONS]; // of tc
+	struct queues *queues;                   // its own; NULL: Linux's usual ones
+	uint16_t queue_id;     // the fib interface id with which workers have its queue, or one's
+	                       // below it; IFACE_NONE: none
+	uint32_t queue_serial; // that queue
 };
 
 struct interfaces {
@@ -234,6 +260,35 @@ void filters_bury(struct ifaces *ifaces);
 bool filters_tell(const struct ifaces *ifaces, const struct interface *one, uint8_t side,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg, bool *told);
 
+// The queues of interfaces: queues.c, queues_apply.c.
+struct queues_of_linux {
+	unsigned n;      // interfaces that have one
+	uint32_t serial; // the last one
+	bool is_changed; // since queues_apply
+	uint64_t changed_ns, applied_ns;
+	bool wants_dump;              // some interface does
+	char (*gone)[EVENT_NAME_MAX]; // names of interfaces that are gone, with their queues
+	size_t n_gone, gone_capacity;
+};
+
+void queues_close(struct ifaces *ifaces);
+// EVENT_QDISC, EVENT_CLASS.
+void queues_event(struct ifaces *ifaces, const struct event *event);
+// Removes what the latest dump did not contain.
+void queues_sweep(struct ifaces *ifaces);
+void queues_iface_gone(struct ifaces *ifaces, struct interface *one);
+void queues_note(struct ifaces *ifaces);
+// An interface has other settings / another id, or no more.
+void queues_iface_changed(struct ifaces *ifaces, struct interface *one);
+void queues_id_changed(struct ifaces *ifaces, struct interface *one);
+// Adds to tc of all interfaces: what leaves by them is left to Linux because of a queue. After
+// tunnels_check.
+void queues_check(struct ifaces *ifaces);
+// Names why, unless workers are about to get it. *told: something was named. Returns false if `cb`
+// stopped the iteration.
+bool queues_tell(const struct ifaces *ifaces, const struct interface *one,
+	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg, bool *told);
+
 // VRF devices: their tables get an id in the fib, 1 to 4095.
 struct vrfs {
 	uint32_t table[FIB_MAX_VRFS];            // by id; 0: free
@@ -334,6 +389,7 @@ struct ifaces {
 	struct addresses addresses;
 	struct foreign foreign;
 	struct filters filters;
+	struct queues_of_linux queues;
 	struct vrfs vrfs;
 	struct iface_ids ids;
 	struct taps taps;

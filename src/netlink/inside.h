@@ -35,6 +35,10 @@ void neigh_refresh_close(struct neigh_refresh *refresh); // clears the managed f
 void neigh_refresh_poll(struct neigh_refresh *refresh);
 uint64_t neigh_refresh_n_managed(const struct neigh_refresh *refresh);
 
+// As dump_classes of struct mirror_ops; `netlink` is a struct netlink.
+int classes_ask(void *netlink, int ifindex, void (*take)(void *arg, const struct event *event),
+	void *arg);
+
 // Tells Linux that these hosts behind ports of its bridges were seen, as their frames would.
 void macs_refresh(struct netlink *netlink, const struct mirror_seen seen[], unsigned n);
 

@@ -155,11 +155,12 @@ bool mirror_flush(struct mirror *mirror)
 void mirror_apply_filters(struct mirror *mirror, uint64_t now_ns)
 {
 	filters_apply(mirror->ifaces, now_ns);
+	queues_apply(mirror->ifaces, now_ns);
 }
 
 bool mirror_dump_filters(struct mirror *mirror)
 {
-	return filters_dump(mirror->ifaces);
+	return queues_dump(mirror->ifaces) || filters_dump(mirror->ifaces);
 }
 
 void mirror_filters_dumped(struct mirror *mirror, bool whole)

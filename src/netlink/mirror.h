@@ -62,6 +62,10 @@ struct mirror_ops {
 	// Dumps the tc filters of a side (enum event_side) of an interface, and then calls
 	// mirror_filters_dumped. False: not now. NULL: never.
 	bool (*dump_filters)(void *ops, int ifindex, uint8_t side);
+	// Has Linux tell of the classes of htb of an interface, and of the filters that choose
+	// them, at once. 0 or -errno. NULL: it does not.
+	int (*dump_classes)(void *ops, int ifindex,
+		void (*take)(void *arg, const struct event *event), void *arg);
 	// Tells Linux that these hosts were seen. NULL: never.
 	void (*macs_seen)(void *ops, const struct mirror_seen seen[], unsigned n);
 	// The sysctls of MPLS. False: this kernel has none. NULL: the same.
@@ -106,7 +110,9 @@ struct mirror_settings {
 	bool (*is_vrf_used)(void *arg, uint16_t vrf);                     // as in netlink_ctx
 	const char *(*iface_kept)(void *arg, uint16_t iface);             // same
 	void (*iface_named)(void *arg, uint16_t iface, const char *name); // same
-	int (*filters)(void *arg, const struct acl_set *change, struct error *error); // same
+	int (*filters)(void *arg, const struct acl_set *change, struct error *error);        // same
+	int (*shape)(void *arg, const char *name, const char *profile, struct error *error); // same
+	void (*shape_iface)(void *arg, uint16_t iface, const char *name);                    // same
 	void *arg;
 };
 int mirror_open(struct mirror **out, const struct mirror_settings *settings, struct error *error);
@@ -131,7 +137,8 @@ void mirror_dump_ends(struct mirror *mirror, uint32_t partial);
 // dump that contained all of them.
 bool mirror_flush(struct mirror *mirror);
 
-// Gives workers the lists of tc filters that have changed, unless they may soon change again. Call
+// Gives workers the lists of tc filters, and queues, that have changed, unless they may soon change
+// again. Call
 // when no event is pending. / Has the filters of an interface dumped if that is necessary. Returns
 // true if it was begun. / The dump has ended, `whole` or not.
 void mirror_apply_filters(struct mirror *mirror, uint64_t now_ns);

@@ -46,8 +46,12 @@ void ifaces_flush(struct ifaces *ifaces);
 bool ifaces_settled(struct ifaces *ifaces);
 void ifaces_poll(struct ifaces *ifaces);                    // as mirror_poll
 void filters_apply(struct ifaces *ifaces, uint64_t now_ns); // as mirror_apply_filters
-bool filters_dump(struct ifaces *ifaces);                   // as mirror_dump_filters
-void filters_dumped(struct ifaces *ifaces, bool whole);     // as mirror_filters_dumped
+// The same of the queues of interfaces.
+void queues_apply(struct ifaces *ifaces, uint64_t now_ns);
+// Has the classes of an interface dumped, if some are not known. Returns whether there was one.
+bool queues_dump(struct ifaces *ifaces);
+bool filters_dump(struct ifaces *ifaces);               // as mirror_dump_filters
+void filters_dumped(struct ifaces *ifaces, bool whole); // as mirror_filters_dumped
 void ifaces_unsupported(const struct ifaces *ifaces,
 	bool (*cb)(void *arg, const struct netlink_unsupported *one), void *arg);
 void ifaces_info(const struct ifaces *ifaces, struct netlink_info *out); // fills in its fields

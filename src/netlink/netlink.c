@@ -243,12 +243,15 @@ static int open_mirror(struct netlink *netlink, struct error *error)
 		.iface_kept = netlink->ctx.iface_kept,
 		.iface_named = netlink->ctx.iface_named,
 		.filters = netlink->ctx.filters,
+		.shape = netlink->ctx.shape,
+		.shape_iface = netlink->ctx.shape_iface,
 		.arg = netlink->ctx.arg,
 		.ops = {set_admin, set_mtu, restore_mtu, set_mac, set_promiscuous, set_bridged,
 			bridge_filters, sends_redirects, disables_ipv6, mtu6, tcx,
 			hides_lost_routes, has_old_tables, hash_policy, dump_again, lost,
-			dump_filters, macs_seen, mpls, guard, tell_statement, is_judged, storm,
-			guard_follows, ask_link, dump_groups, udp_ports, path_mtu, netlink}};
+			dump_filters, classes_ask, macs_seen, mpls, guard, tell_statement,
+			is_judged, storm, guard_follows, ask_link, dump_groups, udp_ports, path_mtu,
+			netlink}};
 
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
 		settings.tap[i] = tap_ifindex(netlink->ctx.taps, i);

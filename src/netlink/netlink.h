@@ -35,6 +35,13 @@ struct netlink_ctx {
 	// (acl_set_merge), which judge by them when it returns 0. -errno with `error` set: nothing
 	// has changed. NULL: workers judge by none. Control thread.
 	int (*filters)(void *arg, const struct acl_set *change, struct error *error);
+	// Workers are to shape what leaves by some interfaces as Linux would by a qdisc of the
+	// interface of this name: `profile` is one of subscribers, without the name; NULL: not any
+	// more. 0, -EBUSY: try again later, or -errno with `error` set: nothing has changed. /
+	// What leaves by this interface is shaped so; NULL: it is not. Control thread. NULL:
+	// workers shape nothing.
+	int (*shape)(void *arg, const char *name, const char *profile, struct error *error);
+	void (*shape_iface)(void *arg, uint16_t iface, const char *name);
 	struct mac_table *macs; // gets the bridges of Linux; NULL: workers forward for none
 	// Limits of storm control for frames from a port, in frames/s, 0: none. NULL: none. Control
 	// thread.

@@ -31,6 +31,21 @@ static bool filter_is_sane(const struct event_filter *filter)
 	return true;
 }
 
+static bool queue_is_sane(const struct event *event)
+{
+	const struct event_queue *queue = &event->queue;
+
+	if (!ends(queue->kind, QUEUE_KIND_MAX) || !ends(queue->reason, QUEUE_REASON_MAX) ||
+		queue->what >= N_QUEUE_WHATS)
+		return false;
+	if ((queue->what == QUEUE_OTHER && !queue->reason[0]) ||
+		(event->kind == EVENT_CLASS) !=
+			(queue->what == QUEUE_CLASS || queue->what == QUEUE_FILTER))
+		return false;
+	return event->is_delete || queue->reason[0] || queue->rate ||
+	       (queue->what != QUEUE_TBF && queue->what != QUEUE_CLASS);
+}
+
 static bool vlans_are_sane(const struct event_vlans *vlans)
 {
 	uint64_t others = 0;
@@ -119,7 +134,11 @@ static bool is_sane(const struct event *event)
 		return event->label.label <= FIB_MAX_LABEL &&
 		       event->label.n_hops <= EVENT_MAX_HOPS &&
 		       labels_are_sane(event->label.hop, event->label.n_hops);
+	case EVENT_CLASS:
+		return queue_is_sane(event);
 	case EVENT_QDISC:
+		return ends(event->foreign.name, EVENT_FOREIGN_MAX) &&
+		       (event->foreign.sides != EVENT_EGRESS || queue_is_sane(event));
 	case EVENT_POLICY:
 	case EVENT_POLICY_DEFAULT:
 	case EVENT_CHAIN:

@@ -181,8 +181,10 @@ static bool tell_part(const struct ifaces *ifaces, const struct interface *one, 
 		return bridges_tell(ifaces, one, cb, arg, told);
 	if (reason != REASON_INGRESS && reason != REASON_EGRESS)
 		return true;
-	return filters_tell(ifaces, one, reason == REASON_INGRESS ? EVENT_INGRESS : EVENT_EGRESS,
-		cb, arg, told);
+	if (!filters_tell(ifaces, one, reason == REASON_INGRESS ? EVENT_INGRESS : EVENT_EGRESS, cb,
+		    arg, told))
+		return false;
+	return reason == REASON_INGRESS || *told || queues_tell(ifaces, one, cb, arg, told);
 }
 
 static bool tell_reasons(const struct ifaces *ifaces, const struct interface *one,

@@ -54,7 +54,7 @@ static void write_profile(struct qos_export *export)
 	const struct profile *one = export->qos->shown.profile[i % QOS_PROFILES];
 	char text[QOS_PROFILE_TEXT];
 
-	if (one && (i < QOS_PROFILES) == !one->parent)
+	if (one && (i < QOS_PROFILES) == !one->parent && !tc_has_name(one->name))
 		fprintf(export->out, "profile %s\n", profile_print(one, text));
 }
 
@@ -74,8 +74,8 @@ static void write_index(struct qos_export *export, uint32_t index)
 	if (export->is_written[index / 64] & bit)
 		return;
 	export->is_written[index / 64] |= bit;
-	if (!export->qos->shown.at[index])
-		return;
+	if (!export->qos->shown.at[index] || tc_has_name(export->qos->shown.at[index]->name))
+		return; // Linux has those of qdiscs
 	qos_next(export->qos, &number, &info);
 	write_subscriber(export->qos, &info, export->out);
 	export->n_written++;

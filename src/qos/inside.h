@@ -148,6 +148,8 @@ struct qos {
 	uint32_t batch;
 	bool has_names;  // this batch concerns interfaces
 	bool is_open;    // it is neither committed nor aborted
+	bool is_of_tc;   // what is staged is of a qdisc
+	unsigned n_tc;   // interfaces with one
 	bool is_written; // workers may see who has which interface after it
 	bool was_bound;  // an interface got a name before that
 	uint64_t now;    // of buckets that start
@@ -257,6 +259,10 @@ int hierarchy_link(const struct qos *qos, struct profile *one, const struct prof
 unsigned hierarchy_shaper(const struct qos *qos, const struct profile *aggregate);
 void hierarchy_number(const struct qos *qos, struct profile *one, const struct profile *old);
 extern const char *const direction_words[QOS_DIRECTIONS], *const parent_words[QOS_DIRECTIONS];
+
+// tc.c: -EINVAL with `error` set: only a qdisc has such a name. / Whether it has.
+int tc_check_name(const struct qos *qos, const char *name, const char *what, struct error *error);
+bool tc_has_name(const char *name);
 
 // file.c: stages a line, which is changed, but for -EAGAIN. / Whether a line that begins with this
 // name is not that of a subscriber.

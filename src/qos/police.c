@@ -91,7 +91,7 @@ static uint32_t cost_of(const struct qos_terms *terms, unsigned ip_bytes, unsign
 		bytes += terms->counts == QOS_WIRE ? (int64_t)frames * PREAMBLE_AND_GAP : 0;
 	}
 	bytes += (int64_t)frames * terms->overhead;
-	return MAX_OF(bytes, 1);
+	return (uint32_t)MAX_OF(bytes, MAX_OF((int64_t)frames * terms->mpu, 1));
 }
 
 static void add_sharer(struct sharers *sharers, const struct qos_terms *terms,

@@ -93,7 +93,8 @@ static int read_colour(const struct profile_reading *reading, const char *key, c
 			return read_act(reading, key, value, &reading->profile->terms.act[i]);
 	return error_set(reading->error, -EINVAL,
 		"profile '%s': unknown key \"%.60s\"; expected rate, burst, peak_rate, peak_burst, "
-		"excess_rate, excess_burst, counts, overhead, yellow_dscp, red_dscp, green, yellow "
+		"excess_rate, excess_burst, counts, overhead, mpu, yellow_dscp, red_dscp, green, "
+		"yellow "
 		"or red, or shape or aggregate and their keys",
 		reading->profile->name, key);
 }
@@ -106,6 +107,16 @@ static int read_counts(const struct profile_reading *reading, const char *value)
 			return 0;
 		}
 	return profile_mistake(reading, "counts", value, "ip, ethernet or wire");
+}
+
+static int read_mpu(const struct profile_reading *reading, const char *key, const char *value)
+{
+	long bytes;
+
+	if (!words_number(value, 0, QOS_MTU, &bytes))
+		return profile_mistake(reading, key, value, "bytes from 0 to 1500");
+	reading->profile->terms.mpu = (uint16_t)bytes;
+	return 0;
 }
 
 // One of the keys that say what kind of a profile it is.
@@ -128,6 +139,8 @@ static int read_pair(struct profile_reading *reading, const char *key, char *val
 	for (unsigned i = 0; i < PROFILE_KINDS; i++)
 		if (!strcmp(key, kind_words[i]))
 			return read_kind(reading, i, value);
+	if (!strcmp(key, "mpu"))
+		return read_mpu(reading, key, value);
 	if (strcmp(key, "burst") && strcmp(key, "counts") && strcmp(key, "overhead")) {
 		int err = shape_read_pair(reading, key, value);
 

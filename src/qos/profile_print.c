@@ -63,8 +63,15 @@ static void put_queues(struct printer *out, const struct profile *p)
 
 	put(out, " strict %u weights %u,%u,%u queue %s target %uus interval %uus limit %uus",
 		q->strict_percent, q->weight[1], q->weight[2], q->weight[3],
-		q->is_fair ? "fq_codel" : "codel", q->target_us, q->interval_us, q->limit_us);
+		q->is_fifo   ? "fifo"
+		: q->is_fair ? "fq_codel"
+			     : "codel",
+		q->target_us, q->interval_us, q->limit_us);
 	put(out, " limit_bytes %uB", q->limit_bytes);
+	if (q->limit_packets)
+		put(out, " limit_packets %u", q->limit_packets);
+	if (q->marks)
+		put(out, " ecn yes");
 	for (unsigned i = 0; i < 64; i++)
 		class[i] = qos_class_of_dscp(&p->terms, i);
 	put_classes(out, "class_dscp", 64, class);
@@ -100,6 +107,8 @@ const char *profile_print(const struct profile *p, char text[QOS_PROFILE_TEXT])
 	put(&out, " counts %s", counts_words[p->terms.counts]);
 	if (p->terms.overhead)
 		put(&out, " overhead %d", p->terms.overhead);
+	if (p->terms.mpu)
+		put(&out, " mpu %u", p->terms.mpu);
 	if (p->kind != PROFILE_POLICES) {
 		put_shaping(&out, p);
 		return text;

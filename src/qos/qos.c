@@ -46,7 +46,8 @@ static bool open_workers_part(struct qos *qos)
 {
 	struct qos_view *view = &qos->live.view;
 	uint32_t *of_iface = array(QOS_IFACES, sizeof(*of_iface));
-	bool has_all = of_iface && qos->terms;
+	uint32_t *of_tc = array(QOS_IFACES, sizeof(*of_tc));
+	bool has_all = of_iface && of_tc && qos->terms;
 
 	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
 		view->buckets[d].commit = array(QOS_MAX, sizeof(struct police));
@@ -59,7 +60,10 @@ static bool open_workers_part(struct qos *qos)
 	}
 	if (of_iface)
 		memset(of_iface, 0xff, QOS_IFACES * sizeof(*of_iface));
+	if (of_tc)
+		memset(of_tc, 0xff, QOS_IFACES * sizeof(*of_tc));
 	view->of_iface = of_iface;
+	view->of_tc = of_tc;
 	view->terms = qos->terms;
 	view->index = qos->index;
 	return has_all;
@@ -138,6 +142,7 @@ static void close_workers_part(struct qos *qos)
 	const struct qos_view *view = &qos->live.view;
 
 	release(view->of_iface, QOS_IFACES, sizeof(*view->of_iface));
+	release(view->of_tc, QOS_IFACES, sizeof(*view->of_tc));
 	for (unsigned d = 0; d < QOS_DIRECTIONS; d++) {
 		release(view->buckets[d].commit, QOS_MAX, sizeof(struct police));
 		release(view->buckets[d].excess, QOS_MAX, sizeof(struct police));

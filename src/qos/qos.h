@@ -72,6 +72,14 @@ void qos_abort(struct qos *qos);
 void qos_bind(struct qos *qos, unsigned iface, const char *name);
 void qos_refresh(struct qos *qos);
 
+// Stages the queue of an interface of Linux: a subscriber QOS_TC and its name, with this profile
+// (the text behind the name of one that shapes); NULL: there is none any more. 0, or -errno with
+// `error` set: the batch is to be aborted. / What leaves by an interface of workers passes that
+// queue from now on; NULL: none. After the batch; a queue that goes has no interface.
+#define QOS_TC "tc:"
+int qos_stage_tc(struct qos *qos, const char *iface, const char *profile, struct error *error);
+void qos_bind_tc(struct qos *qos, unsigned iface, const char *name);
+
 struct qos_usage {
 	uint32_t n_subscribers, n_profiles, n_addresses, n_ifaces;
 	uint8_t length[QOS_FAMILIES][QOS_LENGTHS]; // prefix lengths in use; 0: none

@@ -60,6 +60,7 @@ struct qos_terms {
 	uint8_t marker; // enum police_marker
 	uint8_t counts; // enum qos_counts
 	int16_t overhead;
+	uint16_t mpu; // bytes that a frame counts for at least
 	bool is_aware;
 	bool shapes, is_fair;      // packets go through queues; by flow
 	bool by_priority;          // 802.1p decides the class of a packet with a VLAN tag
@@ -79,7 +80,8 @@ struct qos_view {
 	uint8_t n_lengths[QOS_FAMILIES];           // atomic
 	uint8_t length[QOS_FAMILIES][QOS_LENGTHS]; // atomic
 	const uint32_t *of_iface;                  // by interface, QOS_IFACES of them; atomic
-	bool has_ifaces, has_subscribers;          // atomic
+	const uint32_t *of_tc;                     // the same, of Linux's qdiscs; atomic
+	bool has_ifaces, has_tc, has_subscribers;  // atomic
 	struct qos_buckets buckets[QOS_DIRECTIONS];
 	const struct qos_terms *terms; // by number of profile
 };
@@ -101,6 +103,17 @@ static inline bool qos_is_on(const struct qos_view *view)
 static inline uint32_t qos_of_iface(const struct qos_view *view, uint16_t iface)
 {
 	return __atomic_load_n(&view->of_iface[iface], __ATOMIC_ACQUIRE); // partner: qos_bind
+}
+
+// Whether any interface has a qdisc of Linux, / the subscriber that is that of an interface,
+// QOS_NONE: none. Worker.
+static inline bool qos_has_tc(const struct qos_view *view)
+{
+	return __atomic_load_n(&view->has_tc, __ATOMIC_RELAXED);
+}
+static inline uint32_t qos_of_tc(const struct qos_view *view, uint16_t iface)
+{
+	return __atomic_load_n(&view->of_tc[iface], __ATOMIC_ACQUIRE); // partner: qos_bind_tc
 }
 
 // Finds the subscribers of the packets in `mask` by address: addr[i] is an IPv4 address times 2^32,

@@ -110,10 +110,17 @@ void shape_close(struct shape *s)
 int shape_set_profile(struct shape *s, uint16_t number, const struct shape_profile *p,
 	struct error *error)
 {
-	struct shape_rules rules = {.is_set = true, .is_fair = p->is_fair};
+	struct shape_rules rules = {.is_set = true,
+		.is_fair = p->is_fair,
+		.is_fifo = p->is_fifo,
+		.marks = p->marks,
+		.limit_packets = p->limit_packets ? p->limit_packets : UINT32_MAX};
 	const uint64_t per_us = s->config.hz / 1000000;
 	unsigned least = SHAPE_MOST_CLASS_WEIGHT;
 
+	if (p->is_fifo && (p->is_fair || p->marks))
+		return error_set(error, -EINVAL,
+			"profile %u: a plain queue has no flows and no ECN", number);
 	if (p->strict_percent < 1 || p->strict_percent > 100 || !p->interval_us)
 		return error_set(error, -EINVAL,
 			"profile %u: a percentage is 1 to 100, an interval at least 1 us", number);
@@ -127,7 +134,7 @@ int shape_set_profile(struct shape *s, uint16_t number, const struct shape_profi
 	for (unsigned i = SHAPE_TURN; i < SHAPE_CLASSES; i++)
 		rules.quantum[i] = (uint16_t)(512 * p->weight[i] / least);
 	rules.strict_scale = 256 * 100 / p->strict_percent;
-	rules.target = p->target_us * per_us;
+	rules.target = p->is_fifo ? UINT64_MAX : p->target_us * per_us;
 	rules.interval = p->interval_us * per_us;
 	rules.limit = p->limit_us * per_us;
 	rules.limit_bytes = p->limit_bytes;

@@ -60,6 +60,8 @@ struct shape_packet {
 	uint32_t class : 2;                // 0 to SHAPE_CLASSES - 1
 	uint32_t subflow : 8;              // a hash of the packet's flow, for fair classes
 	uint32_t is_first : 1;             // for the caller
+	uint32_t has_ecn : 1;              // it may be marked in place of being dropped
+	uint32_t is_marked : 1; // false; the shaper sets it: its ECN is to say "congestion"
 	uint32_t for_caller;
 };
 
@@ -84,9 +86,14 @@ struct shape_profile {
 	uint8_t strict_percent;        // of the rate, which class 0 may have; 1 to 100
 	uint8_t weight[SHAPE_CLASSES]; // 1 to SHAPE_MOST_CLASS_WEIGHT; [0] has no meaning
 	bool is_fair; // FQ-CoDel (RFC 8290) in each class; otherwise one queue per class
+	// No CoDel, and no limit as a time: a packet that would be above a limit is dropped itself.
+	// As Linux's queues below a token bucket: what may leave at once is not held.
+	bool is_fifo;
+	bool marks;                      // CoDel marks packets with ECN
 	uint32_t target_us, interval_us; // CoDel's; a target is at least one MTU at the rate
 	uint32_t limit_us;               // held bytes at the rate, but at least 10 MTU
-	uint32_t limit_bytes;            // held bytes, whatever the rate; at least 10 MTU
+	uint32_t limit_bytes;            // held bytes, whatever the rate; at least 10 MTU, or FIFO
+	uint32_t limit_packets;          // held packets; 0: no limit
 };
 
 enum shape_level { SHAPE_PORT, SHAPE_AGGREGATE, SHAPE_SUBSCRIBER };

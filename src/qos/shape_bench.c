@@ -58,8 +58,12 @@ static void set(struct shape *s, const struct shape_config *config, enum shape_l
 
 static struct shape *open_with(const struct shape_config *config, uint64_t bits, uint32_t n)
 {
-	const struct shape_profile profile = {50, {0, 1, 2, 4}, false, 10000000, 10000000, 10000000,
-		1 << 30};
+	const struct shape_profile profile = {.strict_percent = 50,
+		.weight = {0, 1, 2, 4},
+		.target_us = 10000000,
+		.interval_us = 10000000,
+		.limit_us = 10000000,
+		.limit_bytes = 1 << 30};
 	const struct shape_setting wide = {400000000000, 2000000, 0, 16, 0};
 	struct shape_setting each = {bits, 20000, 0, 16, 0};
 	struct shape *s;

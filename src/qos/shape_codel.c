@@ -62,6 +62,13 @@ static bool may_drop(struct shape_queue *queue, const struct codel_terms *terms,
 	return now >= codel->first_above;
 }
 
+// Whether a packet is marked in place of being dropped.
+static bool is_marked(const struct codel_terms *terms, struct shape_packet *packet)
+{
+	packet->is_marked = terms->marks && packet->has_ecn;
+	return packet->is_marked;
+}
+
 // Goes on dropping while it is time for it.
 static struct shape_packet *drop_more(struct shape_queue *queue, const struct codel_terms *terms,
 	uint64_t now, struct shape_drops *drops)
@@ -71,6 +78,10 @@ static struct shape_packet *drop_more(struct shape_queue *queue, const struct co
 
 	queue->is_dropping = may_drop(queue, terms, packet, now);
 	while (queue->is_dropping && now >= codel->drop_next) {
+		if (is_marked(terms, packet)) {
+			codel->drop_next += codel_step(terms->interval, ++codel->count);
+			return packet;
+		}
 		if (drops_are_full(drops)) {
 			push_back(queue, packet);
 			return NULL;
@@ -96,13 +107,15 @@ struct shape_packet *codel_take(struct shape_queue *queue, const struct codel_te
 	struct shape_packet *packet = queue_pop(queue);
 	if (!may_drop(queue, terms, packet, now))
 		return packet;
-	if (drops_are_full(drops)) {
-		push_back(queue, packet);
-		return NULL;
+	if (!is_marked(terms, packet)) {
+		if (drops_are_full(drops)) {
+			push_back(queue, packet);
+			return NULL;
+		}
+		drops_add(drops, packet, SHAPE_DROP_CODEL);
+		packet = queue_pop(queue);
+		may_drop(queue, terms, packet, now);
 	}
-	drops_add(drops, packet, SHAPE_DROP_CODEL);
-	packet = queue_pop(queue);
-	may_drop(queue, terms, packet, now);
 	queue->is_dropping = true;
 	const uint32_t delta = codel->count - codel->last_count;
 	const bool was_recent = (int64_t)(now - codel->drop_next) < (int64_t)(16 * terms->interval);

@@ -16,6 +16,7 @@ struct codel {
 struct codel_terms {
 	uint64_t target, interval; // ticks
 	uint32_t mtu;              // bytes: no packet is dropped if no more are left
+	bool marks;                // those that have ECN, which stay
 };
 
 struct shape_queue {

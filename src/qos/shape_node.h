@@ -81,11 +81,11 @@ _Static_assert(sizeof(union shape_cell) == CACHE_LINE_BYTES, "a cell is a line")
 
 // A profile as the owner computes with it.
 struct shape_rules {
-	bool is_set, is_fair;
+	bool is_set, is_fair, is_fifo, marks;
 	uint32_t strict_scale; // 256 * 100 / percent
 	uint16_t quantum[SHAPE_CLASSES];
 	uint64_t target, interval, limit; // ticks
-	uint32_t limit_bytes;
+	uint32_t limit_bytes, limit_packets;
 };
 
 struct shape {

@@ -220,8 +220,50 @@ static bool is_above_limit(const struct shape *s, const struct shape_node *node)
 	const struct shape_rules *rules = &s->rules[node->profile];
 	const uint32_t held = node->held_bytes;
 
-	return held > s->least_limit &&
-	       (held > rules->limit_bytes || ticks_of(node, held) > rules->limit);
+	if (unlikely(rules->is_fifo))
+		return false; // has_no_place
+	return node->held_packets > rules->limit_packets ||
+	       (held > s->least_limit &&
+		       (held > rules->limit_bytes || ticks_of(node, held) > rules->limit));
+}
+
+// What is held in plain queues and may leave at once, as if they went one after the other.
+static void find_free(const struct shape *s, const struct shape_node *node, uint64_t now,
+	uint64_t *bytes, uint32_t *packets)
+{
+	const struct shape_class *class = s->backlogs[node->backlog].class;
+	const uint64_t due = MAX_OF(node->due, oldest_of(node, now));
+	unsigned __int128 cost = node->fraction;
+
+	*bytes = *packets = 0;
+	for (unsigned i = 0; node->backlog && i < SHAPE_CLASSES; i++) {
+		const bool is_plain = class[i].packets && !class[i].is_fair;
+		const struct shape_packet *packet =
+			is_plain ? s->cells[class[i].map].queue.head : NULL;
+
+		for (; packet && due + (uint64_t)(cost >> SHAPE_FRACTION) <= now;
+			packet = packet->next) {
+			cost += (unsigned __int128)packet->bytes * node->per_byte;
+			*bytes += packet->bytes;
+			++*packets;
+		}
+	}
+}
+
+// Whether a plain queue is full, so that this packet is dropped.
+static bool has_no_place(const struct shape *s, const struct shape_node *node,
+	const struct shape_packet *packet, uint64_t now)
+{
+	const struct shape_rules *rules = &s->rules[node->profile];
+	const uint64_t held = (uint64_t)node->held_bytes + packet->bytes;
+	uint64_t free_bytes;
+	uint32_t free_packets;
+
+	if (held <= rules->limit_bytes && node->held_packets < rules->limit_packets)
+		return false;
+	find_free(s, node, now, &free_bytes, &free_packets);
+	return held - free_bytes > rules->limit_bytes ||
+	       node->held_packets - free_packets >= rules->limit_packets;
 }
 
 // A subscriber may hold as many packets as there are places left for all.
@@ -254,8 +296,14 @@ void queue_put(struct shape *s, uint32_t id, struct shape_packet *packet, uint64
 	struct shape_drops *drops)
 {
 	struct shape_node *node = &s->node[id];
-	struct shape_queue *queue = find_space(s, node, packet);
+	struct shape_queue *queue;
 
+	if (unlikely(s->rules[node->profile].is_fifo) && has_no_place(s, node, packet, now)) {
+		count_drop(s, id, packet, SHAPE_DROP_LIMIT);
+		drops_add(drops, packet, SHAPE_DROP_LIMIT);
+		return;
+	}
+	queue = find_space(s, node, packet);
 	if (unlikely(!queue)) {
 		count_drop(s, id, packet, SHAPE_DROP_POOL);
 		drops_add(drops, packet, SHAPE_DROP_POOL);
@@ -352,6 +400,7 @@ static struct shape_packet *take_of_class(struct shape *s, uint32_t id, unsigned
 		.target = MAX_OF(rules->target, ticks_of(node, s->config.mtu)),
 		.interval = rules->interval,
 		.mtu = s->config.mtu,
+		.marks = rules->marks,
 	};
 	const unsigned first = drops->n;
 	struct shape_packet *packet =

@@ -430,7 +430,7 @@ static void codel_drops_what_a_plain_model_drops(void **state)
 	static struct shape_packet packet[N + 1];
 	static uint64_t since[N + 1];
 	static struct shape_drops drops;
-	const struct codel_terms terms = {5 * MS, 100 * MS, MTU};
+	const struct codel_terms terms = {5 * MS, 100 * MS, MTU, false};
 	struct shape_queue queue = {.head = NULL};
 	struct model model = {.since = since, .target = 5 * MS, .interval = 100 * MS};
 	uint64_t now = 1000 * MS, arrival = now;
@@ -526,8 +526,10 @@ static void random_operations_keep_the_account(void **state)
 {
 	static struct random_bed r;
 	struct bed *bed = &r.bed;
-	const struct shape_profile fair = {80, {0, 1, 2, 3}, true, 5000, 100000, 50000, 1 << 20},
-				   short_ = {10, {0, 5, 1, 1}, false, 1000, 5000, 2000, 40000};
+	const struct shape_profile fair = {80, {0, 1, 2, 3}, true, false, true, 5000, 100000, 50000,
+					   1 << 20, 300},
+				   short_ = {10, {0, 5, 1, 1}, false, false, false, 1000, 5000,
+					   2000, 40000, 0};
 
 	(void)state;
 	srand(8290);

@@ -114,10 +114,31 @@ static int read_limit_bytes(struct profile_reading *reading, const char *key, co
 
 static int read_queue(struct profile_reading *reading, const char *key, const char *value)
 {
-	reading->profile->queues.is_fair = !strcmp(value, "fq_codel");
-	return reading->profile->queues.is_fair || !strcmp(value, "codel")
+	struct shape_profile *queues = &reading->profile->queues;
+
+	queues->is_fair = !strcmp(value, "fq_codel");
+	queues->is_fifo = !strcmp(value, "fifo");
+	return queues->is_fair || queues->is_fifo || !strcmp(value, "codel")
 	               ? 0
-	               : profile_mistake(reading, key, value, "codel or fq_codel");
+	               : profile_mistake(reading, key, value, "codel, fq_codel or fifo");
+}
+
+static int read_limit_packets(struct profile_reading *reading, const char *key, const char *value)
+{
+	long packets;
+
+	if (!words_number(value, 1, UINT16_MAX, &packets))
+		return profile_mistake(reading, key, value, "1 to 65535 packets");
+	reading->profile->queues.limit_packets = (uint32_t)packets;
+	return 0;
+}
+
+static int read_ecn(struct profile_reading *reading, const char *key, const char *value)
+{
+	reading->profile->queues.marks = !strcmp(value, "yes");
+	return reading->profile->queues.marks || !strcmp(value, "no")
+	               ? 0
+	               : profile_mistake(reading, key, value, "yes or no");
 }
 
 static int read_strict(struct profile_reading *reading, const char *key, const char *value)
@@ -150,6 +171,10 @@ static int read_queues(struct profile_reading *reading, const char *key, char *v
 		return read_time(reading, key, value, &queues->interval_us);
 	if (!strcmp(key, "limit"))
 		return read_time(reading, key, value, &queues->limit_us);
+	if (!strcmp(key, "limit_packets"))
+		return read_limit_packets(reading, key, value);
+	if (!strcmp(key, "ecn"))
+		return read_ecn(reading, key, value);
 	return strcmp(key, "limit_bytes") ? 1 : read_limit_bytes(reading, key, value);
 }
 
@@ -242,6 +267,10 @@ int shape_read_end(struct profile_reading *reading)
 	if (reading->burst &&
 		profile_read_burst(reading, "burst", reading->burst, p->rate, &p->burst))
 		return -EINVAL;
+	if (p->queues.is_fifo && p->queues.marks)
+		return error_set(reading->error, -EINVAL,
+			"profile '%s': ecn has no meaning with queue fifo; remove one of them",
+			p->name);
 	const struct shape_setting setting = {p->rate, p->burst, 0, p->weight, 0};
 
 	if (shape_terms_of(&config, &setting, level_of(p), &p->shape_terms, &inner))

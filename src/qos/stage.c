@@ -127,6 +127,9 @@ static int stage_subscriber(struct qos *qos, enum op op, char **rest, bool is_of
 {
 	const char *name = strtok_r(NULL, " \t", rest);
 	int err = name_check(name, "subscriber", error);
+
+	if (!err)
+		err = tc_check_name(qos, name, "subscriber", error);
 	struct subscriber *old = err ? NULL : subscriber_named(qos, name), *one;
 
 	if (err)
@@ -223,6 +226,8 @@ static int stage_profile(struct qos *qos, char **rest, bool is_of_file, struct e
 	const char *name = strtok_r(NULL, " \t", rest);
 	int err = name_check(name, "profile", error), id;
 
+	if (!err)
+		err = tc_check_name(qos, name, "profile", error);
 	if (!err && !strcmp(name, "none"))
 		err = error_set(error, -EINVAL,
 			"profile 'none': means no profile; expected another "
@@ -263,6 +268,8 @@ static int unstage_profile(struct qos *qos, char **rest, struct error *error)
 	const char *name = strtok_r(NULL, " \t", rest);
 	int err = name_check(name, "profile", error);
 
+	if (!err)
+		err = tc_check_name(qos, name, "profile", error);
 	if (err)
 		return err;
 	struct profile *one = profile_named(qos, name);

@@ -130,7 +130,7 @@ static int read_profile(struct reading *reading, const char *key, const char *va
 			"subscriber '%s': %s: there is no profile \"%.60s\"; add it first",
 			reading->name, key, value);
 	*out = profile->id;
-	return 0;
+	return tc_check_name(reading->qos, value, "profile", reading->error);
 }
 
 static int read_number(struct reading *reading, const char *value)
