@@ -240,7 +240,8 @@ static bool add_moving(struct worker *w, unsigned to, struct rte_mbuf *const mbu
 	if (!shape->own || qos_shaper_moving_to(shape->own) != (int)to)
 		return false;
 	for (unsigned i = 0; i < n; i++)
-		qos_shaper_add_moving(shape->own, shape_packet_of(shape, mbuf[i]));
+		if (!qos_shaper_add_moving(shape->own, shape_packet_of(shape, mbuf[i])))
+			shape_drop(w, mbuf[i], VERDICT_WORKER_RING_FULL);
 	shape_note_held(w);
 	return true;
 }
@@ -262,20 +263,29 @@ static void hand_over(struct worker *w, unsigned to, struct rte_mbuf *mbuf[], un
 		shape_drop(w, mbuf[i], VERDICT_WORKER_RING_FULL);
 }
 
-// Applies settings that packets of the own shaper need, which may give some of them to others.
-static void expect(struct worker *w, struct rte_mbuf *const mbuf[], unsigned n)
+// Finds the shapers of packets. Applies settings that those of the own one need, which may give
+// some of them to others; what another one gives to this one meanwhile goes by that one.
+static void find_shapers(const struct worker *w, struct rte_mbuf *const mbuf[], unsigned n,
+	uint8_t of[])
 {
 	const struct shape_worker *shape = w->shape;
 	uint32_t shaped[BURST_MAX];
+	uint8_t own[BURST_MAX];
 	unsigned n_own = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		const uint32_t number = (uint32_t)shape_packet_of(shape, mbuf[i])->since;
 
-		if (qos_shaper(shape->all, qos_shaper_of(shape->all, number)) == shape->own)
-			shaped[n_own++] = number;
+		of[i] = qos_shaper_of(shape->all, number);
+		if (qos_shaper(shape->all, of[i]) != shape->own)
+			continue;
+		own[n_own] = i;
+		shaped[n_own++] = number;
 	}
-	qos_shaper_expect(shape->own, qos_shapers_now(shape->all), shaped, n_own);
+	if (n_own)
+		qos_shaper_expect(shape->own, qos_shapers_now(shape->all), shaped, n_own);
+	for (unsigned i = 0; i < n_own; i++)
+		of[own[i]] = qos_shaper_of(shape->all, shaped[i]);
 }
 
 static void put(struct worker *w, unsigned to, struct rte_mbuf *mbuf[], unsigned n)
@@ -291,14 +301,11 @@ void shape_pass(struct worker *w, struct rte_mbuf *mbuf[], unsigned n)
 	const struct shape_worker *shape = w->shape;
 	uint8_t of[BURST_MAX];
 
-	if (shape->own)
-		expect(w, mbuf, n);
+	find_shapers(w, mbuf, n, of);
 	if (qos_n_shapers(shape->all) == 1) {
 		put(w, 0, mbuf, n);
 		return;
 	}
-	for (unsigned i = 0; i < n; i++)
-		of[i] = qos_shaper_of(shape->all, (uint32_t)shape_packet_of(shape, mbuf[i])->since);
 	while (n) {
 		const uint8_t to = of[0];
 		struct rte_mbuf *group[BURST_MAX];

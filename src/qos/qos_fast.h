@@ -202,11 +202,12 @@ void qos_shaper_follow(struct qos_shaper *shaper, uint64_t now, struct shape_dro
 
 // Packets on the way to another shaper; `since` is their shaped number. They count as held. Its
 // index, or -1: none may be taken now. / Takes at most `most`; then they are no more held here. /
-// Adds packets of a shaped number that is moving.
+// Adds a packet for the same shaper, behind those that move. False: it is to be dropped, as there
+// are too many, until none is left.
 int qos_shaper_moving_to(const struct qos_shaper *shaper);
 unsigned qos_shaper_take_moving(struct qos_shaper *shaper, struct shape_packet *out[],
 	unsigned most);
-void qos_shaper_add_moving(struct qos_shaper *shaper, struct shape_packet *packet);
+bool qos_shaper_add_moving(struct qos_shaper *shaper, struct shape_packet *packet);
 
 // Packets of these shaped numbers, which this shaper has, are to come: applies settings that they
 // need. After it others may have some of them. `n`: at most SHAPE_BURST.

@@ -360,6 +360,11 @@ static int check_ifaces(const struct qos *qos, const struct subscriber *one, str
 	return 0;
 }
 
+static int full(struct error *error)
+{
+	return error_set(error, -ENOSPC, "there are %d subscribers already; remove some", QOS_MAX);
+}
+
 // An index that no worker uses.
 static int find_index(struct qos *qos, struct error *error)
 {
@@ -373,7 +378,16 @@ static int find_index(struct qos *qos, struct error *error)
 		qos->next_free = word;
 		return (int)(word * 64 + (uint32_t)__builtin_ctzll(~qos->taken[word]));
 	}
-	return error_set(error, -ENOSPC, "there are %d subscribers already; remove some", QOS_MAX);
+	return full(error);
+}
+
+// The last one, so that those of Linux's qdiscs have no number that a file gives to others.
+static int find_last_index(const struct qos *qos, struct error *error)
+{
+	for (uint32_t word = QOS_MAX / 64; word-- > 0;)
+		if (qos->taken[word] != UINT64_MAX)
+			return (int)(word * 64 + 63 - (uint32_t)__builtin_clzll(~qos->taken[word]));
+	return full(error);
 }
 
 static int take_index(struct qos *qos, struct subscriber *one, struct error *error)
@@ -381,7 +395,8 @@ static int take_index(struct qos *qos, struct subscriber *one, struct error *err
 	const uint32_t i = one->index;
 
 	if (i == QOS_NONE) {
-		const int found = find_index(qos, error);
+		const int found = tc_has_name(one->name) ? find_last_index(qos, error)
+		                                         : find_index(qos, error);
 
 		if (found < 0)
 			return found;

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { NEWS_PER_CALL = 256, NAP_NS = 50000, FLUSH_SUBSCRIBERS = 4096, MOVE_PER_CALL = 256 };
+enum { NEWS_PER_CALL = 256, NAP_NS = 50000, FLUSH_SUBSCRIBERS = 4096, MOVE_AT_ONCE = 256 };
+enum { MOST_ADDED = 1024 }; // packets that come while others move
 
 // --- Control thread.
 
@@ -275,32 +276,46 @@ static void append(struct qos_shaper *s, struct shape_packet *packet)
 	s->moving.last = packet;
 }
 
-void qos_shaper_add_moving(struct qos_shaper *s, struct shape_packet *packet)
+bool qos_shaper_add_moving(struct qos_shaper *s, struct shape_packet *packet)
 {
+	s->moving.is_full |= s->moving.n_added == MOST_ADDED;
+	if (s->moving.is_full)
+		return false;
+	s->moving.n_added++;
 	shape_hold(s->shape, 1);
 	append(s, packet);
+	return true;
 }
 
-// A part of its packets. False: it has more.
-static bool move(struct qos_shaper *s, uint32_t shaped, unsigned to)
+// All its packets: younger ones come behind them.
+static void move(struct qos_shaper *s, uint32_t shaped, unsigned to)
 {
-	struct shape_packet *packet[MOVE_PER_CALL];
-	const unsigned n = shape_hand(s->shape, shaped, packet, MOVE_PER_CALL);
+	struct shape_packet *packet[MOVE_AT_ONCE];
+	unsigned n;
 
 	s->moving.to = (uint8_t)to;
-	for (unsigned i = 0; i < n; i++) {
-		packet[i]->since = shaped;
-		append(s, packet[i]);
-	}
-	s->moving.is_whole = n < MOVE_PER_CALL;
-	if (s->moving.is_whole)
+	do {
+		n = shape_hand(s->shape, shaped, packet, MOVE_AT_ONCE);
+		for (unsigned i = 0; i < n; i++) {
+			packet[i]->since = shaped;
+			append(s, packet[i]);
+		}
+	} while (n == MOVE_AT_ONCE);
+	give(s, shaped, to);
+}
+
+// One that holds nothing, also while others move.
+static void give_early(struct qos_shaper *s, uint32_t shaped, unsigned to)
+{
+	struct shape_packet *none;
+
+	if (!shape_hand(s->shape, shaped, &none, 1))
 		give(s, shaped, to);
-	return s->moving.is_whole;
 }
 
 int qos_shaper_moving_to(const struct qos_shaper *s)
 {
-	return s->moving.first && s->moving.is_whole ? s->moving.to : -1;
+	return s->moving.first ? s->moving.to : -1;
 }
 
 unsigned qos_shaper_take_moving(struct qos_shaper *s, struct shape_packet *out[], unsigned most)
@@ -311,11 +326,15 @@ unsigned qos_shaper_take_moving(struct qos_shaper *s, struct shape_packet *out[]
 		out[n] = s->moving.first;
 		s->moving.first = out[n]->next;
 	}
+	if (!s->moving.first) {
+		s->moving.n_added = 0;
+		s->moving.is_full = false;
+	}
 	shape_moved(s->shape, n);
 	return n;
 }
 
-// False: `drops` is full, or there is more to move.
+// False: `drops` is full. NULL: it holds nothing.
 static bool set_subscriber(struct qos_shaper *s, uint32_t shaped, uint64_t now,
 	struct shape_drops *drops)
 {
@@ -324,7 +343,9 @@ static bool set_subscriber(struct qos_shaper *s, uint32_t shaped, uint64_t now,
 
 	if (qos_shaper_of(s->all, shaped) != s->index)
 		return true; // set_early has given it away
-	if ((!number || word & SHAPER_IS_NEW) && !clear(s, shaped, drops))
+	struct shape_drops none = {.n = 0};
+
+	if ((!number || word & SHAPER_IS_NEW) && !clear(s, shaped, drops ? drops : &none))
 		return false;
 	if (!number)
 		return true;
@@ -332,8 +353,13 @@ static bool set_subscriber(struct qos_shaper *s, uint32_t shaped, uint64_t now,
 		shape_clear_stats(s->shape, shaped);
 		__atomic_fetch_and(&s->all->word[shaped], ~SHAPER_IS_NEW, __ATOMIC_RELAXED);
 	}
-	if (owner_of(word) != s->index)
-		return move(s, shaped, owner_of(word));
+	if (owner_of(word) != s->index) {
+		if (drops)
+			move(s, shaped, owner_of(word));
+		else
+			give_early(s, shaped, owner_of(word));
+		return true;
+	}
 	const struct shaper_slot *slot = &s->all->slot[number];
 	struct shape_terms terms = slot->terms;
 
@@ -369,7 +395,6 @@ static void set_early(struct qos_shaper *s, uint32_t shaped, uint64_t now)
 	const uint64_t word = __atomic_load_n(&s->all->word[shaped], __ATOMIC_ACQUIRE);
 	const uint32_t parent = parent_of(word);
 	const uint32_t above = parent ? slot_of_aggregate(s, parent)->parent : 0;
-	struct shape_drops none = {.n = 0};
 
 	if (!word)
 		return;
@@ -377,7 +402,7 @@ static void set_early(struct qos_shaper *s, uint32_t shaped, uint64_t now)
 		set_aggregate(s, above, now);
 	if (parent && owner_of(word) == s->index)
 		set_aggregate(s, parent, now);
-	set_subscriber(s, shaped, now, &none);
+	set_subscriber(s, shaped, now, NULL);
 }
 
 void qos_shaper_expect(struct qos_shaper *s, uint64_t now, const uint32_t shaped[], unsigned n)

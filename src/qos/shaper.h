@@ -55,7 +55,8 @@ struct qos_shaper {
 	struct {
 		struct shape_packet *first, *last;
 		uint8_t to;
-		bool is_whole;      // the other shaper has it
+		uint32_t n_added;   // since there were none: packets that came meanwhile
+		bool is_full;       // more are dropped until there are none
 	} moving;                   // owner
 	bool is_running;            // atomic
 	uint64_t put LINE_ALIGNED;  // atomic; control thread
