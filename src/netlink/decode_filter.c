@@ -255,7 +255,7 @@ static enum decode_result filter_read(const struct nlmsghdr *message, struct eve
 	if (read_attrs(message, sizeof(*head), &wants_tcmsg, &found) != DECODE_EVENT)
 		return DECODE_MALFORMED;
 	result = read_place(head, &found, out);
-	if (result == DECODE_IGNORED && !event->is_delete) {
+	if (result == DECODE_IGNORED) {
 		queue_read_filter(message, event);
 		return DECODE_EVENT;
 	}

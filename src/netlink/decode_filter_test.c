@@ -213,7 +213,9 @@ static void filters_of_other_qdiscs_choose_a_class(void **state)
 	assert_int_equal(event.queue.what, QUEUE_FILTER);
 	assert_int_equal(event.queue.parent, TC_H_MAKE(1 << 16, 0));
 	((struct nlmsghdr *)message.bytes)->nlmsg_type = RTM_DELTFILTER;
-	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_IGNORED);
+	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_EVENT);
+	assert_int_equal(event.queue.what, QUEUE_FILTER);
+	assert_true(event.is_delete);
 }
 
 static void a_filter_cut_anywhere_is_malformed(void **state)

@@ -92,6 +92,7 @@ struct queues {
 	char wanted[QUEUES_PROFILE];                     // as they should; valid if not is_stale
 	bool is_stale;
 	char refused[QUEUES_PROFILE]; // one that could not be given, "": none
+	bool may_be_tried;            // again, after a while
 	char refusal[QUEUES_REFUSAL];
 };
 
@@ -265,7 +266,8 @@ struct queues_of_linux {
 	unsigned n;      // interfaces that have one
 	uint32_t serial; // the last one
 	bool is_changed; // since queues_apply
-	uint64_t changed_ns, applied_ns;
+	uint64_t changed_ns, applied_ns, tried_ns;
+	unsigned n_given;             // changes of the latest queues_apply
 	bool wants_dump;              // some interface does
 	char (*gone)[EVENT_NAME_MAX]; // names of interfaces that are gone, with their queues
 	size_t n_gone, gone_capacity;
@@ -338,7 +340,8 @@ struct tunnels_of_linux {
 	unsigned n_devices, n_served; // tunnel devices; those that workers serve
 	struct mirror_udp_port port[TUNNELS_PORTS];
 	unsigned n_ports;
-	unsigned n_vxlans;              // VXLAN devices, of those that are served not in n_served
+	unsigned n_vxlans;              // devices of frames (VXLAN, gretap), not in n_served
+	unsigned n_of_frames;           // of these, those that workers serve
 	int vxlan[IFACE_MAX_VXLANS];    // by number: the device; 0: free
 	unsigned end_vxlan, next_vxlan; // numbers from here on were never used; the next one
 };

@@ -157,7 +157,9 @@ static void class_event(struct ifaces *ifaces, struct interface *one, const stru
 		TC_H_MAJ(queue->what == QUEUE_FILTER ? queue->parent : queue->handle) !=
 			TC_H_MAJ(queues->root.handle))
 		return;
-	if (queue->what == QUEUE_FILTER) {
+	if (queue->what == QUEUE_FILTER && event->is_delete) { // are others left?
+		queues->wants_dump = ifaces->queues.wants_dump = true;
+	} else if (queue->what == QUEUE_FILTER) {
 		queues->has_filters = true;
 	} else if (!event->is_delete) {
 		put_class(one, queue);

@@ -14,6 +14,9 @@
 
 // Queues are given when nothing has changed for a while, or at the latest after LONGEST_NS.
 enum { QUIET_NS = 20000000, LONGEST_NS = 200000000 };
+// A change waits for workers: so many at a time. What was refused is tried again.
+enum { MOST_AT_ONCE = 64 };
+static const uint64_t AGAIN_NS = 10000000000;
 enum { ETHER_BYTES = 14, MOST_PACKETS = UINT16_MAX, LIMIT_S = 10, VLAN_DEPTH = 8 };
 
 static bool is_vlan(const struct interface *one)
@@ -101,7 +104,7 @@ static const char *judge(const struct ifaces *ifaces, const struct interface *ow
 		return "workers shape on ports and VLANs on them only";
 	if (owner->above.n_macs)
 		return "there are macvlans on the interface";
-	if (ifaces->tunnels.n_served || ifaces->tunnels.n_vxlans)
+	if (ifaces->tunnels.n_served || ifaces->tunnels.n_of_frames)
 		return "workers serve tunnels, whose packets would not pass it";
 	return NULL;
 }
@@ -223,7 +226,33 @@ static int give(struct ifaces *ifaces, const char *name, const char *profile, st
 {
 	const struct mirror_settings *settings = &ifaces->mirror->settings;
 
+	ifaces->queues.n_given++;
 	return settings->shape ? settings->shape(settings->arg, name, profile, error) : 0;
+}
+
+static bool are_many(const struct ifaces *ifaces)
+{
+	return ifaces->queues.n_given >= MOST_AT_ONCE;
+}
+
+// Whether an interface, other than this one, has the queue of a name now: names are swapped.
+static bool is_anothers(const struct ifaces *ifaces, const struct interface *owner,
+	const char *name)
+{
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
+		if (one != owner && one->queues && one->queues->is_given &&
+			!strcmp(one->queues->named, name))
+			return true;
+	return false;
+}
+
+// False: not now.
+static bool take(struct ifaces *ifaces, const struct interface *owner, const char *name)
+{
+	struct error error;
+
+	return is_anothers(ifaces, owner, name) ||
+	       (!are_many(ifaces) && give(ifaces, name, NULL, &error) != -EBUSY);
 }
 
 // Whether no packet misses the queue: Linux has none, or an earlier flush has left it the packets.
@@ -236,15 +265,13 @@ static bool may_go(const struct interface *owner)
 static bool take_back(struct ifaces *ifaces, struct interface *owner)
 {
 	struct queues *queues = owner->queues;
-	struct error error;
 
-	if (queues->old[0] && give(ifaces, queues->old, NULL, &error) == -EBUSY)
+	if (queues->old[0] && !take(ifaces, owner, queues->old))
 		return true;
 	queues->old[0] = 0;
 	if (queues->is_given && has_own(owner) && !judge(ifaces, owner))
 		return false;
-	if (queues->is_given &&
-		(!may_go(owner) || give(ifaces, queues->named, NULL, &error) == -EBUSY))
+	if (queues->is_given && (!may_go(owner) || !take(ifaces, owner, queues->named)))
 		return true;
 	queues->is_given = false;
 	if (has_own(owner))
@@ -252,6 +279,7 @@ static bool take_back(struct ifaces *ifaces, struct interface *owner)
 	free(queues);
 	owner->queues = NULL;
 	ifaces->queues.n--;
+	ifaces->is_dirty = true; // a bridge may have waited for that
 	return false;
 }
 
@@ -263,6 +291,8 @@ static bool hand_over(struct ifaces *ifaces, struct interface *owner)
 
 	if (!has_own(owner) || judge(ifaces, owner) || is_current(owner) || refusal_of(owner))
 		return false;
+	if (are_many(ifaces))
+		return true;
 	const int err = give(ifaces, owner->iface.name, wanted_of(owner), &error);
 
 	ifaces->is_dirty = true;
@@ -271,6 +301,7 @@ static bool hand_over(struct ifaces *ifaces, struct interface *owner)
 	if (err) {
 		snprintf(queues->refusal, sizeof(queues->refusal), "%.150s", error.text);
 		memcpy(queues->refused, queues->wanted, sizeof(queues->refused));
+		queues->may_be_tried = err != -EINVAL;
 		return false;
 	}
 	if (queues->is_given && strcmp(queues->named, owner->iface.name) != 0)
@@ -314,10 +345,24 @@ static void bind_queue(struct ifaces *ifaces, struct interface *one)
 static void take_back_gone(struct ifaces *ifaces)
 {
 	struct queues_of_linux *all = &ifaces->queues;
-	struct error error;
 
-	while (all->n_gone && give(ifaces, all->gone[all->n_gone - 1], NULL, &error) != -EBUSY)
+	while (all->n_gone && take(ifaces, NULL, all->gone[all->n_gone - 1]))
 		all->n_gone--;
+}
+
+// Others may have made room meanwhile.
+static void try_refused(struct ifaces *ifaces, uint64_t now_ns)
+{
+	struct queues_of_linux *all = &ifaces->queues;
+
+	if (!all->n || now_ns - all->tried_ns < AGAIN_NS)
+		return;
+	all->tried_ns = now_ns;
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
+		if (one->queues && one->queues->refused[0] && one->queues->may_be_tried) {
+			one->queues->refused[0] = 0;
+			all->is_changed = true;
+		}
 }
 
 static bool may_change_soon(const struct queues_of_linux *all, uint64_t now_ns)
@@ -333,8 +378,10 @@ void queues_apply(struct ifaces *ifaces, uint64_t now_ns)
 	struct queues_of_linux *all = &ifaces->queues;
 	bool again;
 
+	try_refused(ifaces, now_ns);
 	if (!all->is_changed || may_change_soon(all, now_ns))
 		return;
+	all->n_given = 0;
 	take_back_gone(ifaces);
 	again = all->n_gone;
 	all->applied_ns = now_ns;

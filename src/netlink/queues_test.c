@@ -428,6 +428,52 @@ static void interfaces_that_go_or_get_another_name_take_their_queues_along(void 
 	assert_string_equal(profile_of("carol"), "");
 }
 
+static void interfaces_that_swap_names_keep_their_queues(void **state)
+{
+	struct event_link one = fake_vlan(VLAN, LEFT, 100), other = fake_vlan(VLAN + 1, LEFT, 101);
+	struct event_queue faster = tbf;
+	char fast[QUEUES_PROFILE];
+
+	snprintf(one.name, sizeof(one.name), "east");
+	snprintf(other.name, sizeof(other.name), "west");
+	fake_iface(&fake, &one);
+	fake_router(&fake, &other);
+	faster.rate *= 2;
+	queue(VLAN, &tbf, false);
+	queue(VLAN + 1, &faster, false);
+	settle();
+	snprintf(fast, sizeof(fast), "%s", profile_of("west"));
+	assert_string_equal(profile_of("east"), TBF_WORDS);
+	snprintf(one.name, sizeof(one.name), "west");
+	snprintf(other.name, sizeof(other.name), "east");
+	fake_iface(&fake, &one);
+	fake_iface(&fake, &other);
+	settle();
+	assert_string_equal(profile_of("west"), TBF_WORDS);
+	assert_string_equal(profile_of("east"), fast);
+	assert_string_equal(given.of[one_of(VLAN)->id], "west");
+	assert_string_equal(given.of[one_of(VLAN + 1)->id], "east");
+	assert_true(lets_out(VLAN) && lets_out(VLAN + 1));
+}
+
+// A filter that is deleted may have been the last one.
+static void a_deleted_filter_is_asked_for(void **state)
+{
+	const struct event_queue filter = {.what = QUEUE_FILTER, .parent = ROOT};
+
+	listed = &class;
+	n_listed = 1;
+	queue(VLAN, &htb, false);
+	queue(VLAN, &class, false);
+	queue(VLAN, &filter, false);
+	settle();
+	assert_false(lets_out(VLAN));
+	queue(VLAN, &filter, true);
+	settle();
+	assert_true(lets_out(VLAN));
+	expect_nothing_named();
+}
+
 static void classes_are_asked_for_after_a_dump(void **state)
 {
 	static const struct event_queue both[] = {class,
@@ -526,6 +572,8 @@ int main(void)
 		TEST(what_is_refused_is_named_until_it_changes),
 		TEST(a_load_that_runs_is_waited_for),
 		TEST(interfaces_that_go_or_get_another_name_take_their_queues_along),
+		TEST(interfaces_that_swap_names_keep_their_queues),
+		TEST(a_deleted_filter_is_asked_for),
 		TEST(classes_are_asked_for_after_a_dump),
 		TEST(random_events_end_in_what_linux_has),
 	};

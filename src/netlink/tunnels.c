@@ -162,6 +162,10 @@ void tunnels_check(struct ifaces *ifaces)
 		find_twins(ends, n);
 	free(ends);
 	vxlans_check(ifaces);
+	tunnels->n_of_frames = 0;
+	for (one = NULL; tunnels->n_vxlans && (one = interfaces_next(&ifaces->all, one));)
+		tunnels->n_of_frames +=
+			one->is_known && tunnels_carry_frames(one) && one->trouble == TUNNEL_FINE;
 }
 
 bool tunnels_decide(const struct ifaces *ifaces, const struct interface *one,
