@@ -242,10 +242,10 @@ enum verdict tunnel_take_ecn(uint8_t *packet, bool is_ip6, const struct tunnel_o
 	memcpy(packet, &new_be, sizeof(new_be));
 	if (!is_ip6)
 		ip4->checksum_be = wire_checksum_update_be(ip4->checksum_be, old_be, new_be);
+	else if (outer->gre_sum) // which makes up for it in a sum around that
+		mend_sum(outer->gre_sum, old_be, new_be, false);
 	else if (outer->udp_sum)
 		mend_sum(outer->udp_sum, old_be, new_be, true);
-	if (is_ip6 && outer->gre_sum)
-		mend_sum(outer->gre_sum, old_be, new_be, false);
 	return VERDICT_FORWARD;
 }
 

@@ -709,6 +709,13 @@ static void subscribers_come_before_the_qdisc(void **state)
 	assert_int_equal(sent(), 103);
 	assert_int_equal(shaping_of("tc:east").class[3].packets, 3);
 	expect_account();
+	change("set a down none up wide address 172.16.0.2"); // who sends them
+	clock_ns += HZ;
+	give_some("10.1.2.3", 0, 0, 10);
+	run_ns(STEP_NS);
+	assert_int_equal(sent(), 113);
+	assert_int_equal(shaping_of("tc:east").class[3].packets, 13);
+	expect_account();
 }
 
 static bool is_sound(const uint8_t *ip4)

@@ -166,17 +166,25 @@ static void police(struct worker *w, struct burst *b, enum qos_direction directi
 		drop(w, b, verdicts.dropped);
 }
 
-// What leaves by an interface with a qdisc of Linux. Who has waited in queues of its own does not
-// wait again.
+// Whether a packet goes through queues of the one it is for, or twice through others.
+static bool has_waited(const struct worker *w, const struct burst *b, unsigned i)
+{
+	const struct shape_packet *packet = shape_packet_of(w->shape, b->mbuf[i]);
+
+	return b->shape_mask >> i & 1 && (packet->is_first || packet->since < QOS_MAX);
+}
+
+// What leaves by an interface with a qdisc of Linux. What has waited in queues of the one it is for
+// does not wait again.
 static uint64_t find_tc(const struct worker *w, const struct burst *b, uint32_t subscriber[])
 {
 	uint64_t left = burst_all(b), found = 0;
 
-	if (b->has & BURST_SHAPED)
-		left &= ~b->shape_mask;
 	for (; left; left &= left - 1) {
 		const unsigned i = __builtin_ctzll(left);
 
+		if (b->has & BURST_SHAPED && has_waited(w, b, i))
+			continue;
 		subscriber[i] = qos_of_tc(&w->qos->view, fib_oif_load(b->view, b->hop[i]));
 		found |= (uint64_t)(subscriber[i] != QOS_NONE) << i;
 	}

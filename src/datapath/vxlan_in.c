@@ -164,6 +164,8 @@ enum verdict vxlan_peel(const struct parse *p, const struct tunnelled *in, unsig
 	if (bytes > o.bytes || bytes < before + WIRE_ETHER_BYTES ||
 		o.contiguous < before + WIRE_ETHER_BYTES)
 		return VERDICT_TUNNEL_SHORT;
+	if (bytes < o.bytes)
+		return VERDICT_LOCAL; // Linux cuts off what follows in the packet
 	const struct fib_vxlan *vxlan = find_device(p, &o, in->vrf[i], &number, &verdict);
 	if (!vxlan)
 		return verdict;
