@@ -80,7 +80,7 @@ class Bed:
         (self.etc / "dl3d.yaml").write_text(yaml.safe_dump(whole))
         mounts = ("--volume", f"{self.etc}:/etc/dl3:ro", "--volume", f"{self.run}:/run/dl3")
         network = ("--network", f"ns:{NAMESPACES / self.middle.name}")
-        _podman("run", "--detach", "--name", NAME, *LIMITS, *mounts, *network, *options, image)
+        _podman("run", "--replace", "--detach", "--name", NAME, *LIMITS, *mounts, *network, *options, image)
         wait_until(self._is_up, "it forwards")
 
     def _is_up(self) -> bool:

@@ -70,7 +70,7 @@ def _own_namespaces() -> set[str]:
     return {name for name in names if name.startswith(f"dl3-{os.getpid()}-")}
 
 
-def wait_for_rest(dut: Client) -> Drops:
+def _wait_for_rest(dut: Client) -> Drops:
     """The account once nothing is on its way."""
     wait_until(lambda: not dut.ask(Drops, "drops").in_flight, "nothing was in flight")
     return dut.ask(Drops, "drops")
@@ -98,7 +98,7 @@ def two_vrouters_forward_two_pairs_and_are_accounted_as_one() -> None:
         assert [stream.written()["src_ip"] for stream in bed.streams] == ["198.18.0.1", "198.18.128.1"]
         assert passes(bed)
         assert bed.dut is not None
-        account = wait_for_rest(bed.dut)
+        account = _wait_for_rest(bed.dut)
         assert account.received == account.sent > 0
         assert (account.dropped, account.punted, account.injected) == (0, 0, 0)
         assert sum(each.received for each in bed.generator.ask(Results, "results").streams) <= account.sent

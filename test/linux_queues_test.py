@@ -62,7 +62,7 @@ def _send(wired: WiredForwarder, n: int) -> None:
 
 def _passed(wired: WiredForwarder) -> tuple[int, int]:
     """Packets and bytes that have left by the queue; what Linux sends itself passes Linux's own."""
-    found = wired.dl3d.call("subscribers.find", name=QUEUE)["shaping"]["classes"][3]
+    found = wired.dl3d.call("subscribers.find", name=QUEUE)["down"]["shaping"]["classes"][3]
     return found["packets"], found["bytes"]
 
 
