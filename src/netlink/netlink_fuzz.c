@@ -67,9 +67,12 @@ static bool tunnel_is_sane(const struct event_tunnel *tunnel)
 		return settings->local.family && !settings->remote.family && settings->dest_port &&
 		       settings->key <= IFACE_MAX_VNI &&
 		       settings->last_source_port >= settings->source_port;
+	if (!settings->local.family || settings->local.family != settings->remote.family ||
+		wire_addr_equal(&settings->local, &settings->remote))
+		return false;
+	if (settings->kind == IFACE_GRETAP)
+		return !(settings->flags & IFACE_TUNNEL_UDP) && !settings->dest_port;
 	return (settings->kind == IFACE_IPIP || settings->kind == IFACE_GRE) &&
-	       settings->local.family && settings->local.family == settings->remote.family &&
-	       !wire_addr_equal(&settings->local, &settings->remote) &&
 	       settings->flags & (IFACE_TUNNEL_IP4 | IFACE_TUNNEL_IP6 | IFACE_TUNNEL_MPLS) &&
 	       !(settings->flags & IFACE_TUNNEL_UDP) == !settings->dest_port &&
 	       !(settings->flags & IFACE_TUNNEL_UDP && settings->kind == IFACE_GRE);
