@@ -74,17 +74,14 @@ static bool is_bound_elsewhere(const struct outer *o, const struct fib_vxlan *vx
 	       memcmp(o->ip + dst_at, vxlan->bytes + src_at, n) != 0;
 }
 
-// Of packets without tags only. In place of the ECN of others, Linux changes their tag: so those
-// are left to it.
-static enum verdict take_ecn(const struct vxlan_taken *in, const struct fib_vxlan *vxlan)
+// Of packets without tags only. Linux writes what it takes for the ECN of others into their tag,
+// which is a fault that workers do not have.
+static enum verdict take_ecn(const struct vxlan_taken *in)
 {
 	const uint16_t type = load16_be(in->frame + 12);
 	const bool is_ip6 = type == WIRE_ETHERTYPE_IP6;
 	const uint32_t least = WIRE_ETHER_BYTES + (is_ip6 ? WIRE_IP6_BYTES : WIRE_IP4_BYTES);
 
-	if (type == WIRE_ETHERTYPE_VLAN || type == WIRE_ETHERTYPE_QINQ)
-		return in->outer.tos & 1 && vxlan->flags & IFACE_TUNNEL_LINUX ? VERDICT_LOCAL
-		                                                              : VERDICT_FORWARD;
 	if (type != WIRE_ETHERTYPE_IP4 && !is_ip6)
 		return VERDICT_FORWARD;
 	return in->contiguous < least
@@ -115,7 +112,7 @@ enum verdict vxlan_take(const struct parse *p, const struct vxlan_taken *in, uin
 	struct vxlan_inner *out)
 {
 	const struct fib_vxlan *vxlan = fib_vxlan_load(p->view->overlay, number);
-	const enum verdict verdict = vxlan ? take_ecn(in, vxlan) : VERDICT_TUNNEL_UNKNOWN;
+	const enum verdict verdict = vxlan ? take_ecn(in) : VERDICT_TUNNEL_UNKNOWN;
 
 	if (verdict != VERDICT_FORWARD)
 		return verdict;

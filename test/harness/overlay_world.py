@@ -164,6 +164,8 @@ class World:
         inside = vxlan(outer.vni, outer.frame, outer.first_word, outer.reserved)
         data = Udp(dice.randrange(49152, 65536), device.port, inside, checksum=outer.checksum)
         tos = dice.choice((0, 0, 0, 1, 2, 3)) if odd else dice.choice((0, 0, 2))
+        if outer.frame[12:14] == b"\x81\x00" and tos & 1:  # Linux would write that into the tag itself
+            tos = 2
         packet = ip_packet(outer.source, outer.to, Header(tos, 64, dice.choice((0, DONT_FRAGMENT))), data)
         link = UNDER[0]
         return ether(raw(router_mac(link)), raw(FAR_MAC.format(link)), IP4 if family == 4 else IP6, packet)
