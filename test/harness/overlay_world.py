@@ -23,6 +23,7 @@ from harness.overlay_frames import (
     GROUPS,
     IP4,
     IP6,
+    MAGIC,
     ODD_SOURCES,
     RESERVED,
     UNKNOWN,
@@ -187,7 +188,7 @@ class World:
             last = 200 + dice.randrange(3)
             outer.source = f"192.0.2.{last}" if family == 4 else f"2001:db8:f::{last:x}"
         elif kind == 5:
-            outer.frame = outer.frame[: dice.randrange(5, 40)]
+            outer.frame = outer.frame[: min(dice.randrange(5, 40), outer.frame.index(MAGIC))]
         else:
             outer.to = gateway(family, UNDER[0])[:-1] + "1"
 
