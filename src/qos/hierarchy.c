@@ -110,11 +110,13 @@ int hierarchy_check_aggregates(struct qos *qos, size_t i, struct error *error)
 
 size_t hierarchy_n_subscribers(const struct qos *qos)
 {
+	if (!concerns_hierarchy(qos))
+		return 0;
 	for (size_t i = 0; i < qos->n_profile_changes; i++) {
 		const struct profile_change *change = &qos->profile_change[i];
 
 		// Who uses a new one is checked when it is staged; nobody uses one that goes.
-		if (change->old && change->new &&concerns_hierarchy(qos))
+		if (change->old && change->new)
 			return qos->end;
 	}
 	return 0;
