@@ -105,7 +105,7 @@ enum verdict vxlan_find_way(const struct worker *w, const struct vxlan_frame *fr
 // others. Tagged packets, and IPv4 ones without DF, may be fragmented outside.
 struct inner {
 	uint8_t tos, ttl;
-	bool has_df;
+	bool has_df, is_ip6;
 };
 
 static struct inner read_inner(const struct rte_mbuf *m)
@@ -119,11 +119,11 @@ static struct inner read_inner(const struct rte_mbuf *m)
 
 	if (type == WIRE_ETHERTYPE_IP4 && m->data_len >= at + WIRE_IP4_BYTES)
 		return (struct inner){ip4->dscp_ecn, ip4->ttl,
-			is_plain && ip4->fragment_be & htobe16(WIRE_IP4_DONT_FRAGMENT)};
+			is_plain && ip4->fragment_be & htobe16(WIRE_IP4_DONT_FRAGMENT), false};
 	if (type == WIRE_ETHERTYPE_IP6 && m->data_len >= at + WIRE_IP6_BYTES)
 		return (struct inner){be32toh(ip6->version_class_flow_be) >> 20, ip6->hop_limit,
-			is_plain};
-	return (struct inner){0, OTHER_TTL, false};
+			is_plain, true};
+	return (struct inner){0, OTHER_TTL, false, false};
 }
 
 // Linux's GRE over IPv6 has all or nothing of the traffic class of the inner packet.
@@ -141,8 +141,9 @@ static void complete4(struct worker *w, const struct vxlan_way *way, struct wire
 	const struct inner *inner, uint16_t bytes)
 {
 	const struct fib_vxlan *vxlan = way->vxlan;
-	const bool has_df = vxlan->flags & IFACE_TUNNEL_DF ||
-	                    (vxlan->flags & IFACE_TUNNEL_INNER_DF && inner->has_df);
+	const bool may_inherit = vxlan->flags & IFACE_TUNNEL_INNER_DF &&
+	                         (vxlan->n_ports || !inner->is_ip6); // GRE: from IPv4 only
+	const bool has_df = vxlan->flags & IFACE_TUNNEL_DF || (may_inherit && inner->has_df);
 
 	memcpy(ip->dst, way->vtep->addr, sizeof(ip->dst));
 	ip->dscp_ecn = tos_of(vxlan, ip->dscp_ecn, inner);
