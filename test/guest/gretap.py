@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 from harness.frames import IP, Ether, IPv6, Packet
-from harness.router import Dl3dRouter
 from harness.shell import batch
-from harness.tunnelled import HOSTS, OWN, Tunnelled, compared, packet
+from harness.tunnelled import HOSTS, OWN, Tunnelled, check_sent, check_taken, packet
 from scapy.layers.l2 import GRE
 
 from dl3.lab.namespace import Namespace
@@ -149,27 +148,8 @@ def workers() -> Iterator[Tunnelled]:
 
 
 def workers_send_frames_in_gre_as_the_kernel_does(kernel: Tunnelled, workers: Tunnelled) -> None:
-    assert isinstance(workers.router, Dl3dRouter)
-    named = list(inward())
-    before = workers.router.closed_account()
-    wanted = compared((kernel, workers), 0, named)
-    after = workers.router.closed_account()
-    assert all(wanted), [name for (name, _), one in zip(named, wanted, strict=True) if one is None]
-    by_workers = (after.sent - after.injected) - (before.sent - before.injected)
-    assert by_workers >= 2 * len(named), "workers sent them and the marks, not Linux"
-    counted = {tunnel["name"]: tunnel["tx_packets"] for tunnel in workers.router.call("tunnels")["tunnels"]}
-    assert all(counted[name] >= sum(one == name for one, _ in named) for name in DEVICES), counted
+    check_sent(kernel, workers, list(inward()))
 
 
 def workers_take_frames_out_of_gre_as_the_kernel_does(kernel: Tunnelled, workers: Tunnelled) -> None:
-    assert isinstance(workers.router, Dl3dRouter)
-    named = list(outward())
-    seen, before = workers.rx_packets(), workers.router.closed_account()
-    wanted = compared((kernel, workers), 1, named)
-    after = workers.router.closed_account()
-    assert sum(one is not None for one in wanted) > len(named) // 2
-    by_workers = (after.sent - after.injected) - (before.sent - before.injected)
-    assert by_workers >= sum(one is not None for one in wanted) + len(named), "workers forwarded them, not Linux"
-    assert workers.rx_packets() == seen, "Linux has not received what workers took out"
-    counted = {tunnel["name"]: tunnel["rx_packets"] for tunnel in workers.router.call("tunnels")["tunnels"]}
-    assert all(counted[name] >= 2 for name in DEVICES), counted
+    check_taken(kernel, workers, list(outward()))

@@ -13,7 +13,7 @@ import pytest
 from harness.frames import IP, UDP, IPv6, Packet, Raw
 from harness.router import Dl3dRouter
 from harness.shell import batch
-from harness.tunnelled import HOSTS, OWN, Tunnelled, compared, packet
+from harness.tunnelled import HOSTS, OWN, Tunnelled, check_sent, check_taken, compared, packet
 from harness.wire import wait_until
 from scapy.layers.l2 import GRE
 
@@ -187,30 +187,11 @@ def workers() -> Iterator[Tunnelled]:
 
 
 def workers_send_into_tunnels_as_the_kernel_does(kernel: Tunnelled, workers: Tunnelled) -> None:
-    assert isinstance(workers.router, Dl3dRouter)
-    named = list(inward())
-    before = workers.router.closed_account()
-    wanted = compared((kernel, workers), 0, named)
-    after = workers.router.closed_account()
-    assert all(wanted), [name for (name, _), one in zip(named, wanted, strict=True) if one is None]
-    by_workers = (after.sent - after.injected) - (before.sent - before.injected)
-    assert by_workers >= 2 * len(named), "workers sent them and the marks, not Linux"
-    counted = {tunnel["name"]: tunnel["tx_packets"] for tunnel in workers.router.call("tunnels")["tunnels"]}
-    assert all(counted[name] >= sum(one == name for one, _ in named) for name in DEVICES), counted
+    check_sent(kernel, workers, list(inward()))
 
 
 def workers_take_packets_out_of_tunnels_as_the_kernel_does(kernel: Tunnelled, workers: Tunnelled) -> None:
-    assert isinstance(workers.router, Dl3dRouter)
-    named = list(outward())
-    seen, before = workers.rx_packets(), workers.router.closed_account()
-    wanted = compared((kernel, workers), 1, named)
-    after = workers.router.closed_account()
-    assert sum(one is not None for one in wanted) > len(named) // 2
-    by_workers = (after.sent - after.injected) - (before.sent - before.injected)
-    assert by_workers >= sum(one is not None for one in wanted) + len(named), "workers forwarded them, not Linux"
-    assert workers.rx_packets() == seen, "Linux has not received what workers took out"
-    counted = {tunnel["name"]: tunnel["rx_packets"] for tunnel in workers.router.call("tunnels")["tunnels"]}
-    assert all(counted[name] >= 2 for name in DEVICES), counted
+    check_taken(kernel, workers, list(outward()))
 
 
 def sources_are_checked_on_the_tunnel(kernel: Tunnelled, workers: Tunnelled) -> None:

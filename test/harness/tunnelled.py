@@ -161,3 +161,30 @@ def compared(pair: tuple[Tunnelled, Tunnelled], side: int, named: list[tuple[str
     names, details = [name for name, _ in wrong], [detail for _, detail in wrong]
     assert not wrong, f"{len(wrong)} of {len(wanted)} differ: {names}\n" + "\n".join(details[:12])
     return wanted
+
+
+def check_sent(kernel: Tunnelled, workers: Tunnelled, named: list[tuple[str, bytes]]) -> None:
+    """Workers send all of these packets of h0, each named by its device, as the kernel does."""
+    assert isinstance(workers.router, Dl3dRouter)
+    before = workers.router.closed_account()
+    wanted = compared((kernel, workers), 0, named)
+    after = workers.router.closed_account()
+    assert all(wanted), [name for (name, _), one in zip(named, wanted, strict=True) if one is None]
+    by_workers = (after.sent - after.injected) - (before.sent - before.injected)
+    assert by_workers >= 2 * len(named), "workers sent them and the marks, not Linux"
+    counted = {tunnel["name"]: tunnel["tx_packets"] for tunnel in workers.router.call("tunnels")["tunnels"]}
+    assert all(counted[name] >= sum(one == name for one, _ in named) for name in workers.devices), counted
+
+
+def check_taken(kernel: Tunnelled, workers: Tunnelled, named: list[tuple[str, bytes]]) -> None:
+    """Workers take these packets of h1 out of tunnels, or refuse them, as the kernel does."""
+    assert isinstance(workers.router, Dl3dRouter)
+    seen, before = workers.rx_packets(), workers.router.closed_account()
+    wanted = compared((kernel, workers), 1, named)
+    after = workers.router.closed_account()
+    assert sum(one is not None for one in wanted) > len(named) // 2
+    by_workers = (after.sent - after.injected) - (before.sent - before.injected)
+    assert by_workers >= sum(one is not None for one in wanted) + len(named), "workers forwarded them, not Linux"
+    assert workers.rx_packets() == seen, "Linux has not received what workers took out"
+    counted = {tunnel["name"]: tunnel["rx_packets"] for tunnel in workers.router.call("tunnels")["tunnels"]}
+    assert all(counted[name] >= 2 for name in workers.devices), counted
